@@ -1,0 +1,163 @@
+/**
+ * The verbs of the CouchDB protocol as one interface. The local database, the remote one and the worker-hosted one
+ * implement it; replication, the server and the facade use it and cannot tell which they hold. Methods, options and
+ * answers are PouchDB's (which are CouchDB's), so that a wrapped or hand-made object is a valid peer too.
+ */
+import type {
+  AllDocsResult,
+  BulkDocsRow,
+  BulkGetRequest,
+  BulkGetResult,
+  Cancelled,
+  Change,
+  ChangesResult,
+  DatabaseInfo,
+  Doc,
+  ExistingDoc,
+  OpenRevsRow,
+  Rev,
+  RevsDiffResult,
+  Seq,
+  Written,
+} from '../model/types';
+import type { CallOptions } from '../store/store';
+import type { Feed } from './feed';
+
+export type { CallOptions } from '../store/store';
+
+export interface GetOptions extends CallOptions {
+  /** That revision, leaf or not. Default: the winner. */
+  readonly rev?: Rev | undefined;
+  /** Adds `_revisions`: the ancestry of the revision answered. */
+  readonly revs?: boolean | undefined;
+  /** Adds `_revs_info`: the same with what is available. */
+  readonly revs_info?: boolean | undefined;
+  /** `'all'` or a list of revisions: the answer is then a list of `{ ok }` and `{ missing }`. */
+  readonly open_revs?: 'all' | readonly Rev[] | undefined;
+  /** Adds `_conflicts` when there are any: live leaves that lose, highest first. */
+  readonly conflicts?: boolean | undefined;
+  /** Adds `_deleted_conflicts` when there are any: tombstone leaves that lose. */
+  readonly deleted_conflicts?: boolean | undefined;
+  /** With `rev` or `open_revs`: go on to the leaf, or leaves, of that branch. */
+  readonly latest?: boolean | undefined;
+  /** Adds `_local_seq`. */
+  readonly local_seq?: boolean | undefined;
+  readonly attachments?: boolean | undefined;
+  readonly binary?: boolean | undefined;
+}
+
+export interface BulkDocsOptions extends CallOptions {
+  /** `false`: store the revisions as given (replication); the answer then lists failures only. Default true. */
+  readonly new_edits?: boolean | undefined;
+  /** With `new_edits`: an edit of a revision that is no leaf makes a new branch instead of a conflict. Default false. */
+  readonly force?: boolean | undefined;
+}
+
+export interface BulkGetOptions extends CallOptions {
+  readonly revs?: boolean | undefined;
+  readonly latest?: boolean | undefined;
+  readonly attachments?: boolean | undefined;
+  readonly binary?: boolean | undefined;
+}
+
+export interface AllDocsOptions extends CallOptions {
+  readonly include_docs?: boolean | undefined;
+  readonly conflicts?: boolean | undefined;
+  readonly attachments?: boolean | undefined;
+  readonly binary?: boolean | undefined;
+  readonly startkey?: string | undefined;
+  readonly start_key?: string | undefined;
+  readonly endkey?: string | undefined;
+  readonly end_key?: string | undefined;
+  /** Default true. */
+  readonly inclusive_end?: boolean | undefined;
+  /** 0 gives no rows. */
+  readonly limit?: number | undefined;
+  readonly skip?: number | undefined;
+  readonly descending?: boolean | undefined;
+  readonly key?: string | undefined;
+  /** Rows in this order, repeats and all; missing ones are `{ key, error: 'not_found' }`. */
+  readonly keys?: readonly string[] | undefined;
+  readonly update_seq?: boolean | undefined;
+}
+
+/** `req.query` holds `query_params`. */
+export type FilterFunction = (
+  doc: ExistingDoc<Record<string, unknown>>,
+  req: { query: Record<string, unknown> },
+) => unknown;
+
+export interface ChangesOptions extends CallOptions {
+  /** Goes on until cancelled. Default false: ends when caught up. */
+  readonly live?: boolean | undefined;
+  readonly continuous?: boolean | undefined;
+  /** Changes after this position; `'now'` for none of the past. Default 0. */
+  readonly since?: Seq | undefined;
+  /** Rows after filtering; 0 is taken as 1. */
+  readonly limit?: number | undefined;
+  readonly descending?: boolean | undefined;
+  /** `all_docs`: every leaf, also deleted ones, in `changes`. Default `main_only`. */
+  readonly style?: 'main_only' | 'all_docs' | undefined;
+  readonly include_docs?: boolean | undefined;
+  readonly conflicts?: boolean | undefined;
+  readonly attachments?: boolean | undefined;
+  readonly binary?: boolean | undefined;
+  readonly doc_ids?: readonly string[] | undefined;
+  readonly selector?: object | undefined;
+  /** A function; `'ddoc/name'`; `'name'` for `'name/name'`; `'_view'`, `'_doc_ids'`, `'_selector'`, `'_design'`. */
+  readonly filter?: FilterFunction | string | undefined;
+  /** `'ddoc/view'`: documents for which the view's map emits. */
+  readonly view?: string | undefined;
+  readonly query_params?: Record<string, unknown> | undefined;
+  /** `false`: `results` stays empty, which a long feed wants. Default true, but for live feeds. */
+  readonly return_docs?: boolean | undefined;
+  /** Changes read at a time. Default 25 over HTTP; a local feed reads 1,000. */
+  readonly batch_size?: number | undefined;
+  /** Only every n-th row needs its seq; the others may have `null`. */
+  readonly seq_interval?: number | undefined;
+  /** ms; for remote databases. */
+  readonly heartbeat?: number | boolean | undefined;
+  readonly timeout?: number | false | undefined;
+}
+
+export interface ChangesFeed<Content extends object = object>
+  extends Feed<Change<Content>, ChangesResult<Content> | Cancelled> {}
+
+export interface Database<Content extends object = object> {
+  /** As given when it was opened, credentials never included. */
+  readonly name: string;
+  readonly adapter: string;
+  /** A string that stays the same as long as the database exists: it goes into replication ids. */
+  id(options?: CallOptions): Promise<string>;
+  info(options?: CallOptions): Promise<DatabaseInfo>;
+
+  /** Also of `_local/` and `_design/` documents. @throws not_found, bad_request */
+  get(
+    id: string,
+    options: GetOptions & { open_revs: 'all' | readonly Rev[] },
+  ): Promise<OpenRevsRow<Content>[]>;
+  get(id: string, options?: GetOptions & { open_revs?: undefined }): Promise<ExistingDoc<Content>>;
+  /** One document, by its `_id`. @throws conflict and the validation errors */
+  put(doc: Doc<Content>, options?: BulkDocsOptions): Promise<Written>;
+  /** One answer per document, in order (with `new_edits: false`: failures only). One invalid document rejects the call. */
+  bulkDocs(
+    docs: readonly Doc<Content>[] | { readonly docs: readonly Doc<Content>[]; readonly new_edits?: boolean },
+    options?: BulkDocsOptions,
+  ): Promise<BulkDocsRow[]>;
+  bulkGet(request: BulkGetRequest & BulkGetOptions): Promise<BulkGetResult<Content>>;
+  allDocs(options?: AllDocsOptions): Promise<AllDocsResult<Content>>;
+  changes(options?: ChangesOptions): ChangesFeed<Content>;
+  /** Which of these revisions the database lacks; ids that lack nothing are absent. The answer has no prototype. */
+  revsDiff(revs: Record<string, readonly Rev[]>, options?: CallOptions): Promise<RevsDiffResult>;
+
+  compact(options?: CallOptions & { readonly interval?: number }): Promise<{ ok: true }>;
+  /** Forgets a leaf and the ancestors only it has, without a trace that would replicate. */
+  purge(
+    id: string,
+    rev: Rev,
+    options?: CallOptions,
+  ): Promise<{ ok: true; deletedRevs: Rev[]; documentWasRemovedCompletely: boolean }>;
+
+  close(): Promise<void>;
+  destroy(options?: CallOptions): Promise<{ ok: true }>;
+}

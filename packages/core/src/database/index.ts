@@ -1,0 +1,2 @@
+export type * from './database';
+export type * from './feed';

@@ -1,0 +1,99 @@
+/**
+ * Errors in CouchDB's shape. Every rejection of a database is a {@link DatabaseError}, but for wrong use by the program
+ * where CouchDB has no word for it (`TypeError`) and for an aborted `signal` (its own reason).
+ */
+
+export interface DatabaseErrorInit {
+  readonly status: number;
+  readonly name: string;
+  readonly reason: string;
+  /** `message`, where it differs from `reason`. */
+  readonly message?: string;
+  readonly docId?: string | undefined;
+  readonly cause?: unknown;
+}
+
+/** An error with CouchDB's fields: HTTP `status`, `name` (`conflict`), `reason`; `docId` where one document is meant. */
+export class DatabaseError extends Error {
+  readonly status: number;
+  /** Always true, so that a row of a bulk answer and an error are told by one test, as PouchDB's users do. */
+  readonly error = true;
+  readonly reason: string;
+  readonly docId?: string;
+
+  constructor(init: DatabaseErrorInit) {
+    super(init.message ?? init.reason, init.cause === undefined ? undefined : { cause: init.cause });
+    this.name = init.name;
+    this.status = init.status;
+    this.reason = init.reason;
+    if (init.docId !== undefined) this.docId = init.docId;
+  }
+
+  /** Plain data, as it stands in bulk answers and on the wire. `cause` stays behind: it may hold anything. */
+  toJSON(): Record<string, unknown> {
+    const { status, name, message, reason, docId } = this;
+    return {
+      status,
+      name,
+      message,
+      reason,
+      error: true,
+      ...(docId === undefined ? {} : { docId, id: docId }),
+    };
+  }
+}
+
+/** True for an error of a database, also one made by another copy of this package (bundles, workers). */
+export function isDatabaseError(error: unknown): error is DatabaseError {
+  return (
+    error instanceof Error &&
+    typeof (error as Partial<DatabaseError>).status === 'number' &&
+    'reason' in error
+  );
+}
+
+const make = (
+  status: number,
+  name: string,
+  reason: string,
+  more: Partial<DatabaseErrorInit> = {},
+): DatabaseError => new DatabaseError({ status, name, reason, ...more });
+
+export const notFound = (
+  reason: 'missing' | 'deleted' | (string & {}) = 'missing',
+  docId?: string,
+): DatabaseError =>
+  make(404, 'not_found', reason, { message: reason === 'deleted' ? 'missing' : reason, docId });
+export const conflict = (docId: string): DatabaseError =>
+  make(409, 'conflict', 'Document update conflict', { docId });
+export const badRequest = (reason: string, cause?: unknown): DatabaseError =>
+  make(400, 'bad_request', reason, { cause });
+export const invalidIdType = (): DatabaseError => badRequest('_id field must contain a string');
+export const missingId = (): DatabaseError => make(412, 'missing_id', '_id is required for puts');
+export const reservedId = (): DatabaseError =>
+  badRequest('Only reserved document ids may start with underscore.');
+export const docValidation = (field: string): DatabaseError =>
+  make(500, 'doc_validation', `Bad special document member: ${field}`);
+export const invalidRev = (): DatabaseError => badRequest('Invalid rev format');
+export const notAnObject = (): DatabaseError => badRequest('Document must be a JSON object');
+export const missingBulkDocs = (): DatabaseError => badRequest("Missing JSON list of 'docs'");
+export const queryParseError = (reason: string): DatabaseError => make(400, 'query_parse_error', reason);
+export const forbidden = (reason: string): DatabaseError => make(403, 'forbidden', reason);
+export const unauthorized = (reason: string): DatabaseError => make(401, 'unauthorized', reason);
+/** A part of the protocol that this version does not have. */
+export const notImplemented = (reason: string): DatabaseError => make(501, 'not_implemented', reason);
+
+/** The database (this handle of it) was closed, destroyed, or never could be opened again. */
+export const closed = (cause?: unknown): DatabaseError =>
+  make(412, 'closed', 'database is closed', { cause });
+/** Another process holds the storage. */
+export const locked = (reason: string): DatabaseError => make(423, 'locked', reason);
+/** Stored bytes are not what was written; `reason` names file and byte where there is one. */
+export const corrupt = (reason: string, cause?: unknown): DatabaseError =>
+  make(500, 'corrupt', reason, { cause });
+/** The storage refused: a failed read, write or sync. */
+export const ioError = (reason: string, cause?: unknown): DatabaseError => make(500, 'io', reason, { cause });
+export const quotaExceeded = (cause?: unknown): DatabaseError =>
+  make(507, 'quota_exceeded', 'The storage is full: delete documents and compact, or ask the user for room', {
+    cause,
+  });

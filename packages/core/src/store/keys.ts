@@ -1,0 +1,46 @@
+/**
+ * Keys of rows and their order: numbers, then strings by UTF-16 code unit, then arrays element by element, as IndexedDB
+ * compares them. Inside a store every key of one order is a {@link SortKey}: compared by `<`, never taken apart.
+ */
+
+export type KeyPart = string | number | readonly [];
+/** A row's key. `[]` as an element stands above every string and number: `[id, []]` is the end of all keys under `id`. */
+export type Key = string | number | readonly KeyPart[];
+/** A key in the form the engine sorts. All keys of one order have one type, so `<` is their order. */
+export type SortKey = string | number;
+
+const NUMBER = '1';
+const STRING = '2';
+const LAST = '3';
+/** Below every escaped character, so that a prefix sorts first. */
+const END = '\u0000\u0000';
+
+/** The form in which `key` sorts: strings and numbers are themselves, arrays become one string. */
+export function sortKey(key: Key): SortKey {
+  return typeof key === 'object' ? key.map(part).join('') : key;
+}
+
+function part(value: KeyPart): string {
+  if (typeof value === 'string') return STRING + escape(value) + END;
+  if (typeof value === 'number') return NUMBER + sortableNumber(value);
+  return LAST;
+}
+
+const escape = (text: string): string =>
+  text.includes('\u0000') ? text.replaceAll('\u0000', '\u0000\u0001') : text;
+
+const bits = new DataView(new ArrayBuffer(8));
+
+/** 16 hex digits whose order is the number's: IEEE 754 bits, sign flipped, negative ones inverted. */
+function sortableNumber(value: number): string {
+  bits.setFloat64(0, value === 0 ? 0 : value);
+  let high = bits.getUint32(0);
+  let low = bits.getUint32(4);
+  if (high & 0x8000_0000) {
+    high = ~high >>> 0;
+    low = ~low >>> 0;
+  } else {
+    high = (high | 0x8000_0000) >>> 0;
+  }
+  return high.toString(16).padStart(8, '0') + low.toString(16).padStart(8, '0');
+}

@@ -1,0 +1,151 @@
+/**
+ * The contract between the database and whatever keeps its rows: strictly serialisable one-shot reads and writes
+ * (https://jepsen.io/consistency/models/strict-serializable) over a few ordered tables of flat rows.
+ *
+ * A write reads what it names, decides synchronously, and commits what was decided: all of it or none. A plan cannot
+ * await, so no transaction can lapse under it, and a race lost against another tab is simply planned again.
+ */
+import type { Key } from './keys';
+
+/**
+ * A long field (a document's JSON) by reference: where its text lies, not the text. Found rows hold references unless the
+ * query asked for `texts`; a plan may put a reference it found into another row, which moves no text.
+ */
+export interface TextRef {
+  readonly block: number;
+  readonly at: number;
+  readonly length: number;
+}
+export type Text = string | TextRef;
+
+/** How the rows of one table look. `fields` lists all of them, in the order in which they are stored. */
+export interface TableSchema {
+  /** The field, or fields, that make the primary key. */
+  readonly key: string | readonly string[];
+  readonly fields: readonly string[];
+  /** Other orders: name → the field, or fields, it sorts by. Values must be unique within the table. */
+  readonly orders?: { readonly [order: string]: string | readonly string[] };
+  /** Fields whose values are texts kept by reference. */
+  readonly texts?: readonly string[];
+}
+export type Schema = { readonly [table: string]: TableSchema };
+
+/** Row types by table name. Every field is a string, number, boolean, {@link Text} or absent. */
+export type Tables = { [table: string]: object };
+
+export interface Range {
+  readonly gt?: Key;
+  readonly gte?: Key;
+  readonly lt?: Key;
+  readonly lte?: Key;
+}
+
+/** Rows by primary key, one answer per key, in order, `undefined` where there is none. */
+export interface KeysQuery<N> {
+  readonly from: N;
+  readonly keys: readonly Key[];
+  /** Fill in long fields as strings. Default: references. */
+  readonly texts?: boolean;
+}
+/** Rows of a range, in the order `by` (default: the primary key). */
+export interface RangeQuery<N> {
+  readonly from: N;
+  readonly range: Range;
+  readonly by?: string;
+  readonly reverse?: boolean;
+  readonly skip?: number;
+  readonly limit?: number;
+  readonly texts?: boolean;
+}
+export type Query<T extends Tables> = { [N in keyof T & string]: KeysQuery<N> | RangeQuery<N> }[keyof T &
+  string];
+
+export type Found<T extends Tables, Q> =
+  Q extends KeysQuery<infer N extends keyof T>
+    ? (T[N] | undefined)[]
+    : Q extends RangeQuery<infer N extends keyof T>
+      ? T[N][]
+      : never;
+export type FoundAll<T extends Tables, Q extends readonly unknown[]> = {
+  -readonly [I in keyof Q]: Found<T, Q[I]>;
+};
+
+/** Later writes of one plan win over earlier ones to the same key. */
+export type Write<T extends Tables> = {
+  [N in keyof T & string]: {
+    readonly into: N;
+    readonly put?: readonly T[N][];
+    readonly delete?: readonly Key[];
+  };
+}[keyof T & string];
+
+export interface Plan<T extends Tables, R> {
+  /** Nothing to write is a plan too: no commit is made and `value` is answered. */
+  readonly writes: readonly Write<T>[];
+  readonly value: R;
+}
+
+/** `strict`: acknowledged when the disk has it. `relaxed`: when the operating system or browser has it. */
+export type Durability = 'strict' | 'relaxed';
+
+export interface CallOptions {
+  /** Ends the call with the signal's reason. A write that was already handed to the storage may still be done. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Store<T extends Tables> {
+  /** Answers all `queries` from one snapshot, which holds every commit acknowledged anywhere before the call. */
+  read<const Q extends readonly Query<T>[]>(queries: Q, options?: CallOptions): Promise<FoundAll<T, Q>>;
+
+  /**
+   * As `read`, at once, when everything needed is in memory and no other context may have written; else `undefined`.
+   * Saves the promise where a caller has one of its own anyway.
+   */
+  readNow<const Q extends readonly Query<T>[]>(queries: Q): FoundAll<T, Q> | undefined;
+
+  /**
+   * Answers `queries`, calls `plan` with the answers, commits what it returns: all of it or none.
+   * `plan` is synchronous and pure; it may be called again after a lost race. If it throws, nothing is written and
+   * the call rejects with what it threw.
+   */
+  write<const Q extends readonly Query<T>[], R>(
+    queries: Q,
+    plan: (found: FoundAll<T, Q>) => Plan<T, R>,
+    options?: CallOptions & { readonly durability?: Durability | undefined },
+  ): Promise<R>;
+
+  /**
+   * Calls `listener` after each commit that became visible here, own ones and other contexts' alike (those when heard of:
+   * a hint, possibly late), and once with `destroyed` or `lost` when the storage went away under the store.
+   * @returns the way to stop listening
+   */
+  watch(listener: (event: StoreEvent) => void): () => void;
+
+  /** Rewrites the storage so that what is dead takes no room. In slices, while reads and writes go on. */
+  compact(options?: CallOptions): Promise<void>;
+
+  /** Sizes for people and tests; nothing depends on them. */
+  stats(): StoreStats;
+
+  /** Waits for writes under way, then lets the storage go. Later calls reject `closed`. */
+  close(): Promise<void>;
+}
+
+export type StoreEvent =
+  | { readonly type: 'commit' }
+  | { readonly type: 'destroyed' }
+  | { readonly type: 'lost'; readonly cause?: unknown };
+
+export interface StoreStats {
+  readonly commits: number;
+  readonly epoch: number;
+  /** Rows held in memory apart from directory pages. */
+  readonly recentRows: number;
+  readonly pages: number;
+  readonly pagesLoaded: number;
+  /** Characters of long fields kept in memory, and their bound. */
+  readonly cachedTextLength: number;
+  readonly cachedTextLimit: number;
+  readonly liveTextLength: number;
+  readonly deadTextLength: number;
+}

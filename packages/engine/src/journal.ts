@@ -1,0 +1,124 @@
+/**
+ * What an adapter implements: durable, ordered commits and blocks of text that every context with the database open can
+ * see. A journal knows nothing of documents, tables or rows; all texts are opaque to it.
+ *
+ *   commits   1 ─ 2 ─ 3 ─ 4 ─ 5          each: head (short fields), tail (few long fields), segments (many)
+ *   manifest  "through 3" + pages        directory as of commit 3; epoch rises with each new manifest
+ *   blocks    segments and pages by id   commit n owns ids n·4096 (its tail) to n·4096 + 4095; rewrites use negative ids
+ *
+ * Concurrency: the engine calls `append`, `rewrite` and `vacuum` of one journal one at a time; `load` and `read` at any time.
+ */
+import type { Durability } from '@settledb/core';
+
+/** Block ids per commit: `n * BLOCKS_PER_COMMIT` is the tail of commit n, the next ones are its segments. */
+export const BLOCKS_PER_COMMIT = 4096;
+
+export interface Block {
+  /** A safe integer; unique for good. Negative for blocks made by a rewrite. */
+  readonly id: number;
+  readonly text: string;
+}
+
+export interface Commit {
+  /** 1, 2, 3 … without gaps; epochs do not reset it. */
+  readonly n: number;
+  readonly head: string;
+  /** Long fields of a small commit, kept beside the head. Loadable as block `n * BLOCKS_PER_COMMIT`. `''`: none. */
+  readonly tail: string;
+  /** Long fields of a large one: ids `n * BLOCKS_PER_COMMIT + 1` and on, in order. */
+  readonly segments: readonly Block[];
+}
+
+/** A commit as it is read back: without the segments, which are loaded when needed. */
+export type CommitRead = Omit<Commit, 'segments'>;
+
+/** Where a context believes the journal to be. */
+export interface Position {
+  readonly epoch: number;
+  /** The last commit it knows; 0 for none. */
+  readonly n: number;
+}
+
+export interface JournalState {
+  readonly epoch: number;
+  /** The manifest in force, when its epoch is not the one asked about; `undefined` in epoch 0, which has none. */
+  readonly manifest?: { readonly text: string; readonly through: number } | undefined;
+  /** Commits after the position asked about, or after `manifest.through` when the epoch differs; oldest first, no gaps. */
+  readonly commits: readonly CommitRead[];
+}
+
+/** A step of checkpoint or compaction. All of it or nothing. */
+export interface Rewrite {
+  /** New blocks. Until a manifest names them they are leftovers that a later rewrite may drop. */
+  readonly put?: readonly Block[];
+  /** Blocks that go. A tail's id means that commit's whole record. Ids that are not there are ignored. */
+  readonly drop?: readonly number[];
+  /** The new directory: covers commits 1…through; raises the epoch by one. `read` never returns those commits again. */
+  readonly manifest?: { readonly text: string; readonly through: number };
+}
+
+export type JournalEvent =
+  /** Another context committed or rewrote. A hint: may come late, doubled or never. */
+  | { readonly type: 'commit' }
+  /** The database was destroyed, here or elsewhere. The journal is of no more use. */
+  | { readonly type: 'destroyed' }
+  /** The storage went away (connection lost and not to be had back). The journal is of no more use. */
+  | { readonly type: 'lost'; readonly cause?: unknown };
+
+export interface Journal {
+  /** May other contexts (tabs, workers, other handles of a memory journal) commit? */
+  readonly shared: boolean;
+
+  /**
+   * True while no other context can have committed since this journal last read, appended or was told `behind`.
+   * Must never be true wrongly: readers skip asking the storage on it (I9). A journal that is not shared is always alone.
+   */
+  alone(): boolean;
+
+  /** What happened after `known`. With `known` undefined: everything, manifest included. */
+  read(known?: Position): Promise<JournalState>;
+
+  /**
+   * Makes `commit` (its n is `expected.n + 1`) durable and visible, all or nothing.
+   * @returns undefined when done; when another context committed or rewrote first, what `read(expected)` would give: the
+   *   engine catches up, plans again and appends again
+   * @throws DatabaseError `quota_exceeded`, `io`, `closed`, `corrupt`: nothing was written, or the journal is poisoned and
+   *   rejects every later append
+   */
+  append(commit: Commit, expected: Position, durability: Durability): Promise<JournalState | undefined>;
+
+  /** As `append` for a rewrite; `expected` must hold exactly (epoch and n) when there is a manifest, the epoch else. */
+  rewrite(change: Rewrite, expected: Position): Promise<JournalState | undefined>;
+
+  /** The texts of blocks, in the order asked; `undefined` for one that is gone (the engine then reads the state anew). */
+  load(ids: readonly number[]): Promise<(string | undefined)[]>;
+
+  /** Ids of all blocks there are (tails included), for sweeping leftovers of a rewrite that never finished. */
+  blockIds(): Promise<number[]>;
+
+  /** Gives room of dropped blocks back to the system where that takes work of its own (a file). `force`: even if little. */
+  vacuum?(options?: { readonly force?: boolean; readonly signal?: AbortSignal | undefined }): Promise<void>;
+
+  /** At most one rewriter at a time over all contexts: runs `work` and answers true, or answers false at once. */
+  exclusively(work: () => Promise<void>): Promise<boolean>;
+
+  listen(listener: (event: JournalEvent) => void): () => void;
+
+  /** Idempotent. Ends with everything acknowledged on its way; calls after it reject `closed`. */
+  close(): Promise<void>;
+}
+
+export interface OpenOptions {
+  /** Reject `not_found` instead of making a database that is not there. Default false. */
+  readonly mustExist?: boolean;
+}
+
+export interface Adapter {
+  /** `memory`, `indexeddb`, `file`: what `info().adapter` says. */
+  readonly name: string;
+  /** Equal for two adapters and names exactly when they mean the same stored database; contexts of one realm share it. */
+  location(name: string): string;
+  open(name: string, options?: OpenOptions): Promise<Journal>;
+  /** Removes the database and only what it made. No error when there is none. Contexts that have it open hear `destroyed`. */
+  destroy(name: string): Promise<void>;
+}

@@ -1,0 +1,43 @@
+import { playwright } from '@vitest/browser-playwright';
+import { defineConfig } from 'vitest/config';
+import { browserArgs, findBrowser } from './tests/support/find-browser.ts';
+
+const browser = findBrowser();
+
+/** `*.test.ts` runs in Node; `*.both.test.ts` in Node and in Chromium; `*.browser.test.ts` in Chromium only. */
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: 'node',
+          include: ['tests/**/*.test.ts'],
+          exclude: ['**/*.browser.test.ts', 'tests/architecture.test.ts', '**/node_modules/**'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      { test: { name: 'architecture', include: ['tests/architecture.test.ts'] } },
+      {
+        test: {
+          name: 'browser',
+          include: ['tests/**/*.both.test.ts', 'tests/**/*.browser.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          browser: {
+            enabled: true,
+            headless: true,
+            screenshotFailures: false,
+            provider: playwright({
+              launchOptions: {
+                args: browserArgs,
+                ...(browser === undefined ? {} : { executablePath: browser }),
+              },
+            }),
+            instances: [{ browser: 'chromium' }],
+          },
+        },
+      },
+    ],
+  },
+});
