@@ -1,1 +1,2 @@
 export * from './journal';
+export { type LogStoreOptions, openLogStore } from './log-store';

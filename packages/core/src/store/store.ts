@@ -9,7 +9,8 @@ import type { Key } from './keys';
 
 /**
  * A long field (a document's JSON) by reference: where its text lies, not the text. Found rows hold references unless the
- * query asked for `texts`; a plan may put a reference it found into another row, which moves no text.
+ * query asked for `texts`; a plan may put a reference it found into another row, which moves no text. One text belongs to one
+ * row: a plan that puts a reference elsewhere deletes or changes the row it found it in.
  */
 export interface TextRef {
   readonly block: number;
@@ -44,8 +45,8 @@ export interface Range {
 export interface KeysQuery<N> {
   readonly from: N;
   readonly keys: readonly Key[];
-  /** Fill in long fields as strings. Default: references. */
-  readonly texts?: boolean;
+  /** Fill in long fields as strings: all of them, or the ones named. Default: references. */
+  readonly texts?: boolean | readonly string[];
 }
 /** Rows of a range, in the order `by` (default: the primary key). */
 export interface RangeQuery<N> {
@@ -55,7 +56,7 @@ export interface RangeQuery<N> {
   readonly reverse?: boolean;
   readonly skip?: number;
   readonly limit?: number;
-  readonly texts?: boolean;
+  readonly texts?: boolean | readonly string[];
 }
 export type Query<T extends Tables> = { [N in keyof T & string]: KeysQuery<N> | RangeQuery<N> }[keyof T &
   string];

@@ -1,0 +1,97 @@
+/**
+ * What one database in memory holds, and the journals open on it. The maps are the storage: they outlive every journal.
+ *
+ * Every method runs in one turn of the event loop, so no commit can come between a check and what follows from it.
+ */
+import {
+  BLOCKS_PER_COMMIT,
+  type Commit,
+  type CommitRead,
+  type JournalEvent,
+  type JournalState,
+  type Position,
+  type Rewrite,
+} from '@settledb/engine';
+
+/** What a database tells the journals open on it. */
+export interface Opened {
+  tell(event: JournalEvent): void;
+}
+
+export class MemoryDatabase {
+  readonly opened = new Set<Opened>();
+  destroyed = false;
+  /** A rewriter is at work. */
+  rewriting = false;
+  /** How often anything was committed or rewritten: a journal that has seen this many has seen all. */
+  changes = 0;
+
+  #epoch = 0;
+  #n = 0;
+  #manifest: { readonly text: string; readonly through: number } | undefined;
+  readonly #commits = new Map<number, CommitRead>();
+  /** Segments and pages. Tails are in the commits. */
+  readonly #blocks = new Map<number, string>();
+
+  read(known?: Position): JournalState {
+    const current = known !== undefined && known.epoch === this.#epoch;
+    const commits: CommitRead[] = [];
+    for (let n = (current ? known.n : (this.#manifest?.through ?? 0)) + 1; n <= this.#n; n++) {
+      const commit = this.#commits.get(n);
+      if (commit !== undefined) commits.push(commit);
+    }
+    return { epoch: this.#epoch, manifest: current ? undefined : this.#manifest, commits };
+  }
+
+  /** False, and nothing done, when `expected` is not where the database is. */
+  append(commit: Commit, expected: Position): boolean {
+    if (expected.epoch !== this.#epoch || expected.n !== this.#n) return false;
+    const { n, head, tail } = commit;
+    this.#commits.set(n, { n, head, tail });
+    for (const { id, text } of commit.segments) this.#blocks.set(id, text);
+    this.#n = n;
+    this.changes++;
+    return true;
+  }
+
+  /** As `append`. Without a manifest only the epoch must hold. */
+  rewrite(change: Rewrite, expected: Position): boolean {
+    const { put = [], drop = [], manifest } = change;
+    if (expected.epoch !== this.#epoch) return false;
+    if (manifest !== undefined) {
+      if (expected.n !== this.#n) return false;
+      this.#manifest = { text: manifest.text, through: manifest.through };
+      this.#epoch++;
+    }
+    for (const { id, text } of put) this.#blocks.set(id, text);
+    for (const id of drop) this.#drop(id);
+    this.changes++;
+    return true;
+  }
+
+  load(id: number): string | undefined {
+    return this.#blocks.get(id) ?? (this.#commits.get(id / BLOCKS_PER_COMMIT)?.tail || undefined);
+  }
+
+  blockIds(): number[] {
+    const ids = [...this.#blocks.keys()];
+    for (const { n, tail } of this.#commits.values()) if (tail !== '') ids.push(n * BLOCKS_PER_COMMIT);
+    return ids;
+  }
+
+  /** Tells every open journal, and leaves them without a database. */
+  destroy(): void {
+    this.destroyed = true;
+    for (const journal of this.opened) journal.tell({ type: 'destroyed' });
+    this.opened.clear();
+    this.#commits.clear();
+    this.#blocks.clear();
+  }
+
+  #drop(id: number): void {
+    if (this.#blocks.delete(id)) return;
+    const n = id / BLOCKS_PER_COMMIT;
+    // A commit that the manifest does not cover is still to be read: it stays, whoever asks.
+    if (n <= (this.#manifest?.through ?? 0)) this.#commits.delete(n);
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * One write ⇄ the head of a commit.
+ *
+ *   [1, [[table, rows, olds, deleted, oldsOfDeleted] …], [[block, size] …], [[block, freed] …]]
+ *
+ * `olds` holds, for each row that was there before, its keys in the other orders, and the freed list tells which texts are of
+ * no more use: so another context applies the commit without having the old rows, which may be on pages it never loaded.
+ */
+import { corrupt, type SortKey } from '@settledb/core';
+import { type Row, rowOf, type TableLayout, valuesOf } from './layout';
+
+const FORMAT = 1;
+
+/** Changes of one table. `olds[i]` belongs to `rows[i]`: old keys by order, or `null` for a row that was not there. */
+export interface TableChange {
+  readonly table: TableLayout;
+  readonly rows: Row[];
+  readonly olds: (readonly SortKey[] | null)[];
+  readonly deleted: SortKey[];
+  readonly oldsOfDeleted: (readonly SortKey[])[];
+}
+
+export interface CommitHead {
+  readonly changes: readonly TableChange[];
+  /** Blocks this commit made: id and the lengths of its texts together. */
+  readonly blocks: readonly (readonly [id: number, size: number])[];
+  /** Characters of older blocks that are of no more use. */
+  readonly freed: readonly (readonly [id: number, length: number])[];
+}
+
+export function encodeHead(head: CommitHead): string {
+  const changes = head.changes.map((change) => [
+    change.table.number,
+    change.rows.map((row) => valuesOf(change.table, row)),
+    change.olds.every((old) => old === null) ? 0 : change.olds,
+    change.deleted,
+    change.oldsOfDeleted,
+  ]);
+  return JSON.stringify([FORMAT, changes, head.blocks, head.freed]);
+}
+
+export function decodeHead(text: string, tables: readonly TableLayout[], n: number): CommitHead {
+  const [format, changes, blocks, freed] = parse(text, n);
+  if (format !== FORMAT)
+    throw corrupt(`commit ${n} has format ${String(format)}; this version knows ${FORMAT}`);
+  return { changes: changes.map((change) => decodeChange(change, tables, n)), blocks, freed };
+}
+
+type EncodedChange = [number, unknown[][], 0 | (SortKey[] | null)[], SortKey[], SortKey[][]];
+type EncodedHead = [unknown, EncodedChange[], [number, number][], [number, number][]];
+
+function parse(text: string, n: number): EncodedHead {
+  try {
+    return JSON.parse(text) as EncodedHead;
+  } catch (cause) {
+    throw corrupt(`commit ${n} cannot be read`, cause);
+  }
+}
+
+function decodeChange(change: EncodedChange, tables: readonly TableLayout[], n: number): TableChange {
+  const [number, rows, olds, deleted, oldsOfDeleted] = change;
+  const table = tables[number];
+  if (table === undefined)
+    throw corrupt(`commit ${n} names table ${number}, which a newer version must have made`);
+  return {
+    table,
+    rows: rows.map((values) => rowOf(table, values)),
+    olds: olds === 0 ? rows.map(() => null) : olds,
+    deleted,
+    oldsOfDeleted,
+  };
+}

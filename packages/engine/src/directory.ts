@@ -1,0 +1,243 @@
+/**
+ * The rows' short fields: for each order of each table what is recent, over fenced pages of which only those that were
+ * needed are in memory.
+ *
+ *   docs by id    recent { b: row, c: null }    pages  [a … f] [g … m] [n … z]     fences a g n
+ *   docs by seq   recent { 7: 'b' }             pages  [1 … 256] …
+ *
+ * Every look-up is synchronous. What it lacks it puts into a {@link Wanted}, and its answer is then worth nothing; the caller
+ * loads and asks again. So all answers of one call come from one moment.
+ */
+import type { SortKey } from '@settledb/core';
+import type { Layout, OrderLayout, Row, TableLayout } from './layout';
+import { type OrderPage, type Page, positionOf, type RowPage, rowAt } from './page';
+import { lowerBound, Recent, upperBound } from './recent';
+
+/** Where the pages of an order begin, by page: first key, block id, rows. */
+export interface Fences {
+  readonly keys: SortKey[];
+  readonly ids: number[];
+  readonly counts: number[];
+}
+
+export interface OrderState<Value> {
+  readonly layout: OrderLayout;
+  readonly recent: Recent<Value>;
+  fences: Fences;
+}
+
+export interface TableState {
+  readonly layout: TableLayout;
+  readonly rows: OrderState<Row>;
+  /** The other orders; values are primary keys. */
+  readonly orders: readonly OrderState<SortKey>[];
+}
+
+/** Page ids and block ids that a look-up lacked, and what was loaded for it, kept until the call is done. */
+export class Wanted {
+  readonly pages = new Map<number, (text: string) => Page>();
+  readonly blocks = new Set<number>();
+  readonly loadedPages = new Map<number, Page>();
+  readonly loadedBlocks = new Map<number, string>();
+
+  get any(): boolean {
+    return this.pages.size > 0 || this.blocks.size > 0;
+  }
+}
+
+/** Page cache: what `Directory` asks for pages it holds. */
+export interface Pages {
+  get(id: number): Page | undefined;
+  decoderFor(table: TableLayout, order: number): (text: string) => Page;
+}
+
+/** A range in sort keys; bounds may be absent. */
+export interface Bounds {
+  readonly lower?: SortKey | undefined;
+  readonly lowerOpen?: boolean;
+  readonly upper?: SortKey | undefined;
+  readonly upperOpen?: boolean;
+}
+
+export const noFences = (): Fences => ({ keys: [], ids: [], counts: [] });
+
+export class Directory {
+  readonly tables: ReadonlyMap<string, TableState>;
+  readonly #pages: Pages;
+
+  constructor(layout: Layout, pages: Pages) {
+    this.#pages = pages;
+    this.tables = new Map([...layout].map(([name, table]) => [name, stateOf(table)]));
+  }
+
+  table(name: string): TableState {
+    const table = this.tables.get(name);
+    if (table === undefined) throw new TypeError(`no table is called ${name}`);
+    return table;
+  }
+
+  /** The row at a primary key. */
+  row(table: TableState, key: SortKey, wanted: Wanted): Row | undefined {
+    const recent = table.rows.recent.values.get(key);
+    if (recent !== undefined) return recent ?? undefined;
+    const { fences } = table.rows;
+    if (fences.ids.length === 0) return undefined;
+    const page = this.#page(table, 0, upperBound(fences.keys, key) - 1, wanted) as RowPage | undefined;
+    if (page === undefined) return undefined;
+    const at = positionOf(page, key);
+    return at < 0 ? undefined : rowAt(table.layout, page, at);
+  }
+
+  /** Rows of a range by primary key (order 0) or another order, at most `limit` after `skip`. */
+  range(
+    table: TableState,
+    order: number,
+    bounds: Bounds,
+    how: { reverse: boolean; skip: number; limit: number },
+    wanted: Wanted,
+  ): Row[] {
+    const rows: Row[] = [];
+    if (how.limit <= 0) return rows;
+    let skip = how.skip;
+    const take = (row: Row | undefined): boolean => {
+      if (row !== undefined) rows.push(row);
+      return rows.length < how.limit;
+    };
+    const expected = how.skip + how.limit;
+    if (order === 0) {
+      this.#scan<Row>(table, 0, bounds, how.reverse, expected, wanted, (recent, page, at) => {
+        if (skip > 0) return skip-- > 0;
+        return take(recent ?? rowAt(table.layout, page as RowPage, at));
+      });
+    } else {
+      this.#scan<SortKey>(table, order, bounds, how.reverse, expected, wanted, (recent, page, at) => {
+        if (skip > 0) return skip-- > 0;
+        return take(this.row(table, recent ?? ((page as OrderPage).primary[at] as SortKey), wanted));
+      });
+    }
+    return rows;
+  }
+
+  /** Visits the live entries of an order: from `recent`, or in a page at a position. Stops when `visit` answers false. */
+  #scan<Value>(
+    table: TableState,
+    order: number,
+    bounds: Bounds,
+    reverse: boolean,
+    expected: number,
+    wanted: Wanted,
+    visit: (recent: Value | undefined, page: Page | undefined, at: number) => boolean,
+  ): void {
+    const { recent, fences } = orderOf<Value>(table, order);
+    const walk = new Walk(recent.keys(), bounds, reverse);
+    const pages = pagesWithin(fences, bounds, reverse);
+    for (const [i, number] of pages.entries()) {
+      const page = this.#page(table, order, number, wanted);
+      if (page === undefined) {
+        this.#wantMore(table, order, pages, i, expected, wanted);
+        return;
+      }
+      const inPage = new Walk(page.keys, bounds, reverse);
+      for (; inPage.more; inPage.step()) {
+        const key = inPage.key;
+        while (walk.more && walk.before(key)) {
+          const value = recent.values.get(walk.key);
+          walk.step();
+          if (value !== null && value !== undefined && !visit(value, undefined, 0)) return;
+        }
+        if (walk.more && walk.key === key) {
+          const value = recent.values.get(key);
+          walk.step();
+          if (value !== null && value !== undefined && !visit(value, undefined, 0)) return;
+        } else if (!visit(undefined, page, inPage.at)) return;
+      }
+    }
+    for (; walk.more; walk.step()) {
+      const value = recent.values.get(walk.key);
+      if (value !== null && value !== undefined && !visit(value, undefined, 0)) return;
+    }
+  }
+
+  /** Asks in one go for the pages a scan is going to need, so that it does not stop at each. */
+  #wantMore(
+    table: TableState,
+    order: number,
+    pages: readonly number[],
+    from: number,
+    expected: number,
+    wanted: Wanted,
+  ): void {
+    let rows = 0;
+    for (let i = from; i < pages.length && rows < expected; i++) {
+      const number = pages[i] as number;
+      this.#page(table, order, number, wanted);
+      rows += orderOf(table, order).fences.counts[number] as number;
+    }
+  }
+
+  #page(table: TableState, order: number, number: number, wanted: Wanted): Page | undefined {
+    const id = orderOf(table, order).fences.ids[Math.max(number, 0)] as number;
+    const page = this.#pages.get(id) ?? wanted.loadedPages.get(id);
+    if (page === undefined) wanted.pages.set(id, this.#pages.decoderFor(table.layout, order));
+    return page;
+  }
+}
+
+function stateOf(layout: TableLayout): TableState {
+  const [primary, ...others] = layout.orders;
+  return {
+    layout,
+    rows: { layout: primary as OrderLayout, recent: new Recent<Row>(), fences: noFences() },
+    orders: others.map((order) => ({ layout: order, recent: new Recent<SortKey>(), fences: noFences() })),
+  };
+}
+
+export function orderOf<Value>(table: TableState, order: number): OrderState<Value> {
+  return (order === 0 ? table.rows : table.orders[order - 1]) as unknown as OrderState<Value>;
+}
+
+/** Page numbers that may hold keys within the bounds, in the order of the scan. */
+function pagesWithin(fences: Fences, { lower, upper }: Bounds, reverse: boolean): number[] {
+  const first = lower === undefined ? 0 : Math.max(upperBound(fences.keys, lower) - 1, 0);
+  const last = upper === undefined ? fences.keys.length - 1 : upperBound(fences.keys, upper) - 1;
+  const numbers: number[] = [];
+  for (let i = first; i <= last; i++) numbers.push(i);
+  return reverse ? numbers.reverse() : numbers;
+}
+
+/** A cursor over sorted keys within bounds, forwards or backwards. */
+class Walk {
+  at: number;
+  readonly #end: number;
+  readonly #step: 1 | -1;
+  readonly #keys: readonly SortKey[];
+
+  constructor(keys: readonly SortKey[], bounds: Bounds, reverse: boolean) {
+    const { lower, upper } = bounds;
+    const first =
+      lower === undefined ? 0 : (bounds.lowerOpen === true ? upperBound : lowerBound)(keys, lower);
+    const end =
+      upper === undefined ? keys.length : (bounds.upperOpen === true ? lowerBound : upperBound)(keys, upper);
+    this.#keys = keys;
+    this.#step = reverse ? -1 : 1;
+    this.at = reverse ? end - 1 : first;
+    this.#end = reverse ? first - 1 : end;
+    if (end < first) this.#end = this.at;
+  }
+
+  get more(): boolean {
+    return this.at !== this.#end;
+  }
+
+  get key(): SortKey {
+    return this.#keys[this.at] as SortKey;
+  }
+
+  step(): void {
+    this.at += this.#step;
+  }
+
+  before(key: SortKey): boolean {
+    return this.#step === 1 ? this.key < key : this.key > key;
+  }
+}

@@ -1,0 +1,167 @@
+/**
+ * What one context knows of a journal: its position, the directory, the caches. Changed by commits and manifests, in order;
+ * asked synchronously; completed by loading what an answer wanted.
+ */
+import { corrupt, sortKey } from '@settledb/core';
+import { type AnyQuery, answer } from './answer';
+import { type CommitHead, decodeHead } from './commit';
+import { Directory, noFences, orderOf, type Wanted } from './directory';
+import {
+  BLOCKS_PER_COMMIT,
+  type CommitRead,
+  type Journal,
+  type JournalState,
+  type Position,
+} from './journal';
+import type { Layout, Row, TableLayout } from './layout';
+import { decodeManifest } from './manifest';
+import { PageCache } from './page-cache';
+import { type PlannedWrite, type Prepared, prepare } from './prepare';
+import { BlockUse, TextCache } from './texts';
+
+/** Blocks asked of the journal at a time, so that a read of everything does not hold all texts twice. */
+const LOAD_BLOCKS_MAX = 64;
+
+export class Image {
+  epoch = 0;
+  n = 0;
+  /** The last commit the manifest in force covers. */
+  through = 0;
+  readonly layout: Layout;
+  readonly directory: Directory;
+  readonly pages = new PageCache();
+  readonly texts: TextCache;
+  use = new BlockUse();
+  readonly #tables: readonly TableLayout[];
+
+  constructor(layout: Layout, textCacheLength: number) {
+    this.layout = layout;
+    this.#tables = [...layout.values()];
+    this.texts = new TextCache(textCacheLength);
+    this.directory = new Directory(layout, this.pages);
+  }
+
+  get position(): Position {
+    return { epoch: this.epoch, n: this.n };
+  }
+
+  /** Takes over what happened since. @returns whether there was anything new */
+  absorb(state: JournalState): boolean {
+    const before = this.position;
+    if (state.epoch < this.epoch) return false;
+    if (state.epoch > this.epoch) this.#reload(state);
+    for (const commit of state.commits) this.#apply(commit);
+    return before.epoch !== this.epoch || before.n !== this.n;
+  }
+
+  #apply(commit: CommitRead): void {
+    if (commit.n <= this.n) return;
+    if (commit.n !== this.n + 1)
+      throw corrupt(`commit ${this.n + 1} is missing: the next one is ${commit.n}`);
+    this.apply(commit.n, decodeHead(commit.head, this.#tables, commit.n), commit.tail);
+  }
+
+  /** Applies the next commit to memory. */
+  apply(n: number, head: CommitHead, tail: string): void {
+    for (const change of head.changes) {
+      const table = this.directory.table(change.table.name);
+      const { recent, layout } = table.rows;
+      const { orders } = table;
+      for (let i = 0; i < change.rows.length; i++) {
+        const row = change.rows[i] as Row;
+        const key = layout.keyOf(row);
+        recent.set(key, row);
+        const olds = change.olds[i];
+        for (let o = 0; o < orders.length; o++) {
+          const order = orders[o] as (typeof orders)[number];
+          const orderKey = order.layout.keyOf(row);
+          const old = olds?.[o];
+          if (old !== undefined && old !== orderKey) order.recent.set(old, null);
+          order.recent.set(orderKey, key);
+        }
+      }
+      for (const [i, key] of change.deleted.entries()) {
+        recent.set(key, null);
+        for (const [o, old] of (change.oldsOfDeleted[i] ?? []).entries()) orders[o]?.recent.set(old, null);
+      }
+    }
+    for (const [id, size] of head.blocks) this.use.add(id, size);
+    for (const [id, length] of head.freed) this.use.free(id, length);
+    if (tail !== '') this.texts.set(n * BLOCKS_PER_COMMIT, tail);
+    this.n = n;
+  }
+
+  #reload(state: JournalState): void {
+    const { manifest } = state;
+    if (manifest === undefined) throw corrupt(`epoch ${state.epoch} has no manifest`);
+    const { tables, blocks } = decodeManifest(manifest.text);
+    const pageIds = new Set<number>();
+    for (const [name, table] of this.directory.tables) {
+      for (let order = 0; order < table.layout.orders.length; order++) {
+        const at = orderOf(table, order);
+        at.recent.clear();
+        at.fences = tables[name]?.[order] ?? noFences();
+        for (const id of at.fences.ids) pageIds.add(id);
+      }
+    }
+    this.pages.retain(pageIds);
+    this.use = new BlockUse();
+    for (const [id, size, dead] of blocks) this.use.add(id, size, dead);
+    this.epoch = state.epoch;
+    this.through = manifest.through;
+    this.n = manifest.through;
+  }
+
+  answer(queries: readonly AnyQuery[], wanted: Wanted): (Row | undefined)[][] {
+    return answer(queries, this.directory, this.texts, wanted);
+  }
+
+  prepare(writes: readonly PlannedWrite[], wanted: Wanted): Prepared {
+    return prepare(writes, this.n + 1, this.directory, sortKey, wanted);
+  }
+
+  /**
+   * Loads what is wanted, into the caches and, should those be too small for one call, into `wanted` itself.
+   * @returns false when something is no longer there: another context rewrote the storage, read its state anew
+   */
+  async load(journal: Journal, wanted: Wanted): Promise<boolean> {
+    const pages = [...wanted.pages];
+    const blocks = [...wanted.blocks];
+    wanted.pages.clear();
+    wanted.blocks.clear();
+    const pageTexts = await loadAll(
+      journal,
+      pages.map(([id]) => id),
+    );
+    const blockTexts = await loadAll(journal, blocks);
+    let whole = true;
+    for (const [i, [id, decode]] of pages.entries()) {
+      const text = pageTexts[i];
+      if (text === undefined) {
+        whole = false;
+        continue;
+      }
+      const page = decode(text);
+      this.pages.set(id, page);
+      wanted.loadedPages.set(id, page);
+    }
+    for (const [i, id] of blocks.entries()) {
+      const text = blockTexts[i];
+      if (text === undefined) {
+        whole = false;
+        continue;
+      }
+      this.texts.set(id, text);
+      wanted.loadedBlocks.set(id, text);
+    }
+    return whole;
+  }
+}
+
+async function loadAll(journal: Journal, ids: readonly number[]): Promise<(string | undefined)[]> {
+  const texts: (string | undefined)[] = [];
+  for (let i = 0; i < ids.length; i += LOAD_BLOCKS_MAX) {
+    for (const text of await journal.load(ids.slice(i, i + LOAD_BLOCKS_MAX))) texts.push(text);
+  }
+  return texts;
+}

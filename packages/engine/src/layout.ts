@@ -1,0 +1,88 @@
+/**
+ * A schema made ready for use: tables by number, how a row's keys are made, and rows as arrays of values.
+ *
+ * Order 0 of a table is its primary key; the others map their key to the primary one.
+ */
+import {
+  type Key,
+  type KeyPart,
+  type Schema,
+  type SortKey,
+  sortKey,
+  type Text,
+  type TextRef,
+} from '@settledb/core';
+
+/** A row as the engine keeps it: immutable, its long fields always references. */
+export type Row = { readonly [field: string]: string | number | boolean | TextRef | undefined };
+/** A row as a plan gives it. */
+export type PlannedRow = { readonly [field: string]: string | number | boolean | Text | undefined };
+
+export interface OrderLayout {
+  readonly name: string;
+  readonly keyOf: (row: Row | PlannedRow) => SortKey;
+}
+
+export interface TableLayout {
+  readonly number: number;
+  readonly name: string;
+  readonly fields: readonly string[];
+  /** By field number: whether it is a long field. */
+  readonly isText: readonly boolean[];
+  readonly textFields: readonly string[];
+  readonly orders: readonly OrderLayout[];
+  /** The field that is the primary key when it is one field alone, by number; else -1. */
+  readonly keyField: number;
+}
+
+export type Layout = ReadonlyMap<string, TableLayout>;
+
+export function layoutOf(schema: Schema): Layout {
+  const layout = new Map<string, TableLayout>();
+  for (const [name, table] of Object.entries(schema)) {
+    const texts = table.texts ?? [];
+    const orders = [{ name: '', keyOf: keyBy(table.key) }];
+    for (const [order, fields] of Object.entries(table.orders ?? {})) {
+      orders.push({ name: order, keyOf: keyBy(fields) });
+    }
+    layout.set(name, {
+      number: layout.size,
+      name,
+      fields: table.fields,
+      isText: table.fields.map((field) => texts.includes(field)),
+      textFields: texts,
+      orders,
+      keyField: typeof table.key === 'string' ? table.fields.indexOf(table.key) : -1,
+    });
+  }
+  return layout;
+}
+
+function keyBy(fields: string | readonly string[]): OrderLayout['keyOf'] {
+  if (typeof fields === 'string') return (row) => row[fields] as SortKey;
+  return (row) => sortKey(fields.map((field) => row[field] as KeyPart) as Key);
+}
+
+export const isRef = (value: unknown): value is TextRef => typeof value === 'object' && value !== null;
+
+/** A row's values in the order of its fields, `null` for absent ones, references as `[block, at, length]`. */
+export function valuesOf(table: TableLayout, row: Row): unknown[] {
+  return table.fields.map((field) => {
+    const value = row[field];
+    return value === undefined ? null : isRef(value) ? [value.block, value.at, value.length] : value;
+  });
+}
+
+/** Undoes {@link valuesOf}. Fields added to the schema since the row was written are absent. */
+export function rowOf(table: TableLayout, values: readonly unknown[]): Row {
+  const row: Record<string, Row[string]> = {};
+  const { fields } = table;
+  for (let i = 0; i < fields.length; i++) {
+    const value = values[i];
+    if (value === null || value === undefined) continue;
+    row[fields[i] as string] = Array.isArray(value)
+      ? { block: value[0], at: value[1], length: value[2] }
+      : (value as string | number | boolean);
+  }
+  return row;
+}

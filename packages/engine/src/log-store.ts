@@ -1,0 +1,294 @@
+/**
+ * The store contract over a journal.
+ *
+ * Reads are answered from memory in one go; what memory lacks is loaded and the answer made again, so that all of it comes
+ * from one moment. Writes go one at a time: answer, plan, append; when another context committed first, the journal says
+ * what, and the plan is made again from there.
+ */
+import {
+  type CallOptions,
+  closed,
+  corrupt,
+  type Durability,
+  type FoundAll,
+  ioError,
+  type Plan,
+  type Query,
+  type Schema,
+  type Store,
+  type StoreEvent,
+  type StoreStats,
+  type Tables,
+} from '@settledb/core';
+import type { AnyQuery } from './answer';
+import { Checkpointer } from './checkpoint';
+import { Wanted } from './directory';
+import { Image } from './image';
+import type { Journal } from './journal';
+import { layoutOf } from './layout';
+import type { PlannedWrite } from './prepare';
+import { TEXT_CACHE_LENGTH } from './texts';
+
+/** Rounds of loading for one call before it is taken for a storage that contradicts itself. */
+const LOAD_ROUNDS_MAX = 1000;
+/** Races a write may lose; each one lost means another context's write was done. */
+const RACES_MAX = 10_000;
+
+export interface LogStoreOptions {
+  /** Characters of documents kept in memory. Default {@link TEXT_CACHE_LENGTH}. */
+  readonly textCacheLength?: number;
+  /** Checkpoint by itself after enough commits. Default true; tests choose their moments. */
+  readonly checkpoint?: boolean;
+}
+
+/**
+ * Opens a store over a journal and takes the journal over: closing the store closes it.
+ * @throws DatabaseError `corrupt` when what is stored contradicts itself, or was written by a newer version
+ */
+export async function openLogStore<T extends Tables>(
+  journal: Journal,
+  schema: Schema,
+  options: LogStoreOptions = {},
+): Promise<Store<T>> {
+  const image = new Image(layoutOf(schema), options.textCacheLength ?? TEXT_CACHE_LENGTH);
+  image.absorb(await journal.read());
+  return new LogStore<T>(journal, image, options.checkpoint ?? true);
+}
+
+class LogStore<T extends Tables> implements Store<T> {
+  readonly #journal: Journal;
+  readonly #image: Image;
+  readonly #checkpointer: Checkpointer;
+  readonly #watchers = new Set<(event: StoreEvent) => void>();
+  readonly #unlisten: () => void;
+  #writes: Promise<unknown> = Promise.resolve();
+  #refreshing: Promise<void> | undefined;
+  #closing: Promise<void> | undefined;
+  #gone: StoreEvent | undefined;
+
+  constructor(journal: Journal, image: Image, checkpoint: boolean) {
+    this.#journal = journal;
+    this.#image = image;
+    this.#checkpointer = new Checkpointer(
+      { journal, image, inTurn: (work) => this.#inTurn(work), catchUp: () => this.#catchUp() },
+      checkpoint,
+    );
+    this.#unlisten = journal.listen((event) => {
+      if (event.type === 'commit') this.#heard();
+      else this.#end(event);
+    });
+  }
+
+  async read<const Q extends readonly Query<T>[]>(
+    queries: Q,
+    options: CallOptions = {},
+  ): Promise<FoundAll<T, Q>> {
+    options.signal?.throwIfAborted();
+    this.#check();
+    if (!this.#journal.alone()) await this.#refresh();
+    const found = await this.#complete(
+      (wanted) => this.#image.answer(queries as readonly AnyQuery[], wanted),
+      options.signal,
+    );
+    return found as FoundAll<T, Q>;
+  }
+
+  readNow<const Q extends readonly Query<T>[]>(queries: Q): FoundAll<T, Q> | undefined {
+    this.#check();
+    if (!this.#journal.alone()) return undefined;
+    const wanted = new Wanted();
+    const found = this.#image.answer(queries as readonly AnyQuery[], wanted);
+    return wanted.any ? undefined : (found as FoundAll<T, Q>);
+  }
+
+  async write<const Q extends readonly Query<T>[], R>(
+    queries: Q,
+    plan: (found: FoundAll<T, Q>) => Plan<T, R>,
+    options: CallOptions & { readonly durability?: Durability | undefined } = {},
+  ): Promise<R> {
+    options.signal?.throwIfAborted();
+    this.#check();
+    const value = await this.#inTurn(async () => {
+      this.#checkThere(); // Closing lets writes end that began before it.
+      options.signal?.throwIfAborted();
+      return this.#commit(queries, plan, options.durability ?? 'relaxed', options.signal);
+    });
+    this.#checkpointer.consider();
+    return value;
+  }
+
+  async #commit<const Q extends readonly Query<T>[], R>(
+    queries: Q,
+    plan: (found: FoundAll<T, Q>) => Plan<T, R>,
+    durability: Durability,
+    signal: AbortSignal | undefined,
+  ): Promise<R> {
+    const image = this.#image;
+    const journal = this.#journal;
+    for (let race = 0; race < RACES_MAX; race++) {
+      const attempt = await this.#attempt(queries, plan, signal);
+      if ('stale' in attempt) continue;
+      if (attempt.prepared === undefined) return attempt.value;
+      const { commit, head } = attempt.prepared;
+      const missed = await journal.append(commit, attempt.position, durability);
+      if (missed === undefined) {
+        if (image.n === commit.n - 1) this.#image.apply(commit.n, head, commit.tail);
+        this.#cacheSegments(commit.segments);
+        this.#tell({ type: 'commit' });
+        return attempt.value;
+      }
+      if (image.absorb(missed)) this.#tell({ type: 'commit' });
+    }
+    throw ioError(`the write lost ${RACES_MAX} races against other contexts`);
+  }
+
+  /** Answers and plans from one moment. A plan that writes nothing, or throws, counts only if that moment was the latest. */
+  async #attempt<const Q extends readonly Query<T>[], R>(
+    queries: Q,
+    plan: (found: FoundAll<T, Q>) => Plan<T, R>,
+    signal: AbortSignal | undefined,
+  ) {
+    const outcome = await this.#complete((wanted) => {
+      const found = this.#image.answer(queries as readonly AnyQuery[], wanted);
+      const position = this.#image.position;
+      if (wanted.any) return { position };
+      try {
+        const planned = plan(found as FoundAll<T, Q>);
+        const isEmpty = planned.writes.every(
+          (write) => (write.put?.length ?? 0) + (write.delete?.length ?? 0) === 0,
+        );
+        const prepared = isEmpty
+          ? undefined
+          : this.#image.prepare(planned.writes as readonly PlannedWrite[], wanted);
+        return { position, planned, prepared };
+      } catch (error) {
+        return { position, error };
+      }
+    }, signal);
+    if (outcome.prepared !== undefined)
+      return {
+        prepared: outcome.prepared,
+        position: outcome.position,
+        value: (outcome.planned as Plan<T, R>).value,
+      };
+    if (!this.#journal.alone() && (await this.#catchUp())) return { stale: true as const };
+    if ('error' in outcome) throw outcome.error;
+    return { prepared: undefined, value: (outcome.planned as Plan<T, R>).value };
+  }
+
+  /** A bulk write is most likely read next: keep what of it fits comfortably in the cache. */
+  #cacheSegments(segments: readonly { readonly id: number; readonly text: string }[]): void {
+    for (const { id, text } of segments) this.#image.texts.set(id, text);
+  }
+
+  /** Asks again until nothing is wanted. */
+  async #complete<A>(ask: (wanted: Wanted) => A, signal?: AbortSignal | undefined): Promise<A> {
+    const wanted = new Wanted();
+    for (let round = 0; round < LOAD_ROUNDS_MAX; round++) {
+      const result = ask(wanted);
+      if (!wanted.any) return result;
+      const { epoch } = this.#image;
+      const whole = await this.#image.load(this.#journal, wanted);
+      signal?.throwIfAborted();
+      this.#checkThere();
+      if (!whole && !(await this.#catchUp()) && epoch === this.#image.epoch) {
+        throw corrupt('a block that the directory names is not in the storage');
+      }
+    }
+    throw corrupt(`a call needed more than ${LOAD_ROUNDS_MAX} rounds of loading`);
+  }
+
+  /** One look at the journal for all reads of this turn; later ones need a later look (I9). */
+  #refresh(): Promise<void> {
+    this.#refreshing ??= Promise.resolve().then(async () => {
+      this.#refreshing = undefined;
+      await this.#catchUp();
+    });
+    return this.#refreshing;
+  }
+
+  async #catchUp(): Promise<boolean> {
+    const changed = this.#image.absorb(await this.#journal.read(this.#image.position));
+    if (changed) this.#tell({ type: 'commit' });
+    return changed;
+  }
+
+  /** A hint of another context's commit. Without anybody to tell, the next read finds out by itself. */
+  #heard(): void {
+    if (this.#watchers.size === 0 || this.#closing !== undefined) return;
+    this.#refresh().catch(() => undefined); // The call that needs the storage next gets this error.
+  }
+
+  watch(listener: (event: StoreEvent) => void): () => void {
+    this.#watchers.add(listener);
+    return () => this.#watchers.delete(listener);
+  }
+
+  async compact(options: CallOptions = {}): Promise<void> {
+    options.signal?.throwIfAborted();
+    this.#check();
+    await this.#checkpointer.compact(options.signal);
+  }
+
+  stats(): StoreStats {
+    const { directory, pages, texts, use } = this.#image;
+    const totals = use.totals();
+    let recentRows = 0;
+    let pageCount = 0;
+    for (const table of directory.tables.values()) {
+      recentRows += table.rows.recent.size;
+      for (const order of [table.rows, ...table.orders]) pageCount += order.fences.ids.length;
+    }
+    return {
+      commits: this.#image.n,
+      epoch: this.#image.epoch,
+      recentRows,
+      pages: pageCount,
+      pagesLoaded: pages.size,
+      cachedTextLength: texts.length,
+      cachedTextLimit: texts.limit,
+      liveTextLength: totals.live,
+      deadTextLength: totals.dead,
+    };
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#checkpointer.stop(this.#gone === undefined);
+    await this.#writes.catch(() => undefined);
+    this.#unlisten();
+    this.#watchers.clear();
+    await this.#journal.close();
+  }
+
+  #inTurn<R>(work: () => Promise<R>): Promise<R> {
+    const turn = this.#writes.then(work, work);
+    this.#writes = turn.catch(() => undefined);
+    return turn;
+  }
+
+  #checkThere(): void {
+    if (this.#gone !== undefined) throw closed('cause' in this.#gone ? this.#gone.cause : undefined);
+  }
+
+  #check(): void {
+    this.#checkThere();
+    if (this.#closing !== undefined) throw closed();
+  }
+
+  #end(event: StoreEvent): void {
+    if (this.#gone !== undefined) return;
+    this.#gone = event;
+    this.#tell(event);
+  }
+
+  #tell(event: StoreEvent): void {
+    for (const watcher of [...this.#watchers]) {
+      watcher(event);
+    }
+  }
+}

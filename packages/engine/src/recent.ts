@@ -1,0 +1,90 @@
+/**
+ * What changed since the checkpoint, for one order of one table: values by key, and the keys in order.
+ *
+ * Keys are sorted when a range is asked for, not when they are set: a bulk write sets ten thousand and sorts once; keys that
+ * come in rising order (seqs) are never sorted at all. `null` stands for "gone", hiding what a directory page says.
+ */
+import type { SortKey } from '@settledb/core';
+
+/** Up to this many new keys are put in place one by one (a move of memory each); more are sorted together. */
+const INSERT_SINGLY_MAX = 16;
+
+export class Recent<Value> {
+  readonly values = new Map<SortKey, Value | null>();
+  #sorted: SortKey[] = [];
+  #added: SortKey[] = [];
+
+  get size(): number {
+    return this.values.size;
+  }
+
+  set(key: SortKey, value: Value | null): void {
+    const before = this.values.size;
+    this.values.set(key, value);
+    if (this.values.size === before) return;
+    const last = this.#sorted.at(-1);
+    if (this.#added.length === 0 && (last === undefined || key > last)) this.#sorted.push(key);
+    else this.#added.push(key);
+  }
+
+  /** Takes out the entries for which `covered` holds: a checkpoint has them now. */
+  forget(covered: (key: SortKey, value: Value | null) => boolean): void {
+    for (const [key, value] of this.values) if (covered(key, value)) this.values.delete(key);
+    this.#sorted = this.keys().filter((key) => this.values.has(key));
+  }
+
+  clear(): void {
+    this.values.clear();
+    this.#sorted = [];
+    this.#added = [];
+  }
+
+  /** All keys in order. Not to be changed, and good until the next `set`. */
+  keys(): readonly SortKey[] {
+    if (this.#added.length > INSERT_SINGLY_MAX) {
+      this.#added.sort(compare);
+      this.#sorted = merge(this.#sorted, this.#added);
+    } else {
+      for (const key of this.#added) this.#sorted.splice(lowerBound(this.#sorted, key), 0, key);
+    }
+    this.#added = [];
+    return this.#sorted;
+  }
+}
+
+const compare = (a: SortKey, b: SortKey): number => (a < b ? -1 : a > b ? 1 : 0);
+
+function merge(a: readonly SortKey[], b: readonly SortKey[]): SortKey[] {
+  const merged: SortKey[] = [];
+  let i = 0;
+  for (const key of b) {
+    while (i < a.length && (a[i] as SortKey) < key) merged.push(a[i++] as SortKey);
+    merged.push(key);
+  }
+  while (i < a.length) merged.push(a[i++] as SortKey);
+  return merged;
+}
+
+/** The first position whose key is not below `key`. */
+export function lowerBound(keys: readonly SortKey[], key: SortKey): number {
+  let low = 0;
+  let high = keys.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((keys[middle] as SortKey) < key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The first position whose key is above `key`. */
+export function upperBound(keys: readonly SortKey[], key: SortKey): number {
+  let low = 0;
+  let high = keys.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((keys[middle] as SortKey) <= key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

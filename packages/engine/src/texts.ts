@@ -1,0 +1,127 @@
+/**
+ * Long fields: texts that lie in blocks, and the bounded cache of blocks.
+ *
+ * A block is JSON texts joined by commas. One text is a slice of it, which costs no copy; so a block is kept whole.
+ */
+import type { TextRef } from '@settledb/core';
+import { BLOCKS_PER_COMMIT, type Block } from './journal';
+
+/** Characters of one segment. Blocks above 64 KiB read back twice as fast per document as smaller ones (storage.md). */
+export const SEGMENT_LENGTH = 96 * 1024;
+/** Commits with more long fields than this cut them into segments, so that reading the log does not read them. */
+export const TAIL_TEXTS_MAX = 32;
+/** … or with more characters than this. */
+export const TAIL_LENGTH_MAX = 64 * 1024;
+/** Default bound of the cache, in characters: bodies of about 100,000 documents of 300 bytes. */
+export const TEXT_CACHE_LENGTH = 32 * 1024 * 1024;
+
+export const isTail = (block: number): boolean => block > 0 && block % BLOCKS_PER_COMMIT === 0;
+
+interface Cached {
+  readonly text: string;
+  used: number;
+}
+
+/** Blocks in memory, the least recently used ones going first. */
+export class TextCache {
+  readonly limit: number;
+  length = 0;
+  #blocks = new Map<number, Cached>();
+  #clock = 0;
+
+  constructor(limit: number) {
+    this.limit = limit;
+  }
+
+  get(id: number): string | undefined {
+    const cached = this.#blocks.get(id);
+    if (cached === undefined) return undefined;
+    cached.used = ++this.#clock;
+    return cached.text;
+  }
+
+  set(id: number, text: string): void {
+    this.delete(id);
+    this.#blocks.set(id, { text, used: ++this.#clock });
+    this.length += text.length;
+    if (this.length > this.limit) this.#evict();
+  }
+
+  delete(id: number): void {
+    const cached = this.#blocks.get(id);
+    if (cached === undefined) return;
+    this.#blocks.delete(id);
+    this.length -= cached.text.length;
+  }
+
+  clear(): void {
+    this.#blocks.clear();
+    this.length = 0;
+  }
+
+  /** Down to three quarters, so that eviction (a sort) is rare. */
+  #evict(): void {
+    const byUse = [...this.#blocks].sort(([, a], [, b]) => a.used - b.used);
+    for (const [id] of byUse) {
+      if (this.length <= this.limit * 0.75) return;
+      this.delete(id);
+    }
+  }
+}
+
+/** Packs texts into blocks one after the other. */
+export class Segments {
+  readonly blocks: Block[] = [];
+  readonly #nextId: () => number;
+  readonly #lengthMax: number;
+  #texts: string[] = [];
+  #length = 0;
+  #id: number;
+
+  constructor(nextId: () => number, lengthMax: number = SEGMENT_LENGTH) {
+    this.#nextId = nextId;
+    this.#lengthMax = lengthMax;
+    this.#id = nextId();
+  }
+
+  add(text: string): TextRef {
+    if (this.#length > 0 && this.#length + text.length > this.#lengthMax) this.flush();
+    const ref = { block: this.#id, at: this.#length, length: text.length };
+    this.#texts.push(text);
+    this.#length += text.length + 1;
+    return ref;
+  }
+
+  /** Ends the block under way. */
+  flush(): void {
+    if (this.#texts.length === 0) return;
+    this.blocks.push({ id: this.#id, text: this.#texts.join(',') });
+    this.#texts = [];
+    this.#length = 0;
+    this.#id = this.#nextId();
+  }
+}
+
+/** How much of each block is of use. Lengths count texts, not the commas between them. */
+export class BlockUse {
+  readonly sizes = new Map<number, { size: number; dead: number }>();
+
+  add(id: number, size: number, dead = 0): void {
+    this.sizes.set(id, { size, dead });
+  }
+
+  free(id: number, length: number): void {
+    const use = this.sizes.get(id);
+    if (use !== undefined) use.dead += length;
+  }
+
+  totals(): { live: number; dead: number } {
+    let live = 0;
+    let dead = 0;
+    for (const use of this.sizes.values()) {
+      live += use.size - use.dead;
+      dead += use.dead;
+    }
+    return { live, dead };
+  }
+}

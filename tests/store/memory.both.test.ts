@@ -1,0 +1,34 @@
+import { memory } from '@settledb/adapter-memory';
+import { type DatabaseTables, schema } from '@settledb/core';
+import { openLogStore } from '@settledb/engine';
+import { storeConformance } from '../conformance/store';
+import { slow } from '../support/slow-adapter';
+
+const adapter = memory();
+
+storeConformance('memory', {
+  open: async (name) => openLogStore<DatabaseTables>(await adapter.open(name), schema),
+  destroy: (name) => adapter.destroy(name),
+  shared: true,
+  runs: 150,
+});
+
+// The same with caches too small for anything, so that every text is loaded and let go again.
+storeConformance('memory, hardly any cache', {
+  open: async (name) =>
+    openLogStore<DatabaseTables>(await adapter.open(name), schema, { textCacheLength: 200 }),
+  destroy: (name) => adapter.destroy(name),
+  shared: true,
+  runs: 50,
+});
+
+const seed = Math.floor(Math.random() * 2 ** 32);
+const slowly = slow(adapter, seed);
+
+storeConformance(`memory, slow (seed ${seed})`, {
+  open: async (name) =>
+    openLogStore<DatabaseTables>(await slowly.open(name), schema, { textCacheLength: 1000 }),
+  destroy: (name) => adapter.destroy(name),
+  shared: true,
+  runs: 40,
+});
