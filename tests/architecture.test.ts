@@ -1,0 +1,159 @@
+/**
+ * The import rule of docs/architecture.md: downward only, no cycles, no default exports, nothing of Node in what runs in a
+ * browser. Read from the sources themselves.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** Part of the tree → what it may import besides itself. Longest prefix counts. `node:` stands for all of Node. */
+const MAY_IMPORT: Record<string, readonly string[]> = {
+  'packages/core/src/model': [],
+  'packages/core/src/store': ['packages/core/src/model'],
+  'packages/core/src/database': ['packages/core/src/model', 'packages/core/src/store'],
+  'packages/core/src': ['packages/core/src/model', 'packages/core/src/store', 'packages/core/src/database'],
+  'packages/engine/src': ['@settledb/core'],
+  'packages/replication/src': ['@settledb/core'],
+  'packages/remote/src': ['@settledb/core', '@hono/node-server', 'node:'],
+  'packages/settledb/src': [
+    '@settledb/core',
+    '@settledb/engine',
+    '@settledb/replication',
+    '@settledb/remote',
+    '@settledb/adapter-memory',
+    '@settledb/adapter-indexeddb',
+    '@settledb/adapter-file',
+    'node:',
+  ],
+  'adapters/memory/src': ['@settledb/core', '@settledb/engine'],
+  'adapters/indexeddb/src': ['@settledb/core', '@settledb/engine', 'idb'],
+  'adapters/file/src': ['@settledb/core', '@settledb/engine', 'node:'],
+};
+
+/** Entries of browsers: nothing they reach may be Node's. */
+const BROWSER_ENTRIES = [
+  'packages/settledb/src/entry.browser.ts',
+  'packages/settledb/src/memory.ts',
+  'packages/settledb/src/indexeddb.ts',
+];
+
+const files = ['packages', 'adapters']
+  .flatMap((folder) => sources(join(root, folder)))
+  .map((path) => relative(root, path));
+
+function sources(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory())
+      return entry.name === 'node_modules' || entry.name === 'dist' ? [] : sources(path);
+    return path.includes('/src/') && path.endsWith('.ts') && !path.endsWith('.d.ts') ? [path] : [];
+  });
+}
+
+const textOf = (file: string): string => readFileSync(join(root, file), 'utf8');
+
+interface Import {
+  readonly target: string;
+  /** `import type`: gone at run time, so it makes no cycle. */
+  readonly isType: boolean;
+}
+
+function importsOf(file: string): Import[] {
+  const statements = textOf(file).matchAll(
+    /^\s*(?:import|export)\s+(type\s+)?[^;]*?from\s+'([^']+)'|^import\s+'([^']+)'|\bimport\('([^']+)'\)/gm,
+  );
+  return [...statements].map(([, type, from, bare, dynamic]) => ({
+    target: resolved(file, (from ?? bare ?? dynamic) as string),
+    isType: type !== undefined,
+  }));
+}
+
+function resolved(file: string, target: string): string {
+  if (!target.startsWith('.')) return target;
+  const path = relative(root, resolve(root, dirname(file), target));
+  return [`${path}.ts`, join(path, 'index.ts'), path].find((each) => files.includes(each)) ?? path;
+}
+
+const partOf = (file: string): string =>
+  Object.keys(MAY_IMPORT)
+    .filter((part) => file.startsWith(`${part}/`))
+    .sort((a, b) => b.length - a.length)[0] ?? '';
+
+describe('the tree', () => {
+  it('has sources to look at', () => expect(files.length).toBeGreaterThan(50));
+
+  it.each(files)('%s imports only downward', (file) => {
+    const part = partOf(file);
+    expect(part, 'a folder that the import rule does not know').not.toBe('');
+    const allowed = MAY_IMPORT[part] ?? [];
+    const wrong = importsOf(file)
+      .map(({ target }) => target)
+      .filter((target) => !target.startsWith(`${part}/`))
+      .filter(
+        (target) =>
+          !allowed.some(
+            (each) => target === each || target.startsWith(each.endsWith(':') ? each : `${each}/`),
+          ),
+      );
+    expect(wrong).toEqual([]);
+  });
+
+  it('has no cycles of imports', () => {
+    const state = new Map<string, 'open' | 'done'>();
+    const visit = (file: string, path: readonly string[]): void => {
+      if (state.get(file) === 'done') return;
+      expect(state.get(file), [...path, file].join(' → ')).not.toBe('open');
+      state.set(file, 'open');
+      for (const { target, isType } of importsOf(file))
+        if (!isType && files.includes(target)) visit(target, [...path, file]);
+      state.set(file, 'done');
+    };
+    for (const file of files) visit(file, []);
+  });
+
+  it('exports nothing by default but the class of the entries', () => {
+    const wrong = files
+      .filter((file) => /^export default/m.test(textOf(file)))
+      .filter((file) => !/\/entry\.(node|browser)\.ts$/.test(file));
+    expect(wrong).toEqual([]);
+  });
+
+  it('keeps index.ts to re-exports', () => {
+    for (const file of files.filter((each) => each.endsWith('/index.ts'))) {
+      const code = textOf(file)
+        .replaceAll(/\/\*[\s\S]*?\*\//g, '')
+        .trim();
+      expect(
+        code.replaceAll(/export\s+(?:type\s+)?(?:\*|\{[^}]*\})\s+from\s+'[^']+';/g, '').trim(),
+        file,
+      ).toBe('');
+    }
+  });
+
+  it('reaches nothing of Node from the entries of browsers', () => {
+    const seen = new Set<string>();
+    const names: Record<string, string> = {
+      '@settledb/core': 'packages/core/src/index.ts',
+      '@settledb/engine': 'packages/engine/src/index.ts',
+      '@settledb/replication': 'packages/replication/src/index.ts',
+      '@settledb/remote': 'packages/remote/src/index.ts',
+      '@settledb/adapter-memory': 'adapters/memory/src/index.ts',
+      '@settledb/adapter-indexeddb': 'adapters/indexeddb/src/index.ts',
+    };
+    const visit = (file: string): void => {
+      if (seen.has(file)) return;
+      seen.add(file);
+      expect(textOf(file), file).not.toMatch(/^\s*[^*/\n]*\b(?:process\.|Buffer\.|require\()/m);
+      for (const { target, isType } of importsOf(file)) {
+        if (isType) continue;
+        expect(target, file).not.toMatch(/^node:|@hono|adapter-file/);
+        const next = names[target] ?? target;
+        if (files.includes(next)) visit(next);
+      }
+    };
+    for (const entry of BROWSER_ENTRIES) visit(entry);
+  });
+});

@@ -1,0 +1,145 @@
+/**
+ * The demo as a person uses it: two browsers on one server. Driven in real Chromium; a picture is kept in .artifacts.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Browser, chromium, type Page } from 'playwright';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { browserArgs, findBrowser } from '../support/find-browser';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const executablePath = findBrowser();
+if (executablePath === undefined && process.env.CI) throw new Error('CI needs a Chromium');
+if (executablePath === undefined) console.log('skipped: the demo, because no Chromium was found');
+
+describe.skipIf(executablePath === undefined)('the atlas', () => {
+  let folder: string;
+  let server: { process: ChildProcess; url: string };
+  let browser: Browser;
+  const problems: string[] = [];
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'settledb-atlas-'));
+    server = await startServer(folder, 0);
+    browser = await chromium.launch({
+      args: browserArgs,
+      ...(executablePath === undefined ? {} : { executablePath }),
+    });
+  });
+
+  afterAll(async () => {
+    await browser?.close();
+    await stop(server?.process);
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** A page in a browser profile of its own: another person. */
+  async function person(): Promise<Page> {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 860 } });
+    const page = await context.newPage();
+    page.on('pageerror', (error) => problems.push(String(error)));
+    page.on('console', (message) => {
+      if (message.type() === 'error') problems.push(message.text());
+    });
+    await page.goto(`${server.url}/`);
+    return page;
+  }
+
+  it('loads the countries and brings them to a second browser', async () => {
+    const one = await person();
+    await one.click('#load-countries');
+    await one.waitForFunction(() => document.querySelector('#count')?.textContent?.startsWith('250 of 250'));
+    const two = await person();
+    await two.waitForFunction(() => document.querySelector('#count')?.textContent?.startsWith('250 of 250'));
+    expect(problems).toEqual([]);
+    await Promise.all([one.context().close(), two.context().close()]);
+  });
+
+  it('lets two people edit apart while offline, and settles both on the same winner', async () => {
+    const [one, two] = await Promise.all([person(), person()]);
+    for (const page of [one, two]) {
+      await page.waitForFunction(() => document.querySelector('#count')?.textContent?.includes('of 250'));
+      await page.fill('#search', 'Iceland');
+      await page.click('[data-id="country:ISL"]');
+      await page.locator('label.switch').click();
+      await page.waitForSelector('#sync[data-state="offline"]');
+    }
+    await edit(one, 'Seen by one');
+    await edit(two, 'Seen by two');
+    expect(await revisionOf(one)).not.toBe(await revisionOf(two));
+
+    for (const page of [one, two]) await page.locator('label.switch').click();
+    for (const page of [one, two]) await page.waitForSelector('.conflicts li');
+    await one.waitForFunction(() => document.querySelectorAll('.tree .conflict').length === 1);
+    const winner = await winnerOf(one);
+    expect(await winnerOf(two)).toBe(winner);
+
+    const artifacts = join(root, '.artifacts');
+    mkdirSync(artifacts, { recursive: true });
+    await one.screenshot({ path: join(artifacts, 'atlas.png') });
+
+    await one.click('.conflicts button');
+    for (const page of [one, two])
+      await page.waitForFunction(() => document.querySelectorAll('.conflicts li').length === 0);
+    expect(await winnerOf(two)).toBe(await winnerOf(one));
+    expect(problems).toEqual([]);
+    await Promise.all([one.context().close(), two.context().close()]);
+  });
+
+  it('goes on without the server, and syncs when it is back', async () => {
+    const one = await person();
+    await one.waitForFunction(() => document.querySelector('#count')?.textContent?.includes('of 250'));
+    await stop(server.process);
+    await one.fill('#search', 'Norway');
+    await one.click('[data-id="country:NOR"]');
+    await edit(one, 'Written without a server');
+    server = await startServer(folder, Number(new URL(server.url).port));
+    const two = await person();
+    await two.fill('#search', 'without a server');
+    await two.waitForSelector('[data-id="country:NOR"]');
+    await Promise.all([one.context().close(), two.context().close()]);
+  });
+});
+
+async function edit(page: Page, text: string): Promise<void> {
+  const before = await revisionOf(page);
+  await page.fill('[name="notes"]', text);
+  await page.click('button[type="submit"]');
+  await page.waitForFunction((rev) => document.querySelector('.current-rev')?.textContent !== rev, before);
+}
+
+const revisionOf = (page: Page): Promise<string | null> => page.textContent('.current-rev');
+const winnerOf = (page: Page): Promise<string | null> => page.getAttribute('.tree .winner', 'data-rev');
+
+/** `npm start`, as README says, on a folder and port of its own; resolves with the URL it prints. */
+function startServer(dir: string, port: number): Promise<{ process: ChildProcess; url: string }> {
+  const child = spawn(
+    process.execPath,
+    [join(root, 'docs/examples/atlas/start.mjs'), '--dir', dir, '--port', String(port)],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
+  return new Promise((resolve, reject) => {
+    let output = '';
+    const read = (chunk: Buffer): void => {
+      output += chunk;
+      const url = /http:\/\/[\w.]+:\d+(?=\/\s)/.exec(output)?.[0];
+      if (url !== undefined) resolve({ process: child, url });
+    };
+    child.stdout.on('data', read);
+    child.stderr.on('data', read);
+    child.once('exit', (code) => reject(new Error(`the server ended with ${code}:\n${output}`)));
+  });
+}
+
+function stop(child: ChildProcess | undefined): Promise<void> {
+  if (child === undefined || child.exitCode !== null) return Promise.resolve();
+  return new Promise((resolve) => {
+    child.once('exit', () => resolve());
+    child.kill('SIGTERM');
+  });
+}

@@ -1,0 +1,82 @@
+#!/usr/bin/env node
+/**
+ * npm test: everything. Tests in Node, then those that need a browser in a real Chromium.
+ *
+ * Where there is no browser, that part is left out and said so; under CI that is a failure. So is a part that ran no test.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { chromium } from 'playwright';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const artifacts = join(root, '.artifacts');
+const vitest = join(root, 'node_modules/vitest/vitest.mjs');
+const hasBrowser = [
+  process.env.CHROMIUM_PATH ?? '',
+  chromium.executablePath(),
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+].some((path) => path !== '' && existsSync(path));
+
+mkdirSync(artifacts, { recursive: true });
+const totals = { passed: 0, failed: 0, skipped: 0 };
+let hasFailed = false;
+
+run('architecture');
+run('node');
+if (hasBrowser) run('browser');
+else {
+  console.log(
+    '\nskipped: every test that needs a browser, because no Chromium was found. `npx playwright install chromium`, or install one and set CHROMIUM_PATH.',
+  );
+  if (process.env.CI) hasFailed = true;
+}
+if (!process.env.COUCHDB_URL)
+  console.log('\nskipped: tests against a live CouchDB, because COUCHDB_URL is not set.');
+
+console.log(`\n${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`);
+process.exit(hasFailed ? 1 : 0);
+
+/** Runs one of vitest's projects and adds up what it did. */
+function run(project) {
+  const report = join(artifacts, `${project}.json`);
+  rmSync(report, { force: true });
+  const { status } = spawnSync(
+    process.execPath,
+    [
+      vitest,
+      'run',
+      '--project',
+      project,
+      '--reporter=default',
+      '--reporter=json',
+      `--outputFile.json=${report}`,
+    ],
+    { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] },
+  );
+  if (status !== 0) hasFailed = true;
+  if (!existsSync(report)) {
+    hasFailed = true;
+    console.log(`${project}: no report was written`);
+    return;
+  }
+  const { numPassedTests, numFailedTests, numPendingTests, numTodoTests, testResults } = JSON.parse(
+    readFileSync(report, 'utf8'),
+  );
+  totals.passed += numPassedTests;
+  totals.failed += numFailedTests;
+  totals.skipped += numPendingTests + numTodoTests;
+  for (const file of testResults) {
+    const ran = file.assertionResults.filter(
+      ({ status: state }) => state === 'passed' || state === 'failed',
+    ).length;
+    if (ran > 0) continue;
+    console.log(`${project}: ${file.name} ran no test`);
+    hasFailed = true;
+  }
+  if (numPassedTests + numFailedTests === 0) hasFailed = true;
+}
