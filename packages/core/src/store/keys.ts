@@ -21,12 +21,12 @@ export function sortKey(key: Key): SortKey {
 }
 
 function part(value: KeyPart): string {
-  if (typeof value === 'string') return STRING + escape(value) + END;
+  if (typeof value === 'string') return STRING + escaped(value) + END;
   if (typeof value === 'number') return NUMBER + sortableNumber(value);
   return LAST;
 }
 
-const escape = (text: string): string =>
+const escaped = (text: string): string =>
   text.includes('\u0000') ? text.replaceAll('\u0000', '\u0000\u0001') : text;
 
 const bits = new DataView(new ArrayBuffer(8));
