@@ -1,9 +1,12 @@
 /**
  * One primitive for everything that goes on for a while: changes, replications, syncs. A {@link Feed} can be iterated
  * (`for await`), awaited for its result, listened to (`on`) and ended (`cancel`, or the call's `signal`).
+ *
+ * {@link BasicFeed} is that primitive around a driver: one async function that is handed a {@link FeedController}, pushes
+ * items, and returns the result. Iteration, events, cancelling and who must hear of a failure are settled here, once.
  */
-
-export type Listener = (...values: never[]) => void;
+import { Emitter, type EventListener } from './emitter';
+import { onAbort } from './on-abort';
 
 export interface Feed<Item, Result> extends AsyncIterable<Item>, PromiseLike<Result> {
   /** Iteration pulls: the feed reads on when its consumer is done. Leaving the loop cancels the feed. */
@@ -12,11 +15,311 @@ export interface Feed<Item, Result> extends AsyncIterable<Item>, PromiseLike<Res
     onRejected?: ((reason: unknown) => Other | PromiseLike<Other>) | null,
   ): Promise<Result | Other>;
   finally(onFinally?: (() => void) | null): Promise<Result>;
-  on(event: string, listener: (value: any) => void): this;
-  once(event: string, listener: (value: any) => void): this;
-  off(event: string, listener: (value: any) => void): this;
-  removeListener(event: string, listener: (value: any) => void): this;
+  on(event: string, listener: EventListener): this;
+  once(event: string, listener: EventListener): this;
+  off(event: string, listener: EventListener): this;
+  removeListener(event: string, listener: EventListener): this;
   removeAllListeners(event?: string): this;
   /** Ends it: no further item, not even one in flight; the result is then that of a cancelled feed. Idempotent. */
   cancel(): void;
+}
+
+/** What a driver holds of its feed. */
+export interface FeedController<Item> {
+  /** Aborted when the feed is cancelled, however that came. Made on first use. */
+  readonly signal: AbortSignal;
+  /** The feed was cancelled: nothing more is delivered. A plain flag, for loops. */
+  readonly cancelled: boolean;
+  /**
+   * Delivers an item: `change` to listeners at once, and to every iterator.
+   * @returns a promise while an iterator has yet to take what it was given (await it before reading on), else `undefined`:
+   *   `const wait = push(item); if (wait) await wait;` costs nothing where nobody iterates
+   */
+  push(item: Item): Promise<void> | undefined;
+  /** Fires any other event (`paused`, `active`, `denied` …). `complete` and `error` are the feed's own. Mute once cancelled. */
+  emit(event: string, value?: unknown): void;
+  /** As the feed's own {@link Feed.cancel}. */
+  cancel(): void;
+}
+
+/** Does the work of a feed. What it returns is the feed's result and goes with `complete`; what it throws, with `error`. */
+export type FeedDriver<Item, Result> = (controller: FeedController<Item>) => Promise<Result> | Result;
+
+export interface FeedOptions<Result> {
+  /** Aborting it is cancelling: the feed ends with its cancelled result, iteration ends without an error. */
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * The result of a cancelled feed: it then ends within a microtask of `cancel()`, and whatever the driver still does,
+   * returns or throws is not heard (cancelled before it began, it does not begin). Without this a cancelled feed ends when the
+   * driver returns, with what that returns; the driver watches `controller.signal`, which may be aborted when it begins.
+   */
+  readonly cancelled?: (() => Result) | undefined;
+  /**
+   * The first `push` waits until there is somebody to deliver to, so that who iterates or listens a little later misses
+   * nothing. Default false: the work goes on unobserved, as a replication should.
+   */
+  readonly holds?: boolean | undefined;
+}
+
+type Outcome<Result> = { readonly result: Result } | { readonly error: unknown };
+type Ending = Outcome<unknown> | { readonly result?: never };
+
+/**
+ * A {@link Feed} around `run`, which starts in a microtask, so that listeners added in the same turn hear everything.
+ *
+ * - Events: `change` (item), `complete` (result) or `error`, the last two once and before the promise settles; others as
+ *   the driver emits them. What a listener throws harms neither the feed nor other listeners (see {@link Emitter}).
+ * - A failure is an unhandled rejection exactly when nobody ever listened, iterated or awaited: with listeners only,
+ *   even if none is for `error`, there is none.
+ * - The promise and the iterators exist only when asked for; an item costs no promise where nobody iterates.
+ */
+export class BasicFeed<Item, Result> extends Emitter implements Feed<Item, Result> {
+  readonly #options: FeedOptions<Result>;
+  readonly #readers = new Set<Reader<Item>>();
+  #unlisten: () => void = () => {};
+  #cancelled = false;
+  #abort: AbortController | undefined;
+  #outcome: Outcome<Result> | undefined;
+  #promise: Promise<Result> | undefined;
+  #settlePromise: (() => void) | undefined;
+  /** Somebody listened, iterated or awaited at some time. */
+  #observed = false;
+  readonly #onObserved: (() => void)[] = [];
+  readonly #onOver: (() => void)[] = [];
+
+  constructor(run: FeedDriver<Item, Result>, options: FeedOptions<Result> = {}) {
+    super();
+    this.#options = options;
+    if (options.signal?.aborted) this.cancel();
+    else if (options.signal) this.#unlisten = onAbort(options.signal, () => this.cancel());
+    queueMicrotask(() => void this.#start(run));
+  }
+
+  then<A = Result, B = never>(
+    onFulfilled?: ((result: Result) => A | PromiseLike<A>) | null,
+    onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    return this.#asPromise().then(onFulfilled, onRejected);
+  }
+
+  catch<Other = never>(
+    onRejected?: ((reason: unknown) => Other | PromiseLike<Other>) | null,
+  ): Promise<Result | Other> {
+    return this.#asPromise().catch(onRejected);
+  }
+
+  finally(onFinally?: (() => void) | null): Promise<Result> {
+    return this.#asPromise().finally(onFinally);
+  }
+
+  /** Several iterators each get every item from now on, and the feed goes at the pace of the slowest. */
+  [Symbol.asyncIterator](): AsyncIterator<Item> {
+    const reader = new Reader<Item>(() => this.cancel());
+    if (this.#outcome !== undefined) reader.end(this.#outcome);
+    else if (this.#cancelled) reader.abandon();
+    else this.#readers.add(reader);
+    this.#observe();
+    return reader;
+  }
+
+  override on(event: string, listener: EventListener): this {
+    super.on(event, listener);
+    return this.#observe();
+  }
+
+  override once(event: string, listener: EventListener): this {
+    super.once(event, listener);
+    return this.#observe();
+  }
+
+  /**
+   * Calls `listener` when the feed has ended, however it did; at once when it has. For who cleans up after a feed that is
+   * another's: unlike `on` and `then` it does not count as having heard of a failure.
+   */
+  whenOver(listener: () => void): void {
+    if (this.#outcome !== undefined) listener();
+    else this.#onOver.push(listener);
+  }
+
+  cancel(): void {
+    if (this.#cancelled || this.#outcome !== undefined) return;
+    this.#cancelled = true;
+    for (const reader of this.#readers) reader.abandon();
+    this.#readers.clear();
+    this.#release();
+    this.#abort?.abort();
+    const { cancelled } = this.#options;
+    // Not at once: `feed.cancel(); feed.on('complete', …)` is heard too.
+    if (cancelled !== undefined) queueMicrotask(() => this.#end({ result: cancelled() }));
+  }
+
+  async #start(run: FeedDriver<Item, Result>): Promise<void> {
+    if (this.#cancelled && this.#options.cancelled !== undefined) return;
+    try {
+      this.#end({ result: await run(this.#controller()) });
+    } catch (error) {
+      this.#end({ error });
+    }
+  }
+
+  #controller(): FeedController<Item> {
+    const feed = this;
+    return {
+      get signal() {
+        return feed.#signal();
+      },
+      get cancelled() {
+        return feed.#cancelled;
+      },
+      push: (item) => this.#push(item),
+      emit: (event, value) => {
+        if (!this.#cancelled) this.fire(event, value);
+      },
+      cancel: () => this.cancel(),
+    };
+  }
+
+  #signal(): AbortSignal {
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController();
+      if (this.#cancelled) this.#abort.abort();
+    }
+    return this.#abort.signal;
+  }
+
+  #push(item: Item): Promise<void> | undefined {
+    if (this.#cancelled) return undefined;
+    if (this.#options.holds && !this.#observed) return this.#pushWhenObserved(item);
+    this.fire('change', item);
+    let waits: Promise<void>[] | undefined;
+    for (const reader of this.#readers) {
+      const wait = reader.give(item);
+      if (wait !== undefined) waits = [...(waits ?? []), wait];
+    }
+    if (waits === undefined || waits.length === 1) return waits?.[0];
+    return Promise.all(waits).then(() => undefined);
+  }
+
+  async #pushWhenObserved(item: Item): Promise<void> {
+    await new Promise<void>((resolve) => this.#onObserved.push(resolve));
+    await this.#push(item);
+  }
+
+  #observe(): this {
+    this.#observed = true;
+    this.#release();
+    return this;
+  }
+
+  #release(): void {
+    for (const go of this.#onObserved.splice(0)) go();
+  }
+
+  #end(outcome: Outcome<Result>): void {
+    if (this.#outcome !== undefined) return;
+    const { cancelled } = this.#options;
+    // A driver that came to its end between `cancel()` and this: the feed is a cancelled one all the same.
+    const final = this.#cancelled && cancelled !== undefined ? { result: cancelled() } : outcome;
+    this.#outcome = final;
+    this.#unlisten();
+    for (const reader of this.#readers) reader.end(final);
+    this.#readers.clear();
+    for (const over of this.#onOver) over();
+    if ('error' in final) this.fire('error', final.error);
+    else this.fire('complete', final.result);
+    if (this.#settlePromise !== undefined) this.#settlePromise();
+    // Nobody was there: an ordinary rejected promise, which the platform reports unless somebody comes at once.
+    else if ('error' in final && !this.#observed) this.#promise ??= Promise.reject(final.error);
+  }
+
+  #asPromise(): Promise<Result> {
+    this.#observe();
+    this.#promise ??= new Promise((resolve, reject) => {
+      const settle = (): void => {
+        const outcome = this.#outcome!; // Called after the end only.
+        if ('error' in outcome) reject(outcome.error);
+        else resolve(outcome.result);
+      };
+      if (this.#outcome === undefined) this.#settlePromise = settle;
+      else settle();
+    });
+    return this.#promise;
+  }
+}
+
+/** One iteration of a feed: at most a few items wait here, since the driver waits until they were taken. */
+class Reader<Item> implements AsyncIterator<Item> {
+  readonly #leave: () => void;
+  #items: Item[] = [];
+  #asked: { resolve: (next: IteratorResult<Item>) => void; reject: (error: unknown) => void }[] = [];
+  #ended: Ending | undefined;
+  #drained: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined;
+
+  constructor(leave: () => void) {
+    this.#leave = leave;
+  }
+
+  give(item: Item): Promise<void> | undefined {
+    if (this.#ended !== undefined) return undefined;
+    const asked = this.#asked.shift();
+    if (asked !== undefined) {
+      asked.resolve({ value: item, done: false });
+      return undefined;
+    }
+    this.#items.push(item);
+    this.#drained ??= withResolver();
+    return this.#drained.promise;
+  }
+
+  /** After what is still here, iteration ends, or throws when the feed failed. */
+  end(outcome: Ending): void {
+    this.#ended = outcome;
+    for (const asked of this.#asked.splice(0)) {
+      if ('error' in this.#ended) {
+        const { error } = this.#ended;
+        this.#ended = {};
+        asked.reject(error);
+      } else asked.resolve(DONE);
+    }
+  }
+
+  /** Iteration ends at once; what was not taken is dropped. */
+  abandon(): void {
+    this.#items = [];
+    this.end({});
+    this.#drained?.resolve();
+  }
+
+  next(): Promise<IteratorResult<Item>> {
+    if (this.#items.length > 0) {
+      const value = this.#items.shift() as Item;
+      if (this.#items.length === 0) {
+        this.#drained?.resolve();
+        this.#drained = undefined;
+      }
+      return Promise.resolve({ value, done: false });
+    }
+    if (this.#ended === undefined)
+      return new Promise((resolve, reject) => this.#asked.push({ resolve, reject }));
+    if (!('error' in this.#ended)) return Promise.resolve(DONE);
+    const { error } = this.#ended;
+    this.#ended = {}; // Thrown once; then iteration is over, as a generator's would be.
+    return Promise.reject(error);
+  }
+
+  return(): Promise<IteratorResult<Item>> {
+    this.#leave();
+    this.abandon();
+    return Promise.resolve(DONE);
+  }
+}
+
+const DONE: IteratorResult<never> = Object.freeze({ value: undefined, done: true });
+
+function withResolver(): { promise: Promise<void>; resolve: () => void } {
+  let resolve!: () => void;
+  const promise = new Promise<void>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
 }

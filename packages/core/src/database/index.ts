@@ -1,2 +1,7 @@
+export * from './changes';
 export type * from './database';
-export type * from './feed';
+export * from './emitter';
+export * from './feed';
+export * from './functions';
+export { LocalDatabase, type LocalOptions } from './local';
+export { onAbort } from './on-abort';

@@ -1,2 +1,13 @@
+export type { RevPath, RevTree } from './chain';
+export { compareKeys, normalizeKey, toKey } from './collate';
+export * from './document';
 export * from './errors';
+export * from './ids';
+export * from './leaf';
+export * from './revision';
+export { checkSelector, compileSelector, fieldAt, fieldPath, matches } from './selector';
+export { allRevs, ancestry, hasRev, isDeleted, isLeaf, leaves, leavesBelow, singleton } from './tree';
+export * from './tree-merge';
+export * from './tree-pack';
 export * from './types';
+export * from './winner';

@@ -1,0 +1,179 @@
+/**
+ * `allDocs`: documents in the order of their ids, or by a list of keys.
+ *
+ * Rows of deleted documents lie between the live ones. Where `skip` or `limit` count, the store's own counting is right
+ * only if it met none; else more is read, still within one snapshot, until there are enough live ones.
+ */
+import { badRequest, conflicts, joinDoc, queryParseError } from '../model';
+import type { AllDocsResult, AllDocsRow, ExistingDoc, MissingRow } from '../model/types';
+import type { Key } from '../store/keys';
+import type { DatabaseTables, DocRow, InfoRow } from '../store/schema';
+import type { Range, Store } from '../store/store';
+import type { AllDocsOptions } from './database';
+import { treeOf } from './doc-fold';
+import { infoOf } from './plan-edits';
+
+type DatabaseStore = Store<DatabaseTables>;
+
+/** What the rows and the answer around them are made of. */
+interface Page {
+  readonly info: InfoRow;
+  readonly rows: AllDocsResult['rows'];
+}
+
+/** @throws DatabaseError 400 for options that contradict each other or are of the wrong type */
+export async function allDocs(store: DatabaseStore, options: AllDocsOptions): Promise<AllDocsResult> {
+  options.signal?.throwIfAborted();
+  checkCount('limit', options.limit);
+  checkCount('skip', options.skip);
+  if (options.keys !== undefined) checkKeys(options);
+  const { info, rows } =
+    options.keys !== undefined ? await byKeys(store, options.keys, options) : await byRange(store, options);
+  return {
+    total_rows: info.doc_count,
+    offset: options.skip ?? 0,
+    rows,
+    ...(options.update_seq ? { update_seq: info.update_seq } : {}),
+  };
+}
+
+function checkCount(name: string, value: unknown): void {
+  if (value === undefined || (Number.isSafeInteger(value) && (value as number) >= 0)) return;
+  throw badRequest(`${name} must be a whole number that is not negative, not ${JSON.stringify(value)}`);
+}
+
+function checkKeys(options: AllDocsOptions): void {
+  if (!Array.isArray(options.keys)) throw badRequest('`keys` must be an array');
+  for (const name of ['key', 'startkey', 'start_key', 'endkey', 'end_key'] as const) {
+    if (options[name] !== undefined) {
+      throw queryParseError('`keys` is incompatible with `key`, `startkey` and `endkey`');
+    }
+  }
+}
+
+/** Long fields needed: bodies only for documents, trees only for their conflicts. */
+function textsFor(options: AllDocsOptions): boolean | readonly string[] {
+  if (!options.include_docs) return false;
+  return options.conflicts ? true : ['body'];
+}
+
+async function byKeys(
+  store: DatabaseStore,
+  keys: readonly unknown[],
+  options: AllDocsOptions,
+): Promise<Page> {
+  const { skip = 0, limit = Number.POSITIVE_INFINITY } = options;
+  const ordered = options.descending ? [...keys].reverse() : keys;
+  const wanted = ordered.slice(skip, skip + limit);
+  const ids = [...new Set(wanted.filter((key) => typeof key === 'string'))];
+  const [infos, found] = await store.read(
+    [
+      { from: 'info', keys: ['info'] },
+      { from: 'docs', keys: ids, texts: textsFor(options) },
+    ],
+    { signal: options.signal },
+  );
+  const byId = new Map<unknown, DocRow | undefined>(ids.map((id, i) => [id, found[i]]));
+  const rows = wanted.map((key): AllDocsRow | MissingRow => {
+    const row = byId.get(key);
+    if (row === undefined) return { key: key as string, error: 'not_found' };
+    if (!row.deleted) return liveRow(row, options);
+    const { id, rev } = row;
+    return { id, key: id, value: { rev, deleted: true }, ...(options.include_docs ? { doc: null } : {}) };
+  });
+  return { info: infoOf(infos), rows };
+}
+
+async function byRange(store: DatabaseStore, options: AllDocsOptions): Promise<Page> {
+  const { skip = 0, limit = Number.POSITIVE_INFINITY } = options;
+  const range = rangeOf(options);
+  if (range === undefined || limit === 0) {
+    const [infos] = await store.read([{ from: 'info', keys: ['info'] }], { signal: options.signal });
+    return { info: infoOf(infos), rows: [] };
+  }
+  // First in the hope that nothing in the way is deleted; then without the store's skip, with more room each time.
+  let page = await readPage(store, range, options, { skip, limit });
+  let live = page.docs.filter((row) => !row.deleted);
+  if (page.info.doc_del_count > 0 && (skip > 0 || (live.length < limit && page.docs.length === limit))) {
+    let room = skip + limit;
+    do {
+      room += Math.max(room, MIN_EXTRA_ROWS);
+      page = await readPage(store, range, options, { skip: 0, limit: room });
+      live = page.docs.filter((row) => !row.deleted).slice(skip, skip + limit);
+    } while (live.length < limit && page.docs.length === room);
+  }
+  return { info: page.info, rows: live.map((row) => liveRow(row, options)) };
+}
+
+/** Rows of deleted documents that a page makes room for, at least: reading a few more costs nearly nothing. */
+const MIN_EXTRA_ROWS = 100;
+
+async function readPage(
+  store: DatabaseStore,
+  range: Range,
+  options: AllDocsOptions,
+  { skip, limit }: { readonly skip: number; readonly limit: number },
+): Promise<{ info: InfoRow; docs: DocRow[] }> {
+  const [infos, docs] = await store.read(
+    [
+      { from: 'info', keys: ['info'] },
+      {
+        from: 'docs',
+        range,
+        reverse: options.descending === true,
+        texts: textsFor(options),
+        ...(skip === 0 ? {} : { skip }),
+        ...(limit === Number.POSITIVE_INFINITY ? {} : { limit }),
+      },
+    ],
+    { signal: options.signal },
+  );
+  return { info: infoOf(infos), docs };
+}
+
+function liveRow(row: DocRow, options: AllDocsOptions): AllDocsRow {
+  const { id, rev } = row;
+  if (!options.include_docs) return { id, key: id, value: { rev } };
+  const doc: ExistingDoc = joinDoc(id, rev, false, (row.body as string | undefined) ?? '{}');
+  if (options.conflicts && row.tree !== undefined) {
+    const losing = conflicts(treeOf(row));
+    if (losing.length > 0) doc._conflicts = losing.map((leaf) => leaf.rev);
+  }
+  return { id, key: id, value: { rev }, doc };
+}
+
+/** The ids asked for; `undefined`: none can be. */
+function rangeOf(options: AllDocsOptions): Range | undefined {
+  if (options.key !== undefined) {
+    return typeof options.key === 'string' ? { gte: options.key, lte: options.key } : undefined;
+  }
+  const start = options.startkey !== undefined ? options.startkey : options.start_key;
+  const end = options.endkey !== undefined ? options.endkey : options.end_key;
+  const [low, high] = options.descending ? [end, start] : [start, end];
+  const open = options.inclusive_end === false;
+  const lower = bound(low, open && options.descending === true ? 'gt' : 'gte', 'below');
+  const upper = bound(high, open && options.descending !== true ? 'lt' : 'lte', 'above');
+  if (lower === undefined || upper === undefined) return undefined;
+  const range: Range = { ...lower, ...upper };
+  return isReversed(low, high) ? undefined : range;
+}
+
+const isReversed = (low: unknown, high: unknown): boolean =>
+  typeof low === 'string' && typeof high === 'string' && low > high;
+
+/**
+ * One end of the range. Bounds of other types lie beyond all ids, as in CouchDB's collation: null, booleans and numbers below,
+ * arrays and objects above.
+ * @param open the side on which such a bound does not limit
+ * @returns `undefined` when no id is within
+ */
+function bound(
+  value: unknown,
+  name: keyof Range,
+  open: 'below' | 'above',
+): { [name in keyof Range]?: Key } | undefined {
+  if (value === undefined) return {};
+  if (typeof value === 'string') return { [name]: value };
+  const side = typeof value === 'object' && value !== null ? 'above' : 'below';
+  return side === open ? {} : undefined;
+}

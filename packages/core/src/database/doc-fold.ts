@@ -1,0 +1,255 @@
+/**
+ * The edits of one document within one write, folded in order: row before → row after, and what becomes of the bodies.
+ *
+ * The winner's body lies in `docs`, every other kept one in `bodies`. An edit moves bodies between the two by reference;
+ * which revision wins decides where each ends up.
+ */
+
+import {
+  hasRev,
+  isLeaf,
+  leaves,
+  merge,
+  packTree,
+  type RevPath,
+  type RevTree,
+  singleton,
+  unpackTree,
+  winner,
+} from '../model';
+import { conflict, corrupt, type DatabaseError } from '../model/errors';
+import { generationOf, nextRev } from '../model/revision';
+import type { Rev } from '../model/types';
+import type { BodyRow, DocRow } from '../store/schema';
+import type { Text } from '../store/store';
+import { type NewEdit, type ReplicatedEdit, revOf } from './edits';
+
+export interface FoldRules {
+  /** Most generations kept on a branch, ≥ 1. */
+  readonly revsLimit: number;
+  /** No body but a leaf's outlives a write. */
+  readonly autoCompaction: boolean;
+}
+
+/** What an edit came to: accepted, of no effect since known, or refused. */
+export type Applied = { readonly rev: Rev; readonly changed: boolean } | DatabaseError;
+
+/** `[id, rev]`. */
+export type BodyKey = readonly [string, Rev];
+
+/** What a fold wants written. `row` undefined: nothing changed. */
+export interface Folded {
+  readonly row: DocRow | undefined;
+  readonly bodies: readonly BodyRow[];
+  readonly gone: readonly BodyKey[];
+}
+
+/** A body at hand: of this write, or the winner's that the row held. */
+interface Held {
+  readonly rev: Rev;
+  readonly deleted: boolean;
+  readonly body: Text | undefined;
+}
+
+const NONE: readonly never[] = [];
+const UNCHANGED: Folded = { row: undefined, bodies: NONE, gone: NONE };
+
+/** The revision tree of a row whose `tree` was asked for as text. */
+export function treeOf(row: DocRow): RevTree {
+  return row.tree === undefined ? singleton(row.rev, row.deleted === true) : unpackTree(row.tree as string);
+}
+
+export class DocFold {
+  readonly #id: string;
+  readonly #stored: readonly BodyRow[] | undefined;
+  readonly #rules: FoldRules;
+  /** Made when it is needed: an edit that makes a document needs none. */
+  #tree: RevTree | undefined;
+  readonly #held: Held[] = [];
+  #forgotten: readonly Rev[] = NONE;
+  #seq: number;
+  #dirty = false;
+  /** Cannot be decided without the document's rows of `bodies`. */
+  #lacking = false;
+
+  /** @param stored the document's rows of `bodies`, where they were read */
+  constructor(
+    id: string,
+    before: DocRow | undefined,
+    stored: readonly BodyRow[] | undefined,
+    rules: FoldRules,
+  ) {
+    this.#id = id;
+    this.#stored = stored;
+    this.#rules = rules;
+    this.#seq = before?.seq ?? 0;
+    if (before !== undefined) {
+      if (before.tree !== undefined) this.#tree = treeOf(before);
+      this.#held.push({ rev: before.rev, deleted: before.deleted === true, body: before.body });
+    }
+  }
+
+  /** An edit that makes a revision. @param seq what the change gets when it is accepted */
+  edit(edit: NewEdit, seq: number): Applied {
+    const tree = this.#known();
+    if (tree === undefined) return edit.parent === undefined ? this.#begin(edit, seq) : conflict(this.#id);
+    const parent = parentFor(tree, edit);
+    if (parent === undefined) return conflict(this.#id);
+    const rev = freshRev(tree, edit, parent);
+    const path = {
+      generation: generationOf(rev),
+      hashes: [hashOf(rev), hashOf(parent)],
+      deleted: edit.deleted,
+    };
+    return this.#merge(path, rev, edit.body, seq);
+  }
+
+  #begin({ rev, deleted, body }: NewEdit, seq: number): Applied {
+    this.#held.push({ rev, deleted, body: bodyText(body) });
+    this.#seq = seq;
+    this.#dirty = true;
+    return { rev, changed: true };
+  }
+
+  /** A revision made elsewhere. A known one changes nothing and takes no seq. */
+  replicate(edit: ReplicatedEdit, seq: number): Applied {
+    return this.#merge(edit.path, edit.rev, edit.body, seq);
+  }
+
+  /**
+   * What to write.
+   * @returns `undefined` when it takes the document's rows of `bodies`, which were not read: a losing leaf
+   *   wins now, or a past revision came late
+   */
+  finish(): Folded | undefined {
+    if (this.#lacking) return undefined;
+    if (!this.#dirty) return UNCHANGED;
+    const tree = this.#tree;
+    if (tree === undefined) {
+      const { rev, deleted, body } = this.#held[0]!; // the edit that made the document
+      return { row: docRow(this.#id, this.#seq, rev, deleted, undefined, body), bodies: NONE, gone: NONE };
+    }
+    const best = winner(tree);
+    const held = this.#held.find((each) => each.rev === best.rev);
+    if (held === undefined && this.#stored === undefined) return undefined;
+    const body = held === undefined ? this.#promoted(best.rev).body : held.body;
+    return {
+      row: docRow(this.#id, this.#seq, best.rev, best.deleted, tree, body),
+      bodies: this.#losers(tree, best.rev),
+      gone: this.#gone(tree, best.rev),
+    };
+  }
+
+  #known(): RevTree | undefined {
+    const [first] = this.#held;
+    if (this.#tree === undefined && first !== undefined) this.#tree = singleton(first.rev, first.deleted);
+    return this.#tree;
+  }
+
+  #merge(path: RevPath, rev: Rev, body: string, seq: number): Applied {
+    const before = this.#known();
+    const merged = merge(before, path, this.#rules.revsLimit);
+    const held: Held = { rev, deleted: path.deleted, body: bodyText(body) };
+    const known = merged.result === 'known' || merged.result === 'inner';
+    if (known) this.#holdLate(merged.tree, held);
+    if (merged.result === 'known') return { rev, changed: false };
+    // `inner`: only older ancestors are new. That is no change, unless they join branches and a leaf is one no longer.
+    const changed = !known || before === undefined || leaves(before).length !== leaves(merged.tree).length;
+    this.#tree = merged.tree;
+    this.#dirty = true;
+    if (merged.forgotten.length > 0) this.#forgotten = [...this.#forgotten, ...merged.forgotten];
+    if (!known) this.#held.push(held);
+    if (changed) this.#seq = seq;
+    return { rev, changed };
+  }
+
+  /** A past revision that was known by name only gets its body, as in CouchDB: what is readable is the same in any order. */
+  #holdLate(tree: RevTree, late: Held): void {
+    const { rev } = late;
+    if (this.#rules.autoCompaction || isLeaf(tree, rev) || this.#held.some((each) => each.rev === rev))
+      return;
+    if (this.#stored === undefined) {
+      this.#lacking = true;
+    } else if (!this.#stored.some((each) => each.rev === rev)) {
+      this.#held.push(late);
+      this.#dirty = true;
+    }
+  }
+
+  #promoted(rev: Rev): BodyRow {
+    const row = this.#stored?.find((each) => each.rev === rev);
+    if (row === undefined) throw corrupt(`The body of leaf ${rev} of document '${this.#id}' is missing`);
+    return row;
+  }
+
+  /** Bodies at hand that go to `bodies`. */
+  #losers(tree: RevTree, best: Rev): BodyRow[] {
+    const keeps = this.#rules.autoCompaction ? isLeaf : hasRev;
+    const rows: BodyRow[] = [];
+    for (const { rev, deleted, body } of this.#held) {
+      if (rev === best || !keeps(tree, rev)) continue;
+      const row: Mutable<BodyRow> = { id: this.#id, rev };
+      if (deleted) row.deleted = true;
+      if (body !== undefined) row.body = body;
+      rows.push(row);
+    }
+    return rows;
+  }
+
+  /** Keys of rows of `bodies` that go: the new winner's, forgotten revisions', and with auto compaction all but leaves'. */
+  #gone(tree: RevTree, best: Rev): readonly BodyKey[] {
+    if (this.#stored === undefined && this.#forgotten.length === 0) return NONE;
+    const revs = this.#forgotten.filter((rev) => !hasRev(tree, rev));
+    for (const { rev } of this.#stored ?? []) {
+      if (rev === best || (this.#rules.autoCompaction && !isLeaf(tree, rev))) revs.push(rev);
+    }
+    return revs.map((rev) => [this.#id, rev] as const);
+  }
+}
+
+/** The revision that `edit` may extend; `undefined`: it conflicts. */
+function parentFor(tree: RevTree, edit: NewEdit): Rev | undefined {
+  if (edit.parent === undefined) {
+    // A deleted document is written anew without naming a revision: the edit continues its tombstone.
+    const best = winner(tree);
+    return best.deleted && !edit.deleted ? best.rev : undefined;
+  }
+  if (isLeaf(tree, edit.parent)) return edit.parent;
+  return edit.force && hasRev(tree, edit.parent) ? edit.parent : undefined;
+}
+
+/** Forcing the same edit twice makes two branches: the second is derived as if its body had a space more. */
+function freshRev(tree: RevTree, edit: NewEdit, parent: Rev): Rev {
+  let rev = revOf(edit, parent);
+  let salted = edit.body;
+  while (edit.force && hasRev(tree, rev)) {
+    salted += ' ';
+    rev = nextRev(edit.id, parent, edit.deleted, salted);
+  }
+  return rev;
+}
+
+const hashOf = (rev: Rev): string => rev.slice(rev.indexOf('-') + 1);
+
+/** An empty body is not stored. */
+const bodyText = (body: string): string | undefined => (body === '{}' ? undefined : body);
+
+type Mutable<Row> = { -readonly [field in keyof Row]: Row[field] };
+
+/** The row of a document. @param tree left out when it is the one revision `rev` */
+export function docRow(
+  id: string,
+  seq: number,
+  rev: Rev,
+  deleted: boolean,
+  tree: RevTree | undefined,
+  body: Text | undefined,
+): DocRow {
+  const row: Mutable<DocRow> = { id, seq, rev };
+  if (deleted) row.deleted = true;
+  if (tree !== undefined && !isSingle(tree)) row.tree = packTree(tree);
+  if (body !== undefined) row.body = body;
+  return row;
+}
+
+const isSingle = ({ chains }: RevTree): boolean => chains.length === 1 && chains[0]!.hashes.length === 1;

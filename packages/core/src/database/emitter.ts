@@ -1,0 +1,113 @@
+/**
+ * Named events with any number of listeners: what feeds and database handles have in common.
+ *
+ * An exception of a listener stops neither the other listeners nor whoever fired. It is reported as the platform reports one
+ * of an event listener of its own (`reportError`: the console and `window.onerror`); Node has no such place but ending the
+ * process, so there it goes nowhere.
+ */
+
+/** What listens. The value depends on the event; those without one pass `undefined`. */
+// biome-ignore lint/suspicious/noExplicitAny: a listener names the type of the event it knows.
+export type EventListener = (value: any) => void;
+
+interface Entry {
+  readonly listener: EventListener;
+  readonly once: boolean;
+}
+
+/** `on`, `once`, `off` and their Node aliases. Subclasses fire. There is no limit to listeners and no warning. */
+export class Emitter {
+  // Lists are replaced, never changed: firing needs no copy, and who leaves while it goes on is still called this time.
+  readonly #entries = new Map<string, readonly Entry[]>();
+
+  /** Calls `listener` at each `event` from now on. The same function added twice is called twice. */
+  on(event: string, listener: EventListener): this {
+    return this.#add(event, { listener, once: false });
+  }
+
+  /** As {@link on}, for the next time only. */
+  once(event: string, listener: EventListener): this {
+    return this.#add(event, { listener, once: true });
+  }
+
+  /** Takes the latest addition of `listener` back; no error when it is not there. */
+  off(event: string, listener: EventListener): this {
+    const entries = this.#entries.get(event) ?? [];
+    const at = entries.map((entry) => entry.listener).lastIndexOf(listener);
+    if (at >= 0)
+      this.#keep(
+        event,
+        entries.filter((_, i) => i !== at),
+      );
+    return this;
+  }
+
+  addListener(event: string, listener: EventListener): this {
+    return this.on(event, listener);
+  }
+
+  removeListener(event: string, listener: EventListener): this {
+    return this.off(event, listener);
+  }
+
+  /** Those of `event`, or of all events. */
+  removeAllListeners(event?: string): this {
+    if (event === undefined) this.#entries.clear();
+    else this.#entries.delete(event);
+    return this;
+  }
+
+  /** The functions that listen to `event` now, in the order in which they are called. */
+  listeners(event: string): EventListener[] {
+    return (this.#entries.get(event) ?? []).map((entry) => entry.listener);
+  }
+
+  listenerCount(event: string): number {
+    return this.#entries.get(event)?.length ?? 0;
+  }
+
+  /** Does nothing: for code written for Node's emitters. */
+  setMaxListeners(_count: number): this {
+    return this;
+  }
+
+  /** Calls every listener of `event`, in order, whatever each of them throws. */
+  protected fire(event: string, value?: unknown): void {
+    const entries = this.#entries.get(event);
+    if (entries === undefined) return;
+    for (const entry of entries) {
+      if (entry.once) this.#drop(event, entry);
+      try {
+        entry.listener(value);
+      } catch (error) {
+        report(error);
+      }
+    }
+  }
+
+  #add(event: string, entry: Entry): this {
+    this.#entries.set(event, [...(this.#entries.get(event) ?? []), entry]);
+    return this;
+  }
+
+  #drop(event: string, gone: Entry): void {
+    const entries = this.#entries.get(event) ?? [];
+    this.#keep(
+      event,
+      entries.filter((entry) => entry !== gone),
+    );
+  }
+
+  #keep(event: string, entries: readonly Entry[]): void {
+    if (entries.length > 0) this.#entries.set(event, entries);
+    else this.#entries.delete(event);
+  }
+}
+
+function report(error: unknown): void {
+  try {
+    globalThis.reportError?.(error);
+  } catch {
+    // A handler of `error` events that throws has nobody left to tell.
+  }
+}

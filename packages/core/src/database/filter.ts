@@ -1,0 +1,164 @@
+/**
+ * Which changes a feed is about: `filter`, `view`, `doc_ids` and `selector` made into tests on ids and documents.
+ *
+ * Tests on ids come first because they need no document; all of those asked for must pass. A function of a design document is read
+ * and evaluated once, when the feed begins: a later change of the design document does not reach a feed under way.
+ */
+import { badRequest, DatabaseError, notFound } from '../model/errors';
+import { isDesignId } from '../model/ids';
+import { checkSelector, compileSelector } from '../model/selector';
+import type { ExistingDoc } from '../model/types';
+import type { DatabaseTables } from '../store/schema';
+import type { Store } from '../store/store';
+import type { ChangesOptions } from './database';
+import { type Evaluate, evaluate } from './functions';
+
+export interface Filter {
+  /** The only ids that can pass, where they are listed. */
+  readonly ids?: ReadonlySet<string>;
+  /** Decides by id alone. */
+  readonly acceptId?: (id: string) => boolean;
+  /** Decides by the winner. @throws DatabaseError 400 when the user's function throws */
+  readonly acceptDoc?: (doc: ExistingDoc<Record<string, unknown>>) => boolean;
+}
+
+/** Where design documents are, and whether their functions may run. */
+export interface FilterSource {
+  readonly store: Store<DatabaseTables>;
+  readonly evaluate?: Evaluate | undefined;
+}
+
+type AcceptDoc = NonNullable<Filter['acceptDoc']>;
+
+/**
+ * The filter that `options` describe.
+ *
+ * @throws DatabaseError 400 for options that contradict each other or are of the wrong form; 404 where the design document,
+ *   or the function in it, is missing
+ */
+export async function makeFilter(source: FilterSource, options: ChangesOptions): Promise<Filter> {
+  const { filter, view } = options;
+  checkCombination(options);
+  const ids = options.doc_ids === undefined ? undefined : new Set(options.doc_ids);
+  const byDesign = filter === '_design' ? isDesignId : undefined;
+  const acceptId = both(ids && ((id: string) => ids.has(id)), byDesign);
+  const bySelector = options.selector && selectorTest(options.selector);
+  let byFunction: AcceptDoc | undefined;
+  if (typeof filter === 'function') byFunction = filterTest(filter, options);
+  else if (filter === '_view' || (filter === undefined && view !== undefined))
+    byFunction = await viewTest(source, view);
+  else if (filter !== undefined && !filter.startsWith('_'))
+    byFunction = await storedFilterTest(source, filter, options);
+  const acceptDoc = both(bySelector, byFunction);
+  return { ...(ids && { ids }), ...(acceptId && { acceptId }), ...(acceptDoc && { acceptDoc }) };
+}
+
+const BUILT_IN = new Set(['_view', '_doc_ids', '_selector', '_design']);
+
+function checkCombination({ filter, view, doc_ids, selector }: ChangesOptions): void {
+  if (filter !== undefined && typeof filter !== 'function' && typeof filter !== 'string')
+    throw badRequest('`filter` must be a function or a name');
+  if (typeof filter === 'string' && filter.startsWith('_') && !BUILT_IN.has(filter))
+    throw badRequest('unknown builtin filter name');
+  if ((filter === '_doc_ids' || doc_ids !== undefined) && !isListOfStrings(doc_ids))
+    throw badRequest('`doc_ids` filter parameter is not a list.');
+  if (filter === '_selector' && selector === undefined)
+    throw badRequest('`selector` filter parameter is not provided.');
+  if (filter === '_view' && !view) throw badRequest('`view` filter parameter is not provided.');
+  if (selector === undefined) return;
+  const other = filter ?? (view === undefined ? doc_ids && '_doc_ids' : '_view');
+  if (other !== undefined && other !== '_selector')
+    throw badRequest(`selector invalid for filter "${typeof other === 'function' ? 'function' : other}"`);
+}
+
+const isListOfStrings = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((id) => typeof id === 'string');
+
+function both<A>(
+  one: ((value: A) => boolean) | undefined,
+  other: ((value: A) => boolean) | undefined,
+): ((value: A) => boolean) | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return (value) => one(value) && other(value);
+}
+
+function selectorTest(selector: object): AcceptDoc {
+  checkSelector(selector);
+  return compileSelector(selector);
+}
+
+function filterTest(
+  filter: (doc: ExistingDoc<Record<string, unknown>>, req: { query: Record<string, unknown> }) => unknown,
+  options: ChangesOptions,
+): AcceptDoc {
+  const req = { query: options.query_params ?? {} };
+  return (doc) => {
+    try {
+      return Boolean(filter(doc, req));
+    } catch (error) {
+      throw badRequest(`Filter function threw: ${error}`, error);
+    }
+  };
+}
+
+async function storedFilterTest(
+  source: FilterSource,
+  name: string,
+  options: ChangesOptions,
+): Promise<AcceptDoc | undefined> {
+  const parts = parseName(name);
+  // As PouchDB: `a/b/c` names no filter, and the feed goes without one.
+  if (parts === undefined) return undefined;
+  const text = await functionText(source, parts.ddoc, ['filters', parts.name]);
+  const filter = (source.evaluate ?? evaluate)(text)();
+  return filterTest(filter, options);
+}
+
+/** Passes documents for which the map emits. A map that throws on a document has not emitted, as in a view. */
+async function viewTest(source: FilterSource, view: string | undefined): Promise<AcceptDoc> {
+  const parts = view === undefined ? undefined : parseName(view);
+  if (parts === undefined)
+    throw badRequest('`view` filter parameter must be of the form `designname/viewname`');
+  const text = await functionText(source, parts.ddoc, ['views', parts.name, 'map']);
+  let emitted = false;
+  const emit = (): void => {
+    emitted = true;
+  };
+  const map = (source.evaluate ?? evaluate)(text, ['emit'])(emit);
+  return (doc) => {
+    emitted = false;
+    try {
+      map(doc, emit);
+    } catch {
+      // Not an error of the feed: see above.
+    }
+    return emitted;
+  };
+}
+
+/** `ddoc/name`, or `name` for `name/name`. */
+function parseName(text: string): { ddoc: string; name: string } | undefined {
+  const [ddoc, name = ddoc, ...more] = text.split('/');
+  return ddoc && name && more.length === 0 ? { ddoc, name } : undefined;
+}
+
+async function functionText(source: FilterSource, ddoc: string, path: readonly string[]): Promise<string> {
+  const id = `_design/${ddoc}`;
+  const [[row]] = await source.store.read([{ from: 'docs', keys: [id], texts: ['body'] }]);
+  if (row === undefined) throw notFound('missing', id);
+  if (row.deleted) throw notFound('deleted', id);
+  let value: unknown = JSON.parse((row.body as string | undefined) ?? '{}');
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key))
+      throw notFound(`missing json key: ${key}`, id);
+    value = (value as Record<string, unknown>)[key];
+  }
+  if (typeof value !== 'string')
+    throw new DatabaseError({
+      status: 500,
+      name: 'compilation_error',
+      reason: `${path.join('.')} of ${id} is not the text of a function`,
+      docId: id,
+    });
+  return value;
+}

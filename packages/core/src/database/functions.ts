@@ -1,0 +1,62 @@
+/**
+ * Functions kept as text in design documents. Evaluating one runs whatever somebody wrote into the database with the rights of the
+ * program, which is what an application in its own page or process wants and a server must not: hence {@link Evaluate} is
+ * handed down, and a host may refuse.
+ */
+import { DatabaseError } from '../model/errors';
+
+/**
+ * Makes a function of its source text.
+ * @param names what the source may refer to besides globals, for instance `emit`
+ * @returns given values for `names`, the function
+ * @throws DatabaseError `compilation_error` for text that is no function; others by policy
+ */
+export type Evaluate = (
+  source: string,
+  names?: readonly string[],
+) => (...values: unknown[]) => (...args: unknown[]) => unknown;
+
+/** Evaluates in this realm, by `new Function`, in sloppy mode as CouchDB does. */
+export const evaluate: Evaluate = (source, names = []) => {
+  // A stored source often ends in a semicolon, or in a comment, which the line break closes.
+  const expression = source.trim().replace(/;+$/, '');
+  const make = compile([...names, `return (${expression}\n);`]);
+  return (...values) => {
+    const made: unknown = make(...values);
+    if (typeof made !== 'function') throw compilationError('the source is not that of a function', source);
+    return made as (...args: unknown[]) => unknown;
+  };
+};
+
+/** An {@link Evaluate} for hosts that run nobody else's code. */
+export const refuseToEvaluate: Evaluate = () => {
+  throw new DatabaseError({
+    status: 403,
+    name: 'forbidden',
+    reason: 'Functions of design documents are not evaluated here',
+  });
+};
+
+function compile(parts: string[]): (...values: unknown[]) => unknown {
+  try {
+    return new Function(...parts) as (...values: unknown[]) => unknown;
+  } catch (error) {
+    if (error instanceof SyntaxError) throw compilationError(error.message, parts.at(-1)!, error);
+    // EvalError: the page's Content Security Policy.
+    throw new DatabaseError({
+      status: 501,
+      name: 'not_implemented',
+      reason:
+        "This page's Content Security Policy forbids evaluating functions of design documents ('unsafe-eval'); pass the function itself",
+      cause: error,
+    });
+  }
+}
+
+const compilationError = (why: string, source: string, cause?: unknown): DatabaseError =>
+  new DatabaseError({
+    status: 500,
+    name: 'compilation_error',
+    reason: `Expression does not eval to a function (${why}): ${source}`,
+    cause,
+  });

@@ -1,0 +1,46 @@
+/**
+ * `_local/` documents: kept in their own table, without tree, seq or count; they never leave the database.
+ *
+ * Their revision is `0-n`, n the number of writes. To change one its revision must be named.
+ */
+
+import { joinDoc } from '../model/document';
+import { conflict, notFound } from '../model/errors';
+import type { ExistingDoc } from '../model/types';
+import type { DatabaseTables, LocalRow } from '../store/schema';
+import type { CallOptions, Store } from '../store/store';
+import { failureRow, type LocalEdit, localKey } from './edits';
+import type { Outcome } from './plan-edits';
+
+/** The revision that a deletion answers. */
+const DELETED = '0-0';
+
+/** Applies `edit` to `rows`, which a plan owns: the document's row is replaced, removed or left as it is. */
+export function applyLocal(edit: LocalEdit, rows: Map<string, LocalRow | undefined>): Outcome {
+  const key = localKey(edit.id);
+  const before = rows.get(key);
+  if (edit.deleted && before === undefined) return failureRow(edit.id, notFound('missing', edit.id));
+  if (edit.rev !== before?.rev) return failureRow(edit.id, conflict(edit.id));
+  if (edit.deleted) {
+    rows.set(key, undefined);
+    return { ok: true, id: edit.id, rev: DELETED };
+  }
+  const rev = before === undefined ? '0-1' : `0-${Number(before.rev.slice(2)) + 1}`;
+  rows.set(key, { id: key, rev, body: edit.body });
+  return { ok: true, id: edit.id, rev };
+}
+
+/** @throws DatabaseError 404 when there is none, or, with `rev`, when that is not its revision */
+export async function getLocal(
+  store: Store<DatabaseTables>,
+  id: string,
+  options: CallOptions & { readonly rev?: string | undefined },
+): Promise<ExistingDoc> {
+  const queries = [{ from: 'local', keys: [localKey(id)], texts: true }] as const;
+  const [rows] = store.readNow(queries) ?? (await store.read(queries, { signal: options.signal }));
+  const row = rows[0];
+  if (row === undefined || (options.rev !== undefined && options.rev !== row.rev)) {
+    throw notFound('missing', id);
+  }
+  return joinDoc(id, row.rev, false, row.body as string);
+}

@@ -1,0 +1,285 @@
+/**
+ * The local database: the verbs of {@link Database} over a store. It owns the store, the writer and the moment of closing; what
+ * a verb means is in the files it delegates to.
+ */
+import {
+  badRequest,
+  closed,
+  DatabaseError,
+  missingBulkDocs,
+  missingId,
+  notImplemented,
+  uuid,
+} from '../model';
+import type {
+  AllDocsResult,
+  BulkDocsRow,
+  BulkGetRequest,
+  BulkGetResult,
+  DatabaseInfo,
+  Doc,
+  ExistingDoc,
+  OpenRevsRow,
+  Rev,
+  RevsDiffResult,
+  WriteFailure,
+  Written,
+} from '../model/types';
+import type { DatabaseTables } from '../store/schema';
+import type { CallOptions, Durability, Store, StoreEvent } from '../store/store';
+import { allDocs } from './all-docs';
+import { bulkGet } from './bulk-get';
+import { type ChangesSource, localChanges } from './changes';
+import { Closing } from './closing';
+import { compact } from './compact';
+import type {
+  AllDocsOptions,
+  BulkDocsOptions,
+  BulkGetOptions,
+  ChangesFeed,
+  ChangesOptions,
+  Database,
+  GetOptions,
+} from './database';
+import type { FoldRules } from './doc-fold';
+import { docsOf, type Edit, type EditOptions, toEdit } from './edits';
+import type { Evaluate } from './functions';
+import { getDoc } from './get';
+import { infoOf, type Outcome, writeEdits } from './plan-edits';
+import { type Purged, purge } from './purge';
+import { revsDiff } from './revs-diff';
+import { Writer } from './writer';
+
+export interface LocalOptions {
+  readonly name: string;
+  /** What `db.adapter` and `info().adapter` say. */
+  readonly adapter: string;
+  /** Most generations kept on a branch; older revisions are forgotten. Default 1,000, at least 1. */
+  readonly revs_limit?: number | undefined;
+  /** Every write drops the bodies of the revisions it supersedes. Default false. */
+  readonly auto_compaction?: boolean | undefined;
+  /** Equal edits give equal revisions, in every database. Default true; `false` gives random ones. */
+  readonly deterministic_revs?: boolean | undefined;
+  /** When a write is acknowledged. Default: the store's. */
+  readonly durability?: Durability | undefined;
+  /** Makes functions of the text in design documents; default: evaluates it. */
+  readonly evaluate?: Evaluate | undefined;
+  /** Takes the storage away after the store was closed. Without it there is no `destroy`. */
+  readonly onDestroy?: (() => Promise<void>) | undefined;
+}
+
+/** CouchDB's default: enough for replicas that were apart for long, little enough to send along. */
+const REVS_LIMIT = 1_000;
+
+export class LocalDatabase<Content extends object = object> implements Database<Content> {
+  readonly name: string;
+  readonly adapter: string;
+  readonly store: Store<DatabaseTables>;
+  readonly #options: LocalOptions;
+  readonly #rules: FoldRules;
+  readonly #uuid: string;
+  readonly #writer: Writer;
+  readonly #closing = new Closing();
+  readonly #feeds: ChangesSource;
+  readonly #unwatch: () => void;
+  /** Why nothing more is possible. */
+  #end: { readonly cause?: unknown } | undefined;
+  #ended: Promise<void> | undefined;
+
+  /**
+   * A handle on the database in `store`, which belongs to it from now on; a new one when the store is empty.
+   *
+   * @throws DatabaseError 400 for options out of range
+   */
+  static async open<Content extends object = object>(
+    store: Store<DatabaseTables>,
+    options: LocalOptions,
+  ): Promise<LocalDatabase<Content>> {
+    const { revs_limit: limit = REVS_LIMIT } = options;
+    if (!Number.isSafeInteger(limit) || limit < 1)
+      throw badRequest('revs_limit must be a whole number from 1');
+    return new LocalDatabase(store, options, await identify(store));
+  }
+
+  private constructor(store: Store<DatabaseTables>, options: LocalOptions, id: string) {
+    this.store = store;
+    this.name = options.name;
+    this.adapter = options.adapter;
+    this.#options = options;
+    this.#uuid = id;
+    this.#rules = {
+      revsLimit: options.revs_limit ?? REVS_LIMIT,
+      autoCompaction: options.auto_compaction === true,
+    };
+    this.#writer = new Writer((edits) => writeEdits(store, edits, this.#rules, options.durability));
+    // Feeds ask no more of the signal than `Closing` has.
+    this.#feeds = {
+      store,
+      evaluate: options.evaluate,
+      closing: this.#closing as unknown as AbortSignal,
+    };
+    this.#unwatch = store.watch((event) => this.#onStoreEvent(event));
+  }
+
+  async id(options: CallOptions = {}): Promise<string> {
+    this.#begin(options);
+    return this.#uuid;
+  }
+
+  async info(options: CallOptions = {}): Promise<DatabaseInfo> {
+    this.#begin(options);
+    const queries = [{ from: 'info', keys: ['info'] }] as const;
+    const [rows] = this.store.readNow(queries) ?? (await this.store.read(queries, options));
+    const { doc_count, doc_del_count, update_seq } = infoOf(rows);
+    return {
+      db_name: this.name,
+      doc_count,
+      doc_del_count,
+      update_seq,
+      adapter: this.adapter,
+      auto_compaction: this.#rules.autoCompaction,
+    };
+  }
+
+  get(
+    id: string,
+    options: GetOptions & { open_revs: 'all' | readonly Rev[] },
+  ): Promise<OpenRevsRow<Content>[]>;
+  get(id: string, options?: GetOptions & { open_revs?: undefined }): Promise<ExistingDoc<Content>>;
+  get(id: string, options?: GetOptions): Promise<never> {
+    // Not async: one promise less on the way of every read.
+    if (this.#end !== undefined) return Promise.reject(this.#closedError());
+    return getDoc(this.store, id, options) as Promise<never>;
+  }
+
+  async put(doc: Doc<Content>, options: BulkDocsOptions = {}): Promise<Written> {
+    this.#begin(options);
+    const edit = toEdit(doc, this.#editOptions(options));
+    if (doc._id === undefined) throw missingId();
+    if ('error' in edit) throw errorOf(edit);
+    const [outcome] = await this.#writer.add([edit], options.signal);
+    if ('error' in outcome!) throw errorOf(outcome); // one edit, one outcome
+    return outcome!;
+  }
+
+  async bulkDocs(
+    docs: readonly Doc<Content>[] | { readonly docs: readonly Doc<Content>[]; readonly new_edits?: boolean },
+    options: BulkDocsOptions = {},
+  ): Promise<BulkDocsRow[]> {
+    this.#begin(options);
+    const newEdits = options.new_edits ?? (docs as { new_edits?: boolean } | null)?.new_edits;
+    const editOptions = this.#editOptions({ ...options, new_edits: newEdits });
+    const made = docsOf(docs, missingBulkDocs).map((doc) => toEdit(doc, editOptions));
+    const edits = made.filter((each): each is Edit => !('error' in each));
+    const outcomes = edits.length === 0 ? [] : await this.#writer.add(edits, options.signal);
+    let at = 0;
+    const rows = made.map((each): Outcome => ('error' in each ? each : outcomes[at++]!));
+    return editOptions.newEdits ? rows : rows.filter((row) => 'error' in row);
+  }
+
+  async bulkGet(request: BulkGetRequest & BulkGetOptions): Promise<BulkGetResult<Content>> {
+    if (typeof request !== 'object' || request === null) throw missingBulkDocs();
+    this.#begin(request);
+    return (await bulkGet(this.store, request)) as BulkGetResult<Content>;
+  }
+
+  async allDocs(options: AllDocsOptions = {}): Promise<AllDocsResult<Content>> {
+    this.#begin(options);
+    return (await allDocs(this.store, options)) as AllDocsResult<Content>;
+  }
+
+  changes(options: ChangesOptions = {}): ChangesFeed<Content> {
+    return localChanges<Content>(this.#feeds, options);
+  }
+
+  async revsDiff(revs: Record<string, readonly Rev[]>, options: CallOptions = {}): Promise<RevsDiffResult> {
+    this.#begin(options);
+    return revsDiff(this.store, revs, options);
+  }
+
+  async compact(options: CallOptions & { readonly interval?: number } = {}): Promise<{ ok: true }> {
+    this.#begin(options);
+    return compact(this.store, options);
+  }
+
+  async purge(id: string, rev: Rev, options: CallOptions = {}): Promise<Purged> {
+    this.#begin(options);
+    return purge(this.store, id, rev, { ...options, durability: this.#options.durability });
+  }
+
+  /** Takes no more calls, waits for the writes that were asked for, and lets the store go. */
+  close(): Promise<void> {
+    this.#ended ??= this.#close();
+    return this.#ended;
+  }
+
+  async destroy(options: CallOptions = {}): Promise<{ ok: true }> {
+    this.#begin(options);
+    const { onDestroy } = this.#options;
+    if (onDestroy === undefined) throw notImplemented('This database was opened without a way to destroy it');
+    await this.close();
+    await onDestroy();
+    return { ok: true };
+  }
+
+  async #close(): Promise<void> {
+    this.#stop({});
+    await this.#writer.close();
+    await this.store.close();
+  }
+
+  #stop(end: { readonly cause?: unknown }): void {
+    this.#end ??= end;
+    this.#unwatch();
+    this.#closing.abort();
+  }
+
+  #onStoreEvent(event: StoreEvent): void {
+    if (event.type === 'destroyed') this.#stop({});
+    // Feeds hear of a lost storage from the store, and fail; one that is closed merely ends them.
+    else if (event.type === 'lost') this.#end ??= { cause: event.cause };
+  }
+
+  /** What every call begins with. */
+  #begin({ signal }: CallOptions): void {
+    if (this.#end !== undefined) throw this.#closedError();
+    signal?.throwIfAborted();
+  }
+
+  #closedError(): DatabaseError {
+    return closed(this.#end?.cause);
+  }
+
+  #editOptions({ new_edits, force }: BulkDocsOptions): EditOptions {
+    return {
+      newEdits: new_edits !== false,
+      force: force === true,
+      deterministic: this.#options.deterministic_revs !== false,
+    };
+  }
+}
+
+/** The uuid of the database in `store`. The first to open it gives it one, and counters at zero. */
+async function identify(store: Store<DatabaseTables>): Promise<string> {
+  const queries = [{ from: 'info', keys: ['info'] }] as const;
+  const [found] = await store.read(queries);
+  if (found[0] !== undefined) return found[0].uuid;
+  const fresh = {
+    name: 'info',
+    uuid: uuid(),
+    update_seq: 0,
+    doc_count: 0,
+    doc_del_count: 0,
+    purge_seq: 0,
+  } as const;
+  return store.write(queries, ([[info]]) =>
+    info === undefined
+      ? { writes: [{ into: 'info', put: [fresh] }], value: fresh.uuid }
+      : { writes: [], value: info.uuid },
+  );
+}
+
+/** The error that a failure row of one document stands for. */
+function errorOf({ id, status, name, message, reason }: WriteFailure): DatabaseError {
+  return new DatabaseError({ status, name, message, reason, docId: id });
+}

@@ -1,0 +1,43 @@
+/**
+ * Listening to a signal that many listen to. Node warns of a leak at the eleventh listener on one `AbortSignal`, and twenty live
+ * feeds of one page, or one signal for everything a component does, are no leak: here they share one listener.
+ */
+
+interface Watch {
+  readonly listeners: Set<() => void>;
+  readonly stop: () => void;
+}
+
+const watches = new WeakMap<AbortSignal, Watch>();
+
+/**
+ * Calls `listener` once when `signal` is aborted; not when it is already.
+ * @returns the way to stop listening
+ */
+export function onAbort(signal: AbortSignal, listener: () => void): () => void {
+  const watch = watches.get(signal) ?? begin(signal);
+  // A function of its own, so that the same listener may be added twice.
+  const call = (): void => listener();
+  watch.listeners.add(call);
+  return () => {
+    if (watch.listeners.delete(call) && watch.listeners.size === 0) watch.stop();
+  };
+}
+
+function begin(signal: AbortSignal): Watch {
+  const listeners = new Set<() => void>();
+  const stop = (): void => {
+    signal.removeEventListener('abort', callAll);
+    watches.delete(signal);
+  };
+  const callAll = (): void => {
+    const called = [...listeners];
+    listeners.clear();
+    stop();
+    for (const listener of called) listener();
+  };
+  signal.addEventListener('abort', callAll);
+  const watch = { listeners, stop };
+  watches.set(signal, watch);
+  return watch;
+}

@@ -1,0 +1,94 @@
+/**
+ * `purge`: forgets a leaf, and the ancestors only it has, without a tombstone. It does not replicate: another database that
+ * still has the revision may send it again.
+ */
+import {
+  badRequest,
+  checkId,
+  corrupt,
+  hasRev,
+  notFound,
+  parseRev,
+  type RevTree,
+  removeLeaf,
+  winner,
+} from '../model';
+import type { Rev } from '../model/types';
+import type { BodyRow, DatabaseTables, DocRow, InfoRow } from '../store/schema';
+import type { CallOptions, Durability, Plan, Store, Write } from '../store/store';
+import { docRow, treeOf } from './doc-fold';
+import { infoOf } from './plan-edits';
+
+export interface Purged {
+  readonly ok: true;
+  readonly deletedRevs: Rev[];
+  readonly documentWasRemovedCompletely: boolean;
+}
+
+/** @throws DatabaseError 404 for an unknown document or revision, 400 for a revision that is no leaf */
+export async function purge(
+  store: Store<DatabaseTables>,
+  id: string,
+  rev: Rev,
+  options: CallOptions & { readonly durability?: Durability | undefined },
+): Promise<Purged> {
+  options.signal?.throwIfAborted();
+  checkId(id);
+  parseRev(rev);
+  return store.write(
+    [
+      { from: 'info', keys: ['info'] },
+      { from: 'docs', keys: [id], texts: ['tree'] },
+      { from: 'bodies', range: { gte: [id], lte: [id, []] } },
+    ],
+    ([info, [row], bodies]) => planPurge(infoOf(info), row, bodies, id, rev),
+    { signal: options.signal, durability: options.durability },
+  );
+}
+
+function planPurge(
+  info: InfoRow,
+  row: DocRow | undefined,
+  bodies: readonly BodyRow[],
+  id: string,
+  rev: Rev,
+): Plan<DatabaseTables, Purged> {
+  const before = row === undefined ? undefined : treeOf(row);
+  if (row === undefined || before === undefined || !hasRev(before, rev)) throw notFound('missing', id);
+  const rest = removeLeaf(before, rev);
+  if (rest === undefined) throw badRequest(`Only a leaf can be purged, and ${rev} has been edited further`);
+  const { tree, removed } = rest;
+  const seq = info.update_seq + 1;
+  const after = tree === undefined ? undefined : rowAfter(row, tree, seq, bodies);
+  const gone = bodies.filter((body) => removed.includes(body.rev) || body.rev === after?.rev);
+  const writes: Write<DatabaseTables>[] = [
+    { into: 'bodies', delete: gone.map((body) => [id, body.rev]) },
+    after === undefined ? { into: 'docs', delete: [id] } : { into: 'docs', put: [after] },
+    { into: 'info', put: [counted(info, row, after, seq)] },
+  ];
+  const value = {
+    ok: true,
+    deletedRevs: removed,
+    documentWasRemovedCompletely: after === undefined,
+  } as const;
+  return { writes, value };
+}
+
+function rowAfter(row: DocRow, tree: RevTree, seq: number, bodies: readonly BodyRow[]): DocRow {
+  const best = winner(tree);
+  const holder = best.rev === row.rev ? row : bodies.find((body) => body.rev === best.rev);
+  if (holder === undefined) throw corrupt(`The body of leaf ${best.rev} of document '${row.id}' is missing`);
+  return docRow(row.id, seq, best.rev, best.deleted, tree, holder.body);
+}
+
+function counted(info: InfoRow, before: DocRow, after: DocRow | undefined, seq: number): InfoRow {
+  const live = (row: DocRow | undefined): number => (row !== undefined && !row.deleted ? 1 : 0);
+  const dead = (row: DocRow | undefined): number => (row?.deleted ? 1 : 0);
+  return {
+    ...info,
+    update_seq: seq,
+    purge_seq: info.purge_seq + 1,
+    doc_count: info.doc_count + live(after) - live(before),
+    doc_del_count: info.doc_del_count + dead(after) - dead(before),
+  };
+}

@@ -1,0 +1,105 @@
+/**
+ * Reading revisions other than the winner: which ones are wanted often shows only in the tree.
+ *
+ * So it is read in passes, each from one snapshot: documents with the bodies known to be wanted; where the tree asks for
+ * others, once more with those. A document is answered from the one snapshot that held all of it.
+ */
+
+import type { RevTree } from '../model';
+import type { Rev } from '../model/types';
+import type { BodyRow, DatabaseTables, DocRow } from '../store/schema';
+import type { CallOptions, Store } from '../store/store';
+import { treeOf } from './doc-fold';
+
+/** Which revisions of one document a call is about. */
+export interface RevisionRequest {
+  readonly id: string;
+  /** Revisions known to be wanted before the tree is: saves a pass. */
+  readonly guess: readonly Rev[];
+  /** All that are wanted, by the tree. Called once a pass. */
+  readonly choose: (document: KnownDoc) => readonly Rev[];
+}
+
+/** The text of a revision's body; `deleted` of that revision. */
+export interface Body {
+  readonly deleted: boolean;
+  readonly text: string;
+}
+
+/** A document as one snapshot had it, with the bodies that were asked for. */
+export class KnownDoc {
+  readonly row: DocRow;
+  readonly #bodies: ReadonlyMap<Rev, BodyRow | undefined>;
+  #tree: RevTree | undefined;
+
+  constructor(row: DocRow, bodies: ReadonlyMap<Rev, BodyRow | undefined>) {
+    this.row = row;
+    this.#bodies = bodies;
+  }
+
+  get tree(): RevTree {
+    this.#tree ??= treeOf(this.row);
+    return this.#tree;
+  }
+
+  /** Its body was looked up, whether or not there is one. */
+  looked(rev: Rev): boolean {
+    return rev === this.row.rev || this.#bodies.has(rev);
+  }
+
+  /** `undefined`: there is no such revision, or its body was compacted away. */
+  body(rev: Rev): Body | undefined {
+    const row = rev === this.row.rev ? this.row : this.#bodies.get(rev);
+    if (row === undefined) return undefined;
+    return { deleted: row.deleted === true, text: (row.body as string | undefined) ?? '{}' };
+  }
+}
+
+interface Pending {
+  readonly at: number;
+  readonly request: RevisionRequest;
+  readonly revs: readonly Rev[];
+}
+
+/** Answers each request with its document and the bodies it chose; `undefined` where there is no such document. */
+export async function readRevisions(
+  store: Store<DatabaseTables>,
+  requests: readonly RevisionRequest[],
+  options: CallOptions,
+): Promise<(KnownDoc | undefined)[]> {
+  const answers: (KnownDoc | undefined)[] = requests.map(() => undefined);
+  let pending: Pending[] = requests.map((request, at) => ({ at, request, revs: request.guess }));
+  while (pending.length > 0) {
+    const documents = await readPass(store, pending, options);
+    const again: Pending[] = [];
+    for (const [i, document] of documents.entries()) {
+      const { at, request } = pending[i]!;
+      const revs = document === undefined ? [] : request.choose(document);
+      if (document === undefined || revs.every((rev) => document.looked(rev))) answers[at] = document;
+      else again.push({ at, request, revs });
+    }
+    pending = again;
+  }
+  return answers;
+}
+
+async function readPass(
+  store: Store<DatabaseTables>,
+  pending: readonly Pending[],
+  { signal }: CallOptions,
+): Promise<(KnownDoc | undefined)[]> {
+  const ids = [...new Set(pending.map(({ request }) => request.id))];
+  const keys = pending.flatMap(({ request, revs }) => revs.map((rev) => [request.id, rev] as const));
+  const queries = [
+    { from: 'docs', keys: ids, texts: true },
+    { from: 'bodies', keys, texts: true },
+  ] as const;
+  const [docs, bodies] = store.readNow(queries) ?? (await store.read(queries, { signal }));
+  const rows = new Map(ids.map((id, i) => [id, docs[i]]));
+  let at = 0;
+  return pending.map(({ request, revs }) => {
+    const found = new Map(revs.map((rev) => [rev, bodies[at++]]));
+    const row = rows.get(request.id);
+    return row === undefined ? undefined : new KnownDoc(row, found);
+  });
+}

@@ -1,0 +1,41 @@
+/**
+ * `revsDiff`: which of these revisions the database lacks. A replicator asks before it fetches anything.
+ */
+import { badRequest, hasRev, parseRev } from '../model';
+import type { Rev, RevsDiffResult } from '../model/types';
+import type { DatabaseTables } from '../store/schema';
+import type { CallOptions, Store } from '../store/store';
+import { treeOf } from './doc-fold';
+
+/** Ids that lack nothing are absent. The answer has no prototype: ids may be named like one's members. */
+export async function revsDiff(
+  store: Store<DatabaseTables>,
+  revs: Record<string, readonly Rev[]>,
+  options: CallOptions,
+): Promise<RevsDiffResult> {
+  options.signal?.throwIfAborted();
+  if (typeof revs !== 'object' || revs === null || Array.isArray(revs)) {
+    throw badRequest('revsDiff takes an object of lists of revisions by document id');
+  }
+  const ids = Object.keys(revs);
+  for (const id of ids) checkRevs(revs[id]);
+  const queries = [{ from: 'docs', keys: ids, texts: ['tree'] }] as const;
+  const [rows] = store.readNow(queries) ?? (await store.read(queries, { signal: options.signal }));
+  const result: RevsDiffResult = Object.create(null);
+  for (const [i, id] of ids.entries()) {
+    const row = rows[i];
+    const asked = revs[id]!; // a key of this object
+    const tree = row?.tree === undefined ? undefined : treeOf(row);
+    const missing = asked.filter((rev) => (tree === undefined ? rev !== row?.rev : !hasRev(tree, rev)));
+    if (missing.length > 0) result[id] = { missing };
+  }
+  return result;
+}
+
+function checkRevs(revs: unknown): void {
+  if (!Array.isArray(revs)) throw badRequest('revsDiff takes a list of revisions for each document id');
+  for (const rev of revs) if (!isLocalRev(rev)) parseRev(rev);
+}
+
+/** `_local/` documents are never replicated, but one may ask: they are missing. */
+const isLocalRev = (rev: unknown): boolean => typeof rev === 'string' && /^0-\d+$/.test(rev);

@@ -1,0 +1,98 @@
+/**
+ * When an idle live feed should look again. Every reason is a hint: one too many costs a read that finds nothing.
+ *
+ *   a commit that became visible here   the usual case
+ *   a slow timer                        for a message of another tab that was lost
+ *   the page is shown again             a hidden or frozen page hears nothing and its timers stand still
+ */
+import { closed } from '../model/errors';
+import type { DatabaseTables } from '../store/schema';
+import type { Store } from '../store/store';
+import { onAbort } from './on-abort';
+
+/** Long enough to cost nothing (a read without result per feed), short enough that a lost message goes unnoticed. */
+const BACKSTOP_MS = 20_000;
+
+interface Source {
+  readonly store: Store<DatabaseTables>;
+  readonly closing?: AbortSignal | undefined;
+}
+
+interface Controller {
+  readonly signal: AbortSignal;
+  cancel(): void;
+}
+
+/**
+ * Watches `source` for the feed of `controller`, until {@link Waker.stop}. Cancels the feed when the database is closed or destroyed.
+ *
+ * Use: `arm()`, read, and, when there was nothing, `await woken()`: a commit between the two is not lost.
+ */
+export class Waker {
+  readonly #controller: Controller;
+  readonly #unwatch: () => void;
+  #unlisten: () => void = () => {};
+  #pending = false;
+  #lost: { readonly error: unknown } | undefined;
+  #sleeper: { readonly wake: () => void; readonly fail: (error: unknown) => void } | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(source: Source, controller: Controller) {
+    this.#controller = controller;
+    this.#unwatch = source.store.watch((event) => {
+      if (event.type === 'commit') this.#wake();
+      else if (event.type === 'destroyed') controller.cancel();
+      else this.#fail(closed(event.cause));
+    });
+    controller.signal.addEventListener('abort', this.#wake);
+    if (source.closing?.aborted) controller.cancel();
+    else if (source.closing) this.#unlisten = onAbort(source.closing, () => controller.cancel());
+    if (typeof document === 'undefined') return;
+    document.addEventListener('visibilitychange', this.#wake);
+    globalThis.addEventListener('pageshow', this.#wake);
+  }
+
+  /** Forgets the hints so far: what they announced is in the read that follows. */
+  arm(): void {
+    this.#pending = false;
+  }
+
+  /** Resolves at the next hint, at once when there was one since {@link arm}. @throws DatabaseError when the storage is lost */
+  async woken(): Promise<void> {
+    if (this.#lost !== undefined) throw this.#lost.error;
+    if (this.#pending || this.#controller.signal.aborted) return;
+    await new Promise<void>((wake, fail) => {
+      this.#sleeper = { wake, fail };
+      this.#timer = setTimeout(this.#wake, BACKSTOP_MS);
+      // In Node a waiting feed is no reason to go on.
+      (this.#timer as { unref?: () => void }).unref?.();
+    });
+  }
+
+  stop(): void {
+    this.#unwatch();
+    clearTimeout(this.#timer);
+    this.#controller.signal.removeEventListener('abort', this.#wake);
+    this.#unlisten();
+    if (typeof document === 'undefined') return;
+    document.removeEventListener('visibilitychange', this.#wake);
+    globalThis.removeEventListener('pageshow', this.#wake);
+  }
+
+  readonly #wake = (): void => {
+    this.#pending = true;
+    this.#rouse()?.wake();
+  };
+
+  #fail(error: unknown): void {
+    this.#lost = { error };
+    this.#rouse()?.fail(error);
+  }
+
+  #rouse(): { wake: () => void; fail: (error: unknown) => void } | undefined {
+    const sleeper = this.#sleeper;
+    this.#sleeper = undefined;
+    clearTimeout(this.#timer);
+    return sleeper;
+  }
+}

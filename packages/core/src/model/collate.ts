@@ -1,0 +1,117 @@
+/**
+ * The order of view keys: null, booleans, numbers, strings, arrays, objects; and keys as strings that sort the same way.
+ *
+ * Strings are compared by UTF-16 code unit, as PouchDB does, so that every engine and every store agrees; CouchDB compares
+ * them by ICU (docs/decisions/0002-collation.md).
+ */
+import { toJson } from './json';
+import type { Json } from './types';
+
+/**
+ * A value as JSON sees it, which is how a view keeps a key: `undefined`, `NaN` and infinities become null, a `Date` its ISO
+ * text, -0 becomes 0; undefined members of objects go.
+ *
+ * @throws DatabaseError 400 for what JSON cannot say: BigInt, cycles, nesting beyond MAX_DEPTH
+ */
+export function normalizeKey(value: unknown): Json {
+  if (typeof value === 'string' || typeof value === 'boolean') return value;
+  if (typeof value === 'number') return Number.isFinite(value) ? value + 0 : null;
+  if (value === undefined || value === null) return null;
+  const text = toJson(value);
+  return text === undefined ? null : JSON.parse(text);
+}
+
+/** Negative, 0 or positive, as `a` sorts before, with or after `b`. A total order of all values {@link normalizeKey} takes. */
+export function compareKeys(a: unknown, b: unknown): number {
+  return compare(normalizeKey(a), normalizeKey(b));
+}
+
+/** As {@link compareKeys}, for a value that came out of JSON, as stored documents do: not copied again. */
+export function compareJson(value: unknown, json: Json): number {
+  return compare(value as Json, json);
+}
+
+function compare(a: Json, b: Json): number {
+  const rank = rankOf(a);
+  const difference = rank - rankOf(b);
+  if (difference !== 0) return difference;
+  if (rank === NUMBER || rank === STRING) return a! < b! ? -1 : a! > b! ? 1 : 0;
+  if (rank === ARRAY) return compareLists(a as Json[], b as Json[]);
+  if (rank === OBJECT) return compareLists(members(a), members(b));
+  return 0;
+}
+
+/** Element by element; a beginning sorts before the whole. */
+function compareLists(a: readonly Json[], b: readonly Json[]): number {
+  const length = Math.min(a.length, b.length);
+  for (let at = 0; at < length; at++) {
+    const order = compare(a[at]!, b[at]!); // within both
+    if (order !== 0) return order;
+  }
+  return a.length - b.length;
+}
+
+/** Keys and values in turn, in the order of the object. */
+function members(value: Json): Json[] {
+  return Object.entries(value as Record<string, Json>).flat();
+}
+
+const NULL = 1;
+const FALSE = 2;
+const TRUE = 3;
+const NUMBER = 4;
+const STRING = 5;
+const ARRAY = 6;
+const OBJECT = 7;
+
+function rankOf(value: Json | undefined): number {
+  if (value === null || value === undefined) return NULL;
+  if (typeof value === 'boolean') return value ? TRUE : FALSE;
+  if (typeof value === 'number') return NUMBER;
+  if (typeof value === 'string') return STRING;
+  return Array.isArray(value) ? ARRAY : OBJECT;
+}
+
+/** Ends a value of varying length. Below all that can stand in one, so a beginning sorts before the whole. */
+const END = '\u0000';
+
+/**
+ * A string for every key, such that `toKey(a) < toKey(b)` exactly when `compareKeys(a, b) < 0`, and equal strings for equal
+ * keys only. Well-formed Unicode if the strings in the key are.
+ */
+export function toKey(value: unknown): string {
+  const parts: string[] = [];
+  write(normalizeKey(value), parts);
+  return parts.join('');
+}
+
+function write(value: Json, parts: string[]): void {
+  const rank = rankOf(value);
+  parts.push(String(rank));
+  if (rank === NUMBER) parts.push(sortableNumber(value as number), END);
+  else if (rank === STRING) parts.push(escapeText(value as string), END);
+  else if (rank === ARRAY || rank === OBJECT) {
+    for (const item of rank === ARRAY ? (value as Json[]) : members(value)) write(item, parts);
+    parts.push(END);
+  }
+}
+
+/** Frees U+0000 for {@link END} and keeps the order: 0 → 1 1, 1 → 1 2. */
+function escapeText(text: string): string {
+  return /[\u0000\u0001]/.test(text)
+    ? text.replace(/[\u0000\u0001]/g, (unit) => (unit === '\u0000' ? '\u0001\u0001' : '\u0001\u0002'))
+    : text;
+}
+
+const bits = new DataView(new ArrayBuffer(8));
+
+/** Up to 16 hex digits that sort as the number: the bits of IEEE 754, made monotonic; zeros at the end are left out. */
+function sortableNumber(value: number): string {
+  bits.setFloat64(0, value === 0 ? 0 : value);
+  const negative = (bits.getUint32(0) & 0x8000_0000) !== 0;
+  const flip = negative ? 0xffff_ffff : 0x8000_0000;
+  const high = (bits.getUint32(0) ^ flip) >>> 0;
+  const low = (bits.getUint32(4) ^ (negative ? 0xffff_ffff : 0)) >>> 0;
+  const text = high.toString(16).padStart(8, '0') + low.toString(16).padStart(8, '0');
+  return text.replace(/0+$/, '');
+}

@@ -1,0 +1,180 @@
+/**
+ * A user's document ⇄ id, revision, deletedness and body, the JSON text of its content.
+ *
+ * The body is made once, here: it is hashed, stored, posted and sent as it is.
+ */
+
+import type { RevPath } from './chain';
+import { badRequest, docValidation, invalidIdType, invalidRev, notAnObject, reservedId } from './errors';
+import { toJson } from './json';
+import { isRev, parseRev } from './revision';
+import type { DocMeta, ExistingDoc, Revisions } from './types';
+
+export interface SplitDoc {
+  /** Checked, when there is one. */
+  readonly id: string | undefined;
+  /** Well-formed, when there is one. */
+  readonly rev: string | undefined;
+  readonly deleted: boolean;
+  /** JSON of an object: what the user wrote, without the database's own fields. */
+  readonly body: string;
+  /** As given: {@link pathOf} checks it. */
+  readonly revisions?: Revisions;
+  /** As given, at least one. */
+  readonly attachments?: Record<string, unknown>;
+}
+
+/** Fields that belong to the database: not part of the content. */
+const META = new Set([
+  '_id',
+  '_rev',
+  '_deleted',
+  '_attachments',
+  '_revisions',
+  '_revs_info',
+  '_conflicts',
+  '_deleted_conflicts',
+  '_local_seq',
+  '_rev_tree',
+]);
+/** Fields with an underscore that are content all the same. */
+const CONTENT = new Set([
+  '_access',
+  '_replication_id',
+  '_replication_state',
+  '_replication_state_time',
+  '_replication_state_reason',
+  '_replication_stats',
+]);
+
+const UNDERSCORE = 95;
+const COMMA = 44;
+const BRACE = 123;
+
+/**
+ * Takes a document apart by the field rules of CouchDB. The caller's object is not changed.
+ *
+ * @throws DatabaseError when it is no JSON object, its id or revision is malformed, or a reserved field unknown
+ */
+export function splitDoc(doc: unknown): SplitDoc {
+  if (typeof doc !== 'object' || doc === null || Array.isArray(doc)) throw notAnObject();
+  const fields = doc as Fields;
+  if (typeof fields.toJSON === 'function') return splitDoc(JSON.parse(toJson(fields) ?? 'null'));
+  return splitText(fields) ?? splitFields(fields);
+}
+
+type Fields = Record<string, unknown>;
+
+/**
+ * The quick way, for documents as they mostly are: no field of the database but `_id` and `_rev`, in front or at the end.
+ * Their text is known, so they are cut off the JSON of the document, and no copy of it is made.
+ *
+ * @returns undefined when the document is otherwise
+ */
+function splitText(fields: Fields): SplitDoc | undefined {
+  for (const key in fields) {
+    if (key.charCodeAt(0) === UNDERSCORE && key !== '_id' && key !== '_rev') return undefined;
+  }
+  const { _id: id, _rev: rev } = fields;
+  if (id !== undefined) checkId(id);
+  if (rev !== undefined && !isRev(rev)) throw invalidRev();
+  const text = toJson(fields);
+  if (text === undefined || text.charCodeAt(0) !== BRACE) return undefined;
+  const cut = { text, from: 1, to: text.length - 1 };
+  if (id !== undefined && !cutMember(cut, `"_id":"${id}"`)) return undefined;
+  if (rev !== undefined && !cutMember(cut, `"_rev":"${rev}"`)) return undefined;
+  const whole = id === undefined && rev === undefined;
+  return { id, rev, deleted: false, body: whole ? text : `{${text.slice(cut.from, cut.to)}}` };
+}
+
+/**
+ * Takes a member off the first or last place of an object's text. Within a string of the text a quote has a backslash
+ * before it, so `member` is found only where it is one; and not where its value is written with escapes.
+ */
+function cutMember(cut: { readonly text: string; from: number; to: number }, member: string): boolean {
+  const { text, from, to } = cut;
+  const { length } = member;
+  if (text.startsWith(member, from)) {
+    cut.from = Math.min(from + length + 1, to); // with the comma, if more follows
+    return true;
+  }
+  if (!text.endsWith(member, to) || text.charCodeAt(to - length - 1) !== COMMA) return false;
+  cut.to = to - length - 1;
+  return true;
+}
+
+/** The way for all other documents: sorts the fields out. */
+function splitFields(fields: Fields): SplitDoc {
+  const content: Fields = {};
+  const meta = new Map<string, unknown>();
+  for (const key of Object.keys(fields)) {
+    if (key.charCodeAt(0) !== UNDERSCORE || CONTENT.has(key)) content[key] = fields[key];
+    else if (!META.has(key)) throw docValidation(key);
+    else if (fields[key] !== undefined) meta.set(key, fields[key]);
+  }
+  const id = meta.get('_id');
+  const rev = meta.get('_rev');
+  const deleted = meta.get('_deleted') ?? false;
+  const revisions = meta.get('_revisions') as Revisions | undefined;
+  const attachments = meta.get('_attachments') ?? {};
+  if (id !== undefined) checkId(id);
+  if (rev !== undefined && !isRev(rev)) throw invalidRev();
+  if (typeof deleted !== 'boolean') throw docValidation('_deleted');
+  if (typeof attachments !== 'object' || Array.isArray(attachments)) throw docValidation('_attachments');
+  return {
+    id,
+    rev,
+    deleted,
+    body: toJson(content) ?? '{}', // an object without toJSON always has a text
+    ...(revisions === undefined ? {} : { revisions }),
+    ...(Object.keys(attachments).length === 0 ? {} : { attachments: attachments as Fields }),
+  };
+}
+
+/** @throws DatabaseError unless `id` may name a document: a non-empty string, not reserved, valid Unicode */
+export function checkId(id: unknown): asserts id is string {
+  if (typeof id !== 'string') throw invalidIdType();
+  if (id === '') throw badRequest('Document id must not be empty');
+  if (id.charCodeAt(0) === UNDERSCORE && !/^_(design|local)\/./s.test(id)) throw reservedId();
+  if (/\p{Surrogate}/u.test(id)) throw badRequest('_id must be valid Unicode');
+}
+
+/** The document as its JSON text. @param body as {@link splitDoc} made it */
+export function docText(id: string, rev: string, deleted: boolean, body: string): string {
+  const meta = `{"_id":${JSON.stringify(id)},"_rev":${JSON.stringify(rev)}${deleted ? ',"_deleted":true' : ''}`;
+  return body === '{}' ? `${meta}}` : `${meta},${body.slice(1)}`;
+}
+
+/** The document as users read it. @param meta further fields of the database, put last */
+export function joinDoc(
+  id: string,
+  rev: string,
+  deleted: boolean,
+  body: string,
+  meta?: Partial<DocMeta>,
+  // biome-ignore lint/suspicious/noExplicitAny: the content is whatever was stored; the caller knows its type
+): ExistingDoc<any> {
+  const doc = JSON.parse(docText(id, rev, deleted, body));
+  return meta === undefined ? doc : Object.assign(doc, meta);
+}
+
+/**
+ * The path that a replicated document's `_rev` and `_revisions` describe. As in CouchDB, `_revisions` has the say where the
+ * two differ, so the revision to store is the path's; and ids beyond generation 1 are passed over.
+ *
+ * @throws DatabaseError 400 when `_revisions` is malformed
+ */
+export function pathOf(rev: string, deleted: boolean, revisions: Revisions | undefined): RevPath {
+  if (revisions === undefined) {
+    const { generation, hash } = parseRev(rev);
+    return { generation, hashes: [hash], deleted };
+  }
+  // Null, from a hostile or careless sender, gets the same answer.
+  const { start, ids } = revisions ?? ({} as Revisions);
+  if (!Number.isSafeInteger(start) || start < 1 || !Array.isArray(ids) || ids.length === 0) throw malformed();
+  if (!ids.every((id) => typeof id === 'string' && !id.includes('-'))) throw malformed();
+  return { generation: start, hashes: ids.slice(0, start), deleted };
+}
+
+const malformed = () =>
+  badRequest('Malformed _revisions: a start and a list of ids, newest first, are needed');

@@ -1,0 +1,80 @@
+/**
+ * A 128-bit hash of text, fast in any JavaScript engine: MurmurHash3 x86_128 (Austin Appleby, public domain), fed with
+ * UTF-16 code units, two to a word, after four words of the caller's.
+ *
+ * Not cryptographic, and need not be: who may write may name any revision anyway. Never change it: replicas would disagree.
+ */
+
+const C1 = 0x239b961b;
+const C2 = 0xab0e9789 | 0;
+const C3 = 0x38b34ae5;
+const C4 = 0xa1e38b93 | 0;
+/** Code units in a block of four words. */
+const BLOCK = 8;
+
+/** 32 lower-case hex digits that depend on every argument and every code unit of `text`. */
+export function hash128(first: number, second: number, third: number, fourth: number, text: string): string {
+  let h1 = 0;
+  let h2 = 0;
+  let h3 = 0;
+  let h4 = 0;
+  let k1 = first | 0;
+  let k2 = second | 0;
+  let k3 = third | 0;
+  let k4 = fourth | 0;
+  const length = text.length;
+  let at = 0;
+  for (;;) {
+    k1 = Math.imul(k1, C1);
+    h1 ^= Math.imul((k1 << 15) | (k1 >>> 17), C2);
+    h1 = (((h1 << 19) | (h1 >>> 13)) + h2) | 0;
+    h1 = (Math.imul(h1, 5) + 0x561ccd1b) | 0;
+    k2 = Math.imul(k2, C2);
+    h2 ^= Math.imul((k2 << 16) | (k2 >>> 16), C3);
+    h2 = (((h2 << 17) | (h2 >>> 15)) + h3) | 0;
+    h2 = (Math.imul(h2, 5) + 0x0bcaa747) | 0;
+    k3 = Math.imul(k3, C3);
+    h3 ^= Math.imul((k3 << 17) | (k3 >>> 15), C4);
+    h3 = (((h3 << 15) | (h3 >>> 17)) + h4) | 0;
+    h3 = (Math.imul(h3, 5) + 0x96cd1c35) | 0;
+    k4 = Math.imul(k4, C4);
+    h4 ^= Math.imul((k4 << 18) | (k4 >>> 14), C1);
+    h4 = (((h4 << 13) | (h4 >>> 19)) + h1) | 0;
+    h4 = (Math.imul(h4, 5) + 0x32ac3b17) | 0;
+    if (at >= length) break;
+    // The last block is filled up with zeros: past the end charCodeAt is NaN, which is 0 here.
+    k1 = text.charCodeAt(at) | (text.charCodeAt(at + 1) << 16);
+    k2 = text.charCodeAt(at + 2) | (text.charCodeAt(at + 3) << 16);
+    k3 = text.charCodeAt(at + 4) | (text.charCodeAt(at + 5) << 16);
+    k4 = text.charCodeAt(at + 6) | (text.charCodeAt(at + 7) << 16);
+    at += BLOCK;
+  }
+  h1 ^= length;
+  h2 ^= length;
+  h3 ^= length;
+  h4 ^= length;
+  h1 = (h1 + h2 + h3 + h4) | 0;
+  h2 = (h2 + h1) | 0;
+  h3 = (h3 + h1) | 0;
+  h4 = (h4 + h1) | 0;
+  h1 = avalanche(h1);
+  h2 = avalanche(h2);
+  h3 = avalanche(h3);
+  h4 = avalanche(h4);
+  h1 = (h1 + h2 + h3 + h4) | 0;
+  return hex(h1) + hex(h2 + h1) + hex(h3 + h1) + hex(h4 + h1);
+}
+
+function avalanche(word: number): number {
+  let h = word ^ (word >>> 16);
+  h = Math.imul(h, 0x85ebca6b);
+  h ^= h >>> 13;
+  h = Math.imul(h, 0xc2b2ae35);
+  return h ^ (h >>> 16);
+}
+
+const BYTES = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+
+function hex(word: number): string {
+  return BYTES[word >>> 24]! + BYTES[(word >>> 16) & 255]! + BYTES[(word >>> 8) & 255]! + BYTES[word & 255]!;
+}

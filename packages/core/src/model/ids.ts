@@ -1,0 +1,18 @@
+/** Ids of documents: random ones, and the reserved kinds. */
+
+/** A random id, 32 lower-case hex digits (122 bits would do; these are 128). */
+export function uuid(): string {
+  let text = '';
+  for (const byte of crypto.getRandomValues(new Uint8Array(16))) text += byte.toString(16).padStart(2, '0');
+  return text;
+}
+
+/** A document that stays in its database: never replicated, listed or given a seq. */
+export function isLocalId(id: string): boolean {
+  return id.startsWith('_local/');
+}
+
+/** A document that holds views, filters and indexes. */
+export function isDesignId(id: string): boolean {
+  return id.startsWith('_design/');
+}

@@ -1,0 +1,64 @@
+/**
+ * Values as JSON text, for storing: what every engine can write, send and read again.
+ */
+import { badRequest } from './errors';
+
+/**
+ * Lists and objects within one another. Some engines write any depth and some overflow their stack at a few thousand, so a
+ * document that one could store, another could not send on. CouchDB takes 1,000 and more.
+ */
+export const MAX_DEPTH = 2000;
+
+/**
+ * The JSON text of a value; `undefined` where JSON has no word for it.
+ *
+ * @throws DatabaseError 400, with the cause, for BigInt, cycles and what is nested deeper than {@link MAX_DEPTH}
+ */
+export function toJson(value: unknown): string | undefined {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+    if (text !== undefined && isTooDeep(text)) throw new RangeError(`nested deeper than ${MAX_DEPTH}`);
+  } catch (cause) {
+    const what = cause instanceof Error ? cause.message : String(cause);
+    throw badRequest(`Cannot be written as JSON: ${what}`, cause);
+  }
+  return text;
+}
+
+function isTooDeep(text: string): boolean {
+  // Cheap first: nearly every document is too short, or has too few brackets.
+  return (
+    text.length > 2 * MAX_DEPTH && count(text, '[') + count(text, '{') > MAX_DEPTH && depth(text) > MAX_DEPTH
+  );
+}
+
+/** How often a character occurs, in strings or not; more than {@link MAX_DEPTH} is enough to know. */
+function count(text: string, character: string): number {
+  let found = 0;
+  for (
+    let at = text.indexOf(character);
+    at >= 0 && found <= MAX_DEPTH;
+    at = text.indexOf(character, at + 1)
+  ) {
+    found++;
+  }
+  return found;
+}
+
+/** Of well-formed JSON. */
+function depth(text: string): number {
+  let deepest = 0;
+  let level = 0;
+  let quoted = false;
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at];
+    if (quoted) {
+      if (character === '\\') at++;
+      else if (character === '"') quoted = false;
+    } else if (character === '"') quoted = true;
+    else if (character === '[' || character === '{') deepest = Math.max(deepest, ++level);
+    else if (character === ']' || character === '}') level--;
+  }
+  return deepest;
+}

@@ -1,0 +1,171 @@
+/**
+ * The operators of Mango selectors that look at one value: each checks what it was given, and makes a test. The messages are
+ * PouchDB's, to the letter. Tests get values that are there; only `$exists` gets `undefined`.
+ */
+import { compareJson, normalizeKey } from './collate';
+import { badRequest, type DatabaseError } from './errors';
+import type { Json } from './types';
+
+export type Test = (value: unknown) => boolean;
+/** The conditions of an object as a test; `undefined` when it is none. */
+export type Nested = (value: unknown) => Test | undefined;
+type Operator = (given: unknown, nested: Nested) => Test;
+
+const TYPES = ['null', 'boolean', 'number', 'string', 'array', 'object'];
+
+const compared =
+  (holds: (order: number) => boolean): Operator =>
+  (given) => {
+    const wanted = normalizeKey(given);
+    return (value) => holds(compareJson(value, wanted));
+  };
+
+/** By name, `$` included. `$and`, `$or`, `$nor`, `$not` are the selector's own. */
+export const operators: ReadonlyMap<string, Operator> = new Map<string, Operator>([
+  ['$eq', compared((order) => order === 0)],
+  ['$ne', compared((order) => order !== 0)],
+  ['$gt', compared((order) => order > 0)],
+  ['$gte', compared((order) => order >= 0)],
+  ['$lt', compared((order) => order < 0)],
+  ['$lte', compared((order) => order <= 0)],
+  ['$exists', exists],
+  ['$type', ofType],
+  ['$in', (given) => among('$in', given)],
+  ['$nin', (given) => not(among('$nin', given))],
+  ['$all', holdsAll],
+  ['$size', ofSize],
+  ['$mod', remainder],
+  ['$regex', likeRegex],
+  ['$beginsWith', beginsWith],
+  ['$elemMatch', someElement],
+  ['$allMatch', everyElement],
+  ['$keyMapMatch', someKey],
+]);
+
+/** 400: `Query operator $in must be an array. Received string: a`. */
+export function invalidOperator(name: string, rule: string, given: unknown): DatabaseError {
+  return badRequest(`Query operator ${name} ${rule}. Received ${described(given)}`);
+}
+
+/** Type and value. The type of null is left out (sic): that is how it has always read. */
+function described(given: unknown): string {
+  if (given === null) return ': null';
+  const type = Array.isArray(given) ? 'array' : typeof given;
+  return `${type}: ${type === 'array' || type === 'object' ? JSON.stringify(given, null, '\t') : String(given)}`;
+}
+
+const not =
+  (test: Test): Test =>
+  (value) =>
+    !test(value);
+
+const equal = (value: unknown, wanted: Json): boolean => compareJson(value, wanted) === 0;
+
+function exists(given: unknown): Test {
+  if (typeof given !== 'boolean') throw invalidOperator('$exists', 'must be a boolean', given);
+  return (value) => (value !== undefined) === given;
+}
+
+function ofType(given: unknown): Test {
+  if (typeof given !== 'string' || !TYPES.includes(given)) {
+    const supported = '"null", "boolean", "number", "string", "array", or "object"';
+    throw invalidOperator('$type', `must be a string. Supported values: ${supported}`, given);
+  }
+  return (value) => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value) === given;
+}
+
+function listOf(name: string, given: unknown): Json[] {
+  if (!Array.isArray(given)) throw invalidOperator(name, 'must be an array', given);
+  return given.map(normalizeKey);
+}
+
+/** Of a list some element, not the list itself, must be among them. */
+function among(name: string, given: unknown): Test {
+  const list = listOf(name, given);
+  const isAmong = (value: unknown) => list.some((wanted) => equal(value, wanted));
+  return (value) => (Array.isArray(value) ? value.some(isAmong) : isAmong(value));
+}
+
+function holdsAll(given: unknown): Test {
+  const list = listOf('$all', given);
+  return (value) =>
+    Array.isArray(value) &&
+    list.length > 0 &&
+    list.every((wanted) => value.some((element) => equal(element, wanted)));
+}
+
+function ofSize(given: unknown): Test {
+  if (!Number.isInteger(given)) throw invalidOperator('$size', 'must be a integer', given);
+  return (value) => Array.isArray(value) && value.length === given;
+}
+
+function remainder(given: unknown): Test {
+  const list = Array.isArray(given) ? given : undefined;
+  if (list === undefined) throw invalidOperator('$mod', 'must be an array', given);
+  if (list.length !== 2) {
+    const format =
+      'must be in the format [divisor, remainder], where divisor and remainder are both integers';
+    throw invalidOperator('$mod', format, given);
+  }
+  const [divisor, rest] = list as [unknown, unknown];
+  if (divisor === 0) throw badRequest("Query operator $mod's divisor cannot be 0, cannot divide by zero.");
+  if (!Number.isInteger(divisor)) throw invalidOperator("$mod's", 'divisor is not an integer', divisor);
+  if (!Number.isInteger(rest)) throw invalidOperator("$mod's", 'remainder is not an integer', rest);
+  // `===` takes -0 for 0.
+  return (value) => Number.isInteger(value) && (value as number) % (divisor as number) === rest;
+}
+
+/** Options in front, as in `(?i)^a`, which JavaScript does not know but CouchDB's PCRE does. */
+const INLINE_FLAGS = /^\(\?([ims]+)\)/;
+
+function likeRegex(given: unknown): Test {
+  if (given instanceof RegExp) {
+    // A copy without state: `g` and `y` would remember where the last document's match ended.
+    const regex = new RegExp(given.source, given.flags.replace(/[gy]/g, ''));
+    return (value) => typeof value === 'string' && regex.test(value);
+  }
+  if (typeof given !== 'string') {
+    throw invalidOperator(
+      '$regex',
+      'must be a string or an instance of a javascript regular expression',
+      given,
+    );
+  }
+  const inline = INLINE_FLAGS.exec(given);
+  const flags = [...new Set(inline?.[1] ?? '')].join('');
+  let regex: RegExp;
+  try {
+    regex = new RegExp(given.slice(inline?.[0].length ?? 0), flags);
+  } catch (cause) {
+    throw badRequest(`Query operator $regex must be a regular expression: ${given}`, cause);
+  }
+  return (value) => typeof value === 'string' && regex.test(value);
+}
+
+function beginsWith(given: unknown): Test {
+  if (typeof given !== 'string') throw invalidOperator('$beginsWith', 'must be a string', given);
+  return (value) => typeof value === 'string' && value.startsWith(given);
+}
+
+function someElement(given: unknown, nested: Nested): Test {
+  const test = testOf('$elemMatch', given, nested);
+  return (value) => Array.isArray(value) && value.some(test);
+}
+
+/** Not true of an empty list. */
+function everyElement(given: unknown, nested: Nested): Test {
+  const test = testOf('$allMatch', given, nested);
+  return (value) => Array.isArray(value) && value.length > 0 && value.every(test);
+}
+
+function someKey(given: unknown, nested: Nested): Test {
+  const test = testOf('$keyMapMatch', given, nested);
+  return (value) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).some(test);
+}
+
+function testOf(name: string, given: unknown, nested: Nested): Test {
+  const test = nested(given);
+  if (test === undefined) throw invalidOperator(name, 'must be an object', given);
+  return (value) => test(value);
+}

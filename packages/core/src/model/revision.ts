@@ -1,0 +1,62 @@
+/**
+ * Revision ids, `<generation>-<hash>`: reading, writing and deriving them.
+ *
+ * Equal id, parent, deletedness and body give the equal revision in every database, so replicas that make the same edit
+ * agree without a conflict. The hash is ours (docs/decisions/0001-revision-hash.md); other databases' hashes are opaque.
+ */
+import { invalidRev } from './errors';
+import { hash128 } from './hash';
+
+export interface ParsedRev {
+  /** 1, 2, 3 …: how many edits led here. */
+  readonly generation: number;
+  /** Whatever follows the dash; `''` is possible in what others made. */
+  readonly hash: string;
+}
+
+/** Exactly one dash, a whole number without leading zeros before it. */
+const REV = /^[1-9]\d{0,15}-[^-]*$/;
+
+/** True for a primitive string that is a well-formed revision id. */
+export function isRev(value: unknown): value is string {
+  return typeof value === 'string' && REV.test(value) && Number.isSafeInteger(generationOf(value));
+}
+
+/** @throws DatabaseError 400 `Invalid rev format` */
+export function parseRev(rev: unknown): ParsedRev {
+  if (!isRev(rev)) throw invalidRev();
+  return { generation: generationOf(rev), hash: rev.slice(rev.indexOf('-') + 1) };
+}
+
+/** The generation of a revision that is known to be well-formed. */
+export function generationOf(rev: string): number {
+  return Number.parseInt(rev, 10);
+}
+
+export function formatRev(generation: number, hash: string): string {
+  return `${generation}-${hash}`;
+}
+
+/**
+ * The hash of an edit: 32 lower-case hex digits.
+ *
+ * @param parent the revision edited; `undefined` for the first of a document
+ * @param body JSON text of the content, without the database's own fields
+ */
+export function revHash(id: string, parent: string | undefined, deleted: boolean, body: string): string {
+  // The lengths keep the fields apart: no two different edits give the same words.
+  const marks = (deleted ? 1 : 0) + (parent === undefined ? 2 : 0);
+  return hash128(
+    id.length,
+    parent === undefined ? 0 : parent.length,
+    body.length,
+    marks,
+    id + (parent ?? '') + body,
+  );
+}
+
+/** The revision that an edit of `parent` makes. Deterministic: see {@link revHash}. */
+export function nextRev(id: string, parent: string | undefined, deleted: boolean, body: string): string {
+  const generation = parent === undefined ? 1 : generationOf(parent) + 1;
+  return formatRev(generation, revHash(id, parent, deleted, body));
+}

@@ -1,0 +1,146 @@
+/**
+ * Mango selectors: checked and made into one test of documents.
+ *
+ * A condition on a field that is absent is false, whatever it says, but `$exists: false`. Negation is therefore pushed down
+ * to the conditions, as CouchDB does: `$nor: [{ n: 1 }]` is `n: { $ne: 1 }`, which needs an n.
+ */
+import { compareJson, normalizeKey } from './collate';
+import { badRequest } from './errors';
+import { invalidOperator, type Nested, operators, type Test } from './operators';
+
+/** @throws DatabaseError 400 that names the operator which is wrong, and what it was given */
+export function checkSelector(selector: unknown): asserts selector is object {
+  if (!isGroup(selector)) throw badRequest('Selector must be a JSON object');
+  compileSelector(selector);
+}
+
+/** True when the document meets the selector. To test many documents, {@link compileSelector} once. */
+export function matches(selector: object, doc: object): boolean {
+  return compileSelector(selector)(doc);
+}
+
+/**
+ * The selector as a function. `{}` holds for every document.
+ *
+ * @throws DatabaseError 400 as {@link checkSelector}
+ */
+export function compileSelector(selector: object): (doc: object) => boolean {
+  checkNesting(selector, MAX_NESTING);
+  return compileGroup(selector as Group, false);
+}
+
+/** Objects and lists within one another in a selector; a test is a call within a call for each. */
+const MAX_NESTING = 500;
+
+function checkNesting(value: unknown, left: number): void {
+  if (left === 0) throw badRequest(`Selector is nested deeper than ${MAX_NESTING}`);
+  if (typeof value !== 'object' || value === null) return;
+  for (const inner of Object.values(value)) checkNesting(inner, left - 1);
+}
+
+type Group = Readonly<Record<string, unknown>>;
+
+/** An object of conditions: neither a list nor a value that JSON writes in its own way (a Date). */
+function isGroup(value: unknown): value is Group {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    typeof (value as Group).toJSON !== 'function'
+  );
+}
+
+function compileGroup(group: Group, negated: boolean): Test {
+  const tests = Object.keys(group).map((key) => compileMember(key, group[key], negated));
+  return negated ? any(tests) : all(tests);
+}
+
+function compileMember(key: string, value: unknown, negated: boolean): Test {
+  switch (key) {
+    case '$and':
+    case '$or':
+    case '$nor': {
+      const negate = key === '$nor' ? !negated : negated;
+      const tests = groups(key, value).map((group) => compileGroup(group, negate));
+      return (key === '$or') !== negated ? any(tests) : all(tests);
+    }
+    case '$not':
+      if (!isGroup(value)) throw invalidOperator(key, 'must be an object', value);
+      return compileGroup(value, !negated);
+    default:
+      return key.startsWith('$') ? compileOperator(key, value, negated) : compileField(key, value, negated);
+  }
+}
+
+function groups(key: string, value: unknown): readonly Group[] {
+  if (!Array.isArray(value)) throw invalidOperator(key, 'must be an array', value);
+  const wrong = value.findIndex((item) => !isGroup(item));
+  if (wrong >= 0) throw invalidOperator(key, 'must be an array of objects', value[wrong]);
+  return value;
+}
+
+const nested: Nested = (value) => {
+  if (!isGroup(value)) return undefined;
+  return compileGroup(value, false);
+};
+
+function compileOperator(key: string, value: unknown, negated: boolean): Test {
+  const operator = operators.get(key);
+  if (operator === undefined) throw badRequest(`Invalid operator: ${key}`);
+  const test = operator(value, nested);
+  if (key === '$exists') return negated ? (found) => !test(found) : test;
+  return (found) => found !== undefined && test(found) !== negated;
+}
+
+function compileField(name: string, condition: unknown, negated: boolean): Test {
+  const path = fieldPath(name);
+  const test = compileCondition(condition, negated);
+  return (value) => test(fieldAt(value, path));
+}
+
+/** An object is a group of conditions on what is found there; anything else, and `{}`, is equality. */
+function compileCondition(condition: unknown, negated: boolean): Test {
+  if (isGroup(condition) && Object.keys(condition).length > 0) return compileGroup(condition, negated);
+  const wanted = normalizeKey(condition);
+  return (found) => found !== undefined && (compareJson(found, wanted) === 0) !== negated;
+}
+
+/** `a.b` → a, b; `a\.b` → a.b; `\$a` → $a. */
+export function fieldPath(name: string): string[] {
+  if (!name.includes('\\')) return name.split('.');
+  const path: string[] = [];
+  let part = '';
+  for (const [token] of name.matchAll(/\\[.$\\]|./gs)) {
+    if (token === '.') {
+      path.push(part);
+      part = '';
+    } else part += token.length === 2 && token.startsWith('\\') ? token[1] : token;
+  }
+  path.push(part);
+  return path;
+}
+
+/** What lies at a path; `undefined` when nothing does. Own members only; elements of lists by number. */
+export function fieldAt(value: unknown, path: readonly string[]): unknown {
+  let found = value;
+  for (const name of path) {
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, name)) return undefined;
+    if (Array.isArray(found) && name === 'length') return undefined;
+    found = (found as Record<string, unknown>)[name];
+  }
+  return found;
+}
+
+const all =
+  (tests: readonly Test[]): Test =>
+  (value) => {
+    for (const test of tests) if (!test(value)) return false;
+    return true;
+  };
+
+const any =
+  (tests: readonly Test[]): Test =>
+  (value) => {
+    for (const test of tests) if (test(value)) return true;
+    return false;
+  };

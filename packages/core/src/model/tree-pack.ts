@@ -1,0 +1,67 @@
+/**
+ * A revision tree as one string, the form in which it is stored, and back. Linear; no escaping, since lengths are told.
+ *
+ *   chain   kind generation , count { , generation of a tombstone } : hashes      chains follow one another
+ *   kind    a digit: 1 joined + 2 no tip + 4 hashes of mixed length
+ *   hashes  32 characters each; of mixed length: each as `length : hash`
+ */
+
+import type { Chain, RevTree } from './chain';
+import { corrupt } from './errors';
+
+const JOINED = 1;
+const NO_TIP = 2;
+const MIXED = 4;
+/** Characters in a hash of ours, and of CouchDB's. */
+const HASH_LENGTH = 32;
+
+export function packTree(tree: RevTree): string {
+  return tree.chains.map(packChain).join('');
+}
+
+function packChain({ generation, hashes, deleted, tip, joined }: Chain): string {
+  const mixed = hashes.some((hash) => hash.length !== HASH_LENGTH);
+  const kind = (joined ? JOINED : 0) + (tip ? 0 : NO_TIP) + (mixed ? MIXED : 0);
+  const texts = mixed ? hashes.map((hash) => `${hash.length}:${hash}`) : hashes;
+  return `${kind}${[generation, hashes.length, ...deleted].join(',')}:${texts.join('')}`;
+}
+
+/** @throws DatabaseError `corrupt` unless `packed` is what {@link packTree} made */
+export function unpackTree(packed: string): RevTree {
+  const chains: Chain[] = [];
+  let at = 0;
+  do {
+    const colon = packed.indexOf(':', at);
+    const kind = packed.charCodeAt(at) - 48; // a digit
+    const [generation, count, ...deleted] = packed
+      .slice(at + 1, colon)
+      .split(',')
+      .map(Number);
+    if (colon < 0 || !(kind >= 0 && kind < 8) || !(generation! >= 1 && count! >= 1)) throw damaged(at);
+    const hashes: string[] = [];
+    at = readHashes(packed, colon + 1, count!, (kind & MIXED) !== 0, hashes);
+    const tip = (kind & NO_TIP) === 0;
+    chains.push({ generation: generation!, hashes, deleted, tip, joined: (kind & JOINED) !== 0 });
+  } while (at < packed.length);
+  return { chains };
+}
+
+/** @returns where the next chain begins */
+function readHashes(packed: string, from: number, count: number, mixed: boolean, hashes: string[]): number {
+  let at = from;
+  for (let n = 0; n < count; n++) {
+    let length = HASH_LENGTH;
+    if (mixed) {
+      const colon = packed.indexOf(':', at);
+      length = Number(packed.slice(at, colon));
+      at = colon + 1;
+    }
+    const end = at + length;
+    if (!(end <= packed.length)) throw damaged(at);
+    hashes.push(packed.slice(at, end));
+    at = end;
+  }
+  return at;
+}
+
+const damaged = (at: number) => corrupt(`A stored revision tree is damaged at character ${at}`);

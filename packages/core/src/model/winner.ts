@@ -1,0 +1,20 @@
+/** Which leaf of a tree a database shows: the one that {@link outranks} the others, whatever the order they came in. */
+
+import type { RevTree } from './chain';
+import type { Leaf } from './leaf';
+import { leaves } from './tree';
+
+/** The leaf that stands for the document; a tombstone only when there is no live one. */
+export function winner(tree: RevTree): Leaf {
+  return leaves(tree)[0]!; // every tree has a leaf
+}
+
+/** Live leaves that lose, best first. */
+export function conflicts(tree: RevTree): Leaf[] {
+  return leaves(tree).filter((leaf, rank) => rank > 0 && !leaf.deleted);
+}
+
+/** Tombstones that lose, best first. */
+export function deletedConflicts(tree: RevTree): Leaf[] {
+  return leaves(tree).filter((leaf, rank) => rank > 0 && leaf.deleted);
+}

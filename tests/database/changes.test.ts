@@ -1,0 +1,384 @@
+/**
+ * The changes feed over the reference store. What every database must do is in the conformance suite; here is what needs a look
+ * inside: how much is read, what wakes a feed, and what happens between two reads.
+ */
+import {
+  type Change,
+  type ChangesOptions,
+  type DatabaseTables,
+  isDatabaseError,
+  LocalDatabase,
+  localChanges,
+  refuseToEvaluate,
+  type Store,
+  type StoreEvent,
+  schema,
+} from '@settledb/core';
+import fc from 'fast-check';
+import { describe, expect, it, type Mock, vi } from 'vitest';
+import { type NaiveOptions, naiveStore } from '../support/naive-store';
+
+type Read = (...args: unknown[]) => Promise<unknown[]>;
+
+interface Note {
+  n?: number;
+  [field: string]: unknown;
+}
+
+/** A database whose reads are counted and can be interfered with. */
+async function database(options: NaiveOptions = {}) {
+  const store = naiveStore<DatabaseTables>(schema, options);
+  const watchers = new Set<(event: StoreEvent) => void>();
+  const spied = {
+    ...Object.fromEntries(
+      (['write', 'compact', 'stats', 'close'] as const).map((name) => [name, store[name].bind(store)]),
+    ),
+    read: vi.fn(store.read.bind(store)),
+    readNow: vi.fn(store.readNow.bind(store)),
+    watch: vi.fn((listener: (event: StoreEvent) => void) => {
+      watchers.add(listener);
+      const stop = store.watch(listener);
+      return () => {
+        watchers.delete(listener);
+        stop();
+      };
+    }),
+  } as unknown as Store<DatabaseTables> & { read: Mock<Read>; readNow: Mock };
+  const db = await LocalDatabase.open<Note>(spied, { name: 'test', adapter: 'naive' });
+  const tell = (event: StoreEvent): void => {
+    for (const watcher of [...watchers]) watcher(event);
+  };
+  return { db, store: spied, watchers, tell };
+}
+
+const docs = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, i) => ({ _id: `doc-${String(from + i).padStart(5, '0')}`, n: from + i }));
+
+async function results(db: LocalDatabase<Note>, options: ChangesOptions = {}) {
+  const answer = await db.changes(options);
+  if (!('results' in answer)) throw new Error('cancelled');
+  return answer;
+}
+
+/** Collects from a live feed; `until(n)` resolves when it has n changes. */
+function listen(feed: ReturnType<LocalDatabase<Note>['changes']>) {
+  const heard: Change[] = [];
+  let check = (): void => {};
+  feed.on('change', (change: Change) => {
+    heard.push(change);
+    check();
+  });
+  const until = (count: number): Promise<void> =>
+    new Promise((resolve) => {
+      check = () => heard.length >= count && resolve();
+      check();
+    });
+  return { heard, until, ids: () => heard.map(({ id }) => id) };
+}
+
+describe('a one-shot feed', () => {
+  it('reads ten thousand changes in one read', async () => {
+    const { db, store } = await database();
+    await db.bulkDocs(docs(10_000));
+    store.read.mockClear();
+    store.readNow.mockClear();
+    const { results: rows, last_seq } = await results(db);
+    expect(rows).toHaveLength(10_000);
+    expect(rows[4]).toEqual({ id: 'doc-00004', seq: 5, changes: [{ rev: expect.stringMatching(/^1-/) }] });
+    expect(last_seq).toBe(10_000);
+    expect(store.read.mock.calls.length + store.readNow.mock.calls.length).toBe(1);
+  });
+
+  it('ends at the update_seq it began at, with each document at most once, whatever is written between its reads', async () => {
+    const { db, store } = await database({ now: false });
+    await db.bulkDocs(docs(30));
+    let reads = 0;
+    const read = store.read.getMockImplementation()!;
+    store.read.mockImplementation(async (...args) => {
+      const found = await read(...args);
+      if (++reads === 1) {
+        const [{ _rev }, { _rev: old }] = await Promise.all([db.get('doc-00025'), db.get('doc-00001')]);
+        await db.bulkDocs([
+          { _id: 'doc-00025', _rev, changed: true },
+          { _id: 'doc-00001', _rev: old, changed: true },
+          { _id: 'new' },
+        ]);
+      }
+      return found;
+    });
+    const first = await results(db, { batch_size: 10 });
+    const ids = first.results.map(({ id }) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(first.last_seq).toBe(30);
+    expect(ids).not.toContain('new');
+    // What moved on comes after last_seq: nothing is lost.
+    const second = await results(db, { since: first.last_seq });
+    expect(second.results.map(({ id }) => id).sort()).toEqual(['doc-00001', 'doc-00025', 'new']);
+    expect(new Set([...ids, ...second.results.map(({ id }) => id)]).size).toBe(31);
+  });
+
+  it('looks a few doc_ids up by their keys, and many by reading on', async () => {
+    const { db, store } = await database({ now: false });
+    await db.bulkDocs(docs(1_500));
+    store.read.mockClear();
+    const few = await results(db, { doc_ids: ['doc-00007', 'doc-00003', 'doc-00007'], include_docs: true });
+    expect(few.results.map(({ id, doc }) => [id, doc?.['n' as never]])).toEqual([
+      ['doc-00003', 3],
+      ['doc-00007', 7],
+    ]);
+    expect(store.read).toHaveBeenCalledTimes(1);
+    const many = docs(1_200).map(({ _id }) => _id);
+    expect((await results(db, { doc_ids: many, include_docs: true, limit: 1_100 })).results).toHaveLength(
+      1_100,
+    );
+  });
+
+  it('holds a first change back until somebody iterates, and reads no further than the consumer goes', async () => {
+    const { db, store } = await database({ now: false });
+    await db.bulkDocs(docs(100));
+    store.read.mockClear();
+    const feed = db.changes({ batch_size: 10, return_docs: false });
+    await vi.waitFor(() => expect(store.read).toHaveBeenCalledTimes(1));
+    const seen: string[] = [];
+    for await (const change of feed) {
+      seen.push(change.id);
+      if (seen.length === 15) break;
+    }
+    expect(seen).toEqual(docs(15).map(({ _id }) => _id));
+    expect(store.read.mock.calls.length).toBeLessThanOrEqual(2);
+    expect(await feed).toEqual({ status: 'cancelled' });
+  });
+
+  it('does not filter documents that it does not need to look at', async () => {
+    const { db } = await database();
+    await db.bulkDocs(docs(50));
+    const filter = vi.fn(() => true);
+    const { last_seq } = await results(db, { filter, limit: 5, doc_ids: docs(20).map(({ _id }) => _id) });
+    expect(filter).toHaveBeenCalledTimes(5);
+    expect(last_seq).toBe(5);
+  });
+
+  for (const [what, options] of Object.entries<ChangesOptions>({
+    'a since that is none': { since: '7-abc' },
+    'a negative since': { since: -1 },
+    'a limit that is no number': { limit: 'ten' as never },
+    'a style that is none': { style: 'all' as never },
+    'a seq_interval of nothing': { seq_interval: 0 },
+    'doc_ids that are no list': { doc_ids: 'a' as never },
+    'an unknown built-in filter': { filter: '_nonsense' },
+    '_view without a view': { filter: '_view' },
+    'an empty view': { filter: '_view', view: '' },
+    'a view with too many parts': { view: 'a/b/c' },
+    'a selector beside a filter': { selector: {}, filter: () => true },
+  })) {
+    it(`refuses ${what}, by event and by rejection, as a bad request`, async () => {
+      const { db } = await database();
+      const feed = db.changes(options);
+      const errors: unknown[] = [];
+      feed.on('error', (error) => errors.push(error));
+      const rejected = await feed.catch((error: unknown) => error);
+      expect(isDatabaseError(rejected) && rejected.status).toBe(400);
+      expect(errors).toEqual([rejected]);
+    });
+  }
+
+  it('names the filter a selector does not go with', async () => {
+    const { db } = await database();
+    const refused = (options: ChangesOptions) => expect(Promise.resolve(db.changes(options))).rejects;
+    await refused({ selector: {}, filter: () => true }).toThrow('selector invalid for filter "function"');
+    await refused({ selector: {}, filter: 'a/b' }).toThrow('selector invalid for filter "a/b"');
+  });
+
+  it('refuses functions of design documents where the host does, but not the host’s own', async () => {
+    const { db } = await database();
+    await db.bulkDocs([{ _id: '_design/d', filters: { f: 'function () { return true; }' } }, { _id: 'a' }]);
+    const source = { store: db.store, evaluate: refuseToEvaluate };
+    await expect(Promise.resolve(localChanges(source, { filter: 'd/f' }))).rejects.toMatchObject({
+      status: 403,
+    });
+    expect(await localChanges(source, { filter: ({ _id }) => _id === 'a' })).toMatchObject({ last_seq: 2 });
+  });
+
+  it('says what is wrong with a filter that is no function, and takes one that ends in a comment', async () => {
+    const { db } = await database();
+    const filters = {
+      broken: 'function (',
+      none: '42',
+      number: 42,
+      comment: 'function (doc) { return true; } // yes',
+    };
+    await db.bulkDocs([{ _id: '_design/d', filters }]);
+    for (const name of ['broken', 'none', 'number']) {
+      await expect(Promise.resolve(db.changes({ filter: `d/${name}` }))).rejects.toMatchObject({
+        name: 'compilation_error',
+      });
+    }
+    expect((await results(db, { filter: 'd/comment' })).results).toHaveLength(1);
+    await expect(Promise.resolve(db.changes({ filter: 'd/toString' }))).rejects.toMatchObject({
+      status: 404,
+    });
+  });
+
+  it('agrees with a plain model for any edits and options', async () => {
+    const edit = fc.record({ id: fc.integer({ min: 0, max: 7 }), deleted: fc.boolean() });
+    const options = fc.record({
+      since: fc.integer({ min: 0, max: 12 }),
+      limit: fc.option(fc.integer({ min: 1, max: 6 }), { nil: undefined }),
+      descending: fc.boolean(),
+      batch_size: fc.integer({ min: 1, max: 5 }),
+      odd: fc.boolean(),
+      include_docs: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(edit, { maxLength: 20 }), options, async (edits, { odd, ...rest }) => {
+        const { db } = await database();
+        const model = new Map<string, { seq: number; deleted: boolean; rev: string }>();
+        let seq = 0;
+        for (const { id, deleted } of edits) {
+          const _id = `doc-${id}`;
+          const before = model.get(_id);
+          if (deleted && (before === undefined || before.deleted)) continue;
+          const rev = before === undefined || before.deleted ? {} : { _rev: before.rev };
+          const written = await db.put({ _id, n: id, ...rev, ...(deleted ? { _deleted: true } : {}) });
+          model.set(_id, { seq: ++seq, deleted, rev: written.rev });
+        }
+        const matches = [...model]
+          .filter(([id, row]) => row.seq > rest.since && (!odd || Number(id.slice(4)) % 2 === 1))
+          .sort(([, a], [, b]) => (rest.descending ? b.seq - a.seq : a.seq - b.seq))
+          .slice(0, rest.limit);
+        const filter = odd ? { filter: (doc: Note) => doc.n! % 2 === 1 } : {};
+        const answer = await results(db, { ...rest, ...filter });
+        expect(
+          answer.results.map((row) => [row.id, row.seq, row.deleted ?? false, row.changes[0]!.rev]),
+        ).toEqual(matches.map(([id, row]) => [id, row.seq, row.deleted, row.rev]));
+        if (rest.include_docs)
+          for (const row of answer.results) expect(row.doc?._rev).toBe(row.changes[0]!.rev);
+        if (!rest.descending)
+          expect(answer.last_seq).toBe(matches.length === rest.limit ? matches.at(-1)![1].seq : seq);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe('a live feed', () => {
+  it('delivers each change exactly once while writes and its reads overlap', async () => {
+    const { db } = await database({ now: false });
+    await db.bulkDocs(docs(25));
+    const feed = db.changes({ live: true, batch_size: 7 });
+    const heard = listen(feed);
+    for (let round = 1; round < 10; round++)
+      await Promise.all(docs(8, 25 + round * 8).map((doc) => db.put(doc)));
+    await heard.until(97);
+    feed.cancel();
+    expect(new Set(heard.ids()).size).toBe(97);
+    expect(heard.heard.map(({ seq }) => seq)).toEqual(Array.from({ length: 97 }, (_, i) => i + 1));
+    expect(await feed).toEqual({ status: 'cancelled' });
+  });
+
+  it("from 'now' hears what is written in the same turn, and nothing from before", async () => {
+    const { db } = await database();
+    await db.bulkDocs(docs(5));
+    const feed = db.changes({ live: true, since: 'now' });
+    const heard = listen(feed);
+    await db.put({ _id: 'after' });
+    await heard.until(1);
+    feed.cancel();
+    expect(heard.ids()).toEqual(['after']);
+  });
+
+  it('needs no news: hints that are false or doubled repeat nothing', async () => {
+    const { db, store, tell } = await database({ now: false });
+    await db.bulkDocs(docs(3));
+    const feed = db.changes({ live: true });
+    const heard = listen(feed);
+    await heard.until(3);
+    for (let i = 0; i < 20; i++) {
+      tell({ type: 'commit' });
+      const { length } = store.read.mock.calls;
+      await vi.waitFor(() => expect(store.read.mock.calls.length).toBeGreaterThanOrEqual(length));
+    }
+    await db.put({ _id: 'last' });
+    await heard.until(4);
+    feed.cancel();
+    expect(heard.ids()).toEqual([...docs(3).map(({ _id }) => _id), 'last']);
+  });
+
+  it('looks again after a while when it was told nothing', async () => {
+    vi.useFakeTimers();
+    try {
+      const { db, store } = await database();
+      const silent = { store: { ...store, watch: () => () => {} } as unknown as Store<DatabaseTables> };
+      const feed = localChanges(silent, { live: true });
+      const heard: string[] = [];
+      feed.on('change', ({ id }) => heard.push(id));
+      await vi.advanceTimersByTimeAsync(10);
+      await db.put({ _id: 'a' });
+      expect(heard).toEqual([]);
+      await vi.advanceTimersByTimeAsync(20_000);
+      expect(heard).toEqual(['a']);
+      feed.cancel();
+      await vi.advanceTimersByTimeAsync(0);
+      expect(vi.getTimerCount()).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('ends with its limit, its closed or destroyed database, and fails with a lost storage', async () => {
+    const { db, watchers, tell } = await database();
+    await db.bulkDocs(docs(5));
+    const limited = db.changes({ live: true, limit: 3 });
+    const heard = listen(limited);
+    expect(await limited).toEqual({ status: 'cancelled' });
+    expect(heard.heard).toHaveLength(3);
+
+    const idle = watchers.size;
+    const lost = db.changes({ live: true });
+    await listen(lost).until(5);
+    tell({ type: 'lost', cause: new Error('gone') });
+    await expect(Promise.resolve(lost)).rejects.toMatchObject({ name: 'closed' });
+    expect(watchers.size).toBe(idle);
+
+    const other = await database();
+    await other.db.put({ _id: 'a' });
+    const destroyed = other.db.changes({ live: true });
+    await listen(destroyed).until(1);
+    other.tell({ type: 'destroyed' });
+    expect(await destroyed).toEqual({ status: 'cancelled' });
+
+    const third = await database();
+    await third.db.put({ _id: 'a' });
+    const closed = third.db.changes({ live: true });
+    await listen(closed).until(1);
+    await third.db.close();
+    expect(await closed).toEqual({ status: 'cancelled' });
+  });
+
+  it('leaves nothing behind when it is cancelled', async () => {
+    const { db, watchers } = await database();
+    await db.put({ _id: 'a' });
+    const before = watchers.size;
+    const feeds = Array.from({ length: 20 }, () => db.changes({ live: true }));
+    await Promise.all(feeds.map((feed) => listen(feed).until(1)));
+    for (const feed of feeds) feed.cancel();
+    await Promise.all(feeds);
+    await vi.waitFor(() => expect(watchers.size).toBe(before));
+  });
+
+  it('waits for an iteration that is slow, and misses nothing', async () => {
+    const { db } = await database();
+    const seen: string[] = [];
+    const feed = db.changes({ live: true });
+    const loop = (async () => {
+      for await (const change of feed) {
+        seen.push(change.id);
+        if (seen.length <= 20) await db.put({ _id: `next-${seen.length}` });
+        else break;
+      }
+    })();
+    await db.put({ _id: 'first' });
+    await loop;
+    expect(seen).toEqual(['first', ...Array.from({ length: 20 }, (_, i) => `next-${i + 1}`)]);
+  });
+});

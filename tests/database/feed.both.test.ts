@@ -1,0 +1,334 @@
+import { BasicFeed, type FeedController } from '@settledb/core';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+
+type Driver = (controller: FeedController<number>) => Promise<string> | string;
+const cancelled = () => 'cancelled';
+const numbers = (count: number): Driver => {
+  return async (controller) => {
+    for (let n = 1; n <= count; n++) {
+      const wait = controller.push(n);
+      if (wait) await wait;
+      if (controller.cancelled) break;
+    }
+    return 'done';
+  };
+};
+/** A driver that is told from outside when to go on. */
+function held(): {
+  driver: Driver;
+  controller: Promise<FeedController<number>>;
+  finish: (r: string) => void;
+  fail: (e: unknown) => void;
+} {
+  let started!: (controller: FeedController<number>) => void;
+  let finish!: (result: string) => void;
+  let fail!: (error: unknown) => void;
+  const controller = new Promise<FeedController<number>>((resolve) => {
+    started = resolve;
+  });
+  const end = new Promise<string>((resolve, reject) => {
+    finish = resolve;
+    fail = reject;
+  });
+  return {
+    controller,
+    finish,
+    fail,
+    driver: (given) => {
+      started(given);
+      return end;
+    },
+  };
+}
+/** Rejections that nobody handled, as the platform tells them: up to one that is made to come after all others. */
+async function unhandledBy(act: () => void): Promise<unknown[]> {
+  const seen: unknown[] = [];
+  let last!: () => void;
+  const marked = new Promise<void>((resolve) => {
+    last = resolve;
+  });
+  const tell = (reason: unknown): void => {
+    if (reason === 'marker') last();
+    else seen.push(reason);
+  };
+  const stop = listenForUnhandled(tell);
+  act();
+  setTimeout(() => void Promise.reject('marker'));
+  await marked;
+  stop();
+  return seen;
+}
+
+/** Takes the place of the test runner's own listeners. */
+function listenForUnhandled(tell: (reason: unknown) => void): () => void {
+  if (typeof document === 'undefined') {
+    const others = process.listeners('unhandledRejection');
+    process.removeAllListeners('unhandledRejection').on('unhandledRejection', tell);
+    return () => {
+      process.off('unhandledRejection', tell);
+      for (const other of others) process.on('unhandledRejection', other);
+    };
+  }
+  const onPage = (event: PromiseRejectionEvent): void => {
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    tell(event.reason);
+  };
+  globalThis.addEventListener('unhandledrejection', onPage, true);
+  return () => globalThis.removeEventListener('unhandledrejection', onPage, true);
+}
+
+describe('a feed as a promise', () => {
+  it('resolves to what the driver returns and rejects with what it throws', async () => {
+    expect(await new BasicFeed(numbers(2))).toBe('done');
+    const error = new Error('no');
+    const feed = new BasicFeed<number, string>(() => Promise.reject(error));
+    await expect(feed.catch((e: unknown) => e)).resolves.toBe(error);
+    await expect(Promise.resolve(feed)).rejects.toBe(error);
+    let last = false;
+    await new BasicFeed(numbers(1)).finally(() => {
+      last = true;
+    });
+    expect(last).toBe(true);
+  });
+
+  it('also takes a driver that throws at once, without a promise', async () => {
+    const feed = new BasicFeed<number, string>(() => {
+      throw new Error('at once');
+    });
+    await expect(Promise.resolve(feed)).rejects.toThrow('at once');
+  });
+});
+
+describe('a feed as an emitter', () => {
+  it('gives listeners of the same turn every item, then complete with the result', async () => {
+    const heard: unknown[] = [];
+    const feed = new BasicFeed(numbers(3));
+    expect(feed.on('change', (n) => heard.push(n)).on('complete', (r) => heard.push(r))).toBe(feed);
+    await feed;
+    expect(heard).toEqual([1, 2, 3, 'done']);
+  });
+
+  it('passes other events on, takes listeners away and calls those of once once', async () => {
+    const heard: string[] = [];
+    const feed = new BasicFeed<number, string>((controller) => {
+      controller.emit('paused');
+      controller.emit('active');
+      controller.emit('paused', 'again');
+      return 'done';
+    });
+    const gone = (): void => void heard.push('gone');
+    feed.once('paused', (value) => heard.push(`paused ${value}`)).on('active', () => heard.push('active'));
+    feed
+      .on('active', gone)
+      .removeListener('active', gone)
+      .on('complete', gone)
+      .removeAllListeners('complete');
+    feed.once('active', gone).off('active', gone);
+    await feed;
+    expect(heard).toEqual(['paused undefined', 'active']);
+    expect(feed.listenerCount('paused')).toBe(0);
+  });
+
+  it('fires error once, with what the driver threw', async () => {
+    const heard: unknown[] = [];
+    const feed = new BasicFeed<number, string>(() => Promise.reject('no'));
+    feed.on('error', (error) => heard.push(error)).on('complete', () => heard.push('complete'));
+    await feed.catch(() => {});
+    expect(heard).toEqual(['no']);
+  });
+
+  describe('with a listener that throws', () => {
+    const seen: unknown[] = [];
+    const swallow = (event: Event): void => {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      seen.push((event as ErrorEvent).error);
+    };
+    const hasWindow = typeof document === 'object';
+    beforeEach(() => {
+      seen.length = 0;
+      if (hasWindow) globalThis.addEventListener('error', swallow, true);
+    });
+    afterEach(() => {
+      if (hasWindow) globalThis.removeEventListener('error', swallow, true);
+    });
+
+    it('goes on, calls the other listeners, and reports where the platform has a place for it', async () => {
+      const heard: number[] = [];
+      const feed = new BasicFeed(numbers(3));
+      feed.on('change', () => {
+        throw new Error('mine');
+      });
+      feed.on('change', (n) => heard.push(n));
+      expect(await feed).toBe('done');
+      expect(heard).toEqual([1, 2, 3]);
+      expect(seen.length).toBe(hasWindow ? 3 : 0);
+    });
+  });
+});
+
+describe('a feed as an iteration', () => {
+  it('gives every item in order and then ends, several times side by side', async () => {
+    const feed = new BasicFeed(numbers(20));
+    const collect = async (): Promise<number[]> => {
+      const all: number[] = [];
+      for await (const n of feed) all.push(n);
+      return all;
+    };
+    const expected = Array.from({ length: 20 }, (_, i) => i + 1);
+    expect(await Promise.all([collect(), collect()])).toEqual([expected, expected]);
+    expect(await feed).toBe('done');
+  });
+
+  it('pulls: the driver is never more than two items ahead of the consumer', async () => {
+    let made = 0;
+    const feed = new BasicFeed<number, string>(async (controller) => {
+      for (let n = 1; n <= 10; n++) {
+        made = n;
+        await controller.push(n);
+      }
+      return 'done';
+    });
+    for await (const n of feed) expect(made).toBeLessThanOrEqual(n + 2);
+  });
+
+  it('throws what the driver threw, after the items before it', async () => {
+    const feed = new BasicFeed<number, string>(async (controller) => {
+      await controller.push(1);
+      throw new Error('no');
+    });
+    const seen: number[] = [];
+    const loop = (async () => {
+      for await (const n of feed) seen.push(n);
+    })();
+    await expect(loop).rejects.toThrow('no');
+    expect(seen).toEqual([1]);
+  });
+
+  it('cancels the feed when the loop is left', async () => {
+    const feed = new BasicFeed(numbers(1_000), { cancelled });
+    for await (const n of feed) if (n === 3) break;
+    expect(await feed).toBe('cancelled');
+  });
+
+  it('ends at once on a feed that is over', async () => {
+    const feed = new BasicFeed(numbers(2));
+    await feed;
+    for await (const _ of feed) expect.unreachable();
+    const failed = new BasicFeed<number, string>(() => Promise.reject(new Error('no')));
+    await failed.catch(() => {});
+    await expect(failed[Symbol.asyncIterator]().next()).rejects.toThrow('no');
+  });
+
+  it('misses nothing when it begins late on a feed that holds', async () => {
+    const feed = new BasicFeed(numbers(3), { holds: true });
+    await new Promise<void>((resolve) => setTimeout(resolve));
+    const seen: number[] = [];
+    for await (const n of feed) seen.push(n);
+    expect(seen).toEqual([1, 2, 3]);
+  });
+});
+
+describe('cancel', () => {
+  it('before the driver began ends the feed without it, also for listeners added after', async () => {
+    let began = false;
+    const feed = new BasicFeed<number, string>(
+      () => {
+        began = true;
+        return 'done';
+      },
+      { cancelled },
+    );
+    feed.cancel();
+    const complete = new Promise((resolve) => feed.on('complete', resolve));
+    expect(await complete).toBe('cancelled');
+    expect(await feed).toBe('cancelled');
+    expect(began).toBe(false);
+  });
+
+  it('in a listener stops at that item, whatever the driver still pushes', async () => {
+    const heard: number[] = [];
+    const feed = new BasicFeed<number, string>(
+      (controller) => {
+        for (let n = 1; n <= 11; n++) controller.push(n);
+        return 'done';
+      },
+      { cancelled },
+    );
+    feed.on('change', (n) => {
+      heard.push(n);
+      if (n === 5) feed.cancel();
+    });
+    expect(await feed).toBe('cancelled');
+    expect(heard).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  it('ends a waiting iteration, aborts the controller, mutes other events, and works twice', async () => {
+    const { driver, controller } = held();
+    const feed = new BasicFeed(driver, { cancelled });
+    let paused = 0;
+    feed.on('paused', () => paused++);
+    const next = feed[Symbol.asyncIterator]().next();
+    const { signal, emit } = await controller;
+    expect(signal.aborted).toBe(false);
+    feed.cancel();
+    feed.cancel();
+    emit('paused');
+    expect(await next).toEqual({ done: true, value: undefined });
+    expect(signal.aborted).toBe(true);
+    expect(await feed).toBe('cancelled');
+    expect(paused).toBe(0);
+  });
+
+  it('does not hear a driver that fails afterwards', async () => {
+    const { driver, controller, fail } = held();
+    const feed = new BasicFeed(driver, { cancelled });
+    await controller;
+    feed.cancel();
+    fail(new Error('late'));
+    expect(await feed).toBe('cancelled');
+  });
+
+  it('waits for the driver where there is no result for cancelling', async () => {
+    const feed = new BasicFeed<number, string>(
+      (controller) =>
+        new Promise((resolve) => {
+          if (controller.signal.aborted) resolve('wound up');
+          controller.signal.addEventListener('abort', () => resolve('wound up'));
+        }),
+    );
+    feed.cancel();
+    expect(await feed).toBe('wound up');
+  });
+
+  it('comes by signal too, and the signal keeps no listener of a feed that ended', async () => {
+    const abort = new AbortController();
+    const { driver } = held();
+    const feed = new BasicFeed(driver, { cancelled, signal: abort.signal });
+    const removed = vi.spyOn(abort.signal, 'removeEventListener');
+    await new BasicFeed(numbers(1), { signal: abort.signal });
+    expect(removed).toHaveBeenCalledTimes(1);
+    abort.abort(new Error('enough'));
+    expect(await feed).toBe('cancelled');
+    expect(await new BasicFeed(driver, { cancelled, signal: abort.signal })).toBe('cancelled');
+  });
+});
+
+describe('a failure', () => {
+  const failing = (): BasicFeed<number, string> => new BasicFeed(() => Promise.reject('no'));
+
+  it('is an unhandled rejection when nobody listens', async () => {
+    expect(await unhandledBy(() => void failing())).toEqual(['no']);
+  });
+
+  it('is none when there are listeners, of whatever event', async () => {
+    expect(await unhandledBy(() => void failing().on('error', () => {}))).toEqual([]);
+    expect(await unhandledBy(() => void failing().on('change', () => {}))).toEqual([]);
+    expect(await unhandledBy(() => void failing().catch(() => {}))).toEqual([]);
+  });
+
+  it('is one for a promise that somebody made of it and left', async () => {
+    expect(await unhandledBy(() => void failing().then(() => {}))).toEqual(['no']);
+  });
+});

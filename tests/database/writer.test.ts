@@ -1,0 +1,127 @@
+/** The writer alone, over a write that the test lets go when it wants to. */
+import { describe, expect, it } from 'vitest';
+import type { Edit } from '../../packages/core/src/database/edits';
+import type { Outcome } from '../../packages/core/src/database/plan-edits';
+import { Writer } from '../../packages/core/src/database/writer';
+
+const edit = (id: string, body = '{}'): Edit => ({ kind: 'local', id, rev: undefined, deleted: false, body });
+const ids = (edits: readonly { readonly id: string }[]): string[] => edits.map(({ id }) => id);
+
+/** Keeps every batch until `finish` or `fail`. */
+class Gate {
+  readonly batches: string[][] = [];
+  readonly writer = new Writer((edits) => {
+    this.batches.push(ids(edits));
+    return new Promise((resolve, reject) => {
+      this.finish = () => resolve(edits.map(({ id }): Outcome => ({ ok: true, id, rev: '0-1' })));
+      this.fail = reject;
+    });
+  });
+  finish = (): void => {};
+  fail = (_error: unknown): void => {};
+
+  /** Until a batch is under way that was not when this was called. */
+  async begun(count: number): Promise<void> {
+    while (this.batches.length < count) await undefined;
+  }
+}
+
+describe('the writer', () => {
+  it('writes the calls of one turn together, and those that arrive meanwhile together after them', async () => {
+    const gate = new Gate();
+    const first = ['a', 'b', 'c'].map((id) => gate.writer.add([edit(id)]));
+    await gate.begun(1);
+    const second = ['d', 'e'].map((id) => gate.writer.add([edit(id), edit(`${id}2`)]));
+    gate.finish();
+    expect((await Promise.all(first)).map(ids)).toEqual([['a'], ['b'], ['c']]);
+    await gate.begun(2);
+    gate.finish();
+    expect((await Promise.all(second)).map(ids)).toEqual([
+      ['d', 'd2'],
+      ['e', 'e2'],
+    ]);
+    expect(gate.batches).toEqual([
+      ['a', 'b', 'c'],
+      ['d', 'd2', 'e', 'e2'],
+    ]);
+  });
+
+  it('bounds a batch, but never splits a call', async () => {
+    const gate = new Gate();
+    const many = Array.from({ length: 5_000 }, (_, i) => edit(`m${i}`));
+    const calls = [gate.writer.add([edit('a')]), gate.writer.add(many), gate.writer.add([edit('z')])];
+    for (const count of [1, 2, 3]) {
+      await gate.begun(count);
+      gate.finish();
+    }
+    await Promise.all(calls);
+    expect(gate.batches.map((batch) => batch.length)).toEqual([1, 5_000, 1]);
+  });
+
+  it('bounds a batch by the length of its texts too', async () => {
+    const gate = new Gate();
+    const big = 'x'.repeat(3 * 1024 * 1024);
+    const calls = ['a', 'b'].map((id) => gate.writer.add([edit(id, big)]));
+    for (const count of [1, 2]) {
+      await gate.begun(count);
+      gate.finish();
+    }
+    await Promise.all(calls);
+    expect(gate.batches).toEqual([['a'], ['b']]);
+  });
+
+  it('goes on after a write that failed', async () => {
+    const gate = new Gate();
+    const failing = gate.writer.add([edit('a')]);
+    await gate.begun(1);
+    const next = gate.writer.add([edit('b')]);
+    gate.fail(new Error('no room'));
+    await expect(failing).rejects.toThrow('no room');
+    await gate.begun(2);
+    gate.finish();
+    expect(ids(await next)).toEqual(['b']);
+  });
+
+  it('takes an aborted call back while it waits, and only that one', async () => {
+    const gate = new Gate();
+    const abort = new AbortController();
+    const calls = [
+      gate.writer.add([edit('a')]),
+      gate.writer.add([edit('b')], abort.signal),
+      gate.writer.add([edit('c')]),
+    ];
+    abort.abort(new Error('enough'));
+    await expect(calls[1]).rejects.toThrow('enough');
+    await gate.begun(1);
+    gate.finish();
+    await Promise.all([calls[0], calls[2]]);
+    expect(gate.batches).toEqual([['a', 'c']]);
+  });
+
+  it('stops waiting for a write under way when aborted, and the neighbours get their answers', async () => {
+    const gate = new Gate();
+    const abort = new AbortController();
+    const aborted = gate.writer.add([edit('a')], abort.signal);
+    const neighbour = gate.writer.add([edit('b')]);
+    await gate.begun(1);
+    abort.abort(new Error('enough'));
+    await expect(aborted).rejects.toThrow('enough');
+    gate.finish();
+    expect(ids(await neighbour)).toEqual(['b']);
+  });
+
+  it('closes after what it was given, and takes no more', async () => {
+    const gate = new Gate();
+    const call = gate.writer.add([edit('a')]);
+    let ended = false;
+    const closing = gate.writer.close().then(() => {
+      ended = true;
+    });
+    await expect(gate.writer.add([edit('b')])).rejects.toThrow('database is closed');
+    await gate.begun(1);
+    expect(ended).toBe(false);
+    gate.finish();
+    await Promise.all([call, closing]);
+    expect(gate.batches).toEqual([['a']]);
+  });
+});
