@@ -1,1 +1,1 @@
-export {};
+export { type IndexedDbOptions, indexeddb } from './adapter';

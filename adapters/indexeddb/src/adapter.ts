@@ -1,0 +1,32 @@
+/**
+ * The IndexedDB adapter: one IndexedDB database per database, named `settledb:<name>`, shared by all tabs and workers of the
+ * origin. Nothing is touched before `open` or `destroy`, so that it may be imported anywhere.
+ */
+import type { Adapter } from '@settledb/engine';
+import { Channel } from './channel';
+import { IndexedDbJournal } from './journal';
+import { type Driver, deleteDatabase, OPEN_TIMEOUT_MS, platform } from './open';
+
+export interface IndexedDbOptions {
+  /** Milliseconds after which opening or destroying gives up with an error. Default 10,000; asked again at half of it. */
+  readonly openTimeoutMs?: number;
+  /** Stands in for the functions of `idb`. For tests of a storage that fails. */
+  readonly driver?: Partial<Driver>;
+}
+
+/** Databases in the browser's IndexedDB. */
+export function indexeddb(options: IndexedDbOptions = {}): Adapter {
+  const driver: Driver = { ...platform, ...options.driver };
+  const timeoutMs = options.openTimeoutMs ?? OPEN_TIMEOUT_MS;
+  return {
+    name: 'indexeddb',
+    location: (name) => `indexeddb:${name}`,
+    open: (name, { mustExist = false } = {}) => IndexedDbJournal.open({ driver, name, mustExist, timeoutMs }),
+    async destroy(name) {
+      const channel = new Channel(name);
+      channel.post({ type: 'destroy' });
+      channel.close();
+      await deleteDatabase(driver, name, timeoutMs);
+    },
+  };
+}

@@ -1,0 +1,202 @@
+/**
+ * The requests of a journal: what is asked of the stores within one transaction. No state, no promise, no retry.
+ */
+import type { Block, Commit, JournalState, Position, Rewrite } from '@settledb/engine';
+import { checkRecord, checkRecords, checkState, commitOfTail, type LogRecord, type State } from './schema';
+import type { Work } from './transaction';
+
+/** Why a write was undone: the journal was rewritten, our lock was taken, another commit stands at n, or commits follow. */
+export type Undone = 'stale' | 'fenced' | 'taken' | 'behind';
+
+/** Thrown out of a transaction that was undone on purpose. */
+export class Undo extends Error {
+  readonly why: Undone;
+
+  constructor(why: Undone) {
+    super(`The write was undone: ${why}`);
+    this.why = why;
+  }
+}
+
+export interface Expectation extends Position {
+  /** See presence.ts; undefined: not compared. */
+  readonly fence: number | undefined;
+}
+
+export interface StateRead {
+  readonly state: State;
+  readonly journal: JournalState;
+}
+
+/** What happened after `known`. Meta and log are asked at once; a context that slept through a rewrite asks once more. */
+export function readState({ log, meta, after, answer }: Work<StateRead>, known: Position | undefined): void {
+  const asked = meta.get('state');
+  if (known === undefined) {
+    after(asked, () => readAnew(checkState(asked.result)));
+    return;
+  }
+  const records = log.getAll(IDBKeyRange.lowerBound(known.n, true));
+  after(records, () => {
+    const state = checkState(asked.result);
+    if (state.epoch !== known.epoch) readAnew(state);
+    else answer({ state, journal: { epoch: state.epoch, commits: commits(records.result, known.n) } });
+  });
+
+  function readAnew(state: State): void {
+    const { epoch, through } = state;
+    const text = meta.get('manifest');
+    const later = log.getAll(IDBKeyRange.lowerBound(through, true));
+    after(later, () => {
+      const manifest = typeof text.result === 'string' ? { text: text.result, through } : undefined;
+      answer({ state, journal: { epoch, manifest, commits: commits(later.result, through) } });
+    });
+  }
+}
+
+/**
+ * Adds the commit. One round trip: state, record and segments are asked at once, and that `add` succeeds proves that memory
+ * was current. Beaten by another context, the commits that came first are read in the same transaction.
+ */
+export function addCommit(
+  work: Work<JournalState | undefined>,
+  { n, head, tail, segments }: Commit,
+  by: string,
+  expected: Expectation,
+): void {
+  const { log, meta, after, answer, fail } = work;
+  const asked = meta.get('state');
+  const record: LogRecord = { n, head, tail, by };
+  const added = log.add(record, n);
+  let last: IDBRequest = added;
+  for (const { id, text } of segments) last = work.block.put(text, id);
+  after(last, () => {
+    const undone = objection(checkState(asked.result), expected);
+    if (undone === undefined) answer(undefined);
+    else fail(new Undo(undone));
+  });
+  added.onerror = (event) => {
+    if (added.error?.name !== 'ConstraintError') return; // the transaction aborts with it
+    event.preventDefault();
+    event.stopPropagation();
+    // Segments asked for already would overwrite those of the commit that stands at n: undo all of it.
+    if (segments.length > 0) return fail(new Undo('taken'));
+    const winners = log.getAll(IDBKeyRange.lowerBound(expected.n, true));
+    after(winners, () => {
+      const undone = objection(checkState(asked.result), expected);
+      if (undone !== undefined) return fail(new Undo(undone));
+      const [first] = winners.result as LogRecord[];
+      // Our own, from an attempt whose end we were not told.
+      if (first?.by === by) return answer(undefined);
+      answer({ epoch: expected.epoch, commits: commits(winners.result, expected.n) });
+    });
+  };
+}
+
+/** Does a step of checkpoint or compaction, once the position has been found to be as expected. */
+export function applyRewrite(
+  { log, meta, block, after, answer, fail }: Work<undefined>,
+  { put = [], drop = [], manifest }: Rewrite,
+  by: string,
+  expected: Expectation,
+): void {
+  const asked = meta.get('state');
+  const ahead = log.getKey(IDBKeyRange.lowerBound(expected.n, true));
+  after(ahead, () => {
+    const state = checkState(asked.result);
+    const undone = objection(state, expected);
+    if (undone !== undefined) return fail(new Undo(undone));
+    if (manifest !== undefined && ahead.result !== undefined) return fail(new Undo('behind'));
+    const through = manifest?.through ?? state.through;
+    if (through < state.through || (manifest !== undefined && through > expected.n)) {
+      return fail(
+        new TypeError(`A manifest through ${through} does not follow the one through ${state.through}`),
+      );
+    }
+    putBlocks(put);
+    for (const id of drop) dropOne(id, through);
+    if (manifest !== undefined) {
+      meta.put({ ...state, epoch: state.epoch + 1, through, by } satisfies State, 'state');
+      meta.put(manifest.text, 'manifest');
+    }
+    answer(undefined);
+  });
+
+  function dropOne(id: number, through: number): void {
+    const n = commitOfTail(id);
+    if (n === undefined) block.delete(id);
+    else if (n <= through) log.delete(n);
+    else {
+      const there = log.getKey(n);
+      after(there, () => {
+        if (there.result !== undefined)
+          fail(new TypeError(`Commit ${n} is in no manifest and cannot be dropped`));
+      });
+    }
+  }
+
+  function putBlocks(blocks: readonly Block[]): void {
+    for (const { id, text } of blocks) block.put(text, id);
+  }
+}
+
+export interface Trace {
+  readonly state: State;
+  readonly record: LogRecord | undefined;
+}
+
+/** What there is of commit n: whether a write of unknown fate happened. */
+export function readTrace({ log, meta, after, answer }: Work<Trace>, n: number): void {
+  const state = meta.get('state');
+  const record = log.get(n);
+  after(record, () => {
+    const found = record.result === undefined ? undefined : checkRecord(record.result, n);
+    answer({ state: checkState(state.result), record: found });
+  });
+}
+
+/** The texts of `ids`, of which there is at least one. */
+export function loadTexts(work: Work<(string | undefined)[]>, ids: readonly number[]): void {
+  const requests = ids.map((id) => {
+    const n = commitOfTail(id);
+    return n === undefined ? work.block.get(id) : work.log.get(n);
+  });
+  // There is one: the caller asks for nothing by itself.
+  work.after(requests.at(-1)!, () => {
+    work.answer(
+      requests.map(({ result }, index) => {
+        if (result === undefined || typeof result === 'string') return result;
+        return checkRecord(result, commitOfTail(ids[index]!)!).tail;
+      }),
+    );
+  });
+}
+
+export function listIds({ log, block, after, answer }: Work<{ blocks: number[]; commits: number[] }>): void {
+  const blocks = block.getAllKeys();
+  const commits = log.getAllKeys();
+  after(commits, () => answer({ blocks: blocks.result as number[], commits: commits.result as number[] }));
+}
+
+export function readSmallState({ meta, after, answer }: Work<State>): void {
+  const asked = meta.get('state');
+  after(asked, () => answer(checkState(asked.result)));
+}
+
+export function raiseFence({ meta, after, answer }: Work<number>): void {
+  const asked = meta.get('state');
+  after(asked, () => {
+    const state = checkState(asked.result);
+    const fence = state.fence + 1;
+    meta.put({ ...state, fence } satisfies State, 'state');
+    answer(fence);
+  });
+}
+
+function objection(state: State, expected: Expectation): Undone | undefined {
+  if (state.epoch !== expected.epoch) return 'stale';
+  return expected.fence !== undefined && state.fence !== expected.fence ? 'fenced' : undefined;
+}
+
+function commits(records: readonly unknown[], known: number): JournalState['commits'] {
+  return checkRecords(records, known + 1).map(({ n, head, tail }) => ({ n, head, tail }));
+}

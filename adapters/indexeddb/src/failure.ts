@@ -1,0 +1,26 @@
+/**
+ * From the platform's exceptions to a database's errors. Told apart by name alone: newer browsers made classes of their own
+ * of some (QuotaExceededError), and a bundle may meet exceptions of another realm.
+ */
+import { type DatabaseError, ioError, isDatabaseError, quotaExceeded } from '@settledb/core';
+
+/**
+ * @param what the deed that failed, as the start of a sentence: `Opening database "notes"`
+ * @returns `quota_exceeded` for a full disk, a DatabaseError or a TypeError (wrong use) as it is, and `io` with the cause's name for all else
+ */
+export function storageError(what: string, cause: unknown): DatabaseError | TypeError {
+  if (isDatabaseError(cause) || cause instanceof TypeError) return cause;
+  if (nameOf(cause) === 'QuotaExceededError') return quotaExceeded(cause);
+  const text = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
+  return ioError(`${what} failed: ${text}`, cause);
+}
+
+/** True when the storage said no and meant it: the transaction did not happen, and doing it again would not help. */
+export function isRefusal(cause: unknown): boolean {
+  if (isDatabaseError(cause) || cause instanceof TypeError) return true;
+  return ['QuotaExceededError', 'DataError', 'DataCloneError', 'NotFoundError'].includes(nameOf(cause));
+}
+
+export function nameOf(cause: unknown): string {
+  return (cause as { name?: unknown } | null | undefined)?.name?.toString() ?? '';
+}

@@ -1,0 +1,335 @@
+/**
+ * The journal over IndexedDB: each call is one transaction (commits.ts) on a connection that heals (connection.ts), and may
+ * write only as presence.ts allows.
+ *
+ * The thing to know: when a connection dies under a write, nobody says whether it was written. The answer is in the database:
+ * every log record names the call that wrote it, so the call looks, and only then says yes, tries again, or gives up.
+ */
+import { closed, type DatabaseError, type Durability, ioError } from '@settledb/core';
+import {
+  BLOCKS_PER_COMMIT,
+  type Commit,
+  type Journal,
+  type JournalEvent,
+  type JournalState,
+  type Position,
+  type Rewrite,
+} from '@settledb/engine';
+import { Channel, type Message } from './channel';
+import {
+  addCommit,
+  applyRewrite,
+  listIds,
+  loadTexts,
+  raiseFence,
+  readSmallState,
+  readState,
+  readTrace,
+  type StateRead,
+  type Trace,
+  Undo,
+} from './commits';
+import { Connection } from './connection';
+import { isRefusal, storageError } from './failure';
+import { Fairness } from './fairness';
+import { lockManager } from './lock';
+import type { OpenRequest } from './open';
+import { Presence } from './presence';
+import { commitOfTail, randomId, type State, type StoreName } from './schema';
+import type { Scope } from './transaction';
+import { runExclusively } from './turn';
+
+/** Attempts at one write whose connection dies: one on the old, one on a new one. A fault that stays is told. */
+const MAX_ATTEMPTS = 2;
+/** How often the presence lock may be taken from one write. Each theft takes a second, so this is beyond all honest need. */
+const MAX_THEFTS = 10;
+
+export class IndexedDbJournal implements Journal {
+  readonly shared = true;
+  readonly #name: string;
+  readonly #connection: Connection;
+  readonly #channel: Channel;
+  readonly #presence: Presence;
+  readonly #fairness: Fairness;
+  readonly #listeners = new Set<(event: JournalEvent) => void>();
+  /** Calls under way, which `close` waits for. */
+  readonly #pending = new Set<Promise<unknown>>();
+  readonly #id = randomId();
+  #writes = 0;
+  /** What new calls are refused with. */
+  #over: DatabaseError | undefined;
+  /** Set when it was not `close` that ended it: calls under way end with it too. */
+  #ended: DatabaseError | undefined;
+  #poison: DatabaseError | undefined;
+  #closing: Promise<void> | undefined;
+
+  static async open(request: Omit<OpenRequest, 'terminated' | 'blocking'>): Promise<IndexedDbJournal> {
+    let journal: IndexedDbJournal | undefined;
+    const tell = (what: (opened: IndexedDbJournal) => void): void => {
+      if (journal !== undefined) what(journal);
+    };
+    const connection = await Connection.open(request, {
+      // A read of the listener's heals the connection, or finds the database gone.
+      terminated: () => tell((opened) => opened.#emit({ type: 'commit' })),
+      gone: () => tell((opened) => opened.#end({ type: 'destroyed' }, closed())),
+      outdated: (cause) => tell((opened) => opened.#end({ type: 'lost', cause }, closed(cause))),
+    });
+    journal = new IndexedDbJournal(request.name, connection);
+    await journal.#presence.greet();
+    return journal;
+  }
+
+  private constructor(name: string, connection: Connection) {
+    this.#name = name;
+    this.#connection = connection;
+    this.#channel = new Channel(name, (message) => this.#hear(message));
+    this.#fairness = new Fairness(this.#id, this.#channel);
+    this.#presence = new Presence({
+      name,
+      locks: lockManager(),
+      channel: this.#channel,
+      readFence: () => this.#readFence(),
+      raiseFence: () => connection.replay({ stores: ['meta'], mode: 'readwrite' }, raiseFence),
+      missed: () => this.#emit({ type: 'commit' }),
+    });
+  }
+
+  alone(): boolean {
+    return this.#over === undefined && this.#presence.alone();
+  }
+
+  read(known?: Position): Promise<JournalState> {
+    return this.#run('Reading the log', () => this.#read(known));
+  }
+
+  append(commit: Commit, expected: Position, durability: Durability): Promise<JournalState | undefined> {
+    if (commit.n !== expected.n + 1) {
+      return Promise.reject(new TypeError(`Commit ${commit.n} cannot follow commit ${expected.n}`));
+    }
+    return this.#run('Committing', async () => {
+      const stores: StoreName[] = commit.segments.length > 0 ? ['log', 'block', 'meta'] : ['log', 'meta'];
+      const scope: Scope = { stores, mode: 'readwrite', durability };
+      const by = `${this.#id}.${this.#writes++}`;
+      const answer = await this.#write(
+        expected,
+        (fence) =>
+          this.#connection.transact(scope, (work) => addCommit(work, commit, by, { ...expected, fence })),
+        () => this.#fateOfCommit(commit.n, by, expected),
+        true,
+      );
+      return this.#announced(answer);
+    });
+  }
+
+  rewrite(change: Rewrite, expected: Position): Promise<JournalState | undefined> {
+    return this.#run('Rewriting the log', async () => {
+      const by = `${this.#id}.${this.#writes++}`;
+      const scope: Scope = { stores: ['log', 'block', 'meta'], mode: 'readwrite' };
+      const answer = await this.#write(
+        expected,
+        (fence) =>
+          this.#connection.transact(scope, (work) => applyRewrite(work, change, by, { ...expected, fence })),
+        () => this.#fateOfRewrite(by, expected),
+        change.manifest !== undefined,
+      );
+      return this.#announced(answer);
+    });
+  }
+
+  load(ids: readonly number[]): Promise<(string | undefined)[]> {
+    return this.#run('Loading blocks', async () => {
+      if (ids.length === 0) return [];
+      const tails = ids.filter((id) => commitOfTail(id) !== undefined).length;
+      const stores: StoreName[] = [];
+      if (tails > 0) stores.push('log');
+      if (tails < ids.length) stores.push('block');
+      return this.#connection.replay({ stores, mode: 'readonly' }, (work) => loadTexts(work, ids));
+    });
+  }
+
+  blockIds(): Promise<number[]> {
+    return this.#run('Listing blocks', async () => {
+      const { blocks, commits } = await this.#connection.replay(
+        { stores: ['block', 'log'], mode: 'readonly' },
+        listIds,
+      );
+      return [...blocks, ...commits.map((n) => n * BLOCKS_PER_COMMIT)];
+    });
+  }
+
+  async exclusively(work: () => Promise<void>): Promise<boolean> {
+    if (this.#over !== undefined) throw this.#over;
+    return runExclusively(`settledb:${this.#name}:rewrite`, work);
+  }
+
+  listen(listener: (event: JournalEvent) => void): () => void {
+    const entry = (event: JournalEvent): void => listener(event);
+    this.#listeners.add(entry);
+    return () => this.#listeners.delete(entry);
+  }
+
+  close(): Promise<void> {
+    this.#over ??= closed();
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#fairness.close();
+    while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
+    this.#listeners.clear();
+    await this.#presence.close();
+    this.#channel.close();
+    this.#connection.close(closed());
+  }
+
+  /** Runs one call: refused when over, waited for by `close`, its failure told in the words of a database. */
+  #run<Answer>(what: string, call: () => Promise<Answer>): Promise<Answer> {
+    if (this.#over !== undefined) return Promise.reject(this.#over);
+    const running = call().catch((cause) => {
+      throw this.#ended ?? storageError(`${what} of database "${this.#name}"`, cause);
+    });
+    this.#pending.add(running);
+    const forget = (): void => void this.#pending.delete(running);
+    running.then(forget, forget);
+    return running;
+  }
+
+  /** Tells the others of a write that was done; of one that was not, the fairness. */
+  #announced(answer: JournalState | undefined): JournalState | undefined {
+    if (answer !== undefined) this.#fairness.lost();
+    else {
+      this.#fairness.won();
+      // Saying it to nobody would cost a third of the commit (0.09 of 0.3 ms).
+      if (!this.#presence.solo) this.#channel.post({ type: 'commit', by: this.#id });
+    }
+    return answer;
+  }
+
+  async #read(known: Position | undefined): Promise<JournalState> {
+    const { term } = this.#presence;
+    const { state, journal } = await this.#readState(known);
+    this.#connection.identify(state.id);
+    this.#presence.saw(term);
+    return journal;
+  }
+
+  async #readFence(): Promise<number> {
+    const scope = { stores: ['meta'], mode: 'readonly' } satisfies Scope;
+    const state = await this.#connection.replay<State>(scope, readSmallState);
+    this.#connection.identify(state.id);
+    return state.fence;
+  }
+
+  #readState(known: Position | undefined): Promise<StateRead> {
+    return this.#connection.replay<StateRead>({ stores: ['meta', 'log'], mode: 'readonly' }, (work) =>
+      readState(work, known),
+    );
+  }
+
+  /**
+   * One write: `attempt` in a transaction; when it was undone because others were first, what they did; when its end is not
+   * known, what `fate` finds. `current`: its success proves that no commit of another context is unknown here.
+   */
+  async #write(
+    expected: Position,
+    attempt: (fence: number | undefined) => Promise<JournalState | undefined>,
+    fate: () => Promise<'done' | 'absent' | JournalState>,
+    current: boolean,
+  ): Promise<JournalState | undefined> {
+    let cause: unknown;
+    let thefts = 0;
+    for (let failures = 0; failures < MAX_ATTEMPTS; ) {
+      if (this.#poison !== undefined) throw this.#poison;
+      const turn = this.#fairness.turn();
+      if (turn !== undefined) await turn;
+      await this.#presence.enter();
+      const { term, fence } = this.#presence;
+      try {
+        const answer = await attempt(fence);
+        if (current) this.#presence.saw(term);
+        return answer;
+      } catch (failure) {
+        cause = failure;
+        if (failure instanceof Undo && failure.why === 'fenced') {
+          this.#presence.fenced();
+          if (++thefts < MAX_THEFTS) continue;
+          throw ioError('Other contexts took the lock by force again and again', failure);
+        }
+        if (!(failure instanceof Undo)) {
+          if (isRefusal(failure)) throw failure;
+          this.#presence.doubt();
+          this.#connection.drop();
+        }
+        // What beat a second attempt may be the first one, come late.
+        const found = failure instanceof Undo && failures === 0 ? 'absent' : await fate();
+        if (found === 'done') return undefined;
+        if (found !== 'absent') return found;
+        if (failure instanceof Undo) return await this.#read(expected);
+        failures++;
+      } finally {
+        this.#presence.leave();
+      }
+    }
+    throw cause;
+  }
+
+  async #fateOfCommit(n: number, by: string, expected: Position): Promise<'done' | 'absent' | JournalState> {
+    const { state, record } = await this.#trace(n);
+    if (record?.by === by) return 'done';
+    if (record === undefined && state.epoch === expected.epoch) return 'absent';
+    if (record === undefined && state.through >= n) {
+      // Written by someone and checkpointed since, its record dropped: whose it was cannot be told any more.
+      this.#poison = ioError(
+        `Whether commit ${n} of database "${this.#name}" was ours is not known: open it again`,
+      );
+      throw this.#poison;
+    }
+    return this.#read(expected);
+  }
+
+  async #fateOfRewrite(by: string, expected: Position): Promise<'done' | 'absent' | JournalState> {
+    const { state } = await this.#trace(expected.n);
+    if (state.by === by) return 'done';
+    return state.epoch === expected.epoch ? 'absent' : this.#read(expected);
+  }
+
+  /** When even this cannot be read, the write may or may not stand: no later one may be built on a guess. */
+  async #trace(n: number): Promise<Trace> {
+    try {
+      return await this.#connection.replay<Trace>({ stores: ['meta', 'log'], mode: 'readonly' }, (work) =>
+        readTrace(work, n),
+      );
+    } catch (cause) {
+      this.#poison ??= ioError(
+        `Whether the last write of database "${this.#name}" was done is not known`,
+        cause,
+      );
+      throw this.#poison;
+    }
+  }
+
+  #hear(message: Message): void {
+    this.#presence.hear(message);
+    this.#fairness.hear(message);
+    if (message.type === 'commit') this.#emit({ type: 'commit' });
+    // A context that has a connection is told by it, surely and in order.
+    if (message.type === 'destroy' && !this.#connection.connected) {
+      this.#end({ type: 'destroyed' }, closed());
+    }
+  }
+
+  #end(event: JournalEvent, reason: DatabaseError): void {
+    if (this.#over !== undefined) return;
+    this.#over = reason;
+    this.#ended = reason;
+    this.#connection.close(reason);
+    this.#emit(event);
+    void this.close();
+  }
+
+  #emit(event: JournalEvent): void {
+    if (this.#over !== undefined && event.type === 'commit') return;
+    for (const listener of [...this.#listeners]) listener(event);
+  }
+}

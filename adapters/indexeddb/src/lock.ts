@@ -1,0 +1,49 @@
+/** A Web Lock that is held until let go of, as a value instead of a callback. */
+
+export interface Hold {
+  /** Resolves when the lock manager has it back. */
+  release(): Promise<void>;
+}
+
+/** The lock manager; undefined on pages without https and in old browsers. */
+export function lockManager(): LockManager | undefined {
+  return globalThis.navigator?.locks;
+}
+
+/**
+ * @param stolen called when another context took the lock by force
+ * @returns undefined when `ifAvailable` was asked and it is not
+ * @throws (rejects) what the lock manager rejects with: an aborted signal, a document that is gone
+ */
+export function acquire(
+  locks: LockManager,
+  name: string,
+  options: LockOptions,
+  stolen: (hold: Hold) => void = () => {},
+): Promise<Hold | undefined> {
+  return new Promise((resolve, reject) => {
+    let hold: Hold | undefined;
+    let released = false;
+    const held = locks
+      .request(name, options, (lock) => {
+        if (lock === null) return resolve(undefined);
+        return new Promise<void>((letGo) => {
+          hold = {
+            release() {
+              released = true;
+              letGo();
+              return held;
+            },
+          };
+          resolve(hold);
+        });
+      })
+      .then(
+        () => {},
+        (cause) => {
+          if (hold === undefined) reject(cause);
+          else if (!released) stolen(hold);
+        },
+      );
+  });
+}

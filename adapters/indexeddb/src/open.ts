@@ -1,0 +1,125 @@
+/**
+ * Opening and deleting the IndexedDB database, always with an end: an answer, or a clear error at the deadline (I10).
+ *
+ * An open request cannot be taken back; one that answers after the deadline is closed when it comes.
+ */
+import { ioError, notFound } from '@settledb/core';
+import { deleteDB, type IDBPDatabase, openDB, unwrap } from 'idb';
+import { nameOf, storageError } from './failure';
+import { createStores, FORMAT, PREFIX } from './schema';
+
+/** What a browser under load was never seen to need; past it, waiting longer helps nobody. */
+export const OPEN_TIMEOUT_MS = 10_000;
+
+/** The functions of `idb` used; tests put others in their place. */
+export interface Driver {
+  readonly openDB: typeof openDB;
+  readonly deleteDB: typeof deleteDB;
+}
+
+export const platform: Driver = { openDB, deleteDB };
+
+export interface OpenRequest {
+  readonly driver: Driver;
+  readonly name: string;
+  readonly mustExist: boolean;
+  readonly timeoutMs: number;
+  /** The browser closed the connection by itself. */
+  readonly terminated: () => void;
+  /** Another context wants to delete (`null`) or upgrade the database and waits for us to close. */
+  readonly blocking: (newVersion: number | null) => void;
+}
+
+/**
+ * @throws DatabaseError `not_found` when it must exist and does not; `io` when it is denied, blocked, silent until the deadline,
+ *   or of a newer format
+ */
+export function openDatabase(request: OpenRequest): Promise<IDBDatabase> {
+  const { name, timeoutMs } = request;
+  return new Promise((resolve, reject) => {
+    let over = false;
+    let blocked = false;
+    const attempt = (): void => {
+      openOnce(request, () => {
+        blocked = true;
+      }).then(
+        (db) => {
+          if (over) db.close();
+          else settle(() => resolve(db));
+        },
+        (error) => settle(() => reject(error)),
+      );
+    };
+    const settle = (answer: () => void): void => {
+      over = true;
+      clearTimeout(retry);
+      clearTimeout(deadline);
+      answer();
+    };
+    // Some releases of Safari 14 never answer the first open; a second one does (https://webkit.org/b/226547).
+    const retry = setTimeout(attempt, timeoutMs / 2);
+    const deadline = setTimeout(() => settle(() => reject(silent(name, timeoutMs, blocked))), timeoutMs);
+    attempt();
+  });
+}
+
+/** Resolves when the database is gone; one that was not there is gone already. */
+export function deleteDatabase(driver: Driver, name: string, timeoutMs: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let blocked = false;
+    const deadline = setTimeout(() => reject(silent(name, timeoutMs, blocked)), timeoutMs);
+    const deleting = async (): Promise<void> =>
+      driver.deleteDB(PREFIX + name, {
+        blocked() {
+          blocked = true;
+        },
+      });
+    deleting()
+      .then(resolve, (cause) => reject(storageError(`Deleting database "${name}"`, cause)))
+      .finally(() => clearTimeout(deadline));
+  });
+}
+
+async function openOnce(request: OpenRequest, blocked: () => void): Promise<IDBDatabase> {
+  const { driver, name, mustExist } = request;
+  let absent = false;
+  try {
+    const db = await driver.openDB(PREFIX + name, FORMAT, {
+      blocked,
+      terminated: request.terminated,
+      blocking: (_version, newVersion) => request.blocking(newVersion),
+      upgrade(fresh, oldVersion, _newVersion, tx) {
+        tx.done.catch(() => {}); // the rejection of the open says the same
+        absent = oldVersion === 0 && mustExist;
+        if (absent) tx.abort();
+        else createStores(raw(fresh), unwrap(tx));
+      },
+    });
+    return raw(db);
+  } catch (cause) {
+    if (absent) throw notFound('Database does not exist.');
+    if (nameOf(cause) === 'VersionError') throw await newer(driver, name, cause);
+    throw storageError(`Opening database "${name}" in IndexedDB`, cause);
+  }
+}
+
+async function newer(driver: Driver, name: string, cause: unknown): Promise<Error> {
+  const db = await driver.openDB(PREFIX + name).catch(() => undefined);
+  db?.close();
+  return outdated(name, db?.version ?? 'unknown', cause);
+}
+
+/** Names both formats; nothing is changed. */
+export function outdated(name: string, version: number | string, cause?: unknown): Error {
+  const reason = `Database "${name}" is of format ${version}, this program reads format ${FORMAT}: update the program`;
+  return ioError(reason, cause);
+}
+
+function silent(name: string, timeoutMs: number, blocked: boolean): Error {
+  const who = blocked
+    ? 'another tab or worker keeps it open and does not react'
+    : 'the browser did not answer';
+  return ioError(`Database "${name}" in IndexedDB: ${who} within ${timeoutMs} ms`);
+}
+
+const raw = (db: IDBPDatabase<unknown>): IDBDatabase => unwrap(db);

@@ -1,0 +1,78 @@
+/**
+ * What lies in IndexedDB: three object stores with out-of-line keys, and the checks of what is read back from them.
+ *
+ *   log    n        → { n, head, tail, by }     one record per commit; adding an n that is there fails: the key is the lock
+ *   block  id       → text                      segments (positive ids), blocks of rewrites (negative)
+ *   meta   'state'  → { id, epoch, through, fence, by }     read by every append, in its own transaction
+ *          'manifest' → text
+ */
+
+import { corrupt } from '@settledb/core';
+import { BLOCKS_PER_COMMIT } from '@settledb/engine';
+
+/** Version of the layout: the version of the IndexedDB database. */
+export const FORMAT = 1;
+
+/** Before the name, so that databases of the page's other libraries are never met. */
+export const PREFIX = 'settledb:';
+
+export type StoreName = 'log' | 'block' | 'meta';
+
+/** The record `meta.state`. */
+export interface State {
+  /** Random, given at creation: tells a database from one that was made anew after an eviction. */
+  readonly id: string;
+  readonly epoch: number;
+  /** The manifest covers commits 1…through. Their log records may stay for a while, but only as loadable tails. */
+  readonly through: number;
+  /** Rises whenever the presence lock was taken by force: a context that lost it without noticing is refused (presence.ts). */
+  readonly fence: number;
+  /** Which call of `rewrite` made this epoch, by a random id. */
+  readonly by: string;
+}
+
+export interface LogRecord {
+  readonly n: number;
+  readonly head: string;
+  readonly tail: string;
+  /** Which call of `append` wrote it: answers whether a commit of unknown fate is ours. */
+  readonly by: string;
+}
+
+export function createStores(db: IDBDatabase, tx: IDBTransaction): void {
+  for (const name of ['log', 'block', 'meta'] satisfies StoreName[]) db.createObjectStore(name);
+  const state: State = { id: randomId(), epoch: 0, through: 0, fence: 0, by: '' };
+  tx.objectStore('meta').put(state, 'state');
+}
+
+/** 128 random bits. Not `randomUUID`: pages without https do not have it. */
+export function randomId(): string {
+  return Array.from(crypto.getRandomValues(new Uint32Array(4)), (word) => word.toString(36)).join('');
+}
+
+export function checkState(value: unknown): State {
+  const state = value as Partial<State> | undefined;
+  const whole =
+    typeof state?.id === 'string' && [state.epoch, state.through, state.fence].every(Number.isSafeInteger);
+  if (!whole) throw corrupt('The record meta.state is missing or damaged');
+  return state as State;
+}
+
+/** Records as `getAll` gave them, which must be commits `first`, `first + 1` … without a gap. */
+export function checkRecords(values: readonly unknown[], first: number): LogRecord[] {
+  return values.map((value, index) => checkRecord(value, first + index));
+}
+
+export function checkRecord(value: unknown, n: number): LogRecord {
+  const record = value as Partial<LogRecord> | undefined;
+  if (typeof record?.head !== 'string' || typeof record.tail !== 'string') {
+    throw corrupt(`The log record of commit ${n} is missing or damaged`);
+  }
+  if (record.n !== n) throw corrupt(`The log has commit ${record.n} where commit ${n} should be`);
+  return record as LogRecord;
+}
+
+/** The commit whose tail has this id, or undefined for a block of its own. */
+export function commitOfTail(id: number): number | undefined {
+  return id > 0 && id % BLOCKS_PER_COMMIT === 0 ? id / BLOCKS_PER_COMMIT : undefined;
+}

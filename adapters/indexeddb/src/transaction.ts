@@ -1,0 +1,80 @@
+/**
+ * One IndexedDB transaction whose promise always settles, by the transaction's own events alone: a full disk may show itself
+ * on no request, only in the abort. Raw requests, because awaiting one by one costs 0.15 ms each, pipelined 0.03 ms.
+ */
+import type { Durability } from '@settledb/core';
+import type { StoreName } from './schema';
+
+export interface Scope {
+  readonly stores: StoreName[];
+  readonly mode: IDBTransactionMode;
+  readonly durability?: Durability;
+}
+
+/** What the requests of one transaction work with. All of it is synchronous; nothing may be awaited in between. */
+export interface Work<Answer> {
+  readonly log: IDBObjectStore;
+  readonly meta: IDBObjectStore;
+  readonly block: IDBObjectStore;
+  /** Calls `step` when `request` has succeeded. Requests succeed in the order made, so only the last needs it. */
+  after(request: IDBRequest, step: () => void): void;
+  /** The answer: of a reading transaction at once, of a writing one when it is complete. */
+  answer(value: Answer): void;
+  /** Undoes the transaction; it rejects with `error`. */
+  fail(error: unknown): void;
+}
+
+/** What a transaction died of when the browser does not say. */
+export const connectionLost = (): DOMException =>
+  new DOMException('The connection to IndexedDB was lost', 'AbortError');
+
+/** @throws (rejects) what `requests` threw or failed with, else the platform's exception as it is */
+export function transaction<Answer>(
+  db: IDBDatabase,
+  { stores, mode, durability }: Scope,
+  requests: (work: Work<Answer>) => void,
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const tx = db.transaction(stores, mode, durability === undefined ? {} : { durability });
+    let failure: unknown;
+    let finish: (() => void) | undefined;
+    tx.oncomplete = () => (finish === undefined ? reject(failure ?? connectionLost()) : finish());
+    tx.onabort = () => reject(failure ?? tx.error ?? connectionLost());
+    const fail = (error: unknown): void => {
+      failure ??= error;
+      try {
+        tx.abort();
+      } catch {
+        reject(failure); // it has ended already and will say nothing more
+      }
+    };
+    // An exception out of an event handler would abort with its reason lost, and be reported to the page.
+    const guarded = (step: () => void): void => {
+      try {
+        step();
+      } catch (error) {
+        fail(error);
+      }
+    };
+    const work: Work<Answer> = {
+      get log() {
+        return tx.objectStore('log');
+      },
+      get meta() {
+        return tx.objectStore('meta');
+      },
+      get block() {
+        return tx.objectStore('block');
+      },
+      after(request, step) {
+        request.onsuccess = () => guarded(step);
+      },
+      answer(value) {
+        finish = () => resolve(value);
+        if (mode === 'readonly') finish();
+      },
+      fail,
+    };
+    guarded(() => requests(work));
+  });
+}

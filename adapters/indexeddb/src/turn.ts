@@ -1,0 +1,27 @@
+/** At most one context at a time does a thing: by a Web Lock, or where there are none by a flag that only this realm sees. */
+import { lockManager } from './lock';
+
+/** Names held in this realm without a lock. */
+const flags = new Set<string>();
+
+/** Runs `work` and answers true; answers false at once when it is done elsewhere. Rejects as `work` does. */
+export async function runExclusively(name: string, work: () => Promise<void>): Promise<boolean> {
+  const locks = lockManager();
+  if (locks === undefined) return runFlagged(name, work);
+  return locks.request(name, { ifAvailable: true }, async (lock) => {
+    if (lock === null) return false;
+    await work();
+    return true;
+  });
+}
+
+async function runFlagged(name: string, work: () => Promise<void>): Promise<boolean> {
+  if (flags.has(name)) return false;
+  flags.add(name);
+  try {
+    await work();
+    return true;
+  } finally {
+    flags.delete(name);
+  }
+}

@@ -1,0 +1,259 @@
+/** What IndexedDB does on bad days: connections that die, disks that are full, opens that never answer. */
+import { indexeddb } from '@settledb/adapter-indexeddb';
+import type { Journal, JournalEvent } from '@settledb/engine';
+import { deleteDB, openDB } from 'idb';
+import { describe, expect, it } from 'vitest';
+import { commit, fill } from '../conformance/journal-bench';
+import { abortAs, FaultyIdb, invalidState } from '../support/faulty-idb';
+
+let serial = 0;
+const newName = (): string => `faults-${Date.now()}-${serial++}`;
+const START = { epoch: 0, n: 0 };
+
+function events(journal: Journal): JournalEvent['type'][] {
+  const heard: JournalEvent['type'][] = [];
+  journal.listen(({ type }) => heard.push(type));
+  return heard;
+}
+
+async function numbers(journal: Journal): Promise<number[]> {
+  return (await journal.read()).commits.map(({ n }) => n);
+}
+
+describe('indexeddb when the connection dies', () => {
+  it('heals a handle that throws InvalidStateError at any one transaction', async () => {
+    for (let bad = 1; bad <= 12; bad++) {
+      const idb = new FaultyIdb();
+      const { journal } = await idb.open(newName());
+      let count = 0;
+      idb.tamper = (tx) => {
+        if (++count === bad) invalidState(tx);
+      };
+      for (let n = 0; n < 4; n++) {
+        expect(await journal.append(commit(n + 1, n % 2), { epoch: 0, n }, 'relaxed')).toBeUndefined();
+        expect((await journal.read({ epoch: 0, n })).commits).toHaveLength(1);
+      }
+      expect(await journal.load([4096, 2 * 4096 + 1])).toEqual(['tail 1', 'segment 2.0']);
+      const change = { put: [{ id: -1, text: 'p' }], manifest: { text: 'm', through: 2 } };
+      expect(await journal.rewrite(change, { epoch: 0, n: 4 })).toBeUndefined();
+      expect(await journal.read()).toMatchObject({ epoch: 1, commits: [{ n: 3 }, { n: 4 }] });
+    }
+  });
+
+  it('does a transaction again that the browser aborted without a reason, once', async () => {
+    for (const name of ['AbortError', 'UnknownError']) {
+      for (let bad = 1; bad <= 8; bad++) {
+        const idb = new FaultyIdb();
+        const { journal } = await idb.open(newName());
+        let count = 0;
+        idb.tamper = (tx) => {
+          if (++count === bad) abortAs(name)(tx);
+        };
+        for (let n = 0; n < 3; n++) {
+          expect(await journal.append(commit(n + 1, n), { epoch: 0, n }, 'relaxed')).toBeUndefined();
+        }
+        expect(await numbers(journal)).toEqual([1, 2, 3]);
+        expect(await journal.load([3 * 4096 + 2, 1])).toEqual(['segment 3.1', undefined]);
+      }
+    }
+  });
+
+  it('tells a commit that was written from one that was not when the connection dies under it', async () => {
+    const idb = new FaultyIdb();
+    const { journal } = await idb.open(newName());
+    let fate = '';
+    // Killed before the commit reached the storage, and after.
+    idb.tamper = (tx) => {
+      if (tx.mode !== 'readwrite') return;
+      if (fate === 'aborted') tx.abort();
+      if (fate !== '') idb.terminate();
+      fate = '';
+    };
+    for (let n = 0; n < 30; n++) {
+      fate = ['', 'aborted', 'written'][n % 3]!;
+      expect(await journal.append(commit(n + 1), { epoch: 0, n }, 'relaxed')).toBeUndefined();
+    }
+    expect(await numbers(journal)).toEqual(Array.from({ length: 30 }, (_, i) => i + 1));
+  });
+
+  it('says whether a rewrite was done when the connection dies under it', async () => {
+    const idb = new FaultyIdb();
+    const { journal } = await idb.open(newName());
+    await fill(journal, 1, 2);
+    let armed = true;
+    idb.tamper = (tx) => {
+      if (tx.mode === 'readwrite' && armed) {
+        armed = false;
+        idb.terminate();
+      }
+    };
+    expect(
+      await journal.rewrite({ manifest: { text: 'm', through: 2 } }, { epoch: 0, n: 2 }),
+    ).toBeUndefined();
+    expect((await journal.read()).epoch).toBe(1);
+  });
+
+  it('hints at a read when the browser closed the connection, which opens another', async () => {
+    const idb = new FaultyIdb();
+    const { journal } = await idb.open(newName());
+    await fill(journal, 1, 1);
+    const heard = events(journal);
+    idb.terminate();
+    expect(heard).toEqual(['commit']);
+    expect(await numbers(journal)).toEqual([1]);
+    expect(idb.handles).toHaveLength(2);
+  });
+
+  it('rejects with the cause what fails time after time, and works again when the fault is over', async () => {
+    const idb = new FaultyIdb();
+    const { journal } = await idb.open(newName());
+    await fill(journal, 1, 1);
+    idb.tamper = (tx) => tx.mode === 'readwrite' && abortAs('UnknownError')(tx);
+    await expect(journal.append(commit(2), { epoch: 0, n: 1 }, 'relaxed')).rejects.toMatchObject({
+      name: 'io',
+      cause: { name: 'UnknownError' },
+    });
+    expect(await numbers(journal)).toEqual([1]);
+    idb.tamper = () => {};
+    await fill(journal, 2, 2);
+  });
+
+  it('refuses later writes when the fate of one could not be learned', async () => {
+    const idb = new FaultyIdb();
+    const { journal } = await idb.open(newName());
+    idb.tamper = invalidState;
+    await expect(journal.append(commit(1), START, 'relaxed')).rejects.toMatchObject({ name: 'io' });
+    idb.tamper = () => {};
+    await expect(journal.append(commit(1), START, 'relaxed')).rejects.toMatchObject({ name: 'io' });
+    expect(await numbers(journal)).toEqual([]);
+  });
+
+  it('takes an evicted database for destroyed, also when another stands in its place', async () => {
+    for (const remade of [false, true]) {
+      const idb = new FaultyIdb();
+      const name = newName();
+      const { journal } = await idb.open(name);
+      await fill(journal, 1, 1);
+      const heard = events(journal);
+      idb.terminate();
+      await deleteDB(`settledb:${name}`);
+      const other = remade ? await indexeddb().open(name) : undefined;
+      await expect(journal.read()).rejects.toMatchObject({ name: 'closed' });
+      expect(heard.filter((type) => type !== 'commit')).toEqual(['destroyed']);
+      await expect(journal.append(commit(2), { epoch: 0, n: 1 }, 'relaxed')).rejects.toMatchObject({
+        name: 'closed',
+      });
+      await other?.close();
+    }
+  });
+});
+
+describe('indexeddb when the disk is full', () => {
+  it('rejects quota_exceeded when only the abort says so, and stays readable and writable', async () => {
+    const idb = new FaultyIdb();
+    const { journal } = await idb.open(newName());
+    await fill(journal, 1, 1);
+    idb.tamper = (tx) => tx.mode === 'readwrite' && abortAs('QuotaExceededError')(tx);
+    for (const segments of [0, 3]) {
+      await expect(journal.append(commit(2, segments), { epoch: 0, n: 1 }, 'strict')).rejects.toMatchObject({
+        name: 'quota_exceeded',
+        status: 507,
+        cause: { name: 'QuotaExceededError' },
+      });
+    }
+    expect(await numbers(journal)).toEqual([1]);
+    idb.tamper = () => {};
+    expect(await journal.rewrite({ drop: [-1] }, { epoch: 0, n: 1 })).toBeUndefined();
+    await fill(journal, 2, 2);
+    expect(idb.handles).toHaveLength(1);
+  });
+});
+
+describe('indexeddb opening', () => {
+  const silent = { openTimeoutMs: 60, driver: { openDB: () => new Promise<never>(() => {}) } };
+
+  it('rejects when the browser never answers an open', async () => {
+    await expect(indexeddb(silent).open('never')).rejects.toMatchObject({
+      name: 'io',
+      reason: expect.stringContaining('did not answer within 60 ms'),
+    });
+  });
+
+  it('asks a second time when the first open is not answered', async () => {
+    let calls = 0;
+    const late: typeof openDB = (...args) => (++calls === 1 ? new Promise(() => {}) : openDB(...args));
+    const name = newName();
+    const adapter = indexeddb({ openTimeoutMs: 1000, driver: { openDB: late } });
+    const journal = await adapter.open(name);
+    expect(calls).toBe(2);
+    await fill(journal, 1, 1);
+    await journal.close();
+    await adapter.destroy(name);
+  });
+
+  it('closes a connection that comes after the deadline', async () => {
+    const name = newName();
+    const gates: (() => void)[] = [];
+    const opened: Promise<IDBDatabase>[] = [];
+    const slow: typeof openDB = (...args) => {
+      const answer = new Promise<void>((resolve) => gates.push(resolve)).then(() => openDB(...args));
+      opened.push(answer as unknown as Promise<IDBDatabase>);
+      return answer;
+    };
+    const adapter = indexeddb({ openTimeoutMs: 40, driver: { openDB: slow } });
+    await expect(adapter.open(name)).rejects.toMatchObject({ name: 'io' });
+    for (const go of gates) go();
+    const late = await Promise.all(opened);
+    await Promise.resolve();
+    for (const db of late) expect(() => db.transaction('log')).toThrow('closing');
+    await indexeddb().destroy(name);
+  });
+
+  it('refuses a database of a newer format and names both', async () => {
+    const name = newName();
+    (await openDB(`settledb:${name}`, 7)).close();
+    await expect(indexeddb().open(name)).rejects.toMatchObject({
+      name: 'io',
+      reason: expect.stringMatching(/format 7.*format 1/),
+    });
+    expect((await indexedDB.databases()).find((each) => each.name === `settledb:${name}`)?.version).toBe(7);
+    await indexeddb().destroy(name);
+  });
+
+  it('makes way for newer code, and is lost', async () => {
+    const name = newName();
+    const journal = await indexeddb().open(name);
+    const heard = events(journal);
+    (await openDB(`settledb:${name}`, 2)).close();
+    expect(heard).toEqual(['lost']);
+    await expect(journal.read()).rejects.toMatchObject({ name: 'closed' });
+    await indexeddb().destroy(name);
+  });
+
+  it('says what denied it', async () => {
+    const driver = {
+      openDB: () => Promise.reject(new DOMException('not in private mode', 'InvalidStateError')),
+    };
+    await expect(indexeddb({ driver }).open('denied')).rejects.toMatchObject({
+      name: 'io',
+      reason: expect.stringContaining('InvalidStateError: not in private mode'),
+      cause: { name: 'InvalidStateError' },
+    });
+  });
+
+  it('rejects a destroy that a deaf context blocks, naming the reason', async () => {
+    const name = newName();
+    const deaf = await openDB(`settledb:${name}`, 1);
+    await expect(indexeddb({ openTimeoutMs: 60 }).destroy(name)).rejects.toMatchObject({
+      name: 'io',
+      reason: expect.stringContaining('keeps it open'),
+    });
+    await expect(indexeddb({ openTimeoutMs: 60 }).open(name)).rejects.toMatchObject({ name: 'io' });
+    deaf.close();
+    await indexeddb().destroy(name);
+  });
+
+  it('touches nothing before it is asked to', () => {
+    expect(indexeddb().location('x')).toBe('indexeddb:x');
+  });
+});

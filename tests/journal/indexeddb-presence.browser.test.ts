@@ -1,0 +1,288 @@
+/** Who may believe to be alone, with dedicated workers as the other contexts. */
+import { indexeddb } from '@settledb/adapter-indexeddb';
+import type { Journal, Position } from '@settledb/engine';
+import fc from 'fast-check';
+import { openDB } from 'idb';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { commit } from '../conformance/journal-bench';
+import { JournalContext } from '../support/journal-context';
+
+let serial = 0;
+const START: Position = { epoch: 0, n: 0 };
+/** For conditions that no event announces. */
+const PATIENCE = { timeout: 15_000, interval: 10 };
+
+async function open(): Promise<{ name: string; journal: Journal }> {
+  const name = `presence-${Date.now()}-${serial++}`;
+  const adapter = indexeddb();
+  const journal = await adapter.open(name);
+  onTestFinished(async () => {
+    await journal.close();
+    await adapter.destroy(name);
+  });
+  return { name, journal };
+}
+
+/** Reads until the journal knows itself alone. */
+async function becomesAlone(journal: Journal): Promise<void> {
+  await vi.waitFor(async () => {
+    await journal.read();
+    expect(journal.alone()).toBe(true);
+  }, PATIENCE);
+}
+
+const heard = (journal: Journal, type: string): Promise<void> =>
+  new Promise((resolve) => {
+    const stop = journal.listen((event) => {
+      if (event.type !== type) return;
+      stop();
+      resolve();
+    });
+  });
+
+describe('indexeddb presence', () => {
+  it('is alone when nobody else has the database open, and only after a read', async () => {
+    const { journal } = await open();
+    expect(journal.alone()).toBe(false);
+    await journal.append(commit(1), START, 'relaxed');
+    await becomesAlone(journal);
+    await journal.append(commit(2), { epoch: 0, n: 1 }, 'relaxed');
+    expect(journal.alone()).toBe(true);
+  });
+
+  it('lets no worker have a commit acknowledged while it believes to be alone (I9)', async () => {
+    const { name, journal } = await open();
+    for (let n = 0; n < 8; n++) {
+      await becomesAlone(journal);
+      const other = await JournalContext.open(name);
+      expect(await other.call('append', n + 1, 'by a worker', { epoch: 0, n })).toBeUndefined();
+      expect(journal.alone()).toBe(false);
+      expect((await journal.read({ epoch: 0, n })).commits).toHaveLength(1);
+      await (n % 2 === 0 ? other.call('close') : other.kill());
+    }
+  });
+
+  it('is alone again when the others closed', async () => {
+    const { name, journal } = await open();
+    const others = [await JournalContext.open(name), await JournalContext.open(name)];
+    expect(await others[0]!.call('append', 1, 'a', START)).toBeUndefined();
+    for (const other of others) await other.call('close');
+    await becomesAlone(journal);
+  });
+
+  it('is alone again when the other was killed', async () => {
+    const { name, journal } = await open();
+    const other = await JournalContext.open(name);
+    expect(await other.call('append', 1, 'a', START)).toBeUndefined();
+    other.kill();
+    await becomesAlone(journal);
+    expect((await journal.read()).commits).toHaveLength(1);
+  });
+
+  it('does not wait for ever for one that is alone and blocked, which then doubts by itself', async () => {
+    const { name, journal } = await open();
+    await journal.close();
+    const blocked = await JournalContext.open(name);
+    await vi.waitFor(async () => {
+      await blocked.call('read');
+      expect(await blocked.call('alone')).toBe(true);
+    }, PATIENCE);
+    const order: string[] = [];
+    const blocking = blocked.call('block', 4000).then((alone) => {
+      order.push('blocked thread goes on');
+      return alone;
+    });
+    await blocked.heard('blocking');
+    const adapter = indexeddb();
+    const newcomer = await adapter.open(name);
+    onTestFinished(() => newcomer.close());
+    expect(await newcomer.append(commit(1), START, 'relaxed')).toBeUndefined();
+    order.push('newcomer committed');
+    expect(await blocking).toBe(false);
+    expect(order).toEqual(['newcomer committed', 'blocked thread goes on']);
+    expect(await blocked.call('append', 1, 'late', START)).toMatchObject({
+      commits: [{ n: 1, head: 'head 1' }],
+    });
+    expect(await blocked.call('append', 2, 'now', { epoch: 0, n: 1 })).toBeUndefined();
+    expect(await blocked.call('alone')).toBe(false);
+    expect((await newcomer.read({ epoch: 0, n: 1 })).commits).toHaveLength(1);
+  });
+
+  it('is not alone from the freezing of its page until it has come back and read', async () => {
+    const { name, journal } = await open();
+    await becomesAlone(journal);
+    document.dispatchEvent(new Event('freeze'));
+    expect(journal.alone()).toBe(false);
+    const other = await JournalContext.open(name);
+    expect(await other.call('append', 1, 'meanwhile', START)).toBeUndefined();
+    await other.call('close');
+    const hint = heard(journal, 'commit');
+    document.dispatchEvent(new Event('resume'));
+    await hint;
+    expect(journal.alone()).toBe(false);
+    expect((await journal.read(START)).commits).toHaveLength(1);
+    await becomesAlone(journal);
+  });
+
+  it('commits from a frozen page that is asked to, by coming back first', async () => {
+    const { journal } = await open();
+    await becomesAlone(journal);
+    document.dispatchEvent(new Event('freeze'));
+    expect(await journal.append(commit(1), START, 'relaxed')).toBeUndefined();
+  });
+
+  it('asks for its lock anew, and then commits, when the fence was raised by one that took the lock', async () => {
+    const { name, journal } = await open();
+    await becomesAlone(journal);
+    const db = await openDB(`settledb:${name}`, 1);
+    await db.put('meta', { ...(await db.get('meta', 'state')), fence: 7 }, 'state');
+    const locks = vi.spyOn(navigator.locks, 'request');
+    onTestFinished(() => locks.mockRestore());
+    expect(await journal.append(commit(1, 2), START, 'relaxed')).toBeUndefined();
+    expect(locks).toHaveBeenCalled();
+    expect(await db.get('meta', 'state')).toMatchObject({ epoch: 0, fence: 7 });
+    db.close();
+    expect((await journal.read()).commits).toHaveLength(1);
+  });
+
+  it('works without Web Locks and is then never alone', async () => {
+    Object.defineProperty(navigator, 'locks', { value: undefined, configurable: true });
+    onTestFinished(() => void Reflect.deleteProperty(navigator, 'locks'));
+    const { journal } = await open();
+    await journal.append(commit(1), START, 'relaxed');
+    await journal.read();
+    expect(journal.alone()).toBe(false);
+    let inner: boolean | undefined;
+    const outer = await journal.exclusively(async () => {
+      inner = await journal.exclusively(async () => {});
+    });
+    expect([outer, inner]).toEqual([true, false]);
+  });
+});
+
+describe('indexeddb readers', () => {
+  // Contexts come, go and die at random; after each acknowledged write every one of them must see it. A failure prints its seed.
+  it('see every commit acknowledged before they began, whoever comes, goes or dies (I9)', async () => {
+    const step = fc.constantFrom(
+      'open',
+      'open',
+      'put',
+      'put',
+      'put',
+      'put',
+      'close',
+      'kill',
+      'close and open',
+    );
+    const steps = fc.array(fc.tuple(step, fc.nat(99)), { minLength: 30, maxLength: 30 });
+    await fc.assert(
+      fc.asyncProperty(steps, async (list) => {
+        const name = `presence-${Date.now()}-${serial++}`;
+        const contexts = [await JournalContext.open(name)];
+        let acknowledged = 0;
+        for (const [what, pick] of list) {
+          const at = pick % contexts.length;
+          if (what === 'put') acknowledged = await contexts[at]!.call('put');
+          else if (what !== 'open' && contexts.length > 1) {
+            const [leaver] = contexts.splice(at, 1);
+            if (what === 'kill') leaver!.kill();
+            else if (what === 'close') await leaver!.call('close');
+            else {
+              const [newcomer] = await Promise.all([JournalContext.open(name), leaver!.call('close')]);
+              contexts.push(newcomer);
+            }
+          } else if (contexts.length < 4) contexts.push(await JournalContext.open(name));
+          const seen = await Promise.all(contexts.map((context) => context.call('get')));
+          expect(seen).toEqual(contexts.map(() => acknowledged));
+        }
+        for (const context of contexts) context.kill();
+      }),
+      { numRuns: 6 },
+    );
+  });
+});
+
+describe('indexeddb between contexts', () => {
+  it('tells of commits in workers, and workers of commits here', async () => {
+    const { name, journal } = await open();
+    const other = await JournalContext.open(name);
+    await other.call('append', 1, 'a', START);
+    const hint = heard(journal, 'commit');
+    await other.call('append', 2, 'b', { epoch: 0, n: 1 });
+    await hint;
+    other.forget();
+    await journal.append(commit(3), { epoch: 0, n: 2 }, 'relaxed');
+    await other.heard('commit');
+  });
+
+  it('lets one context rewrite at a time', async () => {
+    const { name, journal } = await open();
+    const other = await JournalContext.open(name);
+    let there: boolean | undefined;
+    await journal.exclusively(async () => {
+      there = await other.call('exclusively');
+    });
+    expect(there).toBe(false);
+    expect(await other.call('exclusively')).toBe(true);
+  });
+
+  it('ends in every context when one destroys the database', async () => {
+    const { name, journal } = await open();
+    const [writer, reader] = [await JournalContext.open(name), await JournalContext.open(name)];
+    await writer.call('append', 1, 'a', START);
+    const here = heard(journal, 'destroyed');
+    await reader.call('destroy', name);
+    await Promise.all([here, writer.heard('destroyed'), reader.heard('destroyed')]);
+    await expect(journal.read()).rejects.toMatchObject({ name: 'closed' });
+    await expect(writer.call('read')).rejects.toMatchObject({ name: 'closed' });
+    expect(journal.alone()).toBe(false);
+    await expect(indexeddb().open(name, { mustExist: true })).rejects.toMatchObject({ name: 'not_found' });
+  });
+
+  it('loses no commit of two contexts that write 200 each, half of them on lost races', async () => {
+    const { name, journal } = await open();
+    const other = await JournalContext.open(name);
+    const writer = async (
+      who: string,
+      append: (n: number, head: string, expected: Position) => ReturnType<Journal['append']>,
+    ): Promise<void> => {
+      let n = 0;
+      for (let done = 0; done < 200; ) {
+        const behind = await append(n + 1, `${who} ${done}`, { epoch: 0, n });
+        n = behind === undefined ? n + 1 : (behind.commits.at(-1)?.n ?? n);
+        if (behind === undefined) done++;
+      }
+    };
+    await Promise.all([
+      writer('page', (n, head, at) => journal.append({ n, head, tail: '', segments: [] }, at, 'relaxed')),
+      writer('worker', (n, head, at) => other.call('append', n, head, at)),
+    ]);
+    const heads = (await journal.read()).commits.map((each) => each.head);
+    const all = ['page', 'worker'].flatMap((who) => Array.from({ length: 200 }, (_, i) => `${who} ${i}`));
+    expect([...heads].sort()).toEqual([...all].sort());
+    for (const who of ['page', 'worker']) {
+      const own = heads.filter((head) => head.startsWith(who));
+      expect(own).toEqual(all.filter((head) => head.startsWith(who)));
+    }
+  });
+
+  it('lets one with large commits have its turn beside one that writes small ones without pause', async () => {
+    const { name, journal } = await open();
+    const other = await JournalContext.open(name);
+    let over = false;
+    const small = (async () => {
+      while (!over) await other.call('put');
+    })();
+    const text = 'x'.repeat(100_000);
+    let n = 0;
+    for (let done = 0; done < 10; ) {
+      const large = { ...commit(n + 1), segments: [{ id: (n + 1) * 4096 + 1, text }] };
+      const behind = await journal.append(large, { epoch: 0, n }, 'relaxed');
+      n = behind?.commits.at(-1)?.n ?? n + 1;
+      if (behind === undefined) done++;
+    }
+    over = true;
+    await small;
+    expect((await journal.read()).commits.filter(({ head }) => head !== 'put')).toHaveLength(10);
+  });
+});

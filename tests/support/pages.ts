@@ -1,0 +1,122 @@
+/**
+ * Several real pages (tabs) of one browser, each running a program of the tests: a loopback server serves one entry, bundled
+ * by esbuild, and Playwright drives the pages. For what one page of vitest's browser mode cannot show: tabs that crash, freeze,
+ * or write at the same time.
+ */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { build } from 'esbuild';
+import { type BrowserContext, chromium, type Page } from 'playwright';
+import { browserArgs, findBrowser } from './find-browser';
+
+export interface PagesOptions {
+  /** The file with the program, a path or a `file:` URL. It puts on `globalThis` what the test is to call. */
+  readonly entry: string | URL;
+  /** Pages to open at the start. Default 1. */
+  readonly count?: number;
+  /** The document of each page. Default: an empty one. The program is loaded at its end. */
+  readonly html?: string;
+  /** A folder that keeps the browser's profile, so that it can be opened again. Default: a profile that is thrown away. */
+  readonly profile?: string;
+}
+
+export interface Pages {
+  readonly pages: Page[];
+  readonly context: BrowserContext;
+  readonly url: string;
+  /** What went wrong in any page without being caught. */
+  readonly errors: string[];
+  /** Opens one page more, and waits until its program has run. */
+  open(): Promise<Page>;
+  /** Closes browser and server. */
+  close(): Promise<void>;
+}
+
+/** Whether there is a browser to test with. Without one, throws under CI, else says that the tests are skipped. */
+export function canOpenPages(): boolean {
+  if (findBrowser() !== undefined) return true;
+  const reason = 'no Chromium: set CHROMIUM_PATH or run `npx playwright install chromium`';
+  if (process.env.CI) throw new Error(reason);
+  console.warn(`skipped: ${reason}`);
+  return false;
+}
+
+export async function openPages(options: PagesOptions): Promise<Pages> {
+  const server = await serve(await bundle(options.entry), options.html ?? '');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const { context, quit } = await launch(options.profile).catch(async (cause) => {
+    await stop(server);
+    throw cause;
+  });
+  const close = async (): Promise<void> => {
+    await quit();
+    await stop(server);
+  };
+  const errors: string[] = [];
+  const pages: Page[] = [];
+  const open = async (): Promise<Page> => {
+    const page = await context.newPage();
+    page.on('pageerror', (error) => errors.push(String(error)));
+    await page.goto(url); // ends after `load`, hence after the module has run
+    pages.push(page);
+    return page;
+  };
+  try {
+    for (let i = 0; i < (options.count ?? 1); i++) await open();
+  } catch (cause) {
+    await close();
+    throw cause;
+  }
+  return { pages, context, url, errors, open, close };
+}
+
+async function bundle(entry: string | URL): Promise<string> {
+  const path = entry instanceof URL ? entry.pathname : entry;
+  const result = await build({
+    entryPoints: [path],
+    bundle: true,
+    write: false,
+    format: 'esm',
+    platform: 'browser',
+    target: 'es2022',
+    sourcemap: 'inline',
+    logLevel: 'silent',
+  });
+  return result.outputFiles[0]!.text;
+}
+
+function serve(script: string, html: string): Promise<Server> {
+  const page = `<!doctype html><meta charset="utf-8"><title>settledb</title>${html}<script type="module" src="/entry.js"></script>`;
+  const server = createServer((request, response) => {
+    const [type, body] =
+      request.url === '/entry.js'
+        ? ['text/javascript', script]
+        : request.url === '/'
+          ? ['text/html', page]
+          : [undefined, ''];
+    response.writeHead(type === undefined ? 404 : 200, { 'content-type': `${type}; charset=utf-8` });
+    response.end(body);
+  });
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => resolve(server));
+  });
+}
+
+async function launch(
+  profile: string | undefined,
+): Promise<{ context: BrowserContext; quit: () => Promise<void> }> {
+  const executablePath = findBrowser();
+  const options = { args: browserArgs, ...(executablePath === undefined ? {} : { executablePath }) };
+  if (profile !== undefined) {
+    const context = await chromium.launchPersistentContext(profile, options);
+    return { context, quit: () => context.close() };
+  }
+  const browser = await chromium.launch(options);
+  return { context: await browser.newContext(), quit: () => browser.close() };
+}
+
+function stop(server: Server): Promise<void> {
+  server.closeAllConnections();
+  return new Promise((resolve) => server.close(() => resolve()));
+}
