@@ -1,1 +1,2 @@
-export {};
+export * from './file';
+export type { Files } from './files';

@@ -23,6 +23,7 @@ export function hash128(first: number, second: number, third: number, fourth: nu
   let k3 = third | 0;
   let k4 = fourth | 0;
   const length = text.length;
+  const whole = length - (length % BLOCK);
   let at = 0;
   for (;;) {
     k1 = Math.imul(k1, C1);
@@ -41,13 +42,21 @@ export function hash128(first: number, second: number, third: number, fourth: nu
     h4 ^= Math.imul((k4 << 18) | (k4 >>> 14), C1);
     h4 = (((h4 << 13) | (h4 >>> 19)) + h1) | 0;
     h4 = (Math.imul(h4, 5) + 0x32ac3b17) | 0;
-    if (at >= length) break;
-    // The last block is filled up with zeros: past the end charCodeAt is NaN, which is 0 here.
-    k1 = text.charCodeAt(at) | (text.charCodeAt(at + 1) << 16);
-    k2 = text.charCodeAt(at + 2) | (text.charCodeAt(at + 3) << 16);
-    k3 = text.charCodeAt(at + 4) | (text.charCodeAt(at + 5) << 16);
-    k4 = text.charCodeAt(at + 6) | (text.charCodeAt(at + 7) << 16);
-    at += BLOCK;
+    if (at < whole) {
+      k1 = text.charCodeAt(at) | (text.charCodeAt(at + 1) << 16);
+      k2 = text.charCodeAt(at + 2) | (text.charCodeAt(at + 3) << 16);
+      k3 = text.charCodeAt(at + 4) | (text.charCodeAt(at + 5) << 16);
+      k4 = text.charCodeAt(at + 6) | (text.charCodeAt(at + 7) << 16);
+      at += BLOCK;
+    } else if (at < length) {
+      // The last block is filled up with zeros: past the end charCodeAt is NaN, which is 0 here. Apart from the others,
+      // whose charCodeAt engines then know to stay inside: 0.88 µs instead of 1.6 for 400 units (perf/platform/hash.mjs).
+      k1 = text.charCodeAt(at) | (text.charCodeAt(at + 1) << 16);
+      k2 = text.charCodeAt(at + 2) | (text.charCodeAt(at + 3) << 16);
+      k3 = text.charCodeAt(at + 4) | (text.charCodeAt(at + 5) << 16);
+      k4 = text.charCodeAt(at + 6) | (text.charCodeAt(at + 7) << 16);
+      at = length;
+    } else break;
   }
   h1 ^= length;
   h2 ^= length;

@@ -1,0 +1,101 @@
+/**
+ * What a log holds, as places in it: the same frames give the same contents whether just written, copied or recovered.
+ *
+ * Texts stay in the file. In memory are one small entry per block and per commit that the manifest does not cover yet.
+ */
+import { BLOCKS_PER_COMMIT } from '@settledb/engine';
+import { type FrameHeader, type FrameMeaning, KIND_BLOCK, KIND_COMMIT } from './frame';
+
+/** Where a frame is. */
+export interface Place {
+  readonly offset: number;
+  readonly bytes: number;
+  /** The block is the tail within a commit's frame. */
+  readonly isTail: boolean;
+}
+
+export class Contents {
+  epoch = 0;
+  /** The last commit. */
+  n = 0;
+  /** The last commit that the manifest covers. */
+  through = 0;
+  /** The frame with the manifest in force. */
+  manifest: Place | undefined;
+  /** Of the last record. */
+  sequence = 0;
+  readonly blocks = new Map<number, Place>();
+  /** Commits after `through`. */
+  readonly commits = new Map<number, Place>();
+  /** Blocks of a record whose mark has not come. */
+  #pending: [id: number, place: Place][] = [];
+
+  /** Frames of a record whose mark has not come. */
+  get pending(): number {
+    return this.#pending.length;
+  }
+
+  /** Why this frame cannot be the next one; `undefined` when it can. */
+  objection(header: FrameHeader, meaning: FrameMeaning): string | undefined {
+    if (header.sequence !== this.sequence + 1) {
+      return `record ${header.sequence} follows record ${this.sequence}`;
+    }
+    if (header.index !== this.#pending.length) {
+      return `part ${header.index} of a record follows ${this.#pending.length} parts`;
+    }
+    if (meaning.kind === KIND_COMMIT && meaning.n !== this.n + 1) {
+      return `commit ${meaning.n} follows commit ${this.n}`;
+    }
+    return undefined;
+  }
+
+  /** Takes in the next frame. Blocks show once their mark is in. */
+  apply(header: FrameHeader, meaning: FrameMeaning, offset: number): void {
+    const place = { offset, bytes: header.bytes, isTail: false };
+    if (meaning.kind === KIND_BLOCK) {
+      this.#pending.push([meaning.id, place]);
+      return;
+    }
+    for (const [id, each] of this.#pending) this.blocks.set(id, each);
+    this.#pending = [];
+    this.sequence = header.sequence;
+    if (meaning.kind === KIND_COMMIT) {
+      this.n = meaning.n;
+      this.commits.set(meaning.n, place);
+      if (meaning.hasTail) this.blocks.set(meaning.n * BLOCKS_PER_COMMIT, { ...place, isTail: true });
+      return;
+    }
+    this.epoch = meaning.epoch;
+    if (meaning.hasManifest) this.#cover(meaning.through, place);
+    for (const id of meaning.drop) this.#drop(id);
+  }
+
+  /** Forgets blocks of a record that will get no mark. */
+  dropPending(): void {
+    this.#pending = [];
+  }
+
+  /** Bytes of frames that something still refers to. */
+  liveBytes(): number {
+    let bytes = this.manifest?.bytes ?? 0;
+    for (const place of this.commits.values()) bytes += place.bytes;
+    for (const [id, place] of this.blocks) {
+      if (!place.isTail || !this.commits.has(id / BLOCKS_PER_COMMIT)) bytes += place.bytes;
+    }
+    return bytes;
+  }
+
+  #cover(through: number, manifest: Place): void {
+    for (let n = this.through + 1; n <= through; n++) this.commits.delete(n);
+    this.manifest = manifest;
+    this.through = through;
+    // The first record of a vacuumed log: the commits before it are in the manifest only.
+    this.n = Math.max(this.n, through);
+  }
+
+  #drop(id: number): void {
+    // A commit that the manifest does not cover is still to be read: it stays, whoever asks.
+    if (this.blocks.get(id)?.isTail === true && this.commits.has(id / BLOCKS_PER_COMMIT)) return;
+    this.blocks.delete(id);
+  }
+}

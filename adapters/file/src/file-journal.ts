@@ -1,0 +1,271 @@
+/**
+ * A journal in a log file that this process alone has open.
+ *
+ * Small appends run from check to write in one turn of the event loop. A large one, or the end of a vacuum, takes the writer's
+ * place meanwhile; whoever comes then waits for it. A position is compared only after waiting.
+ */
+import { closed, type DatabaseError, type Durability, ioError } from '@settledb/core';
+import type {
+  Commit,
+  CommitRead,
+  Journal,
+  JournalEvent,
+  JournalState,
+  Position,
+  Rewrite,
+} from '@settledb/engine';
+import type { Contents, Place } from './contents';
+import type { Files } from './files';
+import { removeQuietly } from './folder';
+import { commitOf, KIND_BLOCK, KIND_COMMIT, KIND_REWRITE, type Part, textOf } from './frame';
+import type { Lock } from './lock';
+import type { Log } from './log';
+import { trouble } from './trouble';
+import { isWorthVacuum, Successor } from './vacuum';
+
+export class FileJournal implements Journal {
+  readonly shared = false;
+  readonly #files: Files;
+  readonly #folder: string;
+  readonly #lock: Lock;
+  readonly #onClose: () => void;
+  readonly #listeners = new Set<(event: JournalEvent) => void>();
+  #log: Log;
+  /** Whoever has the writer's place gives it back by this. */
+  #writing: Promise<unknown> | undefined;
+  #vacuuming: Promise<void> | undefined;
+  #rewriting = false;
+  #closed: DatabaseError | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(files: Files, folder: string, lock: Lock, log: Log, onClose: (journal: FileJournal) => void) {
+    this.#files = files;
+    this.#folder = folder;
+    this.#lock = lock;
+    this.#log = log;
+    this.#onClose = () => onClose(this);
+    // Writers wait until the lock's name is on the disk: by it the next owner knows that power was lost. Readers need not.
+    this.#hold(files.syncFolder(folder)).catch((error) => log.poison(error));
+  }
+
+  alone(): boolean {
+    return true;
+  }
+
+  async read(known?: Position): Promise<JournalState> {
+    this.#check();
+    return this.#read(known);
+  }
+
+  async append(
+    commit: Commit,
+    expected: Position,
+    durability: Durability,
+  ): Promise<JournalState | undefined> {
+    while (this.#writing !== undefined) await this.#writing;
+    this.#check();
+    if (commit.n !== expected.n + 1) throw new TypeError(`commit ${commit.n} cannot follow ${expected.n}`);
+    const { epoch, n } = this.#log.contents;
+    if (expected.epoch !== epoch || expected.n !== n) return this.#read(expected);
+    const parts: Part[] = commit.segments.map((block) => ({ kind: KIND_BLOCK, block }));
+    parts.push({ kind: KIND_COMMIT, commit });
+    await this.#write(parts, durability);
+    return undefined;
+  }
+
+  async rewrite(change: Rewrite, expected: Position): Promise<JournalState | undefined> {
+    while (this.#writing !== undefined) await this.#writing;
+    this.#check();
+    const { epoch, n, through } = this.#log.contents;
+    const { put = [], manifest } = change;
+    const inPlace = expected.epoch === epoch && (manifest === undefined || expected.n === n);
+    if (!inPlace) return this.#read(expected);
+    const after =
+      manifest === undefined ? { epoch, through } : { epoch: epoch + 1, through: manifest.through };
+    const parts: Part[] = put.map((block) => ({ kind: KIND_BLOCK, block }));
+    parts.push({ kind: KIND_REWRITE, change, ...after });
+    // Synced, so that no later record reaches the disk before it: a loss of power then tears one record at most.
+    await this.#write(parts, 'strict');
+    return undefined;
+  }
+
+  async load(ids: readonly number[]): Promise<(string | undefined)[]> {
+    this.#check();
+    const log = this.#log;
+    const places = ids.map((id) => log.contents.blocks.get(id));
+    const leave = log.enter();
+    try {
+      const texts: (string | undefined)[] = [];
+      for (const place of places) {
+        const frame = place && log.frame(place);
+        texts.push(place && textIn(frame instanceof Promise ? await frame : frame!, place));
+      }
+      return texts;
+    } finally {
+      leave();
+    }
+  }
+
+  async blockIds(): Promise<number[]> {
+    this.#check();
+    return [...this.#log.contents.blocks.keys()];
+  }
+
+  async vacuum(options?: {
+    readonly force?: boolean;
+    readonly signal?: AbortSignal | undefined;
+  }): Promise<void> {
+    this.#check();
+    options?.signal?.throwIfAborted();
+    if (options?.force !== true && !isWorthVacuum(this.#log)) return;
+    this.#log.check();
+    this.#vacuuming ??= this.#vacuum(options?.signal).finally(() => {
+      this.#vacuuming = undefined;
+    });
+    await this.#vacuuming;
+  }
+
+  async exclusively(work: () => Promise<void>): Promise<boolean> {
+    this.#check();
+    if (this.#rewriting) return false;
+    this.#rewriting = true;
+    try {
+      await work();
+      return true;
+    } finally {
+      this.#rewriting = false;
+    }
+  }
+
+  listen(listener: (event: JournalEvent) => void): () => void {
+    const own = (event: JournalEvent): void => listener(event);
+    this.#listeners.add(own);
+    return () => this.#listeners.delete(own);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close(true);
+    return this.#closing;
+  }
+
+  /** The database is about to be removed: closes without care for what is in it, and tells the listeners. */
+  async abandon(): Promise<void> {
+    for (const listener of this.#listeners) {
+      queueMicrotask(() => {
+        if (this.#listeners.has(listener)) listener({ type: 'destroyed' });
+      });
+    }
+    this.#closing ??= this.#close(false);
+    await this.#closing.catch(() => {});
+  }
+
+  async #close(keep: boolean): Promise<void> {
+    this.#closed = closed();
+    await this.#vacuuming?.catch(() => {});
+    while (this.#writing !== undefined) await this.#writing;
+    const log = this.#log;
+    try {
+      if (keep && log.isPoisoned) return;
+      if (keep) await log.sync();
+      if (keep && !log.isThere) throw ioError(`${log.path} was removed while it was open: it is lost`);
+    } finally {
+      await log.close().finally(() => {
+        this.#lock.release();
+        this.#listeners.clear();
+        this.#onClose();
+      });
+    }
+  }
+
+  /** Writes one record and waits as long as `durability` asks. */
+  async #write(parts: readonly Part[], durability: Durability): Promise<void> {
+    const log = this.#log;
+    const written = log.append(parts);
+    if (written !== undefined) await this.#hold(written);
+    if (durability === 'strict') await log.sync();
+  }
+
+  /** Keeps the writer's place until `work` is done. */
+  async #hold(work: Promise<unknown>): Promise<void> {
+    const settled = work.catch(() => {});
+    this.#writing = settled;
+    try {
+      await work;
+    } finally {
+      this.#writing = undefined;
+    }
+  }
+
+  async #read(known?: Position): Promise<JournalState> {
+    const log = this.#log;
+    const { epoch, manifest, through } = log.contents;
+    const current = known !== undefined && known.epoch === epoch;
+    const places = commitsAfter(log.contents, current ? known.n : through);
+    const leave = log.enter();
+    try {
+      const text = current || manifest === undefined ? undefined : textOf(await log.frame(manifest));
+      const commits: CommitRead[] = [];
+      for (const place of places) {
+        const frame = log.frame(place);
+        commits.push(commitOf(frame instanceof Promise ? await frame : frame));
+      }
+      return { epoch, manifest: text === undefined ? undefined : { text, through }, commits };
+    } finally {
+      leave();
+    }
+  }
+
+  async #vacuum(signal: AbortSignal | undefined): Promise<void> {
+    const old = this.#log;
+    const proceed = (): void => {
+      this.#check();
+      signal?.throwIfAborted();
+    };
+    const next = this.#begin(old, proceed);
+    try {
+      await next.copyLive();
+      await next.copyRest();
+      await next.sync();
+      while (this.#writing !== undefined) await this.#writing;
+      await this.#hold(this.#switch(old, next));
+    } catch (error) {
+      next.abandon();
+      if (error === signal?.reason) throw error;
+      throw trouble(this.#folder, error);
+    }
+    // Readers that began before the switch still use it; closing waits for them.
+    await old.close().catch(() => {});
+    removeQuietly(this.#files, old.path);
+  }
+
+  #begin(old: Log, proceed: () => void): Successor {
+    try {
+      return new Successor(this.#files, this.#folder, old, proceed);
+    } catch (error) {
+      throw trouble(this.#folder, error);
+    }
+  }
+
+  async #switch(old: Log, next: Successor): Promise<void> {
+    await next.copyRest();
+    old.check();
+    this.#log = await next.finish();
+    old.retire();
+  }
+
+  #check(): void {
+    if (this.#closed !== undefined) throw closed();
+  }
+}
+
+function commitsAfter(contents: Contents, known: number): Place[] {
+  const places: Place[] = [];
+  for (let n = Math.max(known, contents.through) + 1; n <= contents.n; n++) {
+    places.push(contents.commits.get(n)!);
+  }
+  return places;
+}
+
+function textIn(frame: Buffer, place: Place): string {
+  return place.isTail ? commitOf(frame).tail : textOf(frame);
+}

@@ -1,0 +1,101 @@
+/**
+ * The adapter that keeps databases in files (Node). A database is a folder; its name is the folder's path.
+ *
+ * One process at a time has a database open, and in it one journal: handles of a program share it by `location`.
+ */
+import { realpathSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { notFound } from '@settledb/core';
+import type { Adapter, Journal } from '@settledb/engine';
+import { FileJournal } from './file-journal';
+import { codeOf, type Files, nodeFiles } from './files';
+import { generations, hasTraces, makeFolder, openLog, removeFolderIfEmpty, removeLogs } from './folder';
+import { takeLock } from './lock';
+import { trouble } from './trouble';
+
+export interface FileOptions {
+  /** How the disk is reached. Default: Node's `fs`. For tests that let calls fail. */
+  readonly files?: Files;
+}
+
+/** Journals of this process by location, so that `destroy` tells them, whichever adapter object opened them. */
+const open = new Map<string, FileJournal>();
+
+/**
+ * Makes an adapter whose databases are folders, made with their parents as needed; relative paths count from the working
+ * directory. With durability `strict` a write is on the disk when it is answered; with `relaxed` the system has it: it
+ * outlives the process, not a loss of power.
+ *
+ * `open` rejects `locked` while another process (or another journal of this one) has the folder, `corrupt` when the log is
+ * damaged, and `io` when the folder cannot be written to or a newer version wrote it.
+ */
+export function file(options: FileOptions = {}): Adapter {
+  const files = options.files ?? nodeFiles;
+  return {
+    name: 'file',
+    location: (name) => `file:${realPath(name)}`,
+    async open(name, openOptions) {
+      const folder = realPath(name);
+      try {
+        const missing = openOptions?.mustExist === true && generations(files, folder).length === 0;
+        if (missing) throw notFound();
+        return await openFolder(files, folder);
+      } catch (error) {
+        throw trouble(folder, error);
+      }
+    },
+    async destroy(name) {
+      const folder = realPath(name);
+      try {
+        await destroyFolder(files, folder);
+      } catch (error) {
+        throw trouble(folder, error);
+      }
+    },
+  };
+}
+
+async function openFolder(files: Files, folder: string): Promise<Journal> {
+  await makeFolder(files, folder);
+  const lock = await takeLock(files, folder);
+  try {
+    const log = await openLog(files, folder, lock.lostPower);
+    lock.clear();
+    const journal = new FileJournal(files, folder, lock, log, (closed) => {
+      if (open.get(folder) === closed) open.delete(folder);
+    });
+    open.set(folder, journal);
+    return journal;
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+async function destroyFolder(files: Files, folder: string): Promise<void> {
+  await open.get(folder)?.abandon();
+  if (!hasTraces(files, folder)) return;
+  const lock = await takeLock(files, folder);
+  try {
+    removeLogs(files, folder);
+    lock.clear();
+  } finally {
+    lock.release();
+  }
+  await files.syncFolder(folder);
+  removeFolderIfEmpty(files, folder);
+}
+
+/** Absolute and without symbolic links, as far as the path exists: two ways to one folder are one location. */
+function realPath(name: string): string {
+  const path = resolve(name);
+  const missing: string[] = [];
+  for (let each = path; ; each = dirname(each)) {
+    try {
+      return join(realpathSync(each), ...missing);
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT' || each === dirname(each)) return path;
+      missing.unshift(basename(each));
+    }
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * The few calls by which the file adapter touches a disk. Tests pass their own to fail the n-th call or to lose power.
+ *
+ * Calls that only make or name files are synchronous: they are rare, and nothing can come between two of them. Data moves by
+ * synchronous calls when it is little (a promise costs more than the call) and by asynchronous ones when it is much.
+ */
+import * as fs from 'node:fs';
+
+/** `r` read, `r+` read and write, `w+` make or empty, `wx` make, fail if there. */
+export type OpenFlag = 'r' | 'r+' | 'w+' | 'wx';
+
+export interface Files {
+  open(path: string, flag: OpenFlag): number;
+  close(fd: number): void;
+  /** As the system's calls: may move fewer bytes than asked. `length` bytes of `data` from `offset`. */
+  writeSync(fd: number, data: Uint8Array, offset: number, length: number, position: number): number;
+  write(fd: number, data: Uint8Array, offset: number, length: number, position: number): Promise<number>;
+  readSync(fd: number, data: Uint8Array, offset: number, length: number, position: number): number;
+  read(fd: number, data: Uint8Array, offset: number, length: number, position: number): Promise<number>;
+  /** Resolves when the file's bytes and length are on the disk. */
+  sync(fd: number): Promise<void>;
+  truncate(fd: number, length: number): void;
+  /** Length, and how many names the file has: 0 when somebody removed it. */
+  stat(fd: number): { readonly size: number; readonly links: number };
+  rename(from: string, to: string): void;
+  unlink(path: string): void;
+  /** Names in a folder; none when it is not there. */
+  list(folder: string): string[];
+  /** Makes a folder with its parents; no error when it is there. Answers the first folder it made. */
+  makeFolder(folder: string): string | undefined;
+  removeFolder(folder: string): void;
+  /** Resolves when the names in a folder are on the disk. */
+  syncFolder(folder: string): Promise<void>;
+}
+
+/** The disk itself. */
+export const nodeFiles: Files = {
+  open: (path, flag) => fs.openSync(path, flag),
+  close: (fd) => fs.closeSync(fd),
+  writeSync: (fd, data, offset, length, position) => fs.writeSync(fd, data, offset, length, position),
+  write: (fd, data, offset, length, position) =>
+    settle((done) => fs.write(fd, data, offset, length, position, done)),
+  readSync: (fd, data, offset, length, position) => fs.readSync(fd, data, offset, length, position),
+  read: (fd, data, offset, length, position) =>
+    settle((done) => fs.read(fd, data, offset, length, position, done)),
+  sync: (fd) => settle((done) => fs.fdatasync(fd, done)),
+  truncate: (fd, length) => fs.ftruncateSync(fd, length),
+  stat(fd) {
+    const { size, nlink } = fs.fstatSync(fd);
+    return { size, links: nlink };
+  },
+  rename: (from, to) => fs.renameSync(from, to),
+  unlink: (path) => fs.unlinkSync(path),
+  list(folder) {
+    try {
+      return fs.readdirSync(folder);
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return [];
+      throw error;
+    }
+  },
+  makeFolder: (folder) => fs.mkdirSync(folder, { recursive: true }),
+  removeFolder: (folder) => fs.rmdirSync(folder),
+  async syncFolder(folder) {
+    // Windows cannot open a folder; NTFS keeps names in its own log.
+    if (process.platform === 'win32') return;
+    const fd = fs.openSync(folder, 'r');
+    try {
+      await settle<void>((done) => fs.fsync(fd, done));
+    } finally {
+      fs.closeSync(fd);
+    }
+  },
+};
+
+/** The system's word for what went wrong (`ENOSPC`), where there is one. */
+export function codeOf(error: unknown): string | undefined {
+  return (error as { code?: string } | null)?.code;
+}
+
+function settle<T>(call: (done: (error: Error | null, value?: T) => void) => void): Promise<T> {
+  return new Promise((resolve, reject) => {
+    call((error, value) => (error === null ? resolve(value as T) : reject(error)));
+  });
+}

@@ -1,0 +1,145 @@
+/**
+ * The files of one database's folder: `log.<generation>`, its unfinished successor `log.<generation>.tmp`, and locks.
+ *
+ * A log gets its name only when its bytes are on the disk, and the name is on the disk before anything relies on it.
+ */
+import { randomBytes } from 'node:crypto';
+import { dirname, join } from 'node:path';
+import { Contents } from './contents';
+import { codeOf, type Files } from './files';
+import { beginsAsLog, encodeHeader, HEADER_BYTES, newHeader } from './header';
+import { isLockName } from './lock';
+import { Log, writeFully } from './log';
+import { recover } from './recovery';
+import { trouble } from './trouble';
+
+const LOG_NAME = /^log\.([1-9]\d*)(\.tmp)?$/;
+
+export const logPath = (folder: string, generation: number): string => join(folder, `log.${generation}`);
+export const temporaryPath = (folder: string, generation: number): string =>
+  `${logPath(folder, generation)}.tmp`;
+
+/** Generations there are, oldest first. Only the newest counts; a vacuum that was killed may have left the one before. */
+export function generations(files: Files, folder: string): number[] {
+  return logs(files, folder)
+    .filter((each) => !each.temporary)
+    .map((each) => each.generation)
+    .sort((a, b) => a - b);
+}
+
+/** Makes the folder with its parents, their names on the disk. */
+export async function makeFolder(files: Files, folder: string): Promise<void> {
+  const first = files.makeFolder(folder);
+  if (first === undefined) return;
+  for (let each = folder; ; each = dirname(each)) {
+    await files.syncFolder(dirname(each));
+    if (each === first || each === dirname(each)) return;
+  }
+}
+
+/**
+ * Opens the newest log, or makes the first; cuts off a torn end; removes what a killed vacuum left.
+ *
+ * @param lostPower the last owner went with its machine: what was not synced may be there in parts
+ * @throws DatabaseError `corrupt`, with nothing changed on disk
+ */
+export async function openLog(files: Files, folder: string, lostPower: boolean): Promise<Log> {
+  const generation = generations(files, folder).at(-1);
+  const log =
+    (generation === undefined ? undefined : await openGeneration(files, folder, generation, lostPower)) ??
+    (await makeFirst(files, folder));
+  for (const each of logs(files, folder)) {
+    if (each.temporary || each.generation < log.header.generation)
+      removeQuietly(files, join(folder, each.name));
+  }
+  return log;
+}
+
+/** Removes every file the adapter made and, when that leaves it empty, the folder. The caller holds the lock. */
+export function removeLogs(files: Files, folder: string): void {
+  // Oldest first: a removal that is cut short must not bring back an older state.
+  const ours = logs(files, folder).sort((a, b) => a.generation - b.generation);
+  for (const { name } of ours) {
+    const path = join(folder, name);
+    if (isOurs(files, path)) files.unlink(path);
+  }
+}
+
+export function removeFolderIfEmpty(files: Files, folder: string): void {
+  try {
+    if (files.list(folder).length === 0) files.removeFolder(folder);
+  } catch (error) {
+    // Somebody put a file there in this moment: the folder is theirs.
+    if (!['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(codeOf(error) ?? '')) throw error;
+  }
+}
+
+/** True when there is something of a database in the folder: logs, or locks of one being made. */
+export const hasTraces = (files: Files, folder: string): boolean =>
+  logs(files, folder).length > 0 || files.list(folder).some(isLockName);
+
+/** No error: what stays is found and removed when the database is opened again. */
+export function removeQuietly(files: Files, path: string): void {
+  try {
+    files.unlink(path);
+  } catch {}
+}
+
+function logs(files: Files, folder: string): { name: string; generation: number; temporary: boolean }[] {
+  return files.list(folder).flatMap((name) => {
+    const match = LOG_NAME.exec(name);
+    return match === null ? [] : [{ name, generation: Number(match[1]), temporary: match[2] !== undefined }];
+  });
+}
+
+async function openGeneration(
+  files: Files,
+  folder: string,
+  generation: number,
+  lostPower: boolean,
+): Promise<Log | undefined> {
+  const path = logPath(folder, generation);
+  const fd = files.open(path, 'r+');
+  try {
+    const found = await recover(files, fd, path, generation, lostPower);
+    if (found === undefined) {
+      files.close(fd);
+      return undefined;
+    }
+    if (found.end < files.stat(fd).size) {
+      files.truncate(fd, found.end);
+      await files.sync(fd);
+    }
+    return new Log(files, fd, path, found.header, found.contents, found.end);
+  } catch (error) {
+    files.close(fd);
+    throw trouble(path, error);
+  }
+}
+
+async function makeFirst(files: Files, folder: string): Promise<Log> {
+  const header = newHeader(1, randomBytes(16), HEADER_BYTES);
+  const [path, temporary] = [logPath(folder, 1), temporaryPath(folder, 1)];
+  const fd = files.open(temporary, 'w+');
+  try {
+    await writeFully(files, fd, encodeHeader(header), 0);
+    await files.sync(fd);
+    files.rename(temporary, path);
+    await files.syncFolder(folder);
+    return new Log(files, fd, path, header, new Contents(), HEADER_BYTES);
+  } catch (error) {
+    files.close(fd);
+    removeQuietly(files, temporary);
+    throw trouble(path, error);
+  }
+}
+
+function isOurs(files: Files, path: string): boolean {
+  const fd = files.open(path, 'r');
+  try {
+    const start = Buffer.alloc(8);
+    return beginsAsLog(start.subarray(0, files.readSync(fd, start, 0, start.length, 0)));
+  } finally {
+    files.close(fd);
+  }
+}

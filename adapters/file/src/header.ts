@@ -1,0 +1,71 @@
+/**
+ * The first bytes of a log: `settledb` · version u32 · generation u32 · uuid · base f64 · crc u32, in every version to come.
+ *
+ * `base` is how much of the file was on the disk before it got its name: damage before it is never a torn write.
+ */
+import { corrupt, ioError } from '@settledb/core';
+import { crc32 } from './crc32';
+
+export const FORMAT_VERSION = 1;
+export const HEADER_BYTES = 44;
+const MAGIC = Buffer.from('settledb', 'latin1');
+const CRC_AT = 40;
+
+export interface LogHeader {
+  readonly generation: number;
+  /** 16 bytes; one per database, kept through vacuums. */
+  readonly uuid: Buffer;
+  readonly base: number;
+  /** Marks this file's frames and starts their checksums. */
+  readonly salt: number;
+}
+
+export function newHeader(generation: number, uuid: Buffer, base: number): LogHeader {
+  const data = Buffer.alloc(20);
+  data.writeUInt32LE(generation, 0);
+  uuid.copy(data, 4);
+  return { generation, uuid, base, salt: crc32(data) };
+}
+
+export function encodeHeader({ generation, uuid, base }: LogHeader): Buffer {
+  const data = Buffer.alloc(HEADER_BYTES);
+  MAGIC.copy(data);
+  data.writeUInt32LE(FORMAT_VERSION, 8);
+  data.writeUInt32LE(generation, 12);
+  uuid.copy(data, 16);
+  data.writeDoubleLE(base, 32);
+  data.writeUInt32LE(crc32(data.subarray(0, CRC_AT)), CRC_AT);
+  return data;
+}
+
+/**
+ * Reads what `encodeHeader` wrote.
+ *
+ * @throws DatabaseError `corrupt` for anything else; `io`, naming both versions, for a newer format
+ */
+export function decodeHeader(data: Buffer, path: string): LogHeader {
+  if (data.length < HEADER_BYTES || !data.subarray(0, MAGIC.length).equals(MAGIC)) {
+    throw corrupt(`${path}: damaged at byte 0: this is not the start of a settledb log`);
+  }
+  if (data.readUInt32LE(CRC_AT) !== crc32(data.subarray(0, CRC_AT))) {
+    throw corrupt(`${path}: damaged at byte 0: the checksum of the header is wrong`);
+  }
+  const version = data.readUInt32LE(8);
+  if (version !== FORMAT_VERSION) {
+    throw ioError(
+      `${path} has format version ${version}; this program reads version ${FORMAT_VERSION}: use a newer settledb`,
+    );
+  }
+  return newHeader(data.readUInt32LE(12), Buffer.from(data.subarray(16, 32)), data.readDoubleLE(32));
+}
+
+/** True for what is left when a first log was cut within its header: a part of a header, or zeroes. */
+export function isTornHeader(data: Buffer): boolean {
+  if (data.length >= HEADER_BYTES) return false;
+  const magic = data.subarray(0, MAGIC.length);
+  return magic.equals(MAGIC.subarray(0, magic.length)) || data.every((byte) => byte === 0);
+}
+
+/** True when a file begins as our logs do, whatever follows: what `destroy` may remove. */
+export const beginsAsLog = (data: Buffer): boolean =>
+  data.subarray(0, MAGIC.length).equals(MAGIC.subarray(0, data.length));

@@ -1,0 +1,133 @@
+/**
+ * One owner per folder. A lock is a file named for its taker: `lock.<pid>.<start of that process>.<random>`.
+ *
+ * A taker makes its own file first and then looks for others. Of two takers at least one sees the other, whatever the timing, so
+ * two never both own. A dead owner's file is its own for good (process ids come again, the moment a process began does not):
+ * removing it can never hit a living one, so any number may try at once.
+ */
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { locked } from '@settledb/core';
+import { codeOf, type Files } from './files';
+import { isOfAnotherBoot, isRunning, processStart } from './process-identity';
+import { trouble } from './trouble';
+
+/** Two who take at once both step back and try again, after a random while; together well below a second. */
+const ATTEMPTS = 20;
+const STEP_BACK_MS = 30;
+
+export const isLockName = (name: string): boolean => parse(name) !== undefined;
+
+/** Locks of this process that could not be removed when they were released. They bind nobody. */
+const released = new Set<string>();
+
+export interface Lock {
+  /** An owner that never released it ran before the machine was last started. */
+  readonly lostPower: boolean;
+  /** Removes the files of dead owners. Not before the log is in order: a later taker must learn of a loss of power too. */
+  clear(): void;
+  release(): void;
+}
+
+/**
+ * Takes the lock of `folder`.
+ *
+ * @throws DatabaseError `locked`, naming the process that has it; `io` when the folder cannot be written to
+ */
+export async function takeLock(files: Files, folder: string): Promise<Lock> {
+  for (let attempt = 1; ; attempt++) {
+    const own = `lock.${process.pid}.${processStart()}.${randomBytes(6).toString('hex')}`;
+    const path = join(folder, own);
+    const fd = create(files, folder, path);
+    const release = (): void => remove(files, folder, own);
+    try {
+      const { living, ended } = owners(files, folder, own);
+      const other = living[0];
+      if (other === undefined) {
+        markHeld(files, fd);
+        const clear = (): void => {
+          for (const { name } of ended) remove(files, folder, name);
+        };
+        return { lostPower: ended.some(({ start }) => isOfAnotherBoot(start)), clear, release };
+      }
+      release();
+      if (attempt === ATTEMPTS || isHeld(files, join(folder, other.name))) {
+        const who = other.pid === process.pid ? 'this process' : `process ${other.pid}`;
+        throw locked(`${folder} is open in ${who} (lock file ${other.name}, pid ${other.pid})`);
+      }
+    } catch (error) {
+      release();
+      throw trouble(folder, error);
+    } finally {
+      files.close(fd);
+    }
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * STEP_BACK_MS));
+  }
+}
+
+function create(files: Files, folder: string, path: string): number {
+  try {
+    return files.open(path, 'wx');
+  } catch (error) {
+    if (['EACCES', 'EPERM', 'EROFS'].includes(codeOf(error) ?? '')) {
+      throw trouble(
+        `${folder} cannot be written to: a database needs a folder of its own to write in`,
+        error,
+      );
+    }
+    throw trouble(folder, error);
+  }
+}
+
+interface Taker {
+  readonly name: string;
+  readonly pid: number;
+  readonly start: string;
+}
+
+/** Owners and takers that live, and those that ended without a release. */
+function owners(files: Files, folder: string, own: string): { living: Taker[]; ended: Taker[] } {
+  const [living, ended]: [Taker[], Taker[]] = [[], []];
+  for (const name of files.list(folder)) {
+    const taker = parse(name);
+    if (taker === undefined || name === own) continue;
+    const lives = !released.has(name) && isRunning(taker.pid, taker.start);
+    (lives ? living : ended).push(taker);
+  }
+  return { living, ended };
+}
+
+/** A byte in the file says to later takers that this one is no longer choosing: they need not try again. */
+function markHeld(files: Files, fd: number): void {
+  try {
+    files.writeSync(fd, Buffer.from('1'), 0, 1, 0);
+  } catch {
+    // On a full disk the others learn it a little later, and the database opens all the same.
+  }
+}
+
+function isHeld(files: Files, path: string): boolean {
+  try {
+    const fd = files.open(path, 'r');
+    try {
+      return files.stat(fd).size > 0;
+    } finally {
+      files.close(fd);
+    }
+  } catch {
+    return false;
+  }
+}
+
+function remove(files: Files, folder: string, name: string): void {
+  try {
+    files.unlink(join(folder, name));
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') released.add(name);
+  }
+}
+
+function parse(name: string): Taker | undefined {
+  const [, pid, start] = /^lock\.(\d+)\.([0-9a-z-]+)\.[0-9a-f]{12}$/.exec(name) ?? [];
+  return pid === undefined || start === undefined ? undefined : { name, pid: Number(pid), start };
+}

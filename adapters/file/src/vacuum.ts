@@ -1,0 +1,150 @@
+/**
+ * Copies what is alive in a log into the next generation, while the old one goes on being written to and read.
+ *
+ *   log.1  │ records …            │ appended meanwhile │
+ *   log.2.tmp  │ header │ live blocks + manifest │ commits │ appended meanwhile │  → synced → log.2 → folder synced
+ *
+ * The first record of the new log is all live blocks with the manifest as its mark. Killed anywhere, it leaves the old log
+ * whole, and after the renaming the new one too; both hold the same then, and the newer counts.
+ */
+import { corrupt } from '@settledb/core';
+import { Contents } from './contents';
+import type { Files } from './files';
+import { logPath, removeQuietly, temporaryPath } from './folder';
+import {
+  FRAME_HEADER_BYTES,
+  headerAt,
+  KIND_BLOCK,
+  manifestAlone,
+  meaningOf,
+  seal,
+  tailAsBlock,
+} from './frame';
+import { encodeHeader, HEADER_BYTES, type LogHeader, newHeader } from './header';
+import { Log, writeFully } from './log';
+
+/** Written at a time: little memory, few calls, and the event loop gets its turn between two. */
+const CHUNK_BYTES = 1 << 20;
+/** A file this small is not worth copying, however much of it is dead. */
+const WORTH_BYTES = 1 << 20;
+
+/** True when more than half of the log is dead, and that is more than a megabyte. */
+export function isWorthVacuum(log: Log): boolean {
+  const dead = log.end - HEADER_BYTES - log.contents.liveBytes();
+  return dead > WORTH_BYTES && dead > log.end / 2;
+}
+
+/** The next generation of a log while it is being written. */
+export class Successor {
+  readonly #files: Files;
+  readonly #folder: string;
+  readonly #old: Log;
+  readonly #fd: number;
+  readonly #contents = new Contents();
+  #header: LogHeader;
+  #end = HEADER_BYTES;
+  #frames: Buffer[] = [];
+  #framesBytes = 0;
+  #sequence = 1;
+  #index = 0;
+  /** How far the old log has been copied. */
+  #copiedTo: number;
+  /** Called between chunks: throws to give up. */
+  readonly #proceed: () => void;
+
+  constructor(files: Files, folder: string, old: Log, proceed: () => void) {
+    this.#files = files;
+    this.#folder = folder;
+    this.#old = old;
+    this.#proceed = proceed;
+    this.#copiedTo = old.end;
+    this.#header = newHeader(old.header.generation + 1, old.header.uuid, HEADER_BYTES);
+    this.#fd = files.open(this.#temporary, 'w+');
+  }
+
+  /** Copies what was alive when it began. Appends to the old log may go on. */
+  async copyLive(): Promise<void> {
+    const { blocks, commits, manifest, epoch, through } = this.#old.contents;
+    const uncovered = [...commits.values()];
+    const inCommits = new Set(uncovered.map((place) => place.offset));
+    const live = [...blocks].filter(([, place]) => !inCommits.has(place.offset));
+    live.sort(([, a], [, b]) => a.offset - b.offset);
+    for (const [id, place] of live) {
+      const frame = await this.#old.frame(place);
+      await this.#add(place.isTail ? tailAsBlock(id, frame) : frame);
+    }
+    // The manifest's frame also named blocks to drop, long gone.
+    await this.#add(manifestAlone(epoch, through, manifest && (await this.#old.frame(manifest))));
+    for (const place of uncovered) await this.#add(await this.#old.frame(place));
+    await this.#flush();
+  }
+
+  /** Copies what was appended to the old log since. */
+  async copyRest(): Promise<void> {
+    for await (const frame of this.#old.framesFrom(this.#copiedTo)) {
+      this.#copiedTo += frame.length;
+      await this.#add(frame);
+    }
+    await this.#flush();
+  }
+
+  sync(): Promise<void> {
+    return this.#files.sync(this.#fd);
+  }
+
+  /** Gives the file its name. The caller keeps everybody from writing to the old log from before `copyRest` until it switched. */
+  async finish(): Promise<Log> {
+    this.#header = { ...this.#header, base: this.#end };
+    await writeFully(this.#files, this.#fd, encodeHeader(this.#header), 0);
+    await this.sync();
+    try {
+      const path = logPath(this.#folder, this.#header.generation);
+      this.#files.rename(this.#temporary, path);
+      await this.#files.syncFolder(this.#folder);
+      return new Log(this.#files, this.#fd, path, this.#header, this.#contents, this.#end);
+    } catch (error) {
+      // Whether the new name holds is not known, and an open would believe it: the old log must not go on alone.
+      throw this.#old.poison(error);
+    }
+  }
+
+  abandon(): void {
+    try {
+      this.#files.close(this.#fd);
+    } catch {
+      // It goes with the process; what matters is that the old log goes on.
+    }
+    removeQuietly(this.#files, this.#temporary);
+  }
+
+  async #add(frame: Buffer): Promise<void> {
+    const { salt } = this.#header;
+    seal(frame, frame[12]!, frame[13]!, salt, {
+      sequence: this.#sequence,
+      synced: 0,
+      index: this.#index,
+    });
+    const header = headerAt(frame, salt)!;
+    const meaning = meaningOf(header, frame.subarray(FRAME_HEADER_BYTES));
+    if (meaning === undefined) throw corrupt(`${this.#old.path}: a frame that means nothing`);
+    this.#contents.apply(header, meaning, this.#end + this.#framesBytes);
+    const isMark = header.kind !== KIND_BLOCK;
+    this.#sequence += isMark ? 1 : 0;
+    this.#index = isMark ? 0 : this.#index + 1;
+    this.#frames.push(frame);
+    this.#framesBytes += frame.length;
+    if (this.#framesBytes >= CHUNK_BYTES) await this.#flush();
+  }
+
+  async #flush(): Promise<void> {
+    this.#proceed();
+    const data = this.#frames.length === 1 ? this.#frames[0]! : Buffer.concat(this.#frames);
+    this.#frames = [];
+    this.#framesBytes = 0;
+    this.#end = await writeFully(this.#files, this.#fd, data, this.#end);
+  }
+
+  get #temporary(): string {
+    return temporaryPath(this.#folder, this.#header.generation);
+  }
+}

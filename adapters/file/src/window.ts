@@ -1,0 +1,47 @@
+/** A file read through one large buffer: front to back in long strides, with looks ahead. */
+import type { Files } from './files';
+
+/** Large enough that calls cost nothing beside the bytes, small beside the memory of anything that runs Node. */
+export const WINDOW_BYTES = 1 << 20;
+
+export class Window {
+  readonly size: number;
+  readonly #files: Files;
+  readonly #fd: number;
+  #data = Buffer.alloc(0);
+  #start = 0;
+
+  constructor(files: Files, fd: number, size: number) {
+    this.#files = files;
+    this.#fd = fd;
+    this.size = size;
+  }
+
+  /** `length` bytes from `position`, fewer at the end of the file. The next call may overwrite them. */
+  async view(position: number, length: number): Promise<Buffer> {
+    const end = Math.min(position + length, this.size);
+    if (position < this.#start || end > this.#start + this.#data.length) await this.#fill(position, end);
+    return this.#data.subarray(position - this.#start, Math.max(position, end) - this.#start);
+  }
+
+  async #fill(position: number, end: number): Promise<void> {
+    const want = Math.max(Math.min(WINDOW_BYTES, this.size - position), end - position, 0);
+    const room = Buffer.allocUnsafe(want);
+    this.#start = position;
+    this.#data = room.subarray(0, await readFully(this.#files, this.#fd, room, position));
+  }
+}
+
+/** Fills `data` from `position`; answers how many bytes there were. */
+export async function readFully(files: Files, fd: number, data: Buffer, position: number): Promise<number> {
+  let done = 0;
+  while (done < data.length) {
+    const got = await files.read(fd, data, done, Math.min(data.length - done, MOST_BYTES), position + done);
+    if (got === 0) break;
+    done += got;
+  }
+  return done;
+}
+
+/** One call of the system moves no more than 2 GB. */
+export const MOST_BYTES = 1 << 30;

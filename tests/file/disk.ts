@@ -1,0 +1,217 @@
+/**
+ * A disk in memory that can fail and lose power, behind the file adapter's seam.
+ *
+ * Files hold what was written and, apart, what was synced; names likewise, by folder. `fail` is asked before every call. `powerLoss` keeps
+ * what was synced and, of the writes since, a random choice, the last of them perhaps torn.
+ */
+import { basename, dirname } from 'node:path';
+import type { Files } from '../../adapters/file/src/files';
+
+interface Inode {
+  data: Buffer;
+  durable: Buffer;
+  /** Since the last sync, in order. A truncation is a write of its new length. */
+  since: { at: number; data: Buffer; length?: number }[];
+  links: number;
+}
+
+export type Call = keyof Files;
+
+export class Disk implements Files {
+  /** Throws to let the call fail; a number lets a write move only so many bytes. */
+  fail: (call: Call) => number | undefined = () => undefined;
+  #names = new Map<string, Inode>();
+  #durableNames = new Map<string, Inode>();
+  readonly #folders = new Set<string>();
+  readonly #open = new Map<number, Inode>();
+  #fd = 100;
+
+  open(path: string, flag: string): number {
+    this.fail('open');
+    let inode = this.#names.get(path);
+    if (flag === 'wx' && inode !== undefined) throw failure('EEXIST');
+    if (inode === undefined) {
+      if (!flag.startsWith('w')) throw failure('ENOENT');
+      inode = { data: Buffer.alloc(0), durable: Buffer.alloc(0), since: [], links: 1 };
+      this.#names.set(path, inode);
+    } else if (flag === 'w+') resize(inode, 0);
+    this.#open.set(++this.#fd, inode);
+    return this.#fd;
+  }
+
+  close(fd: number): void {
+    this.#inode(fd);
+    this.#open.delete(fd);
+    this.fail('close');
+  }
+
+  writeSync(fd: number, data: Uint8Array, offset: number, length: number, position: number): number {
+    return this.#write('writeSync', fd, data, offset, length, position);
+  }
+
+  async write(
+    fd: number,
+    data: Uint8Array,
+    offset: number,
+    length: number,
+    position: number,
+  ): Promise<number> {
+    return this.#write('write', fd, data, offset, length, position);
+  }
+
+  readSync(fd: number, data: Uint8Array, offset: number, length: number, position: number): number {
+    this.fail('readSync');
+    return this.#inode(fd).data.copy(data, offset, position, position + length);
+  }
+
+  async read(
+    fd: number,
+    data: Uint8Array,
+    offset: number,
+    length: number,
+    position: number,
+  ): Promise<number> {
+    this.fail('read');
+    return this.#inode(fd).data.copy(data, offset, position, position + length);
+  }
+
+  async sync(fd: number): Promise<void> {
+    const inode = this.#inode(fd);
+    try {
+      this.fail('sync');
+    } catch (error) {
+      if ((error as { code?: string }).code === 'POWER') throw error;
+      // As Linux does: what could not be written is dropped, and a later sync would succeed.
+      inode.data = Buffer.from(inode.durable);
+      inode.since = [];
+      throw error;
+    }
+    inode.durable = Buffer.from(inode.data);
+    inode.since = [];
+  }
+
+  truncate(fd: number, length: number): void {
+    this.fail('truncate');
+    resize(this.#inode(fd), length);
+  }
+
+  stat(fd: number): { size: number; links: number } {
+    this.fail('stat');
+    const inode = this.#inode(fd);
+    return { size: inode.data.length, links: inode.links };
+  }
+
+  rename(from: string, to: string): void {
+    this.fail('rename');
+    const inode = this.#names.get(from);
+    if (inode === undefined) throw failure('ENOENT');
+    this.#names.delete(from);
+    this.#names.set(to, inode);
+  }
+
+  unlink(path: string): void {
+    this.fail('unlink');
+    const inode = this.#names.get(path);
+    if (inode === undefined) throw failure('ENOENT');
+    inode.links--;
+    this.#names.delete(path);
+  }
+
+  list(folder: string): string[] {
+    this.fail('list');
+    return [...this.#names.keys()].filter((path) => dirname(path) === folder).map((path) => basename(path));
+  }
+
+  makeFolder(folder: string): string | undefined {
+    this.fail('makeFolder');
+    if (this.#folders.has(folder)) return undefined;
+    this.#folders.add(folder);
+    return folder;
+  }
+
+  removeFolder(folder: string): void {
+    this.fail('removeFolder');
+    this.#folders.delete(folder);
+  }
+
+  async syncFolder(folder: string): Promise<void> {
+    this.fail('syncFolder');
+    for (const path of this.#durableNames.keys())
+      if (dirname(path) === folder) this.#durableNames.delete(path);
+    for (const [path, inode] of this.#names)
+      if (dirname(path) === folder) this.#durableNames.set(path, inode);
+  }
+
+  /** The machine stops; nobody has a file open any more. `chance` answers 0 ≤ x < 1. Locks come to be of an earlier boot. */
+  powerLoss(chance: () => number): void {
+    this.#open.clear();
+    const names = new Map(this.#durableNames);
+    // A name that was not synced may have reached the disk, or not; each by itself.
+    for (const [path, inode] of this.#names) if (chance() < 0.3) names.set(path, inode);
+    for (const path of names.keys()) if (!this.#names.has(path) && chance() < 0.3) names.delete(path);
+    this.#names.clear();
+    for (const [path, inode] of names) {
+      inode.data = survived(inode, chance);
+      inode.durable = Buffer.from(inode.data);
+      inode.since = [];
+      inode.links = 1;
+      this.#names.set(path.replace(/-[0-9a-f]{8}\.([0-9a-f]{12})$/, '-0badb007.$1'), inode);
+    }
+    this.#durableNames = new Map(this.#names);
+  }
+
+  /** The process stops: what the system had, it has. Locks come to be of a process that ended. */
+  kill(): void {
+    this.#open.clear();
+    for (const path of [...this.#names.keys()]) {
+      const name = path.replace(/lock\.\d+\.\d+-/, 'lock.4194999.1-');
+      if (name !== path) this.rename(path, name);
+    }
+  }
+
+  #write(call: Call, fd: number, data: Uint8Array, offset: number, length: number, at: number): number {
+    const most = this.fail(call) ?? length;
+    const inode = this.#inode(fd);
+    const bytes = Buffer.from(data.subarray(offset, offset + Math.min(most, length)));
+    inode.since.push({ at, data: bytes });
+    inode.data = written(inode.data, at, bytes);
+    return bytes.length;
+  }
+
+  #inode(fd: number): Inode {
+    const inode = this.#open.get(fd);
+    if (inode === undefined) throw failure('EBADF');
+    return inode;
+  }
+}
+
+/** An error as the system gives it. */
+export const failure = (code: string): Error => Object.assign(new Error(`${code}: injected`), { code });
+
+function resize(inode: Inode, length: number): void {
+  inode.since.push({ at: 0, data: Buffer.alloc(0), length });
+  inode.data = inode.data.subarray(0, length);
+}
+
+function written(data: Buffer, at: number, bytes: Buffer): Buffer {
+  const grown = Buffer.alloc(Math.max(data.length, at + bytes.length));
+  data.copy(grown);
+  bytes.copy(grown, at);
+  return grown;
+}
+
+/** What was synced, and of each write since: all of it, a part of it, or nothing; holes read as zeroes. */
+function survived(inode: Inode, chance: () => number): Buffer {
+  let data: Buffer = Buffer.from(inode.durable);
+  for (const write of inode.since) {
+    if (write.length !== undefined) {
+      if (chance() < 0.5) data = data.subarray(0, write.length);
+    } else if (chance() < 0.6) {
+      const from = chance() < 0.5 ? 0 : Math.floor(chance() * write.data.length);
+      const to =
+        chance() < 0.5 ? write.data.length : from + Math.floor(chance() * (write.data.length - from));
+      data = written(data, write.at + from, write.data.subarray(from, to));
+    }
+  }
+  return data;
+}

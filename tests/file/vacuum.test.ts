@@ -1,0 +1,163 @@
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { file } from '@settledb/adapter-file';
+import type { Journal } from '@settledb/engine';
+import { describe, expect, it } from 'vitest';
+import { act, commitOf, copyOf, home, logName, sampleActions, stateIn, stateOf, tail } from './support';
+
+const base = home();
+
+async function sample(name: string): Promise<Journal> {
+  const journal = await file().open(join(base, name));
+  for (const action of sampleActions()) await act(journal, action);
+  return journal;
+}
+
+describe('vacuum', () => {
+  it('keeps all that is alive, gives the rest back and leaves one file', async () => {
+    const folder = join(base, 'plain');
+    const journal = await sample('plain');
+    const drop = [tail(5) + 1, tail(6) + 1, tail(6) + 2, tail(11)];
+    await act(journal, { rewrite: { drop } });
+    const [before, size] = [await stateOf(journal), statSync(logName(folder)).size];
+    await journal.vacuum?.({ force: true });
+    expect(await stateOf(journal)).toBe(before);
+    expect(readdirSync(folder).filter((name) => name.startsWith('log'))).toEqual(['log.2']);
+    expect(statSync(logName(folder)).size).toBeLessThan(size);
+    await journal.vacuum?.({ force: true });
+    await journal.close();
+    expect(readdirSync(folder)).toEqual(['log.3']);
+    expect(await stateIn(folder)).toBe(before);
+  });
+
+  it('waits until more than a megabyte and more than half are dead, unless forced', async () => {
+    const folder = join(base, 'worth');
+    const journal = await file().open(folder);
+    const text = 'x'.repeat(700_000);
+    const put = [1, 2, 3, 4, 5].map((i) => ({ id: -i, text }));
+    await act(journal, { rewrite: { put } });
+    await act(journal, { rewrite: { drop: [-1] } });
+    await journal.vacuum?.();
+    await act(journal, { rewrite: { drop: [-2] } });
+    await journal.vacuum?.();
+    expect(existsSync(join(folder, 'log.1'))).toBe(true);
+    await act(journal, { rewrite: { drop: [-3] } });
+    await journal.vacuum?.();
+    expect(existsSync(join(folder, 'log.2'))).toBe(true);
+    expect(await journal.load([-3, -4])).toEqual([undefined, text]);
+    await journal.close();
+  });
+
+  it('loses nothing that is appended, rewritten or loaded while it runs', async () => {
+    const folder = join(base, 'meanwhile');
+    const journal = await file().open(folder);
+    const put = Array.from({ length: 40 }, (_, i) => ({ id: -1 - i, text: `${i} `.repeat(60_000) }));
+    await act(journal, { rewrite: { put } });
+    for (let round = 0; round < 3; round++) {
+      let running = true;
+      const vacuumed = journal.vacuum?.({ force: true }).finally(() => {
+        running = false;
+      });
+      for (let steps = 0; running || steps < 3; steps++) {
+        const { commits } = await journal.read();
+        await act(journal, { append: commitOf(commits.length + 1) }, steps % 4 === 0 ? 'strict' : 'relaxed');
+        if (steps % 3 === 0) await act(journal, { rewrite: { drop: [-1 - round * 10 - (steps % 10)] } });
+        const [text] = await journal.load([-40]);
+        expect(text === put[39]!.text).toBe(true);
+      }
+      await vacuumed;
+    }
+    const state = await stateOf(journal);
+    await journal.close();
+    expect(await stateIn(folder)).toBe(state);
+    expect(readdirSync(folder)).toEqual(['log.4']);
+  });
+
+  it('gives up when its signal says so, or the journal closes, and leaves no trace', async () => {
+    const folder = join(base, 'aborted');
+    const journal = await sample('aborted');
+    const state = await stateOf(journal);
+    const reason = new Error('enough');
+    const controller = new AbortController();
+    const vacuumed = journal.vacuum?.({ force: true, signal: controller.signal });
+    controller.abort(reason);
+    await expect(vacuumed).rejects.toBe(reason);
+    await expect(journal.vacuum?.({ signal: controller.signal })).rejects.toBe(reason);
+    const another = journal.vacuum?.({ force: true }).catch((error) => error);
+    await journal.close();
+    expect(await another).toMatchObject({ name: 'closed' });
+    expect(readdirSync(folder)).toEqual(['log.1']);
+    expect(await stateIn(folder)).toBe(state);
+  });
+
+  it('killed before or after its log got its name leaves a whole one; what it left goes at the next open', async () => {
+    const journal = await sample('killed');
+    const old = copyOf(join(base, 'killed'));
+    const state = await stateOf(journal);
+    await journal.vacuum?.({ force: true });
+    await journal.close();
+    const [one, two] = [join(old, 'log.1'), join(base, 'killed', 'log.2')];
+    // Before: an unfinished file beside the old one.
+    writeFileSync(join(old, 'log.2.tmp'), 'half');
+    expect(await stateIn(old)).toBe(state);
+    expect(readdirSync(old)).toEqual(['log.1']);
+    // After: both are there.
+    copyFileSync(two, join(old, 'log.2'));
+    expect(await stateIn(old)).toBe(state);
+    expect(readdirSync(old)).toEqual(['log.2']);
+    // A damaged new one is not silently given up for the old.
+    copyFileSync(two, one);
+    writeFileSync(join(old, 'log.3'), '');
+    await expect(file().open(old)).rejects.toMatchObject({ name: 'corrupt' });
+    expect(readdirSync(old).sort()).toEqual(['log.2', 'log.1', 'log.3'].sort());
+  });
+});
+
+describe('a folder', () => {
+  it('goes with its database when nothing else is in it, and stays otherwise', async () => {
+    await (await sample('gone')).close();
+    await file().destroy(join(base, 'gone'));
+    expect(existsSync(join(base, 'gone'))).toBe(false);
+    await (await sample('stays')).close();
+    writeFileSync(join(base, 'stays', 'mine.txt'), 'mine');
+    await file().destroy(join(base, 'stays'));
+    expect(readdirSync(join(base, 'stays'))).toEqual(['mine.txt']);
+    mkdirSync(join(base, 'empty'));
+    await file().destroy(join(base, 'empty'));
+    expect(existsSync(join(base, 'empty'))).toBe(true);
+  });
+
+  it('is one location by whatever way it is named', async () => {
+    const adapter = file();
+    mkdirSync(join(base, 'real'));
+    symlinkSync(join(base, 'real'), join(base, 'link'));
+    expect(adapter.location(join(base, 'link', 'db'))).toBe(
+      file().location(join(base, 'x', '..', 'real', 'db')),
+    );
+    const journal = await adapter.open(join(base, 'link', 'db'));
+    await expect(adapter.open(join(base, 'real', 'db'))).rejects.toMatchObject({ name: 'locked' });
+    await journal.close();
+  });
+
+  it('removed while the database is open is told at close', async () => {
+    const journal = await sample('removed');
+    rmSync(join(base, 'removed'), { recursive: true });
+    await act(journal, { append: commitOf(29) }, 'strict');
+    await expect(journal.close()).rejects.toMatchObject({
+      name: 'io',
+      reason: expect.stringContaining('removed'),
+    });
+    await expect(file().open(join(base, 'removed'), { mustExist: true })).rejects.toMatchObject({
+      name: 'not_found',
+    });
+  });
+});
