@@ -1,0 +1,33 @@
+/**
+ * The events `active` and `paused` of a replication: strictly in turn, whatever happens in between, so that a listener can
+ * show one light that is on or off. `paused` comes with the error when it waits to try again, without when it is caught up.
+ */
+export class Announcer {
+  readonly #emit: (event: 'active' | 'paused', error?: unknown) => void;
+  #state: 'new' | 'active' | 'caught up' | 'stalled' = 'new';
+
+  constructor(emit: (event: 'active' | 'paused', error?: unknown) => void) {
+    this.#emit = emit;
+  }
+
+  active(): void {
+    if (this.#state === 'active') return;
+    this.#state = 'active';
+    this.#emit('active');
+  }
+
+  caughtUp(): void {
+    if (this.#state === 'caught up') return;
+    if (this.#state === 'stalled') this.active();
+    this.#state = 'caught up';
+    this.#emit('paused');
+  }
+
+  /** From `caught up` it is `active` for a moment: the listener hears of the error as of any other pause. */
+  stalled(error: unknown): void {
+    if (this.#state === 'stalled') return;
+    if (this.#state === 'caught up') this.active();
+    this.#state = 'stalled';
+    this.#emit('paused', error);
+  }
+}

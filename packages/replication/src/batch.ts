@@ -1,0 +1,95 @@
+/**
+ * From batches of changes to chunks of documents: what does the target lack, and fetch that. The last chunk of a batch
+ * carries its position; what follows may write it down once all chunks of the batch were written.
+ */
+import type { Seq } from '@settledb/core';
+import { Fetcher } from './fetcher';
+import { type AnyDoc, ask, type ChangedDoc, checkRevsDiff, keyOf, type MissingRev, type Peer } from './peer';
+import type { ChangesBatch } from './reader';
+
+/** Documents to be written together, then, at the end of a batch, where that leads. */
+export interface Chunk {
+  readonly docs: readonly AnyDoc[];
+  readonly length: number;
+  readonly failures: readonly unknown[];
+  readonly end?: BatchEnd;
+}
+
+export interface BatchEnd {
+  readonly seq: Seq | undefined;
+  readonly pending: number | undefined;
+  readonly caughtUp: boolean;
+}
+
+/**
+ * Revisions on their way: the next batch is compared before the last one is written, and the target does not know of them yet.
+ * Not asking for them again is safe: unless they are written, the run ends before the later batch is acknowledged.
+ */
+export class OnTheWay {
+  /** One set for each batch not yet written, oldest first. */
+  readonly #batches: Set<string>[] = [];
+
+  begin(): void {
+    this.#batches.push(new Set());
+  }
+
+  /** Belongs to the batch begun last. */
+  add({ id, rev }: MissingRev): void {
+    this.#batches.at(-1)?.add(keyOf(id, rev));
+  }
+
+  has(id: string, rev: string): boolean {
+    const key = keyOf(id, rev);
+    return this.#batches.some((revs) => revs.has(key));
+  }
+
+  /** The oldest batch was written. */
+  end(): void {
+    this.#batches.shift();
+  }
+}
+
+export interface BatchInit {
+  readonly source: Peer;
+  readonly target: Peer;
+  readonly batchSize: number;
+  readonly onTheWay: OnTheWay;
+  readonly signal: AbortSignal;
+}
+
+/** Every batch ends with a chunk that has an `end`, also a batch of which nothing is missing. */
+export async function* fetchChunks(
+  batches: AsyncIterable<ChangesBatch>,
+  { source, target, batchSize, onTheWay, signal }: BatchInit,
+): AsyncGenerator<Chunk, void> {
+  const fetcher = new Fetcher(source, batchSize, signal);
+  for await (const { rows, seq, pending, caughtUp } of batches) {
+    const missing = await missingRevs(rows, target, onTheWay, signal);
+    onTheWay.begin();
+    for (const one of missing) onTheWay.add(one);
+    // One portion is held back: the last one goes with the end of the batch.
+    let chunk: Chunk = { docs: [], length: 0, failures: [] };
+    for await (const portion of fetcher.fetch(missing)) {
+      for (const { _id, _rev } of portion.docs) onTheWay.add({ id: _id, rev: _rev });
+      if (chunk.docs.length > 0 || chunk.failures.length > 0) yield chunk;
+      chunk = portion;
+    }
+    yield { ...chunk, end: { seq, pending, caughtUp } };
+  }
+}
+
+async function missingRevs(
+  rows: readonly ChangedDoc[],
+  target: Peer,
+  onTheWay: OnTheWay,
+  signal: AbortSignal,
+): Promise<MissingRev[]> {
+  // No prototype: `__proto__` and `constructor` are ids like any other.
+  const asked: Record<string, string[]> = Object.create(null);
+  for (const { id, revs } of rows) {
+    const unknown = revs.filter((rev) => !onTheWay.has(id, rev) && asked[id]?.includes(rev) !== true);
+    if (unknown.length > 0) asked[id] = [...(asked[id] ?? []), ...unknown];
+  }
+  if (Object.keys(asked).length === 0) return [];
+  return checkRevsDiff(await ask(signal, () => target.revsDiff(asked, { signal })), asked);
+}

@@ -1,0 +1,250 @@
+/**
+ * How far two databases came, as both remember it: the document `_local/<replication id>` on each side.
+ *
+ *   { session_id, last_seq, history: [{ session_id, last_seq }, …newest first], version: 1, replicator }
+ *
+ * The way back is CouchDB's (https://docs.couchdb.org/en/stable/replication/protocol.html): the newest session that both
+ * remember. Whoever was destroyed or restored from a backup does not remember, and what it lost is replicated again.
+ */
+import type { Doc, Seq } from '@settledb/core';
+import { ask, isNotFound, isObject, isRefusal, type Peer, statusOf, unexpected } from './peer';
+
+export interface Session {
+  readonly session_id: string;
+  readonly last_seq: Seq;
+  /** The how-manieth checkpoint of its session: tells which of two is older where seqs are opaque. */
+  readonly recorded?: number;
+}
+
+/** A checkpoint document as it is read: by this or another replicator, any field may be missing. */
+export interface Checkpoint extends Partial<Session> {
+  readonly history?: readonly Session[];
+  readonly version?: number;
+  readonly replicator?: string;
+  /** The source refuses checkpoints: this one stands alone, and that is no sign of a new source. */
+  readonly source_refuses?: boolean;
+}
+
+/** Sessions remembered. With fewer, replications of one pair running side by side push each other out. */
+const HISTORY_LENGTH = 20;
+const VERSION = 1;
+/** As many replications of one pair may hit the same document at once and all get through. */
+const CONFLICT_TRIES = 20;
+const START: Seq = 0;
+/** While a transfer goes on it is written down this often. A crash then repeats that much comparing, no transferring. */
+const INTERVAL_MS = 1000;
+
+/**
+ * The position that both sides agree was replicated; 0 when they do not agree on any.
+ *
+ * Pure. A side's own word holds for what that side has, so where one session has two positions the older one counts.
+ */
+export function commonSeq(source: Checkpoint | undefined, target: Checkpoint | undefined): Seq {
+  if (source === undefined || target === undefined || source.version !== target.version) return START;
+  if (source.version === undefined)
+    return isSeq(source.last_seq) && source.last_seq === target.last_seq ? source.last_seq : START;
+  const remembered = newestById(sessionsOf(target));
+  for (const session of sessionsOf(source)) {
+    const other = remembered.get(session.session_id);
+    const seq = other === undefined ? undefined : older(session, other);
+    if (seq !== undefined) return seq;
+  }
+  return START;
+}
+
+/** Newest first: the session at the top, then the history. */
+function sessionsOf(checkpoint: Checkpoint): Session[] {
+  const history = Array.isArray(checkpoint.history) ? checkpoint.history : [];
+  return [checkpoint as Session, ...history].filter(
+    (entry) => isObject(entry) && typeof entry.session_id === 'string' && isSeq(entry.last_seq),
+  );
+}
+
+/** Of each session the first entry, in the order given. */
+function newestById(sessions: readonly Session[]): Map<string, Session> {
+  const byId = new Map<string, Session>();
+  for (const session of sessions) if (!byId.has(session.session_id)) byId.set(session.session_id, session);
+  return byId;
+}
+
+/** `undefined`: two opaque seqs of which nobody can tell. */
+function older(a: Session, b: Session): Seq | undefined {
+  if (a.last_seq === b.last_seq) return a.last_seq;
+  if (typeof a.last_seq === 'number' && typeof b.last_seq === 'number')
+    return Math.min(a.last_seq, b.last_seq);
+  if (typeof a.recorded !== 'number' || typeof b.recorded !== 'number') return undefined;
+  return a.recorded <= b.recorded ? a.last_seq : b.last_seq;
+}
+
+/** The checkpoint with `session` at its top, and remembered in its history. Pure. */
+export function recorded(
+  before: Checkpoint | undefined,
+  session: Session,
+  sourceRefuses: boolean,
+): Checkpoint & Session {
+  const sessions = newestById([session, ...(before === undefined ? [] : sessionsOf(before))]);
+  const history = [...sessions.values()].slice(0, HISTORY_LENGTH).map(entry);
+  return {
+    ...entry(session),
+    history,
+    version: VERSION,
+    replicator: 'settledb',
+    ...(sourceRefuses ? { source_refuses: true } : {}),
+  };
+}
+
+const entry = ({ session_id, last_seq, recorded }: Session): Session => ({
+  session_id,
+  last_seq,
+  ...(recorded === undefined ? {} : { recorded }),
+});
+
+const isSeq = (value: unknown): value is Seq => typeof value === 'number' || typeof value === 'string';
+
+/** One side's checkpoint document. */
+class Side {
+  readonly #peer: Peer;
+  readonly #id: string;
+  #doc: (Checkpoint & { _rev?: string }) | undefined;
+  /** May not be read or written: 401 or 403. */
+  refuses = false;
+
+  constructor(peer: Peer, id: string) {
+    this.#peer = peer;
+    this.#id = id;
+  }
+
+  async read(signal: AbortSignal): Promise<Checkpoint | undefined> {
+    try {
+      const doc: unknown = await ask(signal, () => this.#peer.get(this.#id, { signal }));
+      if (!isObject(doc)) throw unexpected('a checkpoint that is no document');
+      this.#doc = doc as Checkpoint;
+    } catch (error) {
+      if (isRefusal(error)) this.refuses = true;
+      else if (!isNotFound(error)) throw error;
+      this.#doc = undefined;
+    }
+    return this.#doc;
+  }
+
+  async write(session: Session, sourceRefuses: boolean, signal: AbortSignal): Promise<void> {
+    for (let tries = 1; !this.refuses; tries++) {
+      const doc = { ...recorded(this.#doc, session, sourceRefuses), ...revOf(this.#doc) };
+      try {
+        const { rev } = await ask(signal, () => this.#peer.put({ _id: this.#id, ...doc } as Doc, { signal }));
+        if (typeof rev !== 'string') throw unexpected('put of a checkpoint without rev');
+        this.#doc = { ...doc, _rev: rev };
+        return;
+      } catch (error) {
+        if (isRefusal(error)) this.refuses = true;
+        // Another replication of this pair was faster: with its sessions in the history, ours is written over it.
+        else if (statusOf(error) === 409 && tries < CONFLICT_TRIES) await this.read(signal);
+        else throw error;
+      }
+    }
+  }
+}
+
+const revOf = (doc: { readonly _rev?: string } | undefined): { _rev?: string } =>
+  typeof doc?._rev === 'string' ? { _rev: doc._rev } : {};
+
+export interface CheckpointsInit {
+  readonly source: Peer;
+  readonly target: Peer;
+  /** `_local/…` */
+  readonly id: string;
+  /** Of this attempt alone: within a session, positions are counted. */
+  readonly sessionId: string;
+  readonly on: { readonly source: boolean; readonly target: boolean };
+}
+
+/**
+ * The checkpoints of one attempt. {@link note} says what the target acknowledged, {@link flush} writes it down on both sides;
+ * in between, {@link note} does so by itself now and then while the transfer goes on.
+ */
+export class Checkpoints {
+  readonly #source: Side | undefined;
+  readonly #target: Side | undefined;
+  readonly #sessionId: string;
+  #count = 0;
+  #noted: Seq | undefined;
+  #written: Seq | undefined;
+  #writtenAt = 0;
+  #writing: Promise<void> | undefined;
+  /** Nothing may be written: what lies before the first change seen was not replicated. */
+  #mute = false;
+
+  constructor(init: CheckpointsInit) {
+    this.#source = init.on.source ? new Side(init.source, init.id) : undefined;
+    this.#target = init.on.target ? new Side(init.target, init.id) : undefined;
+    this.#sessionId = init.sessionId;
+  }
+
+  /** Where to go on. @throws whatever keeps a side from answering, except that there is no checkpoint or none is allowed */
+  async resume(signal: AbortSignal): Promise<Seq> {
+    const [source, target] = await Promise.all([this.#source?.read(signal), this.#target?.read(signal)]);
+    const seq = this.#agreed(source, target);
+    this.#written = seq;
+    return seq;
+  }
+
+  #agreed(source: Checkpoint | undefined, target: Checkpoint | undefined): Seq {
+    if (this.#source === undefined) return seqOf(target);
+    if (this.#target === undefined) return seqOf(source);
+    // A source that only lets itself be read never has one. Without the mark, its absence means that it is a new one.
+    if (source === undefined && target?.source_refuses === true) return seqOf(target);
+    return commonSeq(source, target);
+  }
+
+  /** Begins at `since` although the sides agree on `agreed`: written down only if that leaves no gap. */
+  startAt(since: Seq, agreed: Seq): void {
+    const covered =
+      since === START || since === '0' || since === agreed || (bothNumbers(since, agreed) && since <= agreed);
+    if (!covered) this.#mute = true;
+  }
+
+  /** The next attempt can rely on what is written down. */
+  get complete(): boolean {
+    const sides = [this.#source, this.#target];
+    return !this.#mute && sides.every((side) => side !== undefined && !side.refuses);
+  }
+
+  /** Everything up to `seq` was acknowledged by the target. */
+  note(seq: Seq, signal: AbortSignal): void {
+    this.#noted = seq;
+    if (!this.behind || this.#writing !== undefined || Date.now() - this.#writtenAt < INTERVAL_MS) return;
+    // Beside the transfer. A failure is not lost: the next flush writes again, and says so.
+    this.flush(signal).catch(() => undefined);
+  }
+
+  /** Something was noted that is not written down. */
+  get behind(): boolean {
+    return !this.#mute && this.#noted !== undefined && this.#noted !== this.#written;
+  }
+
+  /** Writes down what was noted, if anything changed. One write at a time. */
+  async flush(signal: AbortSignal): Promise<void> {
+    while (this.#writing !== undefined) await this.#writing.catch(() => undefined);
+    if (!this.behind) return;
+    this.#writing = this.#write(this.#noted!, signal);
+    try {
+      await this.#writing;
+    } finally {
+      this.#writing = undefined;
+    }
+  }
+
+  async #write(seq: Seq, signal: AbortSignal): Promise<void> {
+    const session: Session = { session_id: this.#sessionId, last_seq: seq, recorded: ++this.#count };
+    // The source first: whether it refuses is written down at the target.
+    await this.#source?.write(session, false, signal);
+    await this.#target?.write(session, this.#source?.refuses ?? false, signal);
+    this.#written = seq;
+    this.#writtenAt = Date.now();
+  }
+}
+
+const seqOf = (checkpoint: Checkpoint | undefined): Seq =>
+  isSeq(checkpoint?.last_seq) ? checkpoint.last_seq : START;
+
+const bothNumbers = (a: Seq, b: Seq): boolean => typeof a === 'number' && typeof b === 'number';

@@ -1,0 +1,234 @@
+/**
+ * Fetches revisions from the source in portions bounded in number and in bytes.
+ *
+ * Every revision asked for is accounted for: it is there (or what followed it on its branch), it has failed, or the source
+ * itself says that it no longer has it. None is skipped in silence.
+ */
+import { type BulkGetOptions, DatabaseError, generationOf } from '@settledb/core';
+import {
+  type AnyDoc,
+  ask,
+  checkBulkGet,
+  checkChanges,
+  type Fetched,
+  faultOf,
+  isNotFound,
+  isObject,
+  keyOf,
+  type MissingRev,
+  type Peer,
+  statusOf,
+} from './peer';
+
+/** What one request gave. `docs` are ready to be written. */
+export interface Portion {
+  readonly docs: readonly AnyDoc[];
+  /** Length of the documents' JSON, attachments included. */
+  readonly length: number;
+  /** Of single documents; the others are unharmed. */
+  readonly failures: readonly unknown[];
+}
+
+/** Characters of JSON that one request should bring: two or three such portions are in memory at once. */
+const PORTION_LENGTH = 4 * 1024 * 1024;
+/** Revisions in the first request, when nobody knows how large documents are here. */
+const FIRST_PORTION = 25;
+/** A portion is at most this many times the last: one small document says little about the next. */
+const GROWTH = 4;
+/** Requests that may fail in the search for the document that makes one fail: log2 of a batch, and some. */
+const SPLITS = 10;
+
+export class Fetcher {
+  readonly #source: Peer;
+  readonly #most: number;
+  readonly #signal: AbortSignal;
+  #portion: number;
+
+  /** @param most revisions in one request */
+  constructor(source: Peer, most: number, signal: AbortSignal) {
+    this.#source = source;
+    this.#most = most;
+    this.#signal = signal;
+    this.#portion = Math.min(most, FIRST_PORTION);
+  }
+
+  async *fetch(wanted: readonly MissingRev[]): AsyncGenerator<Portion, void> {
+    for (let at = 0; at < wanted.length; ) {
+      const asked = wanted.slice(at, at + this.#portion);
+      at += asked.length;
+      const { docs, failures } = await this.#request(asked, { latest: true });
+      const length = this.#measure(docs);
+      const bare = docs.filter((doc) => !hasStubs(doc));
+      yield { docs: bare, length, failures };
+      yield* this.#withAttachments(docs.filter(hasStubs));
+    }
+  }
+
+  /** Documents with attachments are fetched again with them: only now is it known how much that is. */
+  async *#withAttachments(docs: readonly AnyDoc[]): AsyncGenerator<Portion, void> {
+    for (let at = 0; at < docs.length; ) {
+      let length = 0;
+      const asked: MissingRev[] = [];
+      do {
+        const doc = docs[at++]!; // `at` is in range: checked by both loops.
+        asked.push({ id: doc._id, rev: doc._rev });
+        length += attachmentLength(doc);
+      } while (at < docs.length && length + attachmentLength(docs[at]!) <= PORTION_LENGTH);
+      const { docs: whole, failures } = await this.#request(asked, { attachments: true });
+      yield { docs: whole, length, failures };
+    }
+  }
+
+  /** Sets the next portion by the size of this one. */
+  #measure(docs: readonly AnyDoc[]): number {
+    let length = 0;
+    for (const doc of docs) length += JSON.stringify(doc).length;
+    if (docs.length > 0) {
+      const fitting = Math.floor((PORTION_LENGTH * docs.length) / Math.max(length, 1));
+      this.#portion = Math.max(1, Math.min(fitting, this.#portion * GROWTH, this.#most));
+    }
+    return length;
+  }
+
+  async #request(
+    asked: readonly MissingRev[],
+    options: BulkGetOptions,
+  ): Promise<{ docs: AnyDoc[]; failures: unknown[] }> {
+    const docs: AnyDoc[] = [];
+    const failures: unknown[] = [];
+    const rows = await this.#bulkGet(asked, options, { left: SPLITS });
+    const seen = new Set<string>();
+    for (const [at, wanted] of asked.entries()) {
+      const found = sort(rows[at]!, wanted); // One for each: checkBulkGet.
+      for (const doc of found.docs) {
+        const key = keyOf(doc._id, doc._rev);
+        if (!seen.has(key)) docs.push(doc);
+        seen.add(key);
+      }
+      const failure = found.failure;
+      if (failure !== undefined && !(await this.#isGone(wanted, failure))) failures.push(failure);
+    }
+    return { docs, failures };
+  }
+
+  /** A request that fails as a whole, perhaps for one document, is taken apart until the others are there. */
+  async #bulkGet(
+    asked: readonly MissingRev[],
+    options: BulkGetOptions,
+    splits: { left: number },
+  ): Promise<Fetched[]> {
+    const signal = this.#signal;
+    try {
+      const request = { docs: asked.map(({ id, rev }) => ({ id, rev })), revs: true, ...options, signal };
+      const answer = await ask(signal, () => this.#source.bulkGet(request));
+      return checkBulkGet(answer, asked);
+    } catch (error) {
+      if (!mayConcernOne(error) || splits.left-- <= 0) throw error;
+      const [only] = asked;
+      if (asked.length === 1 && only !== undefined) {
+        const own = [{ error: failureOf(error, only) }];
+        return [{ own, all: own }];
+      }
+      const middle = Math.ceil(asked.length / 2);
+      const lower = await this.#bulkGet(asked.slice(0, middle), options, splits);
+      const upper = await this.#bulkGet(asked.slice(middle), options, splits);
+      return [...lower, ...upper];
+    }
+  }
+
+  /**
+   * The source did not find a revision that its feed had listed. The feed is asked once more, about this document alone: if
+   * the revision is no longer listed, it was purged, or it has been edited and is listed later under its successor.
+   */
+  async #isGone({ id, rev }: MissingRev, failure: unknown): Promise<boolean> {
+    if (!isNotFound(failure)) return false;
+    const signal = this.#signal;
+    const options = { doc_ids: [id], style: 'all_docs', since: 0, signal } as const;
+    const { rows } = checkChanges(await ask(signal, () => this.#source.changes(options)));
+    return !rows.some((row) => row.id === id && row.revs.includes(rev));
+  }
+}
+
+/** What in the answer belongs to the revision asked for, and why it is not there if it is not. */
+function sort(
+  { own, all }: Fetched,
+  { id, rev }: MissingRev,
+): { readonly docs: readonly AnyDoc[]; readonly failure?: unknown } {
+  const docs: AnyDoc[] = [];
+  let failure: unknown;
+  for (const row of all) {
+    if ('error' in row) {
+      if (own.length > 0 ? own.includes(row) : concerns(row.error, rev))
+        failure = failureOf(row.error, { id, rev });
+      continue;
+    }
+    const fault = faultOf(row.ok, id);
+    if (fault !== undefined) failure = malformed(id, fault);
+    else if (descendsFrom(row.ok, rev, own.includes(row))) docs.push(row.ok);
+  }
+  if (failure === undefined && docs.length === 0) failure = malformed(id, `${rev} is missing in the answer`);
+  return failure === undefined ? { docs } : { docs, failure };
+}
+
+/** An error row that names a revision is about that one. */
+const concerns = (error: unknown, rev: string): boolean =>
+  !isObject(error) || typeof error.rev !== 'string' || error.rev === rev;
+
+/**
+ * `doc` is that revision, or was made of it.
+ *
+ * @param answersIt it is the answer to the request for `rev`: where its ancestry is cut off before, it is taken at its word
+ */
+function descendsFrom(doc: AnyDoc, rev: string, answersIt: boolean): boolean {
+  if (doc._rev === rev) return true;
+  const { start, ids } = doc._revisions!; // Checked by faultOf.
+  const back = start - generationOf(rev);
+  if (back < 0) return false;
+  return back >= ids.length ? answersIt : `${start - back}-${ids[back]}` === rev;
+}
+
+const malformed = (id: string, fault: string): DatabaseError =>
+  new DatabaseError({
+    status: 502,
+    name: 'malformed_document',
+    reason: `Document ${id}: ${fault}`,
+    docId: id,
+  });
+
+/** An error row, of whatever make, as an error. */
+function failureOf(error: unknown, { id, rev }: MissingRev): DatabaseError {
+  if (error instanceof DatabaseError && error.docId !== undefined) return error;
+  const told = isObject(error) || error instanceof Error ? (error as Record<string, unknown>) : {};
+  const word = [told.name, told.error].find((value) => typeof value === 'string' && value !== 'Error');
+  const reason = [told.reason, told.message].find((value) => typeof value === 'string');
+  const name = isNotFound(error) ? 'not_found' : String(word ?? 'fetch_failed');
+  const status = statusOf(error) || (name === 'not_found' ? 404 : 500);
+  const message = `Document ${id}, revision ${rev}, could not be read: ${String(reason ?? name)}`;
+  return new DatabaseError({
+    status,
+    name,
+    reason: String(reason ?? name),
+    message,
+    docId: id,
+    cause: error,
+  });
+}
+
+/** 500 and such may be one damaged document; a network that fails, a server in trouble and a refusal concern all. */
+const mayConcernOne = (error: unknown): boolean => [400, 404, 413, 500].includes(statusOf(error));
+
+function hasStubs(doc: AnyDoc): boolean {
+  const attachments = doc._attachments;
+  return (
+    isObject(attachments) && Object.values(attachments).some((one) => isObject(one) && one.stub === true)
+  );
+}
+
+/** As base64. */
+function attachmentLength(doc: AnyDoc): number {
+  let length = 0;
+  for (const one of Object.values(doc._attachments ?? {})) {
+    if (isObject(one) && typeof one.length === 'number') length += (one.length * 4) / 3;
+  }
+  return length;
+}

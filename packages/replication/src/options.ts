@@ -1,0 +1,147 @@
+/**
+ * What a replication can be told, and {@link checkOptions}, which makes {@link Settings} of it: every default applied,
+ * every mistake named before a peer is asked anything.
+ */
+import {
+  badRequest,
+  type CallOptions,
+  type ChangesOptions,
+  type FilterFunction,
+  type Seq,
+} from '@settledb/core';
+import { defaultBackOff } from './backoff';
+
+export interface ReplicateOptions extends CallOptions {
+  /** Goes on until cancelled. Default false: ends when caught up. */
+  readonly live?: boolean | undefined;
+  readonly continuous?: boolean | undefined;
+  /** Rides out failures, waiting longer each time. Refused credentials and wrong requests end it all the same. Default false. */
+  readonly retry?: boolean | undefined;
+  /** ms to wait, given the last wait (0 at first; again 0 after progress). Default: doubling, jittered, up to 10 minutes. */
+  readonly back_off_function?: ((delay: number) => number) | undefined;
+  /** Begin after this position whatever the checkpoint says. What lies before it never counts as replicated. */
+  readonly since?: Seq | undefined;
+  /** Changes read, compared and acknowledged together. Default 100. */
+  readonly batch_size?: number | undefined;
+  /** Most batches of changes read ahead of the one being written. Default 10; no more than 4 are. */
+  readonly batches_limit?: number | undefined;
+  /** Where the checkpoint is kept: `false` nowhere (every run compares everything). Default: on both sides. */
+  readonly checkpoint?: boolean | 'source' | 'target' | undefined;
+  readonly doc_ids?: readonly string[] | undefined;
+  readonly selector?: object | undefined;
+  /** As for `changes`; decided at the source. */
+  readonly filter?: FilterFunction | string | undefined;
+  readonly view?: string | undefined;
+  readonly query_params?: Record<string, unknown> | undefined;
+  /** `main_only`: winners only. Default `all_docs`: every leaf, without which conflicts stay behind. */
+  readonly style?: 'main_only' | 'all_docs' | undefined;
+  /** The same as `style: 'main_only'`, as CouchDB calls it. */
+  readonly winning_revs_only?: boolean | undefined;
+  /** For the `_changes` of a remote source. */
+  readonly heartbeat?: number | boolean | undefined;
+  readonly timeout?: number | false | undefined;
+}
+
+export interface SyncOptions extends Omit<ReplicateOptions, 'since' | 'checkpoint'> {
+  readonly since?: Seq | undefined;
+  readonly checkpoint?: ReplicateOptions['checkpoint'];
+  /** Options for one direction, over the common ones. */
+  readonly push?: ReplicateOptions | undefined;
+  readonly pull?: ReplicateOptions | undefined;
+}
+
+/** The part of the options that decides which changes are seen; all of it goes into the replication id. */
+export type ChangesQuery = Pick<
+  ChangesOptions,
+  'doc_ids' | 'selector' | 'filter' | 'view' | 'query_params' | 'style'
+>;
+
+export interface Settings {
+  readonly live: boolean;
+  readonly retry: boolean;
+  readonly backOff: (delay: number) => number;
+  readonly since: Seq | undefined;
+  readonly batchSize: number;
+  readonly readAhead: number;
+  readonly checkpointOn: { readonly source: boolean; readonly target: boolean };
+  readonly query: ChangesQuery;
+  readonly transport: Pick<ChangesOptions, 'heartbeat' | 'timeout'>;
+}
+
+/** As CouchDB's and PouchDB's replicators: large enough to hide a round trip, small enough to repeat. */
+const BATCH_SIZE = 100;
+/** Rows of changes are small, but more than this ahead only makes a cancelled run dearer. */
+const MOST_READ_AHEAD = 4;
+
+/** @throws bad_request, TypeError: what is wrong and with which option */
+export function checkOptions(options: ReplicateOptions): Settings {
+  return {
+    live: Boolean(options.live ?? options.continuous),
+    retry: Boolean(options.retry),
+    backOff: checkFunction('back_off_function', options.back_off_function) ?? defaultBackOff(),
+    since: options.since ?? undefined,
+    batchSize: wholeNumber('batch_size', options.batch_size) ?? BATCH_SIZE,
+    readAhead: Math.min(
+      wholeNumber('batches_limit', options.batches_limit) ?? MOST_READ_AHEAD,
+      MOST_READ_AHEAD,
+    ),
+    checkpointOn: checkpointSides(options.checkpoint),
+    query: changesQuery(options),
+    transport: {
+      ...(options.heartbeat === undefined ? {} : { heartbeat: options.heartbeat }),
+      ...(options.timeout === undefined ? {} : { timeout: options.timeout }),
+    },
+  };
+}
+
+function changesQuery(options: ReplicateOptions): ChangesQuery {
+  const { doc_ids, selector, filter, view, query_params } = options;
+  if (doc_ids != null && !isListOfStrings(doc_ids)) {
+    throw badRequest('`doc_ids` filter parameter is not a list.');
+  }
+  if (selector != null && (filter != null ? filter !== '_selector' : view != null)) {
+    const other = typeof filter === 'function' ? 'function' : (filter ?? '_view');
+    throw badRequest(`selector invalid for filter "${other}"`);
+  }
+  const style = options.style ?? (options.winning_revs_only ? 'main_only' : 'all_docs');
+  if (style !== 'all_docs' && style !== 'main_only') {
+    throw badRequest(`style must be "all_docs" or "main_only", not "${String(style)}"`);
+  }
+  return {
+    style,
+    ...(doc_ids == null ? {} : { doc_ids }),
+    ...(selector == null ? {} : { selector }),
+    ...(filter == null ? {} : { filter }),
+    ...(view == null ? {} : { view }),
+    ...(query_params == null ? {} : { query_params }),
+  };
+}
+
+function checkpointSides(checkpoint: ReplicateOptions['checkpoint']): Settings['checkpointOn'] {
+  switch (checkpoint ?? true) {
+    case true:
+      return { source: true, target: true };
+    case 'source':
+      return { source: true, target: false };
+    case 'target':
+      return { source: false, target: true };
+    case false:
+      return { source: false, target: false };
+    default:
+      throw new TypeError(`checkpoint must be true, false, 'source' or 'target', not ${String(checkpoint)}`);
+  }
+}
+
+const isListOfStrings = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((entry) => typeof entry === 'string');
+
+function wholeNumber(name: string, value: number | undefined): number | undefined {
+  if (value == null) return undefined;
+  if (Number.isSafeInteger(value) && value >= 1) return value;
+  throw new TypeError(`${name} must be a whole number from 1 up, not ${String(value)}`);
+}
+
+function checkFunction<F>(name: string, value: F | undefined): F | undefined {
+  if (value == null || typeof value === 'function') return value ?? undefined;
+  throw new TypeError(`${name} must be a function, not ${String(value)}`);
+}

@@ -1,0 +1,258 @@
+/**
+ * What a replication needs of a database, and the checks of what it answers.
+ *
+ * A peer may be anything: a server behind a proxy, a wrapped object. An answer not of the expected form is an error; it is
+ * never read as "no changes", "nothing missing" or "written".
+ */
+import {
+  type BulkDocsRow,
+  type Database,
+  DatabaseError,
+  type ExistingDoc,
+  isRev,
+  type RevsDiffResult,
+  type Seq,
+} from '@settledb/core';
+
+/** The methods of a database that replication uses; any object that has them will do. */
+export type Peer = Pick<
+  Database,
+  'id' | 'info' | 'get' | 'put' | 'changes' | 'revsDiff' | 'bulkGet' | 'bulkDocs'
+>;
+
+/** A document as it is carried over: opaque but for its `_` fields. */
+export type AnyDoc = ExistingDoc<Record<string, unknown>>;
+
+/** A row of the changes feed, reduced to what is used. */
+export interface ChangedDoc {
+  readonly id: string;
+  readonly seq: Seq | null;
+  readonly revs: readonly string[];
+}
+
+const METHODS = ['id', 'info', 'get', 'put', 'changes', 'revsDiff', 'bulkGet', 'bulkDocs'] as const;
+
+/** @throws TypeError when a method is missing */
+export function checkPeer(role: 'source' | 'target', peer: Peer): void {
+  for (const method of METHODS) {
+    if (typeof peer?.[method] !== 'function')
+      throw new TypeError(`The ${role} is no database: no ${method}()`);
+  }
+}
+
+/**
+ * Waits for a peer, but no longer than `signal` allows, whether or not the peer heeds it.
+ *
+ * @throws the signal's reason, or what the call threw or rejected with
+ */
+export async function ask<T>(signal: AbortSignal, call: () => PromiseLike<T> | T): Promise<T> {
+  signal.throwIfAborted();
+  let stop: () => void = () => undefined;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    stop = () => reject(signal.reason);
+    signal.addEventListener('abort', stop);
+  });
+  try {
+    return await Promise.race([call(), aborted]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+/** The peer answered something that the protocol does not know. Worth a retry: a proxy may have answered for it. */
+export const unexpected = (what: string): DatabaseError =>
+  new DatabaseError({ status: 502, name: 'unexpected_answer', reason: `Unexpected answer: ${what}` });
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const isSeq = (value: unknown): value is Seq => typeof value === 'string' || typeof value === 'number';
+
+export function checkId(answer: unknown): string {
+  if (typeof answer === 'string' && answer !== '') return answer;
+  throw unexpected('id() is no string');
+}
+
+/** @returns `update_seq`, where there is one */
+export function checkInfo(answer: unknown): Seq | undefined {
+  if (!isObject(answer)) throw unexpected('info() is no object');
+  return isSeq(answer.update_seq) ? answer.update_seq : undefined;
+}
+
+export interface CheckedChanges {
+  readonly rows: readonly ChangedDoc[];
+  readonly lastSeq: Seq;
+  readonly pending: number | undefined;
+}
+
+export function checkChanges(answer: unknown): CheckedChanges {
+  if (!isObject(answer) || !Array.isArray(answer.results)) throw unexpected('changes without results');
+  const { results, last_seq, pending } = answer;
+  if (!isSeq(last_seq)) throw unexpected('changes without last_seq');
+  return {
+    rows: (results as unknown[]).map(checkChange),
+    lastSeq: last_seq,
+    pending: typeof pending === 'number' && pending >= 0 ? pending : undefined,
+  };
+}
+
+export function checkChange(row: unknown): ChangedDoc {
+  if (!isObject(row) || typeof row.id !== 'string' || row.id === '') throw unexpected('a change without id');
+  const { id, seq, changes } = row;
+  if (!isSeq(seq) && seq !== null) throw unexpected(`a change of ${id} without seq`);
+  if (!Array.isArray(changes) || changes.length === 0)
+    throw unexpected(`a change of ${id} without revisions`);
+  const revs = changes.map((change: unknown) => {
+    const rev = isObject(change) ? change.rev : undefined;
+    if (typeof rev !== 'string') throw unexpected(`a change of ${id} without revisions`);
+    return rev;
+  });
+  return { id, seq, revs };
+}
+
+/** One revision of one document that the target lacks. */
+export interface MissingRev {
+  readonly id: string;
+  readonly rev: string;
+}
+
+/** @param asked what was asked about; an answer about anything else is none */
+export function checkRevsDiff(answer: unknown, asked: Record<string, readonly string[]>): MissingRev[] {
+  if (!isObject(answer)) throw unexpected('revsDiff is no object');
+  const missing: MissingRev[] = [];
+  for (const id of Object.keys(answer)) {
+    const revs = (answer as RevsDiffResult)[id]?.missing as unknown;
+    const known = Object.hasOwn(asked, id) ? asked[id] : undefined;
+    if (known === undefined || !Array.isArray(revs)) throw unexpected(`revsDiff of ${id}`);
+    const askedRevs = new Set(known);
+    for (const rev of new Set(revs)) {
+      if (!askedRevs.has(rev)) throw unexpected(`revsDiff of ${id}: ${rev} was not asked about`);
+      missing.push({ id, rev });
+    }
+  }
+  return missing;
+}
+
+/** Unambiguous for any id and revision. */
+export const keyOf = (id: string, rev: string): string => `${rev.length}:${rev}${id}`;
+
+export type FetchedRow = { readonly ok: AnyDoc } | { readonly error: unknown };
+
+/** What was answered about one revision. */
+export interface Fetched {
+  /** In the answer's entry for this very request; empty where the answer has not one entry for each request. */
+  readonly own: readonly FetchedRow[];
+  /** In all entries with this id. */
+  readonly all: readonly FetchedRow[];
+}
+
+/** @returns one {@link Fetched} for each of `asked`; whether it holds what was asked for is for the caller to see */
+export function checkBulkGet(answer: unknown, asked: readonly MissingRev[]): Fetched[] {
+  if (!isObject(answer) || !Array.isArray(answer.results)) throw unexpected('bulkGet without results');
+  const entries = (answer.results as unknown[]).map(checkEntry);
+  const byId = new Map<string, FetchedRow[]>(asked.map(({ id }) => [id, []]));
+  for (const { id, rows } of entries) {
+    const all = byId.get(id);
+    if (all === undefined) throw unexpected(`bulkGet of ${id}, which was not asked for`);
+    all.push(...rows);
+  }
+  const aligned = entries.length === asked.length && entries.every(({ id }, at) => id === asked[at]?.id);
+  return asked.map(({ id }, at) => ({ own: aligned ? entries[at]!.rows : [], all: byId.get(id)! }));
+}
+
+function checkEntry(entry: unknown): { readonly id: string; readonly rows: FetchedRow[] } {
+  if (!isObject(entry) || typeof entry.id !== 'string' || !Array.isArray(entry.docs)) {
+    throw unexpected('bulkGet with a row that is none');
+  }
+  const { id, docs } = entry;
+  const rows = (docs as unknown[]).map((row): FetchedRow => {
+    if (!isObject(row)) throw unexpected(`bulkGet of ${id}`);
+    return isObject(row.ok) ? { ok: row.ok as AnyDoc } : { error: row.error ?? row };
+  });
+  return { id, rows };
+}
+
+/** @returns why the document cannot be taken over, or `undefined`. A wrong document would make the target unreadable. */
+export function faultOf(doc: AnyDoc, id: string): string | undefined {
+  const { _id, _rev, _revisions } = doc as { _id?: unknown; _rev?: unknown; _revisions?: unknown };
+  if (_id !== id) return 'it has another _id';
+  if (!isRev(_rev)) return 'its _rev is malformed';
+  if (!isObject(_revisions)) return 'it has no _revisions';
+  const { start, ids } = _revisions;
+  if (!Number.isSafeInteger(start) || !Array.isArray(ids) || ids.length === 0)
+    return 'its _revisions are malformed';
+  if (ids.length > (start as number) || !ids.every((hash) => typeof hash === 'string')) {
+    return 'its _revisions are malformed';
+  }
+  return _rev === `${start}-${ids[0]}` ? undefined : 'its _rev is not the first of its _revisions';
+}
+
+/** Rows that failed. Rows of success, which `new_edits: false` need not have, are left out. */
+export function checkBulkDocs(answer: unknown, written: ReadonlySet<string>): FailedRow[] {
+  if (!Array.isArray(answer)) throw unexpected('bulkDocs is no list');
+  const failed: FailedRow[] = [];
+  for (const row of answer as unknown[]) {
+    if (!isObject(row) || typeof row.id !== 'string' || !written.has(row.id)) {
+      throw unexpected('bulkDocs with a row that is none');
+    }
+    if (row.ok === true && row.error === undefined) continue;
+    failed.push(failedRow(row as unknown as BulkDocsRow & Record<string, unknown>));
+  }
+  return failed;
+}
+
+/** A document that the target did not take, as `errors` and `denied` show it: plain data. */
+export interface FailedRow {
+  readonly id: string;
+  readonly rev?: string;
+  readonly error: true;
+  readonly status: number;
+  readonly name: string;
+  readonly message: string;
+  readonly reason: string;
+}
+
+const STATUS_OF = new Map([
+  ['unauthorized', 401],
+  ['forbidden', 403],
+  ['conflict', 409],
+  ['missing_stub', 412],
+  ['document_too_large', 413],
+  ['too_large', 413],
+]);
+
+/** CouchDB's rows say `{ id, error: 'forbidden', reason }`, PouchDB's `{ id, status, name, message, error: true }`. */
+function failedRow(row: Record<string, unknown> & { readonly id: string }): FailedRow {
+  const name = [row.name, row.error].find((value) => typeof value === 'string') ?? 'unknown_error';
+  const reason = [row.reason, row.message].find((value) => typeof value === 'string') ?? String(name);
+  const status = typeof row.status === 'number' ? row.status : (STATUS_OF.get(String(name)) ?? 500);
+  return {
+    id: row.id,
+    ...(typeof row.rev === 'string' ? { rev: row.rev } : {}),
+    error: true,
+    status,
+    name: String(name),
+    message: typeof row.message === 'string' ? row.message : String(reason),
+    reason: String(reason),
+  };
+}
+
+/** The HTTP status of an error of whatever make, 0 where it has none. */
+export function statusOf(error: unknown): number {
+  const status =
+    isObject(error) || error instanceof Error ? (error as { status?: unknown }).status : undefined;
+  return typeof status === 'number' ? status : 0;
+}
+
+/** 401 or 403: who asks may not. */
+export function isRefusal(error: unknown): boolean {
+  const status = statusOf(error);
+  if (status !== 0) return status === 401 || status === 403;
+  const name = isObject(error) ? (error.name ?? error.error) : undefined;
+  return name === 'unauthorized' || name === 'forbidden';
+}
+
+export function isNotFound(error: unknown): boolean {
+  if (statusOf(error) === 404) return true;
+  return isObject(error) && [error.name, error.error, error.reason].includes('not_found');
+}

@@ -1,0 +1,64 @@
+/**
+ * The name under which two databases remember how far a replication came: `_local/` and 32 hex digits, a function of who
+ * is replicated to whom and of which changes are seen, and of nothing else.
+ *
+ * Canonical: the order of keys and of `doc_ids`, and ways of saying the same, make no difference; so the next run, in any
+ * program, finds the checkpoint. Credentials are not in it: `id()` of a remote database leaves them out.
+ */
+import { revHash } from '@settledb/core';
+import type { ChangesQuery } from './options';
+
+/** Goes up when the meaning of a checkpoint changes; everybody then starts over once. */
+const VERSION = 1;
+
+/**
+ * The id of the checkpoint document, `_local/…`, the same on both sides.
+ *
+ * @param sourceId what `id()` of the source answers
+ */
+export function replicationId(sourceId: string, targetId: string, query: ChangesQuery): string {
+  const text = canonicalJson([VERSION, sourceId, targetId, meaning(query)]);
+  return `_local/${revHash('replication', undefined, false, text)}`;
+}
+
+/** Only what changes the changes: `view` counts with `_view`, `query_params` with a filter that can read them. */
+function meaning(query: ChangesQuery): unknown {
+  const { doc_ids, selector, query_params, view } = query;
+  const filter = filterText(query);
+  return {
+    filter,
+    view: filter === '_view' ? twoParts(view ?? '') : undefined,
+    query_params: takesParameters(filter) ? query_params : undefined,
+    doc_ids: doc_ids === undefined ? undefined : [...new Set(doc_ids)].sort(),
+    selector,
+    style: query.style === 'main_only' ? 'main_only' : undefined,
+  };
+}
+
+function filterText({ filter, view }: ChangesQuery): string | undefined {
+  if (typeof filter === 'function') return `function ${filter.toString()}`;
+  // `doc_ids` and `selector` say it themselves; only a view needs its filter named.
+  if (filter === '_doc_ids' || filter === '_selector') return undefined;
+  if (filter === undefined) return view === undefined ? undefined : '_view';
+  return filter.startsWith('_') ? filter : twoParts(filter);
+}
+
+const takesParameters = (filter: string | undefined): boolean => filter !== undefined && filter !== '_design';
+
+/** `name` is short for `name/name`. */
+const twoParts = (name: string): string => (name.includes('/') ? name : `${name}/${name}`);
+
+/** JSON with the keys of every object in order of code units, and without those that are `undefined`. */
+export function canonicalJson(value: unknown): string {
+  return (
+    JSON.stringify(value, (_key, part: unknown) => {
+      // A selector may hold a regular expression, of which JSON makes `{}`.
+      if (part instanceof RegExp) return part.toString();
+      if (typeof part !== 'object' || part === null || Array.isArray(part)) return part;
+      // No prototype: `__proto__` is a key like any other.
+      const sorted: Record<string, unknown> = Object.create(null);
+      for (const key of Object.keys(part).sort()) sorted[key] = (part as Record<string, unknown>)[key];
+      return sorted;
+    }) ?? 'null'
+  );
+}

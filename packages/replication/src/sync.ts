@@ -1,0 +1,131 @@
+/**
+ * Replication both ways between two databases: `push` from the first to the second, `pull` back.
+ *
+ * The two halves know nothing of each other. Neither reports what the other brought: the target has it already.
+ */
+import { BasicFeed, type Feed, type FeedController } from '@settledb/core';
+import { Announcer } from './announcer';
+import type { ReplicateOptions, SyncOptions } from './options';
+import type { FailedRow, Peer } from './peer';
+import type { ReplicationChange, ReplicationResult, ReplicationStatus } from './progress';
+import { type Replication, replicate } from './replicate';
+
+export type Direction = 'push' | 'pull';
+
+export interface SyncChange {
+  readonly direction: Direction;
+  readonly change: ReplicationChange;
+}
+
+export interface SyncResult {
+  readonly push: ReplicationResult;
+  readonly pull: ReplicationResult;
+}
+
+/** The argument of `denied`. */
+export interface SyncDenied {
+  readonly direction: Direction;
+  readonly doc: FailedRow;
+}
+
+/**
+ * A sync under way. Events as a replication's: `paused` when both halves are, `active` when one is again. Cancelling either
+ * half, or its failing, ends the other.
+ */
+export interface Sync extends Feed<SyncChange, SyncResult> {
+  readonly push: Replication;
+  readonly pull: Replication;
+  status(): { readonly push: ReplicationStatus; readonly pull: ReplicationStatus };
+}
+
+/** @returns at once; rejects, and fires `error`, with what ended the half that failed first */
+export function sync(a: Peer, b: Peer, options: SyncOptions = {}): Sync {
+  const { push, pull, signal: _signal, ...common } = options;
+  return new SyncFeed(
+    replicate(a, b, { ...common, ...push }),
+    replicate(b, a, { ...common, ...pull }),
+    options,
+  );
+}
+
+class SyncFeed extends BasicFeed<SyncChange, SyncResult> implements Sync {
+  readonly push: Replication;
+  readonly pull: Replication;
+
+  constructor(push: Replication, pull: Replication, options: ReplicateOptions) {
+    super((feed) => run(feed, push, pull), { signal: options.signal });
+    this.push = push;
+    this.pull = pull;
+  }
+
+  status(): { readonly push: ReplicationStatus; readonly pull: ReplicationStatus } {
+    return { push: this.push.status(), pull: this.pull.status() };
+  }
+
+  /** At once, not when the halves have come to their end: no event of theirs is heard any more. */
+  override cancel(): void {
+    super.cancel();
+    // Not there yet when the signal was aborted beforehand: `run` sees to that.
+    this.push?.cancel();
+    this.pull?.cancel();
+  }
+}
+
+async function run(
+  feed: FeedController<SyncChange>,
+  push: Replication,
+  pull: Replication,
+): Promise<SyncResult> {
+  const halves = { push, pull };
+  const announce = joinedAnnouncements(feed);
+  for (const direction of ['push', 'pull'] as const) {
+    const half = halves[direction];
+    half.on('change', (change: ReplicationChange) => void feed.push({ direction, change }));
+    half.on('denied', (doc: FailedRow) => feed.emit('denied', { direction, doc } satisfies SyncDenied));
+    half.on('active', () => announce.active(direction));
+    half.on('paused', (error: unknown) => announce.paused(direction, error));
+  }
+  if (feed.cancelled) push.cancel();
+  // Ending one half for whatever reason but being done ends the other.
+  const settled = async (half: Replication, other: Replication): Promise<ReplicationResult> => {
+    try {
+      const result = await half;
+      if (result.status === 'cancelled') other.cancel();
+      return result;
+    } catch (error) {
+      other.cancel();
+      throw error;
+    }
+  };
+  const [pushed, pulled] = await Promise.allSettled([settled(push, pull), settled(pull, push)]);
+  if (pushed.status === 'rejected') throw pushed.reason;
+  if (pulled.status === 'rejected') throw pulled.reason;
+  return { push: pushed.value, pull: pulled.value };
+}
+
+/** Both halves' `active` and `paused` as one row of them. */
+function joinedAnnouncements(feed: FeedController<SyncChange>): {
+  active(direction: Direction): void;
+  paused(direction: Direction, error: unknown): void;
+} {
+  let by: Direction = 'push';
+  const announcer = new Announcer((event, error) =>
+    feed.emit(event, event === 'active' ? { direction: by } : error),
+  );
+  const pauses = new Map<Direction, unknown>();
+  return {
+    active(direction) {
+      pauses.delete(direction);
+      by = direction;
+      announcer.active();
+    },
+    paused(direction, error) {
+      pauses.set(direction, error);
+      by = direction;
+      if (pauses.size < 2) return;
+      const failed = [...pauses.values()].find((reason) => reason !== undefined);
+      if (failed === undefined) announcer.caughtUp();
+      else announcer.stalled(failed);
+    },
+  };
+}

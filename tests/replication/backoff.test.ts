@@ -1,0 +1,125 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { BackOff, defaultBackOff, LONGEST_DELAY_MS, sleep } from '../../packages/replication/src/backoff';
+
+describe('the default back-off', () => {
+  it('grows from a moment to ten minutes and no further', () => {
+    const next = defaultBackOff();
+    let delay = 0;
+    for (let i = 0; i < 60; i++) {
+      const longer = next(delay);
+      expect(longer).toBeGreaterThan(0);
+      expect(longer).toBeLessThanOrEqual(LONGEST_DELAY_MS);
+      expect(longer).toBeGreaterThan(Math.min(delay, LONGEST_DELAY_MS * 0.7));
+      delay = longer;
+    }
+    expect(delay).toBeGreaterThan(LONGEST_DELAY_MS * 0.7);
+  });
+
+  it('is spread, so that clients do not come back together', () => {
+    expect(defaultBackOff(() => 0)(10_000)).toBe(15_000);
+    expect(defaultBackOff(() => 1)(10_000)).toBe(20_000);
+  });
+});
+
+describe('waiting', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => {
+    vi.useRealTimers();
+    vi.unstubAllGlobals();
+  });
+  const never = new AbortController().signal;
+
+  /** @returns how many ms pass until the wait ends */
+  async function lasts(wait: Promise<void>): Promise<number> {
+    let ended = false;
+    const start = Date.now();
+    void wait.then(() => {
+      ended = true;
+    });
+    while (!ended) await vi.advanceTimersToNextTimerAsync();
+    return Date.now() - start;
+  }
+
+  it('hands the last delay to the function, and 0 after progress', async () => {
+    const asked: number[] = [];
+    const backOff = new BackOff((delay) => {
+      asked.push(delay);
+      return delay + 100;
+    });
+    expect(await lasts(backOff.wait(undefined, never))).toBe(100);
+    expect(await lasts(backOff.wait(undefined, never))).toBe(200);
+    backOff.reset();
+    expect(await lasts(backOff.wait(undefined, never))).toBe(100);
+    expect(asked).toEqual([0, 100, 0]);
+  });
+
+  it('takes no delay for an answer that is none', async () => {
+    for (const answer of [0, -5, Number.NaN, undefined as unknown as number]) {
+      expect(await lasts(new BackOff(() => answer).wait(undefined, never))).toBe(0);
+    }
+  });
+
+  it('obeys Retry-After, but not for longer than ten minutes', async () => {
+    const wait = (error: object): Promise<number> => lasts(new BackOff(() => 100).wait(error, never));
+    expect(await wait({ retryAfter: 7 })).toBe(7000);
+    expect(await wait({ retryAfterMs: 7000 })).toBe(7000);
+    expect(await wait({ retryAfterMs: 5 })).toBe(100);
+    expect(await wait({ retryAfter: 1e9 })).toBe(LONGEST_DELAY_MS);
+  });
+
+  it('ends at once when aborted, before and during', async () => {
+    await sleep(1000, AbortSignal.abort());
+    const abort = new AbortController();
+    const waiting = sleep(1000, abort.signal);
+    abort.abort();
+    await waiting;
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('is woken when the browser is online again or the page visible again, and then listens no more', async () => {
+    const realm = new EventTarget();
+    const page = Object.assign(new EventTarget(), { visibilityState: 'hidden' });
+    let listeners = 0;
+    for (const target of [realm, page]) {
+      const { addEventListener: add, removeEventListener: remove } = target;
+      target.addEventListener = (...args: Parameters<typeof add>) => {
+        listeners++;
+        add.apply(target, args);
+      };
+      target.removeEventListener = (...args: Parameters<typeof add>) => {
+        listeners--;
+        remove.apply(target, args);
+      };
+    }
+    vi.stubGlobal('addEventListener', realm.addEventListener);
+    vi.stubGlobal('removeEventListener', realm.removeEventListener);
+    vi.stubGlobal('document', page);
+
+    const first = sleep(1000, never);
+    expect(listeners).toBe(2);
+    realm.dispatchEvent(new Event('online'));
+    await first;
+    expect(listeners).toBe(0);
+
+    let ended = false;
+    const second = sleep(1000, never).then(() => {
+      ended = true;
+    });
+    page.dispatchEvent(new Event('visibilitychange'));
+    await Promise.resolve();
+    expect(ended).toBe(false);
+    page.visibilityState = 'visible';
+    page.dispatchEvent(new Event('visibilitychange'));
+    await second;
+    expect([listeners, vi.getTimerCount()]).toEqual([0, 0]);
+  });
+
+  it('is not woken from what the server asked for', async () => {
+    const realm = new EventTarget();
+    vi.stubGlobal('addEventListener', realm.addEventListener.bind(realm));
+    vi.stubGlobal('removeEventListener', realm.removeEventListener.bind(realm));
+    const waiting = lasts(new BackOff(() => 0).wait({ retryAfterMs: 500 }, never));
+    realm.dispatchEvent(new Event('online'));
+    expect(await waiting).toBe(500);
+  });
+});

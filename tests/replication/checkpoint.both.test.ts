@@ -1,0 +1,139 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  type Checkpoint,
+  commonSeq,
+  recorded,
+  type Session,
+} from '../../packages/replication/src/checkpoint';
+
+const session = (session_id: string, last_seq: number | string, n?: number): Session => ({
+  session_id,
+  last_seq,
+  ...(n === undefined ? {} : { recorded: n }),
+});
+const holding = (...sessions: Session[]): Checkpoint =>
+  sessions.reduce<Checkpoint | undefined>((before, one) => recorded(before, one, false), undefined)!;
+
+describe('the position two sides agree on', () => {
+  it('is 0 when either has no checkpoint', () => {
+    expect(commonSeq(undefined, undefined)).toBe(0);
+    expect(commonSeq(holding(session('a', 5)), undefined)).toBe(0);
+    expect(commonSeq(undefined, holding(session('a', 5)))).toBe(0);
+  });
+
+  it('is that of an equal session', () => {
+    expect(commonSeq(holding(session('a', 5)), holding(session('a', 5)))).toBe(5);
+    expect(commonSeq(holding(session('a', '5-x')), holding(session('a', '5-x')))).toBe('5-x');
+  });
+
+  it('is that of the newest session both remember', () => {
+    const source = holding(session('a', 5), session('b', 7), session('x', 9));
+    const target = holding(session('a', 5), session('b', 7), session('y', 8));
+    expect(commonSeq(source, target)).toBe(7);
+    expect(commonSeq(holding(session('x', 9)), target)).toBe(0);
+  });
+
+  it('is the older of two positions within one session, whichever side was restored', () => {
+    expect(commonSeq(holding(session('a', 5)), holding(session('a', 9)))).toBe(5);
+    expect(commonSeq(holding(session('a', 9)), holding(session('a', 5)))).toBe(5);
+    expect(commonSeq(holding(session('a', '9-x', 2)), holding(session('a', '5-y', 1)))).toBe('5-y');
+    expect(commonSeq(holding(session('a', '5-y', 1)), holding(session('a', '9-x', 2)))).toBe('5-y');
+  });
+
+  it('goes back to an older session where opaque positions cannot be compared', () => {
+    const source = holding(session('o', '3-o'), session('a', '9-x'));
+    const target = holding(session('o', '3-o'), session('a', '5-y'));
+    expect(commonSeq(source, target)).toBe('3-o');
+  });
+
+  it('honours the old form, a bare last_seq on both sides', () => {
+    expect(commonSeq({ last_seq: 4 }, { last_seq: 4 })).toBe(4);
+    expect(commonSeq({ last_seq: 4 }, { last_seq: 5 })).toBe(0);
+    expect(commonSeq({ last_seq: 4 }, holding(session('a', 4)))).toBe(0);
+  });
+
+  it('is not misled by documents that are no checkpoints', () => {
+    const broken = [
+      {},
+      { version: 1 },
+      { version: 1, history: 'no' },
+      { version: 1, history: [null, 7, {}] },
+    ];
+    for (const one of broken as unknown as Checkpoint[]) {
+      expect(commonSeq(one, one)).toBe(0);
+      expect(commonSeq(holding(session('a', 1)), one)).toBe(0);
+      expect(recorded(one, session('a', 1), false).history).toEqual([session('a', 1)]);
+    }
+  });
+
+  // Model: two sides that are written one after the other, may lose their last write, and may be restored to any earlier state.
+  // Whatever happens, the position must be one that each side itself recorded, and no later than either side's own.
+  it('is never beyond what both sides recorded', () => {
+    const step = fc.record({
+      kind: fc.constantFrom('both', 'source', 'target', 'restore source', 'restore target', 'session'),
+      back: fc.nat(20),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), fc.boolean(), (steps, opaque) => {
+        const states = {
+          source: [undefined as Checkpoint | undefined],
+          target: [undefined as Checkpoint | undefined],
+        };
+        // What each side has really got, as a number.
+        const reached = { source: [0], target: [0] };
+        let name = 's0';
+        let count = 0;
+        let seq = 0;
+        const write = (side: 'source' | 'target', one: Session): void => {
+          states[side].push(recorded(states[side].at(-1), one, false));
+          reached[side].push(seq);
+        };
+        for (const { kind, back } of steps) {
+          if (kind === 'session') {
+            name = `s${seq}-${steps.length}-${count}`;
+            count = 0;
+          } else if (kind.startsWith('restore')) {
+            const side = kind.endsWith('source') ? 'source' : 'target';
+            const keep = Math.max(1, states[side].length - back);
+            states[side].length = keep;
+            reached[side].length = keep;
+            // A replication that begins after this is another session, as every attempt is.
+            name = `s${seq}-${steps.length}-r${states.source.length}-${states.target.length}`;
+            count = 0;
+          } else {
+            seq++;
+            const one = session(name, opaque ? `${seq}-opaque` : seq, ++count);
+            if (kind !== 'target') write('source', one);
+            if (kind !== 'source') write('target', one);
+          }
+          const agreed = Number.parseInt(String(commonSeq(states.source.at(-1), states.target.at(-1))), 10);
+          expect(agreed).toBeLessThanOrEqual(Math.min(reached.source.at(-1)!, reached.target.at(-1)!));
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe('recording a checkpoint', () => {
+  it('has the form that CouchDB and PouchDB know', () => {
+    expect(recorded(holding(session('a', 1)), session('b', 2), false)).toEqual({
+      session_id: 'b',
+      last_seq: 2,
+      history: [session('b', 2), session('a', 1)],
+      version: 1,
+      replicator: 'settledb',
+    });
+  });
+
+  it('keeps one entry of each session, the newest, and a bounded number of them', () => {
+    let checkpoint: Checkpoint | undefined;
+    for (let i = 0; i < 200; i++) checkpoint = recorded(checkpoint, session(`s${i >> 1}`, i), false);
+    const ids = checkpoint!.history!.map((one) => one.session_id);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids.length).toBeLessThanOrEqual(50);
+    expect(checkpoint!.history![0]).toEqual(session('s99', 199));
+    expect(checkpoint!.history![1]).toEqual(session('s98', 197));
+  });
+});
