@@ -1,0 +1,239 @@
+/**
+ * Between a handle and its database: which one it is at the moment, and what waits while there is none.
+ *
+ *   opening ── open ── (destroyed by another) ── idle ── opening at the next call ── open …
+ *      └ failed            └ closed, destroyed by itself: refuses every call from then on
+ */
+import { type CallOptions, closed, type Database, onAbort } from '@settledb/core';
+import {
+  acquire,
+  destroy,
+  type Handle,
+  type Location,
+  release,
+  type Shared,
+  type SharedOptions,
+} from './registry';
+
+export interface Connection {
+  /** The database, when calls need not wait. */
+  readonly current: Database | undefined;
+  /** Aborted when feeds on the database must end: it was closed, destroyed or lost. */
+  readonly life: AbortSignal;
+  /** Calls `work` with the database as soon as there is one; calls keep their order. */
+  run<T>(work: (database: Database) => Promise<T>, signal?: AbortSignal | undefined): Promise<T>;
+  close(): Promise<void>;
+  destroy(options: CallOptions): Promise<{ ok: true }>;
+}
+
+/** What a connection tells its handle. */
+export interface ConnectionEvents {
+  /** The database is open, for the first time. */
+  created(): void;
+  /** The database was destroyed, by this handle or by whomever. */
+  destroyed(): void;
+}
+
+interface Waiting {
+  readonly start: (database: Database) => void;
+  readonly fail: (error: unknown) => void;
+}
+
+/** A connection to a database of this realm's registry. */
+export class LocalConnection implements Connection, Handle {
+  readonly #location: Location;
+  readonly #options: SharedOptions;
+  readonly #events: ConnectionEvents;
+  #shared: Shared | undefined;
+  #database: Database | undefined;
+  #waiting: Waiting[] = [];
+  #life = new AbortController();
+  /** Why it could not be opened: the answer to every call. */
+  #failure: { readonly error: unknown } | undefined;
+  #closing: Promise<void> | undefined;
+  #created = false;
+  #over = false;
+
+  /** Begins to open. */
+  constructor(location: Location, options: SharedOptions, events: ConnectionEvents) {
+    this.#location = location;
+    this.#options = options;
+    this.#events = events;
+    this.#open();
+  }
+
+  get current(): Database | undefined {
+    return this.#closing === undefined ? this.#database : undefined;
+  }
+
+  get life(): AbortSignal {
+    return this.#life.signal;
+  }
+
+  run<T>(work: (database: Database) => Promise<T>, signal?: AbortSignal | undefined): Promise<T> {
+    if (this.#closing !== undefined) return Promise.reject(closed());
+    if (this.#failure !== undefined) return Promise.reject(this.#failure.error);
+    if (this.#database !== undefined) return work(this.#database);
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    const result = new Promise<T>((resolve, reject) => {
+      const unlisten =
+        signal &&
+        onAbort(signal, () => {
+          this.#waiting = this.#waiting.filter((each) => each !== waiting);
+          reject(signal.reason);
+        });
+      const waiting: Waiting = {
+        start: (database) => {
+          unlisten?.();
+          work(database).then(resolve, reject);
+        },
+        fail: (error) => {
+          unlisten?.();
+          reject(error);
+        },
+      };
+      this.#waiting.push(waiting);
+    });
+    if (this.#shared === undefined) this.#open();
+    return result;
+  }
+
+  /** Calls made before are handed on first. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async destroy({ signal }: CallOptions): Promise<{ ok: true }> {
+    if (this.#closing !== undefined) throw closed();
+    signal?.throwIfAborted();
+    const work = this.#destroy();
+    this.#closing = work.catch(() => {});
+    try {
+      await work;
+    } catch (error) {
+      this.#closing = undefined; // It is still there, and so is this handle.
+      throw error;
+    }
+    return { ok: true };
+  }
+
+  detached(): void {
+    this.#shared = undefined;
+    this.#database = undefined;
+    this.#endFeeds();
+    if (this.#waiting.length === 0) return;
+    if (this.#closing === undefined) this.#open();
+    else this.#failWaiting(closed());
+  }
+
+  destroyed(): void {
+    if (this.#over) return;
+    this.#over = this.#closing !== undefined;
+    this.#events.destroyed();
+  }
+
+  #open(): void {
+    const shared = acquire(this.#location, this, this.#options);
+    this.#shared = shared;
+    shared.opening.then(
+      (database) => this.#opened(shared, database),
+      (error: unknown) => this.#failed(shared, error),
+    );
+  }
+
+  #opened(shared: Shared, database: Database): void {
+    if (this.#shared !== shared) return;
+    this.#database = database;
+    for (const waiting of this.#waiting.splice(0)) waiting.start(database);
+    if (this.#created) return;
+    this.#created = true;
+    this.#events.created();
+  }
+
+  #failed(shared: Shared, error: unknown): void {
+    if (this.#shared !== shared) return;
+    this.#failure = { error };
+    this.#failWaiting(error);
+  }
+
+  #failWaiting(error: unknown): void {
+    for (const waiting of this.#waiting.splice(0)) waiting.fail(error);
+  }
+
+  async #close(): Promise<void> {
+    const shared = await this.#settled();
+    this.#endFeeds();
+    if (shared !== undefined) await release(this.#location, shared, this);
+  }
+
+  async #destroy(): Promise<void> {
+    await this.#settled();
+    await destroy(this.#location, this);
+  }
+
+  /** Feeds asked for from now on are those of what comes next: another database, or an error. */
+  #endFeeds(): void {
+    this.#life.abort();
+    this.#life = new AbortController();
+  }
+
+  /** When opening is over, and with it the waiting of calls. */
+  async #settled(): Promise<Shared | undefined> {
+    await this.#shared?.opening.then(
+      () => {},
+      () => {},
+    );
+    return this.#shared;
+  }
+}
+
+/** A connection to a database that is always there, whatever may become of its calls: a remote one. */
+export class DirectConnection implements Connection {
+  readonly #database: Database;
+  readonly #events: ConnectionEvents;
+  #life = new AbortController();
+  #closing: Promise<void> | undefined;
+
+  constructor(database: Database, events: ConnectionEvents) {
+    this.#database = database;
+    this.#events = events;
+    queueMicrotask(() => events.created());
+  }
+
+  get current(): Database | undefined {
+    return this.#closing === undefined ? this.#database : undefined;
+  }
+
+  get life(): AbortSignal {
+    return this.#life.signal;
+  }
+
+  run<T>(work: (database: Database) => Promise<T>): Promise<T> {
+    return this.#closing === undefined ? work(this.#database) : Promise.reject(closed());
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async destroy(options: CallOptions): Promise<{ ok: true }> {
+    if (this.#closing !== undefined) throw closed();
+    await this.#database.destroy(options);
+    this.#closing = Promise.resolve();
+    this.#endFeeds();
+    this.#events.destroyed();
+    return { ok: true };
+  }
+
+  async #close(): Promise<void> {
+    this.#endFeeds();
+    await this.#database.close();
+  }
+
+  #endFeeds(): void {
+    this.#life.abort();
+    this.#life = new AbortController();
+  }
+}

@@ -1,0 +1,18 @@
+/** The package in browsers and their workers. Importing it touches no storage. */
+import { indexeddb } from '@settledb/adapter-indexeddb';
+import { memory } from '@settledb/adapter-memory';
+import type { AnyContent } from './options';
+import { platform } from './platform';
+import { SettleDB as Base } from './settledb';
+
+export * from './public';
+
+/** The base class, knowing the adapters `indexeddb` (the default) and `memory` by name. */
+export class SettleDB<Content extends AnyContent = AnyContent> extends Base<Content> {
+  static override readonly platform = platform(
+    { indexeddb: () => indexeddb(), memory: () => memory() },
+    'indexeddb',
+  );
+}
+
+export default SettleDB;

@@ -1,0 +1,15 @@
+/** The package in Node. Importing it touches no storage. */
+import { file } from '@settledb/adapter-file';
+import { memory } from '@settledb/adapter-memory';
+import type { AnyContent } from './options';
+import { platform } from './platform';
+import { SettleDB as Base } from './settledb';
+
+export * from './public';
+
+/** The base class, knowing the adapters `file` (the default) and `memory` by name. */
+export class SettleDB<Content extends AnyContent = AnyContent> extends Base<Content> {
+  static override readonly platform = platform({ file: () => file(), memory: () => memory() }, 'file');
+}
+
+export default SettleDB;

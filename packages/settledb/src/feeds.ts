@@ -1,0 +1,58 @@
+/**
+ * Feeds of a database that may still be opening, and that end with the handle they were asked of.
+ */
+import {
+  BasicFeed,
+  type Cancelled,
+  type Change,
+  type ChangesOptions,
+  type ChangesResult,
+  type FeedController,
+} from '@settledb/core';
+import type { Connection } from './connection';
+
+type Changes = BasicFeed<Change, ChangesResult | Cancelled>;
+
+/** The changes feed over `connection`: the database's own once it is open, else one that passes on what that gives. */
+export function connectedChanges(connection: Connection, options: ChangesOptions): Changes {
+  const signal = either(connection.life, options.signal);
+  const database = connection.current;
+  if (database !== undefined) return database.changes({ ...options, signal }) as Changes;
+  // Asked for now, so that it takes its turn among the calls that wait. In an object: a feed is thenable, and a promise of
+  // one would wait for its end.
+  const opening = connection.run(
+    async (opened) => ({ feed: opened.changes({ ...options, signal }) }),
+    signal,
+  );
+  const drive = async (controller: FeedController<Change>): Promise<ChangesResult | Cancelled> => {
+    const { feed } = await opening;
+    for await (const change of feed) {
+      const wait = controller.push(change);
+      if (wait !== undefined) await wait;
+    }
+    return feed;
+  };
+  const cancelled = (): Cancelled => ({ status: 'cancelled' });
+  const outer: Changes = new BasicFeed(drive, { signal, cancelled, holds: true });
+  outer.whenOver(() => {
+    // Also when it was cancelled before there was an inner one.
+    opening.then(
+      ({ feed }) => feed.cancel(),
+      () => {},
+    );
+  });
+  return outer;
+}
+
+/** Aborted when one of both is. */
+export function either(one: AbortSignal, other: AbortSignal | undefined): AbortSignal {
+  if (other === undefined) return one;
+  if (AbortSignal.any !== undefined) return AbortSignal.any([one, other]);
+  // Browsers before 2024.
+  const controller = new AbortController();
+  for (const signal of [one, other]) {
+    if (signal.aborted) controller.abort(signal.reason);
+    else signal.addEventListener('abort', () => controller.abort(signal.reason), { once: true });
+  }
+  return controller.signal;
+}

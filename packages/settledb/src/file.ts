@@ -1,0 +1,2 @@
+/** `settledb/file`: databases in folders, for Node. */
+export * from '@settledb/adapter-file';

@@ -1,0 +1,2 @@
+/** `settledb/indexeddb`: databases in the browser's IndexedDB. */
+export * from '@settledb/adapter-indexeddb';

@@ -1,0 +1,16 @@
+/** `settledb/journal`: the contract for authors of adapters. */
+
+export { DatabaseError, type Durability } from '@settledb/core';
+export {
+  type Adapter,
+  BLOCKS_PER_COMMIT,
+  type Block,
+  type Commit,
+  type CommitRead,
+  type Journal,
+  type JournalEvent,
+  type JournalState,
+  type OpenOptions,
+  type Position,
+  type Rewrite,
+} from '@settledb/engine';

@@ -1,0 +1,2 @@
+/** `settledb/memory`: databases that end with the program. */
+export { memory } from '@settledb/adapter-memory';

@@ -1,0 +1,57 @@
+/**
+ * What a handle can be told when it is made, and what its names mean.
+ */
+import type { Doc, Durability, Rev } from '@settledb/core';
+import type { Adapter } from '@settledb/engine';
+import type { RemoteOptions } from '@settledb/remote';
+
+/** Options of a local database. Where several handles in one page or process share a database, those of the first count. */
+export interface LocalSettleOptions {
+  /**
+   * Where the database is kept: an adapter (`memory()`, `indexeddb()`, `file()`, or your own) or the name of one: `'memory'`,
+   * and `'indexeddb'` in browsers or `'file'` in Node, which are the defaults there.
+   */
+  readonly adapter?: Adapter | 'memory' | 'indexeddb' | 'file' | (string & {}) | undefined;
+  /** Put before the stored name, and not reported. A URL makes a remote database. */
+  readonly prefix?: string | undefined;
+  /** Forget bodies of past revisions with each write. Default false: `compact()` does. */
+  readonly auto_compaction?: boolean | undefined;
+  /** Generations kept on each branch. Default 1,000. */
+  readonly revs_limit?: number | undefined;
+  /** Equal edits get equal revisions in every database. Default true; `false` makes random ones. */
+  readonly deterministic_revs?: boolean | undefined;
+  /** `strict`: a write is acknowledged when the disk has it; `relaxed` (default): when browser or operating system has it. */
+  readonly durability?: Durability | undefined;
+}
+
+/** Also {@link RemoteOptions}, where the name is a URL. */
+export type SettleOptions = LocalSettleOptions & Partial<RemoteOptions>;
+
+/** Content of documents nobody described: any fields. */
+// biome-ignore lint/suspicious/noExplicitAny: without a type, fields are the program's own business
+export type AnyContent = Record<string, any>;
+
+/** Documents of the database's own kinds have fields of their own, whatever the others look like. */
+export type ReservedId = `_design/${string}` | `_local/${string}`;
+export type ReservedDoc = { _id: ReservedId; _rev?: Rev; [field: string]: unknown };
+/** An edit that deletes. */
+export type Tombstone = { _id: string; _rev?: Rev; _deleted: true };
+
+/** What `bulkDocs` takes, for each document. */
+export type BulkDoc<Content extends object> = Doc<Content> | Tombstone | ReservedDoc;
+/** Where a name leads. */
+export type Address =
+  | { readonly kind: 'local'; readonly name: string; readonly storedName: string }
+  | { readonly kind: 'remote'; readonly url: string };
+
+const URL_PATTERN = /^https?:\/\//i;
+
+/** @throws TypeError without a name */
+export function addressOf(name: unknown, prefix: string | undefined): Address {
+  if (typeof name !== 'string' || name === '')
+    throw new TypeError(`A database needs a name, not ${name === '' ? 'an empty one' : String(name)}`);
+  if (URL_PATTERN.test(name)) return { kind: 'remote', url: name };
+  if (prefix !== undefined && URL_PATTERN.test(prefix))
+    return { kind: 'remote', url: (prefix.endsWith('/') ? prefix : `${prefix}/`) + name };
+  return { kind: 'local', name, storedName: (prefix ?? '') + name };
+}

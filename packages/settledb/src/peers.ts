@@ -1,0 +1,59 @@
+/**
+ * Replication between databases by whatever they are given as: a name, a URL, or an object with the verbs of a database.
+ * A handle made here for a name is closed when the replication is over.
+ */
+import { BasicFeed, type Database } from '@settledb/core';
+import {
+  type Peer as Replicable,
+  type ReplicateOptions,
+  type Replication,
+  replicate,
+  type Sync,
+  type SyncOptions,
+  sync,
+} from '@settledb/replication';
+
+/** A name or URL, or a database: any object with the verbs, also a wrapped one. */
+export type Peer = string | Replicable;
+
+/** Makes a handle of a name or URL. */
+export type MakeHandle = (name: string) => Database;
+
+/** Copies what `target` lacks of `source` to it. */
+export function replicateBetween(
+  make: MakeHandle,
+  source: Peer,
+  target: Peer,
+  options: ReplicateOptions,
+): Replication {
+  const [from, to] = [open(make, source), open(make, target)];
+  const feed = replicate(from.database, to.database, options);
+  return afterwards(feed, [from, to]);
+}
+
+/** Copies both ways; `push` is from `one` to `other`. */
+export function syncBetween(make: MakeHandle, one: Peer, other: Peer, options: SyncOptions): Sync {
+  const [left, right] = [open(make, one), open(make, other)];
+  return afterwards(sync(left.database, right.database, options), [left, right]);
+}
+
+interface Open {
+  readonly database: Replicable;
+  /** Made here, and to be closed here. */
+  readonly own?: Database;
+}
+
+function open(make: MakeHandle, peer: Peer): Open {
+  if (typeof peer !== 'string') return { database: peer };
+  const own = make(peer);
+  return { database: own, own };
+}
+
+function afterwards<F>(feed: F, peers: readonly Open[]): F {
+  const close = (): void => {
+    // What closing could not do is the business of whoever opens the database next.
+    for (const { own } of peers) own?.close().catch(() => {});
+  };
+  if (feed instanceof BasicFeed) feed.whenOver(close);
+  return feed;
+}

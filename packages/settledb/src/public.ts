@@ -1,0 +1,61 @@
+/** What every entry exports besides its `SettleDB`. */
+export {
+  type AllDocsOptions,
+  type AllDocsResult,
+  type AllDocsRow,
+  type BulkDocsOptions,
+  type BulkDocsRow,
+  type BulkGetOptions,
+  type BulkGetRequest,
+  type BulkGetResult,
+  type CallOptions,
+  type Cancelled,
+  type Change,
+  type ChangesFeed,
+  type ChangesOptions,
+  type ChangesResult,
+  type Database,
+  DatabaseError,
+  type DatabaseInfo,
+  type Doc,
+  type DocMeta,
+  type Durability,
+  type ExistingDoc,
+  type Feed,
+  type FilterFunction,
+  type GetOptions,
+  isDatabaseError,
+  type Json,
+  type MissingRow,
+  type OpenRevsRow,
+  type Rev,
+  type RevInfo,
+  type Revisions,
+  type RevsDiffResult,
+  type Seq,
+  type Stub,
+  type WriteFailure,
+  type Written,
+} from '@settledb/core';
+export type { Adapter } from '@settledb/engine';
+export type { RemoteOptions } from '@settledb/remote';
+export type {
+  ReplicateOptions,
+  Replication,
+  ReplicationChange,
+  ReplicationResult,
+  Sync,
+  SyncChange,
+  SyncOptions,
+  SyncResult,
+} from '@settledb/replication';
+export type {
+  AnyContent,
+  BulkDoc,
+  LocalSettleOptions,
+  ReservedDoc,
+  SettleOptions,
+  Tombstone,
+} from './options';
+export type { Peer } from './peers';
+export type { RemoveOptions } from './settledb';

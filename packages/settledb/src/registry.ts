@@ -1,0 +1,156 @@
+/**
+ * Which databases are open in this realm: handles on one location share one opened database, and the last one to leave closes it.
+ *
+ * A location is opened only after whatever ended it before (a close, a destruction) is over, so that a name can be opened
+ * again at once. A destroyed database leaves its handles: they are told, and begin anew when they are next used.
+ */
+import {
+  closed,
+  type DatabaseTables,
+  LocalDatabase,
+  type LocalOptions,
+  type Store,
+  schema,
+} from '@settledb/core';
+import { type Adapter, openLogStore } from '@settledb/engine';
+
+/** Where a database lies. */
+export interface Location {
+  readonly adapter: Adapter;
+  /** The stored name: prefix and all. */
+  readonly name: string;
+}
+
+/** What a database is opened with, apart from what its location says. */
+export type SharedOptions = Omit<LocalOptions, 'name' | 'adapter' | 'onDestroy'>;
+
+/** What the registry tells a handle. */
+export interface Handle {
+  /** The database is no more (destroyed), or cannot be reached any more (lost): what was acquired is of no more use. */
+  detached(): void;
+  /** It was destroyed, here or in another context. After {@link detached}, once nothing is left of it. */
+  destroyed(): void;
+}
+
+/** One opened database and the handles on it. */
+export interface Shared {
+  /** Rejects when it cannot be opened; the location is then free again. */
+  readonly opening: Promise<LocalDatabase>;
+  readonly handles: Set<Handle>;
+}
+
+const open = new Map<string, Shared>();
+/** By location: what must be over before it is opened again. Never rejects. */
+const endings = new Map<string, Promise<unknown>>();
+
+const keyOf = ({ adapter, name }: Location): string => `${adapter.name}\n${adapter.location(name)}`;
+
+/**
+ * Joins the database at `location`, opening it if need be. Options count for who opens it; later handles share what it was
+ * opened with.
+ */
+export function acquire(location: Location, handle: Handle, options: SharedOptions): Shared {
+  const key = keyOf(location);
+  const present = open.get(key);
+  if (present !== undefined) {
+    present.handles.add(handle);
+    return present;
+  }
+  const begin = async (): Promise<LocalDatabase> => {
+    await endings.get(key);
+    const journal = await location.adapter.open(location.name);
+    const store = await openLogStore<DatabaseTables>(journal, schema).catch(async (error: unknown) => {
+      await journal.close();
+      throw error;
+    });
+    return openDatabase(key, shared, store, {
+      ...options,
+      name: location.name,
+      adapter: location.adapter.name,
+    });
+  };
+  const shared: Shared = { opening: Promise.resolve().then(begin), handles: new Set([handle]) };
+  open.set(key, shared);
+  shared.opening.catch(() => forget(key, shared));
+  return shared;
+}
+
+async function openDatabase(
+  key: string,
+  shared: Shared,
+  store: Store<DatabaseTables>,
+  options: LocalOptions,
+): Promise<LocalDatabase> {
+  store.watch((event) => {
+    if (event.type === 'commit' || open.get(key) !== shared) return;
+    // Another context destroyed it, or the storage went away under it.
+    const handles = detach(key, shared);
+    void end(key, () => closeOpened(shared));
+    if (event.type === 'destroyed') for (const handle of handles) handle.destroyed();
+  });
+  try {
+    return await LocalDatabase.open(store, options);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** A handle leaves; resolves when the database is closed, if it was the last one. */
+export async function release(location: Location, shared: Shared, handle: Handle): Promise<void> {
+  shared.handles.delete(handle);
+  const key = keyOf(location);
+  if (shared.handles.size > 0 || open.get(key) !== shared) return;
+  forget(key, shared);
+  await end(key, () => closeOpened(shared, true));
+}
+
+/**
+ * Closes the database for all its handles, removes it, and tells them.
+ * @throws what the adapter's `destroy` throws; the handles then find the database as it is when they are next used
+ */
+export async function destroy(location: Location, handle: Handle): Promise<void> {
+  const key = keyOf(location);
+  const shared = open.get(key);
+  const handles = new Set(shared === undefined ? [] : detach(key, shared)).add(handle);
+  await end(key, async () => {
+    if (shared !== undefined) await closeOpened(shared);
+    await location.adapter.destroy(location.name);
+  });
+  for (const told of handles) told.destroyed();
+}
+
+function detach(key: string, shared: Shared): Handle[] {
+  forget(key, shared);
+  const handles = [...shared.handles];
+  for (const handle of handles) handle.detached();
+  return handles;
+}
+
+function forget(key: string, shared: Shared): void {
+  if (open.get(key) === shared) open.delete(key);
+}
+
+/** Does `work` after what is ending there already, and makes openings wait for it. */
+function end(key: string, work: () => Promise<void>): Promise<void> {
+  const done = (endings.get(key) ?? Promise.resolve()).then(work);
+  const over = done.then(
+    () => {},
+    () => {},
+  );
+  endings.set(key, over);
+  void over.then(() => {
+    if (endings.get(key) === over) endings.delete(key);
+  });
+  return done;
+}
+
+/** @param strict reject when closing fails: something acknowledged may not be safe */
+async function closeOpened(shared: Shared, strict = false): Promise<void> {
+  const database = await shared.opening.catch(() => undefined);
+  try {
+    await database?.close();
+  } catch (error) {
+    if (strict) throw closed(error);
+  }
+}

@@ -1,0 +1,58 @@
+/** `settledb/server`: a folder of databases over HTTP, as CouchDB would serve them. Node only. */
+import { file } from '@settledb/adapter-file';
+import {
+  type DatabaseTables,
+  type Durability,
+  type Evaluate,
+  evaluate,
+  LocalDatabase,
+  refuseToEvaluate,
+  schema,
+} from '@settledb/core';
+import { type Adapter, openLogStore } from '@settledb/engine';
+import {
+  createServer as createServerOver,
+  type OpenDatabase,
+  type ServerOptions as Options,
+  type RunningServer,
+} from '@settledb/remote/node';
+
+export { createHandler, type Databases, type Handler, type HandlerOptions } from '@settledb/remote';
+export * from '@settledb/remote/node';
+
+export interface ServerOptions extends Omit<Options, 'open'> {
+  /** Opens a database. Default: the folder, by the file adapter, which no other process or handle may have open meanwhile. */
+  readonly open?: OpenDatabase | undefined;
+  /** Where databases are kept, by path. Default: files. */
+  readonly adapter?: Adapter | undefined;
+  /**
+   * Run filters and views of design documents when a client asks for changes by them. They are programs written by whoever may write
+   * to the database, and run with all rights of this process. Default false: such a request is refused.
+   */
+  readonly runStoredFunctions?: boolean | undefined;
+  /** `strict`: a write is answered when the disk has it; default as the adapter's. */
+  readonly durability?: Durability | undefined;
+}
+
+/**
+ * Serves the databases in the folder `dir`.
+ *
+ * @throws TypeError when nobody could use the server; io when the port is taken or the folder cannot be written
+ */
+export function createServer(options: ServerOptions): Promise<RunningServer> {
+  const { runStoredFunctions, adapter = file(), durability, ...rest } = options;
+  const functions = runStoredFunctions === true ? evaluate : refuseToEvaluate;
+  return createServerOver({ ...rest, open: options.open ?? opener(adapter, functions, durability) });
+}
+
+function opener(adapter: Adapter, evaluate: Evaluate, durability: Durability | undefined): OpenDatabase {
+  return async (path, { name, mustExist }) => {
+    const journal = await adapter.open(path, { mustExist });
+    const store = await openLogStore<DatabaseTables>(journal, schema).catch(async (error: unknown) => {
+      await journal.close();
+      throw error;
+    });
+    const onDestroy = (): Promise<void> => adapter.destroy(path);
+    return LocalDatabase.open(store, { name, adapter: adapter.name, evaluate, durability, onDestroy });
+  };
+}

@@ -1,0 +1,280 @@
+/**
+ * The handle that programs hold: a database by its name, wherever it is. Construction is synchronous and opening goes on behind
+ * it; calls made meanwhile wait in their order. What the verbs mean is said by `Database`, and done below this package.
+ */
+import {
+  type AllDocsOptions,
+  type AllDocsResult,
+  type BulkDocsOptions,
+  type BulkDocsRow,
+  type BulkGetOptions,
+  type BulkGetRequest,
+  type BulkGetResult,
+  type CallOptions,
+  type ChangesFeed,
+  type ChangesOptions,
+  conflict,
+  type Database,
+  type DatabaseInfo,
+  type Doc,
+  Emitter,
+  type ExistingDoc,
+  type GetOptions,
+  notAnObject,
+  type OpenRevsRow,
+  type Rev,
+  type RevsDiffResult,
+  uuid,
+  type Written,
+} from '@settledb/core';
+import { remote } from '@settledb/remote';
+import type { ReplicateOptions, Replication, Sync, SyncOptions } from '@settledb/replication';
+import { type Connection, DirectConnection, LocalConnection } from './connection';
+import { connectedChanges, either } from './feeds';
+import {
+  type AnyContent,
+  addressOf,
+  type BulkDoc,
+  type ReservedDoc,
+  type ReservedId,
+  type SettleOptions,
+  type Tombstone,
+} from './options';
+import { type MakeHandle, type Peer, replicateBetween, syncBetween } from './peers';
+import { chooseAdapter, NO_ADAPTERS, type Platform } from './platform';
+import type { SharedOptions } from './registry';
+
+// Older browsers have no `Symbol.asyncDispose`; there nothing asks for it either.
+const asyncDispose: typeof Symbol.asyncDispose =
+  Symbol.asyncDispose ?? (Symbol.for('Symbol.asyncDispose') as typeof Symbol.asyncDispose);
+
+/** Verbs that work without their object: `ids.map(db.get)`. */
+const BOUND = [
+  ...['put', 'post', 'get', 'remove', 'bulkDocs', 'bulkGet', 'allDocs', 'changes', 'revsDiff', 'info', 'id'],
+  ...['compact', 'purge', 'close', 'destroy', 'sync'],
+] as const;
+
+/**
+ * A database of documents with this content, that works offline and settles with CouchDB later.
+ *
+ * Handles on one name share one database. Events: `created` (this handle), when it was opened; `destroyed`, on every
+ * handle when anyone destroys the database; `closed`, after `close()`.
+ *
+ * @example
+ * const db = new SettleDB<Note>('notes');
+ * await db.put({ _id: 'a', text: 'hello' });
+ * const sync = db.sync('https://couch.example/notes', { live: true, retry: true });
+ */
+export class SettleDB<Content extends AnyContent = AnyContent> extends Emitter implements Database<Content> {
+  /** The adapters that go by name. This class knows none; the entries of the package say what there is. */
+  static readonly platform: Platform = NO_ADAPTERS;
+
+  /** As given; of a remote database the URL, without credentials. */
+  readonly name: string;
+  readonly adapter: string;
+  /** Copies changes to a peer, or from one, as `replicate.to(peer, options)` and `replicate.from(peer, options)`. */
+  readonly replicate: {
+    readonly to: (peer: Peer, options?: ReplicateOptions) => Replication;
+    readonly from: (peer: Peer, options?: ReplicateOptions) => Replication;
+  };
+  readonly #connection: Connection;
+  readonly #makePeer: MakeHandle;
+
+  /** Copies changes from one database to another: names, URLs or databases. */
+  static replicate(source: Peer, target: Peer, options: ReplicateOptions = {}): Replication {
+    return replicateBetween((name) => new this(name), source, target, options);
+  }
+
+  /** Replicates both ways; `push` is from the first to the second. */
+  static sync(one: Peer, other: Peer, options: SyncOptions = {}): Sync {
+    return syncBetween((name) => new this(name), one, other, options);
+  }
+
+  /**
+   * @param name of a local database: any string; in Node, by default, the path of the folder it is kept in. A URL (`http:`,
+   *   `https:`) means the CouchDB database there
+   * @throws Error at once, without a name and for an adapter that is not known; whatever else is wrong rejects the first call
+   */
+  constructor(name: string, options?: SettleOptions);
+  constructor(options: SettleOptions & { readonly name: string });
+  constructor(first: string | (SettleOptions & { readonly name: string }), second?: SettleOptions) {
+    super();
+    const [name, options] =
+      typeof first === 'object' && first !== null ? [first.name, first] : [first, second ?? {}];
+    const address = addressOf(name, options.prefix);
+    const events = { created: () => this.fire('created', this), destroyed: () => this.fire('destroyed') };
+    if (address.kind === 'remote') {
+      const database = remote(address.url, withoutName(options));
+      this.name = database.name;
+      this.adapter = database.adapter;
+      this.#connection = new DirectConnection(database, events);
+    } else {
+      const adapter = chooseAdapter(new.target.platform, options.adapter);
+      this.name = address.name;
+      this.adapter = adapter.name;
+      this.#connection = new LocalConnection(
+        { adapter, name: address.storedName },
+        sharedOptions(options),
+        events,
+      );
+    }
+    const Handle = new.target;
+    // A peer that is only named is found where this database is.
+    this.#makePeer = (peer) => new Handle(peer, options);
+    this.replicate = {
+      to: (peer, more = {}) => replicateBetween(this.#makePeer, this, peer, this.#lifelong(more)),
+      from: (peer, more = {}) => replicateBetween(this.#makePeer, peer, this, this.#lifelong(more)),
+    };
+    for (const verb of BOUND) {
+      const value = (this[verb] as (...args: never[]) => unknown).bind(this);
+      Object.defineProperty(this, verb, { value, configurable: true, writable: true });
+    }
+  }
+
+  /** One document: its winner, or what `options` ask for. @throws not_found */
+  get(
+    id: string,
+    options: GetOptions & { open_revs: 'all' | readonly Rev[] },
+  ): Promise<OpenRevsRow<Content>[]>;
+  get(id: ReservedId, options?: GetOptions & { open_revs?: undefined }): Promise<ExistingDoc<AnyContent>>;
+  get(id: string, options?: GetOptions & { open_revs?: undefined }): Promise<ExistingDoc<Content>>;
+  get(id: string, options?: GetOptions): Promise<never> {
+    return this.#run((database) => database.get(id, options as never) as Promise<never>, options);
+  }
+
+  /** Stores one document under its `_id`. To change one, its `_rev` must be that of the revision changed. @throws conflict */
+  put(doc: Doc<Content> & { _id: string }, options?: BulkDocsOptions): Promise<Written>;
+  put(doc: Tombstone | ReservedDoc, options?: BulkDocsOptions): Promise<Written>;
+  put(doc: object, options?: BulkDocsOptions): Promise<Written> {
+    return this.#run((database) => database.put(doc as Doc, options), options);
+  }
+
+  /** As {@link put}, with a random id unless the document has one. */
+  async post(doc: BulkDoc<Content>, options?: BulkDocsOptions): Promise<Written> {
+    if (typeof doc !== 'object' || doc === null || Array.isArray(doc)) throw notAnObject();
+    const withId = doc._id === undefined ? { ...doc, _id: uuid() } : doc;
+    return this.put(withId as Doc<Content> & { _id: string }, options);
+  }
+
+  /** Deletes a document, leaving a bare tombstone that replicates. @throws conflict, not_found */
+  remove(doc: { readonly _id: string; readonly _rev?: Rev }, options?: RemoveOptions): Promise<Written>;
+  remove(id: string, rev: Rev, options?: BulkDocsOptions): Promise<Written>;
+  async remove(
+    doc: string | { readonly _id: string; readonly _rev?: Rev },
+    revOrOptions?: Rev | RemoveOptions,
+    options: BulkDocsOptions = {},
+  ): Promise<Written> {
+    if (typeof doc === 'string') return this.#remove(doc, revOrOptions as Rev | undefined, options);
+    if (typeof doc !== 'object' || doc === null) throw notAnObject();
+    const { rev, ...more } = (revOrOptions ?? {}) as RemoveOptions;
+    return this.#remove(doc._id, rev ?? doc._rev, more);
+  }
+
+  /** Many edits in one go: one answer for each, in order; a conflict harms only its own document. */
+  bulkDocs(
+    docs:
+      | readonly BulkDoc<Content>[]
+      | { readonly docs: readonly BulkDoc<Content>[]; readonly new_edits?: boolean },
+    options?: BulkDocsOptions,
+  ): Promise<BulkDocsRow[]> {
+    return this.#run((database) => database.bulkDocs(docs as readonly Doc[], options), options);
+  }
+
+  bulkGet(request: BulkGetRequest & BulkGetOptions): Promise<BulkGetResult<Content>> {
+    return this.#run((database) => database.bulkGet(request) as Promise<BulkGetResult<Content>>, request);
+  }
+
+  /** Documents by id: all, a range, or those named. */
+  allDocs(options?: AllDocsOptions): Promise<AllDocsResult<Content>> {
+    return this.#run((database) => database.allDocs(options) as Promise<AllDocsResult<Content>>, options);
+  }
+
+  /** What changed, once or from now on: iterate it, listen to it, or await its result. It ends with this handle. */
+  changes(options: ChangesOptions = {}): ChangesFeed<Content> {
+    return connectedChanges(this.#connection, options) as unknown as ChangesFeed<Content>;
+  }
+
+  revsDiff(revs: Record<string, readonly Rev[]>, options?: CallOptions): Promise<RevsDiffResult> {
+    return this.#run((database) => database.revsDiff(revs, options), options);
+  }
+
+  info(options?: CallOptions): Promise<DatabaseInfo> {
+    const bare = async (database: Database): Promise<DatabaseInfo> => {
+      const info = await database.info(options);
+      return this.#connection instanceof LocalConnection ? { ...info, db_name: this.name } : info;
+    };
+    return this.#run(bare, options);
+  }
+
+  id(options?: CallOptions): Promise<string> {
+    return this.#run((database) => database.id(options), options);
+  }
+
+  compact(options?: CallOptions & { readonly interval?: number }): Promise<{ ok: true }> {
+    return this.#run((database) => database.compact(options), options);
+  }
+
+  purge(
+    id: string,
+    rev: Rev,
+    options?: CallOptions,
+  ): Promise<{ ok: true; deletedRevs: Rev[]; documentWasRemovedCompletely: boolean }> {
+    return this.#run((database) => database.purge(id, rev, options), options);
+  }
+
+  /** Replicates both ways. `push` is from this database to the peer. */
+  sync(peer: Peer, options: SyncOptions = {}): Sync {
+    return syncBetween(this.#makePeer, this, peer, this.#lifelong(options));
+  }
+
+  /**
+   * Ends this handle: calls made before are served, feeds end as cancelled. Other handles go on; the last one closes the
+   * database. Again: the same promise. Calls after it reject `database is closed`.
+   */
+  close(): Promise<void> {
+    const first = this.#connection.close();
+    this.#closed ??= first.then(() => this.fire('closed'));
+    return this.#closed;
+  }
+  #closed: Promise<void> | undefined;
+
+  /** Removes the database for good, for everyone. This handle is then closed; others find an empty database. */
+  destroy(options: CallOptions = {}): Promise<{ ok: true }> {
+    return this.#connection.destroy(options);
+  }
+
+  /** `await using db = new SettleDB(…)` closes it at the end of the block. */
+  [asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #run<T>(work: (database: Database) => Promise<T>, options: CallOptions | null | undefined): Promise<T> {
+    return this.#connection.run(work, options?.signal);
+  }
+
+  async #remove(id: string, rev: Rev | undefined, options: BulkDocsOptions): Promise<Written> {
+    if (rev === undefined) {
+      // Without a revision there is nothing this could extend: the document is missing, or it is a conflict.
+      await this.get(id, options);
+      throw conflict(id);
+    }
+    return this.put({ _id: id, _rev: rev, _deleted: true }, options);
+  }
+
+  #lifelong<O extends CallOptions>(options: O): O {
+    return { ...options, signal: either(this.#connection.life, options.signal) };
+  }
+}
+
+export type RemoveOptions = BulkDocsOptions & { readonly rev?: Rev };
+
+/** `new SettleDB({ name, … })` names the database, not what it is called. */
+function withoutName(options: SettleOptions): SettleOptions {
+  const { name: _, ...rest } = options;
+  return rest;
+}
+
+function sharedOptions(options: SettleOptions): SharedOptions {
+  const { auto_compaction, revs_limit, deterministic_revs, durability } = options;
+  return { auto_compaction, revs_limit, deterministic_revs, durability };
+}

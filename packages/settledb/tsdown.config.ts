@@ -1,0 +1,28 @@
+import { defineConfig } from 'tsdown';
+
+/**
+ * One package out of all workspaces: they are private, so their code and types are bundled in. Both entries and all
+ * subpaths are built together, so that what they share lies in shared files and a class is the same whichever way it is imported.
+ */
+export default defineConfig({
+  entry: {
+    node: 'src/entry.node.ts',
+    browser: 'src/entry.browser.ts',
+    memory: 'src/memory.ts',
+    indexeddb: 'src/indexeddb.ts',
+    file: 'src/file.ts',
+    journal: 'src/journal.ts',
+    server: 'src/server.ts',
+  },
+  outDir: 'dist',
+  format: 'esm',
+  platform: 'neutral',
+  target: 'es2022',
+  clean: true,
+  sourcemap: true,
+  noExternal: [/^@settledb\//, 'idb', '@hono/node-server'],
+  external: [/^node:/],
+  inputOptions: { resolve: { mainFields: ['module', 'main'] } },
+  // Not eager, types of other workspaces come out empty (rolldown-plugin-dts 0.16).
+  dts: { resolve: true, eager: true },
+});

@@ -1,0 +1,364 @@
+/** What a handle is: opening behind the scenes, sharing, closing, destroying, and the forms its methods take. */
+import { memory } from '@settledb/adapter-memory';
+import type { Adapter, Journal } from '@settledb/engine';
+import { describe, expect, it, type Mock, vi } from 'vitest';
+import { isDatabaseError, SettleDB } from '../../packages/settledb/src/entry.browser';
+import { SettleDB as Base } from '../../packages/settledb/src/settledb';
+
+let count = 0;
+const name = (): string => `handle-${Date.now()}-${++count}`;
+
+/** An adapter whose openings and destructions are counted, and wait for or fail as told. */
+function watched(): Adapter & { open: Mock<Adapter['open']>; destroy: Mock<Adapter['destroy']> } {
+  const adapter = memory();
+  return { ...adapter, open: vi.fn(adapter.open), destroy: vi.fn(adapter.destroy) } as never;
+}
+
+const event = (db: SettleDB, type: string): Promise<unknown> =>
+  new Promise((resolve) => db.once(type, resolve));
+
+describe('making a handle', () => {
+  it('throws at once without a name or for an adapter nobody knows', () => {
+    for (const wrong of [undefined, null, '', 7]) expect(() => new SettleDB(wrong as never)).toThrow(Error);
+    expect(() => new SettleDB({} as never)).toThrow(Error);
+    expect(() => new SettleDB('a', { adapter: 'nonsense' })).toThrow(/^Invalid Adapter: nonsense$/);
+    expect(() => new SettleDB('a', { adapter: 'constructor' })).toThrow(/^Invalid Adapter: constructor$/);
+    expect(() => new Base('a')).toThrow('Invalid Adapter');
+  });
+
+  it('takes one object as well, and adapters by name', async () => {
+    const db = new SettleDB({ name: name(), adapter: 'memory', revs_limit: 5 });
+    expect(db.adapter).toBe('memory');
+    expect(await db.info()).toMatchObject({ adapter: 'memory', db_name: db.name, update_seq: 0 });
+    const same = new SettleDB(db.name, { adapter: 'memory' });
+    await db.put({ _id: 'a' });
+    expect((await same.info()).doc_count).toBe(1);
+    await Promise.all([db.destroy(), same.close()]);
+  });
+
+  it('tells when it was opened', async () => {
+    const db = new SettleDB(name(), { adapter: memory() });
+    expect(await event(db, 'created')).toBe(db);
+  });
+
+  it('serves calls in their order, those made while it opens first', async () => {
+    const db = new SettleDB(name(), { adapter: memory() });
+    const order: string[] = [];
+    const note = (what: string) => (): void => void order.push(what);
+    const early = [db.put({ _id: 'a' }).then(note('put a')), db.changes().then(note('changes'))];
+    void event(db, 'created').then(() => db.put({ _id: 'b' }).then(note('put b')));
+    await Promise.all(early);
+    await vi.waitFor(() => expect(order).toContain('put b'));
+    expect(order.indexOf('put a')).toBeLessThan(order.indexOf('put b'));
+  });
+
+  it('answers every call with the failure to open, and says nothing when nobody asks', async () => {
+    const adapter = watched();
+    adapter.open.mockRejectedValue(new Error('no room'));
+    const silent = new SettleDB(name(), { adapter });
+    await silent.close();
+    const db = new SettleDB(name(), { adapter });
+    await expect(db.get('a')).rejects.toThrow('no room');
+    await expect(Promise.resolve(db.changes())).rejects.toThrow('no room');
+    await expect(db.info()).rejects.toThrow('no room');
+    adapter.open.mockRestore();
+    // Another handle tries again.
+    expect(adapter.open).toBeDefined();
+  });
+
+  it('rejects a call that is aborted while it waits', async () => {
+    const adapter = watched();
+    adapter.open.mockReturnValue(new Promise<never>(() => {}));
+    const db = new SettleDB(name(), { adapter });
+    const abort = new AbortController();
+    const waiting = db.put({ _id: 'a' }, { signal: abort.signal });
+    abort.abort(new Error('too slow'));
+    await expect(waiting).rejects.toThrow('too slow');
+    const feed = db.changes({ live: true });
+    feed.cancel();
+    expect(await feed).toEqual({ status: 'cancelled' });
+  });
+});
+
+describe('sharing', () => {
+  it('opens a location once, for fifty handles, and again after the last one closed', async () => {
+    const adapter = watched();
+    const shared = name();
+    const handles = Array.from({ length: 50 }, () => new SettleDB(shared, { adapter }));
+    await Promise.all(handles.map((db, n) => db.put({ _id: `doc-${n}` })));
+    expect(adapter.open).toHaveBeenCalledTimes(1);
+    await Promise.all(handles.map((db) => db.close()));
+    const again = new SettleDB(shared, { adapter });
+    expect((await again.info()).doc_count).toBe(50);
+    expect(adapter.open).toHaveBeenCalledTimes(2);
+  });
+
+  it('tells prefix and name of one handle from those of another', async () => {
+    const adapter = memory();
+    const [one, other] = [
+      new SettleDB('bc', { adapter, prefix: 'a' }),
+      new SettleDB('c', { adapter, prefix: 'ab' }),
+    ];
+    await one.put({ _id: 'x' });
+    expect(await other.info()).toMatchObject({ db_name: 'c', doc_count: 1 });
+    expect(await one.info()).toMatchObject({ db_name: 'bc', doc_count: 1 });
+  });
+
+  it('waits for a close under way before it opens again', async () => {
+    const adapter = watched();
+    const db = new SettleDB('a', { adapter });
+    await db.info();
+    const journal: Journal = await adapter.open.mock.results[0]!.value;
+    const close = journal.close.bind(journal);
+    const { promise, go } = gate();
+    const closed = vi.fn(async () => {
+      await promise;
+      await close();
+    });
+    journal.close = closed;
+    const closing = db.close();
+    await vi.waitFor(() => expect(closed).toHaveBeenCalled());
+    const again = new SettleDB('a', { adapter });
+    const info = again.info();
+    await new Promise<void>((resolve) => setTimeout(resolve));
+    expect(adapter.open).toHaveBeenCalledTimes(1);
+    go();
+    await Promise.all([closing, info]);
+    expect(adapter.open).toHaveBeenCalledTimes(2);
+  });
+
+  it('stays open when a handle comes while the last one leaves', async () => {
+    const adapter = watched();
+    const db = new SettleDB('a', { adapter });
+    const closing = db.close();
+    const again = new SettleDB('a', { adapter });
+    await again.put({ _id: 'a' });
+    await closing;
+    expect((await again.info()).doc_count).toBe(1);
+    expect(adapter.open).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe('closing', () => {
+  it('serves what was called before, ends feeds as cancelled, and then rejects', async () => {
+    const db = new SettleDB(name(), { adapter: memory() });
+    const put = db.put({ _id: 'a' });
+    const live = db.changes({ live: true });
+    const closed = event(db, 'closed');
+    const closing = db.close();
+    expect(db.close()).toBe(db.close());
+    expect((await put).ok).toBe(true);
+    expect(await live).toEqual({ status: 'cancelled' });
+    await closing;
+    await closed;
+    await db.close();
+    const calls = [db.get('a'), db.info(), db.post({}), db.destroy(), db.changes()];
+    for (const error of await Promise.all(
+      calls.map((call) => Promise.resolve(call).catch((e: unknown) => e)),
+    ))
+      expect(isDatabaseError(error) && error.message).toBe('database is closed');
+  });
+
+  it('ends only its own feeds', async () => {
+    const adapter = memory();
+    const [one, other] = [new SettleDB('a', { adapter }), new SettleDB('a', { adapter })];
+    await Promise.all([one.info(), other.info()]);
+    const [first, second] = [one.changes({ live: true }), other.changes({ live: true })];
+    const heard = new Promise((resolve) => second.on('change', resolve));
+    await one.close();
+    expect(await first).toEqual({ status: 'cancelled' });
+    await other.put({ _id: 'a' });
+    expect(await heard).toMatchObject({ id: 'a' });
+    await other.close();
+    expect(await second).toEqual({ status: 'cancelled' });
+  });
+
+  it('is what `await using` does', async () => {
+    const db = new SettleDB(name(), { adapter: memory() });
+    const dispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
+    await db[dispose as typeof Symbol.asyncDispose]();
+    await expect(db.info()).rejects.toThrow('database is closed');
+  });
+});
+
+describe('destroying', () => {
+  it('tells every live handle once, rejects on the destroyed one, and gives others an empty database', async () => {
+    const adapter = memory();
+    const [one, two, three] = [1, 2, 3].map(() => new SettleDB('a', { adapter }));
+    const told = vi.fn();
+    for (const db of [one!, two!, three!]) db.on('destroyed', told);
+    await two!.put({ _id: 'a' });
+    await three!.close();
+    const live = two!.changes({ live: true });
+    expect(await one!.destroy()).toEqual({ ok: true });
+    expect(told).toHaveBeenCalledTimes(2);
+    expect(await live).toEqual({ status: 'cancelled' });
+    await expect(one!.get('a')).rejects.toThrow('database is closed');
+    await expect(one!.destroy()).rejects.toThrow('database is closed');
+    expect((await two!.info()).doc_count).toBe(0);
+    await two!.put({ _id: 'b' });
+    expect((await new SettleDB('a', { adapter }).info()).doc_count).toBe(1);
+  });
+
+  it('serves calls of others that come meanwhile from the empty database', async () => {
+    const adapter = watched();
+    const [one, two] = [new SettleDB('a', { adapter }), new SettleDB('a', { adapter })];
+    await one.put({ _id: 'old' });
+    const destroyed = one.destroy();
+    const { promise, go } = gate();
+    const remove = adapter.destroy.getMockImplementation()!;
+    adapter.destroy.mockImplementationOnce(async (...args) => {
+      await promise;
+      await remove(...args);
+    });
+    await vi.waitFor(() => expect(adapter.destroy).toHaveBeenCalled());
+    const put = two.put({ _id: 'new' });
+    go();
+    await Promise.all([destroyed, put]);
+    const { rows } = await two.allDocs();
+    expect(rows.map(({ key }) => key)).toEqual(['new']);
+  });
+
+  it('leaves the handle usable when it could not be done', async () => {
+    const adapter = watched();
+    const db = new SettleDB('a', { adapter });
+    await db.put({ _id: 'a' });
+    adapter.destroy.mockRejectedValueOnce(new Error('in use'));
+    await expect(db.destroy()).rejects.toThrow('in use');
+    expect((await db.info()).doc_count).toBe(1);
+    await db.destroy();
+  });
+
+  it('is also possible for a database that cannot be opened', async () => {
+    const adapter = watched();
+    adapter.open.mockRejectedValueOnce(new Error('corrupt'));
+    const db = new SettleDB('a', { adapter });
+    await expect(db.info()).rejects.toThrow('corrupt');
+    await db.destroy();
+    expect(adapter.destroy).toHaveBeenCalledTimes(1);
+  });
+
+  it('by another context reaches the handles here, which then find an empty database', async () => {
+    const adapter = memory();
+    const db = new SettleDB('a', { adapter });
+    await db.put({ _id: 'a' });
+    const told = event(db, 'destroyed');
+    await adapter.destroy('a');
+    await told;
+    expect((await db.info()).doc_count).toBe(0);
+  });
+
+  it('keeps the number of listeners small, whatever was going on', async () => {
+    const db = new SettleDB(name(), { adapter: memory() });
+    await db.info();
+    const feeds = Array.from({ length: 30 }, () => db.changes({ live: true }));
+    expect(db.listeners('destroyed')).toHaveLength(0);
+    for (const feed of feeds) feed.cancel();
+    await Promise.all(feeds);
+  });
+});
+
+describe('methods', () => {
+  it('work without their object', async () => {
+    const { put, get, post, remove, changes } = new SettleDB(name(), { adapter: memory() });
+    const { id } = await put({ _id: 'a', n: 1 });
+    expect(await Promise.resolve(id).then(get)).toMatchObject({ n: 1 });
+    const posted = await post({ n: 2 });
+    expect(posted.id).toMatch(/^[0-9a-f]{32}$/);
+    await remove(await get(posted.id));
+    expect((await changes()) as object).toMatchObject({ last_seq: 3 });
+  });
+
+  it('remove takes a document, a document and a revision, or id and revision', async () => {
+    const db = new SettleDB(name(), { adapter: memory() });
+    const rows = await db.bulkDocs(['a', 'b', 'c'].map((_id) => ({ _id, text: 'x' })));
+    const revs = rows.map((row) => ('rev' in row ? row.rev : ''));
+    await db.remove({ _id: 'a', _rev: revs[0]! });
+    await db.remove({ _id: 'b' }, { rev: revs[1]! });
+    const { rev } = await db.remove('c', revs[2]!);
+    expect(await db.get('c', { rev })).toEqual({ _id: 'c', _rev: rev, _deleted: true });
+    expect((await db.info()).doc_count).toBe(0);
+    await db.put({ _id: 'd' });
+    await expect(db.remove({ _id: 'd' })).rejects.toMatchObject({ status: 409, docId: 'd' });
+    await expect(db.remove({ _id: 'missing' })).rejects.toMatchObject({ status: 404 });
+    await expect(db.remove(undefined as never)).rejects.toMatchObject({ status: 400 });
+    await expect(db.remove({} as never)).rejects.toThrow(Error);
+    expect((await db.info()).doc_del_count).toBe(3);
+  });
+
+  it('post keeps an _id, leaves the document as it was, and wants an object', async () => {
+    const db = new SettleDB(name(), { adapter: memory() });
+    const doc = { n: 1 };
+    await db.post(doc);
+    expect(doc).toEqual({ n: 1 });
+    expect((await db.post({ _id: 'mine' })).id).toBe('mine');
+    await expect(db.post({ _id: 'mine' })).rejects.toMatchObject({ status: 409 });
+    for (const wrong of [undefined, null, [], 'x', 1])
+      await expect(db.post(wrong as never)).rejects.toThrow('Document must be a JSON object');
+  });
+
+  it('bulkDocs takes a list or an object with one', async () => {
+    const db = new SettleDB(name(), { adapter: memory() });
+    expect(await db.bulkDocs({ docs: [{ _id: 'a', _rev: '1-x' }], new_edits: false })).toEqual([]);
+    expect(await db.bulkDocs([])).toEqual([]);
+    await expect(db.bulkDocs(undefined as never)).rejects.toThrow("Missing JSON list of 'docs'");
+  });
+});
+
+describe('replication', () => {
+  it('goes to and from handles and names, and both ways', async () => {
+    const options = { adapter: memory() };
+    const [one, two] = [new SettleDB('one', options), new SettleDB('two', options)];
+    await one.put({ _id: 'a' });
+    await two.put({ _id: 'b' });
+    expect(await one.replicate.to('two')).toMatchObject({ ok: true, docs_written: 1 });
+    expect(await one.replicate.from(two)).toMatchObject({ ok: true, docs_written: 1 });
+    await one.put({ _id: 'c' });
+    const both = await one.sync('two');
+    expect(both).toMatchObject({ push: { docs_written: 1 }, pull: { docs_written: 0 } });
+    expect(await SettleDB.replicate(one, new SettleDB('three', options))).toMatchObject({ docs_written: 3 });
+    expect(await SettleDB.sync(two, one)).toMatchObject({ push: { ok: true }, pull: { ok: true } });
+  });
+
+  it('closes the handle it made for a name', async () => {
+    const adapter = watched();
+    const db = new SettleDB('one', { adapter });
+    await db.put({ _id: 'a' });
+    await db.replicate.to('two');
+    await vi.waitFor(async () => {
+      const journals = await Promise.all(adapter.open.mock.results.map(({ value }) => value));
+      await expect(journals[1].read()).rejects.toMatchObject({ name: 'closed' });
+    });
+    expect((await db.info()).doc_count).toBe(1);
+  });
+
+  it('ends when its database is closed', async () => {
+    const options = { adapter: memory() };
+    const [one, two] = [new SettleDB('one', options), new SettleDB('two', options)];
+    const live = one.sync(two, { live: true });
+    await new Promise((resolve) => live.once('paused', resolve));
+    await one.close();
+    await Promise.allSettled([live]);
+    expect((await two.info()).doc_count).toBe(0);
+  });
+});
+
+describe('a name that is a URL', () => {
+  it('means a remote database, whose credentials are not part of the name', () => {
+    const db = new SettleDB('http://user:secret@127.0.0.1:9/notes');
+    expect(db.adapter).toBe('http');
+    expect(db.name).not.toContain('secret');
+    expect(new SettleDB('notes', { prefix: 'http://127.0.0.1:9/couch' }).name).toBe(
+      'http://127.0.0.1:9/couch/notes',
+    );
+    expect(new SettleDB({ name: 'http://user:secret@127.0.0.1:9/notes' }).name).not.toContain('secret');
+  });
+});
+
+function gate(): { promise: Promise<void>; go: () => void } {
+  let go!: () => void;
+  const promise = new Promise<void>((resolve) => {
+    go = resolve;
+  });
+  return { promise, go };
+}

@@ -1,0 +1,105 @@
+/** The package as it is published: built into a folder of its own, and used from there by a plain Node program. */
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const packageFolder = resolve('packages/settledb');
+const scratch = mkdtempSync(join(tmpdir(), 'settledb-package-'));
+const installed = join(scratch, 'node_modules/settledb');
+
+beforeAll(() => {
+  mkdirSync(installed, { recursive: true });
+  cpSync(join(packageFolder, 'package.json'), join(installed, 'package.json'));
+  const tsdown = resolve('node_modules/tsdown/dist/run.mjs');
+  const args = [tsdown, '--out-dir', join(installed, 'dist'), '--no-dts', '--silent'];
+  execFileSync(process.execPath, args, { cwd: packageFolder, stdio: 'pipe' });
+}, 120_000);
+
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+/** A built file and all files it imports. */
+function reachable(folder: string, name: string, found = new Map<string, string>()): Map<string, string> {
+  if (found.has(name)) return found;
+  const text = readFileSync(join(folder, name), 'utf8');
+  found.set(name, text);
+  for (const [, next] of text.matchAll(/(?:from|import)\s*\(?['"]\.\/([^'"]+)['"]/g))
+    reachable(folder, next!, found);
+  return found;
+}
+
+/** Runs a program in an empty folder beside the package. @returns what it printed, as JSON, and what it left there */
+function run(program: string, ...flags: string[]): { printed: unknown; left: string[] } {
+  const cwd = mkdtempSync(join(scratch, 'program-'));
+  writeFileSync(join(cwd, 'program.mjs'), program);
+  const printed = execFileSync(process.execPath, [...flags, 'program.mjs'], { cwd, encoding: 'utf8' });
+  return { printed: JSON.parse(printed), left: readdirSync(cwd).filter((name) => name !== 'program.mjs') };
+}
+
+describe('the package', () => {
+  it('keeps documents in a folder, in Node, without being told', () => {
+    const { printed, left } = run(`
+      import Default, { DatabaseError, SettleDB } from 'settledb';
+      const db = new SettleDB('notes');
+      await db.put({ _id: 'a', text: 'hello' });
+      const missing = await db.get('b').catch((error) => error);
+      await db.close();
+      const again = new SettleDB('notes', { adapter: 'file' });
+      const { text } = await again.get('a');
+      await again.close();
+      console.log(JSON.stringify([Default === SettleDB, missing instanceof DatabaseError, text]));
+    `);
+    expect(printed).toEqual([true, true, 'hello']);
+    expect(left).toEqual(['notes']);
+  });
+
+  it('has the same classes behind every subpath', () => {
+    const { printed } = run(`
+      import { DatabaseError, SettleDB } from 'settledb';
+      import { file } from 'settledb/file';
+      import { indexeddb } from 'settledb/indexeddb';
+      import * as journal from 'settledb/journal';
+      import { memory } from 'settledb/memory';
+      import { createServer } from 'settledb/server';
+      const db = new SettleDB('a', { adapter: memory() });
+      await db.put({ _id: 'a' });
+      const server = await createServer({ dir: 'served', port: 0, anonymous: true });
+      const { docs_written } = await db.replicate.to(server.url + '/a');
+      const refused = await new SettleDB(server.url + '/a').get('b').catch((error) => error);
+      await server.close();
+      await db.close();
+      const kinds = [file(), indexeddb(), memory()].map(({ name }) => name);
+      const same = journal.DatabaseError === DatabaseError && refused instanceof DatabaseError;
+      console.log(JSON.stringify([same, docs_written, refused.status, kinds]));
+    `);
+    expect(printed).toEqual([true, 1, 404, ['file', 'indexeddb', 'memory']]);
+  });
+
+  it('touches no storage by being imported, in Node or as browsers get it', () => {
+    const program = `
+      const touched = [];
+      Object.defineProperty(globalThis, 'indexedDB', { get: () => touched.push('indexedDB') });
+      await import('settledb');
+      for (const path of ['memory', 'indexeddb', 'file', 'journal', 'server']) await import('settledb/' + path);
+      console.log(JSON.stringify(touched));
+    `;
+    for (const flags of [[], ['--conditions=browser']])
+      expect(run(program, ...flags)).toEqual({ printed: [], left: [] });
+  });
+
+  it('gives browsers IndexedDB, and no module of Node', () => {
+    const files = reachable(join(installed, 'dist'), 'browser.js');
+    for (const [file, text] of files) expect([file, /['"]node:/.test(text)]).toEqual([file, false]);
+
+    const { printed } = run(
+      `
+        import { SettleDB } from 'settledb';
+        console.log(JSON.stringify(new SettleDB('a').adapter));
+        process.exit();
+      `,
+      '--conditions=browser',
+    );
+    expect(printed).toBe('indexeddb');
+  });
+});
