@@ -302,13 +302,20 @@ describe('cancel', () => {
     expect(await feed).toBe('wound up');
   });
 
-  it('comes by signal too, and the signal keeps no listener of a feed that ended', async () => {
+  it('by signal puts one listener on it for any number of feeds, and none when they have ended', async () => {
+    const { signal } = new AbortController();
+    const added = vi.spyOn(signal, 'addEventListener');
+    const removed = vi.spyOn(signal, 'removeEventListener');
+    const feeds = Array.from({ length: 20 }, () => new BasicFeed(numbers(1), { signal }));
+    expect(added).toHaveBeenCalledTimes(1);
+    await Promise.all(feeds);
+    expect(removed).toHaveBeenCalledTimes(1);
+  });
+
+  it('comes by signal too, also by one that was aborted before', async () => {
     const abort = new AbortController();
     const { driver } = held();
     const feed = new BasicFeed(driver, { cancelled, signal: abort.signal });
-    const removed = vi.spyOn(abort.signal, 'removeEventListener');
-    await new BasicFeed(numbers(1), { signal: abort.signal });
-    expect(removed).toHaveBeenCalledTimes(1);
     abort.abort(new Error('enough'));
     expect(await feed).toBe('cancelled');
     expect(await new BasicFeed(driver, { cancelled, signal: abort.signal })).toBe('cancelled');

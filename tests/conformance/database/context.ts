@@ -1,0 +1,130 @@
+/**
+ * What every topic of the suite is given: fresh databases that vanish after the test, and the features that decide which
+ * tests apply. A test that does not apply is skipped by name with its reason, never silently.
+ */
+import { it } from 'vitest';
+import type { TestDatabase } from './types';
+
+/** What a database under test can do, beyond what all can. */
+export interface Features {
+  /** It runs in this context: functions and objects reach it as they are, not as JSON or structured clones. */
+  readonly local: boolean;
+  /** Methods also take a node-style callback. */
+  readonly callbacks: boolean;
+  /** `changes` takes a filter function. */
+  readonly filterFunctions: boolean;
+  /** `changes` runs filter and view functions stored as source text in design documents. */
+  readonly storedFunctions: boolean;
+  /** The names and options of the constructor are checked by the object under test. */
+  readonly constructorChecks: boolean;
+  /** `prefix` in the options is put before the stored name. */
+  readonly prefix: boolean;
+  /** `revs_limit`, `auto_compaction` and `deterministic_revs` may be set where the handle is opened. */
+  readonly databaseOptions: boolean;
+  /** `purge` is offered. */
+  readonly purge: boolean;
+  /** `_local/compaction` records how far compaction got. */
+  readonly compactionRecord: boolean;
+  /** A handle emits `destroyed` and `closed`. */
+  readonly events: boolean;
+  /** Every call takes an `AbortSignal`. */
+  readonly signals: boolean;
+  /** Feeds can be iterated with `for await`. */
+  readonly iteration: boolean;
+  /** A deleted leaf can be followed by `latest` (CouchDB over HTTP cannot). */
+  readonly latestTombstone: boolean;
+  /** Writes with attachments are refused: the version has none. */
+  readonly refusesAttachments: boolean;
+}
+
+/** A database in this context with everything that binds now; callbacks belong to a later entry. */
+export const LOCAL_FEATURES: Features = {
+  local: true,
+  callbacks: false,
+  filterFunctions: true,
+  storedFunctions: true,
+  constructorChecks: true,
+  prefix: true,
+  databaseOptions: true,
+  purge: true,
+  compactionRecord: true,
+  events: true,
+  signals: true,
+  iteration: true,
+  latestTombstone: true,
+  refusesAttachments: true,
+};
+
+/** Opens a handle; two handles of one name are handles on one database. */
+export type Open = (name: string, options?: object) => TestDatabase;
+
+interface Opened {
+  readonly handle: TestDatabase;
+  readonly name: string;
+  readonly options: object | undefined;
+}
+
+let count = 0;
+const run = Math.random().toString(36).slice(2, 8);
+
+/** One per suite; {@link Context.cleanUp} runs after each test. */
+export class Context {
+  readonly features: Features;
+  readonly #open: Open;
+  #opened: Opened[] = [];
+
+  constructor(open: Open, features: Features) {
+    this.#open = open;
+    this.features = features;
+  }
+
+  /** A name no other test has, in this run or another. */
+  name(): string {
+    count += 1;
+    return `conformance-${run}-${count}`;
+  }
+
+  /** A handle on the database of this name, which is destroyed after the test. */
+  open(name: string, options?: object): TestDatabase {
+    const handle = options === undefined ? this.#open(name) : this.#open(name, options);
+    this.#opened.push({ handle, name, options });
+    return handle;
+  }
+
+  /** A handle on a new, empty database. */
+  fresh(options?: object): TestDatabase {
+    return this.open(this.name(), options);
+  }
+
+  /** Two handles on one new, empty database. */
+  pair(options?: object): [TestDatabase, TestDatabase] {
+    const name = this.name();
+    return [this.open(name, options), this.open(name, options)];
+  }
+
+  /** A test that needs a feature; without it, one that is skipped and says so. */
+  when(feature: keyof Features, title: string, test: () => Promise<void>): void {
+    if (this.features[feature]) it(title, test);
+    else omit(title, `this database is tested without '${feature}'`);
+  }
+
+  /** Closes what the test left open and destroys its databases. */
+  async cleanUp(): Promise<void> {
+    const opened = this.#opened;
+    this.#opened = [];
+    // A test may have closed or destroyed its handle itself; a second close may then reject.
+    await Promise.allSettled(opened.map(({ handle }) => handle.close()));
+    const distinct = new Map(
+      opened.map((one) => [JSON.stringify([one.name, (one.options as { prefix?: string })?.prefix]), one]),
+    );
+    for (const { name, options } of distinct.values()) {
+      await (options === undefined ? this.#open(name) : this.#open(name, options)).destroy();
+    }
+  }
+}
+
+/** Skips a test aloud: its name and the reason stand in the output. */
+export function omit(title: string, reason: string): void {
+  console.info(`omitted: ${title} (${reason})`);
+  it.skip(`${title} (omitted: ${reason})`, () => {});
+}

@@ -1,0 +1,182 @@
+/**
+ * Arguments nobody should pass. What each means is mostly not pinned down; that it is answered or refused as the caller's mistake,
+ * that nothing is written by a read and nothing half by a write, is.
+ */
+import { describe, expect, it } from 'vitest';
+import type { Context } from './context';
+import { changesOf, contents, edit, getDoc, openRevs, store, unchanged } from './expectations';
+import type { TestDatabase, TestError } from './types';
+
+const ODD_VALUES = [
+  null,
+  -1,
+  1.5,
+  Number.NaN,
+  Number.POSITIVE_INFINITY,
+  '',
+  'text',
+  '3',
+  true,
+  {},
+  [],
+  [null],
+];
+
+export function hostileOptionsConformance(context: Context): void {
+  describe('reads', () => reads(context));
+  describe('revisions and histories', () => histories(context));
+}
+
+/** The call's outcome; a rejection must say that the caller is wrong, by a 4xx or as a `TypeError` or `RangeError`. */
+async function settled(call: () => PromiseLike<unknown>): Promise<'answered' | 'refused'> {
+  try {
+    await call();
+    return 'answered';
+  } catch (error) {
+    const { status, name, message } = error as TestError;
+    const isMistake = name === 'TypeError' || name === 'RangeError' || Math.floor(status! / 100) === 4;
+    // An option of the wrong shape in get is unknown_error in PouchDB; contract §4 allows it.
+    expect(isMistake || name === 'unknown_error', `${name} ${status}: ${message}`).toBe(true);
+    return 'refused';
+  }
+}
+
+async function sample(context: Context): Promise<TestDatabase> {
+  const db = context.fresh();
+  await store(db, edit('a', '2-b 1-a'), edit('a', '2-c 1-a'), edit('b', '2-d 1-a', { _deleted: true }));
+  await db.bulkDocs([{ _id: 'c' }, { _id: '_local/l' }]);
+  return db;
+}
+
+function reads(context: Context): void {
+  const options: Record<string, string[]> = {
+    get: ['rev', 'revs', 'open_revs', 'conflicts', 'latest'],
+    allDocs: ['startkey', 'endkey', 'key', 'keys', 'limit', 'skip', 'descending', 'inclusive_end'],
+    changes: [
+      'since',
+      'limit',
+      'doc_ids',
+      'selector',
+      'filter',
+      'view',
+      'style',
+      'batch_size',
+      'query_params',
+    ],
+  };
+  const calls: Record<string, (db: TestDatabase, option: object) => PromiseLike<unknown>> = {
+    get: (db, option) => db.get('a', option),
+    allDocs: (db, option) => db.allDocs(option),
+    changes: (db, option) => db.changes(option),
+  };
+  for (const [method, names] of Object.entries(options)) {
+    for (const name of names) {
+      it(`${method} settles, whatever '${name}' is`, async () => {
+        const db = await sample(context);
+        await unchanged(db, async () => {
+          for (const value of ODD_VALUES) await settled(() => calls[method]!(db, { [name]: value }));
+        });
+      });
+    }
+  }
+
+  it('bulkGet and revsDiff settle, whatever they are asked', async () => {
+    const db = await sample(context);
+    await unchanged(db, async () => {
+      for (const value of ODD_VALUES) {
+        await settled(() => db.bulkGet(value));
+        await settled(() => db.bulkGet({ docs: value }));
+        await settled(() => db.bulkGet({ docs: [value] }));
+        await settled(() => db.bulkGet({ docs: [{ id: value }] }));
+        await settled(() => db.bulkGet({ docs: [{ id: 'a', rev: value }] }));
+        await settled(() => db.revsDiff(value));
+        await settled(() => db.revsDiff({ a: value }));
+        await settled(() => db.revsDiff({ a: [value] }));
+      }
+    });
+  });
+
+  it('options that are undefined are as if absent', async () => {
+    const db = await sample(context);
+    const [all, changes] = [await db.allDocs(), await changesOf(db)];
+    const none = Object.fromEntries(
+      [...options.allDocs!, ...options.changes!, ...options.get!].map((name) => [name, undefined]),
+    );
+    expect(await db.allDocs(none)).toEqual(all);
+    expect(await db.changes(none)).toEqual(changes);
+    expect(await db.get('a', none)).toEqual(await db.get('a'));
+  });
+
+  it('frozen options are never written to', async () => {
+    const db = await sample(context);
+    const frozen = (option: object): object => Object.freeze(option);
+    await db.allDocs(frozen({ keys: Object.freeze(['a', 'x']), include_docs: true, descending: true }));
+    await db.changes(frozen({ doc_ids: Object.freeze(['a']), limit: 0 }));
+    await db.changes(frozen({ selector: Object.freeze({ value: Object.freeze({ $eq: 1 }) }) }));
+    await db.get('a', frozen({ open_revs: Object.freeze(['1-a', '2-b']), revs: true, latest: true }));
+    await db.bulkGet(frozen({ docs: Object.freeze([Object.freeze({ id: 'a' })]), revs: true }));
+    await db.revsDiff(frozen({ a: Object.freeze(['1-a', '2-x']) }));
+    await db.bulkDocs(frozen({ docs: Object.freeze([Object.freeze({ _id: 'z' })]) }), frozen({}));
+  });
+}
+
+function histories(context: Context): void {
+  const revs = [
+    '99999999999999999999-a',
+    '9007199254740993-a',
+    '0-a',
+    '01-a',
+    '1-a b',
+    '1-\u0000',
+    `1-${'h'.repeat(5000)}`,
+  ];
+  for (const rev of revs) {
+    it(`the revision ${JSON.stringify(rev.slice(0, 30))} comes back exactly, or is refused`, async () => {
+      const db = await sample(context);
+      const before = await contents(db);
+      const outcome = await settled(() => db.bulkDocs([{ _id: 'x', _rev: rev }], { new_edits: false }));
+      if (outcome === 'refused') expect(await contents(db)).toEqual(before);
+      else {
+        expect((await openRevs(db, 'x', 'all')).map(({ ok }) => ok!._rev)).toEqual([rev]);
+        expect((await getDoc(db, 'x'))._rev).toBe(rev);
+      }
+    });
+  }
+
+  const malformed: Record<string, unknown> = {
+    null: null,
+    'a text': 'text',
+    'a list': ['b', 'a'],
+    'without ids': { start: 2 },
+    'without start': { ids: ['b', 'a'] },
+    'without any id': { start: 2, ids: [] },
+    'of another revision': { start: 2, ids: ['x', 'y'] },
+    'of another generation': { start: 5, ids: ['b', 'a'] },
+    'longer than its generation': { start: 2, ids: ['b', 'a', 'z', 'y'] },
+    'with ids that are no texts': { start: 2, ids: ['b', 5] },
+    'with ids that have dashes': { start: 2, ids: ['b', '1-a'] },
+    'with a start that is text': { start: '2', ids: ['b', 'a'] },
+    'that goes in a circle': { start: 2, ids: ['b', 'b'] },
+  };
+  for (const [title, _revisions] of Object.entries(malformed)) {
+    it(`a history ${title} is refused, or does no harm`, async () => {
+      const db = await sample(context);
+      const before = await contents(db);
+      const doc = { _id: 'x', _rev: '2-b', _revisions, value: 1 };
+      const outcome = await settled(() =>
+        db.bulkDocs([doc, { _id: 'y', _rev: '1-y' }], { new_edits: false }),
+      );
+      if (outcome === 'refused') expect(await contents(db)).toEqual(before);
+      else {
+        // Where the two disagree, CouchDB and PouchDB believe the history.
+        const { _rev } = await getDoc(db, 'x', { revs: true, conflicts: true });
+        expect(['2-b', '2-x', '5-b']).toContain(_rev);
+        expect(await getDoc(db, 'x', { rev: _rev })).toEqual({ _id: 'x', _rev, value: 1 });
+        const { rev } = await db.put({ _id: 'x', _rev, value: 2 });
+        await db.compact();
+        expect(await getDoc(db, 'x', { conflicts: true })).toEqual({ _id: 'x', _rev: rev, value: 2 });
+        expect((await db.info()).doc_count).toBe((await db.allDocs()).rows.length);
+      }
+    });
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * The conformance suite for databases: what contract.md §1–7, 9, 10 demand of anything with PouchDB's methods, whatever
+ * stores it and wherever it runs. It uses no built-in of Node and waits for events, never for time.
+ */
+import { afterEach, describe } from 'vitest';
+import { allDocsConformance } from './all-docs';
+import { changesConformance } from './changes';
+import { changesIterationConformance } from './changes-iteration';
+import { changesLiveConformance } from './changes-live';
+import { compactionAndPurgeConformance } from './compaction-and-purge';
+import { concurrencyConformance } from './concurrency';
+import { Context, type Features, LOCAL_FEATURES, type Open } from './context';
+import { errorsConformance } from './errors';
+import { exchangeConformance } from './exchange';
+import { hostileOptionsConformance } from './hostile-options';
+import { hostileValuesConformance } from './hostile-values';
+import { lifecycleConformance } from './lifecycle';
+import { localDocsConformance } from './local-docs';
+import { newEditsFalseConformance } from './new-edits-false';
+import { randomHistoriesConformance } from './random-histories';
+import { readsConformance } from './reads';
+import { treesAndWinnersConformance } from './trees-and-winners';
+import { volumeConformance } from './volume';
+import { writesConformance } from './writes';
+
+export type { Features, Open } from './context';
+export type { TestDatabase } from './types';
+
+const TOPICS: Record<string, (context: Context) => void> = {
+  lifecycle: lifecycleConformance,
+  errors: errorsConformance,
+  writes: writesConformance,
+  'new_edits: false': newEditsFalseConformance,
+  reads: readsConformance,
+  'trees and winners': treesAndWinnersConformance,
+  allDocs: allDocsConformance,
+  changes: changesConformance,
+  'live changes': changesLiveConformance,
+  'changes walked': changesIterationConformance,
+  'local documents': localDocsConformance,
+  'compaction and purge': compactionAndPurgeConformance,
+  'hostile values': hostileValuesConformance,
+  'hostile options': hostileOptionsConformance,
+  concurrency: concurrencyConformance,
+  'random histories': randomHistoriesConformance,
+  exchange: exchangeConformance,
+  volume: volumeConformance,
+};
+
+/**
+ * Declares the tests of every topic.
+ *
+ * @param name stands before the names of the tests
+ * @param open gives a handle; handles of one name are handles on one database
+ * @param features what differs from a database in this context; tests left out by it say so
+ */
+export function databaseConformance(name: string, open: Open, features: Partial<Features> = {}): void {
+  const context = new Context(open, { ...LOCAL_FEATURES, ...features });
+  describe(name, () => {
+    afterEach(() => context.cleanUp());
+    for (const [topic, conformance] of Object.entries(TOPICS)) describe(topic, () => conformance(context));
+  });
+}
