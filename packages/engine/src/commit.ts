@@ -1,13 +1,14 @@
 /**
  * One write ⇄ the head of a commit.
  *
- *   [1, [[table, rows, olds, deleted, oldsOfDeleted] …], [[block, size] …], [[block, freed] …]]
+ *   [1, [[table, count, columns, olds, deleted, oldsOfDeleted] …], [[block, size] …], [[block, freed] …]]
  *
  * `olds` holds, for each row that was there before, its keys in the other orders, and the freed list tells which texts are of
  * no more use: so another context applies the commit without having the old rows, which may be on pages it never loaded.
  */
 import { corrupt, type SortKey } from '@settledb/core';
-import { type Row, rowOf, type TableLayout, valuesOf } from './layout';
+import type { Row, TableLayout } from './layout';
+import { type Column, columnsOf, rowAt } from './page';
 
 const FORMAT = 1;
 
@@ -31,7 +32,8 @@ export interface CommitHead {
 export function encodeHead(head: CommitHead): string {
   const changes = head.changes.map((change) => [
     change.table.number,
-    change.rows.map((row) => valuesOf(change.table, row)),
+    change.rows.length,
+    columnsOf(change.table, change.rows),
     change.olds.every((old) => old === null) ? 0 : change.olds,
     change.deleted,
     change.oldsOfDeleted,
@@ -46,7 +48,7 @@ export function decodeHead(text: string, tables: readonly TableLayout[], n: numb
   return { changes: changes.map((change) => decodeChange(change, tables, n)), blocks, freed };
 }
 
-type EncodedChange = [number, unknown[][], 0 | (SortKey[] | null)[], SortKey[], SortKey[][]];
+type EncodedChange = [number, number, Column[], 0 | (SortKey[] | null)[], SortKey[], SortKey[][]];
 type EncodedHead = [unknown, EncodedChange[], [number, number][], [number, number][]];
 
 function parse(text: string, n: number): EncodedHead {
@@ -58,13 +60,14 @@ function parse(text: string, n: number): EncodedHead {
 }
 
 function decodeChange(change: EncodedChange, tables: readonly TableLayout[], n: number): TableChange {
-  const [number, rows, olds, deleted, oldsOfDeleted] = change;
+  const [number, count, columns, olds, deleted, oldsOfDeleted] = change;
   const table = tables[number];
   if (table === undefined)
     throw corrupt(`commit ${n} names table ${number}, which a newer version must have made`);
+  const rows = Array.from({ length: count }, (_, i) => rowAt(table, { columns }, i));
   return {
     table,
-    rows: rows.map((values) => rowOf(table, values)),
+    rows,
     olds: olds === 0 ? rows.map(() => null) : olds,
     deleted,
     oldsOfDeleted,

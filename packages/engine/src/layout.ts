@@ -64,25 +64,3 @@ function keyBy(fields: string | readonly string[]): OrderLayout['keyOf'] {
 }
 
 export const isRef = (value: unknown): value is TextRef => typeof value === 'object' && value !== null;
-
-/** A row's values in the order of its fields, `null` for absent ones, references as `[block, at, length]`. */
-export function valuesOf(table: TableLayout, row: Row): unknown[] {
-  return table.fields.map((field) => {
-    const value = row[field];
-    return value === undefined ? null : isRef(value) ? [value.block, value.at, value.length] : value;
-  });
-}
-
-/** Undoes {@link valuesOf}. Fields added to the schema since the row was written are absent. */
-export function rowOf(table: TableLayout, values: readonly unknown[]): Row {
-  const row: Record<string, Row[string]> = {};
-  const { fields } = table;
-  for (let i = 0; i < fields.length; i++) {
-    const value = values[i];
-    if (value === null || value === undefined) continue;
-    row[fields[i] as string] = Array.isArray(value)
-      ? { block: value[0], at: value[1], length: value[2] }
-      : (value as string | number | boolean);
-  }
-  return row;
-}

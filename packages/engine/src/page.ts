@@ -9,7 +9,7 @@ import { lowerBound } from './recent';
 /** Rows per page: 20–40 KB of text, which one request reads in about 0.3 ms (storage.md, cost model). */
 export const PAGE_ROWS = 256;
 
-type Column = readonly unknown[] | null;
+export type Column = readonly unknown[] | null;
 
 /** Rows; a long field has three numbers a row in its column (block 0: absent). A column without any value is `null`. */
 export interface RowPage {
@@ -22,22 +22,39 @@ export interface OrderPage {
 }
 export type Page = RowPage | OrderPage;
 
+/** Rows by columns: the form of pages and of commits. */
+export function columnsOf(table: TableLayout, rows: readonly Row[]): Column[] {
+  return table.fields.map((field, i) => column(rows, field, table.isText[i] === true));
+}
+
 /** A page of rows, which are in key order. */
 export function pageOfRows(table: TableLayout, keys: readonly SortKey[], rows: readonly Row[]): RowPage {
-  const columns = table.fields.map((field, i) => column(rows, field, table.isText[i] === true));
+  const columns = columnsOf(table, rows);
   return { keys: table.keyField >= 0 ? (columns[table.keyField] as readonly SortKey[]) : keys, columns };
 }
 
 export const encodeRows = (page: RowPage): string => JSON.stringify(page.columns);
 
 function column(rows: readonly Row[], field: string, isText: boolean): Column {
-  if (rows.every((row) => row[field] === undefined)) return null;
-  if (!isText) return rows.map((row) => row[field] ?? null);
-  return rows.flatMap((row) => {
-    const ref = row[field];
-    return isRef(ref) ? [ref.block, ref.at, ref.length] : [0, 0, 0];
-  });
+  const count = rows.length;
+  const values = new Array<unknown>(isText ? count * 3 : count);
+  let isEmpty = true;
+  for (let i = 0; i < count; i++) {
+    const value = (rows[i] as Row)[field];
+    if (value !== undefined) isEmpty = false;
+    if (!isText) {
+      values[i] = value ?? null;
+      continue;
+    }
+    const ref = isRef(value) ? value : NO_TEXT;
+    values[i * 3] = ref.block;
+    values[i * 3 + 1] = ref.at;
+    values[i * 3 + 2] = ref.length;
+  }
+  return isEmpty ? null : values;
 }
+
+const NO_TEXT: TextRef = { block: 0, at: 0, length: 0 };
 
 export function decodeRows(table: TableLayout, text: string): RowPage {
   const columns = JSON.parse(text) as Column[];
@@ -49,7 +66,7 @@ export function decodeRows(table: TableLayout, text: string): RowPage {
 }
 
 /** The row at a position, made anew. */
-export function rowAt(table: TableLayout, page: RowPage, at: number): Row {
+export function rowAt(table: TableLayout, page: { readonly columns: readonly Column[] }, at: number): Row {
   const row: Record<string, Row[string]> = {};
   const { fields, isText } = table;
   for (let i = 0; i < fields.length; i++) {
