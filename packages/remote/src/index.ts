@@ -1,1 +1,13 @@
-export {};
+export { RemoteDatabase, type RemoteOptions, remote } from './client';
+export { RemoteError } from './client-http';
+export { checkDatabaseName, isDatabaseName } from './names';
+export {
+  type Accounts,
+  type CorsOptions,
+  createHandler,
+  type Databases,
+  type Handler,
+  type HandlerOptions,
+  type Limits,
+  type Logger,
+} from './server';

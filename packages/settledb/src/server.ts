@@ -42,7 +42,11 @@ export interface ServerOptions extends Omit<Options, 'open'> {
 export function createServer(options: ServerOptions): Promise<RunningServer> {
   const { runStoredFunctions, adapter = file(), durability, ...rest } = options;
   const functions = runStoredFunctions === true ? evaluate : refuseToEvaluate;
-  return createServerOver({ ...rest, open: options.open ?? opener(adapter, functions, durability) });
+  return createServerOver({
+    ...rest,
+    runStoredFunctions,
+    open: options.open ?? opener(adapter, functions, durability),
+  });
 }
 
 function opener(adapter: Adapter, evaluate: Evaluate, durability: Durability | undefined): OpenDatabase {

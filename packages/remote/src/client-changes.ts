@@ -1,0 +1,281 @@
+/**
+ * The changes feed of a remote database: normal feeds until there is nothing left, then, when it is live, one longpoll
+ * after the other.
+ *
+ * A feed ends with the first failure. Coming back after one is for replication, which knows where it may resume.
+ */
+import {
+  BasicFeed,
+  badRequest,
+  type Cancelled,
+  type Change,
+  type ChangesFeed,
+  type ChangesOptions,
+  type ChangesResult,
+  type ExistingDoc,
+  type FeedController,
+  type Seq,
+} from '@settledb/core';
+import { checkChanges } from './client-check';
+import { badResponse, type Http, IDLE_TIMEOUT_MS, type QueryValues } from './client-http';
+import { isTexts } from './wire';
+
+/** Changes of one request of a live feed. Rows are some 100 bytes; with documents it is still a bounded answer. */
+const LIVE_PAGE = 1_000;
+/** ms between signs of life asked of the server, PouchDB's default. */
+const DEFAULT_HEARTBEAT_MS = 10_000;
+/** Signs of life that may be missed before the connection counts as dead. */
+const MISSED_HEARTBEATS = 3;
+/** ms a longpoll should wait at least. A server that answers empty at once would be asked in a tight loop. */
+const MIN_POLL_MS = 1_000;
+
+type Controller = FeedController<Change>;
+type Outcome = ChangesResult | Cancelled;
+
+/** The connection, once the database is known to be there. */
+export type Connect = () => Promise<Http>;
+
+export function remoteChanges<Content extends object>(
+  connect: Connect,
+  options: ChangesOptions,
+): ChangesFeed<Content> {
+  const feed = new BasicFeed<Change, Outcome>((controller) => run(connect, options, controller), {
+    signal: options.signal,
+    cancelled,
+    holds: true,
+  });
+  return feed as unknown as ChangesFeed<Content>;
+}
+
+const cancelled = (): Cancelled => ({ status: 'cancelled' });
+
+async function run(connect: Connect, options: ChangesOptions, controller: Controller): Promise<Outcome> {
+  checkOptions(options);
+  const http = await connect();
+  const leave = http.onClose(() => controller.cancel());
+  try {
+    return await new Reader(http, options, controller).read();
+  } finally {
+    leave();
+  }
+}
+
+/** Before anything is sent. @throws bad_request */
+function checkOptions(options: ChangesOptions): void {
+  const { limit, doc_ids, selector, filter, view } = options;
+  if (limit !== undefined && !Number.isInteger(limit)) throw badRequest('`limit` must be a whole number');
+  if (doc_ids !== undefined && !isTexts(doc_ids))
+    throw badRequest('`doc_ids` filter parameter is not a list.');
+  if (filter === '_view' && !view) throw badRequest('`view` filter parameter is not provided.');
+  if (selector === undefined || filter === undefined || filter === '_selector') return;
+  throw badRequest(`selector invalid for filter "${typeof filter === 'function' ? 'function' : filter}"`);
+}
+
+class Reader {
+  readonly #http: Http;
+  readonly #options: ChangesOptions;
+  readonly #controller: Controller;
+  readonly #live: boolean;
+  readonly #query: QueryValues;
+  readonly #body: object | undefined;
+  readonly #accept: ((doc: AnyDoc) => boolean) | undefined;
+  /** Changes of one request; undefined for all at once. */
+  readonly #pageSize: number | undefined;
+  readonly #results: Change[] = [];
+  #left: number;
+  #since: Seq;
+
+  constructor(http: Http, options: ChangesOptions, controller: Controller) {
+    const { limit, batch_size, descending, live, continuous, filter } = options;
+    this.#http = http;
+    this.#options = options;
+    this.#controller = controller;
+    this.#live = Boolean(live || continuous);
+    this.#accept = typeof filter === 'function' ? acceptBy(filter, options) : undefined;
+    this.#query = feedQuery(options);
+    this.#body = feedBody(options);
+    const paged = !descending && (this.#live || batch_size);
+    this.#pageSize = paged ? batch_size || LIVE_PAGE : undefined;
+    this.#left = limit === undefined || limit < 0 ? Number.POSITIVE_INFINITY : limit || 1;
+    // PouchDB's other word for it.
+    this.#since = options.since === 'latest' ? 'now' : (options.since ?? 0);
+  }
+
+  async read(): Promise<Outcome> {
+    let page: ChangesResult;
+    do {
+      page = await this.#fetch({ feed: 'normal' });
+      await this.#deliver(page);
+      if (this.#controller.cancelled) return cancelled();
+    } while (this.#left > 0 && !this.#isLast(page));
+    if (this.#live) return this.#poll();
+    const { pending } = page;
+    return { results: this.#results, last_seq: this.#since, ...(pending === undefined ? {} : { pending }) };
+  }
+
+  async #poll(): Promise<Outcome> {
+    while (this.#left > 0 && !this.#controller.cancelled) {
+      const started = performance.now();
+      const page = await this.#fetch({ feed: 'longpoll', ...waitOptions(this.#options) });
+      await this.#deliver(page);
+      if (page.results.length > 0) continue;
+      const early = MIN_POLL_MS - (performance.now() - started);
+      if (early > 0) await pause(early, this.#controller.signal);
+    }
+    return cancelled();
+  }
+
+  async #fetch(wait: QueryValues): Promise<ChangesResult> {
+    const size = this.#pageSize ?? Number.POSITIVE_INFINITY;
+    // Rows that our filter leaves out do not count, and only we know which those are.
+    const limit = this.#accept === undefined ? Math.min(size, this.#left) : size;
+    const query = {
+      ...this.#query,
+      ...wait,
+      since: this.#since,
+      limit: Number.isFinite(limit) ? limit : undefined,
+    };
+    const answer = await this.#http.json({
+      method: this.#body === undefined ? 'GET' : 'POST',
+      path: '/_changes',
+      query,
+      body: this.#body,
+      signal: this.#controller.signal,
+      idleMs: wait.feed === 'longpoll' ? idleMs(this.#options) : undefined,
+    });
+    const page = checkChanges(answer);
+    if (page.results.length > limit) throw badResponse('_changes has more rows than were asked for');
+    return page;
+  }
+
+  async #deliver(page: ChangesResult): Promise<void> {
+    const { include_docs, return_docs } = this.#options;
+    const keep = return_docs !== false && !this.#live;
+    const before = this.#since;
+    for (const row of page.results) {
+      const change = this.#accept === undefined ? row : this.#filtered(row, include_docs === true);
+      if (change === undefined) continue;
+      if (keep) this.#results.push(change);
+      this.#left--;
+      const wait = this.#controller.push(change);
+      if (wait !== undefined) await wait;
+      if (this.#controller.cancelled) return;
+      if (this.#left > 0) continue;
+      // The page may hold more than was taken: its own last_seq would pass over them.
+      this.#since = row === page.results.at(-1) ? page.last_seq : (row.seq ?? page.last_seq);
+      return;
+    }
+    this.#since = page.last_seq;
+    const stuck = this.#pageSize !== undefined && page.results.length > 0 && before === page.last_seq;
+    if (stuck) throw badResponse('_changes gives rows but does not get on');
+  }
+
+  #filtered(row: Change, includeDocs: boolean): Change | undefined {
+    if (row.doc === undefined || row.doc === null) throw badResponse('_changes has a row without document');
+    if (!this.#accept!(row.doc as AnyDoc)) return undefined;
+    if (includeDocs) return row;
+    const { doc: _doc, ...change } = row;
+    return change;
+  }
+
+  #isLast({ results, pending }: ChangesResult): boolean {
+    if (this.#pageSize === undefined || results.length === 0) return true;
+    return pending === undefined ? results.length < this.#pageSize : pending === 0;
+  }
+}
+
+type AnyDoc = ExistingDoc<Record<string, unknown>>;
+
+function acceptBy(
+  filter: NonNullable<Exclude<ChangesOptions['filter'], string>>,
+  { query_params = {} }: ChangesOptions,
+): (doc: AnyDoc) => boolean {
+  return (doc) => {
+    try {
+      return Boolean(filter(doc, { query: query_params }));
+    } catch (error) {
+      throw badRequest(`Filter function threw: ${error}`, error);
+    }
+  };
+}
+
+/** Everything but `feed`, `since` and `limit`. */
+function feedQuery(options: ChangesOptions): QueryValues {
+  const {
+    style,
+    descending,
+    include_docs,
+    conflicts,
+    attachments,
+    seq_interval,
+    query_params = {},
+  } = options;
+  const byFunction = typeof options.filter === 'function';
+  const given = Object.entries(byFunction ? {} : query_params).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? value : JSON.stringify(value),
+  ]);
+  return {
+    // First, so that no parameter of a filter can be taken for an option of the feed.
+    ...Object.fromEntries(given),
+    style,
+    descending: descending || undefined,
+    include_docs: include_docs || byFunction || undefined,
+    conflicts: (include_docs && conflicts) || undefined,
+    attachments: (include_docs && attachments) || undefined,
+    // Our filter may have to stop at any row, and each must then say where it is.
+    seq_interval: byFunction ? undefined : seq_interval,
+    ...filterQuery(options),
+  };
+}
+
+function filterQuery({ filter, view, doc_ids, selector }: ChangesOptions): QueryValues {
+  if (selector !== undefined) return { filter: '_selector' };
+  const own = typeof filter === 'function' || filter === undefined;
+  if (doc_ids !== undefined && (own || filter === '_doc_ids')) return { filter: '_doc_ids' };
+  if (typeof filter === 'function') return {};
+  if (filter === '_view' || (filter === undefined && view !== undefined))
+    return { filter: '_view', view: doubled(view!) };
+  return { filter: filter === undefined || filter.startsWith('_') ? filter : doubled(filter) };
+}
+
+/** `name` is short for `name/name`. */
+const doubled = (name: string): string => (name.includes('/') ? name : `${name}/${name}`);
+
+/** In the body, where length does not matter. */
+function feedBody({ doc_ids, selector }: ChangesOptions): object | undefined {
+  if (selector !== undefined) return { selector };
+  if (doc_ids !== undefined) return { doc_ids };
+  return undefined;
+}
+
+function heartbeatMs({ heartbeat }: ChangesOptions): number | undefined {
+  if (heartbeat === false) return undefined;
+  return heartbeat === true || heartbeat === undefined ? DEFAULT_HEARTBEAT_MS : heartbeat;
+}
+
+function waitOptions(options: ChangesOptions): QueryValues {
+  const { timeout } = options;
+  return { heartbeat: heartbeatMs(options), timeout: timeout === false ? undefined : timeout };
+}
+
+/** How long nothing may be heard of a longpoll: signs of life if we have them, else the time it may wait. */
+function idleMs(options: ChangesOptions): number {
+  const heartbeat = heartbeatMs(options);
+  if (heartbeat !== undefined) return Math.max(heartbeat * MISSED_HEARTBEATS, DEFAULT_HEARTBEAT_MS);
+  return (typeof options.timeout === 'number' ? options.timeout : IDLE_TIMEOUT_MS) + IDLE_TIMEOUT_MS;
+}
+
+/** Ends early, without an error, when `signal` is aborted. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end);
+    if (signal.aborted) end();
+  });
+}

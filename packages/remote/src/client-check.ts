@@ -1,0 +1,196 @@
+/**
+ * Answers of a server, checked before anyone believes them.
+ *
+ * "Nothing new", "nothing missing" and "written" are said only by an answer of exactly that form. Everything else is
+ * `bad_response`.
+ */
+import type {
+  AllDocsResult,
+  BulkDocsRow,
+  BulkGetResult,
+  ChangesResult,
+  DatabaseError,
+  ExistingDoc,
+  OpenRevsRow,
+  Rev,
+  RevsDiffResult,
+  Seq,
+  WriteFailure,
+  Written,
+} from '@settledb/core';
+import { badResponse } from './client-http';
+import { fromWireError, isObject, isTexts } from './wire';
+
+const isRevText = (value: unknown): value is Rev => typeof value === 'string' && /^\d+-/.test(value);
+const isSeq = (value: unknown): value is Seq => typeof value === 'string' || typeof value === 'number';
+
+export { badResponse as unexpected } from './client-http';
+
+export function checkObject(answer: unknown, what: string): Record<string, unknown> {
+  if (!isObject(answer)) throw badResponse(`${what} is no object`);
+  return answer;
+}
+
+export function checkOk(answer: unknown, what: string): { ok: true } {
+  if (!isObject(answer) || answer.ok !== true) throw badResponse(`${what} is not ok`);
+  return { ok: true };
+}
+
+export function checkWritten(answer: unknown, id: string): Written {
+  if (!isObject(answer) || answer.ok !== true || answer.id !== id || !isRevText(answer.rev)) {
+    throw badResponse(`it does not say that ${id} was written`);
+  }
+  return { ok: true, id, rev: answer.rev };
+}
+
+export function checkDoc<Content extends object>(answer: unknown, id: string): ExistingDoc<Content> {
+  if (!isObject(answer) || answer._id !== id || !isRevText(answer._rev))
+    throw badResponse(`it is not document ${id}`);
+  return answer as ExistingDoc<Content>;
+}
+
+export function checkOpenRevs<Content extends object>(answer: unknown, id: string): OpenRevsRow<Content>[] {
+  if (!Array.isArray(answer)) throw badResponse('revisions are no list');
+  return answer.map((row: unknown): OpenRevsRow<Content> => {
+    if (isObject(row) && isObject(row.ok)) return { ok: checkDoc<Content>(row.ok, id) };
+    if (isObject(row) && typeof row.missing === 'string') return { missing: row.missing };
+    throw badResponse('a revision is neither there nor missing');
+  });
+}
+
+/** One row per document, in order; with `newEdits` false, failures only. */
+export function checkBulkDocs(
+  answer: unknown,
+  ids: readonly (string | undefined)[],
+  newEdits: boolean,
+): BulkDocsRow[] {
+  if (!Array.isArray(answer)) throw badResponse('_bulk_docs is no list');
+  if (newEdits && answer.length !== ids.length)
+    throw badResponse('_bulk_docs has not a row for each document');
+  const known = new Set(ids);
+  const rows: BulkDocsRow[] = [];
+  answer.forEach((row: unknown, i) => {
+    if (!isObject(row)) throw badResponse('_bulk_docs has a row that is none');
+    const { id, error, reason, status } = row;
+    const expected = newEdits ? (ids[i] ?? id) : id;
+    if (typeof id !== 'string' || id !== expected || (!newEdits && !known.has(id))) {
+      throw badResponse('_bulk_docs has a row for another document');
+    }
+    if (typeof error === 'string') {
+      rows.push(failureRow(id, error, typeof reason === 'string' ? reason : error, status));
+    } else if (row.ok === true && isRevText(row.rev)) {
+      if (newEdits) rows.push({ ok: true, id, rev: row.rev });
+    } else throw badResponse('_bulk_docs has a row that is neither written nor refused');
+  });
+  return rows;
+}
+
+function failureRow(id: string, name: string, reason: string, status: unknown): BulkDocsRow {
+  const error = fromWireError({ error: name, reason }, typeof status === 'number' ? status : undefined, id);
+  return {
+    id,
+    error: true,
+    status: error.status,
+    name: error.name,
+    message: error.message,
+    reason: error.reason,
+  };
+}
+
+/** A row of a bulk answer as the error it would have been alone. */
+export function rowError({ id, status, name, reason }: WriteFailure): DatabaseError {
+  return fromWireError({ error: name, reason }, status, id);
+}
+
+/** The revisions of `id` that are gone. */
+export function checkPurged(answer: unknown, id: string): Rev[] {
+  const purged = isObject(answer) && isObject(answer.purged) ? answer.purged : {};
+  const revs = Object.hasOwn(purged, id) ? purged[id] : undefined;
+  if (!isTexts(revs)) throw badResponse('it does not say what was purged');
+  return revs;
+}
+
+/** Every id that was asked for must be answered. */
+export function checkBulkGet<Content extends object>(
+  answer: unknown,
+  asked: readonly string[],
+): BulkGetResult<Content> {
+  if (!isObject(answer) || !Array.isArray(answer.results)) throw badResponse('_bulk_get has no results');
+  const missing = new Set(asked);
+  const known = new Set(asked);
+  const results = answer.results.map((result: unknown) => {
+    if (
+      !isObject(result) ||
+      typeof result.id !== 'string' ||
+      !Array.isArray(result.docs) ||
+      !known.has(result.id)
+    ) {
+      throw badResponse('_bulk_get has a result for nothing that was asked');
+    }
+    const { id } = result;
+    missing.delete(id);
+    return { id, docs: result.docs.map((row: unknown) => checkBulkGetRow<Content>(row, id)) };
+  });
+  if (missing.size > 0) throw badResponse('_bulk_get leaves out documents');
+  return { results };
+}
+
+function checkBulkGetRow<Content extends object>(
+  row: unknown,
+  id: string,
+): BulkGetResult<Content>['results'][number]['docs'][number] {
+  if (isObject(row) && isObject(row.ok)) return { ok: checkDoc<Content>(row.ok, id) };
+  if (!isObject(row) || !isObject(row.error)) throw badResponse('_bulk_get has a row that is none');
+  const { rev, error, reason } = row.error;
+  return {
+    error: {
+      id,
+      rev: typeof rev === 'string' ? rev : 'undefined',
+      error: typeof error === 'string' ? error : 'unknown_error',
+      reason: typeof reason === 'string' ? reason : 'unknown',
+    },
+  };
+}
+
+export function checkAllDocs<Content extends object>(answer: unknown): AllDocsResult<Content> {
+  if (!isObject(answer) || !Array.isArray(answer.rows) || typeof answer.total_rows !== 'number') {
+    throw badResponse('_all_docs has no rows');
+  }
+  const sound = answer.rows.every(
+    (row: unknown) =>
+      isObject(row) &&
+      typeof row.key === 'string' &&
+      (typeof row.error === 'string' || (isObject(row.value) && isRevText(row.value.rev))),
+  );
+  if (!sound) throw badResponse('_all_docs has a row that is none');
+  return answer as unknown as AllDocsResult<Content>;
+}
+
+/** @param asked what the answer may speak of */
+export function checkRevsDiff(answer: unknown, asked: Record<string, readonly Rev[]>): RevsDiffResult {
+  if (!isObject(answer)) throw badResponse('_revs_diff is no object');
+  const result = Object.create(null) as RevsDiffResult;
+  for (const [id, row] of Object.entries(answer)) {
+    if (!Object.hasOwn(asked, id) || !isObject(row) || !isTexts(row.missing)) {
+      throw badResponse('_revs_diff has a row that is none');
+    }
+    const ancestors = isTexts(row.possible_ancestors) ? { possible_ancestors: row.possible_ancestors } : {};
+    result[id] = { missing: row.missing, ...ancestors };
+  }
+  return result;
+}
+
+export function checkChanges<Content extends object>(answer: unknown): ChangesResult<Content> {
+  if (!isObject(answer) || !Array.isArray(answer.results) || !isSeq(answer.last_seq)) {
+    throw badResponse('_changes has no results');
+  }
+  if (!answer.results.every(isChange)) throw badResponse('_changes has a row that is none');
+  const { results, last_seq, pending } = answer;
+  return { results, last_seq, ...(typeof pending === 'number' ? { pending } : {}) };
+}
+
+function isChange(row: unknown): boolean {
+  if (!isObject(row) || typeof row.id !== 'string' || !Array.isArray(row.changes)) return false;
+  if (!isSeq(row.seq) && row.seq !== null) return false;
+  return row.changes.length > 0 && row.changes.every((change) => isObject(change) && isRevText(change.rev));
+}

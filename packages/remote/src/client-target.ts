@@ -1,0 +1,66 @@
+/**
+ * A URL taken apart once: where the server and the database are, what it is called, and the credentials, which are
+ * nowhere else from here on. Not in names, errors, events or ids.
+ */
+import { badRequest } from '@settledb/core';
+import type { Credentials } from './wire';
+
+export interface Target {
+  /** The URL as given, without user and password. */
+  readonly name: string;
+  /** `https://host/prefix/`: the server. */
+  readonly root: string;
+  /** `https://host/prefix/db`: the database. */
+  readonly database: string;
+  /** The database's own segment, percent-encoded. */
+  readonly path: string;
+  readonly credentials: Credentials | undefined;
+}
+
+/** @throws bad_request when it is no URL of a database */
+export function parseTarget(text: string): Target {
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch {
+    // The original error is left behind: it quotes the URL, password and all.
+    throw badRequest(`Not a URL: ${nameOf(text)}`);
+  }
+  if (!/^https?:$/.test(url.protocol)) throw badRequest(`Not an http URL: ${nameOf(text)}`);
+  const segments = url.pathname.split('/').filter((segment) => segment !== '');
+  const last = segments.pop();
+  if (last === undefined) throw badRequest(`The URL names no database: ${nameOf(text)}`);
+  const path = reencode(last);
+  const root = `${url.origin}/${segments.map((segment) => `${segment}/`).join('')}`;
+  return { name: nameOf(text), root, database: root + path, path, credentials: credentialsOf(url) };
+}
+
+/** Also of what is no URL: everything that could be a password goes. */
+export function nameOf(text: string): string {
+  return text.replace(
+    /^([a-z][a-z0-9+.-]*:)?\/\/[^/?#]*@/i,
+    (whole) => `${whole.slice(0, whole.indexOf('//'))}//`,
+  );
+}
+
+/** `a+b` and `a%2Bb` are one name, written so that no server can take the `+` for a blank. */
+function reencode(segment: string): string {
+  try {
+    return encodeURIComponent(decodeURIComponent(segment));
+  } catch {
+    return segment;
+  }
+}
+
+function credentialsOf({ username, password }: URL): Credentials | undefined {
+  if (username === '' && password === '') return undefined;
+  return { username: decode(username), password: decode(password) };
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,72 @@
+/** Edits on their way out: checked as a local database would check them, and sent many at a time. */
+import {
+  type BulkDocsOptions,
+  type BulkDocsRow,
+  badRequest,
+  type Doc,
+  invalidRev,
+  isLocalId,
+  missingId,
+  parseRev,
+  type Rev,
+  splitDoc,
+  uuid,
+} from '@settledb/core';
+import * as check from './client-check';
+import type { Http } from './client-http';
+import { isDotId, isObject } from './wire';
+
+/** Checked as a local database would, before anything is sent. */
+export function checkEdit(doc: unknown, newEdits: boolean): Doc {
+  const { id, rev } = fieldsOf(doc);
+  if (newEdits) return (id === undefined ? { ...(doc as Doc), _id: uuid() } : doc) as Doc;
+  if (id === undefined) throw missingId();
+  if (!isLocalId(id)) parseRev(rev);
+  return doc as Doc;
+}
+
+/** Local documents go by URL alone, which `.` and `..` cannot: one that could be written but never read is refused. */
+function checkCarried(doc: unknown): void {
+  const id = isObject(doc) ? doc._id : undefined;
+  if (typeof id === 'string' && isLocalId(id) && isDotId(id))
+    throw badRequest(`No URL can name ${JSON.stringify(id)}`);
+}
+
+/** @throws the errors of the field rules */
+export function fieldsOf(doc: unknown): { readonly id: string | undefined; readonly rev: Rev | undefined } {
+  checkCarried(doc);
+  const { _id, _rev } = (doc ?? {}) as { _id?: unknown; _rev?: unknown };
+  // Revisions of local documents are of generation 0, which no other document's is.
+  const local = typeof _id === 'string' && isLocalId(_id) && typeof _rev === 'string';
+  if (!local) return splitDoc(doc);
+  if (!/^0-\d+$/.test(_rev)) throw invalidRev();
+  return { id: splitDoc({ ...(doc as object), _rev: undefined }).id, rev: _rev };
+}
+
+/**
+ * What to send for `force`, which the protocol has no word for: a new branch is a replicated revision with a parent of
+ * its own choice.
+ */
+export function asEdit(doc: Doc, { new_edits, force }: BulkDocsOptions): { edit: Doc; new_edits: boolean } {
+  if (force !== true || new_edits === false || doc._rev === undefined)
+    return { edit: doc, new_edits: new_edits !== false };
+  const { generation, hash } = parseRev(doc._rev);
+  const made = uuid();
+  const _revisions = { start: generation + 1, ids: [made, hash] };
+  return { edit: { ...doc, _rev: `${generation + 1}-${made}`, _revisions }, new_edits: false };
+}
+
+export async function sendBulk(
+  http: Http,
+  docs: readonly Doc[],
+  newEdits: boolean,
+  signal: AbortSignal | undefined,
+): Promise<BulkDocsRow[]> {
+  const body = newEdits ? { docs } : { docs, new_edits: false };
+  const answer = await http.json({ method: 'POST', path: '/_bulk_docs', body, signal });
+  return check.checkBulkDocs(
+    answer,
+    docs.map(({ _id }) => _id),
+    newEdits,
+  );
+}

@@ -1,0 +1,128 @@
+/**
+ * The server on Node: the handler behind `node:http`, over the databases of one folder.
+ *
+ * Loopback and a password unless told otherwise. `close()` ends what is open in good order, and is bounded in time.
+ */
+import { createServer as createHttpServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { getRequestListener } from '@hono/node-server';
+import { ioError } from '@settledb/core';
+import { FolderDatabases, type OpenDatabase, serverUuid } from './folder-databases';
+import { createHandler, type Handler, type HandlerOptions } from './server';
+import { errorResponse, failure } from './server-http';
+
+export { FolderDatabases, type OpenDatabase, serverUuid } from './folder-databases';
+
+/** ms for the headers of a request, and for all of it: slow clients hold connections. */
+const HEADERS_TIMEOUT_MS = 15_000;
+const REQUEST_TIMEOUT_MS = 300_000;
+/** ms that `close()` waits for answers under way before it cuts them off. */
+const CLOSE_TIMEOUT_MS = 5_000;
+/** Connections at a time; more wait in the system's queue. */
+const MAX_CONNECTIONS = 10_000;
+
+const LOOPBACK_HOSTS: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
+
+export interface ServerOptions extends Omit<HandlerOptions, 'databases' | 'uuid'> {
+  /** The folder that holds the databases. Made when it is not there. */
+  readonly dir: string;
+  /** Default 5984, CouchDB's; 0 takes a free one. */
+  readonly port?: number | undefined;
+  /** Default `127.0.0.1`: only this machine. */
+  readonly host?: string | undefined;
+  /** With `anonymous` on loopback: further names by which this server may be called (a page elsewhere must not reach it by DNS). */
+  readonly hosts?: readonly string[] | undefined;
+  readonly open: OpenDatabase;
+}
+
+export interface RunningServer {
+  /** `http://127.0.0.1:5984`, without a slash at the end. */
+  readonly url: string;
+  readonly port: number;
+  /** Ends feeds, answers what is under way (for 5 s at most), closes connections and databases. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** @throws TypeError when nobody could use the server; io when the port is taken or the folder cannot be written */
+export async function createServer(options: ServerOptions): Promise<RunningServer> {
+  const { dir, port = 5984, host = '127.0.0.1', open, hosts, ...rest } = options;
+  const databases = new FolderDatabases(dir, open);
+  // Before the folder is touched: options that make no sense should leave no trace.
+  const check =
+    options.anonymous === true && isLoopback(host)
+      ? hostCheck([...LOOPBACK_HOSTS, ...(hosts ?? [])])
+      : undefined;
+  createHandler({ ...rest, databases, uuid: '' });
+  const handler = createHandler({ ...rest, databases, uuid: await serverUuid(dir) });
+  const server = makeServer(handler, check);
+  await listen(server, port, host);
+  const address = server.address() as AddressInfo;
+  let closing: Promise<void> | undefined;
+  return {
+    url: `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`,
+    port: address.port,
+    close() {
+      closing ??= closeAll(server, handler, databases);
+      return closing;
+    },
+  };
+}
+
+function makeServer(
+  handler: Handler,
+  check: ((request: Request) => Response | undefined) | undefined,
+): Server {
+  const listener = getRequestListener(async (request) => check?.(request) ?? handler.handle(request), {
+    // The application's own Request and Response stay what they are.
+    overrideGlobalObjects: false,
+  });
+  const server = createHttpServer((incoming, outgoing) => {
+    // While the server closes, a connection goes with its last answer.
+    outgoing.once('close', () => {
+      if (!server.listening) setImmediate(() => server.closeIdleConnections());
+    });
+    void listener(incoming, outgoing);
+  });
+  server.headersTimeout = HEADERS_TIMEOUT_MS;
+  server.requestTimeout = REQUEST_TIMEOUT_MS;
+  server.maxConnections = MAX_CONNECTIONS;
+  return server;
+}
+
+function listen(server: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const refuse = (cause: Error): void =>
+      reject(ioError(`Cannot listen on ${host}:${port}: ${cause.message}`, cause));
+    server.once('error', refuse);
+    server.listen(port, host, () => {
+      server.off('error', refuse);
+      resolve();
+    });
+  });
+}
+
+async function closeAll(server: Server, handler: Handler, databases: FolderDatabases): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  handler.close();
+  server.closeIdleConnections();
+  const timer = setTimeout(() => server.closeAllConnections(), CLOSE_TIMEOUT_MS);
+  await closed;
+  clearTimeout(timer);
+  await databases.close();
+}
+
+const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1)$/.test(host);
+
+/**
+ * Without a password, only the name in the request tells a page of this machine from one that had its own name resolve
+ * to 127.0.0.1 (DNS rebinding).
+ */
+function hostCheck(hosts: readonly string[]): (request: Request) => Response | undefined {
+  const allowed = new Set(hosts.map((host) => host.toLowerCase()));
+  return (request) => {
+    if (allowed.has(new URL(request.url).hostname)) return undefined;
+    return errorResponse(
+      failure(403, 'forbidden', 'This server does not go by that name: see its option `hosts`'),
+    );
+  };
+}

@@ -1,0 +1,199 @@
+/**
+ * `_changes`: reads the options and picks the feed. How each feed is written stands in `server-feeds.ts`.
+ *
+ * Functions of design documents are not run here: a filter by name is refused, never silently left out.
+ */
+import {
+  badRequest,
+  type ChangesOptions,
+  type Database,
+  forbidden,
+  notFound,
+  type Seq,
+} from '@settledb/core';
+import type { DatabaseContext } from './server-context';
+import { continuousFeed, eventSourceFeed, longpollFeed, normalFeed } from './server-feeds';
+import { failure, jsonResponse, type Query, readObject } from './server-http';
+import { isObject, isTexts } from './wire';
+
+/** ms between signs of life; a client that asks for more of them than this would be a load of its own. */
+const MIN_HEARTBEAT_MS = 100;
+const DEFAULT_HEARTBEAT_MS = 60_000;
+/** ms, CouchDB's default and its maximum. Also keeps far below the 2³¹ that timers bear. */
+const MAX_TIMEOUT_MS = 60_000;
+const MAX_HEARTBEAT_MS = 3_600_000;
+/** Feeds open at a time. Each holds a connection and a place in the store's list of listeners. */
+const MAX_FEEDS = 5_000;
+
+/** What a feed is written from. */
+export interface FeedRequest {
+  readonly database: Database;
+  /** Without `live`; `since` is a position, never `now`, but for a normal feed. */
+  readonly options: ChangesOptions;
+  /** ms between empty lines; undefined for none. */
+  readonly heartbeatMs: number | undefined;
+  /** ms without a change after which the feed ends; undefined with a heartbeat. */
+  readonly timeoutMs: number | undefined;
+  /** Aborted when the client went away or the server closes. */
+  readonly signal: AbortSignal;
+  /** To be called when the feed has ended by itself. */
+  readonly done: () => void;
+  /** Ends it. */
+  readonly cancel: () => void;
+}
+
+const FEEDS = new Map<string, (feed: FeedRequest) => Promise<Response>>([
+  ['normal', normalFeed],
+  ['longpoll', longpollFeed],
+  ['continuous', continuousFeed],
+  ['live', continuousFeed],
+  ['eventsource', eventSourceFeed],
+]);
+
+export function changes(context: DatabaseContext): Promise<Response> {
+  return answerChanges(context, {});
+}
+
+export async function postChanges(context: DatabaseContext): Promise<Response> {
+  return answerChanges(context, await readObject(context.request, { limit: context.server.limits.request }));
+}
+
+async function answerChanges(context: DatabaseContext, body: Record<string, unknown>): Promise<Response> {
+  const { database, query, request, server } = context;
+  const name = query.text('feed') ?? 'normal';
+  const write = FEEDS.get(name);
+  if (write === undefined) {
+    throw badRequest('Supported `feed` types: normal, continuous, live, longpoll, eventsource');
+  }
+  await refuseFunctions(context);
+  const options = readOptions(context, body);
+  const heartbeatMs = readHeartbeat(query.text('heartbeat'));
+  const timeoutMs = Math.min(query.count('timeout') ?? MAX_TIMEOUT_MS, MAX_TIMEOUT_MS);
+  const since = options.since === 'now' ? (await database.info()).update_seq : options.since;
+  if (options.limit === 0 && /^(normal|longpoll)$/.test(name)) {
+    return jsonResponse(200, { results: [], last_seq: since ?? 0 });
+  }
+  // A HEAD of a feed that waits would wait for nothing.
+  if (request.method === 'HEAD')
+    return new Response(null, { status: 200, headers: { 'content-type': 'application/json' } });
+
+  if (server.feeds.size >= MAX_FEEDS) throw failure(503, 'service_unavailable', 'Too many feeds are open');
+  const ending = new AbortController();
+  const end = (): void => ending.abort();
+  request.signal.addEventListener('abort', end, { once: true });
+  server.feeds.add(ending);
+  const done = (): void => {
+    request.signal.removeEventListener('abort', end);
+    server.feeds.delete(ending);
+  };
+  if (request.signal.aborted) end();
+  try {
+    return await write({
+      database,
+      options: { ...options, since },
+      heartbeatMs,
+      timeoutMs: heartbeatMs === undefined ? timeoutMs : undefined,
+      signal: ending.signal,
+      done,
+      cancel() {
+        end();
+        done();
+      },
+    });
+  } catch (error) {
+    done();
+    throw error;
+  }
+}
+
+function readOptions({ query, request }: DatabaseContext, body: Record<string, unknown>): ChangesOptions {
+  const style = query.text('style');
+  if (style !== undefined && style !== 'main_only' && style !== 'all_docs') {
+    throw badRequest('`style` is main_only or all_docs');
+  }
+  const seqInterval = query.text('seq_interval');
+  if (seqInterval !== undefined && !/^[1-9]\d{0,8}$/.test(seqInterval))
+    throw badRequest('invalid_seq_interval');
+  const since =
+    query.text('last-event-id') ?? query.text('since') ?? request.headers.get('last-event-id') ?? undefined;
+  return {
+    return_docs: false,
+    since: readSince(since),
+    limit: query.count('limit'),
+    style,
+    descending: query.flag('descending'),
+    include_docs: query.flag('include_docs'),
+    conflicts: query.flag('conflicts'),
+    ...(seqInterval === undefined ? {} : { seq_interval: Number(seqInterval) }),
+    ...readFilter(query, body),
+  };
+}
+
+/** Our positions are numbers; in quotes too, which some clients send. @throws bad_request */
+function readSince(text: string | undefined): Seq | undefined {
+  if (text === undefined || text === '') return undefined;
+  const bare = text.replace(/^"(.*)"$/, '$1');
+  if (bare === 'now') return bare;
+  if (/^\d{1,15}$/.test(bare)) return Number(bare);
+  throw badRequest("Malformed sequence supplied in 'since' parameter.");
+}
+
+function readFilter(query: Query, body: Record<string, unknown>): ChangesOptions {
+  const filter = query.text('filter');
+  switch (filter) {
+    case undefined:
+    case '':
+      return {};
+    case '_design':
+      return { filter };
+    case '_doc_ids': {
+      const doc_ids = body.doc_ids ?? query.json('doc_ids');
+      if (!isTexts(doc_ids)) throw badRequest('`doc_ids` filter parameter is not a list of doc ids.');
+      return { filter, doc_ids };
+    }
+    case '_selector': {
+      if (!isObject(body.selector)) throw badRequest('Selector must be specified in POST payload');
+      return { filter, selector: body.selector };
+    }
+  }
+  // By a function, and allowed to: `refuseFunctions` lets nothing else come here.
+  const query_params = Object.fromEntries(query.entries());
+  return { filter, view: query.text('view'), query_params };
+}
+
+/**
+ * Functions of design documents are not run. One that is not there is 404 all the same, so that a wrong name is not taken
+ * for a matter of permission.
+ */
+async function refuseFunctions({ database, query, server }: DatabaseContext): Promise<void> {
+  const filter = query.text('filter') ?? '';
+  if (/^(|_design|_doc_ids|_selector)$/.test(filter) || server.runStoredFunctions) return;
+  const byView = filter === '_view';
+  if (byView && !query.text('view')) throw badRequest('`view` filter parameter is not provided.');
+  if (!byView && filter.startsWith('_')) throw badRequest('unknown builtin filter name');
+  const [ddoc, name, ...more] = (byView ? query.text('view')! : filter).split('/');
+  if (!ddoc || !name || more.length > 0) {
+    throw badRequest(
+      `\`${byView ? 'view' : 'filter'}\` must be of the form \`designname/${byView ? 'view' : 'filter'}name\``,
+    );
+  }
+  const doc = (await database.get(`_design/${ddoc}`)) as Record<string, unknown>;
+  const functions = doc[byView ? 'views' : 'filters'];
+  if (!isObject(functions) || !Object.hasOwn(functions, name)) throw notFound(`missing json key: ${name}`);
+  throw forbidden('This server does not run the functions of design documents: filter on your side');
+}
+
+function readHeartbeat(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (text === 'true') return DEFAULT_HEARTBEAT_MS;
+  if (!/^-?\d{1,15}$/.test(text)) {
+    throw failure(
+      400,
+      'bad_request',
+      'Invalid heartbeat value. Expecting a positive integer value (in milliseconds).',
+    );
+  }
+  if (Number(text) <= 0)
+    throw badRequest('The heartbeat value should be a positive integer (in milliseconds).');
+  return Math.min(Math.max(Number(text), MIN_HEARTBEAT_MS), MAX_HEARTBEAT_MS);
+}

@@ -1,0 +1,49 @@
+/**
+ * Cross-origin access: off, but for the origins that are listed. An origin is never reflected because it asked.
+ */
+export interface CorsOptions {
+  /** `['https://app.example']`; `['*']` is for everyone, then without credentials. */
+  readonly origins: readonly string[];
+  /** Let browsers send cookies and passwords they keep. Not with `*`. Default false. */
+  readonly credentials?: boolean | undefined;
+}
+
+const METHODS = 'GET, PUT, POST, HEAD, DELETE, COPY';
+const HEADERS =
+  'accept, authorization, content-type, origin, referer, if-match, if-none-match, destination, x-requested-with';
+const EXPOSED = 'content-type, cache-control, accept-ranges, etag, location, retry-after';
+/** Seconds a browser may keep the answer to a preflight. */
+const MAX_AGE = '600';
+
+/** The headers for a request's origin; none where it is not listed. */
+export function corsHeaders(request: Request, cors: CorsOptions | undefined): Record<string, string> {
+  const origin = request.headers.get('origin');
+  if (origin === null || cors === undefined) return {};
+  if (cors.origins.includes('*')) {
+    return { 'access-control-allow-origin': '*', 'access-control-expose-headers': EXPOSED };
+  }
+  if (!cors.origins.includes(origin)) return { vary: 'origin' };
+  return {
+    'access-control-allow-origin': origin,
+    'access-control-expose-headers': EXPOSED,
+    vary: 'origin',
+    ...(cors.credentials === true ? { 'access-control-allow-credentials': 'true' } : {}),
+  };
+}
+
+/** The answer to a preflight of a listed origin; undefined for any other request. */
+export function preflight(request: Request, headers: Record<string, string>): Response | undefined {
+  const asked = request.headers.get('access-control-request-method');
+  if (request.method !== 'OPTIONS' || asked === null || !('access-control-allow-origin' in headers))
+    return undefined;
+  if (!METHODS.split(', ').includes(asked.toUpperCase())) return undefined;
+  return new Response(null, {
+    status: 204,
+    headers: {
+      ...headers,
+      'access-control-allow-methods': METHODS,
+      'access-control-allow-headers': HEADERS,
+      'access-control-max-age': MAX_AGE,
+    },
+  });
+}

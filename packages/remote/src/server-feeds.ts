@@ -1,0 +1,234 @@
+/**
+ * The four feeds of `_changes` as streams. Everything is pulled: the store is read on when the client has taken what
+ * was written (back-pressure), and nothing is held but the piece under way.
+ */
+import type { Change, ChangesFeed, ChangesOptions, ChangesResult, Database, Seq } from '@settledb/core';
+import type { FeedRequest } from './server-changes';
+import { JSON_TYPE } from './wire';
+
+/** Characters gathered before they are handed to the stream: a row at a time would cost a system call each. */
+const PIECE_LENGTH = 64 * 1024;
+
+/** A line (or event) of text per change. */
+type Write = (change: Change) => string;
+/** What a feed ends with; whether everything there was had been written then. */
+type Last = (seq: Seq, caughtUp: boolean) => string;
+
+const toLine: Write = (change) => `${JSON.stringify(change)}\n`;
+const toEvent: Write = (change) => `data: ${JSON.stringify(change)}\nid: ${JSON.stringify(change.seq)}\n\n`;
+
+export async function normalFeed(feed: FeedRequest): Promise<Response> {
+  return respond(feed, oneShotText(feed, feed.options, '{"results":[\n'), JSON_TYPE);
+}
+
+/** Waits until there is something, then answers as a normal feed; with nothing in time, an empty one. */
+export async function longpollFeed(feed: FeedRequest): Promise<Response> {
+  return respond(feed, longpollText(feed), JSON_TYPE);
+}
+
+export async function continuousFeed(feed: FeedRequest): Promise<Response> {
+  return respond(feed, liveText(feed, toLine, '\n', lastLine), JSON_TYPE);
+}
+
+export async function eventSourceFeed(feed: FeedRequest): Promise<Response> {
+  return respond(
+    feed,
+    liveText(feed, toEvent, 'event: heartbeat\ndata: \n\n', () => ''),
+    'text/event-stream',
+  );
+}
+
+const lastLine: Last = (last_seq, caughtUp) =>
+  `${JSON.stringify({ last_seq, ...(caughtUp ? { pending: 0 } : {}) })}\n`;
+
+async function* oneShotText(
+  { database, signal }: FeedRequest,
+  options: ChangesOptions,
+  opening: string,
+): AsyncGenerator<string> {
+  const feed: ChangesFeed = database.changes({ ...options, signal });
+  const { limit = Number.POSITIVE_INFINITY } = options;
+  let piece = opening;
+  let separator = '';
+  let count = 0;
+  for await (const change of feed) {
+    count++;
+    piece += `${separator}${JSON.stringify(change)}`;
+    separator = ',\n';
+    if (piece.length < PIECE_LENGTH) continue;
+    yield piece;
+    piece = '';
+  }
+  const result = await feed;
+  // Cancelled: the client is gone, or the server closes, and a text that breaks off is no complete answer.
+  if (!('last_seq' in result)) throw new Error('The feed was ended before it was whole');
+  const { last_seq, pending = count < limit ? 0 : await pendingAfter(database, last_seq) } = result;
+  yield `${piece}\n],\n${closing({ last_seq, ...(pending === undefined ? {} : { pending }) })}`;
+}
+
+/** 0 where the limit was reached with the last change there is; undefined where nobody has counted what comes. */
+async function pendingAfter(database: Database, last: Seq): Promise<number | undefined> {
+  const { update_seq } = await database.info();
+  return update_seq === last ? 0 : undefined;
+}
+
+/** `pending` only where it is known: a client that believed in a wrong 0 would stop there. */
+function closing({ last_seq, pending }: Omit<ChangesResult, 'results'>): string {
+  return `"last_seq":${JSON.stringify(last_seq)}${pending === undefined ? '' : `,"pending":${pending}`}}\n`;
+}
+
+async function* longpollText(feed: FeedRequest): AsyncGenerator<string> {
+  const { database, options, signal } = feed;
+  const first = await database.changes({ ...options, limit: 1, return_docs: true, signal });
+  if (!('last_seq' in first)) throw new Error('The feed was ended before it began');
+  // At once, so that the client knows that it is being served.
+  yield '{"results":[\n';
+  if (first.results.length > 0) {
+    yield* oneShotText(feed, options, '');
+    return;
+  }
+  const since = first.last_seq;
+  const live = new Waiter(database.changes({ ...options, since, live: true, signal }));
+  const woken = yield* waitFor(live, feed, '\n');
+  live.leave();
+  // What woke us may be one of many: they are read together, as a normal feed reads them.
+  if (woken === undefined) yield `\n],\n${closing({ last_seq: since, pending: 0 })}`;
+  else yield* oneShotText(feed, { ...options, since }, '');
+}
+
+/** Everything there is, then every change as it comes. */
+async function* liveText(
+  feed: FeedRequest,
+  write: Write,
+  heartbeat: string,
+  last: Last,
+): AsyncGenerator<string> {
+  const { database, options, signal } = feed;
+  const limit = options.limit ?? Number.POSITIVE_INFINITY;
+  let since = options.since ?? 0;
+  let count = 0;
+  let piece = '';
+  for await (const change of database.changes({ ...options, signal })) {
+    piece += write(change);
+    count++;
+    since = change.seq ?? since;
+    if (piece.length < PIECE_LENGTH) continue;
+    yield piece;
+    piece = '';
+  }
+  // Also when it is empty: the first piece makes the bridge send the headers.
+  yield piece === '' ? heartbeat : piece;
+  const { limit: _limit, ...unlimited } = options;
+  const live = new Waiter(database.changes({ ...unlimited, since, live: true, signal }));
+  try {
+    while (count < limit) {
+      const change = yield* waitFor(live, feed, heartbeat);
+      if (change === undefined) break;
+      count++;
+      since = change.seq ?? since;
+      yield write(change);
+    }
+  } finally {
+    live.leave();
+  }
+  yield last(since, count < limit);
+}
+
+/** The next change, with signs of life while there is none; undefined when the time is up or the feed was ended. */
+async function* waitFor(
+  changes: Waiter,
+  { heartbeatMs, timeoutMs }: FeedRequest,
+  heartbeat: string,
+): AsyncGenerator<string, Change | undefined> {
+  for (;;) {
+    const next = await changes.next(heartbeatMs ?? timeoutMs ?? 0);
+    if (next !== 'nothing') return next;
+    if (heartbeatMs === undefined) return undefined;
+    yield heartbeat;
+  }
+}
+
+/** The next item of a feed, or `'nothing'` after a while; asked again it goes on with the same item. */
+class Waiter {
+  readonly #iterator: AsyncIterator<Change>;
+  #next: { readonly change: Change | undefined } | { readonly error: unknown } | undefined;
+  #asked = false;
+  #wake: () => void = () => {};
+
+  constructor(feed: ChangesFeed) {
+    this.#iterator = feed[Symbol.asyncIterator]();
+  }
+
+  async next(ms: number): Promise<Change | undefined | 'nothing'> {
+    this.#ask();
+    if (this.#next === undefined) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, ms);
+        this.#wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    const next = this.#next;
+    if (next === undefined) return 'nothing';
+    this.#next = undefined;
+    this.#asked = false;
+    if ('error' in next) throw next.error;
+    return next.change;
+  }
+
+  leave(): void {
+    this.#iterator.return?.().catch(() => {});
+  }
+
+  #ask(): void {
+    if (this.#asked) return;
+    this.#asked = true;
+    this.#iterator.next().then(
+      ({ done, value }) => {
+        this.#next = { change: done === true ? undefined : value };
+        this.#wake();
+      },
+      (error: unknown) => {
+        this.#next = { error };
+        this.#wake();
+      },
+    );
+  }
+}
+
+/**
+ * The first piece is made before anything is answered, so that what fails at once is an error with its status. What
+ * fails later breaks the connection off: a client must not take half an answer for a whole one.
+ */
+async function respond(feed: FeedRequest, text: AsyncGenerator<string>, type: string): Promise<Response> {
+  const encoder = new TextEncoder();
+  let next: IteratorResult<string, unknown> | undefined = await text.next();
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = next ?? (await text.next());
+          next = undefined;
+          if (done !== true) return controller.enqueue(encoder.encode(value));
+          feed.done();
+          controller.close();
+        } catch (error) {
+          feed.done();
+          controller.error(error);
+        }
+      },
+      cancel() {
+        feed.cancel();
+        // Ends the feeds that the text is written from. It waits for the piece under way, so nobody waits for it.
+        text.return(undefined).catch(() => {});
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return new Response(stream, {
+    status: 200,
+    headers: { 'content-type': type, 'cache-control': 'must-revalidate' },
+  });
+}

@@ -1,0 +1,130 @@
+/**
+ * What both ends of the wire agree on: how ids and credentials are written, and how errors become JSON and back.
+ *
+ * Reasons differ in small ways between CouchDB and our errors (a full stop, a status); the two functions at the end are
+ * the only place that knows.
+ */
+import { badRequest, conflict, DatabaseError, notFound, reservedId } from '@settledb/core';
+
+export const JSON_TYPE = 'application/json';
+
+/** Prefixes whose slash stays a slash in a path: `_design/a%2Fb`, never `_design%2Fa%2Fb`. */
+const KEPT_PREFIXES = ['_design/', '_local/'];
+
+/**
+ * A document id as the rest of a path.
+ *
+ * @throws bad_request for an id with half a surrogate pair, which UTF-8 cannot write
+ */
+export function encodeDocId(id: string): string {
+  const prefix = KEPT_PREFIXES.find((start) => id.startsWith(start)) ?? '';
+  return prefix + encodePart(id.slice(prefix.length));
+}
+
+/**
+ * True for ids that no URL can carry: `new URL` takes `.` and `..` as steps in the path, also when percent-encoded, so
+ * `DELETE /db/.` would be `DELETE /db/`. They travel in bodies only.
+ */
+export function isDotId(id: string): boolean {
+  const prefix = KEPT_PREFIXES.find((start) => id.startsWith(start)) ?? '';
+  const rest = id.slice(prefix.length);
+  return rest === '.' || rest === '..' || rest === '';
+}
+
+/** One path segment, percent-encoded. @throws bad_request */
+export function encodePart(text: string): string {
+  try {
+    return encodeURIComponent(text);
+  } catch (cause) {
+    throw badRequest('Document id must be valid UTF-8', cause);
+  }
+}
+
+export interface Credentials {
+  readonly username: string;
+  readonly password: string;
+}
+
+/** The value of an `Authorization` header, in UTF-8. */
+export function formatBasic({ username, password }: Credentials): string {
+  const bytes = new TextEncoder().encode(`${username}:${password}`);
+  return `Basic ${btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))}`;
+}
+
+/** Reads an `Authorization` header; undefined for another scheme. @throws bad_request when it is not base64 */
+export function parseBasic(header: string): Credentials | undefined {
+  const match = /^Basic +(\S+)\s*$/i.exec(header);
+  if (match === null) return undefined;
+  let text: string;
+  try {
+    text = new TextDecoder().decode(Uint8Array.from(atob(match[1]!), (char) => char.charCodeAt(0)));
+  } catch (cause) {
+    throw badRequest('Authorization header has invalid base64 value', cause);
+  }
+  const colon = text.indexOf(':');
+  return colon < 0 ? undefined : { username: text.slice(0, colon), password: text.slice(colon + 1) };
+}
+
+/** CouchDB's form of an error. */
+export interface WireError {
+  readonly error: string;
+  readonly reason: string;
+}
+
+/** What our errors are called by CouchDB, where that differs. */
+export function toWireError(error: {
+  readonly status: number;
+  readonly name: string;
+  readonly reason: string;
+}): WireError & { readonly status: number } {
+  const { status, name, reason } = error;
+  if (name === 'conflict') return { status: 409, error: name, reason: 'Document update conflict.' };
+  // Malformed input is the client's mistake: never a 5xx.
+  if (name === 'doc_validation') return { status: 400, error: name, reason };
+  if (name === 'bad_request' && reason === reservedId().reason) {
+    return { status: 400, error: 'illegal_docid', reason };
+  }
+  // To a client, a database that closes under it is a server that goes down.
+  if (name === 'closed') return { status: 503, error: 'service_unavailable', reason };
+  return { status: status >= 400 && status < 600 ? status : 500, error: name, reason };
+}
+
+/** Statuses of errors that stand in rows of bulk answers, where only the name is sent. */
+const ROW_STATUS: ReadonlyMap<string, number> = new Map([
+  ['bad_request', 400],
+  ['illegal_docid', 400],
+  ['unauthorized', 401],
+  ['forbidden', 403],
+  ['not_found', 404],
+  ['conflict', 409],
+  ['missing_stub', 412],
+  ['document_too_large', 413],
+  ['too_large', 413],
+  ['attachment_too_large', 413],
+  ['not_implemented', 501],
+  ['service_unavailable', 503],
+]);
+
+/**
+ * The error a server meant.
+ *
+ * @param status of the answer; undefined for a row of a bulk answer
+ */
+export function fromWireError(wire: WireError, status?: number, docId?: string): DatabaseError {
+  const { error: name, reason } = wire;
+  if (name === 'conflict') return conflict(docId as string);
+  if (name === 'not_found') return notFound(reason, docId);
+  if (name === 'illegal_docid' && reason === reservedId().reason) return reservedId();
+  if (name === 'doc_validation') return new DatabaseError({ status: 500, name, reason, docId });
+  return new DatabaseError({ status: status ?? ROW_STATUS.get(name) ?? 500, name, reason, docId });
+}
+
+/** True for a plain JSON object: not `null`, not a list. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A list of strings. */
+export function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
+}

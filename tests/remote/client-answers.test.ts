@@ -1,0 +1,109 @@
+/** What the client makes of answers: those of no known form, and those that are errors. */
+import { DatabaseError } from '@settledb/core';
+import { RemoteError, remote } from '@settledb/remote';
+import { describe, expect, it } from 'vitest';
+import { failureOf, meddled, ORIGIN } from './support';
+
+const URL_OF_DB = `${ORIGIN}/db`;
+
+describe('an answer not of the expected form is an error', () => {
+  const WRONG: [string, () => Response][] = [
+    ['HTML', () => new Response('<html>', { headers: { 'content-type': 'text/html' } })],
+    ['{}', () => Response.json({})],
+    ['[]', () => Response.json([])],
+    ['null', () => Response.json(null)],
+    ['nothing', () => new Response('')],
+    ['half', () => new Response('{"results":[{"id":"a","seq":1,"ch')],
+    ['bad UTF-8', () => new Response(new Uint8Array([0x22, 0xff, 0x22]))],
+    ['other rows', () => Response.json({ results: [5], rows: [5], last_seq: 1, total_rows: 1, docs: 5 })],
+    ['no last_seq', () => Response.json({ results: [] })],
+    [
+      'a row without revisions',
+      () => Response.json({ results: [{ id: 'a', seq: 1, changes: [] }], last_seq: 1 }),
+    ],
+    ['another document', () => Response.json({ _id: 'b', _rev: '1-b' })],
+    ['a list of another', () => Response.json([{ ok: true, id: 'b', rev: '1-b' }])],
+    ['an error with status 200', () => Response.json({ error: 'x', reason: 'y' })],
+  ];
+
+  for (const [what, answer] of WRONG) {
+    it(`: ${what}`, async () => {
+      const paths = [
+        'GET /db/a',
+        'PUT /db/a',
+        'POST /db/_bulk_docs',
+        'POST /db/_bulk_get',
+        'GET /db/_all_docs',
+        'GET /db/_changes',
+        'POST /db/_compact',
+        'POST /db/_purge',
+        'POST /db/_revs_diff',
+      ];
+      const { fetch } = meddled(Object.fromEntries(paths.map((path) => [path, answer])));
+      const db = remote(URL_OF_DB, { fetch });
+      const calls: [string, PromiseLike<unknown>][] = [
+        ['get', db.get('a')],
+        ['open_revs', db.get('a', { open_revs: ['1-a'] })],
+        ['put', db.put({ _id: 'a' })],
+        ['bulkDocs', db.bulkDocs([{ _id: 'a' }])],
+        ['bulkGet', db.bulkGet({ docs: [{ id: 'a', rev: '1-a' }] })],
+        ['allDocs', db.allDocs()],
+        ['changes', db.changes()],
+        ['live changes', db.changes({ live: true })],
+        ['compact', db.compact()],
+        ['purge', db.purge('a', '1-a')],
+        ['revsDiff', db.revsDiff({ a: ['1-a'] })],
+        ['bulkDocs new_edits: false', db.bulkDocs([{ _id: 'a', _rev: '1-a' }], { new_edits: false })],
+      ];
+      // These two are what the protocol says when all is known, or all was written.
+      const legal = (name: string) =>
+        (what === '{}' && name === 'revsDiff') || (what === '[]' && /open_revs|false/.test(name));
+      const settled = await Promise.all(
+        calls.map(async ([name, call]) => [name, legal(name) ? await call : await failureOf(call)] as const),
+      );
+      const failed = settled
+        .filter(([name]) => !legal(name))
+        .map(([name, error]) => [name, (error as DatabaseError).name]);
+      expect(failed).toEqual(calls.filter(([name]) => !legal(name)).map(([name]) => [name, 'bad_response']));
+    });
+  }
+
+  it('and one of another status is that error, by its own name and reason', async () => {
+    const answers: [number, Response, object][] = [
+      [
+        404,
+        Response.json({ error: 'not_found', reason: 'deleted' }, { status: 404 }),
+        { name: 'not_found', reason: 'deleted', docId: 'a' },
+      ],
+      [
+        403,
+        Response.json({ error: 'forbidden', reason: 'no' }, { status: 403 }),
+        { name: 'forbidden', reason: 'no' },
+      ],
+      [500, new Response('<html>', { status: 500 }), { name: 'http_error', reason: 'HTTP 500' }],
+      [401, new Response('', { status: 401 }), { name: 'unauthorized' }],
+      [413, Response.json([], { status: 413 }), { name: 'too_large' }],
+      [
+        409,
+        Response.json({ error: 'conflict', reason: 'Document update conflict.' }, { status: 409 }),
+        { name: 'conflict', message: 'Document update conflict' },
+      ],
+    ];
+    for (const [status, response, expected] of answers) {
+      const { fetch } = meddled({ 'GET /db/a': () => response });
+      const error = await failureOf(remote(URL_OF_DB, { fetch }).get('a'));
+      expect(error).toBeInstanceOf(DatabaseError);
+      expect(error).toMatchObject({ status, ...expected });
+    }
+  });
+
+  it('which says when to come back where the server did', async () => {
+    const headers = { 'retry-after': '7' };
+    const { fetch } = meddled({
+      'GET /db/a': () => Response.json({ error: 'busy', reason: 'x' }, { status: 503, headers }),
+    });
+    const error = await failureOf(remote(URL_OF_DB, { fetch }).get('a'));
+    expect(error).toBeInstanceOf(RemoteError);
+    expect(error).toMatchObject({ status: 503, retryAfterMs: 7000 });
+  });
+});

@@ -1,0 +1,193 @@
+/** The server on Node, over real sockets and files. */
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { remote } from '@settledb/remote';
+import { afterEach, describe, expect, it } from 'vitest';
+import { createServer, type RunningServer, type ServerOptions } from '../../packages/settledb/src/server';
+
+const cleanUp: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const undo of cleanUp.splice(0).reverse()) await undo();
+});
+
+async function folder(): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'settledb-server-'));
+  cleanUp.push(() => rm(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+async function start(options: Partial<ServerOptions> & { dir: string }): Promise<RunningServer> {
+  const server = await createServer({ port: 0, anonymous: true, ...options });
+  cleanUp.push(() => server.close());
+  return server;
+}
+
+describe('a server on files', () => {
+  it('keeps databases, and its identity, over a restart', async () => {
+    const dir = await folder();
+    const first = await start({ dir });
+    expect(first.url).toBe(`http://127.0.0.1:${first.port}`);
+    const db = remote<{ n: number }>(`${first.url}/a%2Fb+c`);
+    const { rev } = await db.put({ _id: 'x/y', n: 1 });
+    const id = await db.id();
+    await db.close();
+    await first.close();
+    await first.close();
+    expect((await readdir(dir)).sort()).toEqual(['a%2fb+c', 'server.json']);
+    const second = await start({ dir });
+    const again = remote(`${second.url}/a%2Fb+c`);
+    expect(await again.get('x/y')).toEqual({ _id: 'x/y', _rev: rev, n: 1 });
+    expect(await again.id()).toBe(id);
+    expect(await (await fetch(`${second.url}/_all_dbs`)).json()).toEqual(['a/b+c']);
+    await again.destroy();
+    expect(await readdir(dir)).toEqual(['server.json']);
+  });
+
+  it('makes one database of many creations, and neither opens nor lists folders that are none', async () => {
+    const dir = await folder();
+    const server = await start({ dir });
+    const put = () => fetch(`${server.url}/db`, { method: 'PUT' }).then(({ status }) => status);
+    expect((await Promise.all(Array.from({ length: 8 }, put))).sort()).toEqual([
+      201, 412, 412, 412, 412, 412, 412, 412,
+    ]);
+    const statuses = await Promise.all(
+      Array.from({ length: 10 }, (_, i) =>
+        fetch(`${server.url}/db`, { method: i % 2 ? 'PUT' : 'DELETE' }).then(({ status }) => status),
+      ),
+    );
+    expect(statuses.every((status) => [200, 201, 404, 412].includes(status))).toBe(true);
+    expect((await fetch(`${server.url}/server.json`)).status).toBe(400);
+    expect((await fetch(`${server.url}/none`)).status).toBe(404);
+    expect((await readdir(dir)).filter((name) => name !== 'db')).toEqual(['server.json']);
+  });
+
+  it('refuses to start without anyone who could use it, and on a port that is taken', async () => {
+    const dir = await folder();
+    await expect(createServer({ dir, port: 0 })).rejects.toBeInstanceOf(TypeError);
+    expect(await readdir(dir)).toEqual([]);
+    const { port } = await start({ dir });
+    await expect(createServer({ dir: await folder(), port, anonymous: true })).rejects.toMatchObject({
+      name: 'io',
+    });
+  });
+
+  it('answers only to its own name when it asks for no password (DNS rebinding)', async () => {
+    const { port } = await start({ dir: await folder(), hosts: ['demo.test'] });
+    const ask = (host: string) =>
+      new Promise<string>((resolve, reject) => {
+        const socket = connect(port, '127.0.0.1', () =>
+          socket.end(`GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`),
+        );
+        let text = '';
+        socket
+          .on('data', (data) => (text += data))
+          .on('end', () => resolve(text.slice(9, 12)))
+          .on('error', reject);
+      });
+    expect(
+      await Promise.all(['localhost', `127.0.0.1:${port}`, 'demo.test', 'evil.example'].map(ask)),
+    ).toEqual(['200', '200', '200', '403']);
+  });
+
+  it('serves pages from a hook, without a password', async () => {
+    const page = (request: Request) =>
+      new URL(request.url).pathname === '/app' ? new Response('<h1>') : undefined;
+    const server = await start({ dir: await folder(), anonymous: false, admins: { a: 'b' }, static: page });
+    expect(await (await fetch(`${server.url}/app`)).text()).toBe('<h1>');
+    expect((await fetch(`${server.url}/_all_dbs`)).status).toBe(401);
+  });
+});
+
+describe('over sockets', () => {
+  it('a live feed hears of writes, and its connection is let go when it is cancelled', async () => {
+    const server = await start({ dir: await folder() });
+    const reader = remote<{ n: number }>(`${server.url}/db`);
+    const writer = remote<{ n: number }>(`${server.url}/db`);
+    await reader.info();
+    const feed = reader.changes({ live: true, include_docs: true });
+    const seen: number[] = [];
+    await writer.put({ _id: 'd0', n: 0 });
+    for await (const { doc } of feed) {
+      seen.push(doc!.n);
+      if (seen.length === 20) break;
+      await writer.put({ _id: `d${seen.length}`, n: seen.length });
+    }
+    expect(seen).toEqual(Array.from({ length: 20 }, (_, i) => i));
+    expect(await feed).toEqual({ status: 'cancelled' });
+  });
+
+  it('a continuous feed streams, and the server lets go of it when the client leaves', async () => {
+    const dir = await folder();
+    const released: string[] = [];
+    const server = await start({ dir, logger: { info: (line) => released.push(line) } });
+    await fetch(`${server.url}/db`, { method: 'PUT' });
+    const controller = new AbortController();
+    const response = await fetch(`${server.url}/db/_changes?feed=continuous&heartbeat=60000`, {
+      signal: controller.signal,
+    });
+    const pieces = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+    expect((await pieces.read()).value).toBe('\n');
+    await fetch(`${server.url}/db/a`, { method: 'PUT', body: '{}' });
+    expect(JSON.parse((await pieces.read()).value!)).toMatchObject({ id: 'a' });
+    controller.abort();
+    await expect(pieces.read()).rejects.toThrow();
+    expect((await fetch(`${server.url}/db`)).status).toBe(200);
+  });
+
+  it('closing ends open feeds in good order and needs no time-out', async () => {
+    const server = await start({ dir: await folder() });
+    await fetch(`${server.url}/db`, { method: 'PUT' });
+    const longpoll = await fetch(`${server.url}/db/_changes?feed=longpoll&heartbeat=60000`);
+    const continuous = await fetch(`${server.url}/db/_changes?feed=continuous&heartbeat=60000`);
+    const [, empty, lines] = await Promise.all([server.close(), longpoll.json(), continuous.text()]);
+    expect(empty).toMatchObject({ results: [], last_seq: 0 });
+    expect(JSON.parse(lines.trim())).toMatchObject({ last_seq: 0 });
+    await expect(fetch(`${server.url}/`)).rejects.toThrow();
+  });
+
+  it('a body that is too large is 413, and the server goes on', async () => {
+    const server = await start({ dir: await folder(), limits: { document: 100_000, request: 100_000 } });
+    await fetch(`${server.url}/db`, { method: 'PUT' });
+    const body = JSON.stringify({ a: 'x'.repeat(150_000) });
+    expect((await fetch(`${server.url}/db/a`, { method: 'PUT', body })).status).toBe(413);
+    const chunked = new ReadableStream({
+      start(controller) {
+        for (let i = 0; i < 4; i++) controller.enqueue(new Uint8Array(50_000).fill(32));
+        controller.close();
+      },
+    });
+    const init = { method: 'PUT', body: chunked, duplex: 'half' } as RequestInit;
+    expect((await fetch(`${server.url}/db/a`, init)).status).toBe(413);
+    expect((await fetch(`${server.url}/db/a`, { method: 'PUT', body: '{}' })).status).toBe(201);
+  });
+
+  it('a client that breaks off in the middle of a body harms nobody', async () => {
+    const errors: unknown[] = [];
+    const server = await start({ dir: await folder(), logger: { error: (line) => errors.push(line) } });
+    await fetch(`${server.url}/db`, { method: 'PUT' });
+    await new Promise<void>((resolve) => {
+      const socket = connect(server.port, '127.0.0.1', () => {
+        socket.write('PUT /db/a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"a":', () =>
+          socket.destroy(),
+        );
+      });
+      socket.on('close', () => resolve());
+    });
+    expect((await (await fetch(`${server.url}/db`)).json()) as object).toMatchObject({ doc_count: 0 });
+    expect(errors).toEqual([]);
+  });
+
+  it('10,000 documents go up and come back', async () => {
+    const server = await start({ dir: await folder() });
+    const db = remote<{ n: number }>(`${server.url}/db`);
+    const docs = Array.from({ length: 10_000 }, (_, n) => ({ _id: `d${n}`, n }));
+    expect((await db.bulkDocs(docs)).every((row) => 'ok' in row)).toBe(true);
+    expect(await db.changes({ batch_size: 1000, return_docs: true })).toMatchObject({
+      results: { length: 10_000 },
+      last_seq: 10_000,
+    });
+    expect((await db.allDocs({ include_docs: true })).rows).toHaveLength(10_000);
+  });
+});
