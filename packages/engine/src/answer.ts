@@ -78,8 +78,8 @@ function withTexts(
     for (const field of fields) {
       const ref = row[field];
       if (!isRef(ref)) continue;
-      const block = cache.get(ref.block) ?? wanted.loadedBlocks.get(ref.block);
-      if (block === undefined) wanted.blocks.add(ref.block);
+      const block = cache.get(ref.block) ?? wanted.block(ref.block);
+      if (block === undefined) wanted.wantBlock(ref.block);
       else copy[field] = block.slice(ref.at, ref.at + ref.length);
     }
     return copy as Row;

@@ -33,15 +33,54 @@ export interface TableState {
   readonly orders: readonly OrderState<SortKey>[];
 }
 
-/** Page ids and block ids that a look-up lacked, and what was loaded for it, kept until the call is done. */
+/**
+ * Page ids and block ids that a look-up lacked, and what was loaded for it, kept until the call is done. Nearly every call
+ * lacks nothing, so the collections are made when something is.
+ */
 export class Wanted {
-  readonly pages = new Map<number, (text: string) => Page>();
-  readonly blocks = new Set<number>();
-  readonly loadedPages = new Map<number, Page>();
-  readonly loadedBlocks = new Map<number, string>();
+  #pages: Map<number, (text: string) => Page> | undefined;
+  #blocks: Set<number> | undefined;
+  #loadedPages: Map<number, Page> | undefined;
+  #loadedBlocks: Map<number, string> | undefined;
 
   get any(): boolean {
-    return this.pages.size > 0 || this.blocks.size > 0;
+    return this.#pages !== undefined || this.#blocks !== undefined;
+  }
+
+  wantPage(id: number, decode: (text: string) => Page): void {
+    this.#pages ??= new Map();
+    this.#pages.set(id, decode);
+  }
+
+  wantBlock(id: number): void {
+    this.#blocks ??= new Set();
+    this.#blocks.add(id);
+  }
+
+  page(id: number): Page | undefined {
+    return this.#loadedPages?.get(id);
+  }
+
+  block(id: number): string | undefined {
+    return this.#loadedBlocks?.get(id);
+  }
+
+  /** What is wanted; from now on nothing is. */
+  take(): { pages: [number, (text: string) => Page][]; blocks: number[] } {
+    const taken = { pages: [...(this.#pages ?? [])], blocks: [...(this.#blocks ?? [])] };
+    this.#pages = undefined;
+    this.#blocks = undefined;
+    return taken;
+  }
+
+  givePage(id: number, page: Page): void {
+    this.#loadedPages ??= new Map();
+    this.#loadedPages.set(id, page);
+  }
+
+  giveBlock(id: number, text: string): void {
+    this.#loadedBlocks ??= new Map();
+    this.#loadedBlocks.set(id, text);
   }
 }
 
@@ -177,8 +216,8 @@ export class Directory {
 
   #page(table: TableState, order: number, number: number, wanted: Wanted): Page | undefined {
     const id = orderOf(table, order).fences.ids[Math.max(number, 0)] as number;
-    const page = this.#pages.get(id) ?? wanted.loadedPages.get(id);
-    if (page === undefined) wanted.pages.set(id, this.#pages.decoderFor(table.layout, order));
+    const page = this.#pages.get(id) ?? wanted.page(id);
+    if (page === undefined) wanted.wantPage(id, this.#pages.decoderFor(table.layout, order));
     return page;
   }
 }

@@ -125,10 +125,7 @@ export class Image {
    * @returns false when something is no longer there: another context rewrote the storage, read its state anew
    */
   async load(journal: Journal, wanted: Wanted): Promise<boolean> {
-    const pages = [...wanted.pages];
-    const blocks = [...wanted.blocks];
-    wanted.pages.clear();
-    wanted.blocks.clear();
+    const { pages, blocks } = wanted.take();
     const pageTexts = await loadAll(
       journal,
       pages.map(([id]) => id),
@@ -143,7 +140,7 @@ export class Image {
       }
       const page = decode(text);
       this.pages.set(id, page);
-      wanted.loadedPages.set(id, page);
+      wanted.givePage(id, page);
     }
     for (const [i, id] of blocks.entries()) {
       const text = blockTexts[i];
@@ -152,7 +149,7 @@ export class Image {
         continue;
       }
       this.texts.set(id, text);
-      wanted.loadedBlocks.set(id, text);
+      wanted.giveBlock(id, text);
     }
     return whole;
   }
