@@ -25,10 +25,14 @@ for (const [name, entry, budget] of BUDGETS) {
   const size = gzipSync(contents, { level: 9 }).length / 1024;
   const over = size > budget;
   if (over) process.exitCode = 1;
-  console.log(`${name.padEnd(22)} ${size.toFixed(1).padStart(6)} KB of ${budget} KB${over ? '  over its budget' : ''}`);
+  console.log(
+    `${name.padEnd(22)} ${size.toFixed(1).padStart(6)} KB of ${budget} KB${over ? '  over its budget' : ''}`,
+  );
   if (process.argv.includes('--parts')) {
     const inputs = Object.entries(Object.values(metafile.outputs)[0].inputs);
-    for (const [path, { bytesInOutput }] of inputs.sort(([, a], [, b]) => b.bytesInOutput - a.bytesInOutput).slice(0, 40)) {
+    for (const [path, { bytesInOutput }] of inputs
+      .sort(([, a], [, b]) => b.bytesInOutput - a.bytesInOutput)
+      .slice(0, 40)) {
       console.log(`  ${String(bytesInOutput).padStart(7)}  ${path}`);
     }
   }

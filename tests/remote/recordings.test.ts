@@ -23,7 +23,7 @@ const REASONS: readonly Reason[] = [
   },
   {
     request: /\/queries|_dbs_info|_local_docs|_purged_infos|_view\//,
-    what: /status 404/,
+    what: /status 40[45]/,
     why: 'a later issue',
   },
   {

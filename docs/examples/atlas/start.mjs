@@ -37,6 +37,8 @@ const files = new Map([
 const script = await bundlePage();
 const { createServer } = await loadServer();
 const server = await start(Number(values.port));
+// The page would find out by a 404, which a browser writes to its console.
+await fetch(`${server.url}/atlas`, { method: 'PUT' });
 console.log(`
   settledb is running. Open the atlas:
 

@@ -34,6 +34,7 @@ import { bulkGetOver } from './client-bulk-get';
 import { remoteChanges } from './client-changes';
 import * as check from './client-check';
 import { type HeaderSource, Http } from './client-http';
+import { LocalDocs } from './client-local-docs';
 import { allDocsCall, getCall, readDotDoc } from './client-read';
 import { nameOf, parseTarget, type Target } from './client-target';
 import { asEdit, checkEdit, fieldsOf, sendBulk } from './client-write';
@@ -74,6 +75,7 @@ export class RemoteDatabase<Content extends object = object> implements Database
   #setup: Promise<void> | undefined;
   /** The database is there, as far as it was looked for. */
   #found = false;
+  readonly #localDocs = new LocalDocs();
   #id: string | undefined;
   #ended = false;
 
@@ -118,6 +120,9 @@ export class RemoteDatabase<Content extends object = object> implements Database
     const http = await this.#ready(options.signal);
     if (options.open_revs?.length === 0) return [];
     if (isDotId(id)) return readDotDoc<Content>(http, id, options);
+    const local =
+      this.#localDocs.takes(id) && (await this.#localDocs.read<Content>(http, id, options.signal));
+    if (local) return local;
     const answer = await http.json(call);
     if (options.open_revs !== undefined) return check.checkOpenRevs<Content>(answer, id);
     if (call.query?.open_revs === undefined) return check.checkDoc<Content>(answer, id);

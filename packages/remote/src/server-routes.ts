@@ -1,6 +1,7 @@
 /**
  * Which function answers which path and method. Names are looked up in maps: `/__proto__` is a name like any other.
  */
+
 import { notFound, reservedId } from '@settledb/core';
 import { checkDatabaseName } from './names';
 import { allDocs, bulkDocs, bulkGet, missingRevs, postAllDocs, purge, revsDiff } from './server-bulk';
@@ -24,6 +25,7 @@ import {
 } from './server-databases';
 import { copyDoc, deleteDoc, getDoc, postDoc, putDoc } from './server-docs';
 import { failure, methodNotAllowed } from './server-http';
+import { localDocs } from './server-local-docs';
 import { allDatabases, session, up, uuids, welcome } from './server-root';
 
 const ROOT = new Map<string, Methods<Route>>([
@@ -48,6 +50,7 @@ const DATABASE = new Map<string, Methods<DatabaseRoute>>([
   ['_changes', methods<DatabaseRoute>({ GET: changes, POST: postChanges, HEAD: changes })],
   ['_compact', methods<DatabaseRoute>({ POST: compact })],
   ['_ensure_full_commit', methods<DatabaseRoute>({ POST: ensureFullCommit })],
+  ['_local_docs', methods<DatabaseRoute>({ POST: localDocs })],
   ['_missing_revs', methods<DatabaseRoute>({ POST: missingRevs })],
   ['_purge', methods<DatabaseRoute>({ POST: purge })],
   ['_revs_diff', methods<DatabaseRoute>({ POST: revsDiff })],
