@@ -49,24 +49,23 @@ describe('a document that cannot be fetched', () => {
     ['an empty ancestry', [{ ok: { _id: 'doc3', _rev: '1-a', _revisions: { start: 1, ids: [] } } }]],
     ['a malformed revision', [{ ok: { _id: 'doc3', _rev: {}, _revisions: { start: 1, ids: ['a'] } } }]],
   ];
-  it.each(answers)(
-    'fails the run, but not its neighbours, and is had the next time: %s',
-    async (_name, docs) => {
-      const [a, b] = await openTwo();
-      await fill(a, 10);
-      const source = fetchingPeer(a, (id) => (id === 'doc3' ? docs : undefined));
-      const changes: number[] = [];
-      const replication = replicate(source, b);
-      replication.on('change', (change) => changes.push(change.docs.length));
-      const error = await failureOf(replication);
-      expect(error).toBeInstanceOf(Error);
-      expect(error.result).toMatchObject({ ok: false, docs_read: 9, docs_written: 9, last_seq: 0 });
-      expect(changes).toEqual([9]);
-      expect((await b.info()).doc_count).toBe(9);
-      expect(await replicate(a, b)).toMatchObject({ ok: true, docs_read: 1, docs_written: 1 });
-      expect(await contents(b)).toEqual(await contents(a));
-    },
-  );
+  it.each(
+    answers,
+  )('fails the run, but not its neighbours, and is had the next time: %s', async (_name, docs) => {
+    const [a, b] = await openTwo();
+    await fill(a, 10);
+    const source = fetchingPeer(a, (id) => (id === 'doc3' ? docs : undefined));
+    const changes: number[] = [];
+    const replication = replicate(source, b);
+    replication.on('change', (change) => changes.push(change.docs.length));
+    const error = await failureOf(replication);
+    expect(error).toBeInstanceOf(Error);
+    expect(error.result).toMatchObject({ ok: false, docs_read: 9, docs_written: 9, last_seq: 0 });
+    expect(changes).toEqual([9]);
+    expect((await b.info()).doc_count).toBe(9);
+    expect(await replicate(a, b)).toMatchObject({ ok: true, docs_read: 1, docs_written: 1 });
+    expect(await contents(b)).toEqual(await contents(a));
+  });
 
   it('fails the run, but not its neighbours, when it makes the whole request fail', async () => {
     const [a, b] = await openTwo();
@@ -346,27 +345,26 @@ describe('a failing peer', () => {
     ['bulkGet', 'source'],
     ['bulkDocs', 'target'],
   ];
-  it.each(calls)(
-    'that does not know us (401) in %s of the %s: one error, and nothing else',
-    async (method, side) => {
-      for (const options of [{}, { live: true }, { live: true, retry: true }, { since: 1 }]) {
-        const [a, b] = await openTwo();
-        await fill(a, 3);
-        const refusing = { [method]: () => Promise.reject(statusError(401, 'unauthorized')) };
-        const source = side === 'source' ? peer(a, refusing) : a;
-        const target = side === 'target' ? peer(b, refusing) : b;
-        const replication = replicate(source, target, options);
-        const events: string[] = [];
-        for (const event of ['active', 'paused', 'change', 'denied', 'complete', 'error']) {
-          replication.on(event, () => events.push(event));
-        }
-        const error = await failureOf(replication);
-        expect(error).toMatchObject({ status: 401, name: 'unauthorized' });
-        expect(error.result).toMatchObject({ ok: false, last_seq: 0 });
-        expect(events).toEqual(['error']);
+  it.each(
+    calls,
+  )('that does not know us (401) in %s of the %s: one error, and nothing else', async (method, side) => {
+    for (const options of [{}, { live: true }, { live: true, retry: true }, { since: 1 }]) {
+      const [a, b] = await openTwo();
+      await fill(a, 3);
+      const refusing = { [method]: () => Promise.reject(statusError(401, 'unauthorized')) };
+      const source = side === 'source' ? peer(a, refusing) : a;
+      const target = side === 'target' ? peer(b, refusing) : b;
+      const replication = replicate(source, target, options);
+      const events: string[] = [];
+      for (const event of ['active', 'paused', 'change', 'denied', 'complete', 'error']) {
+        replication.on(event, () => events.push(event));
       }
-    },
-  );
+      const error = await failureOf(replication);
+      expect(error).toMatchObject({ status: 401, name: 'unauthorized' });
+      expect(error.result).toMatchObject({ ok: false, last_seq: 0 });
+      expect(events).toEqual(['error']);
+    }
+  });
 
   it('that throws something that is no error', async () => {
     const [a, b] = await openTwo();

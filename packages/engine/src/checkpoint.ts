@@ -2,9 +2,11 @@
  * When to rewrite: checkpoints by themselves once reading the log on opening would cost more than it should, compaction when
  * asked or when most of the texts are dead. What is done is in `rewrite.ts`.
  */
+import { closed, corrupt } from '@settledb/core';
+import type { Follower } from './follower';
 import type { Image } from './image';
 import type { Journal } from './journal';
-import { rewrite } from './rewrite';
+import { Overtaken, rewrite } from './rewrite';
 
 /** A checkpoint is considered from this many commits on: reading 256 small records back costs about 3 ms. */
 const COMMITS_MIN = 256;
@@ -24,9 +26,9 @@ const DELAY = 100;
 export interface Rewritable {
   readonly journal: Journal;
   readonly image: Image;
+  readonly follower: Follower;
   /** Runs `work` when no write of this context is under way, and lets none begin until it is done. */
   inTurn<R>(work: () => Promise<R>): Promise<R>;
-  catchUp(): Promise<boolean>;
 }
 
 export class Checkpointer {
@@ -73,7 +75,7 @@ export class Checkpointer {
   /** Ends what is under way; `finish`: unless a checkpoint is due, which then is made so that the next opening is quick. */
   async stop(finish: boolean): Promise<void> {
     clearTimeout(this.#timer);
-    this.#stopping.abort();
+    this.#stopping.abort(closed());
     await this.#running?.catch(() => undefined);
     if (!finish || !this.#automatic || !isDue(this.#store.image, this.#notBefore)) return;
     await this.#run(false, undefined).catch(() => undefined); // The log has everything; only the next opening is slower.
@@ -88,14 +90,30 @@ export class Checkpointer {
   }
 
   async #rewrite(full: boolean, signal: AbortSignal | undefined): Promise<void> {
-    const { journal, image, catchUp } = this.#store;
+    const { journal, image, follower } = this.#store;
     await journal.exclusively(async () => {
-      if (journal.shared) await catchUp();
+      if (journal.shared) await follower.catchUp();
+      // Another context may have made the checkpoint that was due here.
+      if (!full && !isDue(image, this.#notBefore)) return;
       const { live, dead } = image.use.totals();
       const everything = full || (dead > live && dead > DEAD_LENGTH_MIN);
-      await rewrite(this.#store, everything, signal);
+      await this.#unlessOvertaken(() => rewrite(this.#store, everything, signal));
       await journal.vacuum?.({ force: full, signal });
     });
+  }
+
+  /** Another context rewrote the storage, which `exclusively` should not let happen: then that is the rewrite. */
+  async #unlessOvertaken(work: () => Promise<void>): Promise<void> {
+    const { image, follower } = this.#store;
+    const { epoch } = image;
+    try {
+      await work();
+    } catch (error) {
+      if (!(error instanceof Overtaken)) throw error;
+      await follower.catchUp();
+      if (image.epoch === epoch)
+        throw corrupt('a block that the directory names is not in the storage', error);
+    }
   }
 
   #putOff(): void {

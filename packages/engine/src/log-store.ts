@@ -23,6 +23,7 @@ import {
 import type { AnyQuery } from './answer';
 import { Checkpointer } from './checkpoint';
 import { Wanted } from './directory';
+import { Follower } from './follower';
 import { Image } from './image';
 import type { Journal } from './journal';
 import { layoutOf } from './layout';
@@ -58,6 +59,7 @@ export async function openLogStore<T extends Tables>(
 class LogStore<T extends Tables> implements Store<T> {
   readonly #journal: Journal;
   readonly #image: Image;
+  readonly #follower: Follower;
   readonly #checkpointer: Checkpointer;
   readonly #watchers = new Set<(event: StoreEvent) => void>();
   readonly #unlisten: () => void;
@@ -69,8 +71,9 @@ class LogStore<T extends Tables> implements Store<T> {
   constructor(journal: Journal, image: Image, checkpoint: boolean) {
     this.#journal = journal;
     this.#image = image;
+    this.#follower = new Follower(journal, image, () => this.#tell({ type: 'commit' }));
     this.#checkpointer = new Checkpointer(
-      { journal, image, inTurn: (work) => this.#inTurn(work), catchUp: () => this.#catchUp() },
+      { journal, image, follower: this.#follower, inTurn: (work) => this.#inTurn(work) },
       checkpoint,
     );
     this.#unlisten = journal.listen((event) => {
@@ -85,7 +88,10 @@ class LogStore<T extends Tables> implements Store<T> {
   ): Promise<FoundAll<T, Q>> {
     options.signal?.throwIfAborted();
     this.#check();
-    if (!this.#journal.alone()) await this.#refresh();
+    if (!this.#follower.current()) {
+      await this.#refresh();
+      options.signal?.throwIfAborted();
+    }
     const found = await this.#complete(
       (wanted) => this.#image.answer(queries as readonly AnyQuery[], wanted),
       options.signal,
@@ -95,7 +101,7 @@ class LogStore<T extends Tables> implements Store<T> {
 
   readNow<const Q extends readonly Query<T>[]>(queries: Q): FoundAll<T, Q> | undefined {
     this.#check();
-    if (!this.#journal.alone()) return undefined;
+    if (!this.#follower.current()) return undefined;
     const wanted = new Wanted();
     const found = this.#image.answer(queries as readonly AnyQuery[], wanted);
     return wanted.any ? undefined : (found as FoundAll<T, Q>);
@@ -124,20 +130,17 @@ class LogStore<T extends Tables> implements Store<T> {
     signal: AbortSignal | undefined,
   ): Promise<R> {
     const image = this.#image;
-    const journal = this.#journal;
     for (let race = 0; race < RACES_MAX; race++) {
+      signal?.throwIfAborted();
       const attempt = await this.#attempt(queries, plan, signal);
       if ('stale' in attempt) continue;
       if (attempt.prepared === undefined) return attempt.value;
       const { commit, head } = attempt.prepared;
-      const missed = await journal.append(commit, attempt.position, durability);
-      if (missed === undefined) {
-        if (image.n === commit.n - 1) this.#image.apply(commit.n, head, commit.tail);
-        this.#cacheSegments(commit.segments);
-        this.#tell({ type: 'commit' });
-        return attempt.value;
-      }
-      if (image.absorb(missed)) this.#tell({ type: 'commit' });
+      if (!(await this.#follower.append(commit, attempt.position, durability))) continue;
+      if (image.n === commit.n - 1) image.apply(commit.n, head, commit.tail);
+      this.#cacheSegments(commit.segments);
+      this.#tell({ type: 'commit' });
+      return attempt.value;
     }
     throw ioError(`the write lost ${RACES_MAX} races against other contexts`);
   }
@@ -171,7 +174,7 @@ class LogStore<T extends Tables> implements Store<T> {
         position: outcome.position,
         value: (outcome.planned as Plan<T, R>).value,
       };
-    if (!this.#journal.alone() && (await this.#catchUp())) return { stale: true as const };
+    if (!this.#follower.current() && (await this.#follower.catchUp())) return { stale: true as const };
     if ('error' in outcome) throw outcome.error;
     return { prepared: undefined, value: (outcome.planned as Plan<T, R>).value };
   }
@@ -191,7 +194,7 @@ class LogStore<T extends Tables> implements Store<T> {
       const whole = await this.#image.load(this.#journal, wanted);
       signal?.throwIfAborted();
       this.#checkThere();
-      if (!whole && !(await this.#catchUp()) && epoch === this.#image.epoch) {
+      if (!whole && !(await this.#follower.catchUp()) && epoch === this.#image.epoch) {
         throw corrupt('a block that the directory names is not in the storage');
       }
     }
@@ -202,15 +205,9 @@ class LogStore<T extends Tables> implements Store<T> {
   #refresh(): Promise<void> {
     this.#refreshing ??= Promise.resolve().then(async () => {
       this.#refreshing = undefined;
-      await this.#catchUp();
+      await this.#follower.catchUp();
     });
     return this.#refreshing;
-  }
-
-  async #catchUp(): Promise<boolean> {
-    const changed = this.#image.absorb(await this.#journal.read(this.#image.position));
-    if (changed) this.#tell({ type: 'commit' });
-    return changed;
   }
 
   /** A hint of another context's commit. Without anybody to tell, the next read finds out by itself. */
@@ -286,9 +283,16 @@ class LogStore<T extends Tables> implements Store<T> {
     this.#tell(event);
   }
 
+  /** What a watcher throws is its own affair: it must not turn a write that was done into one that failed. */
   #tell(event: StoreEvent): void {
     for (const watcher of [...this.#watchers]) {
-      watcher(event);
+      try {
+        watcher(event);
+      } catch (error) {
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
     }
   }
 }

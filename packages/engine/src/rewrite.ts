@@ -7,9 +7,12 @@
  *   3 install    in turn with writes: manifest in, old blocks out, epoch + 1; then memory follows
  *
  * A crash before 3 leaves blocks that nobody names; compaction sweeps them. A write between 1 and 3 stays recent. Such a
- * write may have kept a reference to a text that moved: its block then stays until the next time.
+ * write may have kept a reference to a text that moved: the text lives on where it was, its block stays, the copy is dead.
+ *
+ * The manifest counts dead texts as of `through`: what later commits free is in their own lists, and is counted when they
+ * are applied to the manifest. So of a row that was written meanwhile, the old text is not dead yet, whatever became of it.
  */
-import { corrupt, type SortKey, type TextRef } from '@settledb/core';
+import { corrupt, ioError, type SortKey, type TextRef } from '@settledb/core';
 import type { Rewritable } from './checkpoint';
 import { type Fences, noFences, type OrderState, orderOf, type TableState } from './directory';
 import type { Image } from './image';
@@ -26,6 +29,7 @@ import {
   type RowPage,
   rowAt,
 } from './page';
+import { PAGES_LOADED_MAX } from './page-cache';
 import { isTail, Segments } from './texts';
 
 /** Another context rewrote the storage meanwhile: what was prepared here is void, and nothing is lost. */
@@ -38,6 +42,10 @@ const SLICE_ROWS = 2048;
 /** Random part of the ids of one rewrite, so that ids never meet those of one that was broken off. */
 const SALT_MAX = 2 ** 32;
 const BLOCKS_PER_REWRITE = 2 ** 20;
+/** New pages kept in memory until they are installed; a directory may be larger than memory should be. */
+const PAGES_KEPT_MAX = PAGES_LOADED_MAX / 2;
+/** Installing keeps writes of this context waiting, and loses to every commit of another: so it does not try for ever. */
+const INSTALL_TRIES_MAX = 100;
 
 interface Entries<Value> {
   readonly keys: readonly SortKey[];
@@ -47,6 +55,14 @@ interface Entries<Value> {
 interface Use {
   size: number;
   dead: number;
+}
+
+/** A row whose texts moved: as it was at the snapshot, and as its new page has it. */
+interface Moved {
+  readonly table: TableState;
+  readonly key: SortKey;
+  readonly from: Row;
+  readonly to: Row;
 }
 
 interface NewOrder {
@@ -59,8 +75,13 @@ interface NewOrder {
 export async function rewrite(store: Rewritable, full: boolean, signal?: AbortSignal): Promise<void> {
   const leftovers = full ? await store.journal.blockIds() : [];
   const work = new Rewriting(store, full, signal);
-  await work.build();
-  await store.inTurn(() => work.install(leftovers));
+  try {
+    await work.build();
+    await store.inTurn(() => work.install(leftovers));
+  } catch (error) {
+    await work.abandon();
+    throw error;
+  }
 }
 
 class Rewriting {
@@ -75,11 +96,12 @@ class Rewriting {
   readonly #pages = new Map<number, Page>();
   readonly #segments: Segments;
   readonly #newUse = new Map<number, number>();
-  readonly #movedFrom = new Map<number, number>();
-  readonly #moved: { table: TableState; key: SortKey; from: Row; to: Row }[] = [];
+  readonly #moved: Moved[] = [];
   readonly #useBefore: ReadonlyMap<number, Use>;
   readonly #sparse: ReadonlySet<number>;
   readonly #nextId: () => number;
+  /** Every block that was put, or may have been. */
+  readonly #put: number[] = [];
   #waiting: Block[] = [];
   #waitingLength = 0;
   #rowsSincePause = 0;
@@ -236,7 +258,6 @@ class Rewriting {
   #move(ref: TextRef, block: string): TextRef {
     const moved = this.#segments.add(block.slice(ref.at, ref.at + ref.length));
     this.#newUse.set(moved.block, (this.#newUse.get(moved.block) ?? 0) + ref.length);
-    this.#movedFrom.set(ref.block, (this.#movedFrom.get(ref.block) ?? 0) + ref.length);
     return moved;
   }
 
@@ -263,6 +284,7 @@ class Rewriting {
     fences.ids.push(id);
     fences.counts.push(page.keys.length);
     this.#pages.set(id, page);
+    if (this.#pages.size > PAGES_KEPT_MAX) this.#pages.delete(this.#pages.keys().next().value as number);
     this.#wait({ id, text });
     this.#takeSegments();
     this.#rowsSincePause += page.keys.length;
@@ -284,8 +306,10 @@ class Rewriting {
     const put = this.#waiting;
     this.#waiting = [];
     this.#waitingLength = 0;
-    const missed = await this.#store.journal.rewrite({ put }, { epoch: this.#epoch, n: this.#through });
-    if (missed !== undefined) throw new Overtaken('another context rewrote the storage');
+    this.#signal?.throwIfAborted();
+    for (const { id } of put) this.#put.push(id);
+    if (!(await this.#store.follower.rewrite({ put }, { epoch: this.#epoch, n: this.#through })))
+      throw new Overtaken('another context rewrote the storage');
     for (const { id, text } of put) if (this.#newUse.has(id)) this.#image.texts.set(id, text);
   }
 
@@ -298,20 +322,26 @@ class Rewriting {
   /** Installs the manifest; the last look at what was written meanwhile, in turn with writes. */
   async install(leftovers: readonly number[]): Promise<void> {
     const image = this.#image;
-    for (;;) {
+    for (let tries = 0; tries < INSTALL_TRIES_MAX; tries++) {
+      this.#signal?.throwIfAborted();
       if (image.epoch !== this.#epoch) throw new Overtaken('another context rewrote the storage');
       const { use, drop } = this.#outcome(leftovers);
-      const text = encodeManifest(this.#manifest(use));
-      const missed = await this.#store.journal.rewrite(
-        { manifest: { text, through: this.#through }, drop },
-        image.position,
-      );
-      if (missed === undefined) {
-        if (image.epoch === this.#epoch) this.#take(use, drop);
-        return;
-      }
-      image.absorb(missed);
+      const manifest = { text: encodeManifest(this.#manifest(use)), through: this.#through };
+      if (!(await this.#store.follower.rewrite({ manifest, drop }, image.position))) continue;
+      if (image.epoch === this.#epoch) this.#take(use, drop);
+      return;
     }
+    throw ioError(`a checkpoint lost ${INSTALL_TRIES_MAX} races against other contexts`);
+  }
+
+  /**
+   * Gives back the room of what was put for nothing; a full disk needs it most. Should the manifest be in force after all,
+   * the epoch is another one, and the storage drops nothing.
+   */
+  async abandon(): Promise<void> {
+    if (this.#put.length === 0 || this.#image.epoch !== this.#epoch) return;
+    const expected = { epoch: this.#epoch, n: this.#through };
+    await this.#store.follower.rewrite({ drop: this.#put }, expected).catch(() => false); // Else compaction sweeps.
   }
 
   #manifest(use: ReadonlyMap<number, Use>): Manifest {
@@ -327,20 +357,11 @@ class Rewriting {
   /** What each block of texts is worth as of `through`, and which blocks go. Commits after it are applied to that again. */
   #outcome(leftovers: readonly number[]): { use: Map<number, Use>; drop: number[] } {
     const use = copyOf(this.#useBefore);
-    for (const [id, length] of this.#movedFrom) {
-      const old = use.get(id);
-      if (old !== undefined) old.dead += length;
-    }
     for (const [id, size] of this.#newUse) use.set(id, { size, dead: 0 });
-    for (const { table, key, from, to } of this.#moved) {
-      const recent = table.rows.recent.values.get(key);
-      // Written meanwhile: nothing will refer to the copy that was moved.
-      if (recent !== undefined && recent !== from) this.#freeCopies(table, from, to, use);
-    }
-    this.#keepForLaterWrites(use);
+    for (const moved of this.#moved) this.#countMoved(moved, use);
     const drop = this.#oldPages();
     for (const [id, { size, dead }] of use) {
-      if (dead < size) continue;
+      if (dead + this.#freedSince(id) < size) continue;
       use.delete(id);
       if (!isTail(id) && !this.#newUse.has(id)) drop.push(id);
     }
@@ -351,43 +372,23 @@ class Rewriting {
     return { use, drop: [...new Set(drop)] };
   }
 
-  #freeCopies(table: TableState, from: Row, to: Row, use: ReadonlyMap<number, Use>): void {
+  /** Of each text that moved one is dead: where it was, or, if its row was written meanwhile, the copy. */
+  #countMoved({ table, key, from, to }: Moved, use: ReadonlyMap<number, Use>): void {
+    const recent = table.rows.recent.values.get(key);
+    const isAsItWas = recent === undefined || recent === from;
     for (const field of table.layout.textFields) {
-      const copy = to[field];
-      if (!isRef(copy) || copy === from[field]) continue;
-      const target = use.get(copy.block);
-      if (target !== undefined) target.dead += copy.length;
+      const [old, copy] = [from[field], to[field]];
+      if (!isRef(old) || !isRef(copy) || copy === old) continue;
+      const dead = isAsItWas ? old : copy;
+      const block = use.get(dead.block);
+      if (block !== undefined) block.dead += dead.length;
     }
   }
 
-  /** Texts that moved but that rows written since the snapshot still refer to where they were: they live on there. */
-  #keepForLaterWrites(use: ReadonlyMap<number, Use>): void {
-    let movedTexts: Set<string> | undefined;
-    for (const { table, order, entries } of this.#snapshots) {
-      if (order !== 0) continue;
-      const before = new Map(entries.keys.map((key, i) => [key, entries.values[i]]));
-      for (const [key, row] of table.rows.recent.values) {
-        if (row === null || before.get(key) === row) continue;
-        for (const field of table.layout.textFields) {
-          const ref = row[field];
-          if (!isRef(ref) || !this.#movedFrom.has(ref.block)) continue;
-          movedTexts ??= this.#textsMoved();
-          const old = use.get(ref.block);
-          if (old !== undefined && movedTexts.has(place(ref))) old.dead -= ref.length;
-        }
-      }
-    }
-  }
-
-  #textsMoved(): Set<string> {
-    const places = new Set<string>();
-    for (const { table, from, to } of this.#moved) {
-      for (const field of table.layout.textFields) {
-        const ref = from[field];
-        if (isRef(ref) && ref !== to[field]) places.add(place(ref));
-      }
-    }
-    return places;
+  /** Characters of a block that commits after `through` freed, as far as this context knows. */
+  #freedSince(id: number): number {
+    const before = this.#useBefore.get(id);
+    return before === undefined ? 0 : (this.#image.use.sizes.get(id)?.dead ?? before.dead) - before.dead;
   }
 
   #oldPages(): number[] {
@@ -430,8 +431,6 @@ class Rewriting {
     image.epoch = this.#epoch + 1;
   }
 }
-
-const place = (ref: TextRef): string => `${ref.block}:${ref.at}`;
 
 const copyOf = (use: ReadonlyMap<number, Use>): Map<number, Use> =>
   new Map([...use].map(([id, { size, dead }]) => [id, { size, dead }]));

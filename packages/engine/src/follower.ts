@@ -1,0 +1,72 @@
+/**
+ * Keeps an image level with its journal: every state that the journal answers with, asked for or in place of "done", goes
+ * through here into the image, and who watches is told.
+ *
+ * The one thing to know: a journal calls itself alone as soon as it *has* what others committed; the image has it some turns
+ * later, when the promise was followed. Between the two, memory is not current, whatever the journal says.
+ */
+import type { Durability } from '@settledb/core';
+import type { Image } from './image';
+import type { Commit, Journal, JournalState, Rewrite } from './journal';
+
+export class Follower {
+  readonly #journal: Journal;
+  readonly #image: Image;
+  readonly #changed: () => void;
+  /** Calls whose answer may hold what others committed. */
+  #underWay = 0;
+
+  constructor(journal: Journal, image: Image, changed: () => void) {
+    this.#journal = journal;
+    this.#image = image;
+    this.#changed = changed;
+  }
+
+  /** Whether the image holds every commit acknowledged anywhere: then a read need not ask the storage (I9). */
+  current(): boolean {
+    return this.#underWay === 0 && this.#journal.alone();
+  }
+
+  /** Takes over what happened since. @returns whether there was anything new */
+  catchUp(): Promise<boolean> {
+    return this.#following(true, async () => {
+      const state = await this.#journal.read(this.#image.position);
+      return this.#absorb(state);
+    });
+  }
+
+  /** As `Journal.append`; a race that was lost is taken over already. @returns whether it was done */
+  append(commit: Commit, expected: Image['position'], durability: Durability): Promise<boolean> {
+    return this.#following(!this.#journal.alone(), async () => {
+      const missed = await this.#journal.append(commit, expected, durability);
+      if (missed !== undefined) this.#absorb(missed);
+      return missed === undefined;
+    });
+  }
+
+  /** As `Journal.rewrite`. @returns whether it was done */
+  rewrite(change: Rewrite, expected: Image['position']): Promise<boolean> {
+    return this.#following(!this.#journal.alone(), async () => {
+      const missed = await this.#journal.rewrite(change, expected);
+      if (missed !== undefined) this.#absorb(missed);
+      return missed === undefined;
+    });
+  }
+
+  #absorb(state: JournalState): boolean {
+    const changed = this.#image.absorb(state);
+    if (changed) this.#changed();
+    return changed;
+  }
+
+  /** `doubtful`: until `call` has ended, memory may lag behind. A context that is alone misses nothing by its own writes. */
+  async #following<T>(doubtful: boolean, call: () => Promise<T>): Promise<T> {
+    if (!doubtful) return call();
+    this.#underWay++;
+    try {
+      return await call();
+    } finally {
+      this.#underWay--;
+    }
+  }
+}
