@@ -224,7 +224,7 @@ export class FileJournal implements Journal {
     const next = this.#begin(old, proceed);
     try {
       await next.copyLive();
-      await next.copyRest();
+      await next.catchUp();
       await next.sync();
       while (this.#writing !== undefined) await this.#writing;
       await this.#hold(this.#switch(old, next));

@@ -129,23 +129,14 @@ export class Log {
    * @throws DatabaseError `corrupt` when it is not what was written
    */
   frame(place: Place): Buffer | Promise<Buffer> {
-    const data = Buffer.allocUnsafe(place.bytes);
-    if (place.bytes > SYNC_READ_BYTES) return this.#frameLater(data, place);
-    let done = 0;
-    while (done < data.length) {
-      const got = this.#try(() =>
-        this.#files.readSync(this.#fd, data, done, data.length - done, place.offset + done),
-      );
-      if (got === 0) break;
-      done += got;
-    }
-    return this.#sound(data, place);
+    if (place.bytes > SYNC_READ_BYTES) return this.#frameLater(Buffer.allocUnsafe(place.bytes), place);
+    return this.#sound(this.#readNow(place.offset, place.bytes), place);
   }
 
-  /** The frames from byte `from` to the end, one by one, with where each begins. */
-  async *framesFrom(from: number): AsyncGenerator<Buffer> {
-    for (let offset = from; offset < this.#end; ) {
-      const start = await this.#readAt(offset, FRAME_HEADER_BYTES);
+  /** The frames from byte `from` to byte `until`, which a frame ends at, one by one. Later appends are not waited for. */
+  async *framesFrom(from: number, until: number): AsyncGenerator<Buffer> {
+    for (let offset = from; offset < until; ) {
+      const start = this.#readNow(offset, FRAME_HEADER_BYTES);
       const bytes = headerAt(start, this.header.salt)?.bytes;
       if (bytes === undefined) throw this.#damaged(offset);
       yield await this.frame({ offset, bytes, isTail: false });
@@ -217,8 +208,16 @@ export class Log {
     return this.#sound(await this.#readInto(data, place.offset), place);
   }
 
-  async #readAt(offset: number, bytes: number): Promise<Buffer> {
-    return this.#readInto(Buffer.allocUnsafe(bytes), offset);
+  /** Some bytes, in this turn of the event loop; fewer stay as they are, for the checksum to find. */
+  #readNow(offset: number, bytes: number): Buffer {
+    const data = Buffer.alloc(bytes);
+    let done = 0;
+    while (done < bytes) {
+      const got = this.#try(() => this.#files.readSync(this.#fd, data, done, bytes - done, offset + done));
+      if (got === 0) break;
+      done += got;
+    }
+    return data;
   }
 
   async #readInto(data: Buffer, offset: number): Promise<Buffer> {

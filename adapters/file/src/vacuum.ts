@@ -25,6 +25,8 @@ import { Log, writeFully } from './log';
 
 /** Written at a time: little memory, few calls, and the event loop gets its turn between two. */
 const CHUNK_BYTES = 1 << 20;
+/** Times it runs after a writer that may be as fast as the copying: then the writer waits. */
+const CATCH_UP_PASSES = 4;
 /** A file this small is not worth copying, however much of it is dead. */
 const WORTH_BYTES = 1 << 20;
 
@@ -79,9 +81,16 @@ export class Successor {
     await this.#flush();
   }
 
-  /** Copies what was appended to the old log since. */
+  /** Copies what was appended to the old log since, several times, so that little is left for when writers must wait. */
+  async catchUp(): Promise<void> {
+    for (let pass = 0; pass < CATCH_UP_PASSES && this.#old.end - this.#copiedTo > CHUNK_BYTES; pass++) {
+      await this.copyRest();
+    }
+  }
+
+  /** Copies what was appended to the old log until now. */
   async copyRest(): Promise<void> {
-    for await (const frame of this.#old.framesFrom(this.#copiedTo)) {
+    for await (const frame of this.#old.framesFrom(this.#copiedTo, this.#old.end)) {
       this.#copiedTo += frame.length;
       await this.#add(frame);
     }
