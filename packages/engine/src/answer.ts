@@ -78,6 +78,10 @@ function withTexts(
     for (const field of fields) {
       const ref = row[field];
       if (!isRef(ref)) continue;
+      if (ref.length === 0) {
+        copy[field] = '';
+        continue;
+      }
       const block = cache.get(ref.block) ?? wanted.block(ref.block);
       if (block === undefined) wanted.wantBlock(ref.block);
       else copy[field] = block.slice(ref.at, ref.at + ref.length);

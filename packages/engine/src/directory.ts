@@ -73,6 +73,10 @@ export class Wanted {
     return taken;
   }
 
+  get pagesGiven(): number {
+    return this.#loadedPages?.size ?? 0;
+  }
+
   givePage(id: number, page: Page): void {
     this.#loadedPages ??= new Map();
     this.#loadedPages.set(id, page);
@@ -138,9 +142,11 @@ export class Directory {
     const rows: Row[] = [];
     if (how.limit <= 0) return rows;
     let skip = how.skip;
+    let lacking = 0;
     const take = (row: Row | undefined): boolean => {
       if (row !== undefined) rows.push(row);
-      return rows.length < how.limit;
+      else if (wanted.any) lacking++; // Its page is wanted; without counting it, the scan would want the pages of all rows.
+      return rows.length + lacking < how.limit;
     };
     const expected = how.skip + how.limit;
     if (order === 0) {
@@ -197,7 +203,10 @@ export class Directory {
     }
   }
 
-  /** Asks in one go for the pages a scan is going to need, so that it does not stop at each. */
+  /**
+   * Asks in one go for the pages a scan is going to need, so that it does not stop at each; and for twice as many as before
+   * when those were not enough, as when most of their entries are gone.
+   */
   #wantMore(
     table: TableState,
     order: number,
@@ -207,7 +216,8 @@ export class Directory {
     wanted: Wanted,
   ): void {
     let rows = 0;
-    for (let i = from; i < pages.length && rows < expected; i++) {
+    const atLeast = from + wanted.pagesGiven;
+    for (let i = from; i < pages.length && (rows < expected || i < atLeast); i++) {
       const number = pages[i] as number;
       this.#page(table, order, number, wanted);
       rows += orderOf(table, order).fences.counts[number] as number;

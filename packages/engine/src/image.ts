@@ -2,7 +2,7 @@
  * What one context knows of a journal: its position, the directory, the caches. Changed by commits and manifests, in order;
  * asked synchronously; completed by loading what an answer wanted.
  */
-import { corrupt, sortKey } from '@settledb/core';
+import { corrupt, type SortKey, sortKey } from '@settledb/core';
 import { type AnyQuery, answer } from './answer';
 import { type CommitHead, decodeHead } from './commit';
 import { Directory, noFences, orderOf, type Wanted } from './directory';
@@ -67,22 +67,24 @@ export class Image {
       const table = this.directory.table(change.table.name);
       const { recent, layout } = table.rows;
       const { orders } = table;
+      // First every key that went, then every key that is: one row may take the key another had.
+      for (const [i, key] of change.deleted.entries()) {
+        recent.set(key, null);
+        for (const [o, old] of (change.oldsOfDeleted[i] ?? []).entries()) orders[o]?.recent.set(old, null);
+      }
+      for (const olds of change.olds) {
+        if (olds !== null)
+          for (let o = 0; o < orders.length; o++) orders[o]?.recent.set(olds[o] as SortKey, null);
+      }
       for (let i = 0; i < change.rows.length; i++) {
         const row = change.rows[i] as Row;
         const key = layout.keyOf(row);
         recent.set(key, row);
-        const olds = change.olds[i];
         for (let o = 0; o < orders.length; o++) {
           const order = orders[o] as (typeof orders)[number];
           const orderKey = order.layout.keyOf(row);
-          const old = olds?.[o];
-          if (old !== undefined && old !== orderKey) order.recent.set(old, null);
           order.recent.set(orderKey, key);
         }
-      }
-      for (const [i, key] of change.deleted.entries()) {
-        recent.set(key, null);
-        for (const [o, old] of (change.oldsOfDeleted[i] ?? []).entries()) orders[o]?.recent.set(old, null);
       }
     }
     for (const [id, size] of head.blocks) this.use.add(id, size);

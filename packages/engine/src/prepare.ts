@@ -123,7 +123,11 @@ function placer(outcomes: readonly Outcome[], n: number): Placer {
   let id = n * BLOCKS_PER_COMMIT;
   const isSmall = fitsTail(outcomes);
   if (!isSmall) id++;
-  const blocks = new Segments(() => id++, isSmall ? Number.POSITIVE_INFINITY : undefined);
+  const blocks = new Segments(
+    () => id++,
+    isSmall ? Number.POSITIVE_INFINITY : undefined,
+    BLOCKS_PER_COMMIT / 8,
+  );
   const sizes = new Map<number, number>();
   return {
     add(text) {

@@ -237,7 +237,7 @@ class Rewriting {
   async #moveTexts(table: TableState, keys: readonly SortKey[], rows: readonly Row[]): Promise<Row[]> {
     const { textFields } = table.layout;
     const moving = (ref: Row[string]): ref is TextRef =>
-      isRef(ref) && (isTail(ref.block) || this.#sparse.has(ref.block));
+      isRef(ref) && ref.length > 0 && (isTail(ref.block) || this.#sparse.has(ref.block));
     const blocks = new Set<number>();
     for (const row of rows)
       for (const field of textFields) if (moving(row[field])) blocks.add((row[field] as TextRef).block);

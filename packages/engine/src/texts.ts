@@ -69,18 +69,27 @@ export class TextCache {
   }
 }
 
-/** Packs texts into blocks one after the other. */
+/**
+ * Packs texts into blocks one after the other. Blocks become twice as long after each `doubleAfter` of them, for those who have
+ * a limited number of ids.
+ */
 export class Segments {
   readonly blocks: Block[] = [];
   readonly #nextId: () => number;
-  readonly #lengthMax: number;
+  readonly #doubleAfter: number;
+  #lengthMax: number;
   #texts: string[] = [];
   #length = 0;
   #id: number;
 
-  constructor(nextId: () => number, lengthMax: number = SEGMENT_LENGTH) {
+  constructor(
+    nextId: () => number,
+    lengthMax: number = SEGMENT_LENGTH,
+    doubleAfter: number = Number.POSITIVE_INFINITY,
+  ) {
     this.#nextId = nextId;
     this.#lengthMax = lengthMax;
+    this.#doubleAfter = doubleAfter;
     this.#id = nextId();
   }
 
@@ -96,6 +105,7 @@ export class Segments {
   flush(): void {
     if (this.#texts.length === 0) return;
     this.blocks.push({ id: this.#id, text: this.#texts.join(',') });
+    if (this.blocks.length % this.#doubleAfter === 0) this.#lengthMax *= 2;
     this.#texts = [];
     this.#length = 0;
     this.#id = this.#nextId();

@@ -1,0 +1,142 @@
+/** Checkpoints that happen by themselves: when, what they keep small, and that their failures trouble nobody. */
+import { memory } from '@settledb/adapter-memory';
+import { DatabaseError, type DatabaseTables, type Store, schema } from '@settledb/core';
+import { openLogStore } from '@settledb/engine';
+import { describe, expect, it } from 'vitest';
+import { type Hooks, hooked, type Step } from '../support/hooked-adapter';
+
+type TestStore = Store<DatabaseTables>;
+
+/** Small commits after which a checkpoint of few rows is due. */
+const DUE = 256;
+/** A checkpoint is due after this many, whatever the size of the database. */
+const COMMITS_MAX = 2048;
+
+const quota = (): DatabaseError =>
+  new DatabaseError({ status: 507, name: 'quota_exceeded', reason: 'the disk is full' });
+
+const isManifest = (step: Step): boolean => step.kind === 'rewrite' && step.change.manifest !== undefined;
+
+async function setUp() {
+  const hooks: Hooks = {};
+  const world = memory();
+  const adapter = hooked(world, hooks);
+  const open = async (): Promise<TestStore> => openLogStore<DatabaseTables>(await adapter.open('db'), schema);
+  return { hooks, world, open, store: await open() };
+}
+
+/** Resolves when a step for which `test` holds has been done. */
+const done = (hooks: Hooks, test: (step: Step) => boolean): Promise<void> =>
+  new Promise((resolve) => {
+    hooks.after = (step) => {
+      if (test(step)) resolve();
+    };
+  });
+
+let seq = 0;
+
+/** As many small commits, to a hundred documents in turn. */
+async function writes(store: TestStore, count: number): Promise<void> {
+  for (let i = 0; i < count; i++) {
+    const row = { id: `d${i % 100}`, seq: ++seq, rev: `${seq}-x`, body: `"${seq}"` };
+    await store.write([], () => ({ writes: [{ into: 'docs', put: [row] }], value: 0 }));
+  }
+}
+
+/** Waits until what has the turn now, as an installation, is done. */
+const turn = (store: TestStore): Promise<number> => store.write([], () => ({ writes: [], value: 0 }));
+
+async function check(store: TestStore): Promise<void> {
+  const [rows, bySeq] = await store.read([
+    { from: 'docs', range: {}, texts: true },
+    { from: 'docs', by: 'seq', range: {} },
+  ]);
+  expect(rows.length).toBe(100);
+  expect(bySeq.length).toBe(100);
+  expect(rows.map((row) => row.body)).toEqual(rows.map((row) => `"${row.seq}"`));
+}
+
+describe('checkpoints by themselves', () => {
+  it('happen again and again under many small commits, and keep what is recent small', async () => {
+    const { store, hooks, world, open } = await setUp();
+    for (let epoch = 1; epoch <= 4; epoch++) {
+      const installed = done(hooks, isManifest);
+      await writes(store, DUE);
+      await installed;
+      await turn(store);
+      expect(store.stats().epoch).toBe(epoch);
+      expect(store.stats().recentRows).toBe(0);
+      await check(store);
+    }
+    const state = await (await world.open('db')).read();
+    expect(state.commits.length).toBeLessThan(COMMITS_MAX);
+    await store.close();
+    await check(await open());
+  });
+
+  it('trouble nobody when the storage is full, and are tried again later', async () => {
+    const { store, hooks } = await setUp();
+    const refused = new Promise<void>((resolve) => {
+      hooks.before = (step) => {
+        if (step.kind !== 'rewrite') return;
+        resolve();
+        throw quota();
+      };
+    });
+    await writes(store, DUE);
+    await refused;
+    await check(store);
+    await writes(store, 100);
+    await check(store);
+    expect(store.stats().epoch).toBe(0);
+    hooks.before = undefined;
+    const installed = done(hooks, isManifest);
+    await writes(store, DUE);
+    await installed;
+    await turn(store);
+    await check(store);
+    expect(store.stats().epoch).toBe(1);
+  });
+
+  it('are made on closing when one is due, and a failure does not keep the store from closing', async () => {
+    const { store, hooks, open } = await setUp();
+    hooks.before = (step) => {
+      if (step.kind === 'rewrite') throw quota();
+    };
+    await writes(store, DUE);
+    await store.close();
+    hooks.before = undefined;
+    const second = await open();
+    expect(second.stats().epoch).toBe(0);
+    await writes(second, 1);
+    await second.close();
+    const third = await open();
+    expect(third.stats()).toMatchObject({ epoch: 1, recentRows: 0 });
+    await check(third);
+  });
+
+  it('are not made twice when two contexts had one due', async () => {
+    const { store, open } = await setUp();
+    const other = await open();
+    await writes(store, DUE);
+    await other.write([{ from: 'docs', keys: ['d1'] }], ([[row]]) => ({
+      writes: [{ into: 'docs', put: row === undefined ? [] : [{ ...row, seq: ++seq }] }],
+      value: 0,
+    }));
+    await store.compact();
+    await other.close();
+    await store.read([]);
+    expect(store.stats().epoch).toBe(1);
+  });
+
+  it('end with the store: destroying the database leaves no error that nobody catches', async () => {
+    const { store, world } = await setUp();
+    const gone = new Promise((resolve) => store.watch((event) => event.type === 'destroyed' && resolve(0)));
+    await writes(store, DUE);
+    await world.destroy('db');
+    await gone;
+    await expect(store.read([])).rejects.toMatchObject({ name: 'closed' });
+    await expect(store.compact()).rejects.toMatchObject({ name: 'closed' });
+    await store.close();
+  });
+});

@@ -1,0 +1,72 @@
+/** Commits at the edges: keys of another order that change hands, empty texts, more texts than a commit has block ids. */
+import { memory } from '@settledb/adapter-memory';
+import { type DatabaseTables, type DocRow, type LocalRow, type Store, schema } from '@settledb/core';
+import { openLogStore } from '@settledb/engine';
+import { describe, expect, it } from 'vitest';
+
+type TestStore = Store<DatabaseTables>;
+
+const setUp = () => {
+  const world = memory();
+  return async (): Promise<TestStore> =>
+    openLogStore<DatabaseTables>(await world.open('db'), schema, { checkpoint: false, textCacheLength: 0 });
+};
+
+const doc = (id: string, seq: number): DocRow => ({ id, seq, rev: '1-x' });
+const putDocs = (store: TestStore, put: readonly DocRow[], gone: readonly string[] = []): Promise<number> =>
+  store.write([], () => ({ writes: [{ into: 'docs', put, delete: gone }], value: 0 }));
+const putLocal = (store: TestStore, put: readonly LocalRow[]): Promise<number> =>
+  store.write([], () => ({ writes: [{ into: 'local', put }], value: 0 }));
+const bySeq = async (store: TestStore): Promise<string[]> => {
+  const [rows] = await store.read([{ from: 'docs', by: 'seq', range: {} }]);
+  return rows.map((row) => row.id);
+};
+
+describe('a commit', () => {
+  it('lets rows exchange their keys of another order', async () => {
+    const open = setUp();
+    const store = await open();
+    await putDocs(store, [doc('a', 1), doc('b', 2)]);
+    await putDocs(store, [doc('a', 2), doc('b', 1)]);
+    for (const each of [store, await open()]) expect(await bySeq(each)).toEqual(['b', 'a']);
+  });
+
+  it('lets a row take the key of another order that a deleted one had', async () => {
+    const open = setUp();
+    const store = await open();
+    await putDocs(store, [doc('a', 1)]);
+    await putDocs(store, [doc('b', 1)], ['a']);
+    for (const each of [store, await open()]) expect(await bySeq(each)).toEqual(['b']);
+  });
+
+  it('keeps an empty text', async () => {
+    const open = setUp();
+    const store = await open();
+    await putLocal(store, [{ id: 'a', rev: '0-1', body: '' }]);
+    for (const step of ['written', 'compacted']) {
+      if (step === 'compacted') await store.compact();
+      const [rows] = await (await open()).read([{ from: 'local', range: {}, texts: true }]);
+      expect(rows.map((row) => row.body)).toEqual(['']);
+    }
+  });
+
+  it('does not run into the blocks of the next one, however many texts it has', async () => {
+    const open = setUp();
+    const store = await open();
+    // Each more than half a segment: one block each, were segments not made longer.
+    const [first, second] = ['x'.repeat(49_300), 'y'.repeat(49_300)];
+    await putLocal(
+      store,
+      Array.from({ length: 4200 }, (_, i) => ({ id: `a${10_000 + i}`, rev: '0-1', body: first })),
+    );
+    await putLocal(
+      store,
+      Array.from({ length: 200 }, (_, i) => ({ id: `b${i}`, rev: '0-1', body: second })),
+    );
+    const [rows] = await (await open()).read([
+      { from: 'local', range: { gte: 'a14000', lt: 'b' }, texts: true },
+    ]);
+    expect(rows.length).toBe(200);
+    expect(rows.every((row) => row.body === first)).toBe(true);
+  });
+});

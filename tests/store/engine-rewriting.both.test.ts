@@ -1,0 +1,172 @@
+/** Checkpoint and compaction while something else happens: writes that keep references, other contexts, failing storage. */
+import { memory } from '@settledb/adapter-memory';
+import { type DatabaseTables, type DocRow, ioError, type Store, schema, type Text } from '@settledb/core';
+import { openLogStore } from '@settledb/engine';
+import { describe, expect, it } from 'vitest';
+import { type Hooks, hooked } from '../support/hooked-adapter';
+
+type TestStore = Store<DatabaseTables>;
+
+const long = (letter: string): string => JSON.stringify(letter.repeat(1000));
+const short = JSON.stringify('short');
+
+async function setUp(hooks: Hooks = {}) {
+  const world = memory();
+  const adapter = hooked(world, hooks);
+  const open = async (): Promise<TestStore> =>
+    openLogStore<DatabaseTables>(await adapter.open('db'), schema, { checkpoint: false, textCacheLength: 0 });
+  return { world, open, store: await open(), hooks };
+}
+
+const put = (store: TestStore, ...rows: DocRow[]): Promise<number> =>
+  store.write([], () => ({ writes: [{ into: 'docs', put: rows }], value: 0 }));
+
+const doc = (id: string, seq: number, body: Text): DocRow => ({ id, seq, rev: `${seq}-x`, body });
+
+/** The row again with a new seq and the body it had, by reference. */
+const touch = (store: TestStore, id: string, seq: number): Promise<number> =>
+  store.write([{ from: 'docs', keys: [id] }], ([[row]]) => ({
+    writes: [{ into: 'docs', put: [{ ...(row as DocRow), seq }] }],
+    value: 0,
+  }));
+
+const bodies = async (store: TestStore): Promise<[string, unknown][]> => {
+  const [rows] = await store.read([{ from: 'docs', range: {}, texts: true }]);
+  return rows.map((row) => [row.id, row.body]);
+};
+
+/** Runs `work` once, before the first block of the next rewrite is put: after its snapshot, before it is installed. */
+function during(hooks: Hooks, work: () => Promise<unknown>): void {
+  hooks.before = async ({ kind }) => {
+    if (kind !== 'rewrite') return;
+    hooks.before = undefined;
+    await work();
+  };
+}
+
+describe('rewriting', () => {
+  it('keeps a text whose row kept it, by reference, during two compactions, beside one that was freed', async () => {
+    const { store, open, hooks } = await setUp();
+    await put(store, doc('a', 1, long('a')), doc('b', 2, short));
+    during(hooks, async () => {
+      await put(store, doc('a', 3, long('A')));
+      await touch(store, 'b', 4);
+    });
+    await store.compact();
+    during(hooks, () => touch(store, 'b', 5));
+    await store.compact();
+    const expected = [
+      ['a', long('A')],
+      ['b', short],
+    ];
+    expect(await bodies(store)).toEqual(expected);
+    expect(await bodies(await open())).toEqual(expected);
+  });
+
+  it('counts live and dead texts the same in memory and after reopening, whatever was written meanwhile', async () => {
+    const { store, open, hooks } = await setUp();
+    await put(store, doc('a', 1, long('a')), doc('b', 2, short), doc('c', 3, long('c')));
+    during(hooks, async () => {
+      await put(store, doc('a', 4, long('A')));
+      await touch(store, 'b', 5);
+      await touch(store, 'c', 6);
+      await put(store, doc('c', 7, short));
+    });
+    await store.compact();
+    const { liveTextLength, deadTextLength } = store.stats();
+    expect(liveTextLength).toBe(long('A').length + 2 * short.length);
+    expect((await open()).stats()).toMatchObject({ liveTextLength, deadTextLength });
+  });
+
+  it('tells watchers of a commit that it learnt of while installing', async () => {
+    const { store, world, hooks } = await setUp({ deaf: true });
+    const other = await openLogStore<DatabaseTables>(await world.open('db'), schema, { checkpoint: false });
+    await put(store, doc('a', 1, short));
+    const heard: number[] = [];
+    hooks.before = async (step) => {
+      if (step.kind !== 'rewrite' || step.change.manifest === undefined) return;
+      hooks.before = undefined;
+      // Installing meets the other's commit before the hint of it is looked into.
+      store.watch(() => heard.push(store.stats().commits));
+      await put(other, doc('b', 2, short));
+    };
+    await store.compact();
+    await store.read([]);
+    expect(heard).toContain(2);
+    expect((await bodies(store)).map(([id]) => id)).toEqual(['a', 'b']);
+  });
+
+  it('knows the other rewrite that overtook its own, although no other context is left', async () => {
+    const { store, world, hooks } = await setUp();
+    await put(store, doc('a', 1, short));
+    during(hooks, async () => {
+      // Another rewriter, as if the lock between them had failed.
+      const journal = await world.open('db');
+      const bold = {
+        ...journalOf(journal),
+        exclusively: async (work: () => Promise<void>) => {
+          await work();
+          return true;
+        },
+      };
+      const other = await openLogStore<DatabaseTables>(bold, schema, { checkpoint: false });
+      await put(other, doc('b', 2, short));
+      await other.compact();
+      await other.close();
+    });
+    await store.compact();
+    expect((await bodies(store)).map(([id]) => id)).toEqual(['a', 'b']);
+  });
+
+  it('leaves no blocks behind when it fails, and everything as it was', async () => {
+    const { store, world, hooks } = await setUp();
+    for (let i = 0; i < 10; i++) await put(store, doc(`d${i}`, i + 1, long('x')));
+    const journal = await world.open('db');
+    const before = (await journal.blockIds()).sort();
+    hooks.before = (step) => {
+      if (step.kind === 'rewrite' && step.change.manifest !== undefined) throw ioError('the disk is full');
+    };
+    await expect(store.compact()).rejects.toMatchObject({ reason: 'the disk is full' });
+    expect((await journal.blockIds()).sort()).toEqual(before);
+    hooks.before = undefined;
+    expect((await bodies(store)).length).toBe(10);
+    await store.compact();
+    expect((await bodies(store)).length).toBe(10);
+  });
+
+  it('drops nothing when the manifest was installed but that could not be told', async () => {
+    const { store, open, hooks } = await setUp();
+    for (let i = 0; i < 10; i++) await put(store, doc(`d${i}`, i + 1, long('x')));
+    hooks.after = (step) => {
+      if (step.kind === 'rewrite' && step.change.manifest !== undefined) throw ioError('lost');
+    };
+    await expect(store.compact()).rejects.toMatchObject({ reason: 'lost' });
+    hooks.after = undefined;
+    expect((await bodies(await open())).length).toBe(10);
+    expect((await bodies(store)).length).toBe(10);
+  });
+
+  it('rejects a compaction that closing broke off with `closed`', async () => {
+    const { store, hooks } = await setUp();
+    const rows = Array.from({ length: 5000 }, (_, i) => doc(`d${i}`, i + 1, short));
+    await put(store, ...rows);
+    let closing: Promise<void> | undefined;
+    during(hooks, async () => {
+      closing = store.close();
+    });
+    await expect(store.compact()).rejects.toMatchObject({ name: 'closed' });
+    await closing;
+  });
+});
+
+const journalOf = (journal: Awaited<ReturnType<ReturnType<typeof memory>['open']>>) => ({
+  shared: journal.shared,
+  alone: () => journal.alone(),
+  read: journal.read.bind(journal),
+  append: journal.append.bind(journal),
+  rewrite: journal.rewrite.bind(journal),
+  load: journal.load.bind(journal),
+  blockIds: journal.blockIds.bind(journal),
+  listen: journal.listen.bind(journal),
+  close: () => journal.close(),
+});
