@@ -5,3 +5,4 @@ export * from './feed';
 export * from './functions';
 export { LocalDatabase, type LocalOptions } from './local';
 export { onAbort } from './on-abort';
+export type * from './queries';

@@ -1,0 +1,194 @@
+/**
+ * Questions by secondary index: map/reduce views and Mango. Beside `Database`, not in it: replication needs none of
+ * this, and a peer without indexes is still a peer. Options and answers are PouchDB's, which are CouchDB's.
+ */
+import type { ExistingDoc, Json, Seq } from '../model/types';
+import type { CallOptions } from '../store/store';
+
+/** Any JSON, also as `undefined`, which means "no key given". */
+export type ViewKey = Json | undefined;
+
+/** Content of documents and values that nobody described. */
+// biome-ignore lint/suspicious/noExplicitAny: what is in a document, and what a map emits, is the program's own business
+export type Loose = any;
+
+export type Emit = (key?: unknown, value?: unknown) => void;
+/** Called once per document, winners only; emits rows. Must depend on nothing but the document. */
+export type MapFunction = (doc: ExistingDoc<Record<string, Loose>>, emit: Emit) => void;
+/** `keys` are `[key, id]` pairs, `null` when `values` are results of this function (`rereduce`). */
+export type ReduceFunction = (
+  keys: readonly (readonly [Json, string])[] | null,
+  values: readonly Loose[],
+  rereduce: boolean,
+) => unknown;
+
+/** A view that is not stored in a design document. */
+export interface ViewSource {
+  readonly map: MapFunction | string;
+  /** A function, its source, or a built-in's name such as `_sum`. */
+  readonly reduce?: ReduceFunction | string | undefined;
+}
+
+export interface ViewOptions extends CallOptions {
+  /** `false`: rows as mapped. Or the reduce to use, with a map function. Default: reduced when the view has a reduce. */
+  readonly reduce?: boolean | ReduceFunction | string | undefined;
+  readonly include_docs?: boolean | undefined;
+  readonly conflicts?: boolean | undefined;
+  readonly attachments?: boolean | undefined;
+  readonly binary?: boolean | undefined;
+  readonly startkey?: ViewKey;
+  readonly start_key?: ViewKey;
+  /** With `startkey`: begins at this document among rows of that key. */
+  readonly startkey_docid?: string | undefined;
+  readonly endkey?: ViewKey;
+  readonly end_key?: ViewKey;
+  readonly endkey_docid?: string | undefined;
+  /** Default true. */
+  readonly inclusive_end?: boolean | undefined;
+  readonly limit?: number | string | undefined;
+  readonly skip?: number | string | undefined;
+  readonly descending?: boolean | undefined;
+  readonly key?: ViewKey;
+  readonly keys?: readonly Json[] | undefined;
+  /** One row per distinct key. */
+  readonly group?: boolean | undefined;
+  /** One row per distinct beginning of array keys, of this length. 0: no groups; 999: exact. */
+  readonly group_level?: number | string | undefined;
+  /** `'ok'`: answer what is indexed. `'update_after'`: the same, then bring the index up to date. */
+  readonly stale?: 'ok' | 'update_after' | undefined;
+  /** CouchDB's newer word for `stale`: `true` (default), `false` as `stale: 'ok'`, `'lazy'` as `'update_after'`. */
+  readonly update?: boolean | 'lazy' | undefined;
+  /** Adds the seq the index stands at. */
+  readonly update_seq?: boolean | undefined;
+}
+
+export interface ViewRow<Content extends object = object> {
+  /** Absent in reduced rows. */
+  readonly id?: string;
+  /** `null` when reduced without groups. */
+  readonly key: Json;
+  readonly value: Loose;
+  /** With `include_docs`: the document, or the one that `value._id` names; `null` when it is gone. */
+  readonly doc?: ExistingDoc<Content> | null;
+}
+
+export interface ViewResult<Content extends object = object> {
+  /** Rows in the whole view. Absent when reduced, as `offset`. */
+  readonly total_rows?: number;
+  readonly offset?: number;
+  readonly rows: readonly ViewRow<Content>[];
+  readonly update_seq?: Seq;
+}
+
+/** A Mango selector: fields with conditions, and operators with a leading `$`. */
+export type Selector = { readonly [field: string]: unknown };
+export type SortField = string | { readonly [field: string]: 'asc' | 'desc' };
+
+export interface IndexFields {
+  readonly fields: readonly SortField[];
+  readonly name?: string | undefined;
+  readonly ddoc?: string | undefined;
+  readonly type?: 'json' | undefined;
+  /** Only documents that match are in the index; it is used only where `use_index` names it. */
+  readonly partial_filter_selector?: Selector | undefined;
+}
+export interface CreateIndexRequest {
+  readonly index: IndexFields;
+  readonly name?: string | undefined;
+  readonly ddoc?: string | undefined;
+  readonly type?: 'json' | undefined;
+}
+export interface CreateIndexResult {
+  readonly result: 'created' | 'exists';
+  /** `_design/…` */
+  readonly id: string;
+  readonly name: string;
+}
+export interface IndexDescription {
+  /** `null` for `_all_docs`. */
+  readonly ddoc: string | null;
+  readonly name: string;
+  readonly type: 'json' | 'special';
+  readonly def: {
+    readonly fields: readonly { readonly [field: string]: 'asc' | 'desc' }[];
+    readonly partial_filter_selector?: Selector;
+  };
+}
+export interface IndexList {
+  readonly total_rows: number;
+  readonly indexes: readonly IndexDescription[];
+}
+
+export interface FindRequest extends CallOptions {
+  readonly selector: Selector;
+  /** Paths to answer. Default: whole documents. */
+  readonly fields?: readonly string[] | undefined;
+  readonly sort?: readonly SortField[] | undefined;
+  /** Matching documents. Default 25. */
+  readonly limit?: number | undefined;
+  readonly skip?: number | undefined;
+  /** `'ddoc'` or `['ddoc', 'name']`. */
+  readonly use_index?: string | readonly string[] | undefined;
+  /** From an earlier answer: go on after it. */
+  readonly bookmark?: string | undefined;
+  readonly execution_stats?: boolean | undefined;
+  readonly update?: boolean | 'lazy' | undefined;
+  readonly stable?: boolean | undefined;
+  readonly conflicts?: boolean | undefined;
+}
+export interface ExecutionStats {
+  readonly total_keys_examined: number;
+  readonly total_docs_examined: number;
+  readonly total_quorum_docs_examined: number;
+  readonly results_returned: number;
+  readonly execution_time_ms: number;
+}
+export interface FindResult<Content extends object = object> {
+  /** Whole documents, or what `fields` left of them. */
+  readonly docs: readonly (ExistingDoc<Content> & Record<string, Loose>)[];
+  /** Says when no index served. */
+  readonly warning?: string;
+  readonly bookmark?: string;
+  readonly execution_stats?: ExecutionStats;
+}
+export interface Explanation {
+  readonly dbname: string;
+  readonly index: IndexDescription;
+  readonly selector: Selector;
+  readonly range?: { readonly start_key: unknown; readonly end_key: unknown };
+  readonly [more: string]: unknown;
+}
+
+export interface ViewInfo {
+  readonly name: string;
+  readonly view_index: {
+    readonly signature: string;
+    readonly update_seq: Seq;
+    readonly updater_running: boolean;
+    readonly [more: string]: unknown;
+  };
+}
+
+/** What a database with indexes offers besides `Database`. */
+export interface Queries<Content extends object = object> {
+  /** @throws not_found, query_parse_error, bad_request */
+  query(view: string | MapFunction | ViewSource, options?: ViewOptions): Promise<ViewResult<Content>>;
+  /** Several queries of one stored view, answered in order. CouchDB's `queries`. */
+  queries?(
+    view: string,
+    queries: readonly ViewOptions[],
+    options?: CallOptions,
+  ): Promise<ViewResult<Content>[]>;
+  /** Drops the indexes that no design document defines any more. */
+  viewCleanup(options?: CallOptions): Promise<{ readonly ok: true }>;
+  /** What `_design/name/_info` tells. */
+  viewInfo?(ddoc: string, options?: CallOptions): Promise<ViewInfo>;
+  createIndex(request: CreateIndexRequest | IndexFields, options?: CallOptions): Promise<CreateIndexResult>;
+  getIndexes(options?: CallOptions): Promise<IndexList>;
+  deleteIndex(
+    index: { readonly ddoc: string | null; readonly name: string; readonly type?: string },
+    options?: CallOptions,
+  ): Promise<{ readonly ok: true }>;
+  find(request: FindRequest): Promise<FindResult<Content>>;
+  explain(request: FindRequest): Promise<Explanation>;
+}
