@@ -92,8 +92,8 @@ const REASONS: readonly Reason[] = [
   { request: /rec_ne\//, what: /1-A{32}/, why: 'upper-case hashes of others are taken as they are' },
   {
     request: /_revs_diff/,
-    what: /possible_ancestors|missing\.0/,
-    why: 'ancestors are a hint for attachments; missing ones come in the order asked',
+    what: /missing\.0/,
+    why: 'missing ones come in the order asked',
   },
   {
     request: /PUT .*_local\/a/,

@@ -303,6 +303,20 @@ function diffs(context: Context): void {
     expect(answer.unknown!.missing).toEqual(['3-c', '1-a', '2-b']);
   });
 
+  it('names leaves that may be ancestors of what is missing, highest first', async () => {
+    const db = context.fresh();
+    await store(
+      db,
+      edit('a', '3-b 2-b 1-a'),
+      edit('a', '3-a 2-b 1-a'),
+      edit('a', '2-d 1-a', { _deleted: true }),
+    );
+    const answer = async (...revs: string[]) => (await db.revsDiff({ a: revs })).a;
+    expect(await answer('4-x')).toEqual({ missing: ['4-x'], possible_ancestors: ['3-b', '3-a', '2-d'] });
+    expect(await answer('3-x', '1-y')).toEqual({ missing: ['3-x', '1-y'], possible_ancestors: ['2-d'] });
+    expect(await answer('2-x', '3-a')).toEqual({ missing: ['2-x'] });
+  });
+
   it('answers nothing for nothing', async () => {
     expect(Object.keys(await context.fresh().revsDiff({}))).toEqual([]);
   });

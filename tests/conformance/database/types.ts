@@ -101,7 +101,11 @@ export interface TestDatabase {
   revsDiff(
     revs: unknown,
     options?: object,
-  ): Promise<Readonly<Record<string, { readonly missing: readonly string[] }>>>;
+  ): Promise<
+    Readonly<
+      Record<string, { readonly missing: readonly string[]; readonly possible_ancestors?: readonly string[] }>
+    >
+  >;
   compact(options?: object): Promise<{ readonly ok: true }>;
   purge(id: string, rev: string): Promise<unknown>;
   // biome-ignore lint/suspicious/noExplicitAny: what a listener gets depends on the event's name

@@ -1,9 +1,9 @@
 /**
  * `revsDiff`: which of these revisions the database lacks. A replicator asks before it fetches anything.
  */
-import { badRequest, hasRev, parseRev } from '../model';
+import { badRequest, generationOf, hasRev, type Leaf, leaves, parseRev } from '../model';
 import type { Rev, RevsDiffResult } from '../model/types';
-import type { DatabaseTables } from '../store/schema';
+import type { DatabaseTables, DocRow } from '../store/schema';
 import type { CallOptions, Store } from '../store/store';
 import { treeOf } from './doc-fold';
 
@@ -27,10 +27,24 @@ export async function revsDiff(
     const asked = revs[id]!; // a key of this object
     const tree = row?.tree === undefined ? undefined : treeOf(row);
     const missing = asked.filter((rev) => (tree === undefined ? rev !== row?.rev : !hasRev(tree, rev)));
-    if (missing.length > 0) result[id] = { missing };
+    if (missing.length > 0) result[id] = { missing, ...possibleAncestors(row, missing) };
   }
   return result;
 }
+
+/**
+ * Leaves of a lower generation than some missing revision, highest first: what a source may assume the asker has, and so
+ * need not send attachments again. Left out where there are none, as CouchDB leaves it out.
+ */
+function possibleAncestors(row: DocRow | undefined, missing: readonly Rev[]): { possible_ancestors?: Rev[] } {
+  if (row === undefined) return {};
+  const highest = missing.reduce((most, rev) => Math.max(most, generationOf(rev)), 0);
+  const lower = leaves(treeOf(row)).filter(({ generation }) => generation < highest);
+  return lower.length === 0 ? {} : { possible_ancestors: lower.sort(byRev).map(({ rev }) => rev) };
+}
+
+const byRev = (a: Leaf, b: Leaf): number =>
+  b.generation - a.generation || (a.hash < b.hash ? 1 : a.hash > b.hash ? -1 : 0);
 
 function checkRevs(revs: unknown): void {
   if (!Array.isArray(revs)) throw badRequest('revsDiff takes a list of revisions for each document id');

@@ -6,6 +6,7 @@
  */
 import { closed } from '../model/errors';
 import type { Edit } from './edits';
+import { onAbort } from './on-abort';
 import type { Outcome } from './plan-edits';
 
 /**
@@ -61,14 +62,14 @@ export class Writer {
       this.#waiting = this.#waiting.filter((each) => each !== watched);
       call.reject(signal.reason);
     };
+    const stop = onAbort(signal, abort);
     const settle = <Value>(then: (value: Value) => void) => {
       return (value: Value): void => {
-        signal.removeEventListener('abort', abort);
+        stop();
         then(value);
       };
     };
     const watched = { ...call, resolve: settle(call.resolve), reject: settle(call.reject) };
-    signal.addEventListener('abort', abort, { once: true });
     return watched;
   }
 
