@@ -1,147 +1,113 @@
 #!/usr/bin/env node
 /**
- * npm run perf [-- browser | node | directory] [--docs 10000] [--rounds 3]
+ * npm run perf [-- node | browser | <suite> | <suite>.node | <part of a case's name> …]
+ *              [--docs 10000] [--rounds 3] [--check] [--accept]
  *
  * Measures settledb beside its peers, interleaved in one run: a table on standard output, JSON in perf/results.
+ * --check names ratios that fell by more than a quarter below perf/baselines, and fails; --accept writes the baselines.
  * The peers are installed on first use, from perf/package.json; they are no dependencies of anything else.
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { build } from 'esbuild';
+import { acceptBaseline, regressions } from './baselines.mjs';
+import { openPage } from './browser.mjs';
+import { loadNode } from './bundle.mjs';
 import { printTable, summarize } from './table.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { docs: { type: 'string', default: '10000' }, rounds: { type: 'string', default: '3' } },
-});
-/** Packages stay outside a bundle for Node, but for our own, which are TypeScript. */
-const ownPackagesOnly = {
-  name: 'own-packages-only',
-  setup({ onResolve }) {
-    onResolve({ filter: /^[^./]/ }, ({ path }) =>
-      path.startsWith('@settledb/') ? undefined : { path, external: true },
-    );
+  options: {
+    docs: { type: 'string' },
+    rounds: { type: 'string', default: '3' },
+    check: { type: 'boolean', default: false },
+    accept: { type: 'boolean', default: false },
   },
-};
-const documents = Number(values.docs);
-const rounds = Number(values.rounds);
-const wanted = positionals.length > 0 ? positionals : ['browser', 'node', 'directory'];
+});
+const options = { documents: values.docs && Number(values.docs), rounds: Number(values.rounds) };
 
-if (!existsSync(join(here, 'node_modules'))) {
+const suites = readdirSync(join(here, 'src/suites'))
+  .map((file) => /^(?<name>[\w-]+\.(?:node|browser))\.ts$/.exec(file)?.groups.name)
+  .filter((name) => name !== undefined)
+  .sort();
+const isSuite = (word) => suites.some((name) => name === word || name.split('.').includes(word));
+const named = positionals.filter(isSuite);
+const casesNamed = positionals.filter((word) => !isSuite(word));
+const chosen = suites.filter(
+  (name) => named.length === 0 || named.some((word) => name === word || name.split('.').includes(word)),
+);
+
+installPeers();
+for (const name of chosen) {
+  console.error(`\n${name}`);
+  const answer = name.endsWith('.node') ? await runInNode(name) : await runInBrowser(name);
+  const results = answer.rounds === undefined ? report(answer) : table(name, answer);
+  save(name, results);
+}
+
+async function runInNode(name) {
+  const { suite, figures, runSuite } = await loadNode(name);
+  const answer = await (figures === undefined ? runSuite(suite(), options, console.error) : figures(options));
+  return { ...answer, where: `Node ${process.version}` };
+}
+
+async function runInBrowser(name) {
+  const { page, version, close } = await openPage(name);
+  try {
+    return {
+      ...(await page.evaluate((given) => window.perf(given), options)),
+      where: `Chromium ${version}`,
+    };
+  } finally {
+    await close();
+  }
+}
+
+function table(name, answer) {
+  const { documents, title, units, where, rounds } = answer;
+  const summary = summarize(answer);
+  if (casesNamed.length > 0) {
+    summary.cases = Object.fromEntries(
+      Object.entries(summary.cases).filter(([label]) => casesNamed.some((word) => label.includes(word))),
+    );
+    if (Object.keys(summary.cases).length === 0) return { ...summary, where };
+  }
+  printTable(`${where}, ${documents} ${title}, ${machine()}`, summary, units);
+  if (values.accept) acceptBaseline(name, summary);
+  if (values.check) {
+    for (const line of regressions(name, summary)) {
+      console.log(`  slower than accepted: ${line}`);
+      process.exitCode = 1;
+    }
+  }
+  return { ...summary, title, units, where, rounds };
+}
+
+function report({ lines, figures, where }) {
+  console.log(`\n${where}, ${machine()}\n${lines.join('\n')}`);
+  return { figures, lines, where };
+}
+
+function installPeers() {
+  if (existsSync(join(here, 'node_modules'))) return;
   console.error('Installing the peers (perf/package.json) …');
   execFileSync('npm', ['install', '--no-audit', '--no-fund', '--no-package-lock'], {
     cwd: here,
     stdio: 'inherit',
   });
 }
-const { unitsOf } = await load('cases.ts');
-for (const name of wanted) {
-  const results = await { browser, node, directory }[name]();
-  save(name, results);
-}
-
-async function node() {
-  const { perfNode } = await load('node.ts');
-  const results = await perfNode(documents, rounds);
-  const summary = summarize(results);
-  printTable(
-    `Node ${process.version}, ${documents} documents of about 300 bytes, ${machine()}`,
-    summary,
-    unitsOf,
-  );
-  return { ...summary, rounds: results.rounds };
-}
-
-async function browser() {
-  const { chromium } = await import('playwright');
-  const { browserArgs, findBrowser } = await load('../../tests/support/find-browser.ts');
-  const executablePath = findBrowser();
-  if (executablePath === undefined)
-    throw new Error('No Chromium was found: install one, or set CHROMIUM_PATH.');
-  const [output] = (await bundle('page.ts', 'browser')).outputFiles;
-  const server = createServer((request, response) => {
-    const isScript = request.url === '/page.js';
-    response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html');
-    response.end(
-      isScript ? output.contents : '<!doctype html><script type="module" src="/page.js"></script>',
-    );
-  });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const instance = await chromium.launch({ executablePath, args: browserArgs });
-  try {
-    const page = await instance.newPage();
-    page.on('console', (message) => console.error(message.text()));
-    await page.goto(`http://127.0.0.1:${server.address().port}/`);
-    await page.waitForFunction(() => 'perf' in window);
-    const results = await page.evaluate(([docs, count]) => window.perf(docs, count), [documents, rounds]);
-    const summary = summarize(results);
-    printTable(
-      `Chromium ${instance.version()}, ${documents} documents of about 300 bytes, ${machine()}`,
-      summary,
-      unitsOf,
-    );
-    return { ...summary, rounds: results.rounds };
-  } finally {
-    await instance.close();
-    server.close();
-  }
-}
-
-async function directory() {
-  const out = join(await outFolder(), 'directory.mjs');
-  await bundle('directory.ts', 'node', out);
-  const script = `const { perfDirectory } = await import(${JSON.stringify(pathToFileURL(out).href)}); console.log(JSON.stringify(await perfDirectory(100000)))`;
-  const figures = JSON.parse(
-    execFileSync(process.execPath, ['--expose-gc', '--input-type=module', '-e', script], {
-      encoding: 'utf8',
-    }),
-  );
-  console.log(
-    `\nDirectory of ${figures.documents} documents, opened again: one get loads ${figures.pagesLoadedByOneGet} of ${figures.pages} pages and takes ${figures.openAndFirstGetMs} ms with opening;`,
-  );
-  console.log(
-    `with every document looked up, the directory's heap is ${figures.heapPerDocument} bytes a document (Node ${process.version}).`,
-  );
-  return figures;
-}
-
-async function load(entry) {
-  const out = join(await outFolder(), `${entry.replaceAll(/[^a-z]/g, '-')}.mjs`);
-  await bundle(entry, 'node', out);
-  return import(pathToFileURL(out).href);
-}
-
-function bundle(entry, platform, outfile) {
-  return build({
-    entryPoints: [join(here, 'src', entry)],
-    bundle: true,
-    format: 'esm',
-    platform,
-    target: 'es2022',
-    logLevel: 'warning',
-    ...(platform === 'node' ? { plugins: [ownPackagesOnly] } : { define: { global: 'globalThis' } }),
-    ...(outfile ? { outfile } : { write: false }),
-  });
-}
-
-async function outFolder() {
-  const folder = join(here, 'results', '.build');
-  mkdirSync(folder, { recursive: true });
-  return folder;
-}
 
 function save(name, results) {
+  mkdirSync(join(here, 'results'), { recursive: true });
   const stamp = new Date().toISOString().replaceAll(/[:.]/g, '-');
   const path = join(here, 'results', `${stamp}-${name}.json`);
   writeFileSync(
     path,
-    `${JSON.stringify({ name, machine: machine(), load: loadavg(), ...results }, null, 2)}\n`,
+    `${JSON.stringify({ name, date: stamp.slice(0, 10), machine: machine(), load: loadavg(), ...results }, null, 2)}\n`,
   );
   console.log(`\n${path}`);
 }

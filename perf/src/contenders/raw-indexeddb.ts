@@ -1,5 +1,6 @@
 /** IndexedDB by hand, a record per document, no index: what a careful programmer without a database would write. */
-import type { Contender, Handle, PerfDoc } from './contender';
+import type { PerfDoc } from '../docs';
+import type { Contender, Handle } from '../document-cases';
 
 export const rawIndexedDB: Contender = { name: 'raw IndexedDB', open };
 

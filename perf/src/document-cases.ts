@@ -1,6 +1,32 @@
 /** The cases of storage.md's target table: one round is all cases of one contender on a database of its own. */
-import * as marky from 'marky';
-import type { Contender, Handle, PerfDoc } from './contender';
+import type { PerfDoc } from './docs';
+import type { RoundSetting, SuiteContender, Time } from './suite';
+
+/**
+ * What every contender does, in its own best way: the same work on the same documents. A contender that cannot do a thing
+ * leaves it out, and its cell in the table is empty.
+ */
+export interface Handle {
+  bulk(docs: readonly PerfDoc[]): Promise<void>;
+  /** One document, awaited by the caller before the next. */
+  put(doc: PerfDoc): Promise<void>;
+  get(id: string): Promise<{ _id: string }>;
+  /** Number of rows. */
+  allDocs(bodies: boolean): Promise<number>;
+  changes?(): Promise<number>;
+  /** A new version of every document: all are read, changed and written. */
+  updateAll(): Promise<void>;
+  /** Bodies of `limit` documents from an id on. */
+  range(from: string, limit: number): Promise<number>;
+  count(): Promise<number>;
+  close(): Promise<void>;
+  destroy(): Promise<void>;
+}
+
+export interface Contender {
+  readonly name: string;
+  open(name: string): Promise<Handle>;
+}
 
 /** Operations per timing, so that a timing is well above the clock's resolution. */
 const SINGLE = 200;
@@ -9,13 +35,8 @@ const GETS = 1000;
 const COLD_GETS = 100;
 const RANGES = 100;
 const INFOS = 100;
-/** settledb checkpoints 100 ms after a burst, in 10 to 100 ms for 10,000 documents. */
-const PAUSE_MS = 400;
 
-/** Case → milliseconds for the whole case. */
-export type Round = Record<string, number>;
-
-export const unitsOf: Record<string, string> = {
+export const documentUnits: Record<string, string> = {
   'bulk insert': 'all documents in one call',
   'single inserts': `${SINGLE} awaited one by one`,
   'concurrent inserts': `${CONCURRENT} at once`,
@@ -30,21 +51,19 @@ export const unitsOf: Record<string, string> = {
   'get, uncached': `${COLD_GETS} random ids after reopening`,
 };
 
-export async function runRound(contender: Contender, docs: readonly PerfDoc[], name: string): Promise<Round> {
-  const round: Round = {};
-  const time = async (label: string, work: () => Promise<unknown>): Promise<void> => {
-    await pause();
-    const mark = `${contender.name}: ${label}`;
-    marky.mark(mark);
-    await work();
-    round[label] = marky.stop(mark).duration;
-  };
+/** A contender of the document cases. */
+export const documentContender = (contender: Contender): SuiteContender => ({
+  name: contender.name,
+  round: (time, setting) => runRound(contender, time, setting),
+});
+
+async function runRound(contender: Contender, time: Time, { docs, database }: RoundSetting): Promise<void> {
   const ids = docs.map((doc) => doc._id);
   const pick = (i: number): string => ids[(i * 7919) % ids.length] as string;
   const extra = (prefix: string, count: number): PerfDoc[] =>
     docs.slice(0, count).map((doc, i) => ({ ...doc, _id: `${prefix}-${i}-${doc._id}` }));
 
-  let db = await contender.open(name);
+  let db = await contender.open(database);
   await db.count();
   await time('bulk insert', () => db.bulk(docs));
   check(await db.count(), docs.length, contender, 'count after bulk insert');
@@ -68,12 +87,11 @@ export async function runRound(contender: Contender, docs: readonly PerfDoc[], n
   check(await db.count(), docs.length + SINGLE + CONCURRENT, contender, 'count at the end');
   await db.close();
   await time('reopen + first get', async () => {
-    db = await contender.open(name);
+    db = await contender.open(database);
     await db.get(pick(5));
   });
   await time('get, uncached', () => times(COLD_GETS, (i) => db.get(pick(i * 31 + 7))));
   await db.destroy();
-  return round;
 }
 
 async function times(count: number, work: (i: number) => Promise<unknown>): Promise<void> {
@@ -84,9 +102,3 @@ async function times(count: number, work: (i: number) => Promise<unknown>): Prom
 function check(found: number, expected: number, contender: Contender, what: string): void {
   if (found !== expected) throw new Error(`${contender.name}, ${what}: ${found} instead of ${expected}`);
 }
-
-/**
- * Lets work that the last case left behind (checkpoints, compaction of a database's own, collection) end, so that it is not
- * charged to the next case. All contenders get the same; what such work costs while one writes on is not measured here.
- */
-const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, PAUSE_MS));

@@ -1,5 +1,6 @@
 /** PouchDB as a contender. Its calls are settledb's, which is the point. */
-import type { Contender, PerfDoc } from './contender';
+import type { PerfDoc } from '../docs';
+import type { Contender } from '../document-cases';
 
 // biome-ignore lint/suspicious/noExplicitAny: PouchDB ships no types.
 type Pouch = any;

@@ -1,33 +1,7 @@
-/**
- * What every contender does, in its own best way: the same work on the same documents. A contender that cannot do a thing
- * leaves it out, and its cell in the table is empty.
- */
-
+/** The documents of all cases. */
 export interface PerfDoc {
   _id: string;
   [field: string]: unknown;
-}
-
-export interface Handle {
-  bulk(docs: readonly PerfDoc[]): Promise<void>;
-  /** One document, awaited by the caller before the next. */
-  put(doc: PerfDoc): Promise<void>;
-  get(id: string): Promise<{ _id: string }>;
-  /** Number of rows. */
-  allDocs(bodies: boolean): Promise<number>;
-  changes?(): Promise<number>;
-  /** A new version of every document: all are read, changed and written. */
-  updateAll(): Promise<void>;
-  /** Bodies of `limit` documents from an id on. */
-  range(from: string, limit: number): Promise<number>;
-  count(): Promise<number>;
-  close(): Promise<void>;
-  destroy(): Promise<void>;
-}
-
-export interface Contender {
-  readonly name: string;
-  open(name: string): Promise<Handle>;
 }
 
 const WORDS =

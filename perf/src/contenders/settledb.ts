@@ -1,6 +1,7 @@
 /** settledb as a contender, over any adapter. */
-import type { SettleDB } from '../../packages/settledb/src/settledb';
-import type { Contender, Handle, PerfDoc } from './contender';
+import type { SettleDB } from '../../../packages/settledb/src/settledb';
+import type { PerfDoc } from '../docs';
+import type { Contender, Handle } from '../document-cases';
 
 type Open = (name: string) => SettleDB<Record<string, unknown>>;
 

@@ -1,6 +1,7 @@
 /** better-sqlite3 as a contender: WAL, one table of JSON texts by id, prepared statements, transactions for bulk. */
 import Database from 'better-sqlite3';
-import type { Contender, PerfDoc } from './contender';
+import type { PerfDoc } from '../docs';
+import type { Contender } from '../document-cases';
 
 export function sqlite(
   synchronous: 'NORMAL' | 'FULL',

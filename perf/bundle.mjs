@@ -1,0 +1,56 @@
+/** Suites are TypeScript and import our own sources: bundled by esbuild before they run. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+
+const here = fileURLToPath(new URL('.', import.meta.url));
+
+/** Packages stay outside a bundle for Node, but for our own, which are TypeScript. */
+const ownPackagesOnly = {
+  name: 'own-packages-only',
+  setup({ onResolve }) {
+    onResolve({ filter: /^[^./]/ }, ({ path }) =>
+      path.startsWith('@settledb/') ? undefined : { path, external: true },
+    );
+  },
+};
+
+/** The exports of a suite for Node, and `runSuite`. */
+export function loadNode(name) {
+  return load(name, `export * from './suites/${name}'; export { runSuite } from './suite';`);
+}
+
+/** A file of tests/support, which is TypeScript too. */
+export const loadSupport = (file) => load(file, `export * from '../../tests/support/${file}';`);
+
+async function load(name, contents) {
+  const folder = join(here, 'results', '.build');
+  mkdirSync(folder, { recursive: true });
+  const outfile = join(folder, `${name}.mjs`);
+  await build({ ...common(contents), platform: 'node', plugins: [ownPackagesOnly], outfile });
+  return import(pathToFileURL(outfile).href);
+}
+
+/** The script of a page in which `window.perf(options)` runs a suite. */
+export async function browserScript(name) {
+  const contents = `
+    import { suite } from './suites/${name}';
+    import { runSuite } from './suite';
+    window.perf = (options) => runSuite(suite(), options, (line) => console.log(line));`;
+  const { outputFiles } = await build({
+    ...common(contents),
+    platform: 'browser',
+    define: { global: 'globalThis' },
+    write: false,
+  });
+  return outputFiles[0].contents;
+}
+
+const common = (contents) => ({
+  stdin: { contents, resolveDir: join(here, 'src'), loader: 'ts' },
+  bundle: true,
+  format: 'esm',
+  target: 'es2022',
+  logLevel: 'warning',
+});

@@ -1,0 +1,25 @@
+/** The contenders of the browser, run in one page. */
+import { indexeddb } from '@settledb/adapter-indexeddb';
+import indexeddbPlugin from 'pouchdb-adapter-indexeddb';
+import PouchDB from 'pouchdb-browser';
+import { SettleDB } from '../../../packages/settledb/src/settledb';
+import { pouchdb } from '../contenders/pouchdb';
+import { rawIndexedDB } from '../contenders/raw-indexeddb';
+import { settledb } from '../contenders/settledb';
+import { documentContender, documentUnits } from '../document-cases';
+import type { Suite } from '../suite';
+
+PouchDB.plugin(indexeddbPlugin);
+const adapter = indexeddb();
+
+export const suite = (): Suite => ({
+  title: 'documents of about 300 bytes',
+  documents: 10_000,
+  units: documentUnits,
+  contenders: [
+    settledb('settledb', (name) => new SettleDB(name, { adapter })),
+    pouchdb('PouchDB idb', (name) => new PouchDB(name, { adapter: 'idb' })),
+    pouchdb('PouchDB indexeddb', (name) => new PouchDB(name, { adapter: 'indexeddb' })),
+    rawIndexedDB,
+  ].map(documentContender),
+});
