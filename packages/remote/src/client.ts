@@ -6,6 +6,7 @@
 import {
   type AllDocsOptions,
   type AllDocsResult,
+  type BinaryData,
   type BulkDocsOptions,
   type BulkDocsRow,
   type BulkGetOptions,
@@ -25,6 +26,8 @@ import {
   missingBulkDocs,
   missingId,
   notFound,
+  notImplemented,
+  type OpenedAttachment,
   type OpenRevsRow,
   type Rev,
   type RevsDiffResult,
@@ -211,6 +214,22 @@ export class RemoteDatabase<Content extends object = object> implements Database
       await http.json({ method: 'POST', path: '/_revs_diff', body: revs, signal }),
       revs,
     );
+  }
+
+  async putAttachment(): Promise<Written> {
+    throw notImplemented('Attachments are not supported yet');
+  }
+
+  async getAttachment(): Promise<BinaryData> {
+    throw notImplemented('Attachments are not supported yet');
+  }
+
+  async openAttachment(): Promise<OpenedAttachment> {
+    throw notImplemented('Attachments are not supported yet');
+  }
+
+  async removeAttachment(): Promise<Written> {
+    throw notImplemented('Attachments are not supported yet');
   }
 
   async compact(options: CallOptions & { readonly interval?: number } = {}): Promise<{ ok: true }> {

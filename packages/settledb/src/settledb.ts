@@ -5,6 +5,8 @@
 import {
   type AllDocsOptions,
   type AllDocsResult,
+  type AttachmentData,
+  type BinaryData,
   type BulkDocsOptions,
   type BulkDocsRow,
   type BulkGetOptions,
@@ -21,6 +23,8 @@ import {
   type ExistingDoc,
   type GetOptions,
   notAnObject,
+  type OpenAttachmentOptions,
+  type OpenedAttachment,
   type OpenRevsRow,
   type Rev,
   type RevsDiffResult,
@@ -51,6 +55,7 @@ const asyncDispose: typeof Symbol.asyncDispose =
 /** Verbs that work without their object: `ids.map(db.get)`. */
 const BOUND = [
   ...['put', 'post', 'get', 'remove', 'bulkDocs', 'bulkGet', 'allDocs', 'changes', 'revsDiff', 'info', 'id'],
+  ...['putAttachment', 'getAttachment', 'openAttachment', 'removeAttachment'],
   ...['compact', 'purge', 'close', 'destroy', 'sync'],
 ] as const;
 
@@ -208,6 +213,39 @@ export class SettleDB<Content extends AnyContent = AnyContent> extends Emitter i
 
   id(options?: CallOptions): Promise<string> {
     return this.#run((database) => database.id(options), options);
+  }
+
+  /** Puts one attachment on a document, which it makes if there is none. `rev` may be left out then. @throws conflict */
+  putAttachment(
+    id: string,
+    name: string,
+    rev: Rev | null | undefined,
+    data: AttachmentData,
+    type?: string,
+    options?: CallOptions,
+  ): Promise<Written>;
+  putAttachment(id: string, name: string, data: AttachmentData, type?: string): Promise<Written>;
+  putAttachment(...given: [string, string, never, never, never?, CallOptions?]): Promise<Written> {
+    return this.#run((database) => database.putAttachment(...given), given[5]);
+  }
+
+  /** The bytes of one attachment: a `Blob`; in Node a `Buffer` with a `type`. @throws not_found, corrupt */
+  getAttachment(
+    id: string,
+    name: string,
+    options?: CallOptions & { readonly rev?: Rev | undefined },
+  ): Promise<BinaryData> {
+    return this.#run((database) => database.getAttachment(id, name, options), options);
+  }
+
+  /** One attachment to be read as a stream, or a part of it. @throws not_found */
+  openAttachment(id: string, name: string, options?: OpenAttachmentOptions): Promise<OpenedAttachment> {
+    return this.#run((database) => database.openAttachment(id, name, options), options);
+  }
+
+  /** Takes one attachment off a document. @throws conflict, not_found */
+  removeAttachment(id: string, name: string, rev: Rev, options?: CallOptions): Promise<Written> {
+    return this.#run((database) => database.removeAttachment(id, name, rev, options), options);
   }
 
   compact(options?: CallOptions & { readonly interval?: number }): Promise<{ ok: true }> {

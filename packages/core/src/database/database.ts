@@ -5,6 +5,8 @@
  */
 import type {
   AllDocsResult,
+  AttachmentData,
+  BinaryData,
   BulkDocsRow,
   BulkGetRequest,
   BulkGetResult,
@@ -14,6 +16,7 @@ import type {
   DatabaseInfo,
   Doc,
   ExistingDoc,
+  OpenedAttachment,
   OpenRevsRow,
   Rev,
   RevsDiffResult,
@@ -25,7 +28,28 @@ import type { Feed } from './feed';
 
 export type { CallOptions } from '../store/store';
 
-export interface GetOptions extends CallOptions {
+/** How documents' attachments are answered: as stubs, unless these say otherwise. */
+export interface AttachmentsOptions {
+  /** With their data. */
+  readonly attachments?: boolean | undefined;
+  /** With `attachments`: data as bytes (a `Blob`; in Node a `Buffer`), not base64. */
+  readonly binary?: boolean | undefined;
+  /** Adds `encoding` and `encoded_length` to attachments that are stored encoded. */
+  readonly att_encoding_info?: boolean | undefined;
+}
+
+export interface OpenAttachmentOptions extends CallOptions {
+  /** Of that revision. Default: the winner. */
+  readonly rev?: Rev | undefined;
+  /** The first byte wanted. Default 0. */
+  readonly start?: number | undefined;
+  /** Where to end: the byte after the last one wanted. Default, and at most: `length`. */
+  readonly end?: number | undefined;
+  /** The bytes as they are stored: `encoding` then says how. Default: decoded. A range is one of these bytes. */
+  readonly encoded?: boolean | undefined;
+}
+
+export interface GetOptions extends CallOptions, AttachmentsOptions {
   /** That revision, leaf or not. Default: the winner. */
   readonly rev?: Rev | undefined;
   /** Adds `_revisions`: the ancestry of the revision answered. */
@@ -42,8 +66,8 @@ export interface GetOptions extends CallOptions {
   readonly latest?: boolean | undefined;
   /** Adds `_local_seq`. */
   readonly local_seq?: boolean | undefined;
-  readonly attachments?: boolean | undefined;
-  readonly binary?: boolean | undefined;
+  /** Not of `_local/` documents' revisions, which have none. As {@link BulkGetRequest} has it for each document. */
+  readonly atts_since?: readonly Rev[] | undefined;
 }
 
 export interface BulkDocsOptions extends CallOptions {
@@ -53,18 +77,14 @@ export interface BulkDocsOptions extends CallOptions {
   readonly force?: boolean | undefined;
 }
 
-export interface BulkGetOptions extends CallOptions {
+export interface BulkGetOptions extends CallOptions, AttachmentsOptions {
   readonly revs?: boolean | undefined;
   readonly latest?: boolean | undefined;
-  readonly attachments?: boolean | undefined;
-  readonly binary?: boolean | undefined;
 }
 
-export interface AllDocsOptions extends CallOptions {
+export interface AllDocsOptions extends CallOptions, AttachmentsOptions {
   readonly include_docs?: boolean | undefined;
   readonly conflicts?: boolean | undefined;
-  readonly attachments?: boolean | undefined;
-  readonly binary?: boolean | undefined;
   readonly startkey?: string | undefined;
   readonly start_key?: string | undefined;
   readonly endkey?: string | undefined;
@@ -87,7 +107,7 @@ export type FilterFunction = (
   req: { query: Record<string, unknown> },
 ) => unknown;
 
-export interface ChangesOptions extends CallOptions {
+export interface ChangesOptions extends CallOptions, AttachmentsOptions {
   /** Goes on until cancelled. Default false: ends when caught up. */
   readonly live?: boolean | undefined;
   readonly continuous?: boolean | undefined;
@@ -100,8 +120,6 @@ export interface ChangesOptions extends CallOptions {
   readonly style?: 'main_only' | 'all_docs' | undefined;
   readonly include_docs?: boolean | undefined;
   readonly conflicts?: boolean | undefined;
-  readonly attachments?: boolean | undefined;
-  readonly binary?: boolean | undefined;
   readonly doc_ids?: readonly string[] | undefined;
   readonly selector?: object | undefined;
   /** A function; `'ddoc/name'`; `'name'` for `'name/name'`; `'_view'`, `'_doc_ids'`, `'_selector'`, `'_design'`. */
@@ -149,6 +167,34 @@ export interface Database<Content extends object = object> {
   changes(options?: ChangesOptions): ChangesFeed<Content>;
   /** Which of these revisions the database lacks; ids that lack nothing are absent. The answer has no prototype. */
   revsDiff(revs: Record<string, readonly Rev[]>, options?: CallOptions): Promise<RevsDiffResult>;
+
+  /**
+   * Puts one attachment on a document, which it makes if there is none. `rev` is the revision edited; left out (also by
+   * leaving out the argument), null or '' for a document that is new or deleted.
+   * @throws conflict
+   */
+  putAttachment(
+    id: string,
+    name: string,
+    rev: Rev | null | undefined,
+    data: AttachmentData,
+    type?: string,
+    options?: CallOptions,
+  ): Promise<Written>;
+  putAttachment(id: string, name: string, data: AttachmentData, type?: string): Promise<Written>;
+  /** The bytes of one attachment: a `Blob`; in Node a `Buffer` with a `type`. @throws not_found, corrupt */
+  getAttachment(
+    id: string,
+    name: string,
+    options?: CallOptions & { readonly rev?: Rev | undefined },
+  ): Promise<BinaryData>;
+  /**
+   * One attachment to be read as a stream, or a part of it.
+   * @throws not_found; 416 `requested_range_not_satisfiable` when `start` is not before the end of the bytes
+   */
+  openAttachment(id: string, name: string, options?: OpenAttachmentOptions): Promise<OpenedAttachment>;
+  /** Takes one attachment off a document; one that is not there is no error, and no edit. @throws conflict, not_found */
+  removeAttachment(id: string, name: string, rev: Rev, options?: CallOptions): Promise<Written>;
 
   compact(options?: CallOptions & { readonly interval?: number }): Promise<{ ok: true }>;
   /** Forgets a leaf and the ancestors only it has, without a trace that would replicate. */

@@ -13,12 +13,14 @@ import {
 } from '../model';
 import type {
   AllDocsResult,
+  BinaryData,
   BulkDocsRow,
   BulkGetRequest,
   BulkGetResult,
   DatabaseInfo,
   Doc,
   ExistingDoc,
+  OpenedAttachment,
   OpenRevsRow,
   Rev,
   RevsDiffResult,
@@ -195,6 +197,22 @@ export class LocalDatabase<Content extends object = object> implements Database<
   async revsDiff(revs: Record<string, readonly Rev[]>, options: CallOptions = {}): Promise<RevsDiffResult> {
     this.#begin(options);
     return revsDiff(this.store, revs, options);
+  }
+
+  async putAttachment(): Promise<Written> {
+    throw notImplemented('Attachments are not supported yet');
+  }
+
+  async getAttachment(): Promise<BinaryData> {
+    throw notImplemented('Attachments are not supported yet');
+  }
+
+  async openAttachment(): Promise<OpenedAttachment> {
+    throw notImplemented('Attachments are not supported yet');
+  }
+
+  async removeAttachment(): Promise<Written> {
+    throw notImplemented('Attachments are not supported yet');
   }
 
   async compact(options: CallOptions & { readonly interval?: number } = {}): Promise<{ ok: true }> {

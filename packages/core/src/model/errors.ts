@@ -77,6 +77,16 @@ export const docValidation = (field: string): DatabaseError =>
 export const invalidRev = (): DatabaseError => badRequest('Invalid rev format');
 export const notAnObject = (): DatabaseError => badRequest('Document must be a JSON object');
 export const missingBulkDocs = (): DatabaseError => badRequest("Missing JSON list of 'docs'");
+/** Attachment data that is no base64. */
+export const badArg = (): DatabaseError => make(500, 'badarg', 'Some query argument is invalid');
+/** A stub of content that is not there. */
+export const missingStub = (docId: string, name: string): DatabaseError =>
+  make(412, 'missing_stub', `Invalid attachment stub in ${docId} for ${name}`, { docId });
+/** Bytes that are not those of the digest they came with. */
+export const digestMismatch = (docId: string): DatabaseError =>
+  make(400, 'content_md5_mismatch', 'Possible message corruption.', { docId });
+export const rangeNotSatisfiable = (): DatabaseError =>
+  make(416, 'requested_range_not_satisfiable', 'Requested range not satisfiable');
 export const queryParseError = (reason: string): DatabaseError => make(400, 'query_parse_error', reason);
 export const forbidden = (reason: string): DatabaseError => make(403, 'forbidden', reason);
 export const unauthorized = (reason: string): DatabaseError => make(401, 'unauthorized', reason);

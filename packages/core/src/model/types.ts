@@ -16,16 +16,107 @@ export type Json =
   | readonly Json[]
   | { readonly [key: string]: Json | undefined };
 
-/** An attachment without its data. */
-export interface Stub {
+/** What every read says of an attachment. */
+export interface AttachmentInfo {
   readonly content_type: string;
   /** `md5-` and the base64 of the md5 of the bytes as stored. */
   readonly digest: string;
-  /** Bytes. */
-  readonly length: number;
   /** The generation at which the content last changed. */
   readonly revpos: number;
+  /** How the stored bytes are encoded; only with `att_encoding_info`, and only where they are. */
+  readonly encoding?: AttachmentEncoding;
+  /** Bytes as stored, beside `encoding`. */
+  readonly encoded_length?: number;
+}
+
+/** How stored bytes may be encoded. Only what came so from CouchDB is. */
+export type AttachmentEncoding = 'gzip';
+
+/** An attachment without its data. */
+export interface Stub extends AttachmentInfo {
+  /** Bytes of the content, decoded. */
+  readonly length: number;
   readonly stub: true;
+}
+
+/** Bytes as `binary: true` answers them: a `Blob`; in Node a `Buffer` that has the content type as its `type`. */
+export type BinaryData = Blob | (Uint8Array & { readonly type: string });
+
+/** An attachment with its data, as `attachments: true` answers it. */
+export interface FullAttachment extends AttachmentInfo {
+  /** Base64, or with `binary` the bytes. Never encoded. */
+  readonly data: string | BinaryData;
+}
+
+/**
+ * Content to be stored. A string is base64. A stream is read once, from where it is; a function is called for one when its
+ * turn comes, and again should the write have to be made again.
+ *
+ * The data of one call are read one after another: document by document as given, within one in the order of the names in
+ * `_attachments`. So the parts of one incoming stream can be handed on as streams without any being kept in memory.
+ */
+export type AttachmentData =
+  | string
+  | Blob
+  | ArrayBuffer
+  | Uint8Array
+  | ReadableStream<Uint8Array>
+  | (() => ReadableStream<Uint8Array> | Promise<ReadableStream<Uint8Array>>);
+
+/** An attachment with data, as a user or a replicator writes it. What else it holds is dropped. */
+export interface NewAttachment {
+  /** Default: the data's own type (`Blob`), or `application/octet-stream`. */
+  readonly content_type?: string | undefined;
+  readonly data: AttachmentData;
+  /** Taken with `new_edits: false` only (then 0 when absent); else the database says it. */
+  readonly revpos?: number | undefined;
+  /**
+   * Taken with `new_edits: false` and `data` that is no string: how the bytes of `data` are encoded. They are stored as they
+   * are and answered decoded. With a string it means nothing, as in CouchDB: base64 is of the decoded bytes.
+   */
+  readonly encoding?: AttachmentEncoding | undefined;
+  /**
+   * Taken where `encoding` is, or would be: what the sender says of the bytes of `data`. Others are refused: 400
+   * `content_md5_mismatch` is then the failure of that document.
+   */
+  readonly digest?: string | undefined;
+  /** As `digest`: bytes of `data`, decoded. Others: 400 `bad_request`. */
+  readonly length?: number | undefined;
+}
+
+/**
+ * An attachment that is there already: as the document read had it, or content that is stored under any document, by its
+ * digest. Without `digest` that of the revision edited is meant. 412 `missing_stub` when there is none.
+ */
+export interface StubAttachment {
+  readonly stub: true;
+  readonly digest?: string | undefined;
+  readonly content_type?: string | undefined;
+  readonly revpos?: number | undefined;
+  readonly length?: number | undefined;
+}
+
+/** Attachments by name, as a user writes them. A document read with any options can be written again as it is. */
+export type AttachmentsInput = Record<string, NewAttachment | StubAttachment>;
+
+/** One attachment, opened for reading. Nothing is read before `stream` is. */
+export interface OpenedAttachment {
+  readonly content_type: string;
+  readonly digest: string;
+  readonly revpos: number;
+  /** Bytes of the whole content, decoded. */
+  readonly length: number;
+  /** How the bytes of `stream` are encoded: only when they were asked for `encoded`, and are. */
+  readonly encoding?: AttachmentEncoding;
+  /** Bytes as stored, where those are encoded, whether asked for or not: then ranges are of no use. */
+  readonly encoded_length?: number;
+  /** Bytes that `stream` will give, if all goes well. */
+  readonly size: number;
+  /**
+   * The bytes, in chunks of at most 1 MB, read as they are pulled. Fails with `corrupt` at the end when they are not those
+   * of the digest (unless only a part was asked for). Cancel it when it is not read to its end.
+   */
+  readonly stream: ReadableStream<Uint8Array>;
 }
 
 /** The ancestry of one revision: `ids[0]` is the hash at generation `start`, newest first. */
@@ -44,7 +135,7 @@ export interface DocMeta {
   _id: string;
   _rev?: Rev;
   _deleted?: boolean;
-  _attachments?: Record<string, unknown>;
+  _attachments?: Record<string, Stub | FullAttachment>;
   _revisions?: Revisions;
   _revs_info?: RevInfo[];
   _conflicts?: Rev[];
@@ -53,7 +144,8 @@ export interface DocMeta {
 }
 
 /** What a user writes: any JSON object with the fields of {@link DocMeta} he cares for. */
-export type Doc<Content extends object = object> = Content & Partial<DocMeta>;
+export type Doc<Content extends object = object> = Content &
+  Partial<Omit<DocMeta, '_attachments'>> & { _attachments?: AttachmentsInput };
 
 /** What a user reads: a document that has an id and a revision. */
 export type ExistingDoc<Content extends object = object> = Content & DocMeta & { _rev: Rev };
