@@ -1,7 +1,7 @@
 /** The order of keys, against itself (a total order) and against the order of `toKey`'s strings. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareKeys, normalizeKey, toKey } from '../../packages/core/src/model';
+import { compareKeys, fromKey, normalizeKey, toKey } from '../../packages/core/src/model';
 
 const number = fc.oneof(
   fc.integer(),
@@ -52,6 +52,15 @@ describe('the order of keys', () => {
       fc.property(key, key, (a, b) => {
         const [left, right] = [toKey(a), toKey(b)];
         expect(left < right ? -1 : left > right ? 1 : 0).toBe(sign(compareKeys(a, b)));
+      }),
+      { numRuns: 5000 },
+    );
+  });
+
+  it('loses nothing in the strings that toKey makes', () => {
+    fc.assert(
+      fc.property(key, (value) => {
+        expect(JSON.stringify(fromKey(toKey(value)))).toBe(JSON.stringify(normalizeKey(value)));
       }),
       { numRuns: 5000 },
     );

@@ -2,14 +2,34 @@
  * What queries need of an index, and what whoever maintains indexes offers: the line between Mango's planner and the
  * rows of views. Keys are the emitted JSON; their order is CouchDB's (`collate`).
  */
-import type { CallOptions, Json, MapFunction, Seq } from '@settledb/core';
+import type { CallOptions, ExistingDoc, Json, Loose, MapFunction, Seq } from '@settledb/core';
 
 /** What an index holds. Definitions of equal `id` are the same index, whoever asks. */
 export interface IndexDefinition {
   /** A hash of all that decides the rows: the map's source or fields, and its options. */
   readonly id: string;
   readonly map: MapFunction;
+  /** When it is brought up to date apart from being asked. Default `lazy`. */
+  readonly policy?: IndexPolicy | undefined;
 }
+
+/**
+ * `lazy`: when it is asked. `idle`: soon after writes, when they pause. `eager`: as soon as something is written. Nobody's write
+ * waits for it. An index that nobody asks for is `lazy` after a while, until somebody does.
+ */
+export type IndexPolicy = 'lazy' | 'idle' | 'eager';
+
+/** An index found in a design document. `define` may be refused where functions kept as text are not evaluated. */
+export interface DefinedIndex {
+  readonly id: string;
+  define(): IndexDefinition;
+}
+
+/**
+ * The indexes that a design document defines, of one kind: those of views, those of Mango. Whoever knows a kind tells, so that
+ * `viewCleanup` keeps them. Must not throw, whatever is in the document.
+ */
+export type DefinitionsOf = (ddoc: ExistingDoc<Record<string, Loose>>) => readonly DefinedIndex[];
 
 export interface IndexRow {
   readonly id: string;

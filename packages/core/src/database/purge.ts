@@ -17,6 +17,7 @@ import type { Rev } from '../model/types';
 import type { BodyRow, DatabaseTables, DocRow, InfoRow } from '../store/schema';
 import type { CallOptions, Durability, Plan, Store, Write } from '../store/store';
 import { docRow, treeOf } from './doc-fold';
+import { type IndexPlace, runQueries, runsAt, withoutRows } from './index-rows';
 import { infoOf } from './plan-edits';
 
 export interface Purged {
@@ -35,16 +36,37 @@ export async function purge(
   options.signal?.throwIfAborted();
   checkId(id);
   parseRev(rev);
-  return store.write(
-    [
-      { from: 'info', keys: ['info'] },
-      { from: 'docs', keys: [id], texts: ['tree'] },
-      { from: 'bodies', range: { gte: [id], lte: [id, []] } },
-    ],
-    ([info, [row], bodies]) => planPurge(infoOf(info), row, bodies, id, rev),
-    { signal: options.signal, durability: options.durability },
-  );
+  const indexed = { from: 'index', by: 'doc', range: { gte: [id], lte: [id, []] } } as const;
+  for (;;) {
+    const [expected] = await store.read([indexed], { signal: options.signal });
+    const purged = await store.write(
+      [
+        { from: 'info', keys: ['info'] },
+        { from: 'docs', keys: [id], texts: ['tree'] },
+        { from: 'bodies', range: { gte: [id], lte: [id, []] } },
+        { from: 'views', range: { gte: '' } },
+        indexed,
+        ...runQueries(expected),
+      ],
+      ([info, [row], bodies, views, rows, ...runs]) => {
+        const { writes, value } = planPurge(infoOf(info), row, bodies, id, rev);
+        // A document that is still there has a new seq, by which its indexes follow.
+        if (!value.documentWasRemovedCompletely) return { writes, value };
+        if (!samePlaces(rows, expected)) return { writes: [], value: undefined };
+        return { writes: [...writes, ...withoutRows(rows, runsAt(rows, runs), views)], value };
+      },
+      { signal: options.signal, durability: options.durability },
+    );
+    if (purged !== undefined) return purged;
+  }
 }
+
+/** Whether an index was updated between looking which rows go and removing them. */
+function samePlaces(rows: readonly IndexPlace[], expected: readonly IndexPlace[]): boolean {
+  return JSON.stringify(rows.map(placeOf)) === JSON.stringify(expected.map(placeOf));
+}
+
+const placeOf = ({ tag, key, n }: IndexPlace): readonly unknown[] => [tag, key, n];
 
 function planPurge(
   info: InfoRow,

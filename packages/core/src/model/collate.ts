@@ -115,3 +115,63 @@ function sortableNumber(value: number): string {
   const text = high.toString(16).padStart(8, '0') + low.toString(16).padStart(8, '0');
   return text.replace(/0+$/, '');
 }
+
+/** The key that {@link toKey} made `text` of. */
+export function fromKey(text: string): Json {
+  return new KeyReader(text).value();
+}
+
+class KeyReader {
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  value(): Json {
+    const rank = this.#text.charCodeAt(this.#at++) - DIGIT_0;
+    if (rank === STRING) return unescapeText(this.#untilEnd());
+    if (rank === NUMBER) return numberOf(this.#untilEnd());
+    if (rank === ARRAY) return this.#list();
+    if (rank === OBJECT) return objectOf(this.#list());
+    return rank === NULL ? null : rank === TRUE;
+  }
+
+  #untilEnd(): string {
+    const end = this.#text.indexOf(END, this.#at);
+    const part = this.#text.slice(this.#at, end);
+    this.#at = end + 1;
+    return part;
+  }
+
+  #list(): Json[] {
+    const list: Json[] = [];
+    while (this.#text[this.#at] !== END) list.push(this.value());
+    this.#at++;
+    return list;
+  }
+}
+
+const DIGIT_0 = 48;
+
+function objectOf(members: readonly Json[]): Json {
+  const entries: [string, Json][] = [];
+  for (let at = 0; at < members.length; at += 2) entries.push([members[at] as string, members[at + 1]!]); // in pairs
+  return Object.fromEntries(entries); // which defines members, also one called `__proto__`
+}
+
+const unescapeText = (text: string): string =>
+  text.includes('\u0001')
+    ? text.replace(/\u0001[\u0001\u0002]/g, (pair) => (pair[1] === '\u0001' ? '\u0000' : '\u0001'))
+    : text;
+
+function numberOf(text: string): number {
+  const digits = text.padEnd(16, '0');
+  const high = Number.parseInt(digits.slice(0, 8), 16);
+  const low = Number.parseInt(digits.slice(8), 16);
+  const negative = (high & 0x8000_0000) === 0;
+  bits.setUint32(0, high ^ (negative ? 0xffff_ffff : 0x8000_0000));
+  bits.setUint32(4, low ^ (negative ? 0xffff_ffff : 0));
+  return bits.getFloat64(0);
+}

@@ -1,5 +1,5 @@
 export type { RevPath, RevTree } from './chain';
-export { compareKeys, normalizeKey, toKey } from './collate';
+export { compareKeys, fromKey, normalizeKey, toKey } from './collate';
 export * from './document';
 export * from './errors';
 export * from './ids';

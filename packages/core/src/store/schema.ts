@@ -1,6 +1,6 @@
 /**
- * The tables of a database. Later issues add `blobs`, `blobrefs`, `views` and `index`; a stored database whose tables are
- * a prefix of these opens as it is.
+ * The tables of a database. Later issues add `blobs` and `blobrefs`; a stored database whose tables are a prefix of these
+ * opens as it is.
  */
 import type { Schema, Text } from './store';
 
@@ -44,7 +44,65 @@ export interface InfoRow {
   readonly purge_seq: number;
 }
 
-export type DatabaseTables = { docs: DocRow; bodies: BodyRow; local: LocalRow; info: InfoRow };
+/**
+ * How far one index is. `view` is the hash of all that decides its rows; `dropped:…` stands for one whose rows are still
+ * being removed. Whoever changes rows of an index changes this row in the same commit.
+ */
+export interface ViewStateRow {
+  readonly view: string;
+  /** Names the rows of `index` and `reductions`; made anew when the view is. */
+  readonly tag: string;
+  /** The seq up to which changes were mapped. */
+  readonly seq: number;
+  /** Rows in the index. */
+  readonly rows: number;
+  /** How often rows were written or removed: two equal ones are one state. */
+  readonly version: number;
+  /** Documents on which the map threw, counted each time. */
+  readonly threw?: number;
+  /** There may be rows in `reductions`. */
+  readonly reduced?: true;
+}
+
+/** One row that a map emitted. */
+export interface IndexEntry {
+  readonly tag: string;
+  /** `toKey` of the emitted key. */
+  readonly key: string;
+  readonly id: string;
+  /** Rows of one document in their order: 0, 1, … */
+  readonly n: number;
+  /** JSON of the value, when it is short; `null` is left out. */
+  readonly value?: string;
+  /** The same when it is long. */
+  readonly long?: Text;
+}
+
+/** Reduced values of a run of neighbours in `index`, kept until one of them changes. Named by the position it begins at. */
+export interface ReductionRow {
+  readonly tag: string;
+  readonly key: string;
+  readonly id: string;
+  readonly n: number;
+  /** The position after the run. */
+  readonly end_key: string;
+  readonly end_id: string;
+  readonly end_n: number;
+  /** Key of its last row. */
+  readonly last: string;
+  /** JSON: reducer → value. */
+  readonly values: Text;
+}
+
+export type DatabaseTables = {
+  docs: DocRow;
+  bodies: BodyRow;
+  local: LocalRow;
+  info: InfoRow;
+  views: ViewStateRow;
+  index: IndexEntry;
+  reductions: ReductionRow;
+};
 
 export const schema = {
   docs: {
@@ -56,4 +114,16 @@ export const schema = {
   bodies: { key: ['id', 'rev'], fields: ['id', 'rev', 'deleted', 'body'], texts: ['body'] },
   local: { key: 'id', fields: ['id', 'rev', 'body'], texts: ['body'] },
   info: { key: 'name', fields: ['name', 'uuid', 'update_seq', 'doc_count', 'doc_del_count', 'purge_seq'] },
+  views: { key: 'view', fields: ['view', 'tag', 'seq', 'rows', 'version', 'threw', 'reduced'] },
+  index: {
+    key: ['tag', 'key', 'id', 'n'],
+    fields: ['tag', 'key', 'id', 'n', 'value', 'long'],
+    orders: { doc: ['id', 'tag', 'n'] },
+    texts: ['long'],
+  },
+  reductions: {
+    key: ['tag', 'key', 'id', 'n'],
+    fields: ['tag', 'key', 'id', 'n', 'end_key', 'end_id', 'end_n', 'last', 'values'],
+    texts: ['values'],
+  },
 } as const satisfies Schema;

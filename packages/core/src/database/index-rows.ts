@@ -1,0 +1,72 @@
+/**
+ * What must go when rows of an index change: the stored reductions of the runs they lie in. And what is left of a document in
+ * the indexes when it is purged, which no change tells of.
+ */
+import type { Key } from '../store/keys';
+import { sortKey } from '../store/keys';
+import type { DatabaseTables, IndexEntry, ReductionRow, ViewStateRow } from '../store/schema';
+import type { RangeQuery, Write } from '../store/store';
+
+/** A position in an index, there or not. */
+export type IndexPlace = Pick<IndexEntry, 'tag' | 'key' | 'id' | 'n'>;
+
+/** Up to this many places the run of each is looked up by itself; for more, all runs of the index are read. */
+const PLACES_SINGLY_MAX = 32;
+
+/** What to ask for {@link runsAt}. */
+export function runQueries(places: readonly IndexPlace[]): RangeQuery<'reductions'>[] {
+  const from = 'reductions';
+  if (places.length <= PLACES_SINGLY_MAX)
+    return places.map(({ tag, key, id, n }) => {
+      return { from, range: { gte: [tag], lte: [tag, key, id, n] }, reverse: true, limit: 1 } as const;
+    });
+  const tags = [...new Set(places.map(({ tag }) => tag))];
+  return tags.map((tag) => ({ from, range: { gte: [tag], lte: [tag, []] as const } }) as const);
+}
+
+/** Keys of the runs in which the places lie. @param found the answers to {@link runQueries} */
+export function runsAt(places: readonly IndexPlace[], found: readonly (readonly ReductionRow[])[]): Key[] {
+  const runs = new Map(found.flat().map((run) => [placeKey(run), run]));
+  const starts = [...runs.keys()].sort();
+  const touched = new Set<ReductionRow>();
+  for (const place of places) {
+    const at = sortKey([place.tag, place.key, place.id, place.n]) as string;
+    const run = runs.get(starts[above(starts, at) - 1] ?? '');
+    if (run !== undefined && at < (sortKey([run.tag, run.end_key, run.end_id, run.end_n]) as string))
+      touched.add(run);
+  }
+  return [...touched].map(({ tag, key, id, n }) => [tag, key, id, n]);
+}
+
+const placeKey = ({ tag, key, id, n }: IndexPlace): string => sortKey([tag, key, id, n]) as string;
+
+/** How many of the sorted `keys` are not above `key`. */
+function above(keys: readonly string[], key: string): number {
+  let low = 0;
+  let high = keys.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (keys[middle]! <= key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Takes the rows of one document out of all indexes. @param runs keys of the reductions they were part of */
+export function withoutRows(
+  rows: readonly IndexEntry[],
+  runs: readonly Key[],
+  views: readonly ViewStateRow[],
+): Write<DatabaseTables>[] {
+  if (rows.length === 0) return [];
+  const counts = new Map<string, number>();
+  for (const { tag } of rows) counts.set(tag, (counts.get(tag) ?? 0) + 1);
+  const changed = views
+    .filter(({ tag }) => counts.has(tag))
+    .map((view) => ({ ...view, rows: view.rows - counts.get(view.tag)!, version: view.version + 1 }));
+  return [
+    { into: 'index', delete: rows.map(({ tag, key, id, n }) => [tag, key, id, n]) },
+    { into: 'reductions', delete: runs },
+    { into: 'views', put: changed },
+  ];
+}
