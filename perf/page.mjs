@@ -1,0 +1,83 @@
+#!/usr/bin/env node
+/**
+ * npm run perf:page: docs/performance.html out of the newest result of each suite in perf/results. Bars on a logarithmic scale:
+ * how many times the time of settledb each peer took; left of the line a peer was faster. Plain HTML, nothing to load.
+ */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const results = fileURLToPath(new URL('results', import.meta.url));
+const target = fileURLToPath(new URL('../docs/performance.html', import.meta.url));
+
+/** The scale's ends: a hundredth and a thousand times. What is beyond is drawn to the end; the figure stands beside it. */
+const [LOW, HIGH] = [0.01, 1000];
+const place = (ratio) =>
+  ((Math.log10(Math.min(HIGH, Math.max(LOW, ratio))) - Math.log10(LOW)) /
+    (Math.log10(HIGH) - Math.log10(LOW))) *
+  100;
+const ONE = place(1);
+
+const newest = new Map();
+for (const file of readdirSync(results)
+  .filter((name) => name.endsWith('.json'))
+  .sort()) {
+  const result = JSON.parse(readFileSync(join(results, file), 'utf8'));
+  newest.set(result.name, result);
+}
+if (newest.size === 0) throw new Error('perf/results is empty: npm run perf first');
+
+const escaped = (text) =>
+  String(text).replace(
+    /[&<>"]/g,
+    (char) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[char],
+  );
+const figure = (value) =>
+  value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2);
+
+function bar(peer, ratio, ms) {
+  const at = place(ratio);
+  const [left, width] = ratio >= 1 ? [ONE, at - ONE] : [at, ONE - at];
+  const words = ratio >= 1 ? `${figure(ratio)}× the time` : `${figure(1 / ratio)}× faster`;
+  return `<div class="peer"><span class="name">${escaped(peer)}</span><span class="scale"><i class="${ratio >= 1 ? 'win' : 'loss'}" style="left:${left.toFixed(2)}%;width:${Math.max(width, 0.3).toFixed(2)}%"></i></span><span class="figure">${words}<small>${figure(ms)} ms</small></span></div>`;
+}
+
+function section({ name, title, documents, where, date, machine, contenders, cases, units, lines }) {
+  if (lines !== undefined)
+    return `<section><h2>${escaped(name)}</h2><p class="where">${escaped(`${where}, ${machine}, ${date}`)}</p>${lines.map((line) => `<p>${escaped(line)}</p>`).join('')}</section>`;
+  const [us] = contenders;
+  const charts = Object.entries(cases).map(
+    ([label, { medians, ratios }]) =>
+      `<article><h3>${escaped(label)} <small>${escaped(units?.[label] ?? '')}</small><b>${medians[us] === undefined ? '' : `settledb ${figure(medians[us])} ms`}</b></h3>${Object.entries(
+        ratios,
+      )
+        .map(([peer, ratio]) => bar(peer, ratio, medians[peer]))
+        .join('')}</article>`,
+  );
+  return `<section><h2>${escaped(name)}</h2><p class="where">${escaped(`${documents} ${title}. ${where}, ${machine}, ${date}.`)}</p>${charts.join('')}</section>`;
+}
+
+const style = `
+:root{color-scheme:light dark;--ink:#1b2430;--paper:#fbfaf7;--soft:#6b7684;--line:#d9d5cb;--win:#2f7d5b;--loss:#b4532a}
+@media(prefers-color-scheme:dark){:root{--ink:#e8e6df;--paper:#14181d;--soft:#97a1ad;--line:#333b44;--win:#57b98b;--loss:#e08a5b}}
+*{box-sizing:border-box}body{margin:0 auto;max-width:60rem;padding:2.5rem 1.25rem;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}
+h1{font-size:1.9rem;margin:0 0 .5rem}h2{margin:3rem 0 .25rem;font-size:1.3rem}h3{display:flex;gap:.6rem;align-items:baseline;font-size:1rem;margin:1.4rem 0 .3rem}
+h3 b{margin-left:auto;font-variant-numeric:tabular-nums}small,.where{color:var(--soft);font-weight:400;font-size:.85rem}
+.peer{display:grid;grid-template-columns:11rem 1fr 12rem;gap:.75rem;align-items:center;font-size:.9rem}
+.scale{position:relative;height:.7rem;background:linear-gradient(var(--soft),var(--soft)) ${ONE}% 0/1px 100% no-repeat,linear-gradient(var(--line),var(--line)) 0 50%/100% 1px no-repeat}
+.scale i{position:absolute;top:0;bottom:0;border-radius:2px}.win{background:var(--win)}.loss{background:var(--loss)}
+.figure{font-variant-numeric:tabular-nums}.figure small{display:inline-block;margin-left:.5rem}
+@media(max-width:40rem){.peer{grid-template-columns:1fr;gap:.1rem;margin-bottom:.5rem}}`;
+
+writeFileSync(
+  target,
+  `<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
+<title>settledb: measured beside its peers</title><style>${style}</style>
+<h1>settledb, measured beside its peers</h1>
+<p>Each bar says how long a peer took for the same work, as a multiple of settledb's time, on a logarithmic scale. <b style="color:var(--win)">Right of the line</b> settledb was faster, <b style="color:var(--loss)">left of it</b> the peer was. All contenders run in one process or page, interleaved, their order rotated, after a warm-up round; the figures are medians of whole cases. Times belong to one machine on one day, ratios travel better. <code>npm run perf</code> makes the figures, <code>npm run perf:page</code> this page.</p>
+${[...newest.values()].map(section).join('\n')}
+</html>
+`,
+);
+console.log(target);
