@@ -89,6 +89,33 @@ describe.skipIf(executablePath === undefined)('the atlas', () => {
     await Promise.all([one.context().close(), two.context().close()]);
   });
 
+  it('keeps what was typed when somebody else saves, and brings back what was deleted', async () => {
+    const [one, two] = await Promise.all([person(), person()]);
+    for (const page of [one, two]) {
+      await page.waitForFunction(() => document.querySelector('#count')?.textContent?.includes('of 250'));
+      await page.fill('#search', 'Portugal');
+      await page.click('[data-id="country:PRT"]');
+    }
+    await one.fill('[name="notes"]', 'typed by one');
+    await edit(two, 'saved by two');
+    await one.waitForSelector('.meanwhile .difference');
+    await one.click('.back');
+    await one.click('[data-id="country:PRT"]');
+    expect(await one.inputValue('[name="notes"]')).toBe('typed by one');
+    await one.click('.meanwhile .primary');
+    await two.waitForFunction(
+      () => document.querySelector<HTMLTextAreaElement>('[name="notes"]')?.value === 'typed by one',
+    );
+    await one.click('text=Delete');
+    await two.waitForSelector('#document', { state: 'hidden' });
+    await one.click('#notice button');
+    await two.waitForSelector('[data-id="country:PRT"]');
+    await two.click('[data-id="country:PRT"]');
+    expect(await two.inputValue('[name="notes"]')).toBe('typed by one');
+    expect(problems).toEqual([]);
+    await Promise.all([one.context().close(), two.context().close()]);
+  });
+
   it('goes on without the server, and syncs when it is back', async () => {
     const one = await person();
     await one.waitForFunction(() => document.querySelector('#count')?.textContent?.includes('of 250'));

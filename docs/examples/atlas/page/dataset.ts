@@ -1,14 +1,24 @@
 /** Loads a dataset into the database in batches, with a bar that tells how far it is. */
 import type { SettleDB } from 'settledb';
+import type { Catalogue } from './catalogue';
 import { byId, notice } from './dom';
 import { type Place, placeOfCity, placeOfCountry } from './place';
 
 const BATCH = 1000;
+const COUNTRIES = 250;
 const CITIES = 10_000;
 
-export function loaders(db: SettleDB<Place>): void {
+/** How long the bar tells how it went. */
+const TOLD_MS = 6000;
+
+/** @returns hides what is loaded already, by what there is */
+export function loaders(db: SettleDB<Place>): (catalogue: Catalogue) => void {
   byId('load-countries').addEventListener('click', () => void load(db, 'countries'));
   byId('load-cities').addEventListener('click', () => void load(db, 'cities'));
+  return (catalogue) => {
+    byId('load-countries').hidden = catalogue.count('country') >= COUNTRIES;
+    byId('load-cities').hidden = catalogue.count('city') >= CITIES;
+  };
 }
 
 async function load(db: SettleDB<Place>, dataset: 'countries' | 'cities'): Promise<void> {
@@ -34,6 +44,9 @@ async function load(db: SettleDB<Place>, dataset: 'countries' | 'cities'): Promi
       1,
       `${written.toLocaleString('en')} written in ${seconds} s${known > 0 ? `, ${known.toLocaleString('en')} were there` : ''}`,
     );
+    setTimeout(() => {
+      byId('progress').hidden = true;
+    }, TOLD_MS);
   } catch (error) {
     byId('progress').hidden = true;
     notice(`The dataset could not be loaded: ${(error as Error).message}`);

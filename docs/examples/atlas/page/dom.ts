@@ -31,12 +31,38 @@ export function byId<E extends HTMLElement>(id: string): E {
   return found as E;
 }
 
-/** Shows a message that a person should see; it goes by itself. */
-export function notice(text: string): void {
+/** Shows a message that a person should see, with something to do about it if there is; it goes by itself. */
+export function notice(text: string, action?: { readonly label: string; readonly run: () => void }): void {
   const box = byId('notice');
-  box.textContent = text;
+  const close = (): void => {
+    box.hidden = true;
+  };
+  const button =
+    action !== undefined &&
+    element(
+      'button',
+      {
+        type: 'button',
+        click: () => {
+          close();
+          action.run();
+        },
+      },
+      action.label,
+    );
+  box.replaceChildren(element('span', {}, text), ...(button ? [button] : []));
   box.hidden = false;
-  setTimeout(() => {
-    if (box.textContent === text) box.hidden = true;
-  }, 8000);
+  clearTimeout(noticeTimer);
+  noticeTimer = setTimeout(close, NOTICE_MS);
+}
+let noticeTimer: ReturnType<typeof setTimeout> | undefined;
+const NOTICE_MS = 10_000;
+
+/** Does what was clicked; a failure is shown, not lost. */
+export async function attempt(work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    notice((error as Error).message);
+  }
 }

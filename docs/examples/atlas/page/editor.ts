@@ -1,17 +1,33 @@
-/** One document: its fields to edit, its revision tree, its conflicts with a way to settle them. */
+/**
+ * One document: its fields to edit, its revision tree, its conflicts. What was typed and not saved is kept while the page is
+ * open, whatever else is looked at.
+ */
 import type { ExistingDoc, SettleDB } from 'settledb';
-import { byId, element, notice } from './dom';
+import { conflictCards, differences } from './conflicts';
+import { attempt, byId, element, notice } from './dom';
 import { FIELDS, type Place } from './place';
 import { readLeaves, treePicture } from './tree';
 
+type Field = (typeof FIELDS)[number];
+
+/** What was typed into a document, and the revision it was typed into. */
+interface Draft {
+  readonly base: ExistingDoc<Place>;
+  readonly values: Record<string, string>;
+}
+
 export class Editor {
+  onOpen: (id: string | undefined) => void = () => {};
   readonly #db: SettleDB<Place>;
   readonly #box = byId('document');
+  readonly #drafts = new Map<string, Draft>();
   #doc: ExistingDoc<Place> | undefined;
-  #edited = false;
 
   constructor(db: SettleDB<Place>) {
     this.#db = db;
+    addEventListener('beforeunload', (event) => {
+      if (this.#drafts.size > 0) event.preventDefault();
+    });
   }
 
   get id(): string | undefined {
@@ -19,51 +35,60 @@ export class Editor {
   }
 
   async open(id: string): Promise<void> {
-    this.#edited = false;
-    try {
-      await this.#show(await this.#db.get(id, { conflicts: true }));
-    } catch (error) {
-      if ((error as { status?: number }).status !== 404) throw error;
-      this.#doc = undefined;
-      this.#box.replaceChildren(
-        element('div', { class: 'empty' }, element('p', {}, 'This document was deleted.')),
-      );
-    }
-  }
-
-  /** The document changed elsewhere. What is being typed stays; saving it then tells of the conflict. */
-  async refresh(): Promise<void> {
-    if (this.#doc === undefined) return;
-    if (this.#edited) await this.#drawTree();
-    else await this.open(this.#doc._id);
-  }
-
-  create(): void {
-    const id = `note:${crypto.randomUUID()}`;
-    this.#db
-      .put({ _id: id, type: 'note', name: 'A new place' })
-      .then(() => this.open(id))
-      .catch((error: Error) => notice(error.message));
-  }
-
-  async #show(doc: ExistingDoc<Place>): Promise<void> {
-    this.#doc = doc;
-    const form = element('form', {
-      submit: (event) => void this.#save(event),
-      input: () => this.#markEdited(),
+    await attempt(async () => {
+      const doc = await this.#read(id);
+      this.#show(doc);
+      this.#box.hidden = false;
+      this.#box.scrollTop = 0;
+      this.onOpen(id);
+      await this.#drawTree();
     });
-    for (const field of FIELDS)
-      if (field in doc || field === 'name' || field === 'notes') form.append(this.#field(doc, field));
-    form.append(
-      element(
-        'div',
-        { class: 'buttons' },
-        element('button', { type: 'submit', class: 'primary' }, 'Save'),
-        element('button', { type: 'button', click: () => void this.#remove() }, 'Delete'),
-      ),
-    );
+  }
+
+  close(): void {
+    this.#doc = undefined;
+    this.#box.hidden = true;
+    this.onOpen(undefined);
+  }
+
+  /** The document changed elsewhere. What is being typed stays; the tree, and the difference, are shown. */
+  async refresh(): Promise<void> {
+    const id = this.#doc?._id;
+    if (id === undefined) return;
+    await attempt(async () => {
+      const current = await this.#read(id).catch(() => undefined);
+      if (this.#doc?._id !== id) return;
+      if (current === undefined) return this.close();
+      const draft = this.#drafts.get(id);
+      if (draft === undefined) this.#show(current);
+      else if (draft.base._rev !== current._rev) this.#showMeanwhile(draft, current);
+      await this.#drawTree();
+    });
+  }
+
+  async create(): Promise<void> {
+    await attempt(async () => {
+      const { id } = await this.#db.post({
+        _id: `note:${crypto.randomUUID()}`,
+        type: 'note',
+        name: 'A new place',
+      });
+      await this.open(id);
+      this.#box.querySelector<HTMLInputElement>('[name="name"]')?.select();
+    });
+  }
+
+  #read(id: string): Promise<ExistingDoc<Place>> {
+    return this.#db.get(id, { conflicts: true });
+  }
+
+  #show(doc: ExistingDoc<Place>): void {
+    this.#doc = doc;
+    const draft = this.#drafts.get(doc._id);
+    this.#box.classList.toggle('edited', draft !== undefined);
     this.#box.replaceChildren(
-      element('h2', {}, `${doc.flag ?? ''} ${doc.name}`),
+      element('button', { type: 'button', class: 'back', click: () => this.close() }, '← The map'),
+      element('h2', {}, doc.name),
       element(
         'p',
         { class: 'ids' },
@@ -71,9 +96,11 @@ export class Editor {
         ' ',
         element('code', { class: 'current-rev' }, doc._rev),
       ),
-      form,
+      element('div', { class: 'meanwhile' }),
+      this.#form(doc, draft),
       element('h3', {}, 'Revisions'),
       element('div', { class: 'revisions' }),
+      element('ul', { class: 'conflicts' }),
       element(
         'details',
         {},
@@ -81,100 +108,110 @@ export class Editor {
         element('pre', {}, JSON.stringify(doc, null, 2)),
       ),
     );
-    await this.#drawTree();
+    if (draft !== undefined && draft.base._rev !== doc._rev) this.#showMeanwhile(draft, doc);
   }
 
-  #field(doc: Place, field: (typeof FIELDS)[number]): HTMLElement {
-    const value = doc[field] ?? '';
-    const input =
-      field === 'notes'
-        ? element('textarea', { name: field, rows: 3 }, String(value))
-        : element('input', {
-            name: field,
-            value: String(value),
-            type: field === 'area' ? 'number' : 'text',
-            step: 'any',
-          });
-    return element('label', {}, element('span', {}, field), input);
+  #form(doc: ExistingDoc<Place>, draft: Draft | undefined): HTMLElement {
+    const fields = FIELDS.filter((field) => field in doc || field === 'name' || field === 'notes');
+    return element(
+      'form',
+      {
+        submit: (event) => {
+          event.preventDefault();
+          void attempt(() => this.#save());
+        },
+        input: () => this.#keepDraft(),
+      },
+      ...fields.map((field) => input(field, draft?.values[field] ?? String(doc[field] ?? ''))),
+      element(
+        'div',
+        { class: 'buttons' },
+        element('button', { type: 'submit', class: 'primary' }, 'Save'),
+        element('button', { type: 'button', class: 'revert', click: () => this.#revert() }, 'Revert'),
+        element('button', { type: 'button', click: () => void attempt(() => this.#remove()) }, 'Delete'),
+        element('span', { class: 'unsaved' }, 'not saved yet'),
+      ),
+    );
   }
 
-  #markEdited(): void {
-    this.#edited = true;
+  #keepDraft(): void {
+    const form = this.#box.querySelector('form');
+    const doc = this.#doc;
+    if (doc === undefined || form === null) return;
+    const base = this.#drafts.get(doc._id)?.base ?? doc;
+    this.#drafts.set(doc._id, { base, values: valuesOf(form) });
     this.#box.classList.add('edited');
   }
 
-  async #save(event: Event): Promise<void> {
-    event.preventDefault();
+  #revert(): void {
     const doc = this.#doc;
     if (doc === undefined) return;
-    const values = Object.fromEntries(new FormData(event.target as HTMLFormElement)) as Record<
-      string,
-      string
-    >;
-    const { _conflicts, ...content } = doc;
-    const changed: ExistingDoc<Place> = {
-      ...content,
-      ...values,
-      ...(values.area === undefined ? {} : { area: Number(values.area) }),
-    };
+    this.#drafts.delete(doc._id);
+    void this.open(doc._id);
+  }
+
+  async #save(): Promise<void> {
+    const doc = this.#doc;
+    const draft = doc && this.#drafts.get(doc._id);
+    if (doc === undefined || draft === undefined) return;
     try {
-      await this.#db.put(changed);
-      this.#box.classList.remove('edited');
-      await this.open(doc._id);
+      await this.#db.put(edited(draft.base, draft.values));
     } catch (error) {
-      const isConflict = (error as { status?: number }).status === 409;
-      notice(
-        isConflict
-          ? 'Somebody changed this document meanwhile. Your text is still here: open it again to see theirs.'
-          : (error as Error).message,
-      );
+      if ((error as { status?: number }).status !== 409) throw error;
+      this.#showMeanwhile(draft, await this.#read(doc._id));
+      return;
     }
+    this.#drafts.delete(doc._id);
+    this.#show(await this.#read(doc._id));
+    await this.#drawTree();
+    this.#box.querySelector<HTMLElement>('button[type="submit"]')?.focus({ preventScroll: true });
+  }
+
+  /** Somebody saved while this was being typed: theirs beside ours, and the choice. */
+  #showMeanwhile({ base, values }: Draft, current: ExistingDoc<Place>): void {
+    const mine = edited(base, values);
+    const keep = (): void => {
+      this.#drafts.set(current._id, { base: current, values });
+      void attempt(() => this.#save());
+    };
+    this.#box
+      .querySelector('.meanwhile')
+      ?.replaceChildren(
+        element('p', {}, element('b', {}, 'Somebody saved this place while you were typing.')),
+        ...differences(current, mine),
+        element('button', { type: 'button', class: 'primary', click: keep }, 'Save mine on top'),
+        element('button', { type: 'button', click: () => this.#revert() }, 'Take theirs'),
+      );
   }
 
   async #remove(): Promise<void> {
     const doc = this.#doc;
     if (doc === undefined) return;
-    await this.#db.remove(doc._id, doc._rev);
-    await this.open(doc._id);
+    const { rev } = await this.#db.remove(doc._id, doc._rev);
+    this.#drafts.delete(doc._id);
+    this.close();
+    notice(`${doc.name} was deleted.`, {
+      label: 'Undo',
+      run: () =>
+        void attempt(async () => {
+          const { _conflicts, ...content } = doc;
+          await this.#db.put({ ...content, _rev: rev });
+          await this.open(doc._id);
+        }),
+    });
   }
 
   async #drawTree(): Promise<void> {
-    const doc = this.#doc;
-    if (doc === undefined) return;
-    const leaves = await readLeaves(this.#db, doc._id);
-    const current = await this.#db.get(doc._id, { conflicts: true });
-    const box = this.#box.querySelector('.revisions');
-    if (box === null || this.#doc !== doc) return;
-    const picture = treePicture(leaves, current._rev, (rev) => void this.#preview(doc._id, rev));
-    const conflicts = (current._conflicts ?? []).map((rev) => this.#conflict(doc._id, rev, current._rev));
-    box.replaceChildren(picture, element('ul', { class: 'conflicts' }, ...(await Promise.all(conflicts))));
-  }
-
-  async #conflict(id: string, rev: string, winner: string): Promise<HTMLElement> {
-    const other = await this.#db.get(id, { rev });
-    const said = other.notes ?? other.name;
-    return element(
-      'li',
-      {},
-      element('p', {}, 'In conflict: ', element('code', {}, rev.slice(0, 8)), ` “${said}”`),
-      element('button', { type: 'button', click: () => void this.#settle(id, rev) }, 'Keep the winner'),
-      element(
-        'button',
-        { type: 'button', click: () => void this.#settle(id, winner, other) },
-        'Keep this one',
-      ),
-    );
-  }
-
-  /** Deletes the losing leaf; with `kept`, first writes its content on top of the branch that stays. */
-  async #settle(id: string, losing: string, kept?: ExistingDoc<Place>): Promise<void> {
-    if (kept !== undefined) {
-      await this.#db.put({ ...kept, _rev: losing });
-      await this.#db.remove(id, kept._rev);
-    } else {
-      await this.#db.remove(id, losing);
-    }
-    await this.open(id);
+    const id = this.#doc?._id;
+    if (id === undefined) return;
+    const [leaves, current] = await Promise.all([readLeaves(this.#db, id), this.#read(id)]);
+    const cards = await conflictCards(this.#db, current, () => this.refresh());
+    if (this.#doc?._id !== id) return;
+    const picture = treePicture(leaves, current._rev, (rev) => void attempt(() => this.#preview(id, rev)));
+    this.#box.querySelector('.revisions')?.replaceChildren(picture);
+    this.#box.querySelector('.conflicts')?.replaceChildren(...cards);
+    const tree = picture.querySelector('.tree');
+    if (tree !== null) tree.scrollLeft = tree.scrollWidth; // The newest is on the right.
   }
 
   async #preview(id: string, rev: string): Promise<void> {
@@ -182,6 +219,36 @@ export class Editor {
     const pre = this.#box.querySelector('details pre');
     if (pre === null) return;
     pre.textContent = JSON.stringify(doc, null, 2);
-    (pre.parentElement as HTMLDetailsElement).open = true;
+    const details = pre.parentElement as HTMLDetailsElement;
+    details.open = true;
+    details.scrollIntoView({ block: 'nearest', behavior: 'smooth' });
   }
+}
+
+function input(field: Field, value: string): HTMLElement {
+  const control =
+    field === 'notes'
+      ? element('textarea', { name: field, rows: 3 }, value)
+      : element('input', {
+          name: field,
+          value,
+          type: field === 'area' ? 'number' : 'text',
+          step: field === 'area' ? 'any' : undefined,
+          required: field === 'name',
+        });
+  return element('label', {}, element('span', {}, field === 'area' ? 'area, km²' : field), control);
+}
+
+const valuesOf = (form: HTMLFormElement): Record<string, string> =>
+  Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, String(value)]));
+
+/** The document with what was typed. A field left empty is left out, as it was before anything was typed into it. */
+function edited(doc: ExistingDoc<Place>, values: Record<string, string>): ExistingDoc<Place> {
+  const { _conflicts, ...rest } = doc;
+  const changed: Record<string, unknown> = { ...rest };
+  for (const [field, value] of Object.entries(values)) {
+    if (value !== '') changed[field] = field === 'area' ? Number(value) : value;
+    else if (doc[field as Field] !== '') delete changed[field];
+  }
+  return changed as unknown as ExistingDoc<Place>;
 }

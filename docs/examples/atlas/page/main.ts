@@ -6,58 +6,44 @@
 import { SettleDB } from 'settledb';
 import { Catalogue } from './catalogue';
 import { loaders } from './dataset';
-import { byId, element } from './dom';
+import { byId } from './dom';
 import { Editor } from './editor';
+import { List } from './list';
+import { WorldMap } from './map';
 import { Network } from './network';
 import type { Place } from './place';
 
-/** Rows drawn; searching narrows the rest. */
-const ROWS_MAX = 200;
-
 const parameters = new URLSearchParams(location.search);
 const replica = parameters.get('replica') ?? 'one';
+const remote = parameters.get('remote');
 const db = new SettleDB<Place>(replica === 'one' ? 'atlas' : `atlas-${replica}`);
+
+const catalogue = new Catalogue();
 const editor = new Editor(db);
-const search = byId<HTMLInputElement>('search');
-const catalogue = new Catalogue((changed) => {
-  draw();
+const list = new List(catalogue, (id) => void editor.open(id));
+const map = new WorldMap(catalogue, (id) => void editor.open(id));
+
+catalogue.onChange = (changed) => {
+  list.draw();
+  map.draw(changed);
+  loaded(catalogue);
   if (editor.id !== undefined && changed.has(editor.id)) void editor.refresh();
-});
+};
+editor.onOpen = (id) => {
+  document.body.classList.toggle('reading', id !== undefined);
+  byId('welcome').hidden = id !== undefined || catalogue.size > 0;
+  list.select(id);
+  map.select(id);
+};
 
 byId('replica').textContent = replica;
-byId<HTMLAnchorElement>('another').href = `?replica=${Math.random().toString(36).slice(2, 6)}`;
-byId('new').addEventListener('click', () => editor.create());
-search.addEventListener('input', draw);
-loaders(db);
+const another = new URLSearchParams({ replica: Math.random().toString(36).slice(2, 6) });
+if (remote !== null) another.set('remote', remote);
+byId<HTMLAnchorElement>('another').href = `?${another}`;
+byId('new').addEventListener('click', () => {
+  list.clear();
+  void editor.create();
+});
+const loaded = loaders(db);
 void catalogue.follow(db);
-new Network(db, parameters.get('remote') ?? `${location.origin}/atlas`);
-
-function draw(): void {
-  const { entries, total } = catalogue.find(search.value, ROWS_MAX);
-  const shown = total > entries.length ? `, the first ${entries.length} shown` : '';
-  byId('count').textContent =
-    `${total.toLocaleString('en')} of ${catalogue.size.toLocaleString('en')} documents${shown}`;
-  byId('rows').replaceChildren(
-    ...entries.map((entry) =>
-      element(
-        'li',
-        {
-          'data-id': entry.id,
-          'aria-current': entry.id === editor.id,
-          tabindex: 0,
-          click: () => void pick(entry.id),
-          keydown: (event) => (event as KeyboardEvent).key === 'Enter' && void pick(entry.id),
-        },
-        element('span', { class: 'flag' }, entry.flag),
-        element('span', { class: 'name' }, entry.name),
-        entry.conflicts > 0 && element('span', { class: 'badge' }, `${entry.conflicts + 1} versions`),
-        element('span', { class: 'detail' }, entry.detail),
-      ),
-    ),
-  );
-}
-
-async function pick(id: string): Promise<void> {
-  await editor.open(id);
-  draw();
-}
+new Network(db, remote ?? `${location.origin}/atlas`);

@@ -5,6 +5,9 @@ import type { Place } from './place';
 
 type Sync = ReturnType<SettleDB<Place>['sync']>;
 
+/** Where the switch of this window is remembered. */
+const SWITCH = 'atlas: offline';
+
 export class Network {
   readonly #db: SettleDB<Place>;
   readonly #remote: string;
@@ -15,8 +18,13 @@ export class Network {
     this.#db = db;
     this.#remote = remote;
     const offline = byId<HTMLInputElement>('offline');
-    offline.addEventListener('change', () => (offline.checked ? this.#cut() : this.#connect()));
-    this.#connect();
+    offline.checked = sessionStorage.getItem(SWITCH) === 'on';
+    const obey = (): void => (offline.checked ? this.#cut() : this.#connect());
+    offline.addEventListener('change', () => {
+      sessionStorage.setItem(SWITCH, offline.checked ? 'on' : 'off');
+      obey();
+    });
+    obey();
   }
 
   #connect(): void {
@@ -32,7 +40,7 @@ export class Network {
     );
     sync.on('active', () => this.#say('syncing', 'syncing…'));
     sync.on('paused', (error?: Error) => {
-      if (error) this.#say('waiting', 'server not reached, trying again');
+      if (error) this.#say('waiting', `${error.message} Trying again`);
       else this.#say('settled', 'settled');
     });
     sync.on('denied', () => this.#say('waiting', 'the server refused a document'));
@@ -49,6 +57,6 @@ export class Network {
   #say(state: string, text: string): void {
     const badge = byId('sync');
     badge.dataset.state = state;
-    badge.textContent = `${text} · ↑ ${this.#moved.push.toLocaleString('en')} ↓ ${this.#moved.pull.toLocaleString('en')}`;
+    badge.textContent = `${text} · ${this.#moved.push.toLocaleString('en')} sent, ${this.#moved.pull.toLocaleString('en')} received`;
   }
 }

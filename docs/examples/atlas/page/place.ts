@@ -7,6 +7,10 @@ export interface Place {
   capital?: string;
   area?: number;
   flag?: string;
+  /** Two letters, of a country. */
+  cca2?: string;
+  /** Of a country, as its dataset has it. */
+  latlng?: readonly number[];
   languages?: Record<string, string>;
   country?: string;
   lat?: number;
@@ -54,6 +58,16 @@ export function placeOfCity(city: City, index: number): Place & { _id: string } 
   const id = `city:${country}:${name}:${String(index).padStart(6, '0')}`;
   return { _id: id, type: 'city', name, country, lat: Number(city.lat), lng: Number(city.lng) };
 }
+
+/** Latitude and longitude, where they are known. */
+export function positionOf({ lat, lng, latlng }: Place): readonly [number, number] | undefined {
+  const [latitude, longitude] = [lat ?? latlng?.[0], lng ?? latlng?.[1]];
+  return latitude === undefined || longitude === undefined ? undefined : [latitude, longitude];
+}
+
+/** What stands before a name in the list. Letters, for not every system has pictures of flags. */
+export const codeOf = ({ type, cca2, country }: Place): string =>
+  type === 'note' ? '✎' : ((type === 'city' ? country : cca2) ?? '·');
 
 /** Equal words for equal places, however they are written. */
 export const searchable = (text: string): string =>

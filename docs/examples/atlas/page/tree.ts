@@ -31,7 +31,7 @@ export async function readLeaves(db: SettleDB<Place>, id: string): Promise<Leaf[
   });
 }
 
-/** @param onPick called with a leaf that was clicked */
+/** @param onPick called with a revision that was clicked: its body is there unless it was compacted away */
 export function treePicture(
   leaves: readonly Leaf[],
   winner: string,
@@ -45,7 +45,8 @@ export function treePicture(
   const place = new Map<string, { x: number; y: number }>();
   const lines: SVGElement[] = [];
   const dots: SVGElement[] = [];
-  for (const [row, leaf] of sorted.entries()) {
+  const shown = sorted.filter(({ rev }) => generationOf(rev) >= first);
+  for (const [row, leaf] of shown.entries()) {
     let last: { x: number; y: number } | undefined;
     for (const rev of leaf.path.filter((each) => generationOf(each) >= first)) {
       const known = place.get(rev);
@@ -59,14 +60,44 @@ export function treePicture(
     }
   }
   const width = Math.max(...[...place.values()].map(({ x }) => x)) + MARGIN + 64;
-  const height = sorted.length * LINE + MARGIN + 6;
+  const height = (shown.length - 1) * LINE + 2 * MARGIN + 10;
   const picture = svg(
     'svg',
     { viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', 'aria-label': 'Revision tree' },
     ...lines,
     ...dots,
   );
-  return element('div', { class: 'tree' }, picture as unknown as Node);
+  const kinds = shown.map((leaf) => kindOf(leaf.rev, leaf, winner));
+  const legend = LEGEND.filter(([kind]) =>
+    kind === 'past' ? generations.length > shown.length : kinds.includes(kind),
+  );
+  const hidden = sorted.length - shown.length;
+  return element(
+    'figure',
+    {},
+    element('div', { class: 'tree' }, picture as unknown as Node),
+    element(
+      'figcaption',
+      {},
+      ...legend.map(([kind, words]) => element('span', { class: `key ${kind}` }, words)),
+      hidden > 0 && element('span', {}, `${hidden} older branches are not drawn`),
+    ),
+  );
+}
+
+type KindOfRev = 'winner' | 'conflict' | 'deleted' | 'past';
+
+const LEGEND: readonly (readonly [KindOfRev, string])[] = [
+  ['winner', 'the winner, on every replica'],
+  ['conflict', 'in conflict'],
+  ['deleted', 'deleted'],
+  ['past', 'past'],
+];
+
+function kindOf(rev: string, leaf: Leaf, winner: string): KindOfRev {
+  if (rev === winner) return 'winner';
+  if (rev !== leaf.rev) return 'past';
+  return leaf.deleted ? 'deleted' : 'conflict';
 }
 
 const generationOf = (rev: string): number => Number.parseInt(rev, 10);
@@ -86,13 +117,12 @@ function dot(
   winner: string,
   onPick: (rev: string) => void,
 ): SVGElement {
-  const isLeaf = rev === leaf.rev;
-  const kind = rev === winner ? 'winner' : isLeaf ? (leaf.deleted ? 'deleted' : 'conflict') : 'past';
+  const kind = kindOf(rev, leaf, winner);
   const label = `${generationOf(rev)}-${rev.slice(rev.indexOf('-') + 1, rev.indexOf('-') + 5)}`;
   return svg(
     'g',
-    { class: `rev ${kind}`, 'data-rev': rev, click: () => isLeaf && onPick(rev) },
-    svg('circle', { cx: at.x, cy: at.y, r: isLeaf ? 8 : 5 }),
+    { class: `rev ${kind}`, 'data-rev': rev, click: () => onPick(rev) },
+    svg('circle', { cx: at.x, cy: at.y, r: kind === 'past' ? 5 : 8 }),
     svg('text', { x: at.x, y: at.y + 21, 'text-anchor': 'middle' }, label),
     svg('title', {}, `${rev}${kind === 'past' ? '' : ` (${kind})`}`),
   );
