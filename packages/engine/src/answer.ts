@@ -2,7 +2,15 @@
  * Queries → rows, from memory alone. Texts that are not in the cache go into `wanted`, as pages do; the answer is then
  * worth nothing but for finding what else is wanted.
  */
-import { type Key, type KeysQuery, type Range, type RangeQuery, type SortKey, sortKey } from '@settledb/core';
+import {
+  type Key,
+  type KeysQuery,
+  type Range,
+  type RangeQuery,
+  type SortKey,
+  sortKey,
+  type TextRef,
+} from '@settledb/core';
 import type { Bounds, Directory, TableState, Wanted } from './directory';
 import { isRef, type Row } from './layout';
 import type { TextCache } from './texts';
@@ -15,13 +23,17 @@ export function answer(
   cache: TextCache,
   wanted: Wanted,
 ): (Row | undefined)[][] {
-  return queries.map((query) => {
+  const answers = new Array<(Row | undefined)[]>(queries.length);
+  for (let i = 0; i < queries.length; i++) {
+    const query = queries[i] as AnyQuery;
     const table = directory.table(query.from);
     const rows =
       'keys' in query ? byKeys(query, table, directory, wanted) : byRange(query, table, directory, wanted);
     const texts = textFields(query.texts, table);
-    return texts.length === 0 ? rows : withTexts(rows, texts, cache, wanted);
-  });
+    if (texts.length > 0) fillIn(rows, texts, cache, wanted);
+    answers[i] = rows;
+  }
+  return answers;
 }
 
 function byKeys(
@@ -65,27 +77,32 @@ function textFields(texts: boolean | readonly string[] | undefined, table: Table
   return texts === undefined || texts === false ? [] : texts;
 }
 
-/** Copies of the rows with the named references replaced by their texts. */
-function withTexts(
-  rows: readonly (Row | undefined)[],
+/** Puts copies with the texts of the named fields in place of rows that have references there. */
+function fillIn(
+  rows: (Row | undefined)[],
   fields: readonly string[],
   cache: TextCache,
   wanted: Wanted,
-): (Row | undefined)[] {
-  return rows.map((row) => {
-    if (row === undefined) return undefined;
-    const copy = { ...row } as Record<string, unknown>;
+): void {
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i];
+    if (row === undefined) continue;
+    let copy: { [field: string]: unknown } | undefined;
     for (const field of fields) {
       const ref = row[field];
       if (!isRef(ref)) continue;
-      if (ref.length === 0) {
-        copy[field] = '';
-        continue;
-      }
-      const block = cache.get(ref.block) ?? wanted.block(ref.block);
-      if (block === undefined) wanted.wantBlock(ref.block);
-      else copy[field] = block.slice(ref.at, ref.at + ref.length);
+      const text = textAt(ref, cache, wanted);
+      if (text === undefined) continue;
+      copy ??= { ...row };
+      copy[field] = text;
     }
-    return copy as Row;
-  });
+    if (copy !== undefined) rows[i] = copy as Row;
+  }
+}
+
+function textAt({ block, at, length }: TextRef, cache: TextCache, wanted: Wanted): string | undefined {
+  if (length === 0) return '';
+  const text = cache.get(block) ?? wanted.block(block);
+  if (text === undefined) wanted.wantBlock(block);
+  return text?.slice(at, at + length);
 }

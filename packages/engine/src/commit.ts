@@ -12,11 +12,14 @@ import { type Column, columnsOf, rowAt } from './page';
 
 const FORMAT = 1;
 
-/** Changes of one table. `olds[i]` belongs to `rows[i]`: old keys by order, or `null` for a row that was not there. */
+/**
+ * Changes of one table. `olds[i]` belongs to `rows[i]`: old keys by order, or `null` for a row that was not there; it ends with the
+ * last row that was, and is undefined when none was.
+ */
 export interface TableChange {
   readonly table: TableLayout;
   readonly rows: Row[];
-  readonly olds: (readonly SortKey[] | null)[];
+  olds: (readonly SortKey[] | null)[] | undefined;
   readonly deleted: SortKey[];
   readonly oldsOfDeleted: (readonly SortKey[])[];
 }
@@ -34,7 +37,7 @@ export function encodeHead(head: CommitHead): string {
     change.table.number,
     change.rows.length,
     columnsOf(change.table, change.rows),
-    change.olds.every((old) => old === null) ? 0 : change.olds,
+    change.olds ?? 0,
     change.deleted,
     change.oldsOfDeleted,
   ]);
@@ -68,7 +71,7 @@ function decodeChange(change: EncodedChange, tables: readonly TableLayout[], n: 
   return {
     table,
     rows,
-    olds: olds === 0 ? rows.map(() => null) : olds,
+    olds: olds === 0 ? undefined : olds,
     deleted,
     oldsOfDeleted,
   };

@@ -36,12 +36,17 @@ export class Follower {
   }
 
   /** As `Journal.append`; a race that was lost is taken over already. @returns whether it was done */
-  append(commit: Commit, expected: Image['position'], durability: Durability): Promise<boolean> {
-    return this.#following(!this.#journal.alone(), async () => {
+  async append(commit: Commit, expected: Image['position'], durability: Durability): Promise<boolean> {
+    // As `#following`, without its closure: this is on the way of every write.
+    const doubtful = !this.#journal.alone();
+    if (doubtful) this.#underWay++;
+    try {
       const missed = await this.#journal.append(commit, expected, durability);
       if (missed !== undefined) this.#absorb(missed);
       return missed === undefined;
-    });
+    } finally {
+      if (doubtful) this.#underWay--;
+    }
   }
 
   /** As `Journal.rewrite`. @returns whether it was done */

@@ -72,7 +72,7 @@ export class Image {
         recent.set(key, null);
         for (const [o, old] of (change.oldsOfDeleted[i] ?? []).entries()) orders[o]?.recent.set(old, null);
       }
-      for (const olds of change.olds) {
+      for (const olds of change.olds ?? []) {
         if (olds !== null)
           for (let o = 0; o < orders.length; o++) orders[o]?.recent.set(olds[o] as SortKey, null);
       }

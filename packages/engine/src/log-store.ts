@@ -25,9 +25,9 @@ import { Checkpointer } from './checkpoint';
 import { Wanted } from './directory';
 import { Follower } from './follower';
 import { Image } from './image';
-import type { Journal } from './journal';
+import type { Journal, Position } from './journal';
 import { layoutOf } from './layout';
-import type { PlannedWrite } from './prepare';
+import type { PlannedWrite, Prepared } from './prepare';
 import { TEXT_CACHE_LENGTH } from './texts';
 
 /** Rounds of loading for one call before it is taken for a storage that contradicts itself. */
@@ -56,6 +56,17 @@ export async function openLogStore<T extends Tables>(
   return new LogStore<T>(journal, image, options.checkpoint ?? true);
 }
 
+/** What a plan came to: a commit, or nothing to write, or what it threw. */
+interface Attempt<R> {
+  readonly position: Position;
+  readonly prepared: Prepared | undefined;
+  readonly value: R | undefined;
+  readonly failure: { readonly error: unknown } | undefined;
+}
+
+const isEmpty = (write: PlannedWrite): boolean =>
+  (write.put?.length ?? 0) + (write.delete?.length ?? 0) === 0;
+
 class LogStore<T extends Tables> implements Store<T> {
   readonly #journal: Journal;
   readonly #image: Image;
@@ -63,7 +74,8 @@ class LogStore<T extends Tables> implements Store<T> {
   readonly #checkpointer: Checkpointer;
   readonly #watchers = new Set<(event: StoreEvent) => void>();
   readonly #unlisten: () => void;
-  #writes: Promise<unknown> = Promise.resolve();
+  /** The last write there is, under way or waiting for its turn. */
+  #writes: Promise<unknown> | undefined;
   #refreshing: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
   #gone: StoreEvent | undefined;
@@ -92,11 +104,11 @@ class LogStore<T extends Tables> implements Store<T> {
       await this.#refresh();
       options.signal?.throwIfAborted();
     }
-    const found = await this.#complete(
+    const found = this.#complete(
       (wanted) => this.#image.answer(queries as readonly AnyQuery[], wanted),
       options.signal,
     );
-    return found as FoundAll<T, Q>;
+    return (found instanceof Promise ? await found : found) as FoundAll<T, Q>;
   }
 
   readNow<const Q extends readonly Query<T>[]>(queries: Q): FoundAll<T, Q> | undefined {
@@ -132,51 +144,43 @@ class LogStore<T extends Tables> implements Store<T> {
     const image = this.#image;
     for (let race = 0; race < RACES_MAX; race++) {
       signal?.throwIfAborted();
-      const attempt = await this.#attempt(queries, plan, signal);
-      if ('stale' in attempt) continue;
-      if (attempt.prepared === undefined) return attempt.value;
+      const asked = this.#complete((wanted) => this.#plan(queries, plan, wanted), signal);
+      const attempt = asked instanceof Promise ? await asked : asked;
+      if (attempt.prepared === undefined) {
+        // Nothing to write, or a plan that threw, counts only if the moment it was made from was the latest.
+        if (!this.#follower.current() && (await this.#follower.catchUp())) continue;
+        if (attempt.failure !== undefined) throw attempt.failure.error;
+        return attempt.value as R;
+      }
       const { commit, head } = attempt.prepared;
       if (!(await this.#follower.append(commit, attempt.position, durability))) continue;
       if (image.n === commit.n - 1) image.apply(commit.n, head, commit.tail);
       this.#cacheSegments(commit.segments);
       this.#tell({ type: 'commit' });
-      return attempt.value;
+      return attempt.value as R;
     }
     throw ioError(`the write lost ${RACES_MAX} races against other contexts`);
   }
 
-  /** Answers and plans from one moment. A plan that writes nothing, or throws, counts only if that moment was the latest. */
-  async #attempt<const Q extends readonly Query<T>[], R>(
+  /** Answers and plans from one moment; worth nothing when that lacked something. */
+  #plan<const Q extends readonly Query<T>[], R>(
     queries: Q,
     plan: (found: FoundAll<T, Q>) => Plan<T, R>,
-    signal: AbortSignal | undefined,
-  ) {
-    const outcome = await this.#complete((wanted) => {
-      const found = this.#image.answer(queries as readonly AnyQuery[], wanted);
-      const position = this.#image.position;
-      if (wanted.any) return { position };
-      try {
-        const planned = plan(found as FoundAll<T, Q>);
-        const isEmpty = planned.writes.every(
-          (write) => (write.put?.length ?? 0) + (write.delete?.length ?? 0) === 0,
-        );
-        const prepared = isEmpty
-          ? undefined
-          : this.#image.prepare(planned.writes as readonly PlannedWrite[], wanted);
-        return { position, planned, prepared };
-      } catch (error) {
-        return { position, error };
-      }
-    }, signal);
-    if (outcome.prepared !== undefined)
-      return {
-        prepared: outcome.prepared,
-        position: outcome.position,
-        value: (outcome.planned as Plan<T, R>).value,
-      };
-    if (!this.#follower.current() && (await this.#follower.catchUp())) return { stale: true as const };
-    if ('error' in outcome) throw outcome.error;
-    return { prepared: undefined, value: (outcome.planned as Plan<T, R>).value };
+    wanted: Wanted,
+  ): Attempt<R> {
+    const image = this.#image;
+    const { position } = image;
+    const found = image.answer(queries as readonly AnyQuery[], wanted);
+    if (wanted.any) return { position, prepared: undefined, value: undefined, failure: undefined };
+    try {
+      const { writes, value } = plan(found as FoundAll<T, Q>);
+      const prepared = (writes as readonly PlannedWrite[]).every(isEmpty)
+        ? undefined
+        : image.prepare(writes as readonly PlannedWrite[], wanted);
+      return { position, prepared, value, failure: undefined };
+    } catch (error) {
+      return { position, prepared: undefined, value: undefined, failure: { error } };
+    }
   }
 
   /** A bulk write is most likely read next: keep what of it fits comfortably in the cache. */
@@ -184,12 +188,15 @@ class LogStore<T extends Tables> implements Store<T> {
     for (const { id, text } of segments) this.#image.texts.set(id, text);
   }
 
-  /** Asks again until nothing is wanted. */
-  async #complete<A>(ask: (wanted: Wanted) => A, signal?: AbortSignal | undefined): Promise<A> {
+  /** Asks again until nothing is wanted. At once when nothing is, which spares most calls a promise. */
+  #complete<A>(ask: (wanted: Wanted) => A, signal: AbortSignal | undefined): A | Promise<A> {
     const wanted = new Wanted();
+    const result = ask(wanted);
+    return wanted.any ? this.#load(ask, wanted, signal) : result;
+  }
+
+  async #load<A>(ask: (wanted: Wanted) => A, wanted: Wanted, signal: AbortSignal | undefined): Promise<A> {
     for (let round = 0; round < LOAD_ROUNDS_MAX; round++) {
-      const result = ask(wanted);
-      if (!wanted.any) return result;
       const { epoch } = this.#image;
       const whole = await this.#image.load(this.#journal, wanted);
       signal?.throwIfAborted();
@@ -197,6 +204,8 @@ class LogStore<T extends Tables> implements Store<T> {
       if (!whole && !(await this.#follower.catchUp()) && epoch === this.#image.epoch) {
         throw corrupt('a block that the directory names is not in the storage');
       }
+      const result = ask(wanted);
+      if (!wanted.any) return result;
     }
     throw corrupt(`a call needed more than ${LOAD_ROUNDS_MAX} rounds of loading`);
   }
@@ -256,15 +265,19 @@ class LogStore<T extends Tables> implements Store<T> {
 
   async #close(): Promise<void> {
     await this.#checkpointer.stop(this.#gone === undefined);
-    await this.#writes.catch(() => undefined);
+    await this.#writes?.catch(() => undefined);
     this.#unlisten();
     this.#watchers.clear();
     await this.#journal.close();
   }
 
   #inTurn<R>(work: () => Promise<R>): Promise<R> {
-    const turn = this.#writes.then(work, work);
-    this.#writes = turn.catch(() => undefined);
+    const turn = this.#writes === undefined ? work() : this.#writes.then(work, work);
+    this.#writes = turn;
+    const over = (): void => {
+      if (this.#writes === turn) this.#writes = undefined;
+    };
+    turn.then(over, over);
     return turn;
   }
 

@@ -5,7 +5,7 @@
 import type { SortKey, TextRef } from '@settledb/core';
 import { type CommitHead, encodeHead, type TableChange } from './commit';
 import type { Directory, TableState, Wanted } from './directory';
-import { BLOCKS_PER_COMMIT, type Block, type Commit } from './journal';
+import { BLOCKS_PER_COMMIT, type Commit } from './journal';
 import { isRef, type PlannedRow, type Row } from './layout';
 import { Segments, TAIL_LENGTH_MAX, TAIL_TEXTS_MAX } from './texts';
 
@@ -20,11 +20,11 @@ export interface Prepared {
   readonly head: CommitHead;
 }
 
-/** What becomes of each key of one table: its new row, or `null`. In key order when there are many. */
+/** What becomes of each key of one table: its new row, or `null`. Keys in order, each once; `rows[i]` belongs to `keys[i]`. */
 interface Outcome {
   readonly table: TableState;
-  keys: readonly SortKey[];
-  readonly rows: Map<SortKey, PlannedRow | null>;
+  keys: SortKey[];
+  rows: (PlannedRow | null)[];
 }
 
 export function prepare(
@@ -35,15 +35,20 @@ export function prepare(
   wanted: Wanted,
 ): Prepared {
   const outcomes = outcomesOf(writes, directory, toKey);
-  const place = placer(outcomes, n);
-  const freed = new Map<number, number>();
-  const free = (ref: TextRef, sign: 1 | -1): void => {
-    freed.set(ref.block, (freed.get(ref.block) ?? 0) + sign * ref.length);
+  const small = fitsTail(outcomes);
+  const texts = segmentsFor(n, small);
+  const freed: Freed = { lengths: undefined };
+  const changes = outcomes.map((outcome) => changeOf(outcome, directory, texts, freed, wanted));
+  texts.flush();
+  const { blocks, sizes } = texts;
+  const tail = small ? (blocks[0]?.text ?? '') : '';
+  const head: CommitHead = {
+    changes,
+    blocks: sizes,
+    freed: freed.lengths === undefined ? [] : [...freed.lengths].filter(([, length]) => length > 0),
   };
-  const changes = outcomes.map((outcome) => changeOf(outcome, directory, place.add, free, wanted));
-  const { tail, segments, sizes } = place.done();
-  const head: CommitHead = { changes, blocks: sizes, freed: [...freed].filter(([, length]) => length > 0) };
-  return { head, commit: { n, head: wanted.any ? '' : encodeHead(head), tail, segments } };
+  const commit = { n, head: wanted.any ? '' : encodeHead(head), tail, segments: small ? [] : blocks };
+  return { head, commit };
 }
 
 function outcomesOf(
@@ -51,103 +56,110 @@ function outcomesOf(
   directory: Directory,
   toKey: (key: never) => SortKey,
 ): Outcome[] {
-  const outcomes = new Map<string, Outcome>();
+  const outcomes: Outcome[] = [];
   for (const write of writes) {
     const table = directory.table(write.into);
-    const outcome = outcomes.get(write.into) ?? { table, keys: [], rows: new Map() };
-    outcomes.set(write.into, outcome);
-    for (const key of write.delete ?? []) outcome.rows.set(toKey(key as never), null);
+    let outcome = outcomes.find((each) => each.table === table);
+    if (outcome === undefined) {
+      outcome = { table, keys: [], rows: [] };
+      outcomes.push(outcome);
+    }
+    const { keys, rows } = outcome;
+    for (const key of write.delete ?? []) {
+      keys.push(toKey(key as never));
+      rows.push(null);
+    }
     const keyOf = table.rows.layout.keyOf;
-    for (const row of (write.put ?? []) as readonly PlannedRow[]) outcome.rows.set(keyOf(row), row);
+    for (const row of (write.put ?? []) as readonly PlannedRow[]) {
+      keys.push(keyOf(row));
+      rows.push(row);
+    }
   }
-  for (const outcome of outcomes.values()) {
-    outcome.keys = sorted(outcome.rows);
-  }
-  return [...outcomes.values()];
+  for (const outcome of outcomes) sort(outcome);
+  return outcomes;
 }
 
-/** Sorted, so that texts of neighbours lie together and pages in key order touch few segments. */
-function sorted(rows: Map<SortKey, unknown>): SortKey[] {
-  const keys = [...rows.keys()];
-  return keys.length > TAIL_TEXTS_MAX ? keys.sort((a, b) => (a < b ? -1 : a > b ? 1 : 0)) : keys;
+/**
+ * By key, so that texts of neighbours lie together and pages in key order touch few segments. Of rows with one key the last
+ * stays: the sort keeps their order.
+ */
+function sort(outcome: Outcome): void {
+  const { keys, rows } = outcome;
+  let at = 1;
+  while (at < keys.length && (keys[at - 1] as SortKey) < (keys[at] as SortKey)) at++;
+  if (at >= keys.length) return;
+  const order = keys.map((_, i) => i);
+  order.sort((a, b) => {
+    const [x, y] = [keys[a] as SortKey, keys[b] as SortKey];
+    return x < y ? -1 : x > y ? 1 : 0;
+  });
+  const last = order.filter((place, i) => keys[place] !== keys[order[i + 1] as number]);
+  outcome.keys = last.map((place) => keys[place] as SortKey);
+  outcome.rows = last.map((place) => rows[place] as PlannedRow | null);
+}
+
+/** Characters that become free, by block; made when there are any. */
+interface Freed {
+  lengths: Map<number, number> | undefined;
+}
+
+function free(freed: Freed, { block, length }: TextRef, sign: 1 | -1): void {
+  freed.lengths ??= new Map();
+  freed.lengths.set(block, (freed.lengths.get(block) ?? 0) + sign * length);
 }
 
 function changeOf(
   { table, keys, rows }: Outcome,
   directory: Directory,
-  place: (text: string) => TextRef,
-  free: (ref: TextRef, sign: 1 | -1) => void,
+  texts: Segments,
+  freed: Freed,
   wanted: Wanted,
 ): TableChange {
   const { layout, orders } = table;
-  const change: TableChange = { table: layout, rows: [], olds: [], deleted: [], oldsOfDeleted: [] };
-  for (const key of keys) {
+  const { textFields } = layout;
+  const change: TableChange = { table: layout, rows: [], olds: undefined, deleted: [], oldsOfDeleted: [] };
+  for (let i = 0; i < keys.length; i++) {
+    const key = keys[i] as SortKey;
+    const planned = rows[i] as PlannedRow | null;
     const old = directory.row(table, key, wanted);
-    const olds = old === undefined ? null : orders.map((order) => order.layout.keyOf(old));
-    if (old !== undefined) for (const field of layout.textFields) if (isRef(old[field])) free(old[field], 1);
-    const planned = rows.get(key) as PlannedRow | null;
-    if (planned !== null) {
-      change.rows.push(placed(planned, layout.textFields, place, free));
-      change.olds.push(olds);
-    } else if (olds !== null) {
+    if (planned !== null) change.rows.push(placed(planned, textFields, texts, freed));
+    if (old === undefined) continue;
+    for (const field of textFields) if (isRef(old[field])) free(freed, old[field], 1);
+    const oldKeys = orders.map((order) => order.layout.keyOf(old));
+    if (planned === null) {
       change.deleted.push(key);
-      change.oldsOfDeleted.push(olds);
+      change.oldsOfDeleted.push(oldKeys);
+    } else {
+      change.olds ??= [];
+      while (change.olds.length < change.rows.length - 1) change.olds.push(null);
+      change.olds.push(oldKeys);
     }
   }
   return change;
 }
 
 /** A copy of the row, its new texts as references. */
-function placed(
-  row: PlannedRow,
-  textFields: readonly string[],
-  place: (text: string) => TextRef,
-  free: (ref: TextRef, sign: 1 | -1) => void,
-): Row {
+function placed(row: PlannedRow, textFields: readonly string[], texts: Segments, freed: Freed): Row {
   const copy = { ...row } as { [field: string]: Row[string] };
   for (const field of textFields) {
     const value = row[field];
-    if (typeof value === 'string') copy[field] = place(value);
-    else if (isRef(value)) free(value, -1);
+    if (typeof value === 'string') copy[field] = texts.add(value);
+    else if (isRef(value)) free(freed, value, -1);
   }
   return copy;
 }
 
-interface Placer {
-  add(text: string): TextRef;
-  done(): { tail: string; segments: Block[]; sizes: [number, number][] };
-}
-
 /** Few and short texts go into the commit's tail, many into segments. */
-function placer(outcomes: readonly Outcome[], n: number): Placer {
-  let id = n * BLOCKS_PER_COMMIT;
-  const isSmall = fitsTail(outcomes);
-  if (!isSmall) id++;
-  const blocks = new Segments(
-    () => id++,
-    isSmall ? Number.POSITIVE_INFINITY : undefined,
-    BLOCKS_PER_COMMIT / 8,
-  );
-  const sizes = new Map<number, number>();
-  return {
-    add(text) {
-      const ref = blocks.add(text);
-      sizes.set(ref.block, (sizes.get(ref.block) ?? 0) + text.length);
-      return ref;
-    },
-    done() {
-      blocks.flush();
-      const tail = isSmall ? (blocks.blocks[0]?.text ?? '') : '';
-      return { tail, segments: isSmall ? [] : blocks.blocks, sizes: [...sizes] };
-    },
-  };
+function segmentsFor(n: number, small: boolean): Segments {
+  let id = n * BLOCKS_PER_COMMIT + (small ? 0 : 1);
+  return new Segments(() => id++, small ? Number.POSITIVE_INFINITY : undefined, BLOCKS_PER_COMMIT / 8);
 }
 
 function fitsTail(outcomes: readonly Outcome[]): boolean {
   let texts = 0;
   let length = 0;
   for (const { table, rows } of outcomes) {
-    for (const row of rows.values()) {
+    for (const row of rows) {
       if (row === null) continue;
       for (const field of table.layout.textFields) {
         const value = row[field];

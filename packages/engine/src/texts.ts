@@ -75,6 +75,8 @@ export class TextCache {
  */
 export class Segments {
   readonly blocks: Block[] = [];
+  /** By block, its id and the lengths of its texts together, which is without the commas between them. */
+  readonly sizes: [id: number, size: number][] = [];
   readonly #nextId: () => number;
   readonly #doubleAfter: number;
   #lengthMax: number;
@@ -105,6 +107,7 @@ export class Segments {
   flush(): void {
     if (this.#texts.length === 0) return;
     this.blocks.push({ id: this.#id, text: this.#texts.join(',') });
+    this.sizes.push([this.#id, this.#length - this.#texts.length]);
     if (this.blocks.length % this.#doubleAfter === 0) this.#lengthMax *= 2;
     this.#texts = [];
     this.#length = 0;

@@ -126,6 +126,23 @@ function bulk(context: Context): void {
     expect((await rejection(db.get('_local/l'))).status).toBe(404);
   });
 
+  it('does not disturb documents that are written twice beside it', async () => {
+    const db = context.fresh();
+    const rows = await db.bulkDocs([
+      { _id: '_local/l', value: 1 },
+      { _id: '_local/m', value: 2 },
+      { _id: 'a', value: 3 },
+      { _id: 'b', value: 4 },
+      { _id: 'a', value: 5 },
+      { _id: '_local/l', value: 6 },
+      { _id: 'b', value: 7 },
+    ]);
+    expect(rows.map(({ ok }) => ok ?? false)).toEqual([true, true, true, true, false, false, false]);
+    const found = await Promise.all(['_local/l', '_local/m', 'a', 'b'].map((id) => getDoc(db, id)));
+    expect(found.map(({ value }) => value)).toEqual([1, 2, 3, 4]);
+    expect(await db.info()).toMatchObject({ doc_count: 2, update_seq: 2 });
+  });
+
   it('fails by itself', async () => {
     const db = context.fresh();
     const { rev } = await db.put({ _id: '_local/l', value: 1 });

@@ -232,7 +232,7 @@ function freshRev(tree: RevTree, edit: NewEdit, parent: Rev): Rev {
 const hashOf = (rev: Rev): string => rev.slice(rev.indexOf('-') + 1);
 
 /** An empty body is not stored. */
-const bodyText = (body: string): string | undefined => (body === '{}' ? undefined : body);
+export const bodyText = (body: string): string | undefined => (body === '{}' ? undefined : body);
 
 type Mutable<Row> = { -readonly [field in keyof Row]: Row[field] };
 
@@ -245,10 +245,10 @@ export function docRow(
   tree: RevTree | undefined,
   body: Text | undefined,
 ): DocRow {
-  const row: Mutable<DocRow> = { id, seq, rev };
+  // Nearly all rows are of this form: made at once they take less room than by adding field after field.
+  const row: Mutable<DocRow> = body === undefined ? { id, seq, rev } : { id, seq, rev, body };
   if (deleted) row.deleted = true;
   if (tree !== undefined && !isSingle(tree)) row.tree = packTree(tree);
-  if (body !== undefined) row.body = body;
   return row;
 }
 

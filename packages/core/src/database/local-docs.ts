@@ -15,18 +15,17 @@ import type { Outcome } from './plan-edits';
 /** The revision that a deletion answers. */
 const DELETED = '0-0';
 
-/** Applies `edit` to `rows`, which a plan owns: the document's row is replaced, removed or left as it is. */
-export function applyLocal(edit: LocalEdit, rows: Map<string, LocalRow | undefined>): Outcome {
-  const key = localKey(edit.id);
-  const before = rows.get(key);
+/** Applies `edit` to the row at a place of `rows`, which a plan owns: it is replaced, removed or left as it is. */
+export function applyLocal(edit: LocalEdit, rows: (LocalRow | undefined)[], place: number): Outcome {
+  const before = rows[place];
   if (edit.deleted && before === undefined) return failureRow(edit.id, notFound('missing', edit.id));
   if (edit.rev !== before?.rev) return failureRow(edit.id, conflict(edit.id));
   if (edit.deleted) {
-    rows.set(key, undefined);
+    rows[place] = undefined;
     return { ok: true, id: edit.id, rev: DELETED };
   }
   const rev = before === undefined ? '0-1' : `0-${Number(before.rev.slice(2)) + 1}`;
-  rows.set(key, { id: key, rev, body: edit.body });
+  rows[place] = { id: localKey(edit.id), rev, body: edit.body };
   return { ok: true, id: edit.id, rev };
 }
 

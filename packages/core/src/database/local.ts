@@ -47,7 +47,7 @@ import type { FoldRules } from './doc-fold';
 import { docsOf, type Edit, type EditOptions, toEdit } from './edits';
 import type { Evaluate } from './functions';
 import { getDoc } from './get';
-import { infoOf, type Outcome, writeEdits } from './plan-edits';
+import { infoOf, writeEdits } from './plan-edits';
 import { type Purged, purge } from './purge';
 import { revsDiff } from './revs-diff';
 import { Writer } from './writer';
@@ -172,10 +172,10 @@ export class LocalDatabase<Content extends object = object> implements Database<
     const newEdits = options.new_edits ?? (docs as { new_edits?: boolean } | null)?.new_edits;
     const editOptions = this.#editOptions({ ...options, new_edits: newEdits });
     const made = docsOf(docs, missingBulkDocs).map((doc) => toEdit(doc, editOptions));
-    const edits = made.filter((each): each is Edit => !('error' in each));
+    const edits = made.every(isEdit) ? made : made.filter(isEdit);
     const outcomes = edits.length === 0 ? [] : await this.#writer.add(edits, options.signal);
     let at = 0;
-    const rows = made.map((each): Outcome => ('error' in each ? each : outcomes[at++]!));
+    const rows = edits === made ? [...outcomes] : made.map((each) => (isEdit(each) ? outcomes[at++]! : each));
     return editOptions.newEdits ? rows : rows.filter((row) => 'error' in row);
   }
 
@@ -276,6 +276,8 @@ export class LocalDatabase<Content extends object = object> implements Database<
     };
   }
 }
+
+const isEdit = (made: Edit | WriteFailure): made is Edit => 'kind' in made;
 
 /** The uuid of the database in `store`. The first to open it gives it one, and counters at zero. */
 async function identify(store: Store<DatabaseTables>): Promise<string> {

@@ -9,8 +9,8 @@ import { corrupt, isDatabaseError } from '../model/errors';
 import type { Rev, WriteFailure } from '../model/types';
 import type { BodyRow, DatabaseTables, DocRow, InfoRow, LocalRow } from '../store/schema';
 import type { Durability, Plan, Store, Write } from '../store/store';
-import { type Applied, type BodyKey, DocFold, type FoldRules } from './doc-fold';
-import { type Edit, failureRow, localKey } from './edits';
+import { type Applied, type BodyKey, bodyText, DocFold, docRow, type FoldRules } from './doc-fold';
+import { type Edit, failureRow, localKey, type NewEdit } from './edits';
 import { applyLocal } from './local-docs';
 
 /** What an edit came to. */
@@ -18,11 +18,21 @@ export type Outcome = { readonly ok: true; readonly id: string; readonly rev: Re
 
 type Writes = Write<DatabaseTables>[];
 
-/** What a plan finds, by key. */
+/** Edits by what they are about: which document, or which `_local/` document, each edit's place in its list. */
+interface Batch {
+  readonly edits: readonly Edit[];
+  readonly ids: readonly string[];
+  readonly locals: readonly string[];
+  /** By edit: its document's place in `ids`, or `~place` in `locals`. */
+  readonly places: readonly number[];
+}
+
+/** What a plan finds; rows in the order of the batch's ids. */
 interface Found {
-  readonly docs: ReadonlyMap<string, DocRow | undefined>;
-  readonly bodies: ReadonlyMap<string, readonly BodyRow[]>;
-  readonly locals: ReadonlyMap<string, LocalRow | undefined>;
+  readonly docs: readonly (DocRow | undefined)[];
+  /** By id, where they were read. */
+  readonly bodies: ReadonlyMap<string, readonly BodyRow[]> | undefined;
+  readonly locals: readonly (LocalRow | undefined)[];
   readonly info: InfoRow;
 }
 
@@ -31,6 +41,8 @@ interface Decision {
   /** Documents whose bodies must be read first; when there are any, nothing is written. */
   readonly lacking: readonly string[];
 }
+
+const NONE: readonly never[] = [];
 
 /**
  * Writes `edits` in one commit; edits of one document in their order.
@@ -43,35 +55,60 @@ export async function writeEdits(
   rules: FoldRules,
   durability: Durability | undefined,
 ): Promise<readonly Outcome[]> {
-  const ids = [...new Set(edits.filter((edit) => edit.kind !== 'local').map((edit) => edit.id))];
-  const locals = [...new Set(edits.filter((edit) => edit.kind === 'local').map((edit) => localKey(edit.id)))];
-  const whole = new Set(rules.autoCompaction ? ids : []);
+  const batch = batchOf(edits);
+  let whole: readonly string[] = rules.autoCompaction ? batch.ids : NONE;
   // At most once around per document that lacks its bodies, and more than twice only when other writers interfere.
   for (;;) {
-    const asked = [...whole];
+    const asked = whole;
     const { outcomes, lacking } = await store.write(
-      [
-        { from: 'info', keys: ['info'] },
-        { from: 'docs', keys: ids, texts: ['tree'] },
-        { from: 'local', keys: locals },
-        ...asked.map((id) => ({ from: 'bodies' as const, range: { gte: [id], lte: [id, []] as const } })),
-      ],
-      ([info, docs, localRows, ...bodies]) =>
-        planEdits(
-          edits,
-          {
-            info: infoOf(info),
-            docs: new Map(ids.map((id, i) => [id, docs[i]])),
-            bodies: new Map(asked.map((id, i) => [id, bodies[i] ?? []])),
-            locals: new Map(locals.map((key, i) => [key, localRows[i]])),
-          },
-          rules,
-        ),
+      queriesOf(batch, asked),
+      ([info, docs, locals, ...rest]) => {
+        const bodies = rest as BodyRow[][];
+        const byId = asked.length === 0 ? undefined : new Map(asked.map((id, i) => [id, bodies[i] ?? NONE]));
+        return planEdits(batch, { info: infoOf(info), docs, locals, bodies: byId }, rules);
+      },
       { durability },
     );
     if (lacking.length === 0) return outcomes;
-    for (const id of lacking) whole.add(id);
+    whole = [...new Set([...whole, ...lacking])];
   }
+}
+
+function batchOf(edits: readonly Edit[]): Batch {
+  const ids: string[] = [];
+  const locals: string[] = [];
+  const [first] = edits;
+  if (edits.length === 1 && first !== undefined) {
+    const isLocal = first.kind === 'local';
+    if (isLocal) locals.push(localKey(first.id));
+    else ids.push(first.id);
+    return { edits, ids, locals, places: [isLocal ? ~0 : 0] };
+  }
+  const known = new Map<string, number>();
+  const places = new Array<number>(edits.length);
+  for (let i = 0; i < edits.length; i++) {
+    const { id, kind } = edits[i]!;
+    let place = known.get(id);
+    if (place === undefined) {
+      // One map for both: an id that begins with `_local/` is never a document's.
+      place = kind === 'local' ? ~(locals.push(localKey(id)) - 1) : ids.push(id) - 1;
+      known.set(id, place);
+    }
+    places[i] = place;
+  }
+  return { edits, ids, locals, places };
+}
+
+const INFO_KEYS = ['info'];
+const TREE = ['tree'];
+
+function queriesOf({ ids, locals }: Batch, whole: readonly string[]) {
+  return [
+    { from: 'info', keys: INFO_KEYS },
+    { from: 'docs', keys: ids, texts: TREE },
+    { from: 'local', keys: locals },
+    ...whole.map((id) => ({ from: 'bodies' as const, range: { gte: [id], lte: [id, []] as const } })),
+  ] as const;
 }
 
 /** The one row of `info`, which opening wrote. */
@@ -81,26 +118,41 @@ export function infoOf(rows: readonly (InfoRow | undefined)[]): InfoRow {
   return info;
 }
 
-function planEdits(edits: readonly Edit[], found: Found, rules: FoldRules): Plan<DatabaseTables, Decision> {
-  const folds = new Map<string, DocFold>();
-  const locals = new Map(found.locals);
+function planEdits(batch: Batch, found: Found, rules: FoldRules): Plan<DatabaseTables, Decision> {
+  const { edits, places } = batch;
+  const folds = new Array<DocRow | DocFold | undefined>(batch.ids.length);
+  const locals = found.locals.length === 0 ? NONE : [...found.locals];
   let seq = found.info.update_seq;
-  const outcomes = edits.map((edit): Outcome => {
-    if (edit.kind === 'local') return applyLocal(edit, locals);
-    let fold = folds.get(edit.id);
-    if (fold === undefined) {
-      fold = new DocFold(edit.id, found.docs.get(edit.id), found.bodies.get(edit.id), rules);
-      folds.set(edit.id, fold);
+  const outcomes = new Array<Outcome>(edits.length);
+  for (let i = 0; i < edits.length; i++) {
+    const edit = edits[i]!;
+    const place = places[i]!;
+    if (edit.kind === 'local') {
+      outcomes[i] = applyLocal(edit, locals as (LocalRow | undefined)[], ~place);
+      continue;
+    }
+    let fold = folds[place];
+    if (fold === undefined && edit.kind === 'new' && edit.parent === undefined && !found.docs[place]) {
+      // A document that is new, as most are in bulk: nothing to fold, unless another edit follows.
+      const { id, rev, deleted, body } = edit;
+      folds[place] = docRow(id, ++seq, rev, deleted, undefined, bodyText(body));
+      outcomes[i] = { ok: true, id, rev };
+      continue;
+    }
+    if (!(fold instanceof DocFold)) {
+      const begun = fold;
+      fold = new DocFold(edit.id, found.docs[place], found.bodies?.get(edit.id), rules);
+      if (begun !== undefined) fold.edit(edits[places.indexOf(place)] as NewEdit, begun.seq);
+      folds[place] = fold;
     }
     const applied = edit.kind === 'new' ? fold.edit(edit, seq + 1) : fold.replicate(edit, seq + 1);
     if (!isFailure(applied) && applied.changed) seq += 1;
-    return outcome(edit.id, applied);
-  });
-  const documents = finishDocuments(folds, found, seq);
-  return {
-    writes: documents.lacking.length > 0 ? [] : [...documents.writes, ...localWrites(found.locals, locals)],
-    value: { outcomes, lacking: documents.lacking },
-  };
+    outcomes[i] = outcome(edit.id, applied);
+  }
+  const documents = finishDocuments(batch.ids, folds, found, seq);
+  if (documents.lacking.length > 0) return { writes: [], value: { outcomes, lacking: documents.lacking } };
+  localWrites(batch.locals, found.locals, locals, documents.writes);
+  return { writes: documents.writes, value: { outcomes, lacking: NONE } };
 }
 
 const isFailure = (applied: Applied): applied is Extract<Applied, Error> => isDatabaseError(applied);
@@ -111,52 +163,65 @@ function outcome(id: string, applied: Applied): Outcome {
 
 /** The rows of all folds, and the counters, which change by difference (I1). */
 function finishDocuments(
-  folds: ReadonlyMap<string, DocFold>,
+  ids: readonly string[],
+  folds: readonly (DocRow | DocFold | undefined)[],
   found: Found,
   seq: number,
-): { writes: Writes; lacking: string[] } {
+): { writes: Writes; lacking: readonly string[] } {
   const rows: DocRow[] = [];
   const bodies: BodyRow[] = [];
   const gone: BodyKey[] = [];
   const lacking: string[] = [];
   let live = 0;
   let dead = 0;
-  for (const [id, fold] of folds) {
-    const folded = fold.finish();
-    if (folded === undefined) lacking.push(id);
-    if (folded?.row === undefined) continue;
-    rows.push(folded.row);
-    bodies.push(...folded.bodies);
-    gone.push(...folded.gone);
-    const before = found.docs.get(id);
+  for (let i = 0; i < folds.length; i++) {
+    const fold = folds[i];
+    let row: DocRow | undefined;
+    if (fold instanceof DocFold) {
+      const folded = fold.finish();
+      if (folded === undefined) lacking.push(ids[i]!);
+      if (folded?.row === undefined) continue;
+      row = folded.row;
+      for (const each of folded.bodies) bodies.push(each);
+      for (const each of folded.gone) gone.push(each);
+    } else row = fold;
+    if (row === undefined) continue;
+    rows.push(row);
+    const before = found.docs[i];
     if (before !== undefined) before.deleted ? dead-- : live--;
-    folded.row.deleted ? dead++ : live++;
+    row.deleted ? dead++ : live++;
   }
-  const info: InfoRow = {
-    ...found.info,
-    update_seq: seq,
-    doc_count: found.info.doc_count + live,
-    doc_del_count: found.info.doc_del_count + dead,
-  };
   const writes: Writes = [];
   if (gone.length > 0) writes.push({ into: 'bodies', delete: gone });
   if (bodies.length > 0) writes.push({ into: 'bodies', put: bodies });
   if (rows.length > 0) writes.push({ into: 'docs', put: rows });
-  if (seq !== found.info.update_seq) writes.push({ into: 'info', put: [info] });
+  if (seq !== found.info.update_seq) {
+    const info: InfoRow = {
+      ...found.info,
+      update_seq: seq,
+      doc_count: found.info.doc_count + live,
+      doc_del_count: found.info.doc_del_count + dead,
+    };
+    writes.push({ into: 'info', put: [info] });
+  }
   return { writes, lacking };
 }
 
 /** Rows of `local` that differ from what was found. */
-function localWrites(before: Found['locals'], after: Found['locals']): Writes {
+function localWrites(
+  keys: readonly string[],
+  before: Found['locals'],
+  after: Found['locals'],
+  writes: Writes,
+): void {
   const put: LocalRow[] = [];
   const gone: string[] = [];
-  for (const [key, row] of after) {
-    if (row === before.get(key)) continue;
-    if (row === undefined) gone.push(key);
+  for (let i = 0; i < after.length; i++) {
+    const row = after[i];
+    if (row === before[i]) continue;
+    if (row === undefined) gone.push(keys[i]!);
     else put.push(row);
   }
-  const writes: Writes = [];
   if (put.length > 0) writes.push({ into: 'local', put });
   if (gone.length > 0) writes.push({ into: 'local', delete: gone });
-  return writes;
 }

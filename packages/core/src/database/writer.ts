@@ -82,9 +82,12 @@ export class Writer {
   async #writeNext(): Promise<void> {
     const calls = this.#waiting.splice(0, this.#batchLength());
     try {
-      const outcomes = await this.#write(
-        calls.length === 1 ? calls[0]!.edits : calls.flatMap((call) => call.edits),
-      );
+      if (calls.length === 1) {
+        const [call] = calls as [Call];
+        call.resolve(await this.#write(call.edits));
+        return;
+      }
+      const outcomes = await this.#write(calls.flatMap((call) => call.edits));
       let at = 0;
       for (const call of calls) {
         call.resolve(outcomes.slice(at, at + call.edits.length));
