@@ -69,7 +69,8 @@ export class FileJournal implements Journal {
     if (expected.epoch !== epoch || expected.n !== n) return this.#read(expected);
     const parts: Part[] = commit.segments.map((block) => ({ kind: KIND_BLOCK, block }));
     parts.push({ kind: KIND_COMMIT, commit });
-    await this.#write(parts, durability);
+    const written = this.#write(parts, durability);
+    if (written !== undefined) await written;
     return undefined;
   }
 
@@ -177,11 +178,16 @@ export class FileJournal implements Journal {
     }
   }
 
-  /** Writes one record and waits as long as `durability` asks. */
-  async #write(parts: readonly Part[], durability: Durability): Promise<void> {
+  /** Writes one record and waits as long as `durability` asks; not at all for a small one that need not be on the disk. */
+  #write(parts: readonly Part[], durability: Durability): void | Promise<void> {
     const log = this.#log;
     const written = log.append(parts);
-    if (written !== undefined) await this.#hold(written);
+    if (written !== undefined) return this.#writeLarge(log, written, durability);
+    if (durability === 'strict') return log.sync();
+  }
+
+  async #writeLarge(log: Log, written: Promise<void>, durability: Durability): Promise<void> {
+    await this.#hold(written);
     if (durability === 'strict') await log.sync();
   }
 

@@ -118,34 +118,46 @@ export function writeFrame(
       at = writeText(data, at, manifest.text, flags & FLAG_FIRST_UTF16);
     }
   }
-  seal(data.subarray(offset, at), part.kind, flags, salt, place);
+  sealBetween(data, offset, at, part.kind, flags, salt, place);
   return at;
 }
 
 /** Fills in the header of a frame whose payload is there: also of one copied from another file. */
 export function seal(frame: Buffer, kind: number, flags: number, salt: number, place: FramePlace): void {
-  frame.writeUInt32LE(salt, 0);
-  frame.writeUInt32LE(frame.length - FRAME_HEADER_BYTES, 8);
-  frame[12] = kind;
-  frame[13] = flags;
-  frame.writeUInt16LE(0, 14);
-  frame.writeDoubleLE(place.sequence, 16);
-  frame.writeDoubleLE(place.synced, 24);
-  frame.writeUInt32LE(place.index, 32);
-  frame.writeUInt32LE(crc32(frame.subarray(CHECKED_FROM), salt), 4);
+  sealBetween(frame, 0, frame.length, kind, flags, salt, place);
 }
 
-/** The header at the start of `data`, unchecked but for its marker; `undefined` when no frame of this file begins here. */
-export function headerAt(data: Buffer, salt: number): FrameHeader | undefined {
-  if (data.length < FRAME_HEADER_BYTES || data.readUInt32LE(0) !== salt) return undefined;
+function sealBetween(
+  data: Buffer,
+  from: number,
+  to: number,
+  kind: number,
+  flags: number,
+  salt: number,
+  place: FramePlace,
+): void {
+  data.writeUInt32LE(salt, from);
+  data.writeUInt32LE(to - from - FRAME_HEADER_BYTES, from + 8);
+  data[from + 12] = kind;
+  data[from + 13] = flags;
+  data.writeUInt16LE(0, from + 14);
+  data.writeDoubleLE(place.sequence, from + 16);
+  data.writeDoubleLE(place.synced, from + 24);
+  data.writeUInt32LE(place.index, from + 32);
+  data.writeUInt32LE(crc32(data.subarray(from + CHECKED_FROM, to), salt), from + 4);
+}
+
+/** The header at `at` of `data`, unchecked but for its marker; `undefined` when no frame of this file begins there. */
+export function headerAt(data: Buffer, salt: number, at = 0): FrameHeader | undefined {
+  if (data.length < at + FRAME_HEADER_BYTES || data.readUInt32LE(at) !== salt) return undefined;
   return {
-    crc: data.readUInt32LE(4),
-    bytes: data.readUInt32LE(8) + FRAME_HEADER_BYTES,
-    kind: data[12]!,
-    flags: data[13]!,
-    sequence: data.readDoubleLE(16),
-    synced: data.readDoubleLE(24),
-    index: data.readUInt32LE(32),
+    crc: data.readUInt32LE(at + 4),
+    bytes: data.readUInt32LE(at + 8) + FRAME_HEADER_BYTES,
+    kind: data[at + 12]!,
+    flags: data[at + 13]!,
+    sequence: data.readDoubleLE(at + 16),
+    synced: data.readDoubleLE(at + 24),
+    index: data.readUInt32LE(at + 32),
   };
 }
 
@@ -158,21 +170,24 @@ export function isSound(frame: Buffer, salt: number): boolean {
   return header !== undefined && header.bytes === frame.length && header.crc === checksum(frame, salt);
 }
 
-/** What a checked frame says; `undefined` for one this version would never have written. */
-export function meaningOf(header: FrameHeader, payload: Buffer): FrameMeaning | undefined {
+/**
+ * What a checked frame says, whose payload begins at `at` of `data`; `undefined` for one this version would never have
+ * written.
+ */
+export function meaningOf(header: FrameHeader, data: Buffer, at = 0): FrameMeaning | undefined {
   const length = header.bytes - FRAME_HEADER_BYTES;
   if (header.kind === KIND_BLOCK && length >= BLOCK_FIXED_BYTES) {
-    return { kind: KIND_BLOCK, id: payload.readDoubleLE(0) };
+    return { kind: KIND_BLOCK, id: data.readDoubleLE(at) };
   }
   if (header.kind === KIND_COMMIT && length >= COMMIT_FIXED_BYTES) {
-    const hasTail = length > COMMIT_FIXED_BYTES + payload.readUInt32LE(8);
-    return { kind: KIND_COMMIT, n: payload.readDoubleLE(0), hasTail };
+    const hasTail = length > COMMIT_FIXED_BYTES + data.readUInt32LE(at + 8);
+    return { kind: KIND_COMMIT, n: data.readDoubleLE(at), hasTail };
   }
   if (header.kind !== KIND_REWRITE || length < REWRITE_FIXED_BYTES) return undefined;
-  const count = payload.readUInt32LE(16);
+  const count = data.readUInt32LE(at + 16);
   if (length < REWRITE_FIXED_BYTES + count * 8) return undefined;
-  const drop = Array.from({ length: count }, (_, i) => payload.readDoubleLE(REWRITE_FIXED_BYTES + i * 8));
-  const [epoch, through] = [payload.readDoubleLE(0), payload.readDoubleLE(8)];
+  const drop = Array.from({ length: count }, (_, i) => data.readDoubleLE(at + REWRITE_FIXED_BYTES + i * 8));
+  const [epoch, through] = [data.readDoubleLE(at), data.readDoubleLE(at + 8)];
   return { kind: KIND_REWRITE, epoch, through, drop, hasManifest: (header.flags & FLAG_MANIFEST) !== 0 };
 }
 

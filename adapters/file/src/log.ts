@@ -84,7 +84,8 @@ export class Log {
       this.contents.sequence + 1,
       this.#syncedSequence,
     );
-    const bytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+    let bytes = 0;
+    for (const chunk of chunks) bytes += chunk.length;
     if (bytes > SYNC_WRITE_BYTES) return this.#appendLarge(chunks);
     try {
       let at = this.#end;
@@ -158,9 +159,8 @@ export class Log {
   #take(chunks: readonly Buffer[]): void {
     for (const chunk of chunks) {
       for (let at = 0; at < chunk.length; ) {
-        const header = headerAt(chunk.subarray(at), this.header.salt)!;
-        const payload = chunk.subarray(at + FRAME_HEADER_BYTES, at + header.bytes);
-        this.contents.apply(header, meaningOf(header, payload)!, this.#end);
+        const header = headerAt(chunk, this.header.salt, at)!;
+        this.contents.apply(header, meaningOf(header, chunk, at + FRAME_HEADER_BYTES)!, this.#end);
         at += header.bytes;
         this.#end += header.bytes;
       }
