@@ -1,5 +1,6 @@
 import { BasicFeed, type FeedController } from '@settledb/core';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { uncaught, unhandledBy } from '../support/unhandled';
 
 type Driver = (controller: FeedController<number>) => Promise<string> | string;
 const cancelled = () => 'cancelled';
@@ -40,44 +41,6 @@ function held(): {
     },
   };
 }
-/** Rejections that nobody handled, as the platform tells them: up to one that is made to come after all others. */
-async function unhandledBy(act: () => void): Promise<unknown[]> {
-  const seen: unknown[] = [];
-  let last!: () => void;
-  const marked = new Promise<void>((resolve) => {
-    last = resolve;
-  });
-  const tell = (reason: unknown): void => {
-    if (reason === 'marker') last();
-    else seen.push(reason);
-  };
-  const stop = listenForUnhandled(tell);
-  act();
-  setTimeout(() => void Promise.reject('marker'));
-  await marked;
-  stop();
-  return seen;
-}
-
-/** Takes the place of the test runner's own listeners. */
-function listenForUnhandled(tell: (reason: unknown) => void): () => void {
-  if (typeof document === 'undefined') {
-    const others = process.listeners('unhandledRejection');
-    process.removeAllListeners('unhandledRejection').on('unhandledRejection', tell);
-    return () => {
-      process.off('unhandledRejection', tell);
-      for (const other of others) process.on('unhandledRejection', other);
-    };
-  }
-  const onPage = (event: PromiseRejectionEvent): void => {
-    event.preventDefault();
-    event.stopImmediatePropagation();
-    tell(event.reason);
-  };
-  globalThis.addEventListener('unhandledrejection', onPage, true);
-  return () => globalThis.removeEventListener('unhandledrejection', onPage, true);
-}
-
 describe('a feed as a promise', () => {
   it('resolves to what the driver returns and rejects with what it throws', async () => {
     expect(await new BasicFeed(numbers(2))).toBe('done');
@@ -138,33 +101,18 @@ describe('a feed as an emitter', () => {
     expect(heard).toEqual(['no']);
   });
 
-  describe('with a listener that throws', () => {
-    const seen: unknown[] = [];
-    const swallow = (event: Event): void => {
-      event.preventDefault();
-      event.stopImmediatePropagation();
-      seen.push((event as ErrorEvent).error);
-    };
-    const hasWindow = typeof document === 'object';
-    beforeEach(() => {
-      seen.length = 0;
-      if (hasWindow) globalThis.addEventListener('error', swallow, true);
+  it('goes on when a listener throws, calls the others, and lets the platform report it', async () => {
+    const heard: number[] = [];
+    const { seen, stop } = uncaught(3);
+    const feed = new BasicFeed(numbers(3));
+    feed.on('change', (n) => {
+      throw new Error(`mine ${n}`);
     });
-    afterEach(() => {
-      if (hasWindow) globalThis.removeEventListener('error', swallow, true);
-    });
-
-    it('goes on, calls the other listeners, and reports where the platform has a place for it', async () => {
-      const heard: number[] = [];
-      const feed = new BasicFeed(numbers(3));
-      feed.on('change', () => {
-        throw new Error('mine');
-      });
-      feed.on('change', (n) => heard.push(n));
-      expect(await feed).toBe('done');
-      expect(heard).toEqual([1, 2, 3]);
-      expect(seen.length).toBe(hasWindow ? 3 : 0);
-    });
+    feed.on('change', (n) => heard.push(n));
+    expect(await feed).toBe('done');
+    expect(heard).toEqual([1, 2, 3]);
+    expect((await seen).map(String)).toEqual(['Error: mine 1', 'Error: mine 2', 'Error: mine 3']);
+    stop();
   });
 });
 

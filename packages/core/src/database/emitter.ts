@@ -2,8 +2,8 @@
  * Named events with any number of listeners: what feeds and database handles have in common.
  *
  * An exception of a listener stops neither the other listeners nor whoever fired. It is reported as the platform reports one
- * of an event listener of its own (`reportError`: the console and `window.onerror`); Node has no such place but ending the
- * process, so there it goes nowhere.
+ * of an event listener of its own: by `reportError` (the console and `window.onerror`), and in Node, which has none, as an
+ * `uncaughtException`, which ends the process unless somebody handles it.
  */
 
 /** What listens. The value depends on the event; those without one pass `undefined`. */
@@ -105,8 +105,15 @@ export class Emitter {
 }
 
 function report(error: unknown): void {
+  const { reportError } = globalThis;
+  if (reportError === undefined) {
+    queueMicrotask(() => {
+      throw error;
+    });
+    return;
+  }
   try {
-    globalThis.reportError?.(error);
+    reportError(error);
   } catch {
     // A handler of `error` events that throws has nobody left to tell.
   }
