@@ -4,6 +4,7 @@ import type { Adapter, Journal } from '@settledb/engine';
 import { describe, expect, it, type Mock, vi } from 'vitest';
 import { isDatabaseError, SettleDB } from '../../packages/settledb/src/entry.browser';
 import { SettleDB as Base } from '../../packages/settledb/src/settledb';
+import { unhandledBy } from '../support/unhandled';
 
 let count = 0;
 const name = (): string => `handle-${Date.now()}-${++count}`;
@@ -64,6 +65,29 @@ describe('making a handle', () => {
     adapter.open.mockRestore();
     // Another handle tries again.
     expect(adapter.open).toBeDefined();
+  });
+
+  it('leaves nothing unhandled when a feed asked for while it opens fails, whoever hears of it', async () => {
+    const fresh = (options: object): ReturnType<SettleDB['changes']> =>
+      new SettleDB(name(), { adapter: memory() }).changes({ since: 'bad', ...options });
+    const caught: unknown[] = [];
+    const hears = [
+      async (feed: ReturnType<typeof fresh>) => feed.catch((error: unknown) => caught.push(error)),
+      (feed: ReturnType<typeof fresh>) =>
+        new Promise((done) => feed.on('error', done)).then((e) => caught.push(e)),
+      async (feed: ReturnType<typeof fresh>) => {
+        try {
+          for await (const change of feed) expect(change).toBe('none');
+        } catch (error) {
+          caught.push(error);
+        }
+      },
+    ];
+    for (const hear of hears)
+      for (const options of [{}, { live: true }])
+        expect(await unhandledBy(() => hear(fresh(options)))).toEqual([]);
+    expect(caught).toHaveLength(6);
+    for (const error of caught) expect(error).toMatchObject({ status: 400 });
   });
 
   it('rejects a call that is aborted while it waits', async () => {

@@ -19,14 +19,14 @@ export function connectedChanges(connection: Connection, options: ChangesOptions
   const database = connection.current;
   if (database !== undefined) return database.changes({ ...options, signal }) as Changes;
   // Asked for now, so that it takes its turn among the calls that wait. In an object: a feed is thenable, and a promise of
-  // one would wait for its end.
-  const opening = connection.run(
-    async (opened) => ({ feed: opened.changes({ ...options, signal }) }),
-    signal,
-  );
+  // one would wait for its end. Iterated from the start: should it fail before this one looks, that is this one's failure.
+  const opening = connection.run(async (opened) => {
+    const feed = opened.changes({ ...options, signal });
+    return { feed, changes: feed[Symbol.asyncIterator]() };
+  }, signal);
   const drive = async (controller: FeedController<Change>): Promise<ChangesResult | Cancelled> => {
-    const { feed } = await opening;
-    for await (const change of feed) {
+    const { feed, changes } = await opening;
+    for await (const change of { [Symbol.asyncIterator]: () => changes }) {
       const wait = controller.push(change);
       if (wait !== undefined) await wait;
     }
