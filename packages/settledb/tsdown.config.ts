@@ -12,6 +12,7 @@ export default defineConfig({
     indexeddb: 'src/indexeddb.ts',
     file: 'src/file.ts',
     journal: 'src/journal.ts',
+    eval: 'src/eval.ts',
     server: 'src/server.ts',
   },
   outDir: 'dist',

@@ -9,6 +9,8 @@ export interface IndexDefinition {
   /** A hash of all that decides the rows: the map's source or fields, and its options. */
   readonly id: string;
   readonly map: MapFunction;
+  /** For messages. */
+  readonly name?: string | undefined;
   /** When it is brought up to date apart from being asked. Default `lazy`. */
   readonly policy?: IndexPolicy | undefined;
 }

@@ -1,1 +1,5 @@
+export type { RegisteredView, RegisteredViews } from './definitions';
 export type * from './index-reader';
+export { Indexes, type IndexHost } from './indexes';
+export type { IndexingProgress } from './updater';
+export { Views, type ViewsOptions } from './views';

@@ -1,8 +1,9 @@
 /**
  * What a handle can be told when it is made, and what its names mean.
  */
-import type { Doc, Durability, Rev } from '@settledb/core';
+import type { Doc, Durability, Evaluate, Rev } from '@settledb/core';
 import type { Adapter } from '@settledb/engine';
+import type { RegisteredViews } from '@settledb/query';
 import type { RemoteOptions } from '@settledb/remote';
 
 /** Options of a local database. Where several handles in one page or process share a database, those of the first count. */
@@ -22,6 +23,10 @@ export interface LocalSettleOptions {
   readonly deterministic_revs?: boolean | undefined;
   /** `strict`: a write is acknowledged when the disk has it; `relaxed` (default): when browser or operating system has it. */
   readonly durability?: Durability | undefined;
+  /** Views of this program, by the name to `query` them by. They need no design document and evaluate no text. */
+  readonly views?: RegisteredViews | undefined;
+  /** Makes functions of the text of views in design documents: `evaluate` of `settledb/eval`. Without it they are refused. */
+  readonly evaluate?: Evaluate | undefined;
 }
 
 /** Also {@link RemoteOptions}, where the name is a URL. */

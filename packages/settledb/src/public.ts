@@ -26,6 +26,8 @@ export {
   type Doc,
   type DocMeta,
   type Durability,
+  type Emit,
+  type Evaluate,
   type ExistingDoc,
   type Feed,
   type FilterFunction,
@@ -33,11 +35,13 @@ export {
   type GetOptions,
   isDatabaseError,
   type Json,
+  type MapFunction,
   type MissingRow,
   type NewAttachment,
   type OpenAttachmentOptions,
   type OpenedAttachment,
   type OpenRevsRow,
+  type ReduceFunction,
   type Rev,
   type RevInfo,
   type Revisions,
@@ -45,10 +49,16 @@ export {
   type Seq,
   type Stub,
   type StubAttachment,
+  type ViewInfo,
+  type ViewOptions,
+  type ViewResult,
+  type ViewRow,
+  type ViewSource,
   type WriteFailure,
   type Written,
 } from '@settledb/core';
 export type { Adapter } from '@settledb/engine';
+export type { IndexingProgress, IndexPolicy, RegisteredView, RegisteredViews } from '@settledb/query';
 export type { RemoteOptions } from '@settledb/remote';
 export type {
   ReplicateOptions,

@@ -22,6 +22,7 @@ import {
   Emitter,
   type ExistingDoc,
   type GetOptions,
+  type MapFunction,
   notAnObject,
   type OpenAttachmentOptions,
   type OpenedAttachment,
@@ -29,6 +30,10 @@ import {
   type Rev,
   type RevsDiffResult,
   uuid,
+  type ViewInfo,
+  type ViewOptions,
+  type ViewResult,
+  type ViewSource,
   type Written,
 } from '@settledb/core';
 import { remote } from '@settledb/remote';
@@ -46,6 +51,7 @@ import {
 } from './options';
 import { type MakeHandle, type Peer, replicateBetween, syncBetween } from './peers';
 import { chooseAdapter, NO_ADAPTERS, type Platform } from './platform';
+import { HandleQueries, type ViewQueries } from './queries';
 import type { SharedOptions } from './registry';
 
 // Older browsers have no `Symbol.asyncDispose`; there nothing asks for it either.
@@ -56,14 +62,15 @@ const asyncDispose: typeof Symbol.asyncDispose =
 const BOUND = [
   ...['put', 'post', 'get', 'remove', 'bulkDocs', 'bulkGet', 'allDocs', 'changes', 'revsDiff', 'info', 'id'],
   ...['putAttachment', 'getAttachment', 'openAttachment', 'removeAttachment'],
-  ...['compact', 'purge', 'close', 'destroy', 'sync'],
+  ...['compact', 'purge', 'close', 'destroy', 'sync', 'query', 'queries', 'viewCleanup', 'viewInfo'],
 ] as const;
 
 /**
  * A database of documents with this content, that works offline and settles with CouchDB later.
  *
  * Handles on one name share one database. Events: `created` (this handle), when it was opened; `destroyed`, on every
- * handle when anyone destroys the database; `closed`, after `close()`.
+ * handle when anyone destroys the database; `closed`, after `close()`; `indexing`, with the progress of indexes that are built;
+ * `error`, for documents on which the map of a view threw.
  *
  * @example
  * const db = new SettleDB<Note>('notes');
@@ -84,6 +91,7 @@ export class SettleDB<Content extends AnyContent = AnyContent> extends Emitter i
   };
   readonly #connection: Connection;
   readonly #makePeer: MakeHandle;
+  readonly #queries: HandleQueries;
 
   /** Copies changes from one database to another: names, URLs or databases. */
   static replicate(source: Peer, target: Peer, options: ReplicateOptions = {}): Replication {
@@ -107,7 +115,15 @@ export class SettleDB<Content extends AnyContent = AnyContent> extends Emitter i
     const [name, options] =
       typeof first === 'object' && first !== null ? [first.name, first] : [first, second ?? {}];
     const address = addressOf(name, options.prefix);
-    const events = { created: () => this.fire('created', this), destroyed: () => this.fire('destroyed') };
+    this.#queries = new HandleQueries(options, {
+      indexing: (progress) => this.fire('indexing', progress),
+      error: (error) => this.fire('error', error),
+    });
+    const created = (): void => {
+      this.#queries.begin(this.#connection.current);
+      this.fire('created', this);
+    };
+    const events = { created, destroyed: () => this.fire('destroyed') };
     if (address.kind === 'remote') {
       const database = remote(address.url, withoutName(options));
       this.name = database.name;
@@ -260,6 +276,39 @@ export class SettleDB<Content extends AnyContent = AnyContent> extends Emitter i
     return this.#run((database) => database.purge(id, rev, options), options);
   }
 
+  /**
+   * Rows of a view: of a stored one by name, or of a map function that is asked this once and nothing of which is stored.
+   *
+   * @param view `'ddoc/view'`; `'name'` for `'name/name'`, or for a view of the option `views`; a function; `{ map, reduce }`
+   * @throws not_found, query_parse_error; not_implemented for text without the option `evaluate`
+   * @example
+   * await db.query('notes/by-tag', { key: 'todo', include_docs: true });
+   * await db.query((doc, emit) => emit(doc.type, 1), { reduce: '_sum', group: true });
+   */
+  query(view: string | MapFunction | ViewSource, options: ViewOptions = {}): Promise<ViewResult<Content>> {
+    return this.#ask((queries) => queries.query(view, options), options) as Promise<ViewResult<Content>>;
+  }
+
+  /** Several queries of one stored view, answered in order. */
+  queries(
+    view: string,
+    queries: readonly ViewOptions[],
+    options: CallOptions = {},
+  ): Promise<ViewResult<Content>[]> {
+    const work = (answers: Required<ViewQueries>) => answers.queries(view, queries, options);
+    return this.#ask(work, options) as Promise<ViewResult<Content>[]>;
+  }
+
+  /** Drops the indexes that no design document, and no view of this program, defines any more. */
+  viewCleanup(options: CallOptions = {}): Promise<{ readonly ok: true }> {
+    return this.#ask((queries) => queries.viewCleanup(options), options);
+  }
+
+  /** How far the indexes of a design document are. */
+  viewInfo(ddoc: string, options: CallOptions = {}): Promise<ViewInfo> {
+    return this.#ask((queries) => queries.viewInfo(ddoc, options), options);
+  }
+
   /** Replicates both ways. `push` is from this database to the peer. */
   sync(peer: Peer, options: SyncOptions = {}): Sync {
     return syncBetween(this.#makePeer, this, peer, this.#lifelong(options));
@@ -271,6 +320,7 @@ export class SettleDB<Content extends AnyContent = AnyContent> extends Emitter i
    */
   close(): Promise<void> {
     const first = this.#connection.close();
+    void first.finally(() => this.#queries.leave()).catch(() => {});
     this.#closed ??= first.then(() => this.fire('closed'));
     return this.#closed;
   }
@@ -288,6 +338,16 @@ export class SettleDB<Content extends AnyContent = AnyContent> extends Emitter i
 
   #run<T>(work: (database: Database) => Promise<T>, options: CallOptions | null | undefined): Promise<T> {
     return this.#connection.run(work, options?.signal);
+  }
+
+  #ask<T>(
+    work: (queries: Required<ViewQueries>) => Promise<T>,
+    options: CallOptions | null | undefined,
+  ): Promise<T> {
+    return this.#run(async (database) => {
+      const queries = await this.#queries.of(database);
+      return work(queries as Required<ViewQueries>);
+    }, options);
   }
 
   async #remove(id: string, rev: Rev | undefined, options: BulkDocsOptions): Promise<Written> {
@@ -313,6 +373,6 @@ function withoutName(options: SettleOptions): SettleOptions {
 }
 
 function sharedOptions(options: SettleOptions): SharedOptions {
-  const { auto_compaction, revs_limit, deterministic_revs, durability } = options;
-  return { auto_compaction, revs_limit, deterministic_revs, durability };
+  const { auto_compaction, revs_limit, deterministic_revs, durability, evaluate } = options;
+  return { auto_compaction, revs_limit, deterministic_revs, durability, evaluate };
 }

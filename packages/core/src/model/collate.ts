@@ -121,6 +121,11 @@ export function fromKey(text: string): Json {
   return new KeyReader(text).value();
 }
 
+/** Of the key of an array the key of its first `length` members; other keys as they are. */
+export function truncateKey(text: string, length: number): string {
+  return text.charCodeAt(0) - DIGIT_0 === ARRAY ? new KeyReader(text).beginning(length) : text;
+}
+
 class KeyReader {
   readonly #text: string;
   #at = 0;
@@ -136,6 +141,12 @@ class KeyReader {
     if (rank === ARRAY) return this.#list();
     if (rank === OBJECT) return objectOf(this.#list());
     return rank === NULL ? null : rank === TRUE;
+  }
+
+  beginning(length: number): string {
+    this.#at = 1;
+    for (let i = 0; i < length && this.#text[this.#at] !== END; i++) this.value();
+    return this.#text.slice(0, this.#at) + END;
   }
 
   #untilEnd(): string {

@@ -1,8 +1,10 @@
 export type { RevPath, RevTree } from './chain';
-export { compareKeys, fromKey, normalizeKey, toKey } from './collate';
+export { compareKeys, fromKey, normalizeKey, toKey, truncateKey } from './collate';
 export * from './document';
 export * from './errors';
+export { hash128 } from './hash';
 export * from './ids';
+export { toJson } from './json';
 export * from './leaf';
 export * from './revision';
 export { checkSelector, compileSelector, fieldAt, fieldPath, matches } from './selector';

@@ -1,0 +1,88 @@
+/**
+ * Dropping indexes that nothing defines any more. Which those are is decided in the commit that drops them, from the design
+ * documents as they are then. Their rows go afterwards, in slices; a row `dropped:…` stays until all are gone, for whoever comes
+ * next should this be broken off.
+ */
+import {
+  type CallOptions,
+  type DatabaseTables,
+  type DocRow,
+  joinDoc,
+  type Key,
+  type Range,
+  type Store,
+  type ViewStateRow,
+} from '@settledb/core';
+import type { DefinitionsOf } from './index-reader';
+import { Slices } from './slices';
+
+const DROPPED = 'dropped:';
+/** Rows removed in one commit: some 5 ms of work. */
+const SLICE_ROWS = 1_000;
+
+/** @param registered ids of indexes that the program defines. @param definitions every kind of index that documents define */
+export async function dropUnused(
+  store: Store<DatabaseTables>,
+  registered: ReadonlySet<string>,
+  definitions: readonly DefinitionsOf[],
+  options: CallOptions,
+): Promise<void> {
+  const dropped = await store.write(
+    [
+      { from: 'docs', range: { gte: '_design/', lt: '_design0' }, texts: ['body'] },
+      { from: 'views', range: { gte: '' } },
+    ],
+    ([docs, views]) => {
+      const used = new Set([...registered, ...docs.flatMap((row) => definedIn(row, definitions))]);
+      const marked = views.filter(({ view }) => view.startsWith(DROPPED));
+      const unused = views.filter(({ view }) => !view.startsWith(DROPPED) && !used.has(view));
+      const marks = unused.map((view): ViewStateRow => ({ ...view, view: DROPPED + view.tag }));
+      return {
+        writes: [
+          { into: 'views', delete: unused.map(({ view }) => view) },
+          { into: 'views', put: marks },
+        ],
+        value: [...marked, ...marks],
+      };
+    },
+    options,
+  );
+  for (const mark of dropped) await removeRows(store, mark, options);
+}
+
+function definedIn(row: DocRow, definitions: readonly DefinitionsOf[]): string[] {
+  if (row.deleted) return [];
+  const doc = joinDoc(row.id, row.rev, false, (row.body as string | undefined) ?? '{}');
+  return definitions.flatMap((definitionsOf) => definitionsOf(doc).map(({ id }) => id));
+}
+
+async function removeRows(
+  store: Store<DatabaseTables>,
+  { view, tag }: ViewStateRow,
+  options: CallOptions,
+): Promise<void> {
+  const slices = new Slices();
+  const range: Range = { gte: [tag], lte: [tag, []] };
+  const keyOf = (row: { key: string; id: string; n: number }): Key => [tag, row.key, row.id, row.n];
+  for (let more = true; more; ) {
+    more = await store.write(
+      [
+        { from: 'index', range, limit: SLICE_ROWS },
+        { from: 'reductions', range, limit: SLICE_ROWS },
+      ],
+      ([rows, runs]) => {
+        const done = rows.length < SLICE_ROWS && runs.length < SLICE_ROWS;
+        return {
+          writes: [
+            { into: 'index', delete: rows.map(keyOf) },
+            { into: 'reductions', delete: runs.map(keyOf) },
+            { into: 'views', delete: done ? [view] : [] },
+          ],
+          value: !done,
+        };
+      },
+      options,
+    );
+    await slices.next();
+  }
+}

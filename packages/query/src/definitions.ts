@@ -1,0 +1,162 @@
+/** Where views are defined: in design documents, or in the program, by name. */
+import {
+  type CallOptions,
+  DatabaseError,
+  type DatabaseTables,
+  type ExistingDoc,
+  joinDoc,
+  type Loose,
+  type MapFunction,
+  notFound,
+  type ReduceFunction,
+  type Store,
+} from '@settledb/core';
+import { type Functions, textHash } from './functions';
+import type { DefinedIndex, DefinitionsOf, IndexDefinition, IndexPolicy } from './index-reader';
+import type { Reducer } from './reducers';
+
+/** A view of the program's own, that can be asked for by its name. Nothing of it is evaluated. */
+export interface RegisteredView {
+  readonly map: MapFunction;
+  /** A function, or the name of a built-in. */
+  readonly reduce?: ReduceFunction | string | undefined;
+  /**
+   * The index is built anew when this changes. Without it, when the text of the functions does, as with each build that
+   * minifies; and not when something changes that the functions refer to.
+   */
+  readonly version?: string | number | undefined;
+  /** When the index follows writes. Default `lazy`: when it is asked. */
+  readonly update?: IndexPolicy | undefined;
+}
+
+/** Views by name: `'by-tag'`, or `'ddoc/view'` in place of one of a design document. */
+export type RegisteredViews = { readonly [name: string]: RegisteredView | MapFunction };
+
+/** A view, ready to be asked. */
+export interface View {
+  readonly index: IndexDefinition;
+  readonly reducer?: Reducer;
+  /** The other indexes of its design document. */
+  readonly siblings: readonly IndexDefinition[];
+}
+
+export class Definitions {
+  readonly #store: Store<DatabaseTables>;
+  readonly #functions: Functions;
+  readonly #registered: ReadonlyMap<string, RegisteredView>;
+  #parsed = new Map<string, { readonly rev: string; readonly doc: ExistingDoc<Record<string, Loose>> }>();
+
+  constructor(store: Store<DatabaseTables>, functions: Functions, registered: RegisteredViews = {}) {
+    this.#store = store;
+    this.#functions = functions;
+    this.#registered = new Map(
+      Object.entries(registered).map(([name, view]) => [
+        name,
+        typeof view === 'function' ? { map: view } : view,
+      ]),
+    );
+  }
+
+  /** Those of the program. */
+  registered(): IndexDefinition[] {
+    return [...this.#registered].map(([name, view]) => registeredIndex(name, view));
+  }
+
+  /** @throws DatabaseError 404 where there is no such view; what its functions are refused for */
+  async find(name: string, options: CallOptions): Promise<View> {
+    const registered = this.#registered.get(name);
+    if (registered === undefined) {
+      const { ddoc, view } = parseName(name);
+      return this.#inDocument(await this.design(ddoc, options), view);
+    }
+    const index = registeredIndex(name, registered);
+    if (registered.reduce === undefined) return { index, siblings: [] };
+    const id = textHash(name, String(registered.version ?? registered.reduce));
+    return { index, reducer: this.#functions.reducer(registered.reduce, id), siblings: [] };
+  }
+
+  /** The design document of this name. @throws DatabaseError 404 */
+  async design(name: string, { signal }: CallOptions): Promise<ExistingDoc<Record<string, Loose>>> {
+    const id = `_design/${name}`;
+    const bare = [{ from: 'docs', keys: [id] }] as const;
+    const [[row]] = this.#store.readNow(bare) ?? (await this.#store.read(bare, { signal }));
+    if (row === undefined || row.deleted) throw notFound(row === undefined ? 'missing' : 'deleted', id);
+    const parsed = this.#parsed.get(id);
+    if (parsed?.rev === row.rev) return parsed.doc;
+    const [[whole]] = await this.#store.read([{ ...bare[0], texts: ['body'] }], { signal });
+    if (whole === undefined || whole.deleted) return this.design(name, { signal });
+    const doc = joinDoc(id, whole.rev, false, (whole.body as string | undefined) ?? '{}');
+    this.#parsed.set(id, { rev: whole.rev, doc });
+    return doc;
+  }
+
+  #inDocument(doc: ExistingDoc<Record<string, Loose>>, name: string): View {
+    const views = viewsOf(doc);
+    const view = views.get(name);
+    if (view === undefined) throw notFound(`missing named view '${name}' in ${doc._id}`, doc._id);
+    const index = this.#storedIndex(doc, name, view.map);
+    const siblings = [...views].flatMap(([other, { map }]) => {
+      if (other === name || typeof map !== 'string') return [];
+      try {
+        return this.#storedIndex(doc, other, map);
+      } catch {
+        return []; // Whoever asks for that one gets its error.
+      }
+    });
+    if (view.reduce === undefined || view.reduce === null) return { index, siblings };
+    if (typeof view.reduce !== 'string') throw notText(doc, name, 'reduce');
+    return { index, reducer: this.#functions.reducer(view.reduce), siblings };
+  }
+
+  #storedIndex(doc: ExistingDoc<Record<string, Loose>>, name: string, map: unknown): IndexDefinition {
+    if (typeof map !== 'string') throw notText(doc, name, 'map');
+    const policy = doc.options?.update;
+    return {
+      id: storedId(map),
+      map: this.#functions.map(map),
+      name: `${doc._id.slice('_design/'.length)}/${name}`,
+      ...(policy === 'eager' || policy === 'idle' ? { policy } : {}),
+    };
+  }
+}
+
+/** The indexes of the views of a design document. */
+export const viewDefinitions = (functions: Functions): DefinitionsOf => {
+  return (doc) =>
+    [...viewsOf(doc).values()].flatMap(({ map }): DefinedIndex[] => {
+      if (typeof map !== 'string') return [];
+      const id = storedId(map);
+      return [{ id, define: () => ({ id, map: functions.map(map) }) }];
+    });
+};
+
+const storedId = (map: string): string => textHash('map', map);
+
+function registeredIndex(name: string, { map, version, update }: RegisteredView): IndexDefinition {
+  const id = textHash('registered', name, version === undefined ? `source ${map}` : `version ${version}`);
+  return { id, map, name, policy: update };
+}
+
+function viewsOf(doc: ExistingDoc<Record<string, Loose>>): Map<string, { map?: unknown; reduce?: unknown }> {
+  const { views } = doc;
+  const entries = typeof views === 'object' && views !== null ? Object.entries(views) : [];
+  return new Map(
+    entries.filter((entry): entry is [string, object] => typeof entry[1] === 'object' && entry[1] !== null),
+  );
+}
+
+/** `ddoc/view`, or `name` for `name/name`. */
+function parseName(name: string): { ddoc: string; view: string } {
+  const slash = name.lastIndexOf('/');
+  return slash < 0
+    ? { ddoc: name, view: name }
+    : { ddoc: name.slice(0, slash).replace(/^_design\//, ''), view: name.slice(slash + 1) };
+}
+
+const notText = (doc: ExistingDoc<object>, name: string, field: string): DatabaseError =>
+  new DatabaseError({
+    status: 400,
+    name: 'invalid_design_doc',
+    reason: `\`views.${name}.${field}\` field must have string type`,
+    docId: doc._id,
+  });

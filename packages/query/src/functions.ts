@@ -1,0 +1,86 @@
+/** Functions of views: as they were given, made of text where that is allowed, and found again by what they are. */
+import {
+  DatabaseError,
+  type Evaluate,
+  hash128,
+  type Loose,
+  type MapFunction,
+  type ReduceFunction,
+} from '@settledb/core';
+import { withGlobals } from './map';
+import { builtIn, checkReduce, customReducer, HELPERS, isBuiltIn, type Reducer } from './reducers';
+
+/** Sources kept compiled: programs have tens of views; those who make up sources must not fill memory. */
+const COMPILED_MAX = 500;
+
+/** 32 hex digits that depend on all of the texts. */
+export const textHash = (...texts: readonly string[]): string => hash128(0, 0, 0, 0, JSON.stringify(texts));
+
+export class Functions {
+  readonly #evaluate: Evaluate | undefined;
+  readonly #failed: (error: DatabaseError) => void;
+  readonly #maps = new Map<string, MapFunction>();
+  readonly #reducers = new Map<string, Reducer>();
+
+  /** @param failed is told what reduce functions throw */
+  constructor(evaluate: Evaluate | undefined, failed: (error: DatabaseError) => void) {
+    this.#evaluate = evaluate;
+    this.#failed = failed;
+  }
+
+  /** @throws DatabaseError when text may not be, or cannot be evaluated */
+  map(map: MapFunction | string): MapFunction {
+    return typeof map === 'function' ? map : kept(this.#maps, map, () => this.#compileMap(map));
+  }
+
+  /** @param id of a function, by which stored states go. @throws DatabaseError as `map`, and for built-ins that there are not */
+  reducer(reduce: unknown, id?: string): Reducer {
+    checkReduce(reduce);
+    if (typeof reduce === 'function')
+      return customReducer(
+        id ?? '',
+        (...args) => withGlobals({ sum: HELPERS.sum }, () => reduce(...args)),
+        this.#failed,
+      );
+    return kept(this.#reducers, reduce, () =>
+      isBuiltIn(reduce) ? builtIn(reduce) : this.#compileReduce(reduce),
+    );
+  }
+
+  #compileMap(source: string): MapFunction {
+    let sink: (key?: unknown, value?: unknown) => void = () => {};
+    const emit = (key?: unknown, value?: unknown): void => sink(key, value);
+    const map = this.#compile(source, { emit, ...HELPERS });
+    return (doc, given) => {
+      sink = given;
+      map(doc, given);
+    };
+  }
+
+  #compileReduce(source: string): Reducer {
+    return customReducer(textHash(source), this.#compile(source, HELPERS) as ReduceFunction, this.#failed);
+  }
+
+  #compile(source: string, names: Readonly<Record<string, unknown>>): (...args: Loose[]) => unknown {
+    if (this.#evaluate === undefined) throw notEvaluated(source);
+    return this.#evaluate(source, Object.keys(names))(...Object.values(names));
+  }
+}
+
+function kept<T>(made: Map<string, T>, source: string, make: () => T): T {
+  const present = made.get(source);
+  if (present !== undefined) return present;
+  const value = make();
+  if (made.size >= COMPILED_MAX) made.clear();
+  made.set(source, value);
+  return value;
+}
+
+const notEvaluated = (source: string): DatabaseError =>
+  new DatabaseError({
+    status: 501,
+    name: 'not_implemented',
+    reason:
+      'This view is kept as text, and text is evaluated only where the program allows it: give SettleDB the option `evaluate` ' +
+      `from 'settledb/eval', or the function itself in its option \`views\`. The text: ${source.slice(0, 80)}`,
+  });

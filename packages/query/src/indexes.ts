@@ -1,0 +1,176 @@
+/**
+ * The indexes of one open database: asked, and kept up to date as their policies say. One for all handles on the database, so
+ * that what one of them asks for is mapped for all.
+ */
+import {
+  type CallOptions,
+  type DatabaseError,
+  type DatabaseTables,
+  Emitter,
+  type IndexEntry,
+  type InfoRow,
+  ioError,
+  type Query,
+  type Store,
+  type ViewStateRow,
+} from '@settledb/core';
+import type {
+  IndexAnswer,
+  IndexDefinition,
+  IndexRange,
+  IndexReader,
+  IndexReadOptions,
+  IndexRow,
+} from './index-reader';
+import { KeptIndexes } from './kept';
+import { storeRange } from './ranges';
+import { rowOf } from './rows';
+import { type IndexingProgress, Updater } from './updater';
+
+/** What indexes need of their database: `LocalDatabase` has it. */
+export interface IndexHost {
+  readonly store: Store<DatabaseTables>;
+}
+
+/** The counters, the state of the index, and the answers. */
+type Looked = readonly [[InfoRow], [ViewStateRow?], ...unknown[][]];
+
+/** Reads that an index dropped or changed under: each one means another context did something. */
+const TRIES_MAX = 1_000;
+
+interface ReadAtOptions extends CallOptions {
+  readonly update?: IndexReadOptions['update'] | undefined;
+}
+
+export interface ReadStates<R> {
+  /** Undefined: the index was never built, and nothing was asked. */
+  readonly state: ViewStateRow | undefined;
+  readonly found: R;
+}
+
+/** Fires `indexing` with {@link IndexingProgress} and `error` with what a map threw. */
+export class Indexes extends Emitter implements IndexReader {
+  readonly store: Store<DatabaseTables>;
+  readonly #updater: Updater;
+  readonly #kept: KeptIndexes;
+  /** The tags that were found last, to ask with at once. */
+  readonly #tags = new Map<string, string>();
+  readonly #registered = new Set<string>();
+
+  constructor(host: IndexHost) {
+    super();
+    this.store = host.store;
+    this.#updater = new Updater(host.store, {
+      indexing: (progress: IndexingProgress) => this.fire('indexing', progress),
+      error: (error) => this.report(error),
+      unasked: (view, docs) => this.#kept.unasked(view, docs),
+    });
+    this.#kept = new KeptIndexes(host.store, (indexes) => this.#updateAll(indexes));
+  }
+
+  /** Tells who listens to `error`; without anybody, nothing happens. */
+  report(error: DatabaseError): void {
+    this.fire('error', error);
+  }
+
+  /** An index that the program defines: seen to by its policy, and never dropped as unused. */
+  register(index: IndexDefinition): void {
+    this.#registered.add(index.id);
+    this.#kept.keep(index);
+  }
+
+  get registered(): ReadonlySet<string> {
+    return this.#registered;
+  }
+
+  async read(
+    index: IndexDefinition,
+    ranges: readonly IndexRange[],
+    options: IndexReadOptions = {},
+  ): Promise<IndexAnswer[]> {
+    const { descending: reverse = false, skip = 0, limit } = options;
+    const queries = (tag: string) =>
+      ranges.map((range) => ({
+        from: 'index' as const,
+        range: storeRange(tag, range),
+        reverse,
+        ...(skip > 0 ? { skip } : {}),
+        ...(limit === undefined ? {} : { limit }),
+        texts: true,
+      }));
+    const { state, found } = await this.readAt(index, queries, options);
+    return ranges.map((_, i) => ({
+      rows: ((found[i] ?? []) as readonly IndexEntry[]).map(rowOf) as readonly IndexRow[],
+      total_rows: state?.rows ?? 0,
+      update_seq: state?.seq ?? 0,
+    }));
+  }
+
+  /**
+   * Answers to queries on the rows of `index`, all from one state of it, brought up to date first or not.
+   *
+   * @param companions indexes brought up to date in the same pass, should there be one
+   */
+  async readAt(
+    index: IndexDefinition,
+    queries: (tag: string) => readonly Query<DatabaseTables>[],
+    options: ReadAtOptions = {},
+    companions: readonly IndexDefinition[] = [],
+  ): Promise<ReadStates<readonly unknown[][]>> {
+    const { update = true, signal } = options;
+    let target: number | undefined;
+    this.#kept.asked(index);
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      const { state, found, seq } = await this.#look(index.id, queries, signal);
+      target ??= seq;
+      if (update === true && (state?.seq ?? 0) < target) {
+        await this.#updater.update(index, target, this.#kept.companions(companions), { signal });
+        continue;
+      }
+      if (state !== undefined && found === undefined) continue; // Made anew since its tag was seen.
+      if (update === 'lazy') this.#kept.soon([index, ...companions]);
+      return { state, found: found ?? [] };
+    }
+    throw ioError(`the index changed under a read ${TRIES_MAX} times`);
+  }
+
+  /** One look at an index: its state, and the answers if its tag was known beforehand. */
+  async #look(
+    view: string,
+    queries: (tag: string) => readonly Query<DatabaseTables>[],
+    signal: AbortSignal | undefined,
+  ): Promise<{ state: ViewStateRow | undefined; found: readonly unknown[][] | undefined; seq: number }> {
+    const tag = this.#tags.get(view);
+    const asked = [
+      { from: 'info', keys: ['info'] },
+      { from: 'views', keys: [view] },
+      ...(tag === undefined ? [] : queries(tag)),
+    ] as const;
+    const answer = this.store.readNow(asked) ?? (await this.store.read(asked, { signal }));
+    const [[info], [state], ...found] = answer as unknown as Looked;
+    if (state === undefined) this.#tags.delete(view);
+    else this.#tags.set(view, state.tag);
+    return {
+      state,
+      found: state !== undefined && state.tag === tag ? found : undefined,
+      seq: info.update_seq,
+    };
+  }
+
+  /** Brings indexes up to what the database is now. */
+  async #updateAll(indexes: readonly IndexDefinition[]): Promise<void> {
+    const [[info]] = await this.store.read([{ from: 'info', keys: ['info'] }]);
+    const target = info?.update_seq ?? 0;
+    await Promise.all(indexes.map((index) => this.#updater.update(index, target)));
+  }
+
+  /** As `readAt`, for nothing but being up to date. */
+  async update(index: IndexDefinition, options: CallOptions = {}): Promise<void> {
+    await this.readAt(index, () => [], options);
+  }
+
+  /** Whether an update is under way. */
+  get updating(): boolean {
+    return this.#updater.running;
+  }
+}

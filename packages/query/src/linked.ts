@@ -1,0 +1,54 @@
+/** The documents that rows of a view stand for: their own, or the ones their values name. */
+import {
+  type Database,
+  type ExistingDoc,
+  isDatabaseError,
+  type Loose,
+  type ViewOptions,
+  type ViewRow,
+} from '@settledb/core';
+import type { QueryRow } from './rows';
+
+/**
+ * Rows with their documents. A value `{ _id, _rev }` names another document, or a revision, as far as it has these. `null`: it is
+ * deleted, or was never there.
+ */
+export async function withDocs(
+  database: Pick<Database, 'allDocs' | 'get'>,
+  rows: readonly QueryRow[],
+  options: ViewOptions,
+): Promise<ViewRow[]> {
+  const { conflicts, attachments, binary, signal } = options;
+  const keys = rows.map(linkedId);
+  const named = { keys: keys as readonly string[], include_docs: true };
+  const found = await database.allDocs({ ...named, conflicts, attachments, binary, signal });
+  return Promise.all(
+    rows.map(async (row, i): Promise<ViewRow> => {
+      const { doc = null } = (found.rows[i] ?? {}) as { doc?: ExistingDoc | null };
+      const rev = isLink(row.value) && typeof row.value._rev === 'string' ? row.value._rev : undefined;
+      if (rev === undefined || rev === doc?._rev) return { ...row, doc };
+      return { ...row, doc: await revision(database, keys[i], rev, options) };
+    }),
+  );
+}
+
+const isLink = (value: Loose): boolean => typeof value === 'object' && value !== null;
+
+/** What is no id finds nothing. */
+function linkedId({ id, value }: QueryRow): unknown {
+  return isLink(value) && '_id' in value && value._id !== undefined ? value._id : id;
+}
+
+async function revision(
+  database: Pick<Database, 'get'>,
+  id: unknown,
+  rev: string,
+  { attachments, binary, signal }: ViewOptions,
+): Promise<ExistingDoc | null> {
+  try {
+    return await database.get(id as string, { rev, attachments, binary, signal });
+  } catch (error) {
+    if (isDatabaseError(error) && (error.status === 404 || error.status === 400)) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * Running a map function: one document in, its rows out, in the order in which an index keeps them.
+ *
+ * A function that takes `(doc, emit)` is simply called. One that takes `(doc)` finds `emit` as a global, for as long as it
+ * runs: so functions written for CouchDB and PouchDB work as they are, closures and all, and nothing is evaluated.
+ */
+import {
+  compareKeys,
+  conflicts,
+  type DocRow,
+  type ExistingDoc,
+  joinDoc,
+  type Loose,
+  type MapFunction,
+  toJson,
+  toKey,
+  unpackTree,
+} from '@settledb/core';
+
+/** One row that a document emitted: `toKey` of the key, JSON of the value (`null` is left out). */
+export interface Emitted {
+  readonly key: string;
+  readonly value: string | undefined;
+}
+
+const NONE: readonly Emitted[] = [];
+
+/** A map function made ready. Documents are handed to it one after the other. */
+export class Mapper {
+  readonly #call: MapFunction;
+  #rows: Emitted[] | undefined;
+
+  constructor(map: MapFunction) {
+    this.#call = map.length < 2 ? (doc, emit) => withGlobals({ emit }, () => map(doc, emit)) : map;
+  }
+
+  /**
+   * The rows of a document, by key and then by value. The document belongs to the map from now on.
+   * @throws what the map throws, and 400 for a key or value that is no JSON: the document then has no rows
+   */
+  run(doc: ExistingDoc<Record<string, Loose>>): readonly Emitted[] {
+    const rows: Emitted[] = [];
+    this.#rows = rows;
+    try {
+      this.#call(doc, this.#emit);
+    } finally {
+      this.#rows = undefined; // What is emitted later comes too late.
+    }
+    return rows.length < 2 ? (rows.length === 0 ? NONE : rows) : rows.sort(compareRows);
+  }
+
+  readonly #emit = (key?: unknown, value?: unknown): void => {
+    this.#rows?.push({ key: toKey(key), value: valueText(value) });
+  };
+}
+
+function compareRows(a: Emitted, b: Emitted): number {
+  if (a.key !== b.key) return a.key < b.key ? -1 : 1;
+  return compareKeys(parseValue(a.value), parseValue(b.value));
+}
+
+function valueText(value: unknown): string | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === 'number') return Number.isFinite(value) ? String(value) : undefined;
+  const text = toJson(value);
+  return text === 'null' ? undefined : text;
+}
+
+export const parseValue = (text: string | undefined): Loose => (text === undefined ? null : JSON.parse(text));
+
+/** Gives `names` to all code while `work` runs. */
+export function withGlobals<T>(names: Record<string, unknown>, work: () => T): T {
+  const globals = globalThis as Record<string, unknown>;
+  const before = Object.keys(names).map((name) => Object.getOwnPropertyDescriptor(globals, name));
+  Object.assign(globals, names);
+  try {
+    return work();
+  } finally {
+    for (const [i, name] of Object.keys(names).entries()) {
+      const old = before[i];
+      if (old === undefined) delete globals[name];
+      else Object.defineProperty(globals, name, old);
+    }
+  }
+}
+
+/** What is read of a document's row to map it. */
+export const DOC_TEXTS = ['body', 'tree'] as const;
+
+/** The document of a row read with {@link DOC_TEXTS}, as a map sees it: the winner, with `_conflicts` when there are any. */
+export function docOf(row: DocRow): ExistingDoc<Record<string, Loose>> {
+  const body = (row.body as string | undefined) ?? '{}';
+  if (row.tree === undefined) return joinDoc(row.id, row.rev, false, body);
+  const losers = conflicts(unpackTree(row.tree as string));
+  const meta = losers.length === 0 ? undefined : { _conflicts: losers.map(({ rev }) => rev) };
+  return joinDoc(row.id, row.rev, false, body, meta);
+}

@@ -1,0 +1,129 @@
+/** Options of queries: checked, and said in one way. */
+import {
+  badRequest,
+  compareKeys,
+  type DatabaseError,
+  type Json,
+  queryParseError,
+  type ViewKey,
+  type ViewOptions,
+} from '@settledb/core';
+import type { IndexRange } from './index-reader';
+
+/** A level at which groups are made by whole keys. */
+const EXACT_LEVEL = 999;
+
+export interface QueryPlan {
+  /** One, or one for each of `keys`; in the order in which their rows come. */
+  readonly ranges: readonly IndexRange[];
+  readonly byKeys: boolean;
+  readonly descending: boolean;
+  readonly skip: number;
+  readonly limit: number | undefined;
+  readonly update: boolean | 'lazy';
+  /** See `Grouping`. */
+  readonly level: number;
+  readonly grouped: boolean;
+}
+
+/** @throws DatabaseError 400 `query_parse_error` */
+export function planQuery(options: ViewOptions): QueryPlan {
+  const group_level = wholeNumber('group_level', options.group_level);
+  const level =
+    group_level === undefined
+      ? options.group
+        ? Number.POSITIVE_INFINITY
+        : 0
+      : group_level >= EXACT_LEVEL
+        ? Number.POSITIVE_INFINITY
+        : group_level;
+  const descending = options.descending === true || (options.descending as unknown) === 'true';
+  const keys = keysOf(options);
+  return {
+    ranges: keys === undefined ? [rangeOf(options, descending)] : keyRanges(keys, descending),
+    byKeys: keys !== undefined,
+    descending,
+    skip: wholeNumber('skip', options.skip) ?? 0,
+    limit: wholeNumber('limit', options.limit),
+    update: updateOf(options),
+    level,
+    grouped: level > 0,
+  };
+}
+
+/** @throws DatabaseError 400 for what cannot be asked of a reduced view */
+export function checkReduced(options: ViewOptions, { grouped }: QueryPlan): void {
+  if (options.include_docs) throw queryParseError('`include_docs` is invalid for reduce');
+  if ((options.keys?.length ?? 0) > 1 && !grouped)
+    throw queryParseError('Multi-key fetches for reduce views must use `group=true`');
+}
+
+function wholeNumber(name: string, value: unknown): number | undefined {
+  if (value === undefined || value === null) return undefined;
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return number;
+  throw queryParseError(
+    `Invalid value for integer: \`${name}\` must be a whole number from 0, not ${show(value)}`,
+  );
+}
+
+const show = (value: unknown): string =>
+  typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value));
+
+function updateOf({ stale, update }: ViewOptions): boolean | 'lazy' {
+  if (update !== undefined && update !== true && update !== false && update !== 'lazy')
+    throw queryParseError(`Invalid value for \`update\`: ${show(update)}`);
+  if (stale === undefined || stale === null) return update ?? true;
+  if (stale === 'ok') return false;
+  if (stale === 'update_after') return 'lazy';
+  throw queryParseError(`Invalid value for \`stale\`: ${show(stale)}`);
+}
+
+function keysOf(options: ViewOptions): readonly Json[] | undefined {
+  const { keys } = options;
+  if (keys === undefined) return undefined;
+  if (!Array.isArray(keys)) throw badRequest('`keys` member must be an array.');
+  for (const name of ['key', 'startkey', 'start_key', 'endkey', 'end_key'] as const)
+    if (options[name] !== undefined)
+      throw queryParseError('`keys` is incompatible with `key`, `start_key` and `end_key`');
+  return keys;
+}
+
+/** As CouchDB: descending takes the list from its end, too. */
+function keyRanges(keys: readonly Json[], descending: boolean): IndexRange[] {
+  const ordered = descending ? [...keys].reverse() : keys;
+  return ordered.map((key) => ({ from: { key, inclusive: true }, to: { key, inclusive: true } }));
+}
+
+function rangeOf(options: ViewOptions, descending: boolean): IndexRange {
+  const { key, startkey_docid, endkey_docid } = options;
+  const isKey = key !== undefined;
+  const start = bound(
+    isKey ? key : (options.startkey ?? orNull(options.startkey, options.start_key)),
+    startkey_docid,
+    true,
+  );
+  const inclusive =
+    isKey || (options.inclusive_end !== false && (options.inclusive_end as unknown) !== 'false');
+  const end = bound(
+    isKey ? key : (options.endkey ?? orNull(options.endkey, options.end_key)),
+    endkey_docid,
+    inclusive,
+  );
+  const [from, to] = descending ? [end, start] : [start, end];
+  if (from !== undefined && to !== undefined && compareKeys(from.key, to.key) > 0) throw noRows(descending);
+  return { ...(from && { from }), ...(to && { to }) };
+}
+
+/** `null` is a key; only `undefined` makes way for the other name. */
+const orNull = (value: ViewKey, alias: ViewKey): ViewKey => (value === null ? null : alias);
+
+function bound(key: ViewKey, id: string | undefined, inclusive: boolean): IndexRange['from'] {
+  if (key === undefined) return undefined;
+  return { key, inclusive, ...(id === undefined ? {} : { id }) };
+}
+
+const noRows = (descending: boolean): DatabaseError =>
+  queryParseError(
+    `No rows can match your key range, reverse your start_key and end_key or set descending=${!descending}`,
+  );

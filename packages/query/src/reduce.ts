@@ -1,0 +1,206 @@
+/**
+ * Reduced answers from an index. Where there are many rows, stored states of runs of them are used, and those that had to be
+ * worked out are stored, so that the next answer reads a row for every 256.
+ *
+ * All reads of an answer must come from one state of the index. They are several, with pauses between, so that 100,000 rows do
+ * not hold the thread; should the index change meanwhile, it begins anew, and at last reads all rows at once.
+ */
+import {
+  type DatabaseTables,
+  type IndexEntry,
+  type Loose,
+  type Query,
+  type ReductionRow,
+  type Store,
+  sortKey,
+  type ViewStateRow,
+} from '@settledb/core';
+import { type Group, type Grouping, Groups, type Place } from './groups';
+import type { IndexDefinition, IndexRange, IndexReadOptions } from './index-reader';
+import type { Indexes } from './indexes';
+import { storeRange } from './ranges';
+import { Slices } from './slices';
+import { storeStretches } from './stretches';
+
+/** An answer from up to this many rows is made from the rows. */
+const FEW_ROWS = 300;
+/** Rows read at a time: some ms. */
+const READ_ROWS = 2_048;
+/** Attempts to answer in slices. */
+const TRIES_MAX = 3;
+
+export interface ReduceOptions extends Grouping {
+  readonly update?: IndexReadOptions['update'];
+  readonly signal?: AbortSignal | undefined;
+  readonly companions?: readonly IndexDefinition[];
+}
+
+export interface Reduced {
+  readonly groups: readonly Group[];
+  readonly seq: number;
+}
+
+/** The groups of a range, from one state of the index. */
+export async function reduceRange(
+  indexes: Indexes,
+  index: IndexDefinition,
+  range: IndexRange,
+  options: ReduceOptions,
+): Promise<Reduced> {
+  const { descending: reverse, reducer, update, signal, companions } = options;
+  const texts = reducer.keysOnly ? false : (['long'] as const);
+  const rows = (tag: string, limit?: number): Query<DatabaseTables> => ({
+    from: 'index',
+    range: storeRange(tag, range),
+    reverse,
+    texts,
+    ...(limit === undefined ? {} : { limit }),
+  });
+  const runs = (tag: string): Query<DatabaseTables> => ({
+    from: 'reductions',
+    range: storeRange(tag, range),
+    reverse,
+    texts: true,
+  });
+  for (let tries = 0; ; tries++) {
+    const last = tries === TRIES_MAX;
+    const { state, found } = await indexes.readAt(
+      index,
+      (tag) => (last ? [rows(tag)] : [rows(tag, FEW_ROWS + 1), runs(tag)]),
+      { update: tries === 0 ? update : false, signal },
+      companions,
+    );
+    const groups = new Groups(options);
+    const answer = (): Reduced => ({ groups: groups.groups, seq: state?.seq ?? 0 });
+    const [some = [], stored = []] = found as readonly [IndexEntry[]?, ReductionRow[]?];
+    if (state === undefined) return answer();
+    if (last || some.length <= FEW_ROWS) {
+      for (const row of some) groups.row(row);
+      groups.finish();
+      return answer();
+    }
+    const walk = new Walk(indexes.store, state, range, options, groups, texts);
+    if (!(await walk.walk(stored))) continue;
+    groups.finish();
+    // The answer is there, whatever becomes of keeping it.
+    await storeStretches(indexes.store, state, reducer.id, groups.stretches).catch(() => undefined);
+    return answer();
+  }
+}
+
+/** A run, and its state for one reducer when there is one. */
+interface Run {
+  readonly first: Place;
+  readonly end: Place;
+  readonly state: Loose;
+  readonly known: boolean;
+}
+
+class Walk {
+  readonly #store: Store<DatabaseTables>;
+  readonly #state: ViewStateRow;
+  readonly #range: IndexRange;
+  readonly #how: ReduceOptions;
+  readonly #groups: Groups;
+  readonly #texts: false | readonly string[];
+  readonly #slices = new Slices();
+
+  constructor(
+    store: Store<DatabaseTables>,
+    state: ViewStateRow,
+    range: IndexRange,
+    how: ReduceOptions,
+    groups: Groups,
+    texts: false | readonly string[],
+  ) {
+    this.#store = store;
+    this.#state = state;
+    this.#range = range;
+    this.#how = how;
+    this.#groups = groups;
+    this.#texts = texts;
+  }
+
+  /** @param stored in the direction of the walk. @returns false when the index changed meanwhile */
+  async walk(stored: readonly ReductionRow[]): Promise<boolean> {
+    const { descending } = this.#how;
+    const groups = this.#groups;
+    let at: Place | undefined;
+    for (const run of this.#usable(stored)) {
+      const [near, far] = descending ? [run.end, run.first] : [run.first, run.end];
+      if (!(await this.#rows(at, near))) return false;
+      if (groups.full) return true;
+      if (run.known) groups.run(run.first, run.state);
+      else {
+        groups.cut(near);
+        if (!(await this.#rows(near, far))) return false;
+        groups.cut(far);
+      }
+      at = far;
+      const wait = this.#slices.pause();
+      if (wait !== undefined) await wait;
+    }
+    return this.#rows(at, undefined);
+  }
+
+  /** Runs that lie within the range, and within one group. */
+  #usable(stored: readonly ReductionRow[]): Run[] {
+    const { tag } = this.#state;
+    const { lte, lt } = storeRange(tag, this.#range);
+    const upper = sortKey((lte ?? lt)!) as string; // It has one of them.
+    const runs: Run[] = [];
+    for (const row of stored) {
+      const end = { key: row.end_key, id: row.end_id, n: row.end_n };
+      if ((sortKey([tag, end.key, end.id, end.n]) as string) > upper) continue;
+      if (this.#groups.groupOf(row.key) !== this.#groups.groupOf(row.last)) continue;
+      const states = new Map<string, Loose>(Object.entries(JSON.parse(row.values as string)));
+      const known = states.has(this.#how.reducer.id);
+      runs.push({ first: row, end, state: states.get(this.#how.reducer.id), known });
+    }
+    return runs;
+  }
+
+  /** Hands in the rows between two places of the walk; an absent one is the end of the range. */
+  async #rows(from: Place | undefined, to: Place | undefined): Promise<boolean> {
+    if (from !== undefined && to !== undefined && samePlace(from, to)) return true;
+    const { descending: reverse } = this.#how;
+    let seen: IndexEntry | undefined;
+    for (;;) {
+      const query = {
+        from: 'index',
+        range: this.#between(from, to, seen),
+        reverse,
+        limit: READ_ROWS,
+        texts: this.#texts,
+      } as const;
+      const asked = [{ from: 'views', keys: [this.#state.view] }, query] as const;
+      const [[state], rows] =
+        this.#store.readNow(asked) ?? (await this.#store.read(asked, { signal: this.#how.signal }));
+      if (state?.tag !== this.#state.tag || state.version !== this.#state.version) return false;
+      for (const row of rows) {
+        this.#groups.row(row);
+        if (this.#groups.full) return true;
+      }
+      if (rows.length < READ_ROWS) return true;
+      seen = rows.at(-1);
+      const wait = this.#slices.pause();
+      if (wait !== undefined) await wait;
+      this.#how.signal?.throwIfAborted();
+    }
+  }
+
+  #between(from: Place | undefined, to: Place | undefined, seen: IndexEntry | undefined) {
+    const { tag } = this.#state;
+    const { descending } = this.#how;
+    const [low, high] = descending ? [to, from] : [from, to];
+    const range = { ...storeRange(tag, this.#range) };
+    const at = ({ key, id, n }: Place) => [tag, key, id, n] as const;
+    if (low !== undefined) Object.assign(range, { gt: undefined, gte: at(low) });
+    if (high !== undefined) Object.assign(range, { lte: undefined, lt: at(high) });
+    if (seen !== undefined)
+      Object.assign(range, descending ? { lte: undefined, lt: at(seen) } : { gte: undefined, gt: at(seen) });
+    return range;
+  }
+}
+
+const samePlace = (a: Place, b: Place): boolean => a.key === b.key && a.id === b.id && a.n === b.n;

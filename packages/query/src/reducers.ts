@@ -1,0 +1,138 @@
+/**
+ * Reductions: rows → a state → a value. States are JSON and can be merged, so that those of long runs are stored and a query
+ * over many rows reads few. Built-in ones are CouchDB 3.5's.
+ */
+import {
+  badRequest,
+  DatabaseError,
+  type IndexEntry,
+  type Json,
+  type Loose,
+  type ReduceFunction,
+} from '@settledb/core';
+import { approximateCount } from './approximate';
+import { statistics, sum } from './numbers';
+import { rank } from './rank';
+import { rowOf, valueIn } from './rows';
+
+export interface Reducer {
+  /** The same for everybody who reduces the same way: stored states go by it. */
+  readonly id: string;
+  /** It does not look at values. */
+  readonly keysOnly?: true;
+  /** @param rows in the order of the index, at least one, read with their texts */
+  reduce(rows: readonly IndexEntry[]): Loose;
+  /** @param states of neighbours, in order, at least one */
+  merge(states: readonly Loose[]): Loose;
+  finish(state: Loose): Loose;
+}
+
+const same = (state: Loose): Loose => state;
+
+const count: Reducer = {
+  id: '_count',
+  keysOnly: true,
+  reduce: (rows) => rows.length,
+  merge: (states) => states.reduce((total: number, state: number) => total + state, 0),
+  finish: same,
+};
+
+/** Of the row with the lowest key, and with the highest. A state is `[value]`. */
+const first: Reducer = {
+  id: '_first',
+  reduce: (rows) => [valueIn(rows[0] as IndexEntry)],
+  merge: (states) => states[0],
+  finish: ([value]) => value,
+};
+const last: Reducer = {
+  id: '_last',
+  reduce: (rows) => [valueIn(rows.at(-1) as IndexEntry)],
+  merge: (states) => states.at(-1),
+  finish: ([value]) => value,
+};
+
+const PLAIN: ReadonlyMap<string, Reducer> = new Map(
+  [count, sum, statistics, approximateCount, first, last].map((each) => [each.id, each]),
+);
+
+/** Whether text is meant as the name of a built-in rather than as a function. */
+export const isBuiltIn = (text: string): boolean => text.startsWith('_');
+
+/**
+ * The built-in that text begins with; what follows the name is ignored.
+ * @throws DatabaseError 400 for a name that there is not
+ */
+export function builtIn(text: string): Reducer {
+  const [name = text] = /^\w+/.exec(text) ?? [];
+  const reducer = PLAIN.get(name) ?? rank(name);
+  if (reducer === undefined) throw invalid(`\`${name}\` is not a supported reduce function.`);
+  return reducer;
+}
+
+const invalid = (reason: string): DatabaseError =>
+  new DatabaseError({ status: 400, name: 'invalid_design_doc', reason });
+
+/** A program's own. What it throws is told to `failed`, and the value is then null. */
+export function customReducer(
+  id: string,
+  reduce: ReduceFunction,
+  failed: (error: DatabaseError) => void,
+): Reducer {
+  const call = (
+    keys: readonly (readonly [Json, string])[] | null,
+    values: readonly Loose[],
+  ): readonly unknown[] => {
+    try {
+      return [reduce(keys, values, keys === null)];
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause);
+      failed(
+        new DatabaseError({
+          status: 500,
+          name: 'reduce_function_error',
+          reason: `The reduce function threw: ${why}`,
+          cause,
+        }),
+      );
+      return FAILED;
+    }
+  };
+  return {
+    id,
+    reduce(rows) {
+      const made = rows.map(rowOf);
+      const keys = made.map((row) => [row.key, row.id] as const);
+      return call(
+        keys,
+        made.map((row) => row.value),
+      );
+    },
+    merge(states: readonly (readonly unknown[])[]) {
+      if (states.length === 1) return states[0];
+      if (states.some(isFailed)) return FAILED;
+      return call(
+        null,
+        states.map(([value]) => value),
+      );
+    },
+    finish: (state) => (isFailed(state) ? null : state[0]),
+  };
+}
+
+/** The state of a group on which the function threw: a list of none. It is never stored. */
+const FAILED: readonly unknown[] = [];
+
+export const isFailed = (state: unknown): boolean => Array.isArray(state) && state.length === 0;
+
+/** What CouchDB offers to functions kept as text, besides `emit`. */
+export const HELPERS: Readonly<Record<string, unknown>> = {
+  sum: (values: readonly number[]) => values.reduce((total, value) => total + value, 0),
+  log: () => {},
+  isArray: Array.isArray,
+  toJSON: JSON.stringify,
+};
+
+export function checkReduce(reduce: unknown): asserts reduce is string | ReduceFunction {
+  if (typeof reduce !== 'string' && typeof reduce !== 'function')
+    throw badRequest('`reduce` must be a function, its source, or the name of a built-in');
+}

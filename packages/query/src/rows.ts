@@ -1,0 +1,17 @@
+/** Rows of an index as queries answer them. */
+import { fromKey, type IndexEntry, type Json, type Loose } from '@settledb/core';
+import { parseValue } from './map';
+
+export interface QueryRow {
+  readonly id: string;
+  readonly key: Json;
+  readonly value: Loose;
+}
+
+/** Of a row read with its texts. */
+export function rowOf(entry: IndexEntry): QueryRow {
+  return { id: entry.id, key: fromKey(entry.key), value: valueIn(entry) };
+}
+
+export const valueIn = ({ value, long }: IndexEntry): Loose =>
+  parseValue(value ?? (long as string | undefined));

@@ -1,0 +1,51 @@
+/**
+ * Whose turn it is to map: contexts that index the same database take turns, batch by batch, so that no document is mapped
+ * twice. A courtesy only: what keeps an index right is that commits are planned against its state.
+ */
+
+/** By database: the last turn of this realm. */
+const queues = new Map<string, Promise<unknown>>();
+
+/** How long another tab's turn is waited for. A batch takes some 10 ms; a tab whose map hangs must not stop all others. */
+const WAIT_MS = 2_000;
+
+/**
+ * Does `work` when nobody else in this realm is at it; nor in another, unless `alone`.
+ *
+ * @param id of the database, the same in every context
+ * @param alone no other context has the database open, as far as known
+ */
+export function inTurn<T>(id: string, alone: boolean, work: () => Promise<T>): Promise<T> {
+  const before = queues.get(id) ?? Promise.resolve();
+  const turn = before.then(() => (alone ? work() : amongTabs(id, work)));
+  const over = turn.then(
+    () => {},
+    () => {},
+  );
+  queues.set(id, over);
+  void over.then(() => {
+    if (queues.get(id) === over) queues.delete(id);
+  });
+  return turn;
+}
+
+async function amongTabs<T>(id: string, work: () => Promise<T>): Promise<T> {
+  const locks = globalThis.navigator?.locks as LockManager | undefined;
+  if (locks === undefined) return work();
+  const patience = new AbortController();
+  const timer = setTimeout(() => patience.abort(), WAIT_MS);
+  let begun = false;
+  const begin = (): Promise<T> => {
+    begun = true;
+    clearTimeout(timer);
+    return work();
+  };
+  try {
+    return await locks.request(`settledb:${id}:index`, { signal: patience.signal }, begin);
+  } catch (error) {
+    if (begun) throw error;
+    return work(); // Waited long enough, or there is no lock to be had here.
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,278 @@
+/**
+ * Brings indexes up to date: all that are wanted in one pass over the changes, a batch at a time.
+ *
+ *   states of the wanted indexes ─→ changes after the lowest seq, with bodies ─→ map, in slices ─→ one commit of all their rows
+ *
+ * An index that is wanted while a pass goes on joins it at the next batch. Nobody waits for more than what was written before
+ * he asked. What a batch found is committed even if nobody waits any more, so a call that was given up is gone on with by the next.
+ */
+import {
+  type CallOptions,
+  DatabaseError,
+  type DatabaseTables,
+  type DocRow,
+  type InfoRow,
+  isDesignId,
+  onAbort,
+  type Store,
+  type ViewStateRow,
+} from '@settledb/core';
+import { commitMapped, type Mapped } from './chunk';
+import type { IndexDefinition } from './index-reader';
+import { DOC_TEXTS, docOf, Mapper } from './map';
+import { Slices } from './slices';
+import { inTurn } from './turns';
+
+/** Documents of a batch at most. */
+const BATCH_DOCS = 1_000;
+/** Documents of the first batch, whose size nobody knows yet. */
+const FIRST_BATCH_DOCS = 200;
+/** Characters of documents in a batch, about: what is held in memory while it is mapped. */
+const BATCH_LENGTH = 1024 * 1024;
+/** Rows of a commit, about: some 5 ms of work in one go. */
+const COMMIT_ROWS = 600;
+
+/** One step of building: first `{ indexed_docs: 0 }`, then one after each commit. */
+export interface IndexingProgress {
+  /** Changes mapped in this pass. */
+  readonly indexed_docs: number;
+  readonly last_seq?: number;
+  /** Changes of this step. */
+  readonly results_count?: number;
+}
+
+export interface UpdaterEvents {
+  indexing(progress: IndexingProgress): void;
+  /** A map threw: its document is left out of that index. */
+  error(error: DatabaseError): void;
+  /** Changes were mapped for an index for which nobody waits. */
+  unasked(view: string, docs: number): void;
+}
+
+interface Waiter {
+  readonly target: number;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface Wanted {
+  readonly index: IndexDefinition;
+  readonly mapper: Mapper;
+  readonly waiters: Set<Waiter>;
+}
+
+/** What a batch starts from. */
+interface Batch {
+  readonly info: InfoRow;
+  readonly docs: readonly DocRow[];
+  /** The seq up to which the batch knows everything. */
+  readonly through: number;
+}
+
+export class Updater {
+  readonly #store: Store<DatabaseTables>;
+  readonly #events: UpdaterEvents;
+  readonly #wanted = new Map<string, Wanted>();
+  readonly #slices = new Slices();
+  #batchDocs = FIRST_BATCH_DOCS;
+  #running = false;
+  #indexed: number | undefined;
+
+  constructor(store: Store<DatabaseTables>, events: UpdaterEvents) {
+    this.#store = store;
+    this.#events = events;
+  }
+
+  /**
+   * Resolves when `index` holds every change up to `target`.
+   * @param companions indexes that come along in the same pass while it lasts, without being waited for
+   */
+  update(
+    index: IndexDefinition,
+    target: number,
+    companions: readonly IndexDefinition[] = [],
+    { signal }: CallOptions = {},
+  ): Promise<void> {
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    return new Promise((resolve, reject) => {
+      const wanted = this.#want(index);
+      for (const companion of companions) this.#want(companion);
+      let unlisten = (): void => {};
+      const settle = (how: () => void) => (): void => {
+        wanted.waiters.delete(waiter);
+        unlisten();
+        how();
+      };
+      const waiter: Waiter = {
+        target,
+        resolve: settle(resolve),
+        reject: (error) => settle(() => reject(error))(),
+      };
+      wanted.waiters.add(waiter);
+      if (signal !== undefined) unlisten = onAbort(signal, () => waiter.reject(signal.reason));
+      if (!this.#running) void this.#run();
+    });
+  }
+
+  #want(index: IndexDefinition): Wanted {
+    const present = this.#wanted.get(index.id);
+    if (present !== undefined) return present;
+    const wanted = { index, mapper: new Mapper(index.map), waiters: new Set<Waiter>() };
+    this.#wanted.set(index.id, wanted);
+    return wanted;
+  }
+
+  /** Whether a pass is under way. */
+  get running(): boolean {
+    return this.#running;
+  }
+
+  get #awaited(): boolean {
+    for (const { waiters } of this.#wanted.values()) if (waiters.size > 0) return true;
+    return false;
+  }
+
+  async #run(): Promise<void> {
+    this.#running = true;
+    this.#indexed = undefined;
+    try {
+      while (this.#awaited) await this.#step();
+    } catch (error) {
+      for (const { waiters } of this.#wanted.values())
+        for (const waiter of [...waiters]) waiter.reject(error);
+    } finally {
+      this.#running = false;
+      this.#wanted.clear();
+    }
+  }
+
+  async #step(): Promise<void> {
+    const queries = [{ from: 'info', keys: ['info'] }] as const;
+    const now = this.#store.readNow(queries);
+    const [[info]] = now ?? (await this.#store.read(queries));
+    await inTurn(info!.uuid, now !== undefined, () => this.#batch()); // Opening wrote the row.
+  }
+
+  async #batch(): Promise<void> {
+    const states = await this.#states();
+    if (!this.#awaited) return;
+    let since = Number.POSITIVE_INFINITY;
+    for (const id of this.#wanted.keys()) since = Math.min(since, states.get(id)?.seq ?? 0);
+    if (this.#indexed === undefined) {
+      this.#indexed = 0;
+      this.#events.indexing({ indexed_docs: 0 });
+    }
+    const batch = await this.#read(since);
+    const behind = [...this.#wanted.values()].filter(
+      ({ index }) => (states.get(index.id)?.seq ?? 0) < batch.through,
+    );
+    if (behind.length > 0) await this.#map(batch, behind, states);
+  }
+
+  /** The states of the wanted indexes. Whoever waited for no more than they have is answered. */
+  async #states(): Promise<Map<string, ViewStateRow>> {
+    const ids = [...this.#wanted.keys()];
+    const [rows] = await this.#store.read([{ from: 'views', keys: ids }]);
+    const states = new Map<string, ViewStateRow>();
+    for (const row of rows) if (row !== undefined) states.set(row.view, row);
+    this.#settle(states.values());
+    return states;
+  }
+
+  #settle(states: Iterable<ViewStateRow>): void {
+    for (const { view, seq } of states)
+      for (const waiter of [...(this.#wanted.get(view)?.waiters ?? [])])
+        if (waiter.target <= seq) waiter.resolve();
+  }
+
+  async #read(since: number): Promise<Batch> {
+    const limit = this.#batchDocs;
+    const [[info], docs] = await this.#store.read([
+      { from: 'info', keys: ['info'] },
+      { from: 'docs', by: 'seq', range: { gt: since }, limit, texts: DOC_TEXTS },
+    ]);
+    let length = 0;
+    for (const { body } of docs) length += body === undefined ? 0 : (body as string).length;
+    const average = length / Math.max(docs.length, 1) || 1;
+    this.#batchDocs = Math.max(1, Math.min(BATCH_DOCS, Math.round(BATCH_LENGTH / average)));
+    const through = docs.length < limit ? info!.update_seq : docs.at(-1)!.seq;
+    return { info: info!, docs, through };
+  }
+
+  /** Maps the batch and commits it, in parts where there are many rows. */
+  async #map(
+    { info, docs, through }: Batch,
+    behind: readonly Wanted[],
+    states: Map<string, ViewStateRow>,
+  ): Promise<void> {
+    let mapped = start(behind, states);
+    let rows = 0;
+    let looked = 0;
+    const commit = async (seq: number): Promise<boolean> => {
+      const after = await commitMapped(this.#store, mapped, seq, info.purge_seq);
+      this.#indexed = (this.#indexed ?? 0) + looked;
+      this.#events.indexing({ indexed_docs: this.#indexed, last_seq: seq, results_count: looked });
+      for (const { view, docs } of mapped)
+        if (this.#wanted.get(view)?.waiters.size === 0) this.#events.unasked(view, docs.size);
+      this.#settle(after);
+      for (const state of after) states.set(state.view, state);
+      const whole = after.length === mapped.length;
+      mapped = start(behind, states);
+      rows = 0;
+      looked = 0;
+      return whole;
+    };
+    for (const doc of docs) {
+      for (let i = 0; i < behind.length; i++) rows += this.#mapOne(behind[i]!, mapped[i]!, doc);
+      looked++;
+      const wait = this.#slices.pause();
+      if (wait !== undefined) await wait;
+      if (rows < COMMIT_ROWS && this.#awaited) continue;
+      await this.#slices.next();
+      // Where another context was quicker, or nobody waits any more, this is all.
+      if (!(await commit(doc.seq)) || !this.#awaited) return;
+    }
+    await commit(through);
+  }
+
+  /** @returns how many rows there are */
+  #mapOne({ index, mapper }: Wanted, mapped: Mapped, doc: DocRow): number {
+    if (doc.seq <= (mapped.before?.seq ?? 0) || isDesignId(doc.id)) return 0;
+    mapped.docs.set(doc.id, []);
+    if (doc.deleted) return 0;
+    try {
+      const emitted = mapper.run(docOf(doc));
+      mapped.docs.set(doc.id, emitted);
+      return emitted.length;
+    } catch (cause) {
+      mapped.threw++;
+      this.#events.error(mapError(index, doc.id, cause));
+      return 0;
+    }
+  }
+}
+
+function start(behind: readonly Wanted[], states: ReadonlyMap<string, ViewStateRow>): Mapped[] {
+  return behind.map(({ index }) => ({
+    view: index.id,
+    before: states.get(index.id),
+    docs: new Map(),
+    threw: 0,
+  }));
+}
+
+export function mapError(
+  index: { readonly name?: string | undefined },
+  docId: string,
+  cause: unknown,
+): DatabaseError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  const name = index.name === undefined ? 'The map function' : `The map function of ${index.name}`;
+  return new DatabaseError({
+    status: 500,
+    name: 'map_function_error',
+    reason: `${name} threw on document '${docId}', which is left out: ${why}`,
+    docId,
+    cause,
+  });
+}

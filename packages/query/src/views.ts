@@ -1,0 +1,226 @@
+/** `query`, `queries`, `viewCleanup` and `viewInfo` of a local database, for one handle on it. */
+import {
+  badRequest,
+  type CallOptions,
+  type Database,
+  type Evaluate,
+  type IndexEntry,
+  type Loose,
+  type MapFunction,
+  type Queries,
+  type ViewInfo,
+  type ViewOptions,
+  type ViewResult,
+  type ViewSource,
+  type ViewStateRow,
+} from '@settledb/core';
+import { dropUnused } from './cleanup';
+import { Definitions, type RegisteredViews, type View, viewDefinitions } from './definitions';
+import { Functions, textHash } from './functions';
+import { type Group, Groups } from './groups';
+import type { DefinitionsOf } from './index-reader';
+import type { Indexes, IndexHost } from './indexes';
+import { withDocs } from './linked';
+import { checkReduced, planQuery, type QueryPlan } from './options';
+import { compareRows, rangeTest, storeRange } from './ranges';
+import { reduceRange } from './reduce';
+import type { Reducer } from './reducers';
+import { type QueryRow, rowOf } from './rows';
+import { mapAll } from './temporary';
+
+export interface ViewsOptions {
+  /** Makes functions of text. Without it, text is refused. */
+  readonly evaluate?: Evaluate | undefined;
+  readonly views?: RegisteredViews | undefined;
+  /** Other kinds of indexes that design documents define: `viewCleanup` keeps them. */
+  readonly definitions?: readonly DefinitionsOf[] | undefined;
+}
+
+type Host = IndexHost & Pick<Database, 'allDocs' | 'get'>;
+
+export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' | 'viewInfo'> {
+  readonly #database: Host;
+  readonly #indexes: Indexes;
+  readonly #functions: Functions;
+  readonly #definitions: Definitions;
+  readonly #kinds: readonly DefinitionsOf[];
+
+  constructor(database: Host, indexes: Indexes, options: ViewsOptions = {}) {
+    this.#database = database;
+    this.#indexes = indexes;
+    this.#functions = new Functions(options.evaluate, (error) => indexes.report(error));
+    this.#definitions = new Definitions(database.store, this.#functions, options.views);
+    this.#kinds = [viewDefinitions(this.#functions), ...(options.definitions ?? [])];
+    for (const index of this.#definitions.registered()) indexes.register(index);
+  }
+
+  async query(view: string | MapFunction | ViewSource, options: ViewOptions = {}): Promise<ViewResult> {
+    const given = options ?? {};
+    given.signal?.throwIfAborted();
+    const plan = planQuery(given);
+    if (typeof view === 'string') return this.#stored(await this.#definitions.find(view, given), plan, given);
+    if (typeof view === 'function') return this.#temporary({ map: view }, plan, given);
+    if (typeof view !== 'object' || view === null || !['string', 'function'].includes(typeof view.map))
+      throw badRequest('A query needs a map function, or the name of a view');
+    return this.#temporary(view, plan, given);
+  }
+
+  async queries(
+    view: string,
+    queries: readonly ViewOptions[],
+    options: CallOptions = {},
+  ): Promise<ViewResult[]> {
+    if (!Array.isArray(queries)) throw badRequest('`queries` member must be an array.');
+    const planned = queries.map((query) => ({ query: { ...query, ...options }, plan: planQuery(query) }));
+    const found = await this.#definitions.find(view, options);
+    const results: ViewResult[] = [];
+    for (const { query, plan } of planned) results.push(await this.#stored(found, plan, query));
+    return results;
+  }
+
+  async viewCleanup(options: CallOptions = {}): Promise<{ readonly ok: true }> {
+    await dropUnused(this.#indexes.store, this.#indexes.registered, this.#kinds, options);
+    return { ok: true };
+  }
+
+  async viewInfo(ddoc: string, options: CallOptions = {}): Promise<ViewInfo> {
+    const name = ddoc.replace(/^_design\//, '');
+    const doc = await this.#definitions.design(name, options);
+    const ids = [...new Set(this.#kinds.flatMap((kind) => kind(doc).map(({ id }) => id)))];
+    const [[info], states] = await this.#indexes.store.read(
+      [
+        { from: 'info', keys: ['info'] },
+        { from: 'views', keys: ids },
+      ],
+      options,
+    );
+    const built = states.filter((state): state is ViewStateRow => state !== undefined);
+    const seqs = ids.map((_, i) => states[i]?.seq ?? 0);
+    const sum = (of: (state: ViewStateRow) => number): number =>
+      built.reduce((all, each) => all + of(each), 0);
+    const seq = seqs.length === 0 ? 0 : Math.min(...seqs);
+    const pending = (info?.update_seq ?? 0) - seq;
+    return {
+      name,
+      view_index: {
+        signature: textHash(...ids),
+        language: typeof doc.language === 'string' ? doc.language : 'javascript',
+        update_seq: seq,
+        updates_pending: { minimum: pending, preferred: pending, total: pending },
+        updater_running: this.#indexes.updating,
+        compact_running: false,
+        waiting_commit: false,
+        waiting_clients: 0,
+        purge_seq: info?.purge_seq ?? 0,
+        rows: sum(({ rows }) => rows),
+        map_errors: sum(({ threw = 0 }) => threw),
+      },
+    };
+  }
+
+  async #stored(view: View, plan: QueryPlan, options: ViewOptions): Promise<ViewResult> {
+    const { reducer } = view;
+    if (reducer !== undefined && options.reduce !== false) return this.#reduced(view, reducer, plan, options);
+    const { skip, limit, descending: reverse } = plan;
+    // Over several keys, skip and limit count all of their rows.
+    const each = plan.byKeys ? { limit: limit && skip + limit } : { skip, limit };
+    const { state, found } = await this.#indexes.readAt(
+      view.index,
+      (tag) =>
+        limit === 0
+          ? []
+          : plan.ranges.map((range) => ({
+              from: 'index',
+              range: storeRange(tag, range),
+              reverse,
+              texts: ['long'],
+              ...(each.skip ? { skip: each.skip } : {}),
+              ...(each.limit === undefined ? {} : { limit: each.limit }),
+            })),
+      { update: plan.update, signal: options.signal },
+      view.siblings,
+    );
+    const entries = found as readonly IndexEntry[][];
+    const rows = plan.byKeys ? page(entries.flat(), plan) : (entries[0] ?? []);
+    return this.#answer(rows.map(rowOf), state?.rows ?? 0, state?.seq ?? 0, plan, options);
+  }
+
+  async #reduced(
+    { index, siblings }: View,
+    reducer: Reducer,
+    plan: QueryPlan,
+    options: ViewOptions,
+  ): Promise<ViewResult> {
+    checkReduced(options, plan);
+    const { descending, level, update } = plan;
+    const wanted = plan.limit === undefined ? Number.POSITIVE_INFINITY : plan.skip + plan.limit;
+    const groups: Group[] = [];
+    let seq = 0;
+    for (const [i, range] of plan.ranges.entries()) {
+      const how = { reducer, level, descending, wanted: wanted - groups.length, signal: options.signal };
+      const reduced = await reduceRange(this.#indexes, index, range, {
+        ...how,
+        update: i === 0 || update === true ? update : false,
+        companions: siblings,
+      });
+      groups.push(...reduced.groups);
+      seq = reduced.seq;
+      if (groups.length >= wanted) break;
+    }
+    return { rows: page(groups, plan), ...(options.update_seq ? { update_seq: seq } : {}) };
+  }
+
+  async #temporary(view: ViewSource, plan: QueryPlan, options: ViewOptions): Promise<ViewResult> {
+    const index = { id: '', map: this.#functions.map(view.map) };
+    const { reduce = true } = options;
+    const wanted = reduce === true ? view.reduce : reduce;
+    const reducer =
+      wanted === undefined || wanted === null || wanted === false
+        ? undefined
+        : this.#functions.reducer(wanted);
+    if (reducer !== undefined) checkReduced(options, plan);
+    const tests = plan.ranges.map(rangeTest);
+    const isWanted = (row: { key: string; id: string }): boolean => tests.some((test) => test(row));
+    const failed = this.#indexes.report.bind(this.#indexes);
+    const all = await mapAll(this.#indexes.store, index, isWanted, failed, options);
+    const rows = [...all.rows].sort(compareRows);
+    if (plan.descending) rows.reverse();
+    const ranges = plan.byKeys ? tests.map((test) => rows.filter(test)) : [rows];
+    if (reducer === undefined)
+      return this.#answer(page(ranges.flat(), plan).map(rowOf), all.total, all.seq, plan, options);
+    const groups = ranges.flatMap((range) => groupsOf(range, reducer, plan));
+    return { rows: page(groups, plan), ...(options.update_seq ? { update_seq: all.seq } : {}) };
+  }
+
+  async #answer(
+    rows: readonly QueryRow[],
+    total_rows: number,
+    seq: number,
+    plan: QueryPlan,
+    options: ViewOptions,
+  ): Promise<ViewResult> {
+    return {
+      total_rows,
+      offset: plan.skip,
+      rows: options.include_docs && rows.length > 0 ? await withDocs(this.#database, rows, options) : rows,
+      ...(options.update_seq ? { update_seq: seq } : {}),
+    };
+  }
+}
+
+function page<T>(rows: readonly T[], { skip, limit }: QueryPlan): readonly T[] {
+  return skip === 0 && limit === undefined
+    ? rows
+    : rows.slice(skip, limit === undefined ? undefined : skip + limit);
+}
+
+function groupsOf(
+  rows: readonly IndexEntry[],
+  reducer: Reducer,
+  { level, descending }: QueryPlan,
+): readonly { readonly key: Loose; readonly value: Loose }[] {
+  const groups = new Groups({ reducer, level, descending, wanted: Number.POSITIVE_INFINITY });
+  for (const row of rows) groups.row(row);
+  groups.finish();
+  return groups.groups;
+}
