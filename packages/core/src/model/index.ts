@@ -1,5 +1,5 @@
 export type { RevPath, RevTree } from './chain';
-export { compareKeys, fromKey, normalizeKey, toKey, truncateKey } from './collate';
+export { compareJson, compareKeys, fromKey, normalizeKey, toKey, truncateKey } from './collate';
 export * from './document';
 export * from './errors';
 export { hash128 } from './hash';
@@ -7,7 +7,7 @@ export * from './ids';
 export { toJson } from './json';
 export * from './leaf';
 export * from './revision';
-export { checkSelector, compileSelector, fieldAt, fieldPath, matches } from './selector';
+export { checkSelector, compileSelector, fieldAt, fieldPath, isGroup, matches } from './selector';
 export { allRevs, ancestry, hasRev, isDeleted, isLeaf, leaves, leavesBelow, singleton } from './tree';
 export * from './tree-merge';
 export * from './tree-pack';

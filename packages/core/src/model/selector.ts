@@ -5,7 +5,7 @@
  * to the conditions, as CouchDB does: `$nor: [{ n: 1 }]` is `n: { $ne: 1 }`, which needs an n.
  */
 import { compareJson, normalizeKey } from './collate';
-import { badRequest } from './errors';
+import { badRequest, DatabaseError } from './errors';
 import { invalidOperator, type Nested, operators, type Test } from './operators';
 
 /** @throws DatabaseError 400 that names the operator which is wrong, and what it was given */
@@ -41,7 +41,7 @@ function checkNesting(value: unknown, left: number): void {
 type Group = Readonly<Record<string, unknown>>;
 
 /** An object of conditions: neither a list nor a value that JSON writes in its own way (a Date). */
-function isGroup(value: unknown): value is Group {
+export function isGroup(value: unknown): value is Group {
   return (
     typeof value === 'object' &&
     value !== null &&
@@ -86,7 +86,9 @@ const nested: Nested = (value) => {
 
 function compileOperator(key: string, value: unknown, negated: boolean): Test {
   const operator = operators.get(key);
-  if (operator === undefined) throw badRequest(`Invalid operator: ${key}`);
+  if (operator === undefined) {
+    throw new DatabaseError({ status: 400, name: 'invalid_operator', reason: `Invalid operator: ${key}` });
+  }
   const test = operator(value, nested);
   if (key === '$exists') return negated ? (found) => !test(found) : test;
   return (found) => found !== undefined && test(found) !== negated;

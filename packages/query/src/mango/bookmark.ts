@@ -1,0 +1,43 @@
+/**
+ * Bookmarks: where in the order of its answer a `find` stopped, as opaque text.
+ *
+ * The place is that of the last document, not a count, so that what is written between two pages neither repeats a document nor
+ * leaves one out. Only the plan that made a bookmark can go on from it: the text says which that was.
+ */
+import type { Json } from '@settledb/core';
+import { invalid } from './fields';
+
+export interface Bookmark {
+  /** The order that the place is in: the way, its index, the sort. */
+  readonly order: string;
+  /** The key of the last row, or the sorted values of the last document; `null` in the order of ids. */
+  readonly key: Json;
+  readonly id: string;
+}
+
+/** What CouchDB answers when there is no place yet. */
+export const NO_BOOKMARK = 'nil';
+
+/** URL-safe base64 of JSON. */
+export function writeBookmark({ order, key, id }: Bookmark): string {
+  let bytes = '';
+  for (const byte of new TextEncoder().encode(JSON.stringify([order, key, id])))
+    bytes += String.fromCharCode(byte);
+  return btoa(bytes).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+}
+
+/** @throws DatabaseError 400 `invalid_bookmark` */
+export function readBookmark(given: unknown): Bookmark {
+  try {
+    const bytes = atob(String(given).replaceAll('-', '+').replaceAll('_', '/'));
+    const text = new TextDecoder().decode(Uint8Array.from(bytes, (each) => each.charCodeAt(0)));
+    const [order, key, id] = JSON.parse(text);
+    if (typeof order === 'string' && key !== undefined && typeof id === 'string') return { order, key, id };
+  } catch {
+    // Not one of ours: see below.
+  }
+  throw invalidBookmark(given);
+}
+
+export const invalidBookmark = (given: unknown): Error =>
+  invalid('invalid_bookmark', `Invalid bookmark value: ${JSON.stringify(given)}`);

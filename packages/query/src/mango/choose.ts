@@ -1,0 +1,77 @@
+/** The plan of a `find`, with what the caller has to say about it: the index to use, and the place to go on from. */
+import { DatabaseError } from '@settledb/core';
+import { invalidBookmark } from './bookmark';
+import { definitionOf, type MangoIndex } from './mango-index';
+import { makePlan, makePlanWith, type Plan, type Question } from './planner';
+import type { Find, UseIndex } from './request';
+
+/**
+ * @throws DatabaseError `unknown_error` for an index that is not there, `no_usable_index` for one that lacks documents which can
+ *   match, 400 `invalid_bookmark` for one of an order that is no more
+ */
+export function choosePlan(asked: Find, indexes: readonly MangoIndex[]): Plan {
+  const { bookmark } = asked;
+  const plan = preferredPlan(asked, indexes);
+  if (bookmark === undefined || bookmark.order === orderName(asked, plan)) return plan;
+  // Made by another plan: since then an index was made, or one is gone.
+  const other = planOfOrder(asked, indexes, plan, bookmark.order);
+  if (other === undefined || orderName(asked, other) !== bookmark.order)
+    throw invalidBookmark(asked.request.bookmark);
+  return other;
+}
+
+/** Names the order in which a plan answers. Plans of one order can go on from each other's bookmarks. */
+export function orderName({ sortFields }: Find, plan: Plan): string {
+  if (plan.sorts) return `sort ${JSON.stringify(sortFields.map(({ name, direction }) => [name, direction]))}`;
+  const way = plan.kind === 'index' ? definitionOf(plan.access.index).id : 'ids';
+  return plan.descending ? `${way} backwards` : way;
+}
+
+/** Indexes that are used without being named: a partial one does not have all documents. */
+export const openIndexes = (indexes: readonly MangoIndex[]): MangoIndex[] =>
+  indexes.filter(({ partial }) => partial === undefined);
+
+function preferredPlan(asked: Find, indexes: readonly MangoIndex[]): Plan {
+  const { useIndex } = asked;
+  if (useIndex === undefined) return makePlan(questionOf(asked, openIndexes(indexes)));
+  if (useIndex.ddoc === null) return makePlan(questionOf(asked, []));
+  const named = indexes.filter((index) => isNamed(index, useIndex));
+  if (named.length === 0)
+    throw indexError('unknown_error', 'Could not find that index or could not use that index for the query');
+  const plan = makePlanWith(questionOf(asked, named));
+  if (plan !== undefined) return plan;
+  throw indexError(
+    'no_usable_index',
+    'There is no index available for this selector: the index that was named may lack documents that match',
+  );
+}
+
+const questionOf = (asked: Find, indexes: readonly MangoIndex[]): Question => ({
+  selector: asked.exact,
+  sort: asked.sort,
+  indexes,
+});
+
+const isNamed = (index: MangoIndex, { ddoc, name }: UseIndex): boolean =>
+  index.ddoc === ddoc && (name === undefined || index.name === name);
+
+/** With the name in `error` too, where PouchDB's users look for it. */
+function indexError(name: string, reason: string): DatabaseError {
+  return Object.assign(new DatabaseError({ status: 400, name, reason }), { error: name });
+}
+
+function planOfOrder(
+  asked: Find,
+  indexes: readonly MangoIndex[],
+  preferred: Plan,
+  order: string,
+): Plan | undefined {
+  if (order.startsWith('sort ')) {
+    const { sorts: _, ...way } = preferred;
+    if (way.kind !== 'index') return { ...way, sorts: true, descending: false };
+    return { kind: 'gather', accesses: [way.access], ids: [], sorts: true, descending: false };
+  }
+  if (order.startsWith('ids')) return makePlan(questionOf(asked, []));
+  const index = indexes.find((each) => order.startsWith(definitionOf(each).id));
+  return index && makePlanWith(questionOf(asked, [index]));
+}

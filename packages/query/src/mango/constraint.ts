@@ -1,0 +1,123 @@
+/**
+ * What a selector demands of each field for itself, read off its formula: what has to be there, and within which values.
+ */
+import { isGroup, type Selector } from '@settledb/core';
+import { type FieldTest, type Formula, formulaOf } from './formula';
+import { ALL, type Intervals, intersect, isAll, NONE, pointOf, union } from './interval';
+import { operatorOf, points, scalars, spansOf } from './spans';
+
+/** Rows that hold single elements of a list, and the plain rows, that together have all documents of a test. */
+export interface ElementAccess {
+  readonly plain: Intervals;
+  readonly elements: Intervals;
+}
+
+export interface Constraint {
+  readonly path: readonly string[];
+  /** The field may only be absent: no index on it has the document. */
+  readonly absent: boolean;
+  /** Otherwise it is there, with one of these values. */
+  readonly values: Intervals;
+  /** The same documents by the elements of lists. */
+  readonly elements?: ElementAccess;
+}
+
+/** Constraints that all hold, by {@link pathKey}, and what else has to: one of the branches of each "or". */
+export interface Conjunction {
+  readonly fields: ReadonlyMap<string, Constraint>;
+  readonly ors: readonly (readonly Formula[])[];
+}
+
+/** Paths as keys of maps: names may hold any character. */
+export const pathKey = (path: readonly string[]): string => JSON.stringify(path);
+
+export function conjunctionOf(formula: Formula): Conjunction {
+  const fields = new Map<string, Constraint>();
+  const ors: (readonly Formula[])[] = [];
+  collect(formula, fields, ors);
+  return { fields, ors };
+}
+
+/** Both hold. */
+export function joinedWith(one: Conjunction, other: Conjunction): Conjunction {
+  const fields = new Map(one.fields);
+  for (const constraint of other.fields.values()) add(fields, constraint);
+  return { fields, ors: [...one.ors, ...other.ors] };
+}
+
+function collect(formula: Formula, fields: Map<string, Constraint>, ors: (readonly Formula[])[]): void {
+  if (formula.kind === 'test') add(fields, constraintOf(formula));
+  else if (formula.kind === 'and') for (const part of formula.parts) collect(part, fields, ors);
+  else {
+    ors.push(formula.parts);
+    for (const constraint of commonTo(formula.parts.map(conjunctionOf))) add(fields, constraint);
+  }
+}
+
+function constraintOf(test: FieldTest): Constraint {
+  const { path, operator, value, negated } = test;
+  if (operator === '$exists') return { path, absent: value === negated, values: ALL };
+  const elements = elementAccessOf(test);
+  return { path, absent: false, values: spansOf(test), ...(elements && { elements }) };
+}
+
+/** Another way to the documents of a test that looks into lists. */
+function elementAccessOf(test: FieldTest): ElementAccess | undefined {
+  const { value } = test;
+  const name = operatorOf(test);
+  if (name === '$in') {
+    return { plain: scalars(value as unknown[]), elements: points(value as unknown[]) };
+  }
+  if (name === '$all') return { plain: NONE, elements: points((value as unknown[]).slice(0, 1)) };
+  if (name !== '$elemMatch' || !isGroup(value)) return undefined;
+  const element = conjunctionOf(formulaOf(value as Selector)).fields.get('[]');
+  return element && { plain: NONE, elements: element.values };
+}
+
+/** What holds whichever branch does: fields that every branch constrains, with the values of any. */
+function commonTo(branches: readonly Conjunction[]): Constraint[] {
+  const [first] = branches;
+  const common: Constraint[] = [];
+  for (const [key, { path }] of first?.fields ?? []) {
+    const all = branches.map(({ fields }) => fields.get(key));
+    if (all.some((each) => each === undefined || each.absent)) continue;
+    common.push({ path, absent: false, values: union(all.flatMap((each) => each!.values)) });
+  }
+  return common;
+}
+
+function add(fields: Map<string, Constraint>, next: Constraint): void {
+  const key = pathKey(next.path);
+  const known = fields.get(key);
+  fields.set(key, known === undefined ? next : merged(known, next));
+}
+
+function merged(one: Constraint, other: Constraint): Constraint {
+  const values = intersect(one.values, other.values);
+  const elements = better(one.elements, other.elements);
+  return {
+    path: one.path,
+    absent: one.absent || other.absent,
+    values,
+    ...(elements && { elements }),
+  };
+}
+
+/** Either way has all documents; single values are likelier to be few. */
+function better(one: ElementAccess | undefined, other: ElementAccess | undefined): ElementAccess | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return narrowness(other.elements) > narrowness(one.elements) ? other : one;
+}
+
+/** How much intervals leave out: 0 nothing, 1 one side, 2 both sides, 3 all but single values. */
+export function narrowness(intervals: Intervals): number {
+  if (isAll(intervals)) return 0;
+  if (intervals.every((each) => pointOf(each) !== undefined)) return 3;
+  return intervals[0]?.from !== undefined && intervals.at(-1)?.to !== undefined ? 2 : 1;
+}
+
+/** The one value that a field can have, wherever it is constrained to one. */
+export function fixedValue(constraint: Constraint | undefined): ReturnType<typeof pointOf> {
+  if (constraint?.values.length !== 1) return undefined;
+  return pointOf(constraint.values[0]!);
+}

@@ -1,0 +1,121 @@
+/** `find`: a plan carried out, its documents tested, sorted where they have to be, and cut to a page. */
+import { compileSelector, type ExistingDoc, type FindResult, type Json, type Selector } from '@settledb/core';
+import { NO_BOOKMARK, writeBookmark } from './bookmark';
+import { choosePlan, orderName } from './choose';
+import { documentsOf, type Place, type Source, type Tally } from './documents';
+import { orderBy, sortable, TopOf } from './in-memory';
+import type { MangoIndex } from './mango-index';
+import type { Plan } from './planner';
+import type { Find } from './request';
+import { warningOf } from './warning';
+
+/**
+ * An index and its documents are read one after the other, and a write between the two shows in one of them only. Then both are
+ * read again, so often; and if somebody writes all the time, the documents answered are right, but some may be missing whose
+ * fields changed just then.
+ */
+const MAX_ATTEMPTS = 4;
+
+interface Page {
+  readonly docs: readonly ExistingDoc<object>[];
+  readonly last?: Place | undefined;
+}
+
+export async function find(source: Source, asked: Find, indexes: readonly MangoIndex[]): Promise<FindResult> {
+  const started = performance.now();
+  const plan = choosePlan(asked, indexes);
+  let tally = newTally();
+  let page: Page = { docs: [] };
+  for (let attempt = 1; asked.limit > 0; attempt++) {
+    page = await readPage(source, asked, plan, tally);
+    if (plan.kind === 'scan' || tally.seqs.size <= 1 || asked.request.update === false) break;
+    if (attempt === MAX_ATTEMPTS) break;
+    tally = newTally();
+  }
+  const warning = warningOf(asked, plan, tally, page.docs.length);
+  return {
+    docs: page.docs.map(asked.project) as FindResult['docs'],
+    bookmark: page.last
+      ? writeBookmark({ order: orderName(asked, plan), ...page.last })
+      : (asked.request.bookmark ?? NO_BOOKMARK),
+    ...(asked.request.execution_stats && {
+      execution_stats: {
+        total_keys_examined: tally.keys,
+        total_docs_examined: tally.docs,
+        total_quorum_docs_examined: 0,
+        results_returned: page.docs.length,
+        execution_time_ms: performance.now() - started,
+      },
+    }),
+    ...(warning && { warning }),
+  };
+}
+
+const newTally = (): Tally => ({ keys: 0, docs: 0, seqs: new Set() });
+
+async function readPage(source: Source, asked: Find, plan: Plan, tally: Tally): Promise<Page> {
+  return plan.sorts ? sortedPage(source, asked, plan, tally) : orderedPage(source, asked, plan, tally);
+}
+
+/** As the documents come, until there are enough. */
+async function orderedPage(source: Source, asked: Find, plan: Plan, tally: Tally): Promise<Page> {
+  const { limit, bookmark } = asked;
+  const options = { ...readOptions(asked), wanted: asked.skip + limit, after: bookmark };
+  // By id: one that was moved by a write between two reads of an index would come twice.
+  const docs = new Map<string, ExistingDoc<object>>();
+  const accepts = acceptorOf(asked, plan);
+  let skip = asked.skip;
+  let last: Place | undefined;
+  for await (const batch of documentsOf(source, plan, options, tally)) {
+    for (const { key, doc } of batch) {
+      if (!accepts(doc)) continue;
+      last = { key, id: doc._id };
+      if (skip > 0) skip--;
+      else if (!docs.has(doc._id)) {
+        docs.set(doc._id, doc);
+        if (docs.size === limit) return { docs: [...docs.values()], last };
+      }
+    }
+  }
+  return { docs: [...docs.values()], last };
+}
+
+async function sortedPage(source: Source, asked: Find, plan: Plan, tally: Tally): Promise<Page> {
+  const { sort, skip, limit, bookmark } = asked;
+  const order = orderBy(sort);
+  const after = bookmark && { values: bookmark.key as readonly Json[], doc: { _id: bookmark.id, _rev: '' } };
+  const accepts = acceptorOf(asked, plan);
+  const top = new TopOf(sort, skip + limit);
+  const options = { ...readOptions(asked), wanted: Number.POSITIVE_INFINITY };
+  for await (const batch of documentsOf(source, plan, options, tally)) {
+    for (const { doc } of batch) {
+      if (!accepts(doc)) continue;
+      const item = sortable(doc, sort)!; // accepted ones are
+      if (after === undefined || order(item, after) > 0) top.add(item);
+    }
+  }
+  const items = top.take();
+  const last = items.at(-1);
+  return {
+    docs: items.slice(skip).map(({ doc }) => doc),
+    last: last && { key: last.values, id: last.doc._id },
+  };
+}
+
+const readOptions = ({ request }: Find) => ({
+  update: request.update,
+  conflicts: request.conflicts,
+  signal: request.signal,
+});
+
+/** Whether a document is part of the answer, whatever the plan took it for. */
+function acceptorOf({ matches, sort }: Find, plan: Plan): (doc: ExistingDoc<object>) => boolean {
+  const partial = plan.kind === 'index' ? plan.access.index.partial : partialOf(plan);
+  const inIndex = partial && compileSelector(partial);
+  return (doc) =>
+    matches(doc) && (inIndex === undefined || inIndex(doc)) && (sort.length === 0 || !!sortable(doc, sort));
+}
+
+/** A partial index is only used alone. */
+const partialOf = (plan: Plan): Selector | undefined =>
+  plan.kind === 'gather' ? plan.accesses[0]?.index.partial : undefined;

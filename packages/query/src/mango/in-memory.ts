@@ -1,0 +1,82 @@
+/**
+ * Sorting documents that no index has in order: the best of them so far, by values at paths and then by id. Only as many are
+ * kept as will be answered, so a page of a large result takes the room of a page.
+ */
+import { badRequest, compareJson, type ExistingDoc, fieldAt, type Json } from '@settledb/core';
+import type { SortPath } from './fields';
+
+/**
+ * Documents of an answer that is sorted in memory: at 1 KB each 50 MB, and while it is made twice that. Beyond it a find fails
+ * rather than take the page down; a `limit`, or an index that has the order, does without.
+ */
+export const SORT_BUDGET = 50_000;
+
+export interface Sorted {
+  readonly values: readonly Json[];
+  readonly doc: ExistingDoc<object>;
+}
+
+/** Ties go by id, backwards where the whole sort does. */
+export function orderBy(sort: readonly SortPath[]): (one: Sorted, other: Sorted) => number {
+  const backwards = sort.length > 0 && sort.every(({ descending }) => descending);
+  return (one, other) => {
+    for (let at = 0; at < sort.length; at++) {
+      const order = compareJson(one.values[at], other.values[at]!); // as long as the sort
+      if (order !== 0) return sort[at]!.descending ? -order : order;
+    }
+    if (one.doc._id === other.doc._id) return 0;
+    return one.doc._id < other.doc._id === backwards ? 1 : -1;
+  };
+}
+
+/** @returns undefined for a document without one of the fields: it has no place in the order */
+export function sortable(doc: ExistingDoc<object>, sort: readonly SortPath[]): Sorted | undefined {
+  const values: Json[] = [];
+  for (const { path } of sort) {
+    const value = fieldAt(doc, path);
+    if (value === undefined) return undefined;
+    values.push(value as Json);
+  }
+  return { values, doc };
+}
+
+export class TopOf {
+  readonly #compare: (one: Sorted, other: Sorted) => number;
+  readonly #count: number;
+  #kept: Sorted[] = [];
+  /** The last that still counts, once there are enough. */
+  #bar: Sorted | undefined;
+
+  /** @param count how many will be asked for */
+  constructor(sort: readonly SortPath[], count: number) {
+    this.#compare = orderBy(sort);
+    this.#count = count;
+  }
+
+  /** @throws DatabaseError 400 when more than {@link SORT_BUDGET} documents would have to be kept */
+  add(item: Sorted): void {
+    if (this.#bar !== undefined && this.#compare(item, this.#bar) >= 0) return;
+    this.#kept.push(item);
+    // Sorting at twice the number costs a constant share per document.
+    if (this.#kept.length >= 2 * this.#count) this.#prune();
+    else if (this.#kept.length > SORT_BUDGET && this.#count > SORT_BUDGET) throw overBudget();
+  }
+
+  /** In order, as many as were asked for. */
+  take(): readonly Sorted[] {
+    this.#prune();
+    return this.#kept;
+  }
+
+  #prune(): void {
+    this.#kept.sort(this.#compare);
+    if (this.#kept.length < this.#count) return;
+    this.#kept.length = this.#count;
+    this.#bar = this.#kept.at(-1);
+  }
+}
+
+const overBudget = (): Error =>
+  badRequest(
+    `This sort would keep more than ${SORT_BUDGET} documents in memory: create an index that begins with the sorted fields, or ask for fewer with \`limit\``,
+  );

@@ -1,0 +1,216 @@
+/**
+ * Indexes as design documents of the language `query`: made, listed, taken away. They replicate like any document, and a design
+ * document that CouchDB made works here, and one made here there.
+ */
+import {
+  badRequest,
+  type CallOptions,
+  type CreateIndexResult,
+  checkSelector,
+  type Database,
+  type Doc,
+  type ExistingDoc,
+  hash128,
+  isDatabaseError,
+  isGroup,
+  notFound,
+  type Selector,
+} from '@settledb/core';
+import { checkFields, invalid } from './fields';
+import { type IndexField, indexesOf, type MangoIndex } from './mango-index';
+import { normalizeSelector } from './normalize';
+import { designId } from './request';
+
+export type Designs = Pick<Database, 'get' | 'put' | 'allDocs'>;
+type Design = Doc<{ language?: unknown; views?: Record<string, View> }>;
+interface View {
+  readonly map: unknown;
+  readonly [more: string]: unknown;
+}
+
+/** Eight at once on one design document must work; each round lets one of them through. */
+const MAX_ATTEMPTS = 100;
+
+/** What `createIndex` was asked for. */
+export interface NewIndex extends MangoIndex {
+  readonly view: View;
+}
+
+/**
+ * Reads a request in either form, `{ index: { fields }, … }` or flat.
+ * @throws DatabaseError 400 in CouchDB's words
+ */
+export function checkIndexRequest(request: unknown): NewIndex {
+  if (!isGroup(request)) throw badRequest('You must provide an index to create');
+  const index = request.index ?? (request.fields === undefined ? undefined : request);
+  if (index === undefined) throw invalid('missing_required_key', 'Missing required key: index');
+  if (!isGroup(index))
+    throw invalid('invalid_index', `JSON indexes must be an object, not: ${JSON.stringify(index)}`);
+  const type = request.type ?? index.type ?? 'json';
+  if (type !== 'json') throw invalid('invalid_index', `Invalid type for index: ${String(type)}`);
+  const unknown = Object.keys(index).find((key) => !INDEX_KEYS.has(key));
+  if (unknown !== undefined) throw invalid('invalid_key', `Invalid key ${unknown} for this request.`);
+  if (index.fields === undefined) throw invalid('missing_required_key', 'Missing required key: fields');
+  const fields = checkFields(index.fields);
+  if (new Set(fields.map(({ direction }) => direction)).size > 1) {
+    const reason = 'Sorts currently only support a single direction for all fields.';
+    throw invalid('unsupported_mixed_sort', reason);
+  }
+  const ddoc = nameOf(request.ddoc ?? index.ddoc);
+  const name = nameOf(request.name ?? index.name);
+  const view = viewOf(fields, index.fields, index.partial_filter_selector);
+  const made = `idx-${hash128(0, 0, 0, 0, JSON.stringify([view, name]))}`;
+  return { ddoc: designId(ddoc ?? made), name: name ?? made, fields, view };
+}
+
+const INDEX_KEYS = new Set(['fields', 'partial_filter_selector', 'name', 'ddoc', 'type']);
+
+function nameOf(given: unknown): string | undefined {
+  if (given === undefined || given === null) return undefined;
+  if (typeof given !== 'string') throw invalid('invalid_string', `Invalid string: ${JSON.stringify(given)}`);
+  if (given !== '') return given;
+  throw invalid('invalid_empty_string', 'Index name or ddoc cannot be empty string');
+}
+
+/** As CouchDB writes it, so that it can be read there: what the index is in `map`, what was asked for in `options`. */
+function viewOf(fields: readonly IndexField[], given: unknown, filter: unknown): View {
+  if (filter !== undefined) checkSelector(filter);
+  const partial = filter as Selector | undefined;
+  return {
+    map: {
+      fields: Object.fromEntries(fields.map(({ name, direction }) => [name, direction])),
+      ...(partial && { partial_filter_selector: normalizeSelector(partial) }),
+    },
+    reduce: '_count',
+    options: { def: { fields: given, ...(partial && { partial_filter_selector: partial }) } },
+  };
+}
+
+/**
+ * Writes the index into its design document. An index that is there already is left alone, revision and all.
+ * @throws DatabaseError 400 for a design document of another language, or one that has a view of that name
+ */
+export async function createIndex(
+  database: Designs,
+  { ddoc, name, view }: NewIndex,
+  { signal }: CallOptions,
+): Promise<CreateIndexResult> {
+  for (let attempt = 1; ; attempt++) {
+    const design = (await getDesign(database, ddoc, signal)) ?? { _id: ddoc };
+    checkDesign(design, name);
+    const views = design.views ?? {};
+    if (Object.hasOwn(views, name) && sameMap(views[name]!, view))
+      return { result: 'exists', id: ddoc, name };
+    const next = { ...design, language: 'query', views: { ...views, [name]: view } };
+    if (await tryPut(database, next, signal, attempt)) return { result: 'created', id: ddoc, name };
+  }
+}
+
+function checkDesign({ _id, language, views }: Design, name: string): void {
+  const isQuery = language === undefined || language === 'query';
+  if (!isQuery)
+    throw invalid(
+      'invalid_ddoc_lang',
+      `Existing design doc has an invalid language: ${_id} is in ${language}`,
+    );
+  if (views === undefined) return;
+  if (!isGroup(views)) throw invalid('invalid_ddoc', `The views of ${_id} are no object`);
+  const known = Object.hasOwn(views, name) ? views[name] : undefined;
+  if (known === undefined || (isGroup(known) && isGroup(known.map))) return;
+  throw invalid('invalid_ddoc', `${_id} has a view named ${name} that is no index`);
+}
+
+function sameMap(known: View, wanted: View): boolean {
+  const [one] = indexesOf(designWith(known));
+  const [other] = indexesOf(designWith(wanted));
+  return JSON.stringify([one?.fields, one?.partial]) === JSON.stringify([other?.fields, other?.partial]);
+}
+
+const designWith = (view: View): ExistingDoc<object> =>
+  ({ _id: '', _rev: '', language: 'query', views: { view } }) as ExistingDoc<object>;
+
+/**
+ * Takes an index out of its design document, and the document away when nothing is left in it.
+ * @throws DatabaseError 400 without `ddoc` and `name`, 404 `not_found`
+ */
+export async function deleteIndex(
+  database: Designs,
+  given: { readonly ddoc: unknown; readonly name: unknown; readonly type?: unknown },
+  { signal }: CallOptions,
+): Promise<{ ok: true }> {
+  if (!isGroup(given)) throw badRequest('You must provide an index to delete');
+  if (!given.ddoc) throw badRequest('You must supply an index.ddoc when deleting');
+  if (!given.name) throw badRequest('You must supply an index.name when deleting');
+  const [ddoc, name] = [designId(String(given.ddoc)), String(given.name)];
+  for (let attempt = 1; ; attempt++) {
+    const design = await getDesign(database, ddoc, signal);
+    const isIndex =
+      design !== undefined && indexesOf(design as ExistingDoc<object>).some((each) => each.name === name);
+    if (!isIndex || (given.type !== undefined && given.type !== 'json')) throw notFound('missing', ddoc);
+    const { [name]: _, ...views } = design.views ?? {};
+    const { views: __, ...rest } = design;
+    const left = Object.keys(views).length > 0 ? { ...rest, views } : rest;
+    const isEmpty = Object.keys(left).every((key) => ['_id', '_rev', 'language'].includes(key));
+    const next = isEmpty ? { _id: ddoc, _rev: design._rev!, _deleted: true } : left; // it was read
+    if (await tryPut(database, next, signal, attempt)) return { ok: true };
+  }
+}
+
+async function getDesign(
+  database: Designs,
+  id: string,
+  signal: AbortSignal | undefined,
+): Promise<Design | undefined> {
+  try {
+    return (await database.get(id, { signal })) as Design;
+  } catch (error) {
+    if (isDatabaseError(error) && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
+/** False when somebody else wrote it meanwhile, so that it has to be read again. */
+async function tryPut(
+  database: Designs,
+  doc: object,
+  signal: AbortSignal | undefined,
+  attempt: number,
+): Promise<boolean> {
+  try {
+    await database.put(doc as Doc, { signal });
+    return true;
+  } catch (error) {
+    if (isDatabaseError(error) && error.status === 409 && attempt < MAX_ATTEMPTS) return false;
+    throw error;
+  }
+}
+
+/** The indexes of a database, read anew only from design documents that changed. */
+export class IndexCatalog {
+  readonly #database: Designs;
+  #known = new Map<string, { readonly rev: string; readonly indexes: readonly MangoIndex[] }>();
+
+  constructor(database: Designs) {
+    this.#database = database;
+  }
+
+  /** By design document, and in the order in which they stand there. */
+  async list({ signal }: CallOptions = {}): Promise<readonly MangoIndex[]> {
+    const range = { startkey: '_design/', endkey: '_design0', inclusive_end: false, signal };
+    const { rows } = await this.#database.allDocs(range);
+    const known = this.#known;
+    const listed = rows.flatMap((row) => ('value' in row ? [{ id: row.id, rev: row.value.rev }] : []));
+    const changed = listed.filter(({ id, rev }) => known.get(id)?.rev !== rev).map(({ id }) => id);
+    const next: typeof known = new Map(
+      listed.map(({ id, rev }) => [id, known.get(id) ?? { rev, indexes: [] }]),
+    );
+    if (changed.length > 0) {
+      const { rows: docs } = await this.#database.allDocs({ keys: changed, include_docs: true, signal });
+      for (const row of docs) {
+        if ('doc' in row && row.doc) next.set(row.id, { rev: row.value.rev, indexes: indexesOf(row.doc) });
+      }
+    }
+    this.#known = next;
+    return [...next.values()].flatMap(({ indexes }) => indexes);
+  }
+}

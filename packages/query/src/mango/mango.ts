@@ -1,0 +1,75 @@
+/** Mango over a database and whoever keeps its indexes: the part of `Queries` that is about selectors. */
+import type {
+  CallOptions,
+  CreateIndexRequest,
+  CreateIndexResult,
+  Database,
+  Explanation,
+  FindRequest,
+  FindResult,
+  IndexFields,
+  IndexList,
+  Queries,
+} from '@settledb/core';
+import type { IndexReader } from '../index-reader';
+import { ALL_DOCS, describe } from './describe';
+import { explain } from './explain';
+import { find } from './find';
+import { checkIndexRequest, createIndex, deleteIndex, IndexCatalog } from './indexes';
+import { definitionOf } from './mango-index';
+import { checkRequest } from './request';
+
+export class Mango<Content extends object = object>
+  implements Pick<Queries<Content>, 'createIndex' | 'getIndexes' | 'deleteIndex' | 'find' | 'explain'>
+{
+  readonly #database: Database;
+  readonly #reader: IndexReader;
+  readonly #catalog: IndexCatalog;
+
+  constructor(database: Database, reader: IndexReader) {
+    this.#database = database;
+    this.#reader = reader;
+    this.#catalog = new IndexCatalog(database);
+  }
+
+  /** Answers when the index is built. */
+  async createIndex(
+    request: CreateIndexRequest | IndexFields,
+    options: CallOptions = {},
+  ): Promise<CreateIndexResult> {
+    const index = checkIndexRequest(request);
+    const result = await createIndex(this.#database, index, options);
+    const made = (await this.#catalog.list(options)).find(
+      ({ ddoc, name }) => ddoc === result.id && name === result.name,
+    );
+    if (made !== undefined) await this.#reader.read(definitionOf(made), [NO_ROWS], { ...options, limit: 1 });
+    return result;
+  }
+
+  async getIndexes(options: CallOptions = {}): Promise<IndexList> {
+    const indexes = [ALL_DOCS, ...(await this.#catalog.list(options)).map(describe)];
+    return { total_rows: indexes.length, indexes };
+  }
+
+  deleteIndex(
+    index: { readonly ddoc: string | null; readonly name: string; readonly type?: string },
+    options: CallOptions = {},
+  ): Promise<{ ok: true }> {
+    return deleteIndex(this.#database, index, options);
+  }
+
+  async find(request: FindRequest): Promise<FindResult<Content>> {
+    const asked = checkRequest(request);
+    const indexes = await this.#catalog.list(request);
+    const source = { database: this.#database, reader: this.#reader };
+    return (await find(source, asked, indexes)) as FindResult<Content>;
+  }
+
+  async explain(request: FindRequest): Promise<Explanation> {
+    const asked = checkRequest(request);
+    return explain(this.#database.name, asked, await this.#catalog.list(request));
+  }
+}
+
+/** A range that reading costs nothing. */
+const NO_ROWS = { to: { key: null, inclusive: false } };

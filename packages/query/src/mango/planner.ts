@@ -1,0 +1,200 @@
+/**
+ * Which way to the documents of a `find`: a pure function of its selector, its sort, and the indexes there are.
+ *
+ *   scan    all documents by id, or a range of them, or some of them
+ *   index   rows of one index in its order
+ *   gather  rows of one index or of several: the ids are collected and sorted, then their documents read
+ *
+ * Of several indexes the one that holds most leading fields to single values is taken; then the one with the narrower range, the
+ * one that saves a sort, the one with fewer fields, and the first by name. Every document found is tested with the whole
+ * selector, so a plan can be slow but not wrong.
+ */
+import type { Selector } from '@settledb/core';
+import { type Access, accessOf, isFixed, isSelective, MAX_RANGES, pathsOf } from './access';
+import { type Conjunction, conjunctionOf, joinedWith, narrowness, pathKey } from './constraint';
+import type { SortPath } from './fields';
+import { formulaOf } from './formula';
+import { ALL, type Interval, type Intervals, intersect, pointOf } from './interval';
+import type { MangoIndex } from './mango-index';
+import { STRINGS } from './spans';
+
+export interface Question {
+  /** Normalized, with the rule of `_id`. */
+  readonly selector: Selector;
+  readonly sort: readonly SortPath[];
+  /** Those that may be used. */
+  readonly indexes: readonly MangoIndex[];
+}
+
+/** How the documents of a plan come. */
+interface Order {
+  /** Not as asked for: they have to be sorted. */
+  readonly sorts: boolean;
+  /** Backwards. */
+  readonly descending: boolean;
+}
+export interface ScanPlan extends Order {
+  readonly kind: 'scan';
+  /** The ids that can match; single ones are looked up. */
+  readonly ids: Intervals;
+}
+export interface IndexPlan extends Order {
+  readonly kind: 'index';
+  readonly access: Access;
+}
+export interface GatherPlan extends Order {
+  readonly kind: 'gather';
+  readonly accesses: readonly Access[];
+  /** Looked up besides. */
+  readonly ids: readonly string[];
+}
+export type Plan = ScanPlan | IndexPlan | GatherPlan;
+
+const ID = ['_id'];
+
+/** Nothing leaves out any document. */
+export const isFullScan = (plan: Plan): boolean => plan.kind === 'scan' && narrowness(plan.ids) === 0;
+
+/** The best plan without an index that is asked for by name. */
+export function makePlan(question: Question): Plan {
+  const conjunction = conjunctionFor(question);
+  const { sort, indexes } = question;
+  const ids = idsOf(conjunction);
+  const scan: ScanPlan = { kind: 'scan', ids, ...orderOf(sort, [ID], conjunction) };
+  // Documents named by their ids are found faster than by any index.
+  if (narrowness(ids) === 3) return scan;
+  const best = bestOf(indexes, conjunction, sort);
+  if (best !== undefined && isSelectivePlan(best)) return best;
+  const union = unionOf(indexes, conjunction);
+  if (union !== undefined) return { ...union, ...orderOf(sort, [ID], conjunction) };
+  // What is left only leaves out documents without the field, or saves a sort.
+  const saves = best !== undefined && scan.sorts && !best.sorts;
+  return best !== undefined && (saves || narrowness(ids) === 0) ? best : scan;
+}
+
+/** As {@link makePlan} with these indexes and nothing else; `undefined` when none of them has all documents that can match. */
+export function makePlanWith(question: Question): Plan | undefined {
+  const conjunction = conjunctionFor(question);
+  return bestOf(question.indexes, conjunction, question.sort);
+}
+
+/** A document without a field that it is sorted by has no place in the order, and is none of the answer. */
+function conjunctionFor({ selector, sort }: Question): Conjunction {
+  const present = sort.map(({ path }) => [pathKey(path), { path, absent: false, values: ALL }] as const);
+  return joinedWith(conjunctionOf(formulaOf(selector)), { fields: new Map(present), ors: [] });
+}
+
+function isSelectivePlan(plan: Plan): boolean {
+  if (plan.kind === 'scan') return false;
+  return (plan.kind === 'index' ? [plan.access] : plan.accesses).every(isSelective);
+}
+
+type Candidate = { readonly plan: IndexPlan | GatherPlan; readonly access: Access };
+
+function bestOf(
+  indexes: readonly MangoIndex[],
+  conjunction: Conjunction,
+  sort: readonly SortPath[],
+): IndexPlan | GatherPlan | undefined {
+  const candidates = indexes
+    .map((index) => candidateOf(index, conjunction, sort))
+    .filter((each) => each !== undefined);
+  return candidates.sort(compareCandidates)[0]?.plan;
+}
+
+function candidateOf(
+  index: MangoIndex,
+  conjunction: Conjunction,
+  sort: readonly SortPath[],
+): Candidate | undefined {
+  const access = accessOf(index, conjunction, false);
+  if (access === undefined) return undefined;
+  const byId = orderOf(sort, [ID], conjunction);
+  const gather: GatherPlan = { kind: 'gather', accesses: [access], ids: [], ...byId };
+  const inOrder = access.byElements ? accessOf(index, conjunction, true)! : access; // usable either way
+  const order = orderOf(sort, [...pathsOf(index), ID], conjunction);
+  const plain: IndexPlan = { kind: 'index', access: inOrder, ...order };
+  // What has to be sorted is gathered: by ids, each of them once.
+  const usesOrder = !order.sorts && (!access.byElements || (sort.length > 0 && byId.sorts));
+  return usesOrder ? { plan: plain, access: inOrder } : { plan: gather, access };
+}
+
+function compareCandidates(one: Candidate, other: Candidate): number {
+  return (
+    other.access.exact - one.access.exact ||
+    other.access.narrowness - one.access.narrowness ||
+    Number(one.plan.sorts) - Number(other.plan.sorts) ||
+    one.access.index.fields.length - other.access.index.fields.length ||
+    (nameOf(one) < nameOf(other) ? -1 : 1)
+  );
+}
+
+const nameOf = ({ access: { index } }: Candidate): string => JSON.stringify([index.name, index.ddoc]);
+
+/** How documents that come in the order of `paths` meet the sort. */
+function orderOf(
+  sort: readonly SortPath[],
+  paths: readonly (readonly string[])[],
+  conjunction: Conjunction,
+): Order {
+  const asked = sort.filter(({ path }) => !isFixed(conjunction, path));
+  // A sort by what is the same everywhere still says which way ties go.
+  const descending = (asked[0] ?? sort[0])?.descending ?? false;
+  let at = 0;
+  for (const path of paths) {
+    if (at === asked.length) break;
+    if (pathKey(path) === pathKey(asked[at]!.path)) at++;
+    else if (!isFixed(conjunction, path)) break;
+  }
+  const served = at === asked.length && asked.every((each) => each.descending === descending);
+  return served ? { sorts: false, descending } : { sorts: true, descending: false };
+}
+
+/** Reads every branch of an "or" by an index of its own. */
+function unionOf(indexes: readonly MangoIndex[], conjunction: Conjunction): GatherPlan | undefined {
+  const { fields, ors } = conjunction;
+  for (const branches of ors) {
+    const accesses: Access[] = [];
+    const ids: string[] = [];
+    const served = branches.every((branch) => {
+      const inner = joinedWith({ fields, ors: [] }, conjunctionOf(branch));
+      const found = lookUp(idsOf(inner)) ?? unionAccess(indexes, inner);
+      if (found === undefined) return false;
+      accesses.push(...found.accesses);
+      ids.push(...found.ids);
+      return true;
+    });
+    const cost = ids.length + accesses.reduce((sum, { ranges }) => sum + ranges.length, 0);
+    if (served && cost <= MAX_RANGES)
+      return { kind: 'gather', accesses, ids, sorts: false, descending: false };
+  }
+  return undefined;
+}
+
+type Parts = Pick<GatherPlan, 'accesses' | 'ids'>;
+
+function unionAccess(indexes: readonly MangoIndex[], conjunction: Conjunction): Parts | undefined {
+  const best = bestOf(indexes, conjunction, []);
+  if (best !== undefined && isSelectivePlan(best))
+    return { accesses: best.kind === 'index' ? [best.access] : best.accesses, ids: [] };
+  return unionOf(indexes, conjunction);
+}
+
+function lookUp(ids: Intervals): Parts | undefined {
+  return narrowness(ids) === 3
+    ? { accesses: [], ids: ids.map((each) => pointOf(each)!.key as string) }
+    : undefined;
+}
+
+/** The ids that the constraints allow. Ids are strings: a bound below or above all of them is none. */
+function idsOf({ fields }: Conjunction): Intervals {
+  const values = fields.get(pathKey(ID))?.values;
+  return values === undefined ? ALL : intersect(values, STRINGS).map(withoutTypeBounds);
+}
+
+function withoutTypeBounds({ from, to }: Interval): Interval {
+  return {
+    ...(from && !(from.key === '' && from.inclusive) && { from }),
+    ...(to && typeof to.key === 'string' && { to }),
+  };
+}

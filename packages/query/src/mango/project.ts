@@ -1,0 +1,48 @@
+/** `fields` of a `find`: what of a document is answered. */
+import { fieldAt, fieldPath } from '@settledb/core';
+import { invalid } from './fields';
+
+type Fields = Record<string, unknown>;
+export type Project = <D extends object>(doc: D) => D;
+
+/**
+ * @returns documents made of the paths named, nested as they were; absent ones are left out
+ * @throws DatabaseError 400 when `fields` is no list of names
+ */
+export function projection(fields: unknown): Project {
+  if (fields === undefined || fields === 'all_fields') return (doc) => doc;
+  if (!Array.isArray(fields) || fields.some((each) => typeof each !== 'string'))
+    throw invalid(
+      'invalid_fields_json',
+      `Fields must be an array of strings, not: ${JSON.stringify(fields)}`,
+    );
+  // As CouchDB: no fields are all fields.
+  if (fields.length === 0) return (doc) => doc;
+  const all = fields.map(fieldPath);
+  const paths = all.filter((path) => !all.some((other) => isWithin(path, other)));
+  return <D extends object>(doc: D): D => {
+    const result: Fields = {};
+    for (const path of paths) copy(doc, path, result);
+    return result as D;
+  };
+}
+
+/** The other path brings this one along. */
+const isWithin = (path: readonly string[], other: readonly string[]): boolean =>
+  other.length < path.length && other.every((name, at) => name === path[at]);
+
+function copy(doc: object, path: readonly string[], into: Fields): void {
+  const value = fieldAt(doc, path);
+  if (value === undefined) return;
+  let parent = into;
+  for (const name of path.slice(0, -1)) {
+    parent = (Object.hasOwn(parent, name) ? parent[name] : define(parent, name, {})) as Fields;
+  }
+  define(parent, path.at(-1)!, value); // a path has a part
+}
+
+/** As `parent[name] = value`, also for `__proto__`. */
+function define(parent: Fields, name: string, value: unknown): unknown {
+  Object.defineProperty(parent, name, { value, enumerable: true, configurable: true, writable: true });
+  return value;
+}

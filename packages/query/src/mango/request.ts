@@ -1,0 +1,89 @@
+/** What a `find` was asked: checked, with defaults, and with what follows from it. */
+import {
+  badRequest,
+  checkSelector,
+  compileSelector,
+  type ExistingDoc,
+  type FindRequest,
+  isGroup,
+  type Selector,
+} from '@settledb/core';
+import { type Bookmark, invalidBookmark, NO_BOOKMARK, readBookmark } from './bookmark';
+import { checkFields, invalid, type SortPath, sortPathsOf } from './fields';
+import type { IndexField } from './mango-index';
+import { normalizeSelector, withIdRule } from './normalize';
+import { type Project, projection } from './project';
+
+/** Documents answered when nobody says how many, as CouchDB and PouchDB do. */
+export const DEFAULT_LIMIT = 25;
+
+export interface Find {
+  readonly request: FindRequest;
+  /** Normalized. */
+  readonly selector: Selector;
+  /** The same with the rule of `_id`: what is planned and tested. */
+  readonly exact: Selector;
+  readonly matches: (doc: ExistingDoc<object>) => boolean;
+  readonly sort: readonly SortPath[];
+  readonly sortFields: readonly IndexField[];
+  readonly limit: number;
+  readonly skip: number;
+  readonly project: Project;
+  readonly bookmark: Bookmark | undefined;
+  readonly useIndex: UseIndex | undefined;
+}
+
+export interface UseIndex {
+  /** `_design/…`; `null` for `_all_docs`. */
+  readonly ddoc: string | null;
+  readonly name?: string | undefined;
+}
+
+/** @throws DatabaseError 400 for whatever is wrong in it */
+export function checkRequest(request: FindRequest): Find {
+  if (!isGroup(request)) throw badRequest('You must provide search parameters to find()');
+  if (request.selector === undefined) throw invalid('missing_required_key', 'Missing required key: selector');
+  checkSelector(request.selector);
+  const selector = normalizeSelector(request.selector);
+  const exact = withIdRule(selector);
+  const sortFields = request.sort === undefined ? [] : checkFields(request.sort);
+  return {
+    request,
+    selector,
+    exact,
+    matches: compileSelector(exact),
+    sort: sortPathsOf(sortFields),
+    sortFields,
+    limit: count('limit', request.limit, DEFAULT_LIMIT),
+    skip: count('skip', request.skip, 0),
+    project: projection(request.fields),
+    bookmark: bookmarkOf(request.bookmark),
+    useIndex: useIndexOf(request.use_index),
+  };
+}
+
+function count(name: string, given: unknown, otherwise: number): number {
+  if (given === undefined) return otherwise;
+  if (Number.isInteger(given) && (given as number) >= 0) return given as number;
+  throw invalid(`invalid_${name}_value`, `Invalid value for ${name}: ${JSON.stringify(given)}`);
+}
+
+function bookmarkOf(given: unknown): Bookmark | undefined {
+  if (given === undefined || given === '') return undefined;
+  if (given === NO_BOOKMARK) throw invalidBookmark(given);
+  return readBookmark(given);
+}
+
+function useIndexOf(given: unknown): UseIndex | undefined {
+  if (given === undefined) return undefined;
+  const [ddoc, name, ...more] = Array.isArray(given) ? given : [given];
+  // As CouchDB: an empty list names none.
+  if (Array.isArray(given) && given.length === 0) return undefined;
+  const wellFormed =
+    typeof ddoc === 'string' && (name === undefined || typeof name === 'string') && more.length === 0;
+  if (!wellFormed) throw invalid('invalid_index_name', `Invalid index name: ${JSON.stringify(given)}`);
+  if (ddoc === '_all_docs') return { ddoc: null };
+  return { ddoc: designId(ddoc), name };
+}
+
+export const designId = (name: string): string => (name.startsWith('_design/') ? name : `_design/${name}`);

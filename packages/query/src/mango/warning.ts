@@ -1,0 +1,39 @@
+/** What a `find` says of itself when it was slower than it need be. */
+import { conjunctionOf, fixedValue } from './constraint';
+import type { Tally } from './documents';
+import { formulaOf } from './formula';
+import { isFullScan, type Plan } from './planner';
+import type { Find } from './request';
+
+/** CouchDB's words, which tools look for. */
+const NO_INDEX = 'No matching index found, create an index to optimize query time.';
+const MANY_EXAMINED =
+  'The number of documents examined is high in proportion to the number of results returned. Consider adding a more specific index to improve this.';
+/** CouchDB's measure of high. */
+const HIGH_PROPORTION = 10;
+/** Documents below which no proportion is worth a word. */
+const FEW = 25;
+
+export function warningOf(asked: Find, plan: Plan, tally: Tally, returned: number): string | undefined {
+  const warnings: string[] = [];
+  if (isFullScan(plan)) warnings.push(NO_INDEX);
+  if (plan.sorts) warnings.push(sortWarning(asked));
+  if (returned > 0 && tally.docs > FEW && tally.docs > returned * HIGH_PROPORTION)
+    warnings.push(MANY_EXAMINED);
+  return warnings.length === 0 ? undefined : warnings.join('\n');
+}
+
+/** Names the index that would help: what is held to one value first, then what it is sorted by. */
+export function sortWarning({ exact, sortFields, sort }: Find): string {
+  const { fields } = conjunctionOf(formulaOf(exact));
+  const fixed = [...fields.values()].filter((each) => fixedValue(each) !== undefined);
+  const sorted = new Set(sort.map(({ path }) => JSON.stringify(path)));
+  const names = fixed
+    .filter(({ path }) => !sorted.has(JSON.stringify(path)))
+    .map(({ path }) => path.map(escaped).join('.'));
+  const index = JSON.stringify([...new Set([...names, ...sortFields.map(({ name }) => name)])]);
+  return `Sorted in memory: an index on ${index} would have this order.`;
+}
+
+/** A name as a part of a path. */
+const escaped = (name: string): string => name.replaceAll(/[\\.]/g, '\\$&').replace(/^\$/, '\\$');

@@ -1,0 +1,37 @@
+/** What the Mango suite is given: fresh databases that vanish after the test. */
+import type { Database, Queries } from '@settledb/core';
+
+export type MangoDatabase = Pick<Database, 'put' | 'bulkDocs' | 'get' | 'allDocs' | 'changes' | 'destroy'> &
+  Pick<Queries, 'createIndex' | 'getIndexes' | 'deleteIndex' | 'find' | 'explain'>;
+
+export type OpenMango = (name: string) => MangoDatabase;
+
+let count = 0;
+const run = Math.random().toString(36).slice(2, 8);
+
+export class MangoContext {
+  readonly #open: OpenMango;
+  #opened: MangoDatabase[] = [];
+
+  constructor(open: OpenMango) {
+    this.#open = open;
+  }
+
+  /** A new database with these documents. */
+  async with(...docs: readonly object[]): Promise<MangoDatabase> {
+    const db = this.#open(`mango-${run}-${++count}`);
+    this.#opened.push(db);
+    await db.bulkDocs(docs as never);
+    return db;
+  }
+
+  async cleanUp(): Promise<void> {
+    await Promise.all(this.#opened.splice(0).map((db) => db.destroy()));
+  }
+}
+
+/** The ids of the documents found, in their order. */
+export async function ids(db: MangoDatabase, selector: object, more: object = {}): Promise<string[]> {
+  const { docs } = await db.find({ selector, ...more } as never);
+  return docs.map((doc) => doc._id);
+}

@@ -1,0 +1,19 @@
+/** The conformance suite for Mango: what contract.md §13 demands of anything with `find`, wherever its indexes are. */
+import { afterEach, describe } from 'vitest';
+import { MangoContext, type OpenMango } from './context';
+import { findConformance } from './find';
+import { indexesConformance } from './indexes';
+import { planningConformance } from './planning';
+
+export type { MangoDatabase, OpenMango } from './context';
+
+/** @param open gives a handle on a database of that name */
+export function mangoConformance(name: string, open: OpenMango): void {
+  const context = new MangoContext(open);
+  describe(name, () => {
+    afterEach(() => context.cleanUp());
+    describe('indexes', () => indexesConformance(context));
+    describe('find', () => findConformance(context));
+    describe('planning', () => planningConformance(context));
+  });
+}
