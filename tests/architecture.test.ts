@@ -42,6 +42,7 @@ const BROWSER_ENTRIES = [
   'packages/settledb/src/entry.browser.ts',
   'packages/settledb/src/memory.ts',
   'packages/settledb/src/indexeddb.ts',
+  'packages/settledb/src/worker.ts',
 ];
 
 const files = ['packages', 'adapters']

@@ -14,6 +14,7 @@ export default defineConfig({
     journal: 'src/journal.ts',
     eval: 'src/eval.ts',
     server: 'src/server.ts',
+    worker: 'src/worker.ts',
   },
   outDir: 'dist',
   format: 'esm',
@@ -21,7 +22,7 @@ export default defineConfig({
   target: 'es2022',
   clean: true,
   sourcemap: true,
-  noExternal: [/^@settledb\//, 'idb', '@hono/node-server'],
+  noExternal: [/^@settledb\//, 'idb', 'comlink', '@hono/node-server'],
   external: [/^node:/],
   inputOptions: { resolve: { mainFields: ['module', 'main'] } },
   // Not eager, types of other workspaces come out empty (rolldown-plugin-dts 0.16).

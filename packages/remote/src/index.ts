@@ -1,5 +1,6 @@
 export { RemoteDatabase, type RemoteOptions, remote } from './client';
 export { RemoteError } from './client-http';
+export { nameOf } from './client-target';
 export { checkDatabaseName, isDatabaseName } from './names';
 export {
   type Accounts,

@@ -40,12 +40,21 @@ export interface Sync extends Feed<SyncChange, SyncResult> {
 
 /** @returns at once; rejects, and fires `error`, with what ended the half that failed first */
 export function sync(a: Peer, b: Peer, options: SyncOptions = {}): Sync {
-  const { push, pull, signal: _signal, ...common } = options;
-  return new SyncFeed(
-    replicate(a, b, { ...common, ...push }),
-    replicate(b, a, { ...common, ...pull }),
+  return syncOf(
+    (half) => replicate(a, b, half),
+    (half) => replicate(b, a, half),
     options,
   );
+}
+
+/** The sync of two replications, wherever they run. @param push given the options of its half, begins it; `pull` likewise */
+export function syncOf(
+  push: (options: ReplicateOptions) => Replication,
+  pull: (options: ReplicateOptions) => Replication,
+  options: SyncOptions,
+): Sync {
+  const { push: pushed, pull: pulled, signal: _signal, ...common } = options;
+  return new SyncFeed(push({ ...common, ...pushed }), pull({ ...common, ...pulled }), options);
 }
 
 class SyncFeed extends BasicFeed<SyncChange, SyncResult> implements Sync {

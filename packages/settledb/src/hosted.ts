@@ -1,0 +1,285 @@
+/**
+ * The class of a page whose databases are in a worker: SettleDB's verbs, each a message. What they mean is done by the
+ * SettleDB in the worker; here is only what must be there at once (names, feeds, events) or cannot cross.
+ */
+import { type CallOptions, closed, Emitter } from '@settledb/core';
+import { nameOf } from '@settledb/remote';
+import {
+  type ReplicateOptions,
+  type Replication,
+  type ReplicationStatus,
+  type Sync,
+  type SyncOptions,
+  syncOf,
+} from '@settledb/replication';
+import { followChanges, followLive, Link, type LinkOptions, type Targets } from '@settledb/worker';
+import { either } from './feeds';
+import { type AnyContent, addressOf, type SettleOptions } from './options';
+import type { Peer } from './peers';
+import { replicateHere } from './replicate-here';
+import type { SettleDB } from './settledb';
+
+/** Verbs that are a question and an answer. Those that this version's SettleDB has not are refused by the worker. */
+const CALLS = [
+  ...[
+    'put',
+    'post',
+    'get',
+    'remove',
+    'bulkDocs',
+    'bulkGet',
+    'allDocs',
+    'revsDiff',
+    'info',
+    'id',
+    'compact',
+    'purge',
+  ],
+  ...['putAttachment', 'getAttachment', 'openAttachment', 'removeAttachment'],
+  ...[
+    'query',
+    'queries',
+    'viewCleanup',
+    'viewInfo',
+    'createIndex',
+    'getIndexes',
+    'deleteIndex',
+    'find',
+    'explain',
+  ],
+] as const;
+
+/** What `connect` gives: SettleDB, with its databases in the worker. */
+export type HostedSettleDB = typeof SettleDB & {
+  /** Lets the worker go: the handles of this class are of no more use. A worker that the page gave goes on running. */
+  disconnect(): void;
+};
+
+export interface ConnectOptions extends LinkOptions {
+  /** Names of adapters that the worker's class knows. Default: `indexeddb`, which is the one meant without a name, and `memory`. */
+  readonly adapters?: readonly string[] | undefined;
+}
+
+/**
+ * The class SettleDB with its databases in `worker`, where {@link host} was called.
+ *
+ * @param worker a `Worker`, a `SharedWorker`, `navigator.serviceWorker`, or a function that makes one: it is called again when
+ *   the worker has died
+ * @example
+ * const SettleDB = connect(() => new Worker(new URL('./db-worker.js', import.meta.url), { type: 'module' }));
+ * const db = new SettleDB('notes');
+ */
+export function connect(worker: Targets, options: ConnectOptions = {}): HostedSettleDB {
+  const link = new Link(worker, options);
+  const adapters = options.adapters ?? ['indexeddb', 'memory'];
+  class Connected extends HostedHandle {
+    constructor(first: unknown, second?: SettleOptions) {
+      super(link, adapters, first, second);
+    }
+    static disconnect(): void {
+      link.close();
+    }
+    static replicate(source: Peer, target: Peer, more: ReplicateOptions = {}): Replication {
+      return between(Connected, source, target, (db, peer, to) =>
+        to ? db.replicate.to(peer, more) : db.replicate.from(peer, more),
+      );
+    }
+    static sync(one: Peer, other: Peer, { push, pull, ...more }: SyncOptions = {}): Sync {
+      return between(Connected, one, other, (db, peer, to) =>
+        db.sync(peer, to ? { ...more, push, pull } : { ...more, push: pull, pull: push }),
+      );
+    }
+  }
+  return Connected as unknown as HostedSettleDB;
+}
+
+/** Of two peers one is, or becomes, a handle of this class, and the other its peer. */
+function between<F extends { then: PromiseLike<unknown>['then'] }>(
+  Handle: new (name: string) => HostedHandle,
+  one: Peer,
+  other: Peer,
+  begin: (db: HostedHandle, peer: Peer, to: boolean) => F,
+): F {
+  if (one instanceof Handle) return begin(one, other, true);
+  if (other instanceof Handle) return begin(other, one, false);
+  const named = typeof one === 'string';
+  if (!named && typeof other !== 'string')
+    throw new TypeError('One of the two must be a database of the worker, or a name');
+  const own = new Handle((named ? one : other) as string);
+  const feed = begin(own, named ? other : one, named);
+  const close = (): void => void own.close().catch(() => {});
+  (feed as unknown as { whenOver(listener: () => void): void }).whenOver(close);
+  return feed;
+}
+
+type Verb = (...args: unknown[]) => unknown;
+
+const asyncDispose: typeof Symbol.asyncDispose =
+  Symbol.asyncDispose ?? (Symbol.for('Symbol.asyncDispose') as typeof Symbol.asyncDispose);
+
+class HostedHandle extends Emitter {
+  readonly name: string;
+  readonly adapter: string;
+  readonly replicate: {
+    readonly to: (peer: Peer, options?: ReplicateOptions) => Replication;
+    readonly from: (peer: Peer, options?: ReplicateOptions) => Replication;
+  };
+  readonly #link: Link;
+  readonly #number: number;
+  /** Aborted when replications that run in the page must end. */
+  readonly #life = new AbortController();
+  #created = false;
+  #over = false;
+  #closing: Promise<void> | undefined;
+
+  constructor(link: Link, adapters: readonly string[], first: unknown, second: SettleOptions | undefined) {
+    super();
+    const [name, options] =
+      typeof first === 'object' && first !== null
+        ? [(first as { name?: unknown }).name, first as SettleOptions]
+        : [first, second ?? {}];
+    const address = addressOf(name, options.prefix);
+    this.name = address.kind === 'local' ? address.name : nameOf(address.url);
+    this.adapter = address.kind === 'local' ? chooseName(adapters, options.adapter) : 'http';
+    this.#link = link;
+    const given = address.kind === 'local' ? address.name : (name as string);
+    this.#number = link.open(this, {
+      name: given,
+      options: checkOptions(options),
+      told: (event, value) => this.#told(event, value),
+    });
+    for (const verb of CALLS) this.#bind(verb, (...args) => this.#call(verb, args));
+    this.#bind('changes', (options = {}) =>
+      followChanges(link, this.#number, options as Record<string, unknown>),
+    );
+    for (const verb of ['close', 'destroy', 'sync'] as const)
+      this.#bind(verb, (this[verb] as Verb).bind(this));
+    this.replicate = {
+      to: (peer, more = {}) => this.#replicate('replicate.to', peer, more),
+      from: (peer, more = {}) => this.#replicate('replicate.from', peer, more),
+    };
+  }
+
+  sync(peer: Peer, options: SyncOptions = {}): Sync {
+    const signal = either(this.#life.signal, options.signal);
+    return syncOf(
+      (half) => this.replicate.to(peer, half),
+      (half) => this.replicate.from(peer, half),
+      { ...options, signal },
+    );
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async destroy(options: CallOptions = {}): Promise<unknown> {
+    const answer = await this.#call('destroy', [options]);
+    this.#end();
+    return answer;
+  }
+
+  [asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    if (this.#over) return;
+    const answered = this.#link.call(this.#number, 'close', []);
+    this.#over = true;
+    try {
+      await answered;
+    } catch (error) {
+      // With the worker its handles are closed too.
+      if ((error as { name?: unknown }).name !== 'worker_terminated') throw error;
+      this.fire('closed');
+    } finally {
+      this.#end();
+    }
+  }
+
+  #call(verb: string, args: unknown[]): Promise<unknown> {
+    if (this.#over) return Promise.reject(closed());
+    return this.#link.call(this.#number, verb, args);
+  }
+
+  #replicate(verb: string, peer: Peer, options: ReplicateOptions): Replication {
+    if (typeof peer !== 'string' && !this.#link.knows(peer)) {
+      const more = { ...options, signal: either(this.#life.signal, options.signal) };
+      return replicateHere(this, peer, verb === 'replicate.to', more);
+    }
+    let status: ReplicationStatus = NOT_BEGUN;
+    const feed = followLive(this.#link, this.#number, verb, [peer, options], {
+      at: (value) => {
+        status = value as ReplicationStatus;
+      },
+    });
+    return Object.assign(feed, { status: () => status }) as unknown as Replication;
+  }
+
+  #told(event: string, value: unknown): void {
+    if (event === 'created') {
+      if (!this.#created) this.fire('created', this);
+      this.#created = true;
+    } else this.fire(event, value);
+  }
+
+  #end(): void {
+    this.#over = true;
+    this.#life.abort();
+    this.#link.drop(this.#number);
+  }
+
+  /** Verbs work without their object. */
+  #bind(verb: string, value: Verb): void {
+    Object.defineProperty(this, verb, { value, configurable: true, writable: true });
+  }
+}
+
+const NOT_BEGUN: ReplicationStatus = {
+  phase: 'connecting',
+  start_time: new Date(0).toISOString(),
+  docs_read: 0,
+  docs_written: 0,
+  doc_write_failures: 0,
+  errors: [],
+  last_seq: 0,
+  pending: undefined,
+  bytes_written: 0,
+  attempts: 0,
+  error: undefined,
+};
+
+function chooseName(adapters: readonly string[], adapter: unknown): string {
+  if (adapter === undefined) return adapters[0] ?? 'indexeddb';
+  if (typeof adapter === 'object' && adapter !== null) {
+    throw new TypeError(
+      'An adapter cannot cross to the worker: give the host a class that knows it, and pass its name',
+    );
+  }
+  if (typeof adapter !== 'string' || !adapters.includes(adapter))
+    throw new Error(`Invalid Adapter: ${adapter}`);
+  return adapter;
+}
+
+/** @throws TypeError for what a worker cannot be given */
+function checkOptions({ name: _, ...options }: SettleOptions & { name?: unknown }): object {
+  for (const [key, value] of Object.entries(options)) {
+    if (typeof value === 'function') {
+      throw new TypeError(
+        `The option '${key}' is a function and cannot cross to the worker: set it where host() is called`,
+      );
+    }
+  }
+  return options;
+}
+
+type MethodOf<T> = { [K in keyof T]: T[K] extends (...args: never[]) => unknown ? K : never }[keyof T];
+/** A verb that was added to SettleDB and not to {@link CALLS} is named here by the compiler. */
+type Forgotten = Exclude<
+  MethodOf<SettleDB<AnyContent>>,
+  (typeof CALLS)[number] | 'changes' | keyof HostedHandle | keyof Emitter
+>;
+const nothingForgotten: [Forgotten] extends [never] ? true : Forgotten = true;
+void nothingForgotten;

@@ -1,0 +1,24 @@
+/**
+ * `settledb/worker`: databases in a worker. `host()` in the worker, `connect(worker)` in the page; each is dropped from the bundle
+ * that does not use it.
+ */
+import { type Host, listen, type HostOptions as Options } from '@settledb/worker';
+import { SettleDB } from './entry.browser';
+import type { SettleDB as Base } from './settledb';
+
+export type { Target, Targets } from '@settledb/worker';
+export { named } from '@settledb/worker';
+export { type ConnectOptions, connect, type HostedSettleDB } from './hosted';
+
+export interface HostOptions extends Options {
+  /** The class whose databases are served. Default: the package's, with IndexedDB. For adapters and options of your own. */
+  readonly SettleDB?: typeof Base | undefined;
+}
+
+/**
+ * Serves databases to the pages that `connect` to this worker: a dedicated worker, a SharedWorker or a service worker. Call it when
+ * the script first runs.
+ */
+export function host({ SettleDB: Class = SettleDB, ...options }: HostOptions = {}): Host {
+  return listen((name, more) => new Class(name, more), options);
+}

@@ -1,0 +1,277 @@
+/**
+ * Arguments of a call on their way to the host, and there.
+ *
+ * Documents cross as JSON text, made when the call is made: what the caller does to them afterwards changes nothing, and what JSON
+ * makes of dates, `toJSON`, `undefined` and reactive proxies is made of them here as it would be in the page. Documents with
+ * attachment data, and all other arguments, cross as structured clones. What cannot cross in either way is named as a
+ * {@link Patch} (signals, other handles, functions by name or source) or refused.
+ */
+import { badRequest, type DatabaseError, evaluate } from '@settledb/core';
+import { type Crossing, PART, type Patch, type Path } from './wire';
+
+/** Verbs whose first argument is a document, or documents. */
+const CONTENT = new Set(['put', 'post', 'bulkDocs', 'remove']);
+/** How deep in options functions and signals are looked for: `{ push: { filter } }`. */
+const DEPTH = 2;
+/** A view's functions may be given as text anyway. */
+const TEXT_IS_ENOUGH = new Set(['map', 'reduce']);
+
+const NAMED = Symbol.for('settledb.named');
+
+/**
+ * Stands for a function that the host was given under this name (`host({ functions: { name } })`), wherever a filter, a map or a
+ * reduce function is expected.
+ */
+export function named(name: string): (...args: never[]) => never {
+  const stand = (): never => {
+    throw new TypeError(`The function '${name}' is in the worker`);
+  };
+  return Object.assign(stand, { [NAMED]: name });
+}
+
+/** What encoding needs to know of the page. */
+export interface Encoding {
+  /** May functions cross as their source? */
+  readonly functions: 'refuse' | 'source';
+  /** The number of a handle of this page. */
+  handleOf(value: object): number | undefined;
+}
+
+export interface Encoded extends Crossing {
+  /** Signals of the call. */
+  readonly signals: readonly AbortSignal[];
+  /** Documents that are to be sent before, each list as one message. */
+  readonly lists?: readonly (readonly unknown[])[] | undefined;
+}
+
+/** @throws DatabaseError 400 for what cannot cross */
+export function encodeArguments(verb: string, args: readonly unknown[], encoding: Encoding): Encoded {
+  const [first, ...rest] = args;
+  const scan = new Scan(encoding);
+  if (!CONTENT.has(verb) || typeof first !== 'object' || first === null) {
+    if (
+      verb === 'query' &&
+      typeof first === 'function' &&
+      !(NAMED in first) &&
+      encoding.functions === 'source'
+    )
+      return encodeArguments(verb, [{ map: first }, ...rest], encoding);
+    const given = verb.endsWith('Attachment')
+      ? args.map((arg) => (typeof arg === 'function' ? streamOf(arg as MakeStream) : arg))
+      : args;
+    return { args: given.map((arg, at) => scan.clean(arg, [at], DEPTH)), ...scan.found };
+  }
+  const { value, ...content } = encodeContent(first);
+  return {
+    args: [value, ...rest.map((arg, at) => scan.clean(arg, [at + 1], DEPTH))],
+    ...content,
+    ...scan.found,
+  };
+}
+
+interface Content extends Pick<Encoded, 'json' | 'parts' | 'lists'> {
+  /** The documents themselves, where their JSON will not do. */
+  readonly value?: unknown;
+}
+
+function encodeContent(content: object): Content {
+  const docs = listOf(content);
+  try {
+    if ((docs ?? [content]).some(isMoreThanJson)) return { value: copy(content) };
+    if (docs !== undefined && docs.length > PART) return inParts(content, docs);
+    const json: unknown = JSON.stringify(content);
+    return typeof json === 'string' ? { json } : { value: content };
+  } catch {
+    return { value: content }; // no JSON (a bigint, a cycle): the host says so, as it would in the page
+  }
+}
+
+/** A long list goes ahead of its call, in messages of their own. Its documents must stay as they are until the call is answered. */
+function inParts(content: object, docs: readonly unknown[]): Content {
+  const lists: unknown[][] = [];
+  for (let at = 0; at < docs.length; at += PART) lists.push(docs.slice(at, at + PART));
+  if (Array.isArray(content)) return { json: '[]', parts: '', lists };
+  return { json: JSON.stringify({ ...content, docs: [] }), parts: 'docs', lists };
+}
+
+function listOf(content: object): readonly unknown[] | undefined {
+  if (Array.isArray(content)) return content;
+  const { docs } = content as { docs?: unknown };
+  return Array.isArray(docs) ? docs : undefined;
+}
+
+/** Has it attachments whose data is no text? Or a revision that JSON would make a text of? */
+function isMoreThanJson(doc: unknown): boolean {
+  if (!isObject(doc)) return false;
+  const { _rev, _attachments: attachments } = doc as { _rev?: unknown; _attachments?: unknown };
+  if (isObject(_rev)) return true;
+  if (typeof attachments !== 'object' || attachments === null) return false;
+  return Object.values(attachments).some((each) => {
+    const data = (each as { data?: unknown } | null)?.data;
+    return isObject(data) || typeof data === 'function';
+  });
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+const isBinary = (value: object): boolean =>
+  ArrayBuffer.isView(value) ||
+  [ArrayBuffer, globalThis.Blob, globalThis.ReadableStream].some(
+    (kind) => kind !== undefined && value instanceof kind,
+  );
+
+/** As JSON would make it of `value`, but with binary data as it is. */
+function copy(value: unknown): unknown {
+  if (!isObject(value)) return typeof value === 'function' || typeof value === 'symbol' ? undefined : value;
+  if (isBinary(value)) return value;
+  const { toJSON } = value as { toJSON?: unknown };
+  if (typeof toJSON === 'function') return copy(toJSON.call(value));
+  if (Array.isArray(value)) return value.map((each) => copy(each) ?? null);
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => [
+      key,
+      key === 'data' && typeof each === 'function' ? streamOf(each as MakeStream) : copy(each),
+    ]),
+  );
+}
+
+type MakeStream = () => ReadableStream<Uint8Array> | Promise<ReadableStream<Uint8Array>>;
+
+/** The stream that `make` makes, made when it is read. */
+function streamOf(make: MakeStream): ReadableStream<Uint8Array> {
+  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      reader ??= (await make()).getReader();
+      const { done, value } = await reader.read();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: (reason) => reader?.cancel(reason),
+  });
+}
+
+/** Takes out of options what cannot be cloned, and notes where it was. */
+class Scan {
+  readonly #encoding: Encoding;
+  readonly #patches: Patch[] = [];
+  readonly #signals: AbortSignal[] = [];
+
+  constructor(encoding: Encoding) {
+    this.#encoding = encoding;
+  }
+
+  get found(): { patches?: readonly Patch[]; signals: readonly AbortSignal[] } {
+    return this.#patches.length === 0
+      ? { signals: this.#signals }
+      : { patches: this.#patches, signals: this.#signals };
+  }
+
+  clean(value: unknown, path: Path, depth: number): unknown {
+    if (typeof value === 'function') return this.#function(value as (...args: never[]) => unknown, path);
+    if (!isObject(value) || Array.isArray(value) || isBinary(value)) return value;
+    if (isSignal(value)) return this.#signal(value, path);
+    const handle = this.#encoding.handleOf(value);
+    if (handle !== undefined) return this.#note([path, 'handle', handle]);
+    if (depth === 0 || !isPlain(value)) return value;
+    const clean: [string, unknown][] = [];
+    for (const [key, each] of Object.entries(value)) {
+      clean.push([
+        key,
+        typeof each === 'object' || typeof each === 'function'
+          ? this.clean(each, [...path, key], depth - 1)
+          : each,
+      ]);
+    }
+    return Object.fromEntries(clean);
+  }
+
+  #signal(signal: AbortSignal, path: Path): undefined {
+    this.#signals.push(signal);
+    return this.#note([path, 'signal']);
+  }
+
+  #function(value: ((...args: never[]) => unknown) & { [NAMED]?: string }, path: Path): unknown {
+    const name = value[NAMED];
+    if (name !== undefined) return this.#note([path, 'named', name]);
+    if (this.#encoding.functions !== 'source') throw cannotCross(path);
+    const source = Function.prototype.toString.call(value);
+    if (TEXT_IS_ENOUGH.has(String(path.at(-1)))) return source;
+    return this.#note([path, 'source', source]);
+  }
+
+  #note(patch: Patch): undefined {
+    this.#patches.push(patch);
+    return undefined;
+  }
+}
+
+const isPlain = (value: object): boolean => {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype;
+};
+
+const isSignal = (value: object): value is AbortSignal => value instanceof AbortSignal;
+
+const cannotCross = (path: Path): DatabaseError =>
+  badRequest(
+    `A function (${path.join('.')}) cannot cross to the worker. Put it into a design document and pass its name, give it to the host and pass named('…'), or connect with { functions: 'source' } if it refers to nothing outside itself`,
+  );
+
+/** What decoding needs to know of the host. */
+export interface Decoding {
+  readonly functions: Readonly<Record<string, unknown>>;
+  handle(number: number): unknown;
+  /** The signal of the call. */
+  signal(): AbortSignal;
+}
+
+/** @param lists what came ahead, as JSON */
+export function decodeArguments(crossing: Crossing, lists: readonly string[], decoding: Decoding): unknown[] {
+  const args = [...crossing.args];
+  if (crossing.json !== undefined) args[0] = JSON.parse(crossing.json);
+  if (crossing.parts !== undefined) {
+    const docs = lists.flatMap((json) => JSON.parse(json) as unknown[]);
+    if (crossing.parts === '') args[0] = docs;
+    else (args[0] as Record<string, unknown>)[crossing.parts] = docs;
+  }
+  for (const patch of crossing.patches ?? []) {
+    const [path] = patch;
+    let place = args as unknown as Record<string | number, unknown>;
+    for (const key of path.slice(0, -1)) place = place[key] as typeof place;
+    const value = patched(patch, decoding);
+    Object.defineProperty(place, path.at(-1)!, {
+      value,
+      configurable: true,
+      enumerable: true,
+      writable: true,
+    });
+  }
+  return args;
+}
+
+function patched(patch: Patch, { functions, handle, signal }: Decoding): unknown {
+  switch (patch[1]) {
+    case 'signal':
+      return signal();
+    case 'handle':
+      return handle(patch[2]);
+    case 'named':
+      if (Object.hasOwn(functions, patch[2])) return functions[patch[2]];
+      throw badRequest(`The host was given no function '${patch[2]}'`);
+    case 'source':
+      return functionOf(patch[2]);
+  }
+}
+
+/** Of the text of a function, also of one written as a method. */
+function functionOf(source: string): unknown {
+  try {
+    return evaluate(source)();
+  } catch (error) {
+    try {
+      return evaluate(`Object.values({ ${source} })[0]`)();
+    } catch {
+      throw error;
+    }
+  }
+}

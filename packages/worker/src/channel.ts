@@ -1,0 +1,225 @@
+/**
+ * One connection of a page to a host: the calls that wait for it, the feeds it serves. It does not outlive its host; what then
+ * becomes of calls and feeds is decided by {@link Link}, which makes the next one.
+ */
+import { badRequest } from '@settledb/core';
+import { whole } from './answers';
+import type { Encoded } from './arguments';
+import { decodeError, workerTerminated } from './errors';
+import { type Later, Outbox } from './outbox';
+import { asStream, hasStreams, streamsIn, transfers, withoutStreams } from './streams';
+import type { ClientOp, Endpoint, HostOp, WireError, WireOutcome } from './wire';
+
+/** What hears of a feed. */
+export interface Sink {
+  items(items: readonly unknown[]): void;
+  event(name: string, value: unknown): void;
+  at(value: unknown): void;
+  end(outcome: { readonly value: unknown } | { readonly error: unknown }): void;
+  /** The connection is no more; the feed may be had from the next. */
+  lost(error: unknown): void;
+}
+
+export interface ChannelEvents {
+  told(handle: number, event: string, value: unknown): void;
+  /** The host serves no more: calls made are still answered here, all else belongs to another. */
+  moved(): void;
+}
+
+interface Pending {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  readonly signals: readonly AbortSignal[];
+  /** Stops listening to the signals. */
+  readonly done?: (() => void) | undefined;
+  /** Of an answer that comes in parts. */
+  readonly parts: (readonly unknown[])[];
+}
+
+let serial = 0;
+
+export class Channel {
+  readonly #endpoint: Endpoint;
+  readonly #events: ChannelEvents;
+  readonly #outbox: Outbox<ClientOp>;
+  readonly #pending = new Map<number, Pending>();
+  readonly #feeds = new Map<number, Sink>();
+  #over: { readonly error: unknown } | undefined;
+  #leaving = false;
+  /** Whether anything was heard since this was last set to false. */
+  heard = false;
+  /** Called when there is nothing more to wait for, after {@link leave}. */
+  onIdle: () => void = () => {};
+
+  constructor(endpoint: Endpoint, events: ChannelEvents) {
+    this.#endpoint = endpoint;
+    this.#events = events;
+    this.#outbox = new Outbox((ops) => this.#post(ops), 1);
+    endpoint.addEventListener('message', ({ data }: MessageEvent<readonly HostOp[]>) => {
+      this.heard = true;
+      for (const op of data) this.#take(op);
+    });
+    endpoint.addEventListener('messageerror', () => {
+      this.die(workerTerminated('A message of the worker could not be read'));
+    });
+    endpoint.start?.();
+  }
+
+  /** Is there anything that the host owes an answer or a word? */
+  get busy(): boolean {
+    return this.#pending.size > 0 || this.#feeds.size > 0;
+  }
+
+  get calls(): number {
+    return this.#pending.size;
+  }
+
+  send(op: ClientOp): void {
+    this.#outbox.add(op);
+  }
+
+  call(
+    handle: number,
+    verb: string,
+    encoded: Encoded,
+    resolve: Pending['resolve'],
+    reject: Pending['reject'],
+  ): void {
+    const id = ++serial;
+    const { signals, lists, ...crossing } = encoded;
+    let done: (() => void) | undefined;
+    if (signals.length > 0) {
+      const abort = (): void => this.#outbox.add(['abort', id]);
+      for (const signal of signals) signal.addEventListener('abort', abort);
+      done = () => {
+        for (const signal of signals) signal.removeEventListener('abort', abort);
+      };
+    }
+    this.#pending.set(id, { resolve, reject, signals, done, parts: [] });
+    if (this.#over !== undefined) {
+      this.#settle(id, undefined, this.#over);
+      return;
+    }
+    if (crossing.json === undefined && !transfers(this.#endpoint) && hasStreams(crossing.args)) {
+      withoutStreams(crossing.args).then(
+        (args) => this.#outbox.add(['call', id, handle, verb, { ...crossing, args }]),
+        (error) => this.#settle(id, undefined, { error }),
+      );
+      return;
+    }
+    for (const list of lists ?? []) this.#outbox.add((() => this.#part(id, list)) satisfies Later<ClientOp>);
+    this.#outbox.add(['call', id, handle, verb, crossing]);
+  }
+
+  /** @returns the feed's number, for `more` and `cancel` */
+  feed(handle: number, verb: string, encoded: Encoded, credit: number, sink: Sink): number {
+    const id = ++serial;
+    const { signals: _, lists: _l, ...crossing } = encoded;
+    if (this.#over !== undefined) sink.lost(this.#over.error);
+    else {
+      this.#feeds.set(id, sink);
+      this.#outbox.add(['feed', id, handle, verb, crossing, credit]);
+    }
+    return id;
+  }
+
+  /** Waits for the answers to calls that were made; feeds are lost. */
+  leave(error: unknown): void {
+    this.#leaving = true;
+    const sinks = [...this.#feeds.values()];
+    this.#feeds.clear();
+    for (const sink of sinks) sink.lost(error);
+    this.#checkIdle();
+  }
+
+  /** The host is gone, or given up: calls reject, feeds are lost. */
+  die(error: unknown): void {
+    if (this.#over !== undefined) return;
+    this.#over = { error };
+    try {
+      this.#outbox.flush();
+      this.#endpoint.postMessage([['bye'] satisfies ClientOp]);
+    } catch {
+      // Nobody to say it to.
+    }
+    this.#endpoint.close();
+    for (const id of [...this.#pending.keys()]) this.#settle(id, undefined, { error });
+    this.leave(error);
+  }
+
+  #part(id: number, list: readonly unknown[]): ClientOp {
+    try {
+      return ['part', id, JSON.stringify(list)];
+    } catch (cause) {
+      this.#settle(id, undefined, { error: badRequest(`The documents are no JSON: ${cause}`, cause) });
+      return ['part', id, '[]'];
+    }
+  }
+
+  #take(op: HostOp): void {
+    if (op[0] === 'ok') this.#settle(op[1], { value: op[2], list: op[3] }, undefined);
+    else if (op[0] === 'no') this.#refuse(op[1], op[2]);
+    else if (op[0] === 'part') this.#pending.get(op[1])?.parts.push(op[2]);
+    else if (op[0] === 'items') this.#feeds.get(op[1])?.items(op[2]);
+    else if (op[0] === 'event') this.#feeds.get(op[1])?.event(op[2], presented(op[3]));
+    else if (op[0] === 'at') this.#feeds.get(op[1])?.at(op[2]);
+    else if (op[0] === 'end') this.#end(op[1], op[2]);
+    else if (op[0] === 'told') this.#events.told(op[1], op[2], presented(op[3]));
+    else if (op[0] === 'moved') this.#events.moved();
+  }
+
+  #refuse(id: number, wire: WireError): void {
+    const aborted = this.#pending.get(id)?.signals.find((signal) => signal.aborted);
+    this.#settle(id, undefined, { error: decodeError(wire, aborted?.reason) });
+  }
+
+  #end(id: number, outcome: WireOutcome): void {
+    const sink = this.#feeds.get(id);
+    this.#feeds.delete(id);
+    sink?.end('error' in outcome ? { error: decodeError(outcome.error) } : outcome);
+  }
+
+  #settle(
+    id: number,
+    answer: { readonly value: unknown; readonly list: string | undefined } | undefined,
+    failure: { readonly error: unknown } | undefined,
+  ): void {
+    const pending = this.#pending.get(id);
+    if (pending === undefined) return;
+    this.#pending.delete(id);
+    pending.done?.();
+    if (answer !== undefined) pending.resolve(asStream(whole(answer.value, pending.parts, answer.list)));
+    else pending.reject(failure!.error);
+    this.#checkIdle();
+  }
+
+  #checkIdle(): void {
+    if (this.#leaving && this.#pending.size === 0) this.onIdle();
+  }
+
+  #post(ops: readonly ClientOp[]): void {
+    if (this.#over !== undefined) return;
+    try {
+      this.#endpoint.postMessage(ops, streamsIn(ops));
+    } catch (cause) {
+      if (ops.length > 1) for (const op of ops) this.#post([op]);
+      else this.#refused(ops[0]!, cause);
+    }
+  }
+
+  /** Something in it cannot be cloned. */
+  #refused(op: ClientOp, cause: unknown): void {
+    const error = badRequest(`The arguments could not cross to the worker: ${cause}`, cause);
+    if (op[0] === 'call') this.#settle(op[1], undefined, { error });
+    if (op[0] !== 'feed') return;
+    const sink = this.#feeds.get(op[1]);
+    this.#feeds.delete(op[1]);
+    sink?.end({ error });
+  }
+}
+
+/** Errors that are passed by events. */
+function presented(value: unknown): unknown {
+  const { settledbError } = (value ?? {}) as { settledbError?: Parameters<typeof decodeError>[0] };
+  return settledbError === undefined ? value : decodeError(settledbError);
+}

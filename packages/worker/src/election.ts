@@ -1,0 +1,172 @@
+/**
+ * Which of several workers, one in each tab, serves all of them. The owner is who holds a Web Lock: when its tab goes, however it
+ * goes, the browser gives the lock to the next in line. Every worker could serve, and the storage is safe with several at once;
+ * one is enough, and replicates once. So an election that goes wrong for a moment costs effort, never data.
+ *
+ *   standing ─ lock granted ─▶ owner ─ resigned (frozen), or the lock was stolen (did not answer) ─▶ away ─▶ standing …
+ */
+import { uuid } from '@settledb/core';
+import { workerTerminated } from './errors';
+import { type ClientInfo, type Endpoint, PROTOCOL, type Welcome } from './wire';
+
+export interface ElectionEvents {
+  /** A page of another tab wants to be served over this channel. */
+  link(endpoint: Endpoint, client: ClientInfo): Promise<void>;
+  /** No longer the owner. */
+  deposed(): void;
+}
+
+/** What workers of one scope say to each other, over a BroadcastChannel. */
+type Word =
+  /** Who is the owner? */
+  | { readonly type: 'who' }
+  | { readonly type: 'owner'; readonly host: string; readonly lock: string }
+  /** To the owner: serve this page, on the channel `link`. */
+  | { readonly type: 'link'; readonly host: string; readonly link: string; readonly client: ClientInfo }
+  | { readonly type: 'linked'; readonly link: string };
+
+/** How long to wait for a word of the owner. Its worker may be busy with a task; a new owner needs a few milliseconds. */
+const ANSWER_MS = 300;
+/** Words in vain after which a page is told that nobody answers. */
+const ASKED = 20;
+
+export class Election {
+  readonly #host: string;
+  readonly #lock: string;
+  readonly #events: ElectionEvents;
+  readonly #channel: BroadcastChannel;
+  readonly #heard = new Set<(word: Word) => void>();
+  #isOwner = false;
+  #wantsToBe = false;
+  #resign: (() => void) | undefined;
+  #waiting: AbortController | undefined;
+
+  static possible(): boolean {
+    return (
+      typeof BroadcastChannel !== 'undefined' && typeof navigator !== 'undefined' && 'locks' in navigator
+    );
+  }
+
+  constructor(scope: string, host: string, events: ElectionEvents) {
+    this.#host = host;
+    this.#events = events;
+    this.#lock = `settledb:owner:${PROTOCOL}:${scope}`;
+    this.#channel = new BroadcastChannel(this.#lock);
+    this.#channel.addEventListener('message', ({ data }: MessageEvent<Word>) => this.#hear(data));
+    this.stand();
+  }
+
+  /** Waits to become the owner. */
+  stand(): void {
+    if (this.#wantsToBe) return;
+    this.#wantsToBe = true;
+    this.#waiting = new AbortController();
+    this.#request({ signal: this.#waiting.signal });
+  }
+
+  /** Gives up being the owner, or waiting for it. */
+  resign(): void {
+    this.#wantsToBe = false;
+    this.#waiting?.abort();
+    this.#resign?.();
+  }
+
+  /**
+   * Where a page of this worker is served: `undefined` for here.
+   * @throws worker_terminated when there is no owner to be heard of
+   */
+  async seat(client: ClientInfo): Promise<Welcome | undefined> {
+    for (let asked = 0; asked < ASKED; asked++) {
+      if (this.#isOwner || !this.#wantsToBe) return undefined;
+      const owner = await this.#ask({ type: 'who' }, (word) => (word.type === 'owner' ? word : undefined));
+      // Elected meanwhile, or nobody there: whoever holds the lock is asked once more, then overruled.
+      if (this.#isOwner) return undefined;
+      if (owner === undefined) {
+        if (asked > 0) this.#steal();
+        continue;
+      }
+      const link = `settledb:link:${uuid()}`;
+      const { host, lock } = owner;
+      const linked = await this.#ask({ type: 'link', host, link, client }, (word) =>
+        word.type === 'linked' && word.link === link ? word : undefined,
+      );
+      if (linked !== undefined) return { host, lock, link };
+    }
+    throw workerTerminated('No worker of this origin answers');
+  }
+
+  /** Looks whether `host` is the owner and answers; if nobody does, takes its place. @returns whether `host` is not, or no longer */
+  async suspect(host: string): Promise<boolean> {
+    if (this.#isOwner || !this.#wantsToBe) return host !== this.#host;
+    const owner = await this.#ask({ type: 'who' }, (word) => (word.type === 'owner' ? word : undefined));
+    if (owner === undefined) this.#steal();
+    return owner?.host !== host;
+  }
+
+  #request(how: LockOptions): void {
+    const term = (): Promise<void> | undefined => {
+      if (!this.#wantsToBe) return undefined;
+      this.#isOwner = true;
+      this.#say(this.#me());
+      for (const heard of this.#heard) heard(this.#me());
+      return new Promise((resolve) => {
+        this.#resign = resolve;
+      });
+    };
+    navigator.locks.request(this.#lock, how, term).then(
+      () => this.#deposed(),
+      () => this.#deposed(),
+    );
+  }
+
+  #steal(): void {
+    if (this.#isOwner || !this.#wantsToBe) return;
+    this.#waiting?.abort();
+    this.#request({ steal: true });
+  }
+
+  /** The lock is another's: resigned, or stolen because this worker did not answer for a while. */
+  #deposed(): void {
+    if (!this.#isOwner) return;
+    this.#isOwner = false;
+    this.#resign = undefined;
+    this.#events.deposed();
+    if (!this.#wantsToBe) return;
+    this.#wantsToBe = false;
+    this.stand();
+  }
+
+  #me(): Word {
+    return { type: 'owner', host: this.#host, lock: `settledb:host:${this.#host}` };
+  }
+
+  #say(word: Word): void {
+    this.#channel.postMessage(word);
+  }
+
+  #hear(word: Word): void {
+    if (word.type === 'who' && this.#isOwner) this.#say(this.#me());
+    if (word.type === 'link' && word.host === this.#host && this.#isOwner) {
+      const channel = new BroadcastChannel(word.link);
+      void this.#events.link(channel, word.client).then(() => this.#say({ type: 'linked', link: word.link }));
+    }
+    for (const heard of this.#heard) heard(word);
+  }
+
+  #ask<Answer>(word: Word, isAnswer: (word: Word) => Answer | undefined): Promise<Answer | undefined> {
+    return new Promise((resolve) => {
+      const settle = (answer: Answer | undefined): void => {
+        this.#heard.delete(hear);
+        clearTimeout(timer);
+        resolve(answer);
+      };
+      const hear = (heard: Word): void => {
+        const answer = isAnswer(heard);
+        if (answer !== undefined) settle(answer);
+      };
+      const timer = setTimeout(() => settle(undefined), ANSWER_MS);
+      this.#heard.add(hear);
+      this.#say(word);
+    });
+  }
+}

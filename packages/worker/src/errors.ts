@@ -1,0 +1,83 @@
+/**
+ * Errors on their way between page and host. A message would keep only `message`, and of a class of ours nothing; so they
+ * travel as plain data and are made again: status, name, reason, docId, stack, further fields (a replication's `result`), and causes.
+ */
+import { DatabaseError, isDatabaseError } from '@settledb/core';
+import type { WireError } from './wire';
+
+/** Causes of causes that travel along; deeper ones stay behind. */
+const CAUSES = 4;
+
+const BASES: Record<string, new (message: string) => Error> = {
+  TypeError,
+  RangeError,
+  SyntaxError,
+  ReferenceError,
+  URIError,
+  EvalError,
+};
+
+/** The worker (or the tab that owned the database) is gone, or does not answer. What it was asked may have been done, or not. */
+export const workerTerminated = (reason: string, cause?: unknown): DatabaseError =>
+  new DatabaseError({ status: 503, name: 'worker_terminated', reason, cause });
+
+export function encodeError(error: unknown, causes = CAUSES): WireError {
+  if (!(error instanceof Error)) return { type: 'value', value: cloneable(error) ? error : String(error) };
+  const { message, name, stack, cause } = error;
+  const fields: Record<string, unknown> = { message, name, stack };
+  for (const [key, value] of Object.entries(error)) {
+    if (key !== 'cause' && cloneable(value)) fields[key] = value;
+  }
+  const wire: WireError = { type: 'error', base: baseOf(error), fields };
+  if (cause !== undefined && causes > 0) wire.cause = encodeError(cause, causes - 1);
+  return wire;
+}
+
+/** @param reason of the call's own signal */
+export function decodeError(wire: WireError, reason?: unknown): unknown {
+  if (wire.type === 'aborted') return reason;
+  if (wire.type === 'value') return wire.value;
+  const { base, cause } = wire;
+  const { message, name, stack, ...fields } = wire.fields as Record<string, unknown> & {
+    message: string;
+    name: string;
+  };
+  const error = make(base, message, name, fields);
+  for (const [key, value] of [
+    ['stack', stack],
+    ['cause', cause && decodeError(cause)],
+  ] as const) {
+    if (value !== undefined) Object.defineProperty(error, key, { value, configurable: true, writable: true });
+  }
+  return error;
+}
+
+function baseOf(error: Error): string {
+  if (isDatabaseError(error)) return 'DatabaseError';
+  if (typeof DOMException !== 'undefined' && error instanceof DOMException) return 'DOMException';
+  return Object.keys(BASES).find((base) => error instanceof BASES[base]!) ?? 'Error';
+}
+
+function make(base: string, message: string, name: string, fields: Record<string, unknown>): Error {
+  if (base === 'DOMException' && typeof DOMException !== 'undefined') return new DOMException(message, name);
+  if (base === 'DatabaseError') {
+    const { status, reason, docId, ...rest } = fields as { status: number; reason: string; docId?: string };
+    const { error: _, ...more } = rest as { error?: unknown };
+    return Object.assign(new DatabaseError({ status, name, reason, message, docId }), more);
+  }
+  const error = new (BASES[base] ?? Error)(message);
+  if (error.name !== name)
+    Object.defineProperty(error, 'name', { value: name, configurable: true, writable: true });
+  return Object.assign(error, fields);
+}
+
+function cloneable(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null)
+    return typeof value !== 'function' && typeof value !== 'symbol';
+  try {
+    structuredClone(value);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,143 @@
+/**
+ * A feed on its way to a page. Items are read as long as the page gives credit: a page that is slow, or stands still, holds no
+ * more than that many in its inbox, and the host none.
+ */
+import { encodeError } from './errors';
+import type { FeedLike, Hosted } from './session';
+import type { HostOp } from './wire';
+
+/** Items in one message at most, and in the memory of the host. */
+const MOST = 500;
+/** Turns of the microtask queue in which a batch may grow before it goes. */
+const HOPS = 8;
+/** Events of feeds that are told besides items and the end. */
+const EVENTS = ['paused', 'active', 'denied', 'indexing', 'checkpoint'];
+
+export class FeedPump {
+  readonly #id: number;
+  readonly #send: (op: HostOp) => void;
+  #credit: number;
+  #items: unknown[] = [];
+  #sending = false;
+  #refill: (() => void) | undefined;
+  #feed: FeedLike | undefined;
+  #cancelled = false;
+  #stopped = false;
+  onEnd: () => void = () => {};
+
+  constructor(id: number, credit: number, send: (op: HostOp) => void) {
+    this.#id = id;
+    this.#credit = credit;
+    this.#send = (op) => {
+      if (!this.#stopped) send(op);
+    };
+  }
+
+  /** Begins, and tells everything until the end. */
+  run(begin: () => FeedLike): void {
+    void this.#run(begin);
+  }
+
+  more(credit: number): void {
+    this.#credit += credit;
+    this.#refill?.();
+  }
+
+  /** The page wants no more; it is told how the feed ends. */
+  cancel(): void {
+    this.#cancelled = true;
+    this.#feed?.cancel();
+    this.#refill?.();
+  }
+
+  /** Ends without a word: the page is gone, or follows the feed elsewhere. */
+  stop(): void {
+    this.#stopped = true;
+    this.cancel();
+  }
+
+  /** Where a feed since `now` begins, so that another host can go on there. Asked in the same turn, and before. */
+  tellStart(hosted: Hosted, options: unknown): void {
+    const { since } = (options ?? {}) as { since?: unknown };
+    if (since !== 'now' && since !== 'latest') return;
+    const { info } = hosted as unknown as { info(): Promise<{ update_seq: unknown }> };
+    info().then(
+      ({ update_seq }) => this.#send(['at', this.#id, update_seq]),
+      () => {},
+    );
+  }
+
+  async #run(begin: () => FeedLike): Promise<void> {
+    let outcome: { readonly value: unknown } | { readonly error: ReturnType<typeof encodeError> };
+    try {
+      const feed = begin();
+      this.#feed = feed;
+      if (this.#cancelled) feed.cancel();
+      for (const event of EVENTS) {
+        feed.on(event, (value) => {
+          this.#flush();
+          this.#tellStatus();
+          this.#send([
+            'event',
+            this.#id,
+            event,
+            value instanceof Error ? { settledbError: encodeError(value) } : value,
+          ]);
+        });
+      }
+      for await (const item of feed) {
+        this.#add(item);
+        if (this.#credit === 0 && !this.#cancelled) await this.#refilled();
+        if (this.#items.length >= MOST) this.#flush();
+      }
+      outcome = { value: await feed };
+    } catch (error) {
+      outcome = { error: encodeError(error) };
+    }
+    this.#flush();
+    this.#tellStatus();
+    this.#send(['end', this.#id, outcome]);
+    this.onEnd();
+  }
+
+  #add(item: unknown): void {
+    this.#credit--;
+    this.#items.push(item);
+    if (!this.#sending) void this.#sendSoon();
+  }
+
+  async #sendSoon(): Promise<void> {
+    this.#sending = true;
+    for (let quiet = 0, seen = 0; quiet < HOPS; quiet++) {
+      if (this.#items.length > seen) [quiet, seen] = [0, this.#items.length];
+      await undefined;
+    }
+    this.#sending = false;
+    this.#flush();
+  }
+
+  #flush(): void {
+    if (this.#items.length === 0) return;
+    const items = this.#items;
+    this.#items = [];
+    this.#tellStatus();
+    this.#send(['items', this.#id, items]);
+  }
+
+  /** Of a replication, whose status can be asked for at any time without waiting. */
+  #tellStatus(): void {
+    const status = this.#feed?.status?.();
+    if (status === undefined) return;
+    const { error, ...rest } = status as { error?: unknown };
+    const known = error === undefined ? rest : { ...rest, error: { settledbError: encodeError(error) } };
+    this.#send(['at', this.#id, known]);
+  }
+
+  async #refilled(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#refill = resolve;
+    });
+    this.#refill = undefined;
+    if (this.#credit === 0 && !this.#cancelled) await this.#refilled();
+  }
+}

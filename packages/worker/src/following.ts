@@ -1,0 +1,217 @@
+/**
+ * Feeds of a page whose work is done at the host. What the host sends is handed on at the pace of who listens, and only then
+ * is more asked for; when the host is lost, the feed goes on at the next one after the last change that was handed on.
+ */
+import { BasicFeed, type FeedController, type FeedOptions } from '@settledb/core';
+import type { Sink } from './channel';
+import type { Followed, Link } from './link';
+
+/** Items a host may send ahead. With documents, which may be large, fewer. */
+const CREDIT = 1_000;
+const CREDIT_WITH_DOCS = 100;
+/** Hosts that may be lost one after the other without an item in between. */
+const TRIES = 5;
+
+type Options = Record<string, unknown>;
+
+interface ChangeLike {
+  readonly seq: unknown;
+}
+
+/** One request to a host, and how to go on from it. */
+export interface Request {
+  readonly verb: string;
+  args(): readonly unknown[];
+  readonly credit: number;
+  /** An item was handed on. */
+  took?(item: unknown): void;
+  at?(value: unknown): void;
+  /** May the same be asked of another host now? */
+  canResume(): boolean;
+  /** The result, of what the host gave as such. */
+  result?(value: unknown): unknown;
+}
+
+type Outcome = { readonly value: unknown } | { readonly error: unknown };
+type Message =
+  | { readonly items: readonly unknown[] }
+  | { readonly event: string; readonly value: unknown }
+  | { readonly lost: unknown }
+  | { readonly end: Outcome };
+
+/** The changes feed of a handle. */
+export function followChanges(link: Link, handle: number, given: Options): BasicFeed<unknown, unknown> {
+  const { signal, ...options } = given as Options & { signal?: AbortSignal };
+  return follow(link, handle, changesRequest(options), {
+    signal,
+    cancelled: () => ({ status: 'cancelled' }),
+    holds: true,
+  });
+}
+
+/** Any other feed: begun again at another host if it goes on for ever. */
+export function followLive(
+  link: Link,
+  handle: number,
+  verb: string,
+  args: readonly unknown[],
+  more: Partial<Request> = {},
+): BasicFeed<unknown, unknown> {
+  const given = (args.at(-1) ?? {}) as Options & { signal?: AbortSignal };
+  const { signal, ...options } = given;
+  const sent = [...args.slice(0, -1), options];
+  const request: Request = {
+    verb,
+    args: () => sent,
+    credit: CREDIT_WITH_DOCS,
+    canResume: () => Boolean(options.live || options.continuous || options.retry),
+    ...more,
+  };
+  return follow(link, handle, request, { signal });
+}
+
+function changesRequest(options: Options): Request {
+  const { limit, descending, include_docs } = options as {
+    limit?: number;
+    descending?: unknown;
+    include_docs?: unknown;
+  };
+  const live = Boolean(options.live || options.continuous);
+  const keeps = options.return_docs !== false && !live;
+  const results: unknown[] = [];
+  let since = options.since;
+  let count = 0;
+  const limited = typeof limit === 'number' && limit >= 0;
+  return {
+    verb: 'changes',
+    credit: include_docs ? CREDIT_WITH_DOCS : CREDIT,
+    args: () => [
+      {
+        ...options,
+        return_docs: false,
+        ...(since === undefined ? {} : { since }),
+        ...(limited && count > 0 ? { limit: Math.max(limit, 1) - count } : {}),
+      },
+    ],
+    took(item) {
+      count++;
+      since = (item as ChangeLike).seq ?? since;
+      if (keeps) results.push(item);
+    },
+    at(seq) {
+      if (count === 0) since = seq;
+    },
+    canResume: () => !(descending && count > 0) && !(limited && count >= Math.max(limit, 1)),
+    result: (value) =>
+      typeof value === 'object' && value !== null && 'results' in value ? { ...value, results } : value,
+  };
+}
+
+function follow(
+  link: Link,
+  handle: number,
+  request: Request,
+  options: FeedOptions<unknown>,
+): BasicFeed<unknown, unknown> {
+  return new BasicFeed((controller) => new Following(link, handle, request, controller).outcome, options);
+}
+
+class Following implements Sink {
+  readonly outcome: Promise<unknown>;
+  readonly #link: Link;
+  readonly #handle: number;
+  readonly #request: Request;
+  readonly #controller: FeedController<unknown>;
+  #settle!: (outcome: Outcome) => void;
+  #inbox: Message[] = [];
+  #working = false;
+  #followed: Followed | undefined;
+  #tries = 0;
+  /** Handed on since more was asked for. */
+  #used = 0;
+
+  constructor(link: Link, handle: number, request: Request, controller: FeedController<unknown>) {
+    this.#link = link;
+    this.#handle = handle;
+    this.#request = request;
+    this.#controller = controller;
+    this.outcome = new Promise((resolve, reject) => {
+      this.#settle = (outcome) => ('error' in outcome ? reject(outcome.error) : resolve(outcome.value));
+    });
+    this.#begin();
+    const cancel = (): void => this.#followed?.cancel();
+    if (controller.cancelled) cancel();
+    else controller.signal.addEventListener('abort', cancel, { once: true });
+  }
+
+  items(items: readonly unknown[]): void {
+    this.#receive({ items });
+  }
+
+  event(event: string, value: unknown): void {
+    this.#receive({ event, value });
+  }
+
+  at(value: unknown): void {
+    this.#request.at?.(value);
+  }
+
+  end(end: Outcome): void {
+    this.#receive({ end });
+  }
+
+  lost(error: unknown): void {
+    this.#receive({ lost: error });
+  }
+
+  #begin(): void {
+    const { verb, credit } = this.#request;
+    this.#used = 0;
+    try {
+      this.#followed = this.#link.follow(this.#handle, verb, this.#request.args(), credit, this);
+    } catch (error) {
+      this.#settle({ error });
+    }
+  }
+
+  #receive(message: Message): void {
+    this.#inbox.push(message);
+    if (!this.#working) void this.#work();
+  }
+
+  /** One message after the other, each when who listens is done with the one before. */
+  async #work(): Promise<void> {
+    this.#working = true;
+    for (let message = this.#inbox.shift(); message !== undefined; message = this.#inbox.shift()) {
+      if ('items' in message) await this.#deliver(message.items);
+      else if ('event' in message) this.#controller.emit(message.event, message.value);
+      else if ('lost' in message) this.#resume(message.lost);
+      else this.#finish(message.end);
+    }
+    this.#working = false;
+  }
+
+  async #deliver(items: readonly unknown[]): Promise<void> {
+    this.#tries = 0;
+    for (const item of items) {
+      if (this.#controller.cancelled) return;
+      this.#request.took?.(item);
+      const wait = this.#controller.push(item);
+      if (wait !== undefined) await wait;
+      if (++this.#used < this.#request.credit / 2) continue;
+      this.#followed?.more(this.#used);
+      this.#used = 0;
+    }
+  }
+
+  #resume(error: unknown): void {
+    if (this.#controller.cancelled) this.#finish({ value: { status: 'cancelled' } });
+    else if (!this.#request.canResume() || ++this.#tries > TRIES) this.#finish({ error });
+    else this.#begin();
+  }
+
+  #finish(outcome: Outcome): void {
+    if ('error' in outcome || this.#request.result === undefined) this.#settle(outcome);
+    else this.#settle({ value: this.#request.result(outcome.value) });
+  }
+}

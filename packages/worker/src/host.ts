@@ -1,0 +1,136 @@
+/**
+ * The host: what runs in the worker. It accepts pages, gives each a session, and, where several tabs have workers of the same
+ * kind, serves only if it is the one that was elected; pages of the others are led to it.
+ */
+
+import { badRequest, uuid } from '@settledb/core';
+import { expose } from 'comlink';
+import { Election } from './election';
+import { hold, whenGone } from './life';
+import { type FeedLike, type Hosted, Session, verbOf } from './session';
+import { keyOf, SharedFeeds } from './shared-feeds';
+import { type ClientInfo, type Control, type Endpoint, type Hello, PROTOCOL, type Welcome } from './wire';
+
+export interface HostOptions {
+  /** Functions that pages may name, by `named('…')`, where they cannot send their own. */
+  readonly functions?: Readonly<Record<string, (...args: never[]) => unknown>> | undefined;
+  /**
+   * Dedicated workers only: the workers of this scope, in all tabs of the origin, elect one of them, and it serves all. Give
+   * each application of an origin its own. Default `''`; `false`: every worker serves its own page.
+   */
+  readonly scope?: string | false | undefined;
+}
+
+export interface HostContext {
+  /** Opens a handle. */
+  open(name: string, options: object): Hosted;
+  /** Is this a worker that only one page has? */
+  readonly dedicated: boolean;
+}
+
+export class Host {
+  readonly id = uuid();
+  readonly #context: HostContext;
+  readonly #functions: Readonly<Record<string, unknown>>;
+  readonly #sessions = new Set<Session>();
+  readonly #shared = new SharedFeeds();
+  /** How each handle was opened. */
+  readonly #opened = new WeakMap<Hosted, string>();
+  readonly #life = hold(`settledb:host:${this.id}`);
+  readonly #election: Election | undefined;
+
+  constructor(context: HostContext, { functions = {}, scope = '' }: HostOptions = {}) {
+    this.#context = context;
+    this.#functions = functions;
+    if (!context.dedicated || scope === false || !Election.possible()) return;
+    this.#election = new Election(scope, this.id, {
+      link: async (channel, client) => void (await this.#serve(channel, client)),
+      deposed: () => {
+        for (const session of this.#sessions) session.leave();
+      },
+    });
+  }
+
+  /** How many pages are served. */
+  get pages(): number {
+    return this.#sessions.size;
+  }
+
+  /** Offers {@link Control} on the port of a {@link Hello}; anything else is not ours. */
+  readonly accept = (event: MessageEvent): void => {
+    const { settledb, port } = (event.data ?? {}) as Partial<Hello>;
+    if (settledb === 'hello' && port !== undefined) expose(this.#control, port);
+  };
+
+  readonly #control: Control = {
+    attach: async (port, client) => {
+      if (client.protocol !== PROTOCOL) {
+        throw badRequest(
+          `The page speaks version ${client.protocol} of the worker's protocol, the worker ${PROTOCOL}: reload, so that both come from one release`,
+        );
+      }
+      const elsewhere = await this.#election?.seat(client);
+      if (elsewhere !== undefined) {
+        port.close();
+        return { ...elsewhere, own: await this.#life.name };
+      }
+      return this.#serve(port, client);
+    },
+    resign: () => this.#election?.resign(),
+    rejoin: () => this.#election?.stand(),
+    suspect: async (host) => this.#election?.suspect(host) ?? false,
+  };
+
+  async #serve(endpoint: Endpoint, client: ClientInfo): Promise<Welcome> {
+    const session = new Session(endpoint, {
+      functions: this.#functions,
+      open: (name, options) => this.#open(name, options),
+      follow: (hosted, verb, args) => this.#follow(hosted, verb, args),
+    });
+    this.#sessions.add(session);
+    const unwatch = client.lock === undefined ? undefined : whenGone(client.lock, () => session.end());
+    session.onEnd = () => {
+      unwatch?.();
+      this.#sessions.delete(session);
+    };
+    return { host: this.id, lock: await this.#life.name };
+  }
+
+  #open(name: string, options: object): Hosted {
+    const hosted = this.#context.open(name, options);
+    this.#opened.set(hosted, JSON.stringify([name, options]));
+    return hosted;
+  }
+
+  #follow(hosted: Hosted, verb: string, args: readonly unknown[]): FeedLike {
+    const begin = (): FeedLike => verbOf(hosted, verb)(...args) as FeedLike;
+    const key = keyOf(this.#opened.get(hosted) ?? '', verb, args);
+    return key === undefined ? begin() : this.#shared.follow(key, begin);
+  }
+}
+
+/** The global scope of a worker, of whichever kind. */
+interface Scope {
+  addEventListener(type: string, listener: (event: MessageEvent) => void): void;
+  readonly clients?: unknown;
+  readonly postMessage?: unknown;
+}
+
+/**
+ * Listens for pages, in the worker this is called in. Call it when the script first runs: a service worker takes listeners
+ * only then, and a dedicated worker's first message waits no longer.
+ */
+export function listen(open: HostContext['open'], options: HostOptions = {}): Host {
+  const scope = globalThis as unknown as Scope;
+  const isService = scope.clients !== undefined;
+  const isShared = 'onconnect' in scope;
+  const host = new Host({ open, dedicated: !isService && !isShared }, options);
+  if (!isShared) scope.addEventListener('message', host.accept);
+  else {
+    scope.addEventListener('connect', ({ ports: [port] }) => {
+      port!.addEventListener('message', host.accept);
+      port!.start();
+    });
+  }
+  return host;
+}

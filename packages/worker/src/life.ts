@@ -1,0 +1,49 @@
+/**
+ * Who lives: a Web Lock held as long as a context does, and everybody who wants to know of its end waits for it. The browser
+ * lets go of the lock however the context ends: closed, crashed, terminated, stopped by the browser.
+ *
+ * Where there are no Web Locks (pages without https) nobody is told; silence must do (see pulse in link.ts).
+ */
+
+export interface Held {
+  /** The name, once it is held. `undefined` where there are no locks. */
+  readonly name: Promise<string | undefined>;
+  release(): void;
+}
+
+const locks = (): LockManager | undefined =>
+  typeof navigator === 'undefined' ? undefined : (navigator as { locks?: LockManager }).locks;
+
+export const hasLocks = (): boolean => locks() !== undefined;
+
+/** Holds the lock `name` until released. */
+export function hold(name: string): Held {
+  const manager = locks();
+  if (manager === undefined) return { name: Promise.resolve(undefined), release: () => {} };
+  let release!: () => void;
+  const over = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const held = new Promise<string | undefined>((resolve) => {
+    const told = (): Promise<void> => {
+      resolve(name);
+      return over;
+    };
+    // Refused where storage is: a context of opaque origin.
+    manager.request(name, told).catch(() => resolve(undefined));
+  });
+  return { name: held, release };
+}
+
+/** Calls `gone` when the holder of `name` is no more. @returns the way to stop waiting */
+export function whenGone(name: string, gone: () => void): () => void {
+  const manager = locks();
+  if (manager === undefined) return () => {};
+  const stop = new AbortController();
+  manager
+    .request(name, { mode: 'shared', signal: stop.signal }, () => {
+      if (!stop.signal.aborted) gone();
+    })
+    .catch(() => {});
+  return () => stop.abort();
+}

@@ -1,0 +1,232 @@
+/**
+ * A page's way to its host, for as long as the page lives: it connects when there is something to say, notices when the host
+ * has gone, and connects anew: to the same worker, another one, or another tab's.
+ *
+ *   idle ── a call ─▶ connecting ── welcome ─▶ connected ── the host died, moved, or fell silent ─▶ connecting …
+ *                        └─ in vain: waiting calls reject                └─ calls in flight reject (died) or are waited for
+ */
+import { type Encoding, encodeArguments } from './arguments';
+import { Channel, type Sink } from './channel';
+import { workerTerminated } from './errors';
+import { whenGone } from './life';
+import { OwnWorker } from './own-worker';
+import { OTHER_TAB, OWN, Pulse } from './pulse';
+import type { Targets } from './targets';
+import type { Endpoint } from './wire';
+
+export interface LinkOptions {
+  /**
+   * What becomes of functions among the arguments (filters, map and reduce functions). `refuse` (default): the call rejects and says
+   * what to do instead. `source`: they cross as their text and are made again in the worker, where nothing of what they refer to
+   * outside themselves exists.
+   */
+  readonly functions?: 'refuse' | 'source' | undefined;
+  /** ms to wait for the worker's first word. Default 10,000. */
+  readonly timeout_ms?: number | undefined;
+}
+
+/** A handle of the page, as the link knows it. */
+export interface LinkedHandle {
+  readonly name: string;
+  readonly options: object;
+  told(event: string, value: unknown): void;
+}
+
+/** Where a feed is under way. */
+export interface Followed {
+  more(credit: number): void;
+  cancel(): void;
+}
+
+interface Waiting {
+  readonly start: (channel: Channel) => void;
+  readonly fail: (error: unknown) => void;
+}
+
+const TIMEOUT_MS = 10_000;
+/** How long calls in flight wait for a host that was given up but may come back: one that another tab's suspicion deposed. */
+const GRACE_MS = 10_000;
+/** A connection that lived less long is a failure, and the next one waits: 100 ms, doubling, to 6.4 s. */
+const YOUNG_MS = 1_000;
+const BACKOFF_MS = 100;
+const MOST_DOUBLINGS = 6;
+
+export class Link {
+  readonly #own: OwnWorker;
+  readonly #encoding: Encoding;
+  readonly #handles = new Map<number, LinkedHandle>();
+  readonly #numbers = new WeakMap<object, number>();
+  #last = 0;
+  #channel: Channel | undefined;
+  #waiting: Waiting[] = [];
+  #connecting = false;
+  #closed = false;
+  /** Connections in a row that died young. */
+  #deaths = 0;
+
+  constructor(targets: Targets, options: LinkOptions = {}) {
+    this.#own = new OwnWorker(targets, options.timeout_ms ?? TIMEOUT_MS);
+    this.#encoding = {
+      functions: options.functions ?? 'refuse',
+      handleOf: (value) => this.#numbers.get(value),
+    };
+  }
+
+  /** Takes part for `owner`, whose calls name it by the number returned. */
+  open(owner: object, handle: LinkedHandle): number {
+    const number = ++this.#last;
+    this.#numbers.set(owner, number);
+    this.#handles.set(number, handle);
+    if (this.#channel !== undefined) this.#channel.send(['open', number, handle.name, handle.options]);
+    else this.#connect();
+    return number;
+  }
+
+  /** Is `value` a handle of this link? */
+  knows(value: unknown): boolean {
+    return typeof value === 'object' && value !== null && this.#numbers.has(value);
+  }
+
+  /** The handle was closed or destroyed. */
+  drop(number: number): void {
+    if (this.#handles.delete(number)) this.#channel?.send(['drop', number]);
+  }
+
+  call(number: number, verb: string, args: readonly unknown[]): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const encoded = encodeArguments(verb, args, this.#encoding);
+      const aborted = encoded.signals.find((signal) => signal.aborted);
+      if (aborted !== undefined) return reject(aborted.reason);
+      const channel = this.#channel;
+      if (channel !== undefined) return channel.call(number, verb, encoded, resolve, reject);
+      this.#use({ start: (next) => next.call(number, verb, encoded, resolve, reject), fail: reject });
+    });
+  }
+
+  /** @throws DatabaseError 400 for arguments that cannot cross */
+  follow(number: number, verb: string, args: readonly unknown[], credit: number, sink: Sink): Followed {
+    const encoded = encodeArguments(verb, args, this.#encoding);
+    let on: { readonly channel: Channel; readonly id: number } | undefined;
+    let cancelled = false;
+    this.#use({
+      start: (channel) => {
+        if (!cancelled) on = { channel, id: channel.feed(number, verb, encoded, credit, sink) };
+      },
+      fail: (error) => sink.end({ error }),
+    });
+    return {
+      more: (more) => on?.channel.send(['more', on.id, more]),
+      cancel: () => {
+        cancelled = true;
+        if (on !== undefined) on.channel.send(['cancel', on.id]);
+        // Never begun: there is nobody to say how it ended.
+        else sink.end({ value: { status: 'cancelled' } });
+      },
+    };
+  }
+
+  /** Lets the host go. Handles of this link are then closed. */
+  close(): void {
+    this.#closed = true;
+    const error = workerTerminated('The page has let the worker go');
+    this.#channel?.die(error);
+    this.#channel = undefined;
+    this.#failWaiting(error);
+    this.#own.close();
+  }
+
+  #use(waiting: Waiting): void {
+    if (this.#channel !== undefined) {
+      waiting.start(this.#channel);
+      return;
+    }
+    this.#waiting.push(waiting);
+    this.#connect();
+  }
+
+  #connect(): void {
+    if (this.#connecting) return;
+    this.#connecting = true;
+    void this.#makeChannel().finally(() => {
+      this.#connecting = false;
+      // Asked for while an attempt came to its end.
+      if (this.#channel === undefined && this.#waiting.length > 0) this.#connect();
+    });
+  }
+
+  async #makeChannel(): Promise<void> {
+    try {
+      if (this.#closed) throw workerTerminated('The page has let the worker go');
+      if (this.#deaths > 0) await later(BACKOFF_MS * 2 ** Math.min(this.#deaths - 1, MOST_DOUBLINGS));
+      const { endpoint, welcome } = await this.#own.attach();
+      if (this.#closed) return endpoint.close();
+      this.#begin(endpoint, welcome);
+    } catch (error) {
+      this.#deaths++;
+      this.#failWaiting(error);
+    }
+  }
+
+  #begin(
+    endpoint: Endpoint,
+    { host, lock, link }: { host: string; lock: string | undefined; link?: string | undefined },
+  ): void {
+    const began = performance.now();
+    const channel: Channel = new Channel(endpoint, {
+      told: (number, event, value) => this.#handles.get(number)?.told(event, value),
+      moved: () => leave(workerTerminated('The worker serves no more')),
+    });
+    const gone = (error: unknown): void => {
+      unwatch();
+      pulse.stop();
+      if (performance.now() - began < YOUNG_MS) this.#deaths++;
+      else this.#deaths = 0;
+      if (this.#channel === channel) this.#channel = undefined;
+      channel.die(error);
+      this.#reconnect();
+    };
+    const leave = (error: unknown): void => {
+      if (this.#channel !== channel) return;
+      this.#channel = undefined;
+      pulse.stop();
+      const deadline = setTimeout(() => gone(error), GRACE_MS);
+      channel.onIdle = () => {
+        clearTimeout(deadline);
+        unwatch();
+        channel.die(error);
+      };
+      channel.leave(error);
+      this.#reconnect();
+    };
+    const unwatch =
+      lock === undefined ? () => {} : whenGone(lock, () => gone(workerTerminated('The worker has ended')));
+    const pulse = new Pulse(channel, link === undefined ? OWN : OTHER_TAB, {
+      tick: () => this.#own.keepAwake(),
+      silent: () => {
+        const error = workerTerminated('The worker does not answer');
+        if (link === undefined) {
+          this.#own.giveUp();
+          return gone(error);
+        }
+        this.#own.suspect(host).then(
+          (isGone) => isGone && leave(error),
+          () => leave(error),
+        );
+      },
+    });
+    this.#channel = channel;
+    for (const [number, { name, options }] of this.#handles) channel.send(['open', number, name, options]);
+    for (const { start } of this.#waiting.splice(0)) start(channel);
+  }
+
+  /** Handles hear of what happens to their database from whoever is the host. */
+  #reconnect(): void {
+    if (this.#handles.size > 0 && !this.#closed && this.#deaths <= MOST_DOUBLINGS) this.#connect();
+  }
+
+  #failWaiting(error: unknown): void {
+    for (const { fail } of this.#waiting.splice(0)) fail(error);
+  }
+}
+
+const later = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

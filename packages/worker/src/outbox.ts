@@ -1,0 +1,68 @@
+/**
+ * Operations on their way out: those of one turn go as one message.
+ *
+ * A message costs tens of microseconds whatever it carries, an operation in it about one. So nothing is sent before the microtasks
+ * that make more of them have run; the wait is itself a matter of microtasks, and delays a lone call by less than one of them costs.
+ */
+
+/** Operations in one message at most: see PART in wire.ts, of which an operation may be one. */
+const MOST = 2_000;
+
+/** An operation that is made when its turn has come, and after which other tasks get theirs. */
+export type Later<Op> = () => Op;
+
+export class Outbox<Op> {
+  readonly #send: (ops: readonly Op[]) => void;
+  readonly #hops: number;
+  #ops: (Op | Later<Op>)[] = [];
+  #busy = false;
+
+  /** @param hops microtasks without a further operation after which a message goes */
+  constructor(send: (ops: readonly Op[]) => void, hops: number) {
+    this.#send = send;
+    this.#hops = hops;
+  }
+
+  add(op: Op | Later<Op>): void {
+    this.#ops.push(op);
+    if (!this.#busy) void this.#run();
+  }
+
+  /** Sends what there is, at once. */
+  flush(): void {
+    while (this.#ops.length > 0) this.#next();
+  }
+
+  async #run(): Promise<void> {
+    this.#busy = true;
+    while (this.#ops.length > 0) {
+      for (let quiet = 0, seen = 0; quiet < this.#hops && seen < MOST; quiet++) {
+        if (this.#ops.length > seen) [quiet, seen] = [0, this.#ops.length];
+        await undefined;
+      }
+      if (this.#next() && this.#ops.length > 0) await otherTasks();
+    }
+    this.#busy = false;
+  }
+
+  /** @returns whether the message was of a size that should not be followed by another in the same task */
+  #next(): boolean {
+    const first = this.#ops[0];
+    if (typeof first === 'function') {
+      this.#ops.shift();
+      this.#send([(first as Later<Op>)()]);
+      return true;
+    }
+    const later = this.#ops.findIndex((op, at) => typeof op === 'function' || at === MOST);
+    const ops = this.#ops.splice(0, later < 0 ? this.#ops.length : later) as Op[];
+    if (ops.length > 0) this.#send(ops);
+    return ops.length === MOST;
+  }
+}
+
+/** Resolves when tasks that waited had their turn. */
+function otherTasks(): Promise<void> {
+  const { scheduler } = globalThis as { scheduler?: { yield?(): Promise<void> } };
+  if (scheduler?.yield !== undefined) return scheduler.yield();
+  return new Promise((resolve) => setTimeout(resolve));
+}

@@ -1,0 +1,166 @@
+/**
+ * The worker a page was given, and what the page asks of it: to serve, or to say who does. Made again, where the page said how,
+ * when it has died.
+ */
+
+import { uuid } from '@settledb/core';
+import { type Remote, releaseProxy, transfer, wrap } from 'comlink';
+import { workerTerminated } from './errors';
+import { type Held, hold, whenGone } from './life';
+import { greet, keepAwake, onFailure, type Target, type Targets, terminate } from './targets';
+import { type Control, type Endpoint, PROTOCOL, type Welcome } from './wire';
+
+export interface Attached {
+  readonly endpoint: Endpoint;
+  readonly welcome: Welcome;
+}
+
+interface Acquaintance {
+  readonly target: Target;
+  readonly control: Remote<Control>;
+  /** Rejects when the worker has died. */
+  readonly death: Promise<never>;
+  readonly die: (error: unknown) => void;
+  unwatch: () => void;
+}
+
+export class OwnWorker {
+  readonly #targets: Targets;
+  readonly #timeoutMs: number;
+  #life: Held | undefined;
+  #known: Acquaintance | undefined;
+  /** Why there can be no other worker: the page gave one, and it has died. */
+  #end: unknown;
+
+  constructor(targets: Targets, timeoutMs: number) {
+    this.#targets = targets;
+    this.#timeoutMs = timeoutMs;
+    if (typeof document === 'undefined') return;
+    // A page that is put away takes its worker with it: another should be the owner before.
+    const onHide = (event: Event): void => {
+      if (event.type === 'freeze' || (event as PageTransitionEvent).persisted)
+        void this.#known?.control.resign();
+    };
+    const onShow = (event: Event): void => {
+      if (event.type === 'resume' || (event as PageTransitionEvent).persisted)
+        void this.#known?.control.rejoin();
+    };
+    document.addEventListener('freeze', onHide);
+    document.addEventListener('resume', onShow);
+    addEventListener('pagehide', onHide);
+    addEventListener('pageshow', onShow);
+    this.#unlisten = () => {
+      document.removeEventListener('freeze', onHide);
+      document.removeEventListener('resume', onShow);
+      removeEventListener('pagehide', onHide);
+      removeEventListener('pageshow', onShow);
+    };
+  }
+  #unlisten: () => void = () => {};
+
+  /** Asks to be served. @throws worker_terminated when there is no worker, or no answer in time */
+  async attach(): Promise<Attached> {
+    this.#life ??= hold(`settledb:page:${uuid()}`);
+    const lock = await this.#life.name;
+    this.#known ??= this.#meet();
+    const known = this.#known;
+    const { port1, port2 } = new MessageChannel();
+    try {
+      const asked = known.control.attach(transfer(port2, [port2]), { protocol: PROTOCOL, lock });
+      const welcome = await this.#inTime(Promise.race([asked, known.death]));
+      this.#watch(known, welcome.own ?? welcome.lock);
+      if (welcome.link === undefined) return { endpoint: port1, welcome };
+      port1.close();
+      return { endpoint: new BroadcastChannel(welcome.link), welcome };
+    } catch (error) {
+      port1.close();
+      if (isTerminated(error)) this.giveUp();
+      throw error;
+    }
+  }
+
+  suspect(host: string): Promise<boolean> {
+    const known = this.#known;
+    if (known === undefined) return Promise.resolve(true);
+    return this.#inTime(Promise.race([known.control.suspect(host), known.death]));
+  }
+
+  keepAwake(): void {
+    if (this.#known !== undefined) keepAwake(this.#known.target);
+  }
+
+  /** It does not answer: the next call asks another one, if there can be. */
+  giveUp(): void {
+    const known = this.#known;
+    if (known === undefined) return;
+    this.#forget(known);
+    if (typeof this.#targets === 'function') terminate(known.target);
+  }
+
+  close(): void {
+    this.#unlisten();
+    this.#life?.release();
+    this.#life = undefined;
+    if (this.#known !== undefined) this.#forget(this.#known);
+    this.#end ??= workerTerminated('The page has let the worker go');
+  }
+
+  #meet(): Acquaintance {
+    if (this.#end !== undefined) throw this.#end;
+    const target = typeof this.#targets === 'function' ? this.#targets() : this.#targets;
+    const { port1, port2 } = new MessageChannel();
+    let die!: (error: unknown) => void;
+    const death = new Promise<never>((_, reject) => {
+      die = reject;
+    });
+    death.catch(() => {});
+    const known: Acquaintance = { target, control: wrap<Control>(port1), death, die, unwatch: () => {} };
+    known.unwatch = onFailure(target, (reason) => {
+      this.#forget(known);
+      die(workerTerminated(`The worker could not be started: ${reason}`));
+    });
+    greet(target, port2).catch(die);
+    return known;
+  }
+
+  /** From here on its lock tells of its end; an uncaught error in it is not its end. */
+  #watch(known: Acquaintance, lock: string | undefined): void {
+    known.unwatch();
+    known.unwatch =
+      lock === undefined
+        ? () => {}
+        : whenGone(lock, () => {
+            this.#forget(known);
+            known.die(workerTerminated('The worker has ended'));
+          });
+  }
+
+  #forget(known: Acquaintance): void {
+    known.unwatch();
+    known.control[releaseProxy]();
+    if (this.#known !== known) return;
+    this.#known = undefined;
+    if (!canReturn(this.#targets))
+      this.#end = workerTerminated('The worker has ended, and the page did not say how to make another');
+  }
+
+  #inTime<T>(promise: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(
+        () =>
+          reject(
+            workerTerminated(`The worker did not answer within ${this.#timeoutMs} ms. Does it call host()?`),
+          ),
+        this.#timeoutMs,
+      );
+      promise.then(resolve, reject).finally(() => clearTimeout(timer));
+    });
+  }
+}
+
+/** A service worker is started again by a message. */
+const canReturn = (targets: Targets): boolean =>
+  typeof targets === 'function' || 'ready' in targets || 'active' in targets || 'scriptURL' in targets;
+
+const isTerminated = (error: unknown): boolean =>
+  (error as { name?: unknown } | null)?.name === 'worker_terminated';

@@ -1,0 +1,234 @@
+/**
+ * One page as its host sees it: its handles, the calls it waits for, the feeds it follows. Whatever verbs a handle has are
+ * forwarded by name; nothing here knows what they mean.
+ */
+import { badRequest, closed } from '@settledb/core';
+import { inParts, transferables } from './answers';
+import { decodeArguments } from './arguments';
+import { encodeError } from './errors';
+import { FeedPump } from './feed-pump';
+import { Outbox } from './outbox';
+import { transfers, withoutStream } from './streams';
+import type { ClientOp, Crossing, Endpoint, HostOp } from './wire';
+
+/** What the host opens for a page: a database handle, with its verbs and events. */
+export interface Hosted {
+  on(event: string, listener: (value: unknown) => void): unknown;
+  close(): Promise<unknown>;
+}
+
+export interface SessionOptions {
+  open(name: string, options: object): Hosted;
+  /** By name; for {@link named}. */
+  readonly functions: Readonly<Record<string, unknown>>;
+  /** Begins a feed of a handle, or joins one that is the same. */
+  follow(hosted: Hosted, verb: string, args: readonly unknown[]): FeedLike;
+}
+
+/** What a verb returns that goes on for a while. */
+export interface FeedLike extends AsyncIterable<unknown>, PromiseLike<unknown> {
+  on(event: string, listener: (value: unknown) => void): unknown;
+  cancel(): void;
+  status?(): unknown;
+}
+
+/** Events of handles that are told to the page. What they pass crosses if it can. */
+const EVENTS = ['created', 'destroyed', 'closed', 'error', 'indexing', 'evicted', 'blocked'];
+/** Verbs end in these: anything else of an object is not the page's to call. */
+const NO_VERB = new Set(['constructor', 'fire', 'on', 'once', 'off', 'then']);
+/** Microtasks without a further answer after which answers go: what one commit answers is answered within a few. */
+const HOPS = 8;
+
+export class Session {
+  readonly #endpoint: Endpoint;
+  readonly #options: SessionOptions;
+  readonly #outbox: Outbox<HostOp>;
+  readonly #handles = new Map<number, Hosted | { readonly failure: unknown }>();
+  readonly #aborts = new Map<number, AbortController>();
+  readonly #feeds = new Map<number, FeedPump>();
+  readonly #lists = new Map<number, string[]>();
+  readonly #transfer = new Set<Transferable>();
+  #calls = 0;
+  #leaving = false;
+  #over = false;
+  /** Called when nothing of it is left. */
+  onEnd: () => void = () => {};
+
+  constructor(endpoint: Endpoint, options: SessionOptions) {
+    this.#endpoint = endpoint;
+    this.#options = options;
+    this.#outbox = new Outbox((ops) => this.#post(ops), HOPS);
+    endpoint.addEventListener('message', ({ data }: MessageEvent<readonly ClientOp[]>) => {
+      // A BroadcastChannel has further listeners while a link is made.
+      if (Array.isArray(data)) for (const op of data) this.#take(op);
+    });
+    endpoint.start?.();
+  }
+
+  /** Serves no more: feeds belong to another host from now on, calls under way are answered. */
+  leave(): void {
+    if (this.#leaving) return;
+    this.#leaving = true;
+    for (const pump of this.#feeds.values()) pump.stop();
+    this.#feeds.clear();
+    this.#outbox.add(['moved']);
+    this.#endWhenIdle();
+  }
+
+  /** The page is gone, or wants no more. */
+  end(): void {
+    if (this.#over) return;
+    this.#over = true;
+    for (const pump of this.#feeds.values()) pump.stop();
+    for (const abort of this.#aborts.values()) abort.abort();
+    for (const hosted of this.#handles.values()) {
+      // What closing could not do is the business of whoever opens the database next.
+      if ('close' in hosted) hosted.close().catch(() => {});
+    }
+    for (const map of [this.#feeds, this.#aborts, this.#handles, this.#lists]) map.clear();
+    this.#endpoint.close();
+    this.onEnd();
+  }
+
+  #take(op: ClientOp): void {
+    if (this.#over) return;
+    if (op[0] === 'call') void this.#call(op[1], op[2], op[3], op[4]);
+    else if (op[0] === 'more') this.#feeds.get(op[1])?.more(op[2]);
+    else if (op[0] === 'feed') this.#feed(op[1], op[2], op[3], op[4], op[5]);
+    else if (op[0] === 'cancel') this.#feeds.get(op[1])?.cancel();
+    else if (op[0] === 'abort') this.#aborts.get(op[1])?.abort();
+    else if (op[0] === 'part') this.#lists.set(op[1], [...(this.#lists.get(op[1]) ?? []), op[2]]);
+    else if (op[0] === 'open') this.#open(op[1], op[2], op[3]);
+    else if (op[0] === 'drop') this.#handles.delete(op[1]);
+    else if (op[0] === 'ping') this.#outbox.add(['pong']);
+    else this.end();
+  }
+
+  #open(number: number, name: string, options: object): void {
+    let hosted: Hosted;
+    try {
+      hosted = this.#options.open(name, options);
+    } catch (failure) {
+      this.#handles.set(number, { failure });
+      return;
+    }
+    this.#handles.set(number, hosted);
+    for (const event of EVENTS) {
+      hosted.on(event, (value) => {
+        if (this.#handles.get(number) === hosted)
+          this.#outbox.add(['told', number, event, this.#presentable(value)]);
+      });
+    }
+  }
+
+  async #call(id: number, number: number, verb: string, crossing: Crossing): Promise<void> {
+    let abort: AbortController | undefined;
+    const signal = (): AbortSignal => {
+      abort ??= new AbortController();
+      this.#aborts.set(id, abort);
+      return abort.signal;
+    };
+    this.#calls++;
+    try {
+      const hosted = this.#hosted(number);
+      const args = this.#decode(id, crossing, signal);
+      const answer: unknown = await verbOf(hosted, verb)(...args);
+      if (this.#over) return;
+      const value = transfers(this.#endpoint) ? answer : await withoutStream(answer);
+      const { value: rest, parts, list } = inParts(value);
+      if (bringsData(verb, args)) for (const each of transferables(value)) this.#transfer.add(each);
+      for (const part of parts) this.#outbox.add(['part', id, part]);
+      this.#outbox.add(list === undefined ? ['ok', id, rest] : ['ok', id, rest, list]);
+    } catch (error) {
+      const aborted = abort?.signal.aborted && error === abort.signal.reason;
+      this.#outbox.add(['no', id, aborted ? { type: 'aborted' } : encodeError(error)]);
+    } finally {
+      this.#calls--;
+      this.#aborts.delete(id);
+      if (this.#leaving) this.#endWhenIdle();
+    }
+  }
+
+  #feed(id: number, number: number, verb: string, crossing: Crossing, credit: number): void {
+    if (this.#leaving) return;
+    const pump = new FeedPump(id, credit, (op) => this.#outbox.add(op));
+    this.#feeds.set(id, pump);
+    pump.onEnd = () => this.#feeds.delete(id);
+    pump.run(() => {
+      const hosted = this.#hosted(number);
+      const args = this.#decode(id, crossing, () => new AbortController().signal);
+      if (verb === 'changes') pump.tellStart(hosted, args[0]);
+      return this.#options.follow(hosted, verb, args);
+    });
+  }
+
+  #hosted(number: number): Hosted {
+    const hosted = this.#handles.get(number);
+    if (hosted === undefined) throw closed();
+    if ('failure' in hosted) throw hosted.failure;
+    return hosted;
+  }
+
+  #decode(id: number, crossing: Crossing, signal: () => AbortSignal): unknown[] {
+    const lists = this.#lists.get(id) ?? [];
+    this.#lists.delete(id);
+    return decodeArguments(crossing, lists, {
+      functions: this.#options.functions,
+      handle: (number) => this.#hosted(number),
+      signal,
+    });
+  }
+
+  /** What an event passes, if it can cross: not a handle, which the page has its own of. */
+  #presentable(value: unknown): unknown {
+    if (value instanceof Error) return { settledbError: encodeError(value) };
+    return typeof value === 'object' && value !== null && 'on' in value ? undefined : value;
+  }
+
+  #endWhenIdle(): void {
+    if (this.#calls > 0) return;
+    this.#outbox.flush();
+    this.end();
+  }
+
+  #post(ops: readonly HostOp[]): void {
+    if (this.#over && !this.#leaving) return;
+    const transfer = [...this.#transfer];
+    this.#transfer.clear();
+    try {
+      this.#endpoint.postMessage(ops, transfer);
+    } catch (error) {
+      if (ops.length > 1) for (const op of ops) this.#post([op]);
+      else this.#refused(ops[0]!, error);
+    }
+  }
+
+  /** What a verb answered cannot be cloned. */
+  #refused(op: HostOp, cause: unknown): void {
+    const error = encodeError(badRequest(`An answer could not cross from the worker: ${cause}`));
+    if (op[0] === 'ok') this.#endpoint.postMessage([['no', op[1], error]]);
+    else if (op[0] === 'end') this.#endpoint.postMessage([['end', op[1], { error }]]);
+  }
+}
+
+type Verb = (...args: readonly unknown[]) => unknown;
+
+/** `put`, or of an object with further verbs, `replicate.to`. @throws TypeError when there is none */
+export function verbOf(hosted: Hosted, path: string): Verb {
+  let owner = hosted as unknown as Record<string, unknown>;
+  const names = path.split('.');
+  const last = names.pop()!;
+  for (const name of names) owner = owner[name] as Record<string, unknown>;
+  const verb = NO_VERB.has(last) || last.startsWith('_') ? undefined : owner?.[last];
+  if (typeof verb !== 'function') throw new TypeError(`db.${path} is not a function`);
+  return verb.bind(owner) as Verb;
+}
+
+/** May there be bytes in the answer? To look for them costs a walk through all of it. */
+function bringsData(verb: string, args: readonly unknown[]): boolean {
+  if (verb.endsWith('Attachment')) return true;
+  return args.some((arg) => {
+    const { attachments, binary } = (arg ?? {}) as { attachments?: unknown; binary?: unknown };
+    return Boolean(attachments && binary);
+  });
+}

@@ -1,0 +1,102 @@
+/**
+ * One live replication for all pages that ask for the same: every tab of an application begins its own sync when it starts,
+ * and the origin should have one. It runs as long as anybody follows it.
+ *
+ * The same means: handles opened alike, the verb, the peer, the options. Where one is given a function or another handle's
+ * object, nobody can tell, and it is not shared.
+ */
+import { BasicFeed, type FeedController } from '@settledb/core';
+import type { FeedLike } from './session';
+
+/** What late followers have to know at once. */
+const STATES = ['paused', 'active'] as const;
+const EVENTS = [...STATES, 'denied'];
+
+interface Shared {
+  readonly feed: FeedLike;
+  readonly followers: Set<Follower>;
+  state: readonly [event: string, value: unknown] | undefined;
+}
+
+type Follower = FeedController<unknown>;
+
+export class SharedFeeds {
+  readonly #running = new Map<string, Shared>();
+
+  /** How many run. */
+  get size(): number {
+    return this.#running.size;
+  }
+
+  /** The feed under `key`, begun if nobody follows it yet. Cancelling it ends what it follows when it was the last. */
+  follow(key: string, begin: () => FeedLike): FeedLike {
+    const shared = this.#running.get(key) ?? this.#begin(key, begin());
+    const feed = new BasicFeed<unknown, unknown>(async (controller) => {
+      shared.followers.add(controller);
+      if (shared.state !== undefined) controller.emit(...shared.state);
+      const left = new Promise<void>((resolve) => {
+        const leave = (): void => {
+          shared.followers.delete(controller);
+          if (shared.followers.size === 0) shared.feed.cancel();
+          resolve();
+        };
+        if (controller.cancelled) leave();
+        else controller.signal.addEventListener('abort', leave, { once: true });
+      });
+      await Promise.race([left, shared.feed]);
+      shared.followers.delete(controller);
+      // Others go on with it: what it has come to so far is how it ends for this one.
+      if (controller.cancelled && shared.followers.size > 0) return cancelledResult(shared.feed);
+      return shared.feed;
+    });
+    return Object.assign(feed, { status: () => shared.feed.status?.() });
+  }
+
+  #begin(key: string, feed: FeedLike): Shared {
+    const shared: Shared = { feed, followers: new Set(), state: undefined };
+    this.#running.set(key, shared);
+    for (const event of EVENTS) {
+      feed.on(event, (value) => {
+        if (event !== 'denied') shared.state = [event, value];
+        for (const follower of shared.followers) follower.emit(event, value);
+      });
+    }
+    // A follower that is slow holds back no other: what is told here are counters and a batch, and pages have their credit.
+    feed.on('change', (item) => {
+      for (const follower of shared.followers) void follower.push(item);
+    });
+    const over = (): void => {
+      if (this.#running.get(key) === shared) this.#running.delete(key);
+    };
+    feed.then(over, over);
+    return shared;
+  }
+}
+
+/** A replication's result as of now. */
+function cancelledResult(feed: FeedLike): unknown {
+  const {
+    phase: _,
+    pending: _p,
+    bytes_written: _b,
+    attempts: _a,
+    error: _e,
+    ...counters
+  } = (feed.status?.() ?? {}) as Record<string, unknown>;
+  return { ...counters, ok: true, status: 'cancelled', end_time: new Date().toISOString() };
+}
+
+/**
+ * Equal for two requests exactly when one feed can serve both; `undefined` when that cannot be told.
+ * @param opened how the handle was opened
+ */
+export function keyOf(opened: string, verb: string, args: readonly unknown[]): string | undefined {
+  const [peer, options] = args as [unknown, { live?: unknown; continuous?: unknown } | undefined];
+  if (typeof peer !== 'string' || !(options?.live || options?.continuous)) return undefined;
+  let tellable = true;
+  const text = JSON.stringify([opened, verb, peer, options], (_, value: unknown) => {
+    if (typeof value === 'function') tellable = false;
+    return value instanceof AbortSignal ? undefined : value;
+  });
+  return tellable ? text : undefined;
+}

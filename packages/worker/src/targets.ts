@@ -1,0 +1,64 @@
+/** The workers a page can be connected to, and how to say the first word to each. */
+import type { Hello } from './wire';
+
+/** A worker, or what leads to one. */
+export type Target =
+  | Worker
+  | SharedWorker
+  | MessagePort
+  | ServiceWorker
+  | ServiceWorkerRegistration
+  | ServiceWorkerContainer;
+
+/** A worker, or how to make it: who is given the way can make another when the first has died. */
+export type Targets = Target | (() => Target);
+
+interface Poster {
+  postMessage(message: unknown, transfer: Transferable[]): void;
+}
+
+/** Says hello, with a port to answer on. */
+export async function greet(target: Target, port: MessagePort): Promise<void> {
+  const hello: Hello = { settledb: 'hello', port };
+  (await posterOf(target)).postMessage(hello, [port]);
+}
+
+async function posterOf(target: Target): Promise<Poster> {
+  if ('ready' in target) {
+    // A page that no service worker controls yet has one soon: `ready` is when there is an active one.
+    return posterOf(await target.ready);
+  }
+  if ('active' in target) {
+    if (target.active === null)
+      throw new TypeError(
+        'The registration has no active service worker: await navigator.serviceWorker.ready',
+      );
+    return target.active;
+  }
+  if ('port' in target) {
+    target.port.start();
+    return target.port;
+  }
+  return target as Poster;
+}
+
+/** A service worker is stopped when it has nothing to do, as the browser sees it; each message gives it some time. */
+export function keepAwake(target: Target): void {
+  const worker = 'ready' in target ? target.controller : 'active' in target ? target.active : target;
+  if (typeof ServiceWorker !== 'undefined' && worker instanceof ServiceWorker)
+    worker.postMessage({ settledb: 'stay' });
+}
+
+/** Calls `failed` when the worker's script cannot be loaded or run. @returns the way to stop listening */
+export function onFailure(target: Target, failed: (reason: string) => void): () => void {
+  if (!('addEventListener' in target) || 'ready' in target) return () => {};
+  const listener = (event: Event): void =>
+    failed((event as ErrorEvent).message || 'the script could not be loaded');
+  target.addEventListener('error', listener);
+  return () => target.removeEventListener('error', listener);
+}
+
+/** Ends a worker that this page made and that does not answer. */
+export function terminate(target: Target): void {
+  if (typeof Worker !== 'undefined' && target instanceof Worker) target.terminate();
+}

@@ -1,0 +1,124 @@
+/**
+ * What crosses between a page and its host: lists of operations, as few messages as there are turns with something to say.
+ *
+ *   page                                host
+ *     open 1 notes · call 7 put · …  ─▶
+ *                                    ◀─  ok 7 {…}
+ *     feed 8 changes, 1,000 ahead    ─▶
+ *                                    ◀─  items 8 [… up to 1,000]
+ *     more 8 500                     ─▶                             a slow page gives no more credit, and gets no more
+ *
+ * Ids are given by the page and never used again, so that an answer from a connection that was given up harms nobody.
+ */
+
+/** Raised when the operations change: page and host of different kinds refuse each other rather than misunderstand. */
+export const PROTOCOL = 1;
+
+/**
+ * Documents or rows in one message. A message is taken apart in one task of the page: at 1.5–2.5 µs each this is some 5 ms, well
+ * below the 50 ms that a person feels.
+ */
+export const PART = 2_000;
+
+/** What stands at a place of the arguments that a message cannot carry. */
+export type Patch =
+  /** An AbortSignal of the call. */
+  | readonly [path: Path, kind: 'signal']
+  /** A function that the host knows by this name, or the source of one. */
+  | readonly [path: Path, kind: 'named' | 'source', text: string]
+  /** Another handle of the same page. */
+  | readonly [path: Path, kind: 'handle', handle: number];
+export type Path = readonly (string | number)[];
+
+/** Arguments as they cross. */
+export interface Crossing {
+  readonly args: readonly unknown[];
+  readonly patches?: readonly Patch[] | undefined;
+  /** The first argument, as JSON. */
+  readonly json?: string | undefined;
+  /** Where the documents go that were sent before, in parts: a member of the first argument, or `''` for itself. */
+  readonly parts?: string | undefined;
+}
+
+export type ClientOp =
+  | readonly ['open', handle: number, name: string, options: object]
+  | readonly ['call', id: number, handle: number, verb: string, crossing: Crossing]
+  | readonly ['feed', id: number, handle: number, verb: string, crossing: Crossing, credit: number]
+  | readonly ['part', id: number, json: string]
+  | readonly ['abort', id: number]
+  | readonly ['more', id: number, credit: number]
+  | readonly ['cancel', id: number]
+  /** The handle was closed: forget it. */
+  | readonly ['drop', handle: number]
+  | readonly ['ping']
+  | readonly ['bye'];
+
+export type HostOp =
+  /** With `list`, what came in parts before belongs there: a member of the value, or `''` for itself. */
+  | readonly ['ok', id: number, value: unknown, list?: string]
+  | readonly ['no', id: number, error: WireError]
+  | readonly ['part', id: number, items: readonly unknown[]]
+  | readonly ['items', id: number, items: readonly unknown[]]
+  | readonly ['event', id: number, name: string, value: unknown]
+  /** The position a feed since `now` begins at; the status of a replication. */
+  | readonly ['at', id: number, value: unknown]
+  | readonly ['end', id: number, outcome: WireOutcome]
+  | readonly ['told', handle: number, event: string, value: unknown]
+  | readonly ['pong']
+  /** This host serves no more: calls made are answered, feeds and later calls belong to another. */
+  | readonly ['moved'];
+
+export type WireOutcome = { readonly value: unknown } | { readonly error: WireError };
+
+/** An error, or whatever was thrown, as plain data. */
+export type WireError =
+  | {
+      readonly type: 'error';
+      readonly base: string;
+      readonly fields: Record<string, unknown>;
+      cause?: WireError;
+    }
+  | { readonly type: 'value'; readonly value: unknown }
+  /** The reason of the call's own signal: the page has it. */
+  | { readonly type: 'aborted' };
+
+/** What operations travel over: a MessagePort, or a BroadcastChannel that only two know. */
+export interface Endpoint {
+  postMessage(message: unknown, transfer?: Transferable[]): void;
+  addEventListener(type: 'message' | 'messageerror', listener: (event: MessageEvent) => void): void;
+  start?(): void;
+  close(): void;
+}
+
+/** Posted to a worker, with a port on which {@link Control} is offered. */
+export interface Hello {
+  readonly settledb: 'hello';
+  readonly port: MessagePort;
+}
+
+/** What a page asks of its own worker, over comlink: rare things, one by one. */
+export interface Control {
+  /** @param port for operations, if this worker is the one that serves */
+  attach(port: MessagePort, client: ClientInfo): Promise<Welcome>;
+  /** The page is about to be frozen: another worker should be the owner. */
+  resign(): void;
+  rejoin(): void;
+  /** The owner does not answer this page. Looks into it: is it time to attach again? */
+  suspect(host: string): Promise<boolean>;
+}
+
+export interface ClientInfo {
+  readonly protocol: number;
+  /** A Web Lock the page holds as long as it lives. */
+  readonly lock: string | undefined;
+}
+
+export interface Welcome {
+  readonly host: string;
+  /** A Web Lock the host holds as long as it lives. */
+  readonly lock: string | undefined;
+  /** The same of the worker that was asked. */
+  readonly own?: string | undefined;
+  /** The host is another tab's worker: it listens on the BroadcastChannel of this name. */
+  readonly link?: string | undefined;
+}
