@@ -7,7 +7,7 @@
  * {@link Patch} (signals, other handles, functions by name or source) or refused.
  */
 import { badRequest, type DatabaseError, evaluate } from '@settledb/core';
-import { type Crossing, PART, type Patch, type Path } from './wire';
+import { type Crossing, LIST, type Patch, type Path } from './wire';
 
 /** Verbs whose first argument is a document, or documents. */
 const CONTENT = new Set(['put', 'post', 'bulkDocs', 'remove']);
@@ -46,6 +46,7 @@ export interface Encoded extends Crossing {
 
 /** @throws DatabaseError 400 for what cannot cross */
 export function encodeArguments(verb: string, args: readonly unknown[], encoding: Encoding): Encoded {
+  if (!args.some(isObjectOrFunction)) return { args, signals: NONE };
   const [first, ...rest] = args;
   const scan = new Scan(encoding);
   if (!CONTENT.has(verb) || typeof first !== 'object' || first === null) {
@@ -78,7 +79,7 @@ function encodeContent(content: object): Content {
   const docs = listOf(content);
   try {
     if ((docs ?? [content]).some(isMoreThanJson)) return { value: copy(content) };
-    if (docs !== undefined && docs.length > PART) return inParts(content, docs);
+    if (docs !== undefined && docs.length > LIST) return inParts(content, docs);
     const json: unknown = JSON.stringify(content);
     return typeof json === 'string' ? { json } : { value: content };
   } catch {
@@ -89,7 +90,7 @@ function encodeContent(content: object): Content {
 /** A long list goes ahead of its call, in messages of their own. Its documents must stay as they are until the call is answered. */
 function inParts(content: object, docs: readonly unknown[]): Content {
   const lists: unknown[][] = [];
-  for (let at = 0; at < docs.length; at += PART) lists.push(docs.slice(at, at + PART));
+  for (let at = 0; at < docs.length; at += LIST) lists.push(docs.slice(at, at + LIST));
   if (Array.isArray(content)) return { json: '[]', parts: '', lists };
   return { json: JSON.stringify({ ...content, docs: [] }), parts: 'docs', lists };
 }
@@ -112,6 +113,8 @@ function isMoreThanJson(doc: unknown): boolean {
   });
 }
 
+const NONE: readonly AbortSignal[] = [];
+const isObjectOrFunction = (value: unknown): boolean => typeof value === 'function' || isObject(value);
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 const isBinary = (value: object): boolean =>
   ArrayBuffer.isView(value) ||
@@ -227,6 +230,7 @@ export interface Decoding {
 
 /** @param lists what came ahead, as JSON */
 export function decodeArguments(crossing: Crossing, lists: readonly string[], decoding: Decoding): unknown[] {
+  if (crossing.json === undefined && crossing.patches === undefined) return [...crossing.args];
   const args = [...crossing.args];
   if (crossing.json !== undefined) args[0] = JSON.parse(crossing.json);
   if (crossing.parts !== undefined) {

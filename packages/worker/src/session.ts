@@ -170,8 +170,8 @@ export class Session {
   }
 
   #decode(id: number, crossing: Crossing, signal: () => AbortSignal): unknown[] {
-    const lists = this.#lists.get(id) ?? [];
-    this.#lists.delete(id);
+    const lists = crossing.parts === undefined ? [] : (this.#lists.get(id) ?? []);
+    if (crossing.parts !== undefined) this.#lists.delete(id);
     return decodeArguments(crossing, lists, {
       functions: this.#options.functions,
       handle: (number) => this.#hosted(number),
@@ -215,20 +215,19 @@ type Verb = (...args: readonly unknown[]) => unknown;
 
 /** `put`, or of an object with further verbs, `replicate.to`. @throws TypeError when there is none */
 export function verbOf(hosted: Hosted, path: string): Verb {
-  let owner = hosted as unknown as Record<string, unknown>;
-  const names = path.split('.');
-  const last = names.pop()!;
-  for (const name of names) owner = owner[name] as Record<string, unknown>;
+  const dot = path.lastIndexOf('.');
+  const last = path.slice(dot + 1);
+  let owner = hosted as unknown as Record<string, unknown> | undefined;
+  if (dot > 0) for (const name of path.slice(0, dot).split('.')) owner = owner?.[name] as typeof owner;
   const verb = NO_VERB.has(last) || last.startsWith('_') ? undefined : owner?.[last];
   if (typeof verb !== 'function') throw new TypeError(`db.${path} is not a function`);
-  return verb.bind(owner) as Verb;
+  return (...args) => Reflect.apply(verb, owner, args) as unknown;
 }
 
 /** May there be bytes in the answer? To look for them costs a walk through all of it. */
 function bringsData(verb: string, args: readonly unknown[]): boolean {
   if (verb.endsWith('Attachment')) return true;
-  return args.some((arg) => {
-    const { attachments, binary } = (arg ?? {}) as { attachments?: unknown; binary?: unknown };
-    return Boolean(attachments && binary);
-  });
+  return args.some(
+    (arg) => typeof arg === 'object' && arg !== null && 'binary' in arg && Boolean(arg.binary),
+  );
 }

@@ -1,0 +1,286 @@
+/** Calls from a page to its host: what crosses and how, and what is refused. */
+import { conflict, DatabaseError, type Doc } from '@settledb/core';
+import { named } from '@settledb/worker';
+import { describe, expect, it, vi } from 'vitest';
+import { countMessages, hostAndPage, rejection } from './support';
+
+/** A handle with one verb, to see what reaches it. */
+const withVerb = (name: string, verb: (...args: never[]) => unknown) => () => ({
+  on: () => {},
+  close: async () => {},
+  [name]: verb,
+});
+
+describe('calls', () => {
+  it('of one microtask travel as one message, and so do their answers', async () => {
+    const { Hosted } = hostAndPage();
+    const db = new Hosted('notes');
+    await db.put({ _id: 'a', n: 1 });
+    const messages = countMessages();
+    const answers = await Promise.all(Array.from({ length: 1_000 }, () => db.get('a')));
+    // 1,000 answers are two messages' worth at least: a message is never larger than is good for the page.
+    expect(messages.stop()).toBeLessThanOrEqual(6);
+    expect(answers.every(({ n }) => n === 1)).toBe(true);
+    const lone = countMessages();
+    await db.get('a');
+    expect(lone.stop()).toBe(2);
+  });
+
+  it('see documents as they were when the call was made', async () => {
+    const { Hosted } = hostAndPage();
+    const db = new Hosted('notes');
+    const doc = { _id: 'a', n: 1 };
+    const puts: Promise<unknown>[] = [];
+    for (const _id of ['a', 'b', 'c']) {
+      Object.assign(doc, { _id, n: _id });
+      puts.push(db.put(doc));
+    }
+    await Promise.all(puts);
+    const { rows } = await db.allDocs({ include_docs: true });
+    expect(rows.map((row) => 'doc' in row && row.doc?.n)).toEqual(['a', 'b', 'c']);
+  });
+
+  it('store what JSON makes of documents: dates, toJSON, functions, proxies, undefined', async () => {
+    const { Hosted } = hostAndPage();
+    const db = new Hosted('notes');
+    class Money {
+      readonly cents = 5;
+      toJSON(): string {
+        return '0.05 €';
+      }
+    }
+    const doc = {
+      _id: 'a',
+      at: new Date(0),
+      price: new Money(),
+      call: () => 1,
+      none: undefined,
+      nan: Number.NaN,
+    };
+    await db.put(new Proxy(doc, {}));
+    expect(await db.get('a')).toMatchObject({ at: '1970-01-01T00:00:00.000Z', price: '0.05 €', nan: null });
+    expect(Object.keys(await db.get('a')).sort()).toEqual(['_id', '_rev', 'at', 'nan', 'price']);
+  });
+
+  it('take thousands of documents, and answer thousands of rows, in order', async () => {
+    const { Hosted } = hostAndPage();
+    const db = new Hosted('notes');
+    const ids = Array.from({ length: 4_500 }, (_, n) => `doc-${String(n).padStart(5, '0')}`);
+    const writing = db.bulkDocs({ docs: ids.map((_id) => ({ _id })) });
+    // Made after it, and not to overtake it.
+    const late = db.put({ _id: ids[0]! }).catch((error: unknown) => error);
+    const rows = await writing;
+    expect(rows.map((row) => row.id)).toEqual(ids);
+    expect(await late).toMatchObject({ status: 409 });
+    expect((await db.bulkDocs(ids.map((_id) => ({ _id })))).every((row) => 'error' in row)).toBe(true);
+    const all = await db.allDocs();
+    expect(all.total_rows).toBe(4_500);
+    expect(all.rows.map((row) => row.key)).toEqual(ids);
+    expect(await db.changes()).toHaveProperty('results.length', 4_500);
+  });
+
+  it('reach any verb the host has, and none it has not', async () => {
+    const find = vi.fn(async (request: unknown) => ({ docs: [], request }));
+    const { Hosted } = hostAndPage({}, {}, withVerb('find', find) as never);
+    const db = new Hosted('notes') as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
+    expect(await db.find!({ selector: { a: { $regex: /x/ } } })).toEqual({
+      docs: [],
+      request: { selector: { a: { $regex: /x/ } } },
+    });
+    expect(await rejection(db.explain!({}))).toMatchObject({ message: 'db.explain is not a function' });
+  });
+
+  it('end with the reason of their signal, which reaches the host', async () => {
+    let heard: AbortSignal | undefined;
+    const { Hosted } = hostAndPage(
+      {},
+      {},
+      withVerb('get', (_id: string, { signal }: { signal: AbortSignal }) => {
+        heard = signal;
+        return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+      }) as never,
+    );
+    const db = new Hosted('notes');
+    const abort = new AbortController();
+    const waiting = db.get('a', { signal: abort.signal });
+    await vi.waitFor(() => expect(heard).toBeDefined());
+    const reason = { a: 'reason' };
+    abort.abort(reason);
+    await expect(waiting).rejects.toBe(reason);
+    expect(heard!.aborted).toBe(true);
+    await expect(db.get('a', { signal: abort.signal })).rejects.toBe(reason);
+  });
+
+  it('hand bytes and streams over, both ways', async () => {
+    const echo = async (_id: string, name: string, _rev: string, data: unknown): Promise<unknown> =>
+      name === 'stream' ? { stream: data } : data;
+    const { Hosted } = hostAndPage({}, {}, withVerb('putAttachment', echo as never) as never);
+    const db = new Hosted('notes') as unknown as {
+      putAttachment(id: string, name: string, rev: string, data: unknown, type: string): Promise<unknown>;
+    };
+    const bytes = new Uint8Array([1, 2, 3]);
+    expect(await db.putAttachment('a', 'bytes', '1-a', bytes, 'x')).toEqual(bytes);
+    expect(bytes).toHaveLength(3); // the caller's own stays with the caller
+    const stream = (): ReadableStream => new Blob(['hello']).stream();
+    for (const data of [stream(), stream]) {
+      const answer = (await db.putAttachment('a', 'stream', '1-a', data, 'x')) as { stream: ReadableStream };
+      expect(await new Response(answer.stream).text()).toBe('hello');
+    }
+    const blob = (await db.putAttachment('a', 'blob', '1-a', new Blob(['hello']), 'x')) as Blob;
+    expect(await blob.text()).toBe('hello');
+  });
+
+  it('carry documents with attachment data as they are', async () => {
+    let got: { _attachments: { a: { data: Blob }; b: { data: Uint8Array } }; at: string } | undefined;
+    const put = async (doc: never): Promise<unknown> => {
+      got = doc;
+      return { ok: true };
+    };
+    const { Hosted } = hostAndPage({}, {}, withVerb('put', put as never) as never);
+    const doc = {
+      _id: 'a',
+      at: new Date(0),
+      _attachments: { a: { data: new Blob(['hello']) }, b: { data: new Uint8Array([1]) } },
+    };
+    await new Hosted('notes').put(doc as unknown as Doc & { _id: string });
+    expect(await got!._attachments.a.data.text()).toBe('hello');
+    expect(got!._attachments.b.data).toEqual(new Uint8Array([1]));
+    expect(got!.at).toBe('1970-01-01T00:00:00.000Z');
+  });
+});
+
+describe('errors', () => {
+  it('come back with all they have: class, status, name, reason, docId, fields, causes', async () => {
+    const cause = new TypeError('the first cause', { cause: conflict('b') });
+    const error = Object.assign(
+      new DatabaseError({ status: 418, name: 'teapot', reason: 'short and stout', docId: 'a', cause }),
+      { result: { docs_written: 3 } },
+    );
+    const { Hosted } = hostAndPage({}, {}, withVerb('get', async () => Promise.reject(error)) as never);
+    const told = await rejection(new Hosted('notes').get('a'));
+    expect(told).toBeInstanceOf(DatabaseError);
+    expect(told).toMatchObject({
+      status: 418,
+      name: 'teapot',
+      reason: 'short and stout',
+      docId: 'a',
+      error: true,
+    });
+    expect(told.result).toEqual({ docs_written: 3 });
+    expect(told.stack).toBe(error.stack);
+    expect(told.cause).toBeInstanceOf(TypeError);
+    expect((told.cause as Error).cause).toMatchObject({ status: 409, docId: 'b' });
+  });
+
+  it('may be anything', async () => {
+    for (const thrown of [
+      'text',
+      5,
+      undefined,
+      { a: 1 },
+      new DOMException('full', 'QuotaExceededError'),
+      new RangeError('r'),
+    ]) {
+      const { Hosted } = hostAndPage({}, {}, withVerb('get', async () => Promise.reject(thrown)) as never);
+      const got = await new Hosted('notes').get('a').catch((error: unknown) => error);
+      expect(got).toEqual(thrown);
+      if (thrown instanceof Error) expect(got).toHaveProperty('name', thrown.name);
+    }
+  });
+
+  it('say so when arguments or answers cannot cross', async () => {
+    const { Hosted } = hostAndPage({}, {}, withVerb('get', async () => ({ f: () => 1 })) as never);
+    const db = new Hosted('notes');
+    expect(await rejection(db.get('a'))).toMatchObject({ status: 400, name: 'bad_request' });
+    expect(await rejection(db.allDocs({ keys: [Symbol('a')] as never }))).toMatchObject({ status: 400 });
+    const both = [db.allDocs({ keys: [Symbol('a')] as never }), db.id()];
+    expect((await rejection(both[0]!)).message).toMatch(/could not cross/);
+    expect(await rejection(both[1]!)).toMatchObject({ message: 'db.id is not a function' });
+  });
+});
+
+describe('functions', () => {
+  const filter = (doc: { n: number }): boolean => doc.n % 2 === 0;
+  const docs = [1, 2, 3, 4].map((n) => ({ _id: String(n), n }));
+  const ids = (result: object): string[] =>
+    ((result as { results?: { id: string }[] }).results ?? []).map(({ id }) => id);
+
+  it('are refused, and what to do instead is said', async () => {
+    const db = new (hostAndPage().Hosted)('notes');
+    const error = await rejection(db.changes({ filter: filter as never }));
+    expect(error).toMatchObject({ status: 400, name: 'bad_request' });
+    expect(error.reason).toMatch(/design document.*named\('…'\).*functions: 'source'/);
+    expect(await rejection(db.replicate.to('other', { filter: filter as never }))).toMatchObject({
+      status: 400,
+    });
+  });
+
+  it('are found by name where the host has them', async () => {
+    const { Hosted } = hostAndPage({}, { functions: { isEven: filter } });
+    const db = new Hosted('notes');
+    await db.bulkDocs(docs);
+    expect(ids(await db.changes({ filter: named('isEven') as never }))).toEqual(['2', '4']);
+    expect(await rejection(db.changes({ filter: named('isOdd') as never }))).toMatchObject({ status: 400 });
+    expect(await rejection(db.changes({ filter: named('constructor') as never }))).toMatchObject({
+      status: 400,
+    });
+  });
+
+  it('cross as their source when asked to, also written as methods', async () => {
+    const { Hosted } = hostAndPage({ functions: 'source' });
+    const db = new Hosted('notes');
+    await db.bulkDocs(docs);
+    expect(ids(await db.changes({ filter: filter as never }))).toEqual(['2', '4']);
+    const options = {
+      filter(doc: { n: number }) {
+        return doc.n > 2;
+      },
+    };
+    expect(ids(await db.changes(options as never))).toEqual(['3', '4']);
+  });
+});
+
+describe('handles', () => {
+  it('are refused what cannot cross, at once', () => {
+    const { Hosted } = hostAndPage();
+    expect(() => new Hosted(undefined as never)).toThrow(TypeError);
+    expect(() => new Hosted('a', { adapter: 'nonsense' })).toThrow(/^Invalid Adapter: nonsense$/);
+    expect(() => new Hosted('a', { adapter: { name: 'own' } as never })).toThrow(/cannot cross/);
+    expect(() => new Hosted('https://couch.example/a', { fetch: (() => {}) as never })).toThrow(
+      /fetch.*cannot cross/,
+    );
+  });
+
+  it('of a URL do not show its password', () => {
+    const { Hosted } = hostAndPage();
+    const db = new Hosted('http://user:secret@127.0.0.1:9/notes');
+    expect(db.name).toBe('http://127.0.0.1:9/notes');
+    expect(db.adapter).toBe('http');
+  });
+
+  it('tell of what happens to their database, in every page', async () => {
+    const { Hosted, page } = hostAndPage();
+    const [mine, other] = [new Hosted('notes'), new (page())('notes')];
+    const heard: string[] = [];
+    for (const [who, db] of [
+      ['mine', mine],
+      ['other', other],
+    ] as const) {
+      for (const event of ['created', 'destroyed', 'closed'])
+        db.on(event, () => heard.push(`${who} ${event}`));
+    }
+    await Promise.all([mine.put({ _id: 'a' }), other.info()]);
+    await mine.destroy();
+    await vi.waitFor(() => expect(heard).toContain('other destroyed'));
+    expect((await other.info()).doc_count).toBe(0);
+    await other.close();
+    await expect(other.info()).rejects.toThrow('database is closed');
+    expect(heard.sort()).toEqual([
+      'mine created',
+      'mine destroyed',
+      'other closed',
+      'other created',
+      'other destroyed',
+    ]);
+  });
+});

@@ -1,0 +1,150 @@
+/** Feeds whose work is done at the host: their pace, their going on, and replications. */
+import { memory } from '@settledb/adapter-memory';
+import { BasicFeed, type Change } from '@settledb/core';
+import type { Replication } from '@settledb/replication';
+import { describe, expect, it, vi } from 'vitest';
+import { SettleDB } from '../../packages/settledb/src/settledb';
+import { hostAndPage, rejection } from './support';
+
+/** Resolves when tasks and messages that were under way have had their turn, several times over. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setTimeout(resolve));
+}
+
+/** A handle whose changes never end, and how many of them were read. */
+function endless(): { open: () => object; read: () => number } {
+  let read = 0;
+  const changes = (): BasicFeed<unknown, unknown> =>
+    new BasicFeed(async (controller) => {
+      while (!controller.cancelled) {
+        const wait = controller.push({ id: 'a', seq: ++read, changes: [] });
+        if (wait !== undefined) await wait;
+      }
+      return { status: 'cancelled' };
+    });
+  return { open: () => ({ on: () => {}, close: async () => {}, changes }), read: () => read };
+}
+
+describe('a feed', () => {
+  it('is read no further ahead than the page allows, and goes on when the page does', async () => {
+    const { open, read } = endless();
+    const { Hosted } = hostAndPage({}, {}, open as never);
+    const feed = new Hosted('notes').changes({ live: true });
+    const changes = feed[Symbol.asyncIterator]();
+    expect((await changes.next()).value).toMatchObject({ seq: 1 });
+    await settled();
+    const ahead = read();
+    expect(ahead).toBeLessThanOrEqual(1_010);
+    await settled();
+    expect(read()).toBe(ahead);
+    for (let seq = 2; seq <= 3_000; seq++) expect((await changes.next()).value).toMatchObject({ seq });
+    expect(read()).toBeLessThanOrEqual(4_010);
+    await changes.return?.();
+    await settled();
+    const last = read();
+    await settled();
+    expect(read()).toBe(last);
+  });
+
+  it('with documents is read less far ahead', async () => {
+    const { open, read } = endless();
+    const { Hosted } = hostAndPage({}, {}, open as never);
+    const feed = new Hosted('notes').changes({ live: true, include_docs: true });
+    await feed[Symbol.asyncIterator]().next();
+    await settled();
+    expect(read()).toBeLessThanOrEqual(110);
+    feed.cancel();
+  });
+
+  it('tells listeners, iterators and who awaits it the same as one in the page', async () => {
+    const { Hosted } = hostAndPage();
+    const db = new Hosted('notes');
+    await db.bulkDocs(Array.from({ length: 2_500 }, (_, n) => ({ _id: `doc-${n}` })));
+    const heard: Change[] = [];
+    const feed = db.changes({ since: 500 });
+    feed.on('change', (change) => heard.push(change as Change));
+    const complete = vi.fn();
+    feed.on('complete', complete);
+    const result = (await feed) as { results: Change[]; last_seq: number };
+    expect(result.last_seq).toBe(2_500);
+    expect(result.results).toEqual(heard);
+    expect(heard.map(({ seq }) => seq)).toEqual(Array.from({ length: 2_000 }, (_, n) => n + 501));
+    expect(complete).toHaveBeenCalledExactlyOnceWith(result);
+    expect(await db.changes({ return_docs: false })).toEqual({ results: [], last_seq: 2_500 });
+    expect(await db.changes({ limit: 3, descending: true })).toMatchObject({
+      results: [{ seq: 2_500 }, { seq: 2_499 }, { seq: 2_498 }],
+    });
+  });
+});
+
+describe('replication', () => {
+  it('runs at the host, between handles and names, both ways, and tells all it would tell', async () => {
+    const { Hosted } = hostAndPage();
+    const [one, two] = [new Hosted('one'), new Hosted('two')];
+    await one.bulkDocs([{ _id: 'a' }, { _id: 'b' }]);
+    await two.put({ _id: 'c' });
+    const push = one.replicate.to(two);
+    const changes: unknown[] = [];
+    push.on('change', (change) => changes.push(change));
+    expect(await push).toMatchObject({ ok: true, docs_written: 2, status: 'complete' });
+    expect(changes).toMatchObject([{ docs_written: 2, docs: [{ _id: 'a' }, { _id: 'b' }] }]);
+    expect(push.status()).toMatchObject({ phase: 'complete', docs_written: 2 });
+    expect(await one.replicate.from('two')).toMatchObject({ docs_written: 1 });
+    await one.put({ _id: 'd' });
+    expect(await one.sync('two')).toMatchObject({ push: { docs_written: 1 }, pull: { docs_written: 0 } });
+    expect(await Hosted.replicate('one', 'three')).toMatchObject({ docs_written: 4 });
+    expect(await Hosted.sync(two, 'three')).toMatchObject({ push: { ok: true }, pull: { ok: true } });
+    expect(await rejection(one.replicate.to('two', { doc_ids: 'a' as never }))).toMatchObject({
+      status: 400,
+    });
+  });
+
+  it('with a database that is only in the page runs in the page', async () => {
+    const { Hosted } = hostAndPage();
+    const [here, there] = [new SettleDB('here', { adapter: memory() }), new Hosted('there')];
+    await here.put({ _id: 'a' });
+    await there.put({ _id: 'b' });
+    expect(await there.replicate.from(here)).toMatchObject({ docs_written: 1 });
+    expect(await here.replicate.from(there)).toMatchObject({ docs_written: 1 });
+    expect(await there.sync(here)).toMatchObject({ push: { ok: true }, pull: { ok: true } });
+    expect((await here.info()).doc_count).toBe(2);
+  });
+
+  it('that is live and the same for several pages is one, until the last of them leaves it', async () => {
+    const { page } = hostAndPage();
+    const pages = [page(), page(), page()];
+    const handles = pages.map((Hosted) => new Hosted('one'));
+    const feeds: Replication[] = handles.map((db) => db.replicate.to('two', { live: true }));
+    const idle = (feed: Replication): Promise<void> =>
+      vi.waitFor(() => expect(feed.status().phase).toBe('idle'), 5_000);
+    await Promise.all(feeds.map(idle));
+    const starts = new Set(feeds.map((feed) => feed.status().start_time));
+    expect(starts.size).toBe(1);
+    await handles[0]!.put({ _id: 'a' });
+    const other = new pages[1]!('two');
+    await vi.waitFor(async () => expect((await other.info()).doc_count).toBe(1), 5_000);
+    feeds[0]!.cancel();
+    expect(await feeds[0]).toMatchObject({ status: 'cancelled', ok: true });
+    await handles[0]!.put({ _id: 'b' });
+    await vi.waitFor(async () => expect((await other.info()).doc_count).toBe(2), 5_000);
+    // A page that comes late hears at once how it stands.
+    const late = handles[2]!.replicate.to('two', { live: true });
+    await new Promise((resolve) => late.on('paused', resolve));
+    for (const feed of [...feeds, late]) feed.cancel();
+    await Promise.all(feeds);
+    const again = handles[0]!.replicate.to('two', { live: true });
+    await idle(again);
+    expect(starts.has(again.status().start_time)).toBe(false);
+    again.cancel();
+    await again;
+  });
+
+  it('ends with its handle', async () => {
+    const { Hosted } = hostAndPage();
+    const db = new Hosted('one');
+    const live = db.sync('two', { live: true });
+    await new Promise((resolve) => live.once('paused', resolve));
+    await db.close();
+    await Promise.allSettled([live]);
+  });
+});
