@@ -103,10 +103,9 @@ describe('the lock of a database', () => {
 
   it('leaves files that it does not know alone', async () => {
     const folder = join(base, 'foreign');
-    mkdirSync(folder);
+    const journal = await file().open(folder);
     for (const name of ['lock', 'lock.txt', 'notes.md', 'log.old', 'log.0'])
       writeFileSync(join(folder, name), name);
-    const journal = await file().open(folder);
     await journal.append(commitOf(1), { epoch: 0, n: 0 }, 'strict');
     await journal.close();
     await file().destroy(folder);

@@ -3,6 +3,7 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -12,6 +13,7 @@ import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
 import type { Journal } from '@settledb/engine';
 import { describe, expect, it } from 'vitest';
+import { LOOK_MS } from '../../adapters/file/src/log';
 import { act, commitOf, copyOf, home, logName, sampleActions, stateIn, stateOf, tail } from './support';
 
 const base = home();
@@ -107,9 +109,11 @@ describe('vacuum', () => {
     await journal.close();
     const [one, two] = [join(old, 'log.1'), join(base, 'killed', 'log.2')];
     // Before: an unfinished file beside the old one.
-    writeFileSync(join(old, 'log.2.tmp'), 'half');
+    writeFileSync(join(old, 'log.2.tmp'), Buffer.concat([Buffer.alloc(44), Buffer.from('half')]));
+    writeFileSync(join(old, 'log.3.tmp'), 'of another program');
     expect(await stateIn(old)).toBe(state);
-    expect(readdirSync(old)).toEqual(['log.1']);
+    expect(readdirSync(old).sort()).toEqual(['log.1', 'log.3.tmp']);
+    rmSync(join(old, 'log.3.tmp'));
     // After: both are there.
     copyFileSync(two, join(old, 'log.2'));
     expect(await stateIn(old)).toBe(state);
@@ -136,6 +140,58 @@ describe('a folder', () => {
     expect(existsSync(join(base, 'empty'))).toBe(true);
   });
 
+  it('goes with its database when the log is damaged, also in its first bytes', async () => {
+    for (const byte of [3, 5, 12, 41, 43, 60]) {
+      const folder = join(base, `damaged ${byte}`);
+      await (await sample(`damaged ${byte}`)).close();
+      const data = readFileSync(join(folder, 'log.1'));
+      data[byte]! ^= 0x5a;
+      writeFileSync(join(folder, 'log.1'), data);
+      await expect(file().open(folder)).rejects.toMatchObject({ name: 'corrupt' });
+      await file().destroy(folder);
+      expect(existsSync(folder)).toBe(false);
+    }
+  });
+
+  it('with a log that is none is left as it is, and said so', async () => {
+    const folder = join(base, 'foreign log');
+    await (await sample('foreign log')).close();
+    writeFileSync(join(folder, 'log.5'), 'of another program');
+    const told = { name: 'corrupt', reason: expect.stringContaining('log.5') };
+    await expect(file().open(folder)).rejects.toMatchObject(told);
+    await expect(file().destroy(folder)).rejects.toMatchObject(told);
+    expect(readdirSync(folder).sort()).toEqual(['log.1', 'log.5']);
+  });
+
+  it('with files of others, and no database, is refused', async () => {
+    const folder = join(base, 'project');
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'package.json'), '{}');
+    await expect(file().open(folder)).rejects.toMatchObject({
+      name: 'bad_request',
+      reason: expect.stringContaining('package.json'),
+    });
+    await file().destroy(folder);
+    expect(readdirSync(folder)).toEqual(['package.json']);
+  });
+
+  it('may hold folders, databases in them, and hidden files', async () => {
+    const folder = join(base, 'parent');
+    await (await sample('parent/child')).close();
+    writeFileSync(join(folder, '.gitignore'), '*');
+    await (await sample('parent')).close();
+    await file().destroy(folder);
+    expect(readdirSync(folder).sort()).toEqual(['.gitignore', 'child']);
+  });
+
+  // mkdir with `recursive` never returns there (Node 20).
+  it.runIf(existsSync('/proc/self'))('that the system does not let be made is refused', async () => {
+    await expect(file().open('/proc/settledb/a')).rejects.toMatchObject({
+      name: 'io',
+      cause: { code: 'ENOENT' },
+    });
+  });
+
   it('is one location by whatever way it is named', async () => {
     const adapter = file();
     mkdirSync(join(base, 'real'));
@@ -148,10 +204,27 @@ describe('a folder', () => {
     await journal.close();
   });
 
+  it('removed while the database is open is told by the next strict write, and by every write from then on', async () => {
+    const journal = await sample('removed');
+    rmSync(join(base, 'removed'), { recursive: true });
+    const told = { name: 'io', reason: expect.stringContaining('was removed while it was open') };
+    await expect(act(journal, { append: commitOf(29) }, 'strict')).rejects.toMatchObject(told);
+    await expect(act(journal, { append: commitOf(30) })).rejects.toMatchObject(told);
+    await journal.close();
+  });
+
+  it('removed is told by a relaxed write, at the latest when it was looked for again', async () => {
+    const journal = await sample('removed, relaxed');
+    rmSync(join(base, 'removed, relaxed'), { recursive: true });
+    const told = { name: 'io', reason: expect.stringContaining('was removed while it was open') };
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    await expect(act(journal, { append: commitOf(29) })).rejects.toMatchObject(told);
+    await journal.close();
+  });
+
   it('removed while the database is open is told at close', async () => {
     const journal = await sample('removed');
     rmSync(join(base, 'removed'), { recursive: true });
-    await act(journal, { append: commitOf(29) }, 'strict');
     await expect(journal.close()).rejects.toMatchObject({
       name: 'io',
       reason: expect.stringContaining('removed'),

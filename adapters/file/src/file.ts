@@ -9,7 +9,15 @@ import { notFound } from '@settledb/core';
 import type { Adapter, Journal } from '@settledb/engine';
 import { FileJournal } from './file-journal';
 import { codeOf, type Files, nodeFiles } from './files';
-import { generations, hasTraces, makeFolder, openLog, removeFolderIfEmpty, removeLogs } from './folder';
+import {
+  checkFolder,
+  generations,
+  hasTraces,
+  makeFolder,
+  openLog,
+  removeFolderIfEmpty,
+  removeLogs,
+} from './folder';
 import { takeLock } from './lock';
 import { trouble } from './trouble';
 
@@ -27,7 +35,11 @@ const open = new Map<string, FileJournal>();
  * outlives the process, not a loss of power.
  *
  * `open` rejects `locked` while another process (or another journal of this one) has the folder, `corrupt` when the log is
- * damaged, and `io` when the folder cannot be written to or a newer version wrote it.
+ * damaged, `bad_request` when other files lie there and no database, and `io` when the folder cannot be written to or a newer
+ * version wrote it.
+ *
+ * Who removes the files of an open database loses it: a `strict` write then rejects `io`, a `relaxed` one at the latest
+ * {@link LOOK_MS} ms after, and so does every later one.
  */
 export function file(options: FileOptions = {}): Adapter {
   const files = options.files ?? nodeFiles;
@@ -56,6 +68,7 @@ export function file(options: FileOptions = {}): Adapter {
 }
 
 async function openFolder(files: Files, folder: string): Promise<Journal> {
+  checkFolder(files, folder);
   await makeFolder(files, folder);
   const lock = await takeLock(files, folder);
   try {

@@ -5,6 +5,7 @@
  * synchronous calls when it is little (a promise costs more than the call) and by asynchronous ones when it is much.
  */
 import * as fs from 'node:fs';
+import { dirname } from 'node:path';
 
 /** `r` read, `r+` read and write, `w+` make or empty, `wx` make, fail if there. */
 export type OpenFlag = 'r' | 'r+' | 'w+' | 'wx';
@@ -59,7 +60,21 @@ export const nodeFiles: Files = {
       throw error;
     }
   },
-  makeFolder: (folder) => fs.mkdirSync(folder, { recursive: true }),
+  makeFolder(folder) {
+    // Not by `recursive`: Node tries for ever where the system answers ENOENT, as it does below /proc.
+    const missing: string[] = [];
+    for (let each = folder; !fs.existsSync(each) && each !== dirname(each); each = dirname(each))
+      missing.unshift(each);
+    for (const each of missing) {
+      try {
+        fs.mkdirSync(each);
+      } catch (error) {
+        // Another process made it meanwhile.
+        if (codeOf(error) !== 'EEXIST') throw error;
+      }
+    }
+    return missing[0];
+  },
   removeFolder: (folder) => fs.rmdirSync(folder),
   async syncFolder(folder) {
     // Windows cannot open a folder; NTFS keeps names in its own log.

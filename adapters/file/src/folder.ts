@@ -5,9 +5,10 @@
  */
 import { randomBytes } from 'node:crypto';
 import { dirname, join } from 'node:path';
+import { badRequest, corrupt } from '@settledb/core';
 import { Contents } from './contents';
 import { codeOf, type Files } from './files';
-import { beginsAsLog, encodeHeader, HEADER_BYTES, newHeader } from './header';
+import { encodeHeader, HEADER_BYTES, isLog, newHeader } from './header';
 import { isLockName } from './lock';
 import { Log, writeFully } from './log';
 import { recover } from './recovery';
@@ -25,6 +26,32 @@ export function generations(files: Files, folder: string): number[] {
     .filter((each) => !each.temporary)
     .map((each) => each.generation)
     .sort((a, b) => a - b);
+}
+
+/**
+ * A database's files never lie among others': a name such as `.` would put them into the project it is used by. Folders
+ * may be there (databases may lie in one another), and what begins with a dot.
+ *
+ * @throws DatabaseError `bad_request` for a folder with other files and no database
+ */
+export function checkFolder(files: Files, folder: string): void {
+  if (hasTraces(files, folder)) return;
+  const other = files
+    .list(folder)
+    .find((name) => !name.startsWith('.') && !isFolder(files, join(folder, name)));
+  if (other === undefined) return;
+  throw badRequest(
+    `${folder} holds no database, but other files (${other}): a database needs a folder of its own`,
+  );
+}
+
+function isFolder(files: Files, path: string): boolean {
+  try {
+    files.list(path);
+    return true;
+  } catch (error) {
+    return codeOf(error) !== 'ENOTDIR';
+  }
 }
 
 /** Makes the folder with its parents, their names on the disk. */
@@ -49,20 +76,30 @@ export async function openLog(files: Files, folder: string, lostPower: boolean):
     (generation === undefined ? undefined : await openGeneration(files, folder, generation, lostPower)) ??
     (await makeFirst(files, folder));
   for (const each of logs(files, folder)) {
-    if (each.temporary || each.generation < log.header.generation)
-      removeQuietly(files, join(folder, each.name));
+    const path = join(folder, each.name);
+    if (each.temporary || each.generation < log.header.generation) {
+      if (isOurs(files, path)) removeQuietly(files, path);
+    }
   }
   return log;
 }
 
-/** Removes every file the adapter made and, when that leaves it empty, the folder. The caller holds the lock. */
+/**
+ * Removes every log of the database, damaged or not. The caller holds the lock.
+ *
+ * @throws DatabaseError `corrupt`, with nothing removed, when a file has the name of a log and is none
+ */
 export function removeLogs(files: Files, folder: string): void {
   // Oldest first: a removal that is cut short must not bring back an older state.
   const ours = logs(files, folder).sort((a, b) => a.generation - b.generation);
-  for (const { name } of ours) {
-    const path = join(folder, name);
-    if (isOurs(files, path)) files.unlink(path);
+  const paths = ours.map(({ name }) => join(folder, name));
+  const foreign = paths.find((path) => !isOurs(files, path));
+  if (foreign !== undefined) {
+    throw corrupt(
+      `${foreign} does not begin as a log of settledb does: remove it, or give it another name. Nothing was removed`,
+    );
   }
+  for (const path of paths) files.unlink(path);
 }
 
 export function removeFolderIfEmpty(files: Files, folder: string): void {
@@ -137,8 +174,8 @@ async function makeFirst(files: Files, folder: string): Promise<Log> {
 function isOurs(files: Files, path: string): boolean {
   const fd = files.open(path, 'r');
   try {
-    const start = Buffer.alloc(8);
-    return beginsAsLog(start.subarray(0, files.readSync(fd, start, 0, start.length, 0)));
+    const start = Buffer.alloc(HEADER_BYTES);
+    return isLog(start.subarray(0, files.readSync(fd, start, 0, start.length, 0)));
   } finally {
     files.close(fd);
   }

@@ -66,6 +66,13 @@ export function isTornHeader(data: Buffer): boolean {
   return magic.equals(MAGIC.subarray(0, magic.length)) || data.every((byte) => byte === 0);
 }
 
-/** True when a file begins as our logs do, whatever follows: what `destroy` may remove. */
-export const beginsAsLog = (data: Buffer): boolean =>
-  data.subarray(0, MAGIC.length).equals(MAGIC.subarray(0, data.length));
+/**
+ * True when a file is a log of ours, damaged or not; `data` are its first {@link HEADER_BYTES}. It begins as they do; or with
+ * nothing yet (the header of a vacuumed log is written last); or its magic is damaged, but the checksum says that it was there.
+ */
+export function isLog(data: Buffer): boolean {
+  const magic = MAGIC.subarray(0, data.length);
+  if (data.subarray(0, magic.length).equals(magic) || data.every((byte) => byte === 0)) return true;
+  if (data.length < HEADER_BYTES) return false;
+  return data.readUInt32LE(CRC_AT) === crc32(Buffer.concat([MAGIC, data.subarray(MAGIC.length, CRC_AT)]));
+}

@@ -18,6 +18,9 @@ const SYNC_WRITE_BYTES = 64 * 1024;
 /** Segments are up to 128 KB; from the system's cache they come in less time than a promise takes. */
 const SYNC_READ_BYTES = 256 * 1024;
 
+/** ms between two looks whether the file is still there, where no sync asks. A look costs 2 µs, a small append 5. */
+export const LOOK_MS = 100;
+
 export class Log {
   readonly path: string;
   readonly header: LogHeader;
@@ -30,6 +33,7 @@ export class Log {
   /** The last record known to be on the disk. */
   #syncedSequence = 0;
   #syncing: Promise<void> | undefined;
+  #lookedAt = 0;
   #failure: DatabaseError | undefined;
   #users = 0;
   #closing: (() => void) | undefined;
@@ -62,7 +66,8 @@ export class Log {
   /** @throws DatabaseError when an earlier write or sync failed for good */
   check(): void {
     if (this.#failure === undefined) return;
-    throw ioError(`${this.path} takes no more writes until it is opened anew`, this.#failure);
+    const { reason } = this.#failure;
+    throw ioError(`${this.path} takes no more writes until it is opened anew: ${reason}`, this.#failure);
   }
 
   /** Nothing more may be written: a later append could be lost with what failed. */
@@ -78,6 +83,7 @@ export class Log {
    */
   append(parts: readonly Part[]): void | Promise<void> {
     this.check();
+    if (performance.now() - this.#lookedAt >= LOOK_MS) this.#look();
     const chunks = this.#encoder.encode(
       parts,
       this.header.salt,
@@ -156,6 +162,12 @@ export class Log {
     this.#try(() => this.#files.close(this.#fd));
   }
 
+  /** @throws DatabaseError when somebody removed the file: what is written goes where nobody finds it */
+  #look(): void {
+    this.#lookedAt = performance.now();
+    if (!this.isThere) throw this.poison(ioError(`${this.path} was removed while it was open`));
+  }
+
   #take(chunks: readonly Buffer[]): void {
     for (const chunk of chunks) {
       for (let at = 0; at < chunk.length; ) {
@@ -194,6 +206,7 @@ export class Log {
     this.#users++;
     try {
       await this.#files.sync(this.#fd);
+      this.#look();
       this.#syncedSequence = sequence;
       this.#syncedTo = Math.max(this.#syncedTo, end);
     } catch (error) {
