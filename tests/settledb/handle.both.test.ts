@@ -22,9 +22,62 @@ describe('making a handle', () => {
   it('throws at once without a name or for an adapter nobody knows', () => {
     for (const wrong of [undefined, null, '', 7]) expect(() => new SettleDB(wrong as never)).toThrow(Error);
     expect(() => new SettleDB({} as never)).toThrow(Error);
-    expect(() => new SettleDB('a', { adapter: 'nonsense' })).toThrow(/^Invalid Adapter: nonsense$/);
-    expect(() => new SettleDB('a', { adapter: 'constructor' })).toThrow(/^Invalid Adapter: constructor$/);
+    for (const adapter of ['nonsense', 'constructor', 7, null, {}, memory, 'idb'] as never[]) {
+      const made = (): SettleDB => new SettleDB('a', { adapter });
+      if (adapter === null) expect(made().adapter).toBe('indexeddb');
+      else expect(made).toThrow(/^Invalid Adapter: /);
+    }
+    expect(() => new SettleDB('a', { adapter: 'nonsense' as never })).toThrow(/^Invalid Adapter: nonsense$/);
     expect(() => new Base('a')).toThrow('Invalid Adapter');
+  });
+
+  it('says which adapters there are, and what somebody may have meant', () => {
+    const reason = (adapter: unknown): string => {
+      try {
+        return new SettleDB('a', { adapter: adapter as never }).name;
+      } catch (error) {
+        return isDatabaseError(error) ? error.reason : String(error);
+      }
+    };
+    expect(reason('nonsense')).toMatch("'indexeddb', 'memory'");
+    expect(reason('idb')).toMatch("Use 'indexeddb'");
+    expect(reason(memory)).toMatch('must be called: adapter: memory()');
+  });
+
+  it('refuses names that are nearly a URL, without a password in what it says', () => {
+    for (const wrong of [
+      'localhost:5984/a',
+      'htp://127.0.0.1/a',
+      'ws://host/a',
+      'http:/127.0.0.1:5984/x',
+      'http//host/x',
+    ])
+      expect(() => new SettleDB(wrong)).toThrow(expect.objectContaining({ status: 400 }));
+    for (const wrong of [
+      '//host/x',
+      ' http://host/x',
+      'file:///tmp/x',
+      '127.0.0.1:5984/x',
+      'http:\\\\host\\x',
+      '://x',
+    ])
+      expect(() => new SettleDB(wrong)).toThrow(expect.objectContaining({ status: 400 }));
+    expect(() => new SettleDB('x', { prefix: 'htps://me:secret@host/' })).toThrow(/^'x' is neither/);
+    const secret = (): SettleDB => new SettleDB('me:secret@host:5984/x');
+    expect(secret).toThrow(/^'host:5984\/x' is neither/);
+    for (const fine of [
+      'C:\\data\\x',
+      'C:/data/x',
+      'user:1',
+      'a/b',
+      './a',
+      '/tmp/a',
+      'a+b%2F',
+      '__proto__',
+      'http',
+      'a:b/c',
+    ])
+      expect(new SettleDB(fine, { adapter: 'memory' }).name).toBe(fine);
   });
 
   it('takes one object as well, and adapters by name', async () => {
@@ -282,6 +335,25 @@ describe('destroying', () => {
   });
 });
 
+describe('errors', () => {
+  it('name the document where they are printed, and keep the message that programs compare', async () => {
+    const db = new SettleDB(name(), { adapter: memory() });
+    const missing = await db.get('nobody').catch((error: unknown) => error);
+    expect(missing).toMatchObject({ message: 'missing', docId: 'nobody' });
+    // Browsers of V8 print the stack as it began; others, and Node, what it is now and the fields.
+    if (typeof document === 'object' && String((missing as Error).stack).includes('missing'))
+      expect((missing as Error).stack).toMatch("missing (document 'nobody')");
+    expect(
+      Object.keys(
+        await db
+          .bulkDocs([])
+          .then(() => db.allDocs({ limit: -1 }))
+          .catch((e: object) => e),
+      ),
+    ).not.toContain('docId');
+  });
+});
+
 describe('methods', () => {
   it('work without their object', async () => {
     const { put, get, post, remove, changes } = new SettleDB(name(), { adapter: memory() });
@@ -342,6 +414,16 @@ describe('replication', () => {
     expect(both).toMatchObject({ push: { docs_written: 1 }, pull: { docs_written: 0 } });
     expect(await SettleDB.replicate(one, new SettleDB('three', options))).toMatchObject({ docs_written: 3 });
     expect(await SettleDB.sync(two, one)).toMatchObject({ push: { ok: true }, pull: { ok: true } });
+  });
+
+  it('says at once what cannot be a peer', () => {
+    const db = new SettleDB(name(), { adapter: 'memory' });
+    for (const wrong of [undefined, null, 5, () => {}] as never[]) {
+      expect(() => db.sync(wrong)).toThrow(/a name, a URL or a database/);
+      expect(() => db.replicate.to(wrong)).toThrow(TypeError);
+      expect(() => SettleDB.replicate(wrong, db)).toThrow(TypeError);
+    }
+    expect(() => db.sync('localhost:5984/a')).toThrow(expect.objectContaining({ status: 400 }));
   });
 
   it('closes the handle it made for a name', async () => {

@@ -1,7 +1,7 @@
 /**
  * What a handle can be told when it is made, and what its names mean.
  */
-import type { Doc, Durability, Evaluate, Rev } from '@settledb/core';
+import { badRequest, type Doc, type Durability, type Evaluate, type Rev } from '@settledb/core';
 import type { Adapter } from '@settledb/engine';
 import type { RegisteredViews } from '@settledb/query';
 import type { RemoteOptions } from '@settledb/remote';
@@ -12,7 +12,7 @@ export interface LocalSettleOptions {
    * Where the database is kept: an adapter (`memory()`, `indexeddb()`, `file()`, or your own) or the name of one: `'memory'`,
    * and `'indexeddb'` in browsers or `'file'` in Node, which are the defaults there.
    */
-  readonly adapter?: Adapter | 'memory' | 'indexeddb' | 'file' | (string & {}) | undefined;
+  readonly adapter?: Adapter | 'memory' | 'indexeddb' | 'file' | undefined;
   /** Put before the stored name, and not reported. A URL makes a remote database. */
   readonly prefix?: string | undefined;
   /** Forget bodies of past revisions with each write. Default false: `compact()` does. */
@@ -50,13 +50,22 @@ export type Address =
   | { readonly kind: 'remote'; readonly url: string };
 
 const URL_PATTERN = /^https?:\/\//i;
+/** What somebody typed who meant a URL: `htp://…`, `http:/…`, `http//…`, `//host/…`, `localhost:5984/…`. Not `C:\\…`. */
+const NEARLY_URL = /^\s*([a-z][a-z0-9+.-]+:[/\\]|(https?|wss?)?:?\/\/|[^/\\\s]+:\d+\/)/i;
 
-/** @throws TypeError without a name */
+/** @throws TypeError without a name; bad_request for one that looks like a URL, and is none this can use */
 export function addressOf(name: unknown, prefix: string | undefined): Address {
   if (typeof name !== 'string' || name === '')
     throw new TypeError(`A database needs a name, not ${name === '' ? 'an empty one' : String(name)}`);
   if (URL_PATTERN.test(name)) return { kind: 'remote', url: name };
   if (prefix !== undefined && URL_PATTERN.test(prefix))
     return { kind: 'remote', url: (prefix.endsWith('/') ? prefix : `${prefix}/`) + name };
-  return { kind: 'local', name, storedName: (prefix ?? '') + name };
+  const storedName = (prefix ?? '') + name;
+  // Else a local database would be made, and "synced" with.
+  if (NEARLY_URL.test(name) || NEARLY_URL.test(storedName))
+    // Up to the `@` it may be a password.
+    throw badRequest(
+      `'${name.replace(/^.*@/s, '')}' is neither the name of a local database nor a URL that begins with http:// or https://`,
+    );
+  return { kind: 'local', name, storedName };
 }

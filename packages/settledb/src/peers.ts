@@ -19,7 +19,7 @@ export type Peer = string | Replicable;
 /** Makes a handle of a name or URL. */
 export type MakeHandle = (name: string) => Database;
 
-/** Copies what `target` lacks of `source` to it. */
+/** Copies what `target` lacks of `source` to it. @throws TypeError, bad_request: at once, for what cannot be a database */
 export function replicateBetween(
   make: MakeHandle,
   source: Peer,
@@ -31,7 +31,7 @@ export function replicateBetween(
   return afterwards(feed, [from, to]);
 }
 
-/** Copies both ways; `push` is from `one` to `other`. */
+/** Copies both ways; `push` is from `one` to `other`. @throws as {@link replicateBetween} */
 export function syncBetween(make: MakeHandle, one: Peer, other: Peer, options: SyncOptions): Sync {
   const [left, right] = [open(make, one), open(make, other)];
   return afterwards(sync(left.database, right.database, options), [left, right]);
@@ -44,7 +44,9 @@ interface Open {
 }
 
 function open(make: MakeHandle, peer: Peer): Open {
-  if (typeof peer !== 'string') return { database: peer };
+  if (typeof peer === 'object' && peer !== null) return { database: peer };
+  if (typeof peer !== 'string')
+    throw new TypeError(`Replication needs a name, a URL or a database on either side, not ${String(peer)}`);
   const own = make(peer);
   return { database: own, own };
 }

@@ -1,6 +1,7 @@
 /**
  * What differs between the entries: the adapters that go by name, and which of them is meant when none is named.
  */
+import { DatabaseError } from '@settledb/core';
 import type { Adapter } from '@settledb/engine';
 
 export interface Platform {
@@ -26,11 +27,23 @@ function once<T>(make: () => T): () => T {
   };
 }
 
-/** @throws Error `Invalid Adapter: <name>` */
-export function chooseAdapter(platform: Platform, adapter: Adapter | string | undefined): Adapter {
-  if (typeof adapter === 'object' && adapter !== null) return adapter;
+/** Where PouchDB has several adapters, what does their work here. */
+const POUCHDB = /^(idb|websql|indexeddb|leveldb|localstorage|node-websql)$/;
+
+/** @throws bad_request `Invalid Adapter: <name>`; its reason says which there are */
+export function chooseAdapter(platform: Platform, adapter: unknown): Adapter {
+  if (typeof (adapter as Adapter | null)?.open === 'function') return adapter as Adapter;
   const name = adapter ?? platform.defaultAdapter;
-  const make = name === undefined ? undefined : platform.adapters.get(name);
-  if (make === undefined) throw new Error(`Invalid Adapter: ${name}`);
-  return make();
+  const make = platform.adapters.get(name as string);
+  if (make !== undefined) return make();
+  const message = `Invalid Adapter: ${typeof name === 'function' ? name.name : String(name)}`;
+  throw new DatabaseError({ status: 400, name: 'bad_request', message, reason: hint(platform, adapter) });
+}
+
+function hint({ adapters, defaultAdapter }: Platform, adapter: unknown): string {
+  if (typeof adapter === 'function') return 'It must be called: adapter: memory()';
+  const names = [...adapters.keys()].map((name) => `'${name}'`).join(', ');
+  if (POUCHDB.test(String(adapter)))
+    return `Use '${defaultAdapter}', the default here, in its place (there are ${names})`;
+  return `There are ${names || 'none by name'}, or an adapter's own object`;
 }

@@ -106,7 +106,8 @@ export class SettleDB<Content extends AnyContent = AnyContent> extends Emitter i
   /**
    * @param name of a local database: any string; in Node, by default, the path of the folder it is kept in. A URL (`http:`,
    *   `https:`) means the CouchDB database there
-   * @throws Error at once, without a name and for an adapter that is not known; whatever else is wrong rejects the first call
+   * @throws at once: TypeError without a name; bad_request for an adapter that is not known, and for a name that looks like a
+   *   mistyped URL. Whatever else is wrong rejects the first call
    */
   constructor(name: string, options?: SettleOptions);
   constructor(options: SettleOptions & { readonly name: string });

@@ -19,14 +19,22 @@ export class DatabaseError extends Error {
   /** Always true, so that a row of a bulk answer and an error are told by one test, as PouchDB's users do. */
   readonly error = true;
   readonly reason: string;
-  readonly docId?: string;
+  declare readonly docId?: string;
 
   constructor(init: DatabaseErrorInit) {
-    super(init.message ?? init.reason, init.cause === undefined ? undefined : { cause: init.cause });
+    const { message = init.reason, reason, docId } = init;
+    // Chromium prints the stack, which begins with the text of this moment: it may say more than PouchDB's short message. Node
+    // prints the fields.
+    const more = [
+      reason === message ? '' : `: ${reason}`,
+      docId === undefined ? '' : ` (document '${docId}')`,
+    ];
+    super(message + more.join(''), init.cause === undefined ? undefined : { cause: init.cause });
+    this.message = message;
     this.name = init.name;
     this.status = init.status;
-    this.reason = init.reason;
-    if (init.docId !== undefined) this.docId = init.docId;
+    this.reason = reason;
+    if (docId !== undefined) this.docId = docId;
   }
 
   /** Plain data, as it stands in bulk answers and on the wire. `cause` stays behind: it may hold anything. */
