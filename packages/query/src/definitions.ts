@@ -35,7 +35,8 @@ export type RegisteredViews = { readonly [name: string]: RegisteredView | MapFun
 /** A view, ready to be asked. */
 export interface View {
   readonly index: IndexDefinition;
-  readonly reducer?: Reducer;
+  /** @throws DatabaseError for a reduce that is no function, and no built-in */
+  readonly reducer?: () => Reducer;
   /** The other indexes of its design document. */
   readonly siblings: readonly IndexDefinition[];
 }
@@ -70,9 +71,10 @@ export class Definitions {
       return this.#inDocument(await this.design(ddoc, options), view);
     }
     const index = registeredIndex(name, registered);
-    if (registered.reduce === undefined) return { index, siblings: [] };
-    const id = textHash(name, String(registered.version ?? registered.reduce));
-    return { index, reducer: this.#functions.reducer(registered.reduce, id), siblings: [] };
+    const { reduce, version } = registered;
+    if (reduce === undefined) return { index, siblings: [] };
+    const id = textHash(name, String(version ?? reduce));
+    return { index, reducer: () => this.#functions.reducer(reduce, id), siblings: [] };
   }
 
   /** The design document of this name. @throws DatabaseError 404 */
@@ -103,9 +105,13 @@ export class Definitions {
         return []; // Whoever asks for that one gets its error.
       }
     });
-    if (view.reduce === undefined || view.reduce === null) return { index, siblings };
-    if (typeof view.reduce !== 'string') throw notText(doc, name, 'reduce');
-    return { index, reducer: this.#functions.reducer(view.reduce), siblings };
+    const { reduce } = view;
+    if (reduce === undefined || reduce === null) return { index, siblings };
+    const reducer = (): Reducer => {
+      if (typeof reduce !== 'string') throw notText(doc, name, 'reduce');
+      return this.#functions.reducer(reduce);
+    };
+    return { index, reducer, siblings };
   }
 
   #storedIndex(doc: ExistingDoc<Record<string, Loose>>, name: string, map: unknown): IndexDefinition {

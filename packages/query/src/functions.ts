@@ -3,6 +3,7 @@ import {
   DatabaseError,
   type Evaluate,
   hash128,
+  isDatabaseError,
   type Loose,
   type MapFunction,
   type ReduceFunction,
@@ -63,7 +64,11 @@ export class Functions {
 
   #compile(source: string, names: Readonly<Record<string, unknown>>): (...args: Loose[]) => unknown {
     if (this.#evaluate === undefined) throw notEvaluated(source);
-    return this.#evaluate(source, Object.keys(names))(...Object.values(names));
+    try {
+      return this.#evaluate(source, Object.keys(names))(...Object.values(names));
+    } catch (cause) {
+      throw isDatabaseError(cause) ? cause : compilationError(source, cause);
+    }
   }
 }
 
@@ -75,6 +80,14 @@ function kept<T>(made: Map<string, T>, source: string, make: () => T): T {
   made.set(source, value);
   return value;
 }
+
+const compilationError = (source: string, cause: unknown): DatabaseError =>
+  new DatabaseError({
+    status: 500,
+    name: 'compilation_error',
+    reason: `Expression does not eval to a function (${cause}): ${source}`,
+    cause,
+  });
 
 const notEvaluated = (source: string): DatabaseError =>
   new DatabaseError({

@@ -120,7 +120,8 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
 
   async #stored(view: View, plan: QueryPlan, options: ViewOptions): Promise<ViewResult> {
     const { reducer } = view;
-    if (reducer !== undefined && options.reduce !== false) return this.#reduced(view, reducer, plan, options);
+    if (reducer !== undefined && options.reduce !== false)
+      return this.#reduced(view, reducer(), plan, options);
     const { skip, limit, descending: reverse } = plan;
     // Over several keys, skip and limit count all of their rows.
     const each = plan.byKeys ? { limit: limit && skip + limit } : { skip, limit };
