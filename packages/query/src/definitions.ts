@@ -136,7 +136,7 @@ export const viewDefinitions = (functions: Functions): DefinitionsOf => {
     });
 };
 
-const storedId = (map: string): string => textHash('map', map);
+export const storedId = (map: string): string => textHash('map', map);
 
 function registeredIndex(name: string, { map, version, update }: RegisteredView): IndexDefinition {
   const id = textHash('registered', name, version === undefined ? `source ${map}` : `version ${version}`);

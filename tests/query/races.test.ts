@@ -1,0 +1,105 @@
+/**
+ * Between working out a commit of index rows and making it, another context does something that the rows do not know of. It is
+ * done just before the commit reaches the storage, so the commit loses the race, and is planned again.
+ */
+import { memory } from '@settledb/adapter-memory';
+import { afterEach, describe, expect, it } from 'vitest';
+import { storedId } from '../../packages/query/src/definitions';
+import { type Hooks, hooked } from '../support/hooked-adapter';
+import { atOnce, expectWhole, openContext, type PlainMap, type QueryContext } from '../support/query-context';
+
+const SOURCE = 'function (doc, emit) { for (var i = 0; i < 400; i++) emit([doc.n, i], doc.n); }';
+const map: PlainMap = (doc, emit) => {
+  for (let i = 0; i < 400; i++) emit([doc.n, i], doc.n);
+};
+const DDOC = { _id: '_design/v', views: { v: { map: SOURCE, reduce: '_count' } } };
+
+const opened: QueryContext[] = [];
+afterEach(async () => {
+  for (const { database } of opened.splice(0)) await database.close();
+});
+
+interface Race {
+  readonly one: QueryContext;
+  readonly other: QueryContext;
+  /** Does `work` in the other context before the next commit of the first. */
+  meanwhile(work: () => Promise<unknown>): void;
+}
+
+async function race(): Promise<Race> {
+  const adapter = memory();
+  const hooks: Hooks = {};
+  const one = await openContext(hooked(adapter, hooks), 'db');
+  const other = await openContext(adapter, 'db');
+  opened.push(one, other);
+  await one.database.bulkDocs([DDOC, ...['a', 'b', 'c'].map((_id, n) => ({ _id, n }))]);
+  const meanwhile = (work: () => Promise<unknown>): void => {
+    hooks.before = async ({ kind }) => {
+      if (kind !== 'append') return;
+      hooks.before = undefined;
+      await work();
+    };
+  };
+  return { one, other, meanwhile };
+}
+
+async function expectRight({ store, views }: QueryContext, total: number): Promise<void> {
+  expect((await views.query('v', { reduce: false })).total_rows).toBe(total);
+  expect((await views.query('v')).rows).toEqual([{ key: null, value: total }]);
+  const [states] = await store.read([{ from: 'views', range: { gte: '' } }]);
+  const state = states.find(({ view }) => view === storedId(SOURCE));
+  const { rows, expected } = await atOnce(store, state?.tag ?? '', map);
+  expect(rows).toEqual(expected);
+  await expectWhole(store);
+}
+
+describe('an index row is not written', () => {
+  it('of a document that was purged meanwhile', async () => {
+    const { one, other, meanwhile } = await race();
+    const { _rev } = await one.database.get('b');
+    meanwhile(() => other.database.purge('b', _rev));
+    await one.views.query('v');
+    await expectRight(one, 800);
+    await expectRight(other, 800);
+  });
+
+  it('into an index that was dropped meanwhile', async () => {
+    const { one, other, meanwhile } = await race();
+    await one.views.query('v');
+    const ddoc = await one.database.get('_design/v');
+    await one.database.put({ _id: 'a', n: 7, _rev: (await one.database.get('a'))._rev } as never);
+    meanwhile(async () => {
+      const { rev } = await other.database.put({ ...ddoc, views: {} } as never);
+      await other.views.viewCleanup();
+      await other.database.put({ ...ddoc, _rev: rev } as never);
+    });
+    await one.views.query('v');
+    await expectRight(one, 1_200);
+    await other.views.viewCleanup();
+    await expectRight(other, 1_200);
+  });
+
+  it('twice, when two contexts index the same changes', async () => {
+    const { one, other, meanwhile } = await race();
+    meanwhile(() => other.views.query('v', { update: false }));
+    await Promise.all([one.views.query('v'), other.views.query('v')]);
+    await expectRight(one, 1_200);
+  });
+});
+
+it('a reduction that was stored meanwhile goes with the rows it was made of', async () => {
+  const { one, other, meanwhile } = await race();
+  await one.views.query('v', { reduce: false });
+  const { _rev } = await one.database.get('b');
+  await one.database.put({ _id: 'b', n: 1, more: true, _rev } as never);
+  const { rev } = await one.database.put({
+    _id: 'c',
+    n: 0,
+    _rev: (await one.database.get('c'))._rev,
+  } as never);
+  expect(rev).toMatch(/^2-/);
+  meanwhile(async () => expect((await other.views.query('v', { update: false })).rows[0]?.value).toBe(1_200));
+  await one.views.query('v', { reduce: false });
+  await expectRight(one, 1_200);
+  await expectRight(other, 1_200);
+});
