@@ -21,15 +21,21 @@ export function loadNode(name) {
   return load(name, `export * from './suites/${name}'; export { runSuite } from './suite';`);
 }
 
+/** The path of the server's script, ready to be run by Node. */
+export async function serverScript() {
+  await load('server', `import './server';`, false);
+  return join(here, 'results', '.build', 'server.mjs');
+}
+
 /** A file of tests/support, which is TypeScript too. */
 export const loadSupport = (file) => load(file, `export * from '../../tests/support/${file}';`);
 
-async function load(name, contents) {
+async function load(name, contents, runs = true) {
   const folder = join(here, 'results', '.build');
   mkdirSync(folder, { recursive: true });
   const outfile = join(folder, `${name}.mjs`);
   await build({ ...common(contents), platform: 'node', plugins: [ownPackagesOnly], outfile });
-  return import(pathToFileURL(outfile).href);
+  return runs ? import(pathToFileURL(outfile).href) : undefined;
 }
 
 /** The script of a page in which `window.perf(options)` runs a suite. */
@@ -37,7 +43,7 @@ export async function browserScript(name) {
   const contents = `
     import { suite } from './suites/${name}';
     import { runSuite } from './suite';
-    window.perf = (options) => runSuite(suite(), options, (line) => console.log(line));`;
+    window.perf = (options) => runSuite(suite(options), options, (line) => console.log(line));`;
   const { outputFiles } = await build({
     ...common(contents),
     platform: 'browser',

@@ -16,6 +16,7 @@ import { parseArgs } from 'node:util';
 import { acceptBaseline, regressions } from './baselines.mjs';
 import { openPage } from './browser.mjs';
 import { loadNode } from './bundle.mjs';
+import { startServer } from './server.mjs';
 import { printTable, summarize } from './table.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
@@ -49,17 +50,30 @@ for (const name of chosen) {
   save(name, results);
 }
 
+/** Such suites find our server, in a process of its own, at `options.server`. */
+function needsServer(name) {
+  return /^(replication|pull)/.test(name);
+}
+
 async function runInNode(name) {
   const { suite, figures, runSuite } = await loadNode(name);
-  const answer = await (figures === undefined ? runSuite(suite(), options, console.error) : figures(options));
-  return { ...answer, where: `Node ${process.version}` };
+  const server = needsServer(name) ? await startServer() : undefined;
+  const given = { ...options, server: server?.url };
+  try {
+    const answer = await (figures === undefined
+      ? runSuite(suite(given), given, console.error)
+      : figures(given));
+    return { ...answer, where: `Node ${process.version}` };
+  } finally {
+    await server?.close();
+  }
 }
 
 async function runInBrowser(name) {
-  const { page, version, close } = await openPage(name);
+  const { page, version, server, close } = await openPage(name, needsServer(name));
   try {
     return {
-      ...(await page.evaluate((given) => window.perf(given), options)),
+      ...(await page.evaluate((given) => window.perf(given), { ...options, server })),
       where: `Chromium ${version}`,
     };
   } finally {

@@ -19,6 +19,9 @@ export interface Handle {
   /** Bodies of `limit` documents from an id on. */
   range(from: string, limit: number): Promise<number>;
   count(): Promise<number>;
+  /** One-shot replication from, or to, the database at `url`. Answers the number of revisions written. */
+  pull?(url: string): Promise<number>;
+  push?(url: string): Promise<number>;
   close(): Promise<void>;
   destroy(): Promise<void>;
 }

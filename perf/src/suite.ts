@@ -56,6 +56,8 @@ export interface Results {
 export interface RunOptions {
   readonly documents: number | undefined;
   readonly rounds: number;
+  /** `http://host:port` of our server, for suites that need one. */
+  readonly server?: string;
 }
 
 export async function runSuite(

@@ -24,6 +24,8 @@ export function pouchdb(name: string, open: (database: string) => Pouch): Conten
         range: async (startkey, limit) =>
           (await db.allDocs({ startkey, limit, include_docs: true })).rows.length,
         count: async () => (await db.info()).doc_count,
+        pull: async (url) => (await db.replicate.from(url)).docs_written,
+        push: async (url) => (await db.replicate.to(url)).docs_written,
         close: () => db.close(),
         destroy: () => db.destroy(),
       };

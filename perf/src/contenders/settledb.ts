@@ -33,6 +33,8 @@ function handle(db: SettleDB<Record<string, unknown>>): Handle {
     },
     range: async (startkey, limit) => (await db.allDocs({ startkey, limit, include_docs: true })).rows.length,
     count: async () => (await db.info()).doc_count,
+    pull: async (url) => (await db.replicate.from(url)).docs_written,
+    push: async (url) => (await db.replicate.to(url)).docs_written,
     close: () => db.close(),
     destroy: async () => void (await db.destroy()),
   };

@@ -1,0 +1,29 @@
+/** Our server beside a measurement: in a process of its own, on a folder that goes with it. */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { serverScript } from './bundle.mjs';
+
+/** @param script of a page to serve at `/page`, if there is one */
+export async function startServer(script) {
+  const folder = mkdtempSync(join(tmpdir(), 'settledb-perf-server-'));
+  const args = [await serverScript(), join(folder, 'data')];
+  if (script !== undefined) {
+    const path = join(folder, 'page.js');
+    writeFileSync(path, script);
+    args.push(path);
+  }
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  const url = await new Promise((resolve, reject) => {
+    child.stdout.once('data', (line) => resolve(String(line).trim()));
+    child.once('exit', () => reject(new Error('the server ended')));
+  });
+  const close = async () => {
+    child.kill('SIGTERM');
+    await exited;
+    rmSync(folder, { force: true, recursive: true });
+  };
+  return { url, close };
+}
