@@ -53,6 +53,35 @@ describe('waiting', () => {
     expect(asked).toEqual([0, 100, 0]);
   });
 
+  const unreachable = { status: 503, name: 'unreachable' };
+
+  it('by default finds whoever comes back within 10 s, however long nobody answered', async () => {
+    const backOff = new BackOff();
+    const waits: number[] = [];
+    for (let i = 0; i < 200; i++)
+      waits.push(await lasts(backOff.wait(i % 2 ? unreachable : new Error('lost'), never)));
+    expect(waits[0]).toBeLessThanOrEqual(500);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(8_000);
+    expect(Math.min(...waits.slice(10))).toBeGreaterThanOrEqual(6_000);
+  });
+
+  it('asks a server that keeps answering with errors more rarely, after minutes of patience', async () => {
+    const backOff = new BackOff();
+    const broken = { status: 500, name: 'internal_server_error' };
+    let waited = 0;
+    for (let i = 0; i < 40; i++) {
+      const wait = await lasts(backOff.wait(broken, never));
+      expect(wait).toBeLessThanOrEqual(8_000);
+      waited += wait;
+    }
+    expect(waited).toBeGreaterThan(4 * 60_000);
+    for (let i = 0; i < 20; i++) waited = await lasts(backOff.wait(broken, never));
+    expect(waited).toBeGreaterThan(LONGEST_DELAY_MS * 0.7);
+    expect(waited).toBeLessThanOrEqual(LONGEST_DELAY_MS);
+    backOff.reset();
+    expect(await lasts(backOff.wait(broken, never))).toBeLessThanOrEqual(500);
+  });
+
   it('takes no delay for an answer that is none', async () => {
     for (const answer of [0, -5, Number.NaN, undefined as unknown as number]) {
       expect(await lasts(new BackOff(() => answer).wait(undefined, never))).toBe(0);

@@ -13,7 +13,7 @@ const session = (session_id: string, last_seq: number | string, n?: number): Ses
   ...(n === undefined ? {} : { recorded: n }),
 });
 const holding = (...sessions: Session[]): Checkpoint =>
-  sessions.reduce<Checkpoint | undefined>((before, one) => recorded(before, one, false), undefined)!;
+  sessions.reduce<Checkpoint | undefined>((before, one) => recorded(before, one), undefined)!;
 
 describe('the position two sides agree on', () => {
   it('is 0 when either has no checkpoint', () => {
@@ -63,7 +63,7 @@ describe('the position two sides agree on', () => {
     for (const one of broken as unknown as Checkpoint[]) {
       expect(commonSeq(one, one)).toBe(0);
       expect(commonSeq(holding(session('a', 1)), one)).toBe(0);
-      expect(recorded(one, session('a', 1), false).history).toEqual([session('a', 1)]);
+      expect(recorded(one, session('a', 1)).history).toEqual([session('a', 1)]);
     }
   });
 
@@ -86,7 +86,7 @@ describe('the position two sides agree on', () => {
         let count = 0;
         let seq = 0;
         const write = (side: 'source' | 'target', one: Session): void => {
-          states[side].push(recorded(states[side].at(-1), one, false));
+          states[side].push(recorded(states[side].at(-1), one));
           reached[side].push(seq);
         };
         for (const { kind, back } of steps) {
@@ -118,7 +118,7 @@ describe('the position two sides agree on', () => {
 
 describe('recording a checkpoint', () => {
   it('has the form that CouchDB and PouchDB know', () => {
-    expect(recorded(holding(session('a', 1)), session('b', 2), false)).toEqual({
+    expect(recorded(holding(session('a', 1)), session('b', 2))).toEqual({
       session_id: 'b',
       last_seq: 2,
       history: [session('b', 2), session('a', 1)],
@@ -129,7 +129,7 @@ describe('recording a checkpoint', () => {
 
   it('keeps one entry of each session, the newest, and a bounded number of them', () => {
     let checkpoint: Checkpoint | undefined;
-    for (let i = 0; i < 200; i++) checkpoint = recorded(checkpoint, session(`s${i >> 1}`, i), false);
+    for (let i = 0; i < 200; i++) checkpoint = recorded(checkpoint, session(`s${i >> 1}`, i));
     const ids = checkpoint!.history!.map((one) => one.session_id);
     expect(new Set(ids).size).toBe(ids.length);
     expect(ids.length).toBeLessThanOrEqual(50);

@@ -154,7 +154,7 @@ describe('a one-shot replication', () => {
       replication.on(event, () => events.push(event));
     }
     await replication;
-    expect(events).toEqual(['active', 'change', 'complete']);
+    expect(events).toEqual(['active', 'change', 'paused', 'complete']);
   });
 });
 

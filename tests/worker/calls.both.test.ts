@@ -244,7 +244,7 @@ describe('handles', () => {
   it('are refused what cannot cross, at once', () => {
     const { Hosted } = hostAndPage();
     expect(() => new Hosted(undefined as never)).toThrow(TypeError);
-    expect(() => new Hosted('a', { adapter: 'nonsense' })).toThrow(/^Invalid Adapter: nonsense$/);
+    expect(() => new Hosted('a', { adapter: 'nonsense' as never })).toThrow(/^Invalid Adapter: nonsense$/);
     expect(() => new Hosted('a', { adapter: { name: 'own' } as never })).toThrow(/cannot cross/);
     expect(() => new Hosted('https://couch.example/a', { fetch: (() => {}) as never })).toThrow(
       /fetch.*cannot cross/,

@@ -3,46 +3,70 @@
  *
  * The listeners for that exist only while somebody waits.
  */
+import { statusOf } from './peer';
+import { onReturn } from './wake';
 
 /** The first wait: long enough for a connection that was just cut, short enough not to be noticed. */
 const FIRST_DELAY_MS = 500;
 /** No failure makes us wait longer than this. */
 export const LONGEST_DELAY_MS = 10 * 60_000;
+/** The longest wait at first, and as long as nobody answers at all: whoever comes back is found again within 10 s. */
+const SOON_MS = 8_000;
+/** So many failures in a row, some 5 minutes of them, and a server that answers with errors is asked more rarely. */
+const PATIENCE = 40;
 
 /**
- * Doubles the delay up to {@link LONGEST_DELAY_MS}, then spreads it over its upper half, so that a thousand clients cut
- * off together do not come back together.
+ * Doubles the delay up to `most`, spread over its upper quarter, so that a thousand clients cut off together do not come back
+ * together.
  *
  * @param random 0 ≤ x < 1
  */
-export function defaultBackOff(random: () => number = Math.random): (delay: number) => number {
+export function defaultBackOff(
+  random: () => number = Math.random,
+  most = LONGEST_DELAY_MS,
+): (delay: number) => number {
   return (delay) => {
-    const base = Math.min(delay > 0 ? delay * 2 : FIRST_DELAY_MS, LONGEST_DELAY_MS);
+    const base = Math.min(delay > 0 ? delay * 2 : FIRST_DELAY_MS, most);
     return Math.round(base * (0.75 + random() / 4));
   };
 }
 
+const rarely = defaultBackOff();
+const soon = defaultBackOff(Math.random, SOON_MS);
+
 /** The waits of one replication: they grow while nothing succeeds. */
 export class BackOff {
-  readonly #next: (delay: number) => number;
+  readonly #next: ((delay: number) => number) | undefined;
   #delay = 0;
+  #failures = 0;
 
-  constructor(next: (delay: number) => number) {
+  /** @param next the user's own; it is asked every time */
+  constructor(next?: (delay: number) => number) {
     this.#next = next;
   }
 
   /** Something succeeded: the next wait is a first one again. */
   reset(): void {
     this.#delay = 0;
+    this.#failures = 0;
   }
 
   /** Waits as this failure asks for. Ends early, without an error, when `signal` is aborted. */
   async wait(error: unknown, signal: AbortSignal): Promise<void> {
-    this.#delay = bounded(this.#next(this.#delay));
+    const next = this.#next ?? (++this.#failures > PATIENCE && isAnswered(error) ? rarely : soon);
+    this.#delay = bounded(next(this.#delay));
     const asked = retryAfterMs(error);
     await sleep(Math.max(this.#delay, asked), signal, { wakes: asked === 0 });
   }
 }
+
+/** A server said this; else there is no connection, or it was lost. */
+function isAnswered(error: unknown): boolean {
+  return statusOf(error) !== 0 && !UNANSWERED.has((error as { name?: unknown }).name);
+}
+
+/** As our client calls what happens without a server: see `RemoteError`. */
+const UNANSWERED: ReadonlySet<unknown> = new Set(['unreachable', 'timeout']);
 
 /**
  * What the failure itself asks for: `retryAfterMs`, as our client gives it, or `retryAfter` in seconds, as in the HTTP header it
@@ -58,35 +82,18 @@ function retryAfterMs(error: unknown): number {
 const bounded = (delay: number): number =>
   Number.isFinite(delay) && delay > 0 ? Math.min(delay, LONGEST_DELAY_MS) : 0;
 
-interface Listening {
-  addEventListener(type: string, listener: () => void): void;
-  removeEventListener(type: string, listener: () => void): void;
-}
-type Page = Partial<Listening> & { readonly visibilityState?: string };
-
-/**
- * Waits `ms`; ends early when `signal` is aborted and, if it `wakes`, when the browser is online again or the page is looked at
- * again (timers of hidden pages are slowed down).
- */
+/** Waits `ms`; ends early when `signal` is aborted and, if it `wakes`, when the network or the page is back. */
 export function sleep(ms: number, signal: AbortSignal, { wakes = true } = {}): Promise<void> {
   if (signal.aborted) return Promise.resolve();
-  const realm = globalThis as Partial<Listening> & { readonly document?: Page };
-  const page = realm.document;
   return new Promise((resolve) => {
     const end = (): void => {
       clearTimeout(timer);
       signal.removeEventListener('abort', end);
-      realm.removeEventListener?.('online', end);
-      page?.removeEventListener?.('visibilitychange', onVisibility);
+      leave();
       resolve();
-    };
-    const onVisibility = (): void => {
-      if (page?.visibilityState === 'visible') end();
     };
     const timer = setTimeout(end, ms);
     signal.addEventListener('abort', end);
-    if (!wakes) return;
-    realm.addEventListener?.('online', end);
-    page?.addEventListener?.('visibilitychange', onVisibility);
+    const leave = wakes ? onReturn(end) : () => undefined;
   });
 }

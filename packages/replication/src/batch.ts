@@ -4,8 +4,18 @@
  */
 import type { Seq } from '@settledb/core';
 import { Fetcher } from './fetcher';
-import { type AnyDoc, ask, type ChangedDoc, checkRevsDiff, keyOf, type MissingRev, type Peer } from './peer';
+import {
+  type AnyDoc,
+  ask,
+  type ChangedDoc,
+  checkRevsDiff,
+  type MissingRev,
+  type Peer,
+  statusOf,
+} from './peer';
+import type { Progress } from './progress';
 import type { ChangesBatch } from './reader';
+import { RevSet } from './rev-set';
 
 /** Documents to be written together, then, at the end of a batch, where that leads. */
 export interface Chunk {
@@ -16,6 +26,8 @@ export interface Chunk {
 }
 
 export interface BatchEnd {
+  /** Changes in the batch. */
+  readonly rows: number;
   readonly seq: Seq | undefined;
   readonly pending: number | undefined;
   readonly caughtUp: boolean;
@@ -27,20 +39,19 @@ export interface BatchEnd {
  */
 export class OnTheWay {
   /** One set for each batch not yet written, oldest first. */
-  readonly #batches: Set<string>[] = [];
+  readonly #batches: RevSet[] = [];
 
   begin(): void {
-    this.#batches.push(new Set());
+    this.#batches.push(new RevSet());
   }
 
   /** Belongs to the batch begun last. */
-  add({ id, rev }: MissingRev): void {
-    this.#batches.at(-1)?.add(keyOf(id, rev));
+  add(id: string, rev: string): void {
+    this.#batches.at(-1)?.add(id, rev);
   }
 
   has(id: string, rev: string): boolean {
-    const key = keyOf(id, rev);
-    return this.#batches.some((revs) => revs.has(key));
+    return this.#batches.some((revs) => revs.has(id, rev));
   }
 
   /** The oldest batch was written. */
@@ -54,27 +65,29 @@ export interface BatchInit {
   readonly target: Peer;
   readonly batchSize: number;
   readonly onTheWay: OnTheWay;
+  readonly progress: Progress;
   readonly signal: AbortSignal;
 }
 
 /** Every batch ends with a chunk that has an `end`, also a batch of which nothing is missing. */
 export async function* fetchChunks(
   batches: AsyncIterable<ChangesBatch>,
-  { source, target, batchSize, onTheWay, signal }: BatchInit,
+  { source, target, batchSize, onTheWay, progress, signal }: BatchInit,
 ): AsyncGenerator<Chunk, void> {
   const fetcher = new Fetcher(source, batchSize, signal);
   for await (const { rows, seq, pending, caughtUp } of batches) {
     const missing = await missingRevs(rows, target, onTheWay, signal);
     onTheWay.begin();
-    for (const one of missing) onTheWay.add(one);
+    for (const { id, rev } of missing) onTheWay.add(id, rev);
     // One portion is held back: the last one goes with the end of the batch.
     let chunk: Chunk = { docs: [], length: 0, failures: [] };
     for await (const portion of fetcher.fetch(missing)) {
-      for (const { _id, _rev } of portion.docs) onTheWay.add({ id: _id, rev: _rev });
+      for (const { _id, _rev } of portion.docs) onTheWay.add(_id, _rev);
+      progress.fetched(portion.length);
       if (chunk.docs.length > 0 || chunk.failures.length > 0) yield chunk;
       chunk = portion;
     }
-    yield { ...chunk, end: { seq, pending, caughtUp } };
+    yield { ...chunk, end: { rows: rows.length, seq, pending, caughtUp } };
   }
 }
 
@@ -90,6 +103,25 @@ async function missingRevs(
     const unknown = revs.filter((rev) => !onTheWay.has(id, rev) && asked[id]?.includes(rev) !== true);
     if (unknown.length > 0) asked[id] = [...(asked[id] ?? []), ...unknown];
   }
-  if (Object.keys(asked).length === 0) return [];
-  return checkRevsDiff(await ask(signal, () => target.revsDiff(asked, { signal })), asked);
+  return compare(asked, Object.keys(asked), target, signal);
+}
+
+/** A target that finds the question too long gets it in halves. */
+async function compare(
+  all: Record<string, string[]>,
+  ids: readonly string[],
+  target: Peer,
+  signal: AbortSignal,
+): Promise<MissingRev[]> {
+  if (ids.length === 0) return [];
+  const asked: Record<string, string[]> = Object.create(null);
+  for (const id of ids) asked[id] = all[id]!; // A key of it.
+  try {
+    return checkRevsDiff(await ask(signal, () => target.revsDiff(asked, { signal })), asked);
+  } catch (error) {
+    if (statusOf(error) !== 413 || ids.length === 1) throw error;
+    const middle = Math.ceil(ids.length / 2);
+    const lower = await compare(all, ids.slice(0, middle), target, signal);
+    return [...lower, ...(await compare(all, ids.slice(middle), target, signal))];
+  }
 }

@@ -1,7 +1,7 @@
 /**
  * How far two databases came, as both remember it: the document `_local/<replication id>` on each side.
  *
- *   { session_id, last_seq, history: [{ session_id, last_seq }, …newest first], version: 1, replicator }
+ *   { session_id, last_seq, history: [{ session_id, last_seq, start_time, … }, …newest first], version: 1, replicator }
  *
  * The way back is CouchDB's (https://docs.couchdb.org/en/stable/replication/protocol.html): the newest session that both
  * remember. Whoever was destroyed or restored from a backup does not remember, and what it lost is replicated again.
@@ -14,6 +14,12 @@ export interface Session {
   readonly last_seq: Seq;
   /** The how-manieth checkpoint of its session: tells which of two is older where seqs are opaque. */
   readonly recorded?: number;
+  /** For people: when it began, when it was written down, and what it did, as CouchDB's history has it. */
+  readonly start_time?: string;
+  readonly end_time?: string;
+  readonly docs_read?: number;
+  readonly docs_written?: number;
+  readonly doc_write_failures?: number;
 }
 
 /** A checkpoint document as it is read: by this or another replicator, any field may be missing. */
@@ -23,7 +29,12 @@ export interface Checkpoint extends Partial<Session> {
   readonly replicator?: string;
   /** The source refuses checkpoints: this one stands alone, and that is no sign of a new source. */
   readonly source_refuses?: boolean;
+  /** What tells databases made anew under the same name from those that were there, as far as they tell. */
+  readonly instances?: string;
 }
+
+/** What goes into a checkpoint besides its sessions. */
+export type CheckpointMarks = Pick<Checkpoint, 'source_refuses' | 'instances'>;
 
 /** Sessions remembered. With fewer, replications of one pair running side by side push each other out. */
 const HISTORY_LENGTH = 20;
@@ -80,7 +91,7 @@ function older(a: Session, b: Session): Seq | undefined {
 export function recorded(
   before: Checkpoint | undefined,
   session: Session,
-  sourceRefuses: boolean,
+  marks: CheckpointMarks = {},
 ): Checkpoint & Session {
   const sessions = newestById([session, ...(before === undefined ? [] : sessionsOf(before))]);
   const history = [...sessions.values()].slice(0, HISTORY_LENGTH).map(entry);
@@ -89,15 +100,20 @@ export function recorded(
     history,
     version: VERSION,
     replicator: 'settledb',
-    ...(sourceRefuses ? { source_refuses: true } : {}),
+    ...marks,
   };
 }
 
-const entry = ({ session_id, last_seq, recorded }: Session): Session => ({
-  session_id,
-  last_seq,
-  ...(recorded === undefined ? {} : { recorded }),
-});
+const FIELDS = [
+  ...(['session_id', 'last_seq', 'recorded', 'start_time', 'end_time'] as const),
+  ...(['docs_read', 'docs_written', 'doc_write_failures'] as const),
+];
+
+/** Only what is known to be small: a session may have been written by anybody. */
+const entry = (session: Session): Session =>
+  Object.fromEntries(
+    FIELDS.filter((field) => session[field] !== undefined).map((field) => [field, session[field]]),
+  ) as unknown as Session;
 
 const isSeq = (value: unknown): value is Seq => typeof value === 'number' || typeof value === 'string';
 
@@ -127,9 +143,9 @@ class Side {
     return this.#doc;
   }
 
-  async write(session: Session, sourceRefuses: boolean, signal: AbortSignal): Promise<void> {
+  async write(session: Session, marks: CheckpointMarks, signal: AbortSignal): Promise<void> {
     for (let tries = 1; !this.refuses; tries++) {
-      const doc = { ...recorded(this.#doc, session, sourceRefuses), ...revOf(this.#doc) };
+      const doc = { ...recorded(this.#doc, session, marks), ...revOf(this.#doc) };
       try {
         const { rev } = await ask(signal, () => this.#peer.put({ _id: this.#id, ...doc } as Doc, { signal }));
         if (typeof rev !== 'string') throw unexpected('put of a checkpoint without rev');
@@ -156,6 +172,10 @@ export interface CheckpointsInit {
   /** Of this attempt alone: within a session, positions are counted. */
   readonly sessionId: string;
   readonly on: { readonly source: boolean; readonly target: boolean };
+  /** See {@link Checkpoint}; '' where neither side tells. */
+  readonly instances: string;
+  /** What this session did so far. */
+  readonly describe: () => Omit<Session, 'session_id' | 'last_seq' | 'recorded'>;
 }
 
 /**
@@ -165,7 +185,7 @@ export interface CheckpointsInit {
 export class Checkpoints {
   readonly #source: Side | undefined;
   readonly #target: Side | undefined;
-  readonly #sessionId: string;
+  readonly #init: CheckpointsInit;
   #count = 0;
   #noted: Seq | undefined;
   #written: Seq | undefined;
@@ -177,7 +197,7 @@ export class Checkpoints {
   constructor(init: CheckpointsInit) {
     this.#source = init.on.source ? new Side(init.source, init.id) : undefined;
     this.#target = init.on.target ? new Side(init.target, init.id) : undefined;
-    this.#sessionId = init.sessionId;
+    this.#init = init;
   }
 
   /** Where to go on. @throws whatever keeps a side from answering, except that there is no checkpoint or none is allowed */
@@ -189,18 +209,22 @@ export class Checkpoints {
   }
 
   #agreed(source: Checkpoint | undefined, target: Checkpoint | undefined): Seq {
-    if (this.#source === undefined) return seqOf(target);
-    if (this.#target === undefined) return seqOf(source);
+    if (this.#source === undefined) return this.#alone(target);
+    if (this.#target === undefined) return this.#alone(source);
     // A source that only lets itself be read never has one. Without the mark, its absence means that it is a new one.
-    if (source === undefined && target?.source_refuses === true) return seqOf(target);
+    if (source === undefined && target?.source_refuses === true) return this.#alone(target);
     return commonSeq(source, target);
   }
 
-  /** Begins at `since` although the sides agree on `agreed`: written down only if that leaves no gap. */
-  startAt(since: Seq, agreed: Seq): void {
-    const covered =
-      since === START || since === '0' || since === agreed || (bothNumbers(since, agreed) && since <= agreed);
-    if (!covered) this.#mute = true;
+  /** The word of one side. What became of the other, only the marks can tell. */
+  #alone(checkpoint: Checkpoint | undefined): Seq {
+    const { instances = '' } = checkpoint ?? {};
+    return isSeq(checkpoint?.last_seq) && instances === this.#init.instances ? checkpoint.last_seq : START;
+  }
+
+  /** Nothing is written down from now on: what lies before the first change seen was not replicated. */
+  mute(): void {
+    this.#mute = true;
   }
 
   /** The next attempt can rely on what is written down. */
@@ -235,16 +259,21 @@ export class Checkpoints {
   }
 
   async #write(seq: Seq, signal: AbortSignal): Promise<void> {
-    const session: Session = { session_id: this.#sessionId, last_seq: seq, recorded: ++this.#count };
+    const { sessionId, describe, instances } = this.#init;
+    const session = { session_id: sessionId, last_seq: seq, recorded: ++this.#count, ...describe() };
+    const marks = instances === '' ? {} : { instances };
     // The source first: whether it refuses is written down at the target.
-    await this.#source?.write(session, false, signal);
-    await this.#target?.write(session, this.#source?.refuses ?? false, signal);
+    await this.#source?.write(session, marks, signal);
+    const refused = this.#source?.refuses ? { source_refuses: true } : {};
+    await this.#target?.write(session, { ...marks, ...refused }, signal);
     this.#written = seq;
     this.#writtenAt = Date.now();
   }
 }
 
-const seqOf = (checkpoint: Checkpoint | undefined): Seq =>
-  isSeq(checkpoint?.last_seq) ? checkpoint.last_seq : START;
-
-const bothNumbers = (a: Seq, b: Seq): boolean => typeof a === 'number' && typeof b === 'number';
+/** Beginning at `since` leaves no gap after `agreed`. */
+export const covers = (agreed: Seq, since: Seq): boolean =>
+  since === START ||
+  since === '0' ||
+  since === agreed ||
+  (typeof since === 'number' && typeof agreed === 'number' && since <= agreed);

@@ -5,6 +5,7 @@
  * itself says that it no longer has it. None is skipped in silence.
  */
 import { type BulkGetOptions, DatabaseError, generationOf } from '@settledb/core';
+import { lengthOf } from './length';
 import {
   type AnyDoc,
   ask,
@@ -14,11 +15,11 @@ import {
   faultOf,
   isNotFound,
   isObject,
-  keyOf,
   type MissingRev,
   type Peer,
   statusOf,
 } from './peer';
+import { RevSet } from './rev-set';
 
 /** What one request gave. `docs` are ready to be written. */
 export interface Portion {
@@ -56,8 +57,8 @@ export class Fetcher {
     for (let at = 0; at < wanted.length; ) {
       const asked = wanted.slice(at, at + this.#portion);
       at += asked.length;
-      const { docs, failures } = await this.#request(asked, { latest: true });
-      const length = this.#measure(docs);
+      const { docs: found, failures } = await this.#request(asked, { latest: true });
+      const { docs, length } = this.#measure(found, failures);
       const bare = docs.filter((doc) => !hasStubs(doc));
       yield { docs: bare, length, failures };
       yield* this.#withAttachments(docs.filter(hasStubs));
@@ -79,15 +80,20 @@ export class Fetcher {
     }
   }
 
-  /** Sets the next portion by the size of this one. */
-  #measure(docs: readonly AnyDoc[]): number {
+  /** Sets the next portion by the size of this one. What is nested too deep could not be written, and is left out. */
+  #measure(found: readonly AnyDoc[], failures: unknown[]): { docs: readonly AnyDoc[]; length: number } {
     let length = 0;
-    for (const doc of docs) length += JSON.stringify(doc).length;
+    const docs = found.filter((doc) => {
+      const own = lengthOf(doc);
+      if (own === undefined) failures.push(malformed(doc._id, 'it is nested too deep'));
+      else length += own;
+      return own !== undefined;
+    });
     if (docs.length > 0) {
       const fitting = Math.floor((PORTION_LENGTH * docs.length) / Math.max(length, 1));
       this.#portion = Math.max(1, Math.min(fitting, this.#portion * GROWTH, this.#most));
     }
-    return length;
+    return { docs, length };
   }
 
   async #request(
@@ -97,14 +103,10 @@ export class Fetcher {
     const docs: AnyDoc[] = [];
     const failures: unknown[] = [];
     const rows = await this.#bulkGet(asked, options, { left: SPLITS });
-    const seen = new Set<string>();
+    const seen = new RevSet();
     for (const [at, wanted] of asked.entries()) {
       const found = sort(rows[at]!, wanted); // One for each: checkBulkGet.
-      for (const doc of found.docs) {
-        const key = keyOf(doc._id, doc._rev);
-        if (!seen.has(key)) docs.push(doc);
-        seen.add(key);
-      }
+      for (const doc of found.docs) if (seen.add(doc._id, doc._rev)) docs.push(doc);
       const failure = found.failure;
       if (failure !== undefined && !(await this.#isGone(wanted, failure))) failures.push(failure);
     }

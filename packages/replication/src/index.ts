@@ -1,8 +1,16 @@
 export { defaultBackOff } from './backoff';
 export type { ReplicateOptions, SyncOptions } from './options';
 export type { FailedRow, Peer } from './peer';
-export type { Phase, ReplicationChange, ReplicationResult, ReplicationStatus } from './progress';
-export { type Replication, replicate } from './replicate';
+export {
+  type Phase,
+  type ReplicationChange,
+  type ReplicationResult,
+  type ReplicationStatus,
+  StatusBoard,
+  type Watched,
+  watch,
+} from './progress';
+export { againOptions, type Replication, replicate, type WatchedReplication } from './replicate';
 export { replicationId } from './replication-id';
 export {
   type Direction,
@@ -10,6 +18,7 @@ export {
   type SyncChange,
   type SyncDenied,
   type SyncResult,
+  type SyncStatus,
   sync,
   syncOf,
 } from './sync';

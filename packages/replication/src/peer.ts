@@ -9,6 +9,7 @@ import {
   type Database,
   DatabaseError,
   type ExistingDoc,
+  isLocalId,
   isRev,
   type RevsDiffResult,
   type Seq,
@@ -73,10 +74,18 @@ export function checkId(answer: unknown): string {
   throw unexpected('id() is no string');
 }
 
-/** @returns `update_seq`, where there is one */
-export function checkInfo(answer: unknown): Seq | undefined {
+export interface PeerInfo {
+  /** `update_seq`, where there is one. */
+  readonly seq: Seq | undefined;
+  /** CouchDB's time of creation, another one for a database made anew under the same name; '' where nothing is told. */
+  readonly instance: string;
+}
+
+export function checkInfo(answer: unknown): PeerInfo {
   if (!isObject(answer)) throw unexpected('info() is no object');
-  return isSeq(answer.update_seq) ? answer.update_seq : undefined;
+  const { update_seq, instance_start_time: created } = answer;
+  const told = (typeof created === 'string' || typeof created === 'number') && created !== '0';
+  return { seq: isSeq(update_seq) ? update_seq : undefined, instance: told ? String(created) : '' };
 }
 
 export interface CheckedChanges {
@@ -98,6 +107,8 @@ export function checkChanges(answer: unknown): CheckedChanges {
 
 export function checkChange(row: unknown): ChangedDoc {
   if (!isObject(row) || typeof row.id !== 'string' || row.id === '') throw unexpected('a change without id');
+  // They are each database's own, our checkpoints among them.
+  if (isLocalId(row.id)) throw unexpected(`a change of ${row.id}`);
   const { id, seq, changes } = row;
   if (!isSeq(seq) && seq !== null) throw unexpected(`a change of ${id} without seq`);
   if (!Array.isArray(changes) || changes.length === 0)
@@ -132,9 +143,6 @@ export function checkRevsDiff(answer: unknown, asked: Record<string, readonly st
   }
   return missing;
 }
-
-/** Unambiguous for any id and revision. */
-export const keyOf = (id: string, rev: string): string => `${rev.length}:${rev}${id}`;
 
 export type FetchedRow = { readonly ok: AnyDoc } | { readonly error: unknown };
 
@@ -181,15 +189,20 @@ export function faultOf(doc: AnyDoc, id: string): string | undefined {
   const { start, ids } = _revisions;
   if (!Number.isSafeInteger(start) || !Array.isArray(ids) || ids.length === 0)
     return 'its _revisions are malformed';
-  if (ids.length > (start as number) || !ids.every((hash) => typeof hash === 'string')) {
+  if (
+    ids.length > (start as number) ||
+    !ids.every((hash) => typeof hash === 'string' && !hash.includes('-'))
+  ) {
     return 'its _revisions are malformed';
   }
   return _rev === `${start}-${ids[0]}` ? undefined : 'its _rev is not the first of its _revisions';
 }
 
 /** Rows that failed. Rows of success, which `new_edits: false` need not have, are left out. */
-export function checkBulkDocs(answer: unknown, written: ReadonlySet<string>): FailedRow[] {
+export function checkBulkDocs(answer: unknown, docs: readonly AnyDoc[]): FailedRow[] {
   if (!Array.isArray(answer)) throw unexpected('bulkDocs is no list');
+  if (answer.length === 0) return [];
+  const written = new Set(docs.map(({ _id }) => _id));
   const failed: FailedRow[] = [];
   for (const row of answer as unknown[]) {
     if (!isObject(row) || typeof row.id !== 'string' || !written.has(row.id)) {

@@ -8,9 +8,9 @@ interface Counters {
   readonly docs_read: number;
   /** Revisions that the target took. */
   readonly docs_written: number;
-  /** Revisions that the target refused. */
+  /** Revisions that the target refused, and did not take later. */
   readonly doc_write_failures: number;
-  /** The first {@link MOST_ERRORS} of those, each with `id`, `name`, `status`, `reason`. */
+  /** The first {@link MOST_ERRORS} of those, each with `id`, `rev`, `name`, `status`, `reason`. */
   readonly errors: readonly FailedRow[];
   /** Everything up to here was replicated. */
   readonly last_seq: Seq;
@@ -37,11 +37,17 @@ export interface ReplicationResult extends Counters {
  */
 export type Phase = 'connecting' | 'transferring' | 'idle' | 'waiting' | 'complete' | 'cancelled' | 'failed';
 
+const OVER: ReadonlySet<Phase> = new Set(['complete', 'cancelled', 'failed']);
+
 export interface ReplicationStatus extends Counters {
   readonly phase: Phase;
-  /** Changes of the source yet to come; `undefined` where it does not say. */
+  /**
+   * Changes of the source that are not yet at the target, read ones included. Where the source counts by numbers but does
+   * not say how many changes are left: at most so many. `undefined` where it does not say anything.
+   */
   readonly pending: number | undefined;
-  /** Characters of JSON written, attachments included: about bytes. */
+  /** Characters of JSON fetched and written, attachments included: about bytes. */
+  readonly bytes_read: number;
   readonly bytes_written: number;
   /** Attempts made: more than 1 after failures. */
   readonly attempts: number;
@@ -58,30 +64,122 @@ export interface LostWork {
   readonly doc_write_failures: number;
 }
 
-export class Progress {
+/** What {@link watch} needs of whatever has a status. */
+export interface Watched {
+  /** Nothing will change any more. */
+  readonly over: boolean;
+  /** Calls `hear` with every change from now on. @returns the way to stop that */
+  listen(hear: () => void): () => void;
+}
+
+/** The status of a replication that runs elsewhere, as it was told last. */
+export class StatusBoard implements Watched {
+  readonly #listeners = new Set<() => void>();
+  #status: ReplicationStatus = { ...new Progress().status(), attempts: 0 };
+
+  get status(): ReplicationStatus {
+    return this.#status;
+  }
+
+  set status(status: ReplicationStatus) {
+    this.#status = status;
+    for (const hear of this.#listeners) hear();
+  }
+
+  get over(): boolean {
+    return OVER.has(this.#status.phase);
+  }
+
+  listen(hear: () => void): () => void {
+    this.#listeners.add(hear);
+    return () => this.#listeners.delete(hear);
+  }
+}
+
+export class Progress implements Watched {
   readonly #startTime = new Date().toISOString();
   #read = 0;
   #written = 0;
   #failures = 0;
-  readonly #errors: FailedRow[] = [];
+  #errors: FailedRow[] = [];
+  #lengthRead = 0;
   #length = 0;
-  phase: Phase = 'connecting';
+  #phase: Phase = 'connecting';
+  /** Rows read of the changes and not acknowledged, and what comes after those. */
+  #underWay = 0;
+  #after: number | undefined;
+  #version = 0;
+  readonly #listeners = new Set<() => void>();
   /** `undefined` until anything was acknowledged. */
   lastSeq: Seq | undefined;
+  /** Exact, as of the last acknowledged batch, where the source says. */
   pending: number | undefined;
   attempts = 0;
   error: unknown;
+
+  get phase(): Phase {
+    return this.#phase;
+  }
+
+  set phase(phase: Phase) {
+    this.#phase = phase;
+    this.#touch();
+  }
+
+  /** Goes up with everything that shows. */
+  get version(): number {
+    return this.#version;
+  }
+
+  get over(): boolean {
+    return OVER.has(this.#phase);
+  }
+
+  begin(): void {
+    this.attempts++;
+    this.#underWay = 0;
+    this.#after = undefined;
+    this.phase = 'connecting';
+  }
+
+  /** Rows of changes were read. @param after what the source, or the difference of its numbers, says comes after them */
+  saw(rows: number, after: number | undefined): void {
+    this.#underWay += rows;
+    this.#after = after;
+    this.#touch();
+  }
+
+  acknowledged(rows: number): void {
+    this.#underWay -= rows;
+    this.#touch();
+  }
+
+  fetched(length: number): void {
+    this.#lengthRead += length;
+    this.#touch();
+  }
 
   /** Revisions were written, or denied for good. */
   wrote(read: number, written: number, length: number): void {
     this.#read += read;
     this.#written += written;
     this.#length += length;
+    this.#touch();
   }
 
   denied(row: FailedRow): void {
     this.#failures++;
     if (this.#errors.length < MOST_ERRORS) this.#errors.push(row);
+    this.#touch();
+  }
+
+  /** Of the denied rows `tried`, only those of `still` are denied now. */
+  retried(tried: readonly FailedRow[], still: readonly FailedRow[], written: number): void {
+    const kept = this.#errors.filter((row) => !tried.includes(row));
+    this.#failures += still.length - (this.#errors.length - kept.length);
+    this.#errors = [...kept, ...still];
+    this.#written += written;
+    this.#touch();
   }
 
   change(docs: readonly AnyDoc[]): ReplicationChange {
@@ -102,8 +200,26 @@ export class Progress {
   }
 
   status(): ReplicationStatus {
-    const { phase, pending, attempts, error } = this;
-    return { phase, ...this.#counters(), pending, bytes_written: this.#length, attempts, error };
+    const { phase, attempts, error } = this;
+    return {
+      phase,
+      ...this.#counters(),
+      pending: this.#after === undefined ? undefined : this.#underWay + this.#after,
+      bytes_read: this.#lengthRead,
+      bytes_written: this.#length,
+      attempts,
+      error,
+    };
+  }
+
+  listen(hear: () => void): () => void {
+    this.#listeners.add(hear);
+    return () => this.#listeners.delete(hear);
+  }
+
+  #touch(): void {
+    this.#version++;
+    for (const hear of this.#listeners) hear();
   }
 
   #counters(): Counters {
@@ -115,5 +231,31 @@ export class Progress {
       errors: [...this.#errors],
       last_seq: this.lastSeq ?? 0,
     };
+  }
+}
+
+/** `make()` now, and again when anything has changed since it was taken, until all are over. */
+export async function* watch<T>(all: readonly Watched[], make: () => T): AsyncGenerator<T, void> {
+  let changed = true;
+  let wake: (() => void) | undefined;
+  const leaves = all.map((one) =>
+    one.listen(() => {
+      changed = true;
+      wake?.();
+    }),
+  );
+  try {
+    for (;;) {
+      if (!changed && all.every((one) => one.over)) return;
+      if (!changed) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+      changed = false;
+      yield make();
+    }
+  } finally {
+    for (const leave of leaves) leave();
   }
 }

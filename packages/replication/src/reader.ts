@@ -7,6 +7,7 @@ import type { ChangesFeed, ChangesOptions, Seq } from '@settledb/core';
 import { Inbox } from './ahead';
 import type { Settings } from './options';
 import { ask, type ChangedDoc, checkChange, checkChanges, type Peer, unexpected } from './peer';
+import type { Progress } from './progress';
 
 export interface ChangesBatch {
   readonly rows: readonly ChangedDoc[];
@@ -18,30 +19,39 @@ export interface ChangesBatch {
   readonly caughtUp: boolean;
 }
 
+/** A batch is at most this many times the last. */
+const GROWTH = 4;
+
+export interface ReaderInit {
+  readonly source: Peer;
+  readonly settings: Settings;
+  readonly since: Seq;
+  /** The source's last position when this began. */
+  readonly sourceSeq: Seq | undefined;
+  readonly progress: Progress;
+  readonly signal: AbortSignal;
+}
+
 /** Ends when caught up; a live one goes on until `signal` is aborted. */
-export async function* readChanges(
-  source: Peer,
-  settings: Settings,
-  since: Seq,
-  signal: AbortSignal,
-): AsyncGenerator<ChangesBatch, void> {
-  let at = since;
-  for (;;) {
-    const batch = await readBatch(source, settings, at, signal);
+export async function* readChanges(init: ReaderInit): AsyncGenerator<ChangesBatch, void> {
+  const { settings, progress } = init;
+  const { first, most } = settings.batchSize;
+  let at = init.since;
+  for (let limit = first; ; limit = Math.min(limit * GROWTH, most)) {
+    const batch = await readBatch(init, at, limit);
     at = batch.seq;
+    progress.saw(batch.rows.length, pendingAfter(batch, init.sourceSeq));
     yield batch;
     if (batch.caughtUp) break;
   }
-  if (settings.live) yield* followChanges(source, settings, at, signal);
+  if (settings.live) yield* followChanges(init, at);
 }
 
 async function readBatch(
-  source: Peer,
-  settings: Settings,
+  { source, settings, signal }: ReaderInit,
   since: Seq,
-  signal: AbortSignal,
+  limit: number,
 ): Promise<ChangesBatch & { readonly seq: Seq }> {
-  const limit = settings.batchSize;
   const options: ChangesOptions = {
     ...settings.query,
     ...settings.transport,
@@ -52,20 +62,28 @@ async function readBatch(
     signal,
   };
   const { rows, lastSeq, pending } = checkChanges(await ask(signal, () => source.changes(options)));
+  // Restored from a backup, or another database by now. The next attempt finds out; this one would pass over changes.
+  if (typeof lastSeq === 'number' && typeof since === 'number' && lastSeq < since)
+    throw unexpected(`changes after ${since} end at ${lastSeq}`);
   // A source that still has some, although it did not fill the batch, is asked again, provided that it moves on.
   const more = rows.length >= limit || (pending !== undefined && pending > 0 && lastSeq !== since);
   return { rows, seq: lastSeq, pending, caughtUp: !more };
 }
 
+/** As good as can be told: each document has one change, so there are no more of them than numbers. */
+function pendingAfter({ pending, caughtUp, seq }: ChangesBatch, last: Seq | undefined): number | undefined {
+  if (pending !== undefined || caughtUp) return pending ?? 0;
+  return typeof last === 'number' && typeof seq === 'number' ? Math.max(last - seq, 0) : undefined;
+}
+
 /** What a live feed brought while the last batch was on its way makes the next one. */
 async function* followChanges(
-  source: Peer,
-  settings: Settings,
+  { source, settings, progress, signal }: ReaderInit,
   since: Seq,
-  signal: AbortSignal,
 ): AsyncGenerator<ChangesBatch, void> {
   signal.throwIfAborted();
-  const inbox = new Inbox<ChangedDoc>(settings.batchSize * settings.readAhead);
+  const { most } = settings.batchSize;
+  const inbox = new Inbox<ChangedDoc>(most * settings.readAhead);
   const stop = (): void => inbox.fail(signal.reason);
   signal.addEventListener('abort', stop);
   const feed = source.changes({
@@ -74,14 +92,15 @@ async function* followChanges(
     since,
     live: true,
     return_docs: false,
-    batch_size: settings.batchSize,
+    batch_size: most,
     signal,
   });
   try {
     collect(feed, inbox);
     for (;;) {
-      const rows = await inbox.take(settings.batchSize);
+      const rows = await inbox.take(most);
       const seq = lastSeqOf(rows);
+      progress.saw(rows.length, inbox.size);
       yield { rows, seq, pending: inbox.size, caughtUp: inbox.size === 0 };
     }
   } finally {

@@ -1,29 +1,34 @@
 /**
- * Replication of one database into another: attempts, each a pipeline, until one comes to its end.
- *
- *   changes ─ ahead ─▶ revsDiff, bulkGet ─ ahead ─▶ bulkDocs ─▶ acknowledged ─▶ checkpoint
- *
- * The one thing to know: a position is acknowledged, and only then may be written down, when every revision up to it is at
- * the target, was refused by the target for good, or is gone from the source. Anything else ends the attempt before it.
+ * Replication of one database into another: attempts, each a pipeline (`transfer.ts`), until one comes to its end.
  */
 import { BasicFeed, DatabaseError, type Feed, type FeedController, type Seq, uuid } from '@settledb/core';
-import { ahead } from './ahead';
 import { Announcer } from './announcer';
 import { BackOff } from './backoff';
-import { type Chunk, fetchChunks, OnTheWay } from './batch';
-import { Checkpoints } from './checkpoint';
-import { checkOptions, type ReplicateOptions, type Settings } from './options';
-import { ask, checkId, checkInfo, checkPeer, isObject, isRefusal, keyOf, type Peer, statusOf } from './peer';
+import { Checkpoints, covers } from './checkpoint';
+import { checkOptions, type ReplicateOptions } from './options';
 import {
-  type LostWork,
+  ask,
+  checkId,
+  checkInfo,
+  checkPeer,
+  type FailedRow,
+  isObject,
+  isRefusal,
+  type Peer,
+  statusOf,
+} from './peer';
+import {
   Progress,
   type ReplicationChange,
   type ReplicationResult,
   type ReplicationStatus,
+  type Watched,
+  watch,
 } from './progress';
-import { readChanges } from './reader';
 import { replicationId } from './replication-id';
-import { writeDocs } from './write';
+import { RevSet } from './rev-set';
+import { Failure, type Run, type Start, transfer } from './transfer';
+import { onWake } from './wake';
 
 /**
  * A replication under way. Events: `change`, `complete`, `error`, and `active`, `paused` (with an error while it waits to
@@ -33,14 +38,26 @@ import { writeDocs } from './write';
 export interface Replication extends Feed<ReplicationChange, ReplicationResult> {
   /** Where it stands, at any time. */
   status(): ReplicationStatus;
+  /**
+   * Where it stands, now and whenever that has changed, to the end: `for await (const status of replication.statuses())`.
+   * Who is slow misses what was in between, never the last one. Leaving the loop leaves the replication alone.
+   */
+  statuses(): AsyncIterableIterator<ReplicationStatus>;
+  /**
+   * Carries the documents over that the target has denied so far, as listed in `errors`: for when it has been taught to take
+   * them. Also after the replication has ended. What is taken leaves that list.
+   *
+   * @returns the result of this transfer alone; rejects as a replication does
+   */
+  retryDenied(): Promise<ReplicationResult>;
 }
 
-/** Chunks fetched while one is written. Each may hold some megabytes. */
-const CHUNKS_AHEAD = 1;
 /** After cancelling or a failure: how long a write under way, and the checkpoint, may take to come to their end. */
 const GRACE_MS = 3000;
 /** Attempts that may fail, one after the other, for the same reason: a document that cannot be had or is not taken. */
 const DOCUMENT_TRIES = 10;
+/** How long nothing may happen after a wake-up before connections count as dead. */
+const STALLED_MS = 3000;
 
 /**
  * Copies what `target` lacks of the revisions in `source`: all leaves with their ancestry, deleted ones too.
@@ -51,52 +68,50 @@ export function replicate(source: Peer, target: Peer, options: ReplicateOptions 
   return new ReplicationFeed(source, target, options);
 }
 
-class ReplicationFeed extends BasicFeed<ReplicationChange, ReplicationResult> implements Replication {
-  readonly #progress: Progress;
+/** A replication with what a sync watches of it. */
+export interface WatchedReplication extends Replication {
+  readonly progress: Watched;
+}
+
+/** What carries denied documents over once more: the options of a replication, made for those alone. */
+export const againOptions = (
+  { style, winning_revs_only, signal }: ReplicateOptions,
+  denied: readonly { readonly id: string }[],
+): ReplicateOptions => ({
+  doc_ids: [...new Set(denied.map(({ id }) => id))],
+  style,
+  winning_revs_only,
+  signal,
+  checkpoint: false,
+});
+
+export class ReplicationFeed
+  extends BasicFeed<ReplicationChange, ReplicationResult>
+  implements WatchedReplication
+{
+  readonly progress: Progress;
+  readonly #again: (denied: readonly FailedRow[]) => Promise<ReplicationResult>;
 
   constructor(source: Peer, target: Peer, options: ReplicateOptions) {
     const progress = new Progress();
     super((feed) => run(source, target, options, feed, progress), { signal: options.signal });
-    this.#progress = progress;
+    this.progress = progress;
+    this.#again = async (denied) => replicate(source, target, againOptions(options, denied));
   }
 
   status(): ReplicationStatus {
-    return this.#progress.status();
+    return this.progress.status();
   }
-}
 
-/** What the attempts of a replication share. */
-interface Run {
-  readonly source: Peer;
-  readonly target: Peer;
-  readonly settings: Settings;
-  readonly feed: FeedController<ReplicationChange>;
-  readonly progress: Progress;
-  readonly announcer: Announcer;
-  readonly backOff: BackOff;
-  /** Refused since the last acknowledged position: an attempt that repeats them does not count them again. */
-  readonly denied: Set<string>;
-  /** `_local/…`, as of the last attempt. */
-  id: string | undefined;
-  /** Attempts since the last acknowledged position that failed for a single document. */
-  documentTries: number;
-}
+  statuses(): AsyncIterableIterator<ReplicationStatus> {
+    return watch([this.progress], () => this.status());
+  }
 
-/** Why an attempt ended early. */
-class Failure {
-  readonly error: unknown;
-  /** Single documents failed; the peers are in order. */
-  readonly ofDocuments: boolean;
-  readonly lost: LostWork;
-
-  constructor(
-    error: unknown,
-    ofDocuments: boolean,
-    lost: LostWork = { docs_read: 0, doc_write_failures: 0 },
-  ) {
-    this.error = error;
-    this.ofDocuments = ofDocuments;
-    this.lost = lost;
+  async retryDenied(): Promise<ReplicationResult> {
+    const { errors } = this.status();
+    const result = await this.#again(errors);
+    this.progress.retried(errors, result.errors, result.docs_written);
+    return result;
   }
 }
 
@@ -113,34 +128,36 @@ async function run(
     const settings = checkOptions(options);
     const announcer = new Announcer((event, error) => feed.emit(event, error));
     const backOff = new BackOff(settings.backOff);
-    const denied = new Set<string>();
-    const tries = { id: undefined, documentTries: 0 };
+    const denied = new RevSet();
+    const tries = { pair: undefined, documentTries: 0 };
     await repeat({ source, target, settings, feed, progress, announcer, backOff, denied, ...tries });
   } catch (error) {
-    const failure = error instanceof Failure ? error : new Failure(error, false);
-    progress.phase = 'failed';
+    const failure = error instanceof Failure ? error : new Failure(error);
     progress.error = failure.error;
+    progress.phase = 'failed';
     throw withResult(failure.error, progress.result('aborting', failure.lost));
   }
-  progress.phase = feed.cancelled ? 'cancelled' : 'complete';
   progress.error = undefined;
-  return progress.result(progress.phase);
+  const status = feed.cancelled ? 'cancelled' : 'complete';
+  progress.phase = status;
+  return progress.result(status);
 }
 
 /** Attempts until one ends well, one fails for good, or the feed is cancelled. */
 async function repeat(run: Run): Promise<void> {
   const { feed, settings, progress, announcer, backOff } = run;
   while (!feed.cancelled) {
-    progress.phase = 'connecting';
-    progress.attempts++;
+    progress.begin();
+    const reading = new AbortController();
     try {
-      return await attempt(run);
+      return await attempt(run, reading);
     } catch (error) {
       if (feed.cancelled) return;
-      const failure = error instanceof Failure ? error : new Failure(error, false);
+      if (reading.signal.reason === WOKEN) continue;
+      const failure = error instanceof Failure ? error : new Failure(error);
       if (!settings.retry || isFinal(failure, run)) throw failure;
-      progress.phase = 'waiting';
       progress.error = failure.error;
+      progress.phase = 'waiting';
       announcer.stalled(failure.error);
       await backOff.wait(failure.error, feed.signal);
     }
@@ -157,174 +174,121 @@ function isFinal({ error, ofDocuments }: Failure, run: Run): boolean {
 }
 
 /** From the handshake to the end. However it ends, what was acknowledged is written down, if that can be done soon. */
-async function attempt(run: Run): Promise<void> {
+async function attempt(run: Run, reading: AbortController): Promise<void> {
   const { feed } = run;
-  const reading = new AbortController();
   const writing = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const setGrace = (): void => {
+  // Reads end at once. A write is let go on: it may be done already, and then should be acknowledged.
+  const end = (reason?: unknown): void => {
+    reading.abort(reason);
     timer ??= setTimeout(() => writing.abort(), GRACE_MS);
   };
-  // Reads end at once. A write is let go on: it may be done already, and then should be acknowledged.
-  const onCancel = (): void => {
-    reading.abort();
-    setGrace();
-  };
+  const onCancel = (): void => end();
   feed.signal.addEventListener('abort', onCancel);
+  const leave = run.settings.retry ? endWhenWoken(run, () => end(WOKEN)) : () => undefined;
   let checkpoints: Checkpoints | undefined;
   try {
     const start = await handshake(run, reading.signal);
     checkpoints = start.checkpoints;
     await transfer(run, start, reading.signal, writing.signal);
   } catch (error) {
-    reading.abort();
-    setGrace();
+    end();
     await checkpoints?.flush(writing.signal).catch(() => undefined);
     throw error;
   } finally {
+    leave();
     feed.signal.removeEventListener('abort', onCancel);
     clearTimeout(timer);
     reading.abort();
   }
 }
 
-interface Start {
-  readonly checkpoints: Checkpoints;
-  readonly since: Seq;
+/** Why an attempt is given up for another one at once: nothing failed, but its connections may be dead. */
+const WOKEN = new DatabaseError({
+  status: 503,
+  name: 'woken',
+  reason: 'The network is back: connecting anew',
+});
+
+/** A live feed that waits is asked for anew at once; a transfer only when nothing comes any more. */
+function endWhenWoken({ progress }: Run, end: () => void): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const leave = onWake(() => {
+    clearTimeout(timer);
+    if (progress.phase === 'idle') return end();
+    const { version } = progress;
+    timer = setTimeout(() => {
+      if (progress.version === version) end();
+    }, STALLED_MS);
+  });
+  return () => {
+    clearTimeout(timer);
+    leave();
+  };
 }
 
 /** Who are they, are they there, and how far did they come. */
 async function handshake(run: Run, signal: AbortSignal): Promise<Start> {
   const { source, target, settings, progress } = run;
-  const [sourceId, targetId, sourceSeq] = await Promise.all([
+  const [sourceId, targetId, from, to] = await Promise.all([
     ask(signal, () => source.id({ signal })).then(checkId),
     ask(signal, () => target.id({ signal })).then(checkId),
     ask(signal, () => source.info({ signal })).then(checkInfo),
     ask(signal, () => target.info({ signal })).then(checkInfo),
   ]);
-  const id = replicationId(sourceId, targetId, settings.query);
+  const instances = from.instance === '' && to.instance === '' ? '' : `${from.instance}/${to.instance}`;
+  const describe = describing(progress);
+  const open = async (apart?: Seq): Promise<Start> => {
+    const id = replicationId(sourceId, targetId, settings.query, apart);
+    const init = { source, target, id, sessionId: uuid(), on: settings.checkpointOn, instances, describe };
+    const checkpoints = new Checkpoints(init);
+    const since = notBeyond(from.seq, await checkpoints.resume(signal));
+    return { checkpoints, since, sourceSeq: from.seq };
+  };
+  const pair = `${sourceId} ${targetId} ${instances}`;
   // Another database has taken the place of one: what was acknowledged was so by the other.
-  if (run.id !== undefined && run.id !== id) progress.lastSeq = undefined;
-  run.id = id;
-  const checkpoints = new Checkpoints({ source, target, id, sessionId: uuid(), on: settings.checkpointOn });
-  const agreed = notBeyond(sourceSeq, await checkpoints.resume(signal));
+  if (run.pair !== undefined && run.pair !== pair) progress.lastSeq = undefined;
+  run.pair = pair;
   const { since } = settings;
-  if (since !== undefined) checkpoints.startAt(since, agreed);
+  const start = since === undefined ? await open() : await openAt(notBeyond(from.seq, since), open);
   // Without checkpoints to rely on, this replication's own memory says where to go on.
-  const remembered = since !== undefined || !checkpoints.complete ? progress.lastSeq : undefined;
-  return { checkpoints, since: remembered ?? since ?? agreed };
+  const { lastSeq } = progress;
+  const relies = since === undefined && start.checkpoints.complete;
+  if (relies || lastSeq === undefined || notBeyond(from.seq, lastSeq) !== lastSeq) return start;
+  return { ...start, since: lastSeq };
 }
 
-/** A source whose numbers have not come as far as the checkpoint is not the one, or not as new as the one, it was. */
+/** Where to begin when the user says so. What follows a gap has checkpoints of its own, or none. */
+async function openAt(since: Seq, open: (apart?: Seq) => Promise<Start>): Promise<Start> {
+  const start = await open();
+  if (covers(start.since, since)) return { ...start, since };
+  if (since === 'now') {
+    start.checkpoints.mute();
+    return { ...start, since };
+  }
+  const own = await open(since);
+  return own.since === 0 ? { ...own, since } : own;
+}
+
+/** What was done since now, for the history of checkpoints. */
+function describing(progress: Progress): () => object {
+  const start_time = new Date().toISOString();
+  const before = progress.status();
+  return () => {
+    const { docs_read, docs_written, doc_write_failures } = progress.status();
+    return {
+      start_time,
+      end_time: new Date().toISOString(),
+      docs_read: docs_read - before.docs_read,
+      docs_written: docs_written - before.docs_written,
+      doc_write_failures: doc_write_failures - before.doc_write_failures,
+    };
+  };
+}
+
+/** A source whose numbers do not reach as far as the checkpoint is not the one, or not as new as the one, it was. */
 const notBeyond = (last: Seq | undefined, seq: Seq): Seq =>
   typeof last === 'number' && typeof seq === 'number' && seq > last ? 0 : seq;
-
-async function transfer(
-  run: Run,
-  { checkpoints, since }: Start,
-  reading: AbortSignal,
-  writing: AbortSignal,
-): Promise<void> {
-  const { source, target, settings } = run;
-  const onTheWay = new OnTheWay();
-  const batches = ahead(readChanges(source, settings, since, reading), settings.readAhead);
-  const init = { source, target, batchSize: settings.batchSize, onTheWay, signal: reading };
-  const failures = new Failures();
-  for await (const chunk of ahead(fetchChunks(batches, init), CHUNKS_AHEAD)) {
-    const written = await write(run, chunk, failures, writing);
-    if (chunk.end !== undefined) {
-      onTheWay.end();
-      acknowledge(run, chunk.end, failures, (seq) => checkpoints.note(seq, writing));
-    }
-    if (written.length > 0) await run.feed.push(run.progress.change(written));
-    failures.throwAt(chunk.end);
-    if (chunk.end?.caughtUp && settings.live) {
-      await checkpoints.flush(writing);
-      run.progress.phase = 'idle';
-      run.announcer.caughtUp();
-    }
-  }
-  await checkpoints.flush(writing);
-}
-
-/** What went wrong with single documents of a batch. The rest of the batch is written; then the attempt fails. */
-class Failures {
-  #first: unknown;
-  #count = 0;
-  #rows = 0;
-
-  get none(): boolean {
-    return this.#count === 0;
-  }
-
-  add(errors: readonly unknown[], rows = 0): void {
-    if (this.#count === 0) this.#first = errors[0];
-    this.#count += errors.length;
-    this.#rows += rows;
-  }
-
-  lost(more = 0): LostWork {
-    return { docs_read: this.#rows + more, doc_write_failures: this.#rows + more };
-  }
-
-  throwAt(end: Chunk['end']): void {
-    if (end !== undefined && !this.none) throw new Failure(this.#first, true, this.lost());
-  }
-}
-
-/** @returns the documents that the target took */
-async function write(
-  run: Run,
-  chunk: Chunk,
-  failures: Failures,
-  signal: AbortSignal,
-): Promise<Chunk['docs']> {
-  const { docs, length } = chunk;
-  const { progress, feed } = run;
-  failures.add(chunk.failures);
-  if (docs.length === 0) return docs;
-  progress.phase = 'transferring';
-  let outcome: Awaited<ReturnType<typeof writeDocs>>;
-  try {
-    outcome = await writeDocs(run.target, docs, signal);
-  } catch (error) {
-    throw new Failure(error, false, failures.lost(docs.length));
-  }
-  const { written, denied, failed } = outcome;
-  progress.wrote(docs.length - failed.length, written.length, length);
-  run.announcer.active();
-  for (const row of denied) {
-    const key = keyOf(row.id, row.rev ?? '');
-    if (run.denied.has(key)) continue;
-    run.denied.add(key);
-    progress.denied(row);
-    feed.emit('denied', row);
-  }
-  failures.add(
-    failed.map((row) => new DatabaseError({ ...row, docId: row.id })),
-    failed.length,
-  );
-  return written;
-}
-
-/** Everything up to the end of the batch is where it belongs, unless a document failed. */
-function acknowledge(
-  run: Run,
-  end: NonNullable<Chunk['end']>,
-  failures: Failures,
-  note: (seq: Seq) => void,
-): void {
-  if (!failures.none) return;
-  const { progress } = run;
-  progress.pending = end.pending;
-  progress.error = undefined;
-  run.denied.clear();
-  run.documentTries = 0;
-  run.backOff.reset();
-  if (end.seq === undefined) return;
-  progress.lastSeq = end.seq;
-  note(end.seq);
-}
 
 /** The error as it was, with `result` added; made an `Error` where it was none. */
 function withResult(error: unknown, result: ReplicationResult): Error {

@@ -5,7 +5,7 @@
  * Canonical: the order of keys and of `doc_ids`, and ways of saying the same, make no difference; so the next run, in any
  * program, finds the checkpoint. Credentials are not in it: `id()` of a remote database leaves them out.
  */
-import { revHash } from '@settledb/core';
+import { revHash, type Seq } from '@settledb/core';
 import type { ChangesQuery } from './options';
 
 /** Goes up when the meaning of a checkpoint changes; everybody then starts over once. */
@@ -15,9 +15,16 @@ const VERSION = 1;
  * The id of the checkpoint document, `_local/…`, the same on both sides.
  *
  * @param sourceId what `id()` of the source answers
+ * @param since of a replication that knows nothing of what lies before it
  */
-export function replicationId(sourceId: string, targetId: string, query: ChangesQuery): string {
-  const text = canonicalJson([VERSION, sourceId, targetId, meaning(query)]);
+export function replicationId(sourceId: string, targetId: string, query: ChangesQuery, since?: Seq): string {
+  const text = canonicalJson([
+    VERSION,
+    sourceId,
+    targetId,
+    meaning(query),
+    ...(since === undefined ? [] : [since]),
+  ]);
   return `_local/${revHash('replication', undefined, false, text)}`;
 }
 

@@ -7,8 +7,8 @@ import { BasicFeed, type Feed, type FeedController } from '@settledb/core';
 import { Announcer } from './announcer';
 import type { ReplicateOptions, SyncOptions } from './options';
 import type { FailedRow, Peer } from './peer';
-import type { ReplicationChange, ReplicationResult, ReplicationStatus } from './progress';
-import { type Replication, replicate } from './replicate';
+import { type ReplicationChange, type ReplicationResult, type ReplicationStatus, watch } from './progress';
+import { type Replication, ReplicationFeed, type WatchedReplication } from './replicate';
 
 export type Direction = 'push' | 'pull';
 
@@ -35,22 +35,30 @@ export interface SyncDenied {
 export interface Sync extends Feed<SyncChange, SyncResult> {
   readonly push: Replication;
   readonly pull: Replication;
-  status(): { readonly push: ReplicationStatus; readonly pull: ReplicationStatus };
+  status(): SyncStatus;
+  /** Both, now and whenever either has changed: see {@link Replication.statuses}. */
+  statuses(): AsyncIterableIterator<SyncStatus>;
+}
+
+/** What each half has yet to bring is its `pending`. */
+export interface SyncStatus {
+  readonly push: ReplicationStatus;
+  readonly pull: ReplicationStatus;
 }
 
 /** @returns at once; rejects, and fires `error`, with what ended the half that failed first */
 export function sync(a: Peer, b: Peer, options: SyncOptions = {}): Sync {
   return syncOf(
-    (half) => replicate(a, b, half),
-    (half) => replicate(b, a, half),
+    (half) => new ReplicationFeed(a, b, half),
+    (half) => new ReplicationFeed(b, a, half),
     options,
   );
 }
 
 /** The sync of two replications, wherever they run. @param push given the options of its half, begins it; `pull` likewise */
 export function syncOf(
-  push: (options: ReplicateOptions) => Replication,
-  pull: (options: ReplicateOptions) => Replication,
+  push: (options: ReplicateOptions) => WatchedReplication,
+  pull: (options: ReplicateOptions) => WatchedReplication,
   options: SyncOptions,
 ): Sync {
   const { push: pushed, pull: pulled, signal: _signal, ...common } = options;
@@ -58,17 +66,21 @@ export function syncOf(
 }
 
 class SyncFeed extends BasicFeed<SyncChange, SyncResult> implements Sync {
-  readonly push: Replication;
-  readonly pull: Replication;
+  readonly push: WatchedReplication;
+  readonly pull: WatchedReplication;
 
-  constructor(push: Replication, pull: Replication, options: ReplicateOptions) {
+  constructor(push: WatchedReplication, pull: WatchedReplication, options: ReplicateOptions) {
     super((feed) => run(feed, push, pull), { signal: options.signal });
     this.push = push;
     this.pull = pull;
   }
 
-  status(): { readonly push: ReplicationStatus; readonly pull: ReplicationStatus } {
+  status(): SyncStatus {
     return { push: this.push.status(), pull: this.pull.status() };
+  }
+
+  statuses(): AsyncIterableIterator<SyncStatus> {
+    return watch([this.push.progress, this.pull.progress], () => this.status());
   }
 
   /** At once, not when the halves have come to their end: no event of theirs is heard any more. */

@@ -3,17 +3,9 @@
  *
  * What the target says about single documents is sorted here: refused ones are passed, anything else stops the run.
  */
-import type { Doc } from '@settledb/core';
-import {
-  type AnyDoc,
-  ask,
-  checkBulkDocs,
-  type FailedRow,
-  isRefusal,
-  keyOf,
-  type Peer,
-  statusOf,
-} from './peer';
+import { DatabaseError, type Doc } from '@settledb/core';
+import { type AnyDoc, ask, checkBulkDocs, type FailedRow, isRefusal, type Peer, statusOf } from './peer';
+import { RevSet } from './rev-set';
 
 export interface WriteOutcome {
   readonly written: readonly AnyDoc[];
@@ -23,61 +15,77 @@ export interface WriteOutcome {
   readonly failed: readonly FailedRow[];
 }
 
+/** Requests that may fail in the search for the document that makes one fail: log2 of a batch, and some. */
+const SPLITS = 16;
+
 /** @throws what the target rejects the whole request with; then nothing of `docs` counts as written */
-export async function writeDocs(
+export function writeDocs(target: Peer, docs: readonly AnyDoc[], signal: AbortSignal): Promise<WriteOutcome> {
+  return writeSome(target, docs, signal, { left: SPLITS });
+}
+
+async function writeSome(
   target: Peer,
   docs: readonly AnyDoc[],
   signal: AbortSignal,
+  splits: { left: number },
 ): Promise<WriteOutcome> {
-  const ids = new Set(docs.map(({ _id }) => _id));
   let rows: FailedRow[];
   try {
     const request = { docs: docs as readonly Doc[], new_edits: false };
-    rows = checkBulkDocs(
-      await ask(signal, () => target.bulkDocs(request, { new_edits: false, signal })),
-      ids,
-    );
+    const answer = await ask(signal, () => target.bulkDocs(request, { new_edits: false, signal }));
+    rows = named(checkBulkDocs(answer, docs), docs);
   } catch (error) {
-    if (statusOf(error) !== 413) throw error;
-    return docs.length > 1 ? writeHalves(target, docs, signal) : tooLarge(docs, error);
+    // Too large is found to be so at every size; anything else may be the fault of one document, or of none.
+    const status = statusOf(error);
+    if (status !== 413 && !(isInvalid(error) && splits.left-- > 0)) throw error;
+    if (docs.length > 1) return writeHalves(target, docs, signal, splits);
+    rows = docs.map((doc) => refusedAlone(doc, error));
   }
   const denied = rows.filter((row) => isRefusal(row) || row.status === 413);
   return { written: without(docs, rows), denied, failed: rows.filter((row) => !denied.includes(row)) };
 }
 
-/** A row that names no revision of those sent may be about any of its document: none of them counts as written. */
+/** A target may refuse a whole request for one document in it that is none by its rules. */
+const isInvalid = (error: unknown): boolean =>
+  statusOf(error) === 400 ||
+  error instanceof RangeError ||
+  (error instanceof DatabaseError && error.name === 'doc_validation');
+
+/** Every row with the revision it is about; one that names none is about all of its document. */
+function named(rows: readonly FailedRow[], docs: readonly AnyDoc[]): FailedRow[] {
+  return rows.flatMap((row) => {
+    const revs = docs.filter(({ _id }) => _id === row.id).map(({ _rev }) => _rev);
+    return row.rev !== undefined && revs.includes(row.rev) ? row : revs.map((rev) => ({ ...row, rev }));
+  });
+}
+
+function refusedAlone({ _id, _rev }: AnyDoc, error: unknown): FailedRow {
+  const reason = error instanceof Error ? error.message : 'refused';
+  const status = statusOf(error);
+  const name = status === 413 ? 'too_large' : 'doc_validation';
+  return { id: _id, rev: _rev, error: true, status, name, message: reason, reason };
+}
+
+/** The documents that no row is about. */
 function without(docs: readonly AnyDoc[], rows: readonly FailedRow[]): readonly AnyDoc[] {
   if (rows.length === 0) return docs;
-  const sent = new Set(docs.map(({ _id, _rev }) => keyOf(_id, _rev)));
-  const failedIds = new Set<string>();
-  const failedRevs = new Set<string>();
-  for (const { id, rev } of rows) {
-    const key = keyOf(id, rev ?? '');
-    if (sent.has(key)) failedRevs.add(key);
-    else failedIds.add(id);
-  }
-  return docs.filter(({ _id, _rev }) => !failedIds.has(_id) && !failedRevs.has(keyOf(_id, _rev)));
+  const failed = new RevSet();
+  for (const { id, rev } of rows) failed.add(id, rev ?? '');
+  return docs.filter(({ _id, _rev }) => !failed.has(_id, _rev));
 }
 
 async function writeHalves(
   target: Peer,
   docs: readonly AnyDoc[],
   signal: AbortSignal,
+  splits: { left: number },
 ): Promise<WriteOutcome> {
   const middle = Math.ceil(docs.length / 2);
-  const lower = await writeDocs(target, docs.slice(0, middle), signal);
-  const upper = await writeDocs(target, docs.slice(middle), signal);
+  const lower = await writeSome(target, docs.slice(0, middle), signal, splits);
+  const upper = await writeSome(target, docs.slice(middle), signal, splits);
   return {
     written: [...lower.written, ...upper.written],
     denied: [...lower.denied, ...upper.denied],
     failed: [...lower.failed, ...upper.failed],
   };
-}
-
-function tooLarge(docs: readonly AnyDoc[], error: unknown): WriteOutcome {
-  const denied = docs.map(({ _id, _rev }): FailedRow => {
-    const reason = error instanceof Error ? error.message : 'document_too_large';
-    return { id: _id, rev: _rev, error: true, status: 413, name: 'too_large', message: reason, reason };
-  });
-  return { written: [], denied, failed: [] };
 }

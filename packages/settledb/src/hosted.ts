@@ -5,18 +5,21 @@
 import { type CallOptions, closed, Emitter } from '@settledb/core';
 import { nameOf } from '@settledb/remote';
 import {
+  againOptions,
   type ReplicateOptions,
   type Replication,
   type ReplicationStatus,
+  StatusBoard,
   type Sync,
   type SyncOptions,
   syncOf,
+  type WatchedReplication,
 } from '@settledb/replication';
 import { followChanges, followLive, Link, type LinkOptions, type Targets } from '@settledb/worker';
 import { either } from './feeds';
 import { type AnyContent, addressOf, type SettleOptions } from './options';
 import type { Peer } from './peers';
-import { replicateHere } from './replicate-here';
+import { replicateHere, withStatus } from './replicate-here';
 import type { SettleDB } from './settledb';
 
 /** Verbs that are a question and an answer. Those that this version's SettleDB has not are refused by the worker. */
@@ -163,8 +166,8 @@ class HostedHandle extends Emitter {
   sync(peer: Peer, options: SyncOptions = {}): Sync {
     const signal = either(this.#life.signal, options.signal);
     return syncOf(
-      (half) => this.replicate.to(peer, half),
-      (half) => this.replicate.from(peer, half),
+      (half) => this.#replicate('replicate.to', peer, half),
+      (half) => this.#replicate('replicate.from', peer, half),
       { ...options, signal },
     );
   }
@@ -204,18 +207,18 @@ class HostedHandle extends Emitter {
     return this.#link.call(this.#number, verb, args);
   }
 
-  #replicate(verb: string, peer: Peer, options: ReplicateOptions): Replication {
+  #replicate(verb: string, peer: Peer, options: ReplicateOptions): WatchedReplication {
     if (typeof peer !== 'string' && !this.#link.knows(peer)) {
       const more = { ...options, signal: either(this.#life.signal, options.signal) };
       return replicateHere(this, peer, verb === 'replicate.to', more);
     }
-    let status: ReplicationStatus = NOT_BEGUN;
+    const progress = new StatusBoard();
     const feed = followLive(this.#link, this.#number, verb, [peer, options], {
       at: (value) => {
-        status = value as ReplicationStatus;
+        progress.status = value as ReplicationStatus;
       },
     });
-    return Object.assign(feed, { status: () => status }) as unknown as Replication;
+    return withStatus(feed, progress, (denied) => this.#replicate(verb, peer, againOptions(options, denied)));
   }
 
   #told(event: string, value: unknown): void {
@@ -236,20 +239,6 @@ class HostedHandle extends Emitter {
     Object.defineProperty(this, verb, { value, configurable: true, writable: true });
   }
 }
-
-const NOT_BEGUN: ReplicationStatus = {
-  phase: 'connecting',
-  start_time: new Date(0).toISOString(),
-  docs_read: 0,
-  docs_written: 0,
-  doc_write_failures: 0,
-  errors: [],
-  last_seq: 0,
-  pending: undefined,
-  bytes_written: 0,
-  attempts: 0,
-  error: undefined,
-};
 
 function chooseName(adapters: readonly string[], adapter: unknown): string {
   if (adapter === undefined) return adapters[0] ?? 'indexeddb';

@@ -17,7 +17,7 @@ import {
 export type Peer = string | Replicable;
 
 /** Makes a handle of a name or URL. */
-export type MakeHandle = (name: string) => Database;
+export type MakeHandle = (name: string, options?: { readonly skip_setup: boolean }) => Database;
 
 /** Copies what `target` lacks of `source` to it. @throws TypeError, bad_request: at once, for what cannot be a database */
 export function replicateBetween(
@@ -26,14 +26,18 @@ export function replicateBetween(
   target: Peer,
   options: ReplicateOptions,
 ): Replication {
-  const [from, to] = [open(make, source), open(make, target)];
+  const [from, to] = [open(make, source), open(make, target, options.create_target)];
   const feed = replicate(from.database, to.database, options);
   return afterwards(feed, [from, to]);
 }
 
 /** Copies both ways; `push` is from `one` to `other`. @throws as {@link replicateBetween} */
 export function syncBetween(make: MakeHandle, one: Peer, other: Peer, options: SyncOptions): Sync {
-  const [left, right] = [open(make, one), open(make, other)];
+  const [push, pull] = [options.push?.create_target, options.pull?.create_target];
+  const [left, right] = [
+    open(make, one, pull ?? options.create_target),
+    open(make, other, push ?? options.create_target),
+  ];
   return afterwards(sync(left.database, right.database, options), [left, right]);
 }
 
@@ -43,11 +47,11 @@ interface Open {
   readonly own?: Database;
 }
 
-function open(make: MakeHandle, peer: Peer): Open {
+function open(make: MakeHandle, peer: Peer, create?: boolean): Open {
   if (typeof peer === 'object' && peer !== null) return { database: peer };
   if (typeof peer !== 'string')
     throw new TypeError(`Replication needs a name, a URL or a database on either side, not ${String(peer)}`);
-  const own = make(peer);
+  const own = make(peer, create === undefined ? undefined : { skip_setup: !create });
   return { database: own, own };
 }
 

@@ -61,14 +61,17 @@ export type { Adapter } from '@settledb/engine';
 export type { IndexingProgress, IndexPolicy, RegisteredView, RegisteredViews } from '@settledb/query';
 export type { RemoteOptions } from '@settledb/remote';
 export type {
+  Phase,
   ReplicateOptions,
   Replication,
   ReplicationChange,
   ReplicationResult,
+  ReplicationStatus,
   Sync,
   SyncChange,
   SyncOptions,
   SyncResult,
+  SyncStatus,
 } from '@settledb/replication';
 export type {
   AnyContent,

@@ -95,12 +95,12 @@ export class SettleDB<Content extends AnyContent = AnyContent> extends Emitter i
 
   /** Copies changes from one database to another: names, URLs or databases. */
   static replicate(source: Peer, target: Peer, options: ReplicateOptions = {}): Replication {
-    return replicateBetween((name) => new this(name), source, target, options);
+    return replicateBetween((name, more) => new this(name, more), source, target, options);
   }
 
   /** Replicates both ways; `push` is from the first to the second. */
   static sync(one: Peer, other: Peer, options: SyncOptions = {}): Sync {
-    return syncBetween((name) => new this(name), one, other, options);
+    return syncBetween((name, more) => new this(name, more), one, other, options);
   }
 
   /**
@@ -142,7 +142,7 @@ export class SettleDB<Content extends AnyContent = AnyContent> extends Emitter i
     }
     const Handle = new.target;
     // A peer that is only named is found where this database is.
-    this.#makePeer = (peer) => new Handle(peer, options);
+    this.#makePeer = (peer, more) => new Handle(peer, { ...options, ...more });
     this.replicate = {
       to: (peer, more = {}) => replicateBetween(this.#makePeer, this, peer, this.#lifelong(more)),
       from: (peer, more = {}) => replicateBetween(this.#makePeer, peer, this, this.#lifelong(more)),

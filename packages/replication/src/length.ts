@@ -1,0 +1,20 @@
+/** How much room a document takes as JSON, without making that JSON: it is asked of every document that is carried over. */
+
+/** Nested deeper, a document has no JSON: engines write it by recursion, and bear some thousands. */
+const DEEPEST = 3000;
+/** A number, a boolean or null, and a comma. */
+const SCALAR = 8;
+
+/** In characters, about: escapes are not counted. @returns `undefined` when `value` is nested too deep to be written */
+export function lengthOf(value: unknown, depth = 0): number | undefined {
+  if (typeof value === 'string') return value.length + 3;
+  if (typeof value !== 'object' || value === null) return SCALAR;
+  if (depth > DEEPEST) return undefined;
+  let length = 3;
+  for (const key in value) {
+    const one = lengthOf((value as Record<string, unknown>)[key], depth + 1);
+    if (one === undefined) return undefined;
+    length += one + (Array.isArray(value) ? 0 : key.length + 3);
+  }
+  return length;
+}

@@ -1,0 +1,165 @@
+/**
+ * One attempt's pipeline, from the first change to the last checkpoint:
+ *
+ *   changes ─ ahead ─▶ revsDiff, bulkGet ─ ahead ─▶ bulkDocs ─▶ acknowledged ─▶ checkpoint
+ *
+ * The one thing to know: a position is acknowledged, and only then may be written down, when every revision up to it is at
+ * the target, was refused by the target for good, or is gone from the source. Anything else ends the attempt before it.
+ */
+import { DatabaseError, type FeedController, type Seq } from '@settledb/core';
+import { ahead } from './ahead';
+import type { Announcer } from './announcer';
+import type { BackOff } from './backoff';
+import { type BatchEnd, type Chunk, fetchChunks, OnTheWay } from './batch';
+import type { Checkpoints } from './checkpoint';
+import type { Settings } from './options';
+import type { Peer } from './peer';
+import type { LostWork, Progress, ReplicationChange } from './progress';
+import { readChanges } from './reader';
+import type { RevSet } from './rev-set';
+import { writeDocs } from './write';
+
+/** What the attempts of a replication share. */
+export interface Run {
+  readonly source: Peer;
+  readonly target: Peer;
+  readonly settings: Settings;
+  readonly feed: FeedController<ReplicationChange>;
+  readonly progress: Progress;
+  readonly announcer: Announcer;
+  readonly backOff: BackOff;
+  /** Refused since the last acknowledged position: an attempt that repeats them does not count them again. */
+  readonly denied: RevSet;
+  /** Who the last attempt was between. */
+  pair: string | undefined;
+  /** Attempts since the last acknowledged position that failed for a single document. */
+  documentTries: number;
+}
+
+/** Why an attempt ended early. */
+export class Failure {
+  readonly error: unknown;
+  /** Single documents failed; the peers are in order. */
+  readonly ofDocuments: boolean;
+  readonly lost: LostWork;
+
+  constructor(error: unknown, ofDocuments = false, lost: LostWork = { docs_read: 0, doc_write_failures: 0 }) {
+    this.error = error;
+    this.ofDocuments = ofDocuments;
+    this.lost = lost;
+  }
+}
+
+export interface Start {
+  readonly checkpoints: Checkpoints;
+  readonly since: Seq;
+  /** The source's last position at the beginning. */
+  readonly sourceSeq: Seq | undefined;
+}
+
+/** Chunks fetched while one is written. Each may hold some megabytes. */
+const CHUNKS_AHEAD = 1;
+
+/** @param reading ends what can be asked again @param writing ends writes, which may have been done already */
+export async function transfer(
+  run: Run,
+  { checkpoints, ...start }: Start,
+  reading: AbortSignal,
+  writing: AbortSignal,
+): Promise<void> {
+  const { source, target, settings, progress } = run;
+  const onTheWay = new OnTheWay();
+  const rows = readChanges({ source, settings, progress, ...start, signal: reading });
+  const batches = ahead(rows, settings.readAhead);
+  const init = { source, target, batchSize: settings.batchSize.most, onTheWay, progress, signal: reading };
+  const failures = new Failures();
+  for await (const chunk of ahead(fetchChunks(batches, init), CHUNKS_AHEAD)) {
+    const written = await write(run, chunk, failures, writing);
+    if (chunk.end !== undefined) {
+      onTheWay.end();
+      acknowledge(run, chunk.end, failures, (seq) => checkpoints.note(seq, writing));
+    }
+    if (written.length > 0) await run.feed.push(progress.change(written));
+    failures.throwAt(chunk.end);
+    if (chunk.end?.caughtUp && settings.live) {
+      await checkpoints.flush(writing);
+      progress.phase = 'idle';
+      run.announcer.caughtUp();
+    }
+  }
+  await checkpoints.flush(writing);
+  run.announcer.caughtUp();
+}
+
+/** What went wrong with single documents of a batch. The rest of the batch is written; then the attempt fails. */
+class Failures {
+  #first: unknown;
+  #count = 0;
+  #rows = 0;
+
+  get none(): boolean {
+    return this.#count === 0;
+  }
+
+  add(errors: readonly unknown[], rows = 0): void {
+    if (this.#count === 0) this.#first = errors[0];
+    this.#count += errors.length;
+    this.#rows += rows;
+  }
+
+  lost(more = 0): LostWork {
+    return { docs_read: this.#rows + more, doc_write_failures: this.#rows + more };
+  }
+
+  throwAt(end: BatchEnd | undefined): void {
+    if (end !== undefined && !this.none) throw new Failure(this.#first, true, this.lost());
+  }
+}
+
+/** @returns the documents that the target took */
+async function write(
+  run: Run,
+  chunk: Chunk,
+  failures: Failures,
+  signal: AbortSignal,
+): Promise<Chunk['docs']> {
+  const { docs, length } = chunk;
+  const { progress, feed } = run;
+  failures.add(chunk.failures);
+  if (docs.length === 0) return docs;
+  progress.phase = 'transferring';
+  let outcome: Awaited<ReturnType<typeof writeDocs>>;
+  try {
+    outcome = await writeDocs(run.target, docs, signal);
+  } catch (error) {
+    throw new Failure(error, false, failures.lost(docs.length));
+  }
+  const { written, denied, failed } = outcome;
+  progress.wrote(docs.length - failed.length, written.length, length);
+  run.announcer.active();
+  for (const row of denied) {
+    if (!run.denied.add(row.id, row.rev ?? '')) continue;
+    progress.denied(row);
+    feed.emit('denied', row);
+  }
+  failures.add(
+    failed.map((row) => new DatabaseError({ ...row, docId: row.id })),
+    failed.length,
+  );
+  return written;
+}
+
+/** Everything up to the end of the batch is where it belongs, unless a document failed. */
+function acknowledge(run: Run, end: BatchEnd, failures: Failures, note: (seq: Seq) => void): void {
+  if (!failures.none) return;
+  const { progress } = run;
+  progress.pending = end.pending;
+  progress.error = undefined;
+  progress.acknowledged(end.rows);
+  run.denied.clear();
+  run.documentTries = 0;
+  run.backOff.reset();
+  if (end.seq === undefined) return;
+  progress.lastSeq = end.seq;
+  note(end.seq);
+}

@@ -1,0 +1,154 @@
+/** Documents that the target refuses: counted, listed with their revision, and carried over when it takes them. */
+import { describe, expect, it } from 'vitest';
+import { type Peer, replicate } from '../../packages/replication/src/index';
+import { type AnyDatabase, contents, fill, openTwo, peer, statusError } from './databases';
+
+/** A target that forbids what it is told to, as CouchDB's validation does. */
+function strict(db: AnyDatabase, forbids: Set<string>, namesRevisions = true): Peer {
+  return peer(db, {
+    bulkDocs: async ({ docs }: { docs: { _id: string; _rev: string }[] }) => {
+      const refused = docs.filter(({ _id }) => forbids.has(_id));
+      const taken = docs.filter(({ _id }) => !forbids.has(_id));
+      const rows = await db.bulkDocs(taken as never, { new_edits: false });
+      const denials = refused.map(({ _id, _rev }) => ({
+        id: _id,
+        ...(namesRevisions ? { rev: _rev } : {}),
+        error: 'forbidden',
+        reason: 'not yet',
+      }));
+      return [...rows, ...denials];
+    },
+  });
+}
+
+describe('denied documents', () => {
+  it.each([true, false])('are listed with their revision, whether the target names it: %s', async (names) => {
+    const [a, b] = await openTwo();
+    await fill(a, 5);
+    const { _rev } = await a.get('doc3');
+    const result = await replicate(a, strict(b, new Set(['doc3']), names));
+    expect(result.errors).toMatchObject([{ id: 'doc3', rev: _rev, status: 403, name: 'forbidden' }]);
+  });
+
+  it('are all of a document’s revisions when the target does not say which', async () => {
+    const [a, b] = await openTwo();
+    const leaves = ['1-a', '1-b'].map((_rev) => ({ _id: 'x', _rev }));
+    await a.bulkDocs(leaves, { new_edits: false });
+    const result = await replicate(a, strict(b, new Set(['x']), false));
+    expect(result).toMatchObject({ docs_written: 0, doc_write_failures: 2 });
+    expect(new Set(result.errors.map(({ rev }) => rev))).toEqual(new Set(['1-a', '1-b']));
+  });
+
+  it('can be carried over later, and then are denied no more', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 10);
+    const forbidden = new Set(['doc3', 'doc4', 'doc5']);
+    const replication = replicate(a, strict(b, forbidden));
+    expect(await replication).toMatchObject({ ok: true, docs_written: 7, doc_write_failures: 3 });
+    forbidden.delete('doc3');
+    forbidden.delete('doc4');
+    expect(await replication.retryDenied()).toMatchObject({
+      ok: true,
+      docs_written: 2,
+      doc_write_failures: 1,
+    });
+    expect(replication.status()).toMatchObject({
+      docs_written: 9,
+      doc_write_failures: 1,
+      errors: [{ id: 'doc5' }],
+    });
+    forbidden.clear();
+    expect(await replication.retryDenied()).toMatchObject({ docs_written: 1, errors: [] });
+    expect(replication.status()).toMatchObject({ doc_write_failures: 0, errors: [] });
+    expect(await contents(b)).toEqual(await contents(a));
+  });
+
+  it('of a live replication can be carried over while it goes on', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 3);
+    const forbidden = new Set(['doc1']);
+    const replication = replicate(a, strict(b, forbidden), { live: true });
+    await new Promise<void>((resolve) => void replication.once('paused', resolve));
+    expect(replication.status().doc_write_failures).toBe(1);
+    forbidden.clear();
+    await replication.retryDenied();
+    expect(replication.status()).toMatchObject({ phase: 'idle', doc_write_failures: 0, docs_written: 3 });
+    expect(await contents(b)).toEqual(await contents(a));
+    replication.cancel();
+    await replication;
+  });
+
+  it('that were written meanwhile are not written again', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 3);
+    const replication = replicate(a, strict(b, new Set(['doc1'])));
+    await replication;
+    await replicate(a, b, { checkpoint: false });
+    expect(await replication.retryDenied()).toMatchObject({ docs_read: 0 });
+    expect(replication.status().errors).toEqual([]);
+  });
+
+  it('stay listed when the retry itself fails', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 3);
+    let down = false;
+    const whole = strict(b, new Set(['doc1']));
+    const target = { ...whole, info: () => (down ? Promise.reject(statusError(503, 'down')) : b.info()) };
+    const replication = replicate(a, target);
+    await replication;
+    down = true;
+    await expect(replication.retryDenied()).rejects.toMatchObject({ status: 503 });
+    expect(replication.status().errors).toHaveLength(1);
+  });
+});
+
+describe('a target that refuses a whole request for one document in it', () => {
+  it.each([
+    statusError(400, 'bad_request'),
+    Object.assign(new RangeError('Maximum call stack size exceeded')),
+  ])('takes the others; the run fails for that one: %s', async (refusal) => {
+    const [a, b] = await openTwo();
+    await fill(a, 60);
+    let requests = 0;
+    const target = peer(b, {
+      bulkDocs: (request: { docs: { _id: string }[] }, options: never) => {
+        requests++;
+        if (request.docs.some(({ _id }) => _id === 'doc37')) throw refusal;
+        return b.bulkDocs(request as never, options);
+      },
+    });
+    const error = await replicate(a, target).then(
+      () => undefined,
+      (failure: { docId: string; result: object }) => failure,
+    );
+    expect(error).toMatchObject({ docId: 'doc37', result: { ok: false, docs_written: 59, last_seq: 0 } });
+    expect(requests).toBeLessThan(30);
+    expect(await replicate(a, b)).toMatchObject({ docs_written: 1 });
+  });
+
+  it('and refuses all of them is not asked for each', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 100);
+    let requests = 0;
+    const target = peer(b, {
+      bulkDocs: () => {
+        requests++;
+        throw statusError(400, 'bad_request');
+      },
+    });
+    await expect(replicate(a, target)).rejects.toMatchObject({ result: { docs_written: 0, last_seq: 0 } });
+    expect(requests).toBeLessThan(60);
+  });
+
+  it('for its question gets it in halves (413)', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 20);
+    const target = peer(b, {
+      revsDiff: (revs: object) => {
+        if (Object.keys(revs).length > 3) throw statusError(413, 'too_large');
+        return b.revsDiff(revs as never);
+      },
+    });
+    expect(await replicate(a, target)).toMatchObject({ docs_written: 20 });
+  });
+});

@@ -1,0 +1,157 @@
+/** Replication between peers of any kind, over the wire too, by what programs write: names, URLs, handles, wrapped objects. */
+import { memory } from '@settledb/adapter-memory';
+import { describe, expect, it } from 'vitest';
+import { SettleDB } from '../../packages/settledb/src/entry.node';
+import { ORIGIN, testServer } from '../remote/support';
+import { contents, fill, peer } from './databases';
+
+type Db = SettleDB<Record<string, unknown>>;
+let count = 0;
+
+/** A server, and makers of databases of each kind. */
+function world() {
+  const server = testServer();
+  const adapter = memory();
+  const options = { adapter, fetch: server.fetch };
+  const make: Record<string, () => Db> = {
+    local: () => new SettleDB(`local-${count++}`, options),
+    remote: () => new SettleDB(`${ORIGIN}/db-${count++}`, options),
+    wrapped: () => peer(new SettleDB(`wrapped-${count++}`, options) as never) as unknown as Db,
+  };
+  return { server, options, make };
+}
+
+/** What is in it, by a handle that can be asked everything. */
+async function contentsOf(db: Db, make: Record<string, () => Db>): Promise<unknown> {
+  if (db instanceof SettleDB) return contents(db as never);
+  const copy = make.local!();
+  await SettleDB.replicate(db as never, copy);
+  return contents(copy as never);
+}
+
+const KINDS = ['local', 'remote', 'wrapped'];
+const PAIRS = KINDS.flatMap((from) => KINDS.map((to) => [from, to] as const));
+
+describe('any mixture of peers', () => {
+  it.each(PAIRS)('replicates: %s to %s', async (from, to) => {
+    const { make } = world();
+    const [source, target] = [make[from]!(), make[to]!()];
+    await fill(source as never, 30);
+    await source.bulkDocs(
+      [
+        { _id: 'c', _rev: '2-b', _revisions: { start: 2, ids: ['b', 'a'] }, v: 1 },
+        { _id: 'c', _rev: '2-c', _revisions: { start: 2, ids: ['c', 'a'] }, v: 2 },
+        { _id: 'gone', _rev: '1-a', _deleted: true, why: 'kept' },
+        { _id: 'a/b +%?&é', _rev: '1-a' },
+      ] as never,
+      { new_edits: false },
+    );
+    const result = await SettleDB.replicate(source as never, target as never, { batch_size: 7 });
+    expect(result).toMatchObject({ ok: true, docs_read: 34, docs_written: 34 });
+    expect(await contentsOf(target, make)).toEqual(await contentsOf(source, make));
+    expect(await SettleDB.replicate(source as never, target as never)).toMatchObject({ docs_read: 0 });
+  });
+
+  it.each(PAIRS)('syncs live: %s and %s', async (from, to) => {
+    const { make } = world();
+    const [one, other] = [make[from]!(), make[to]!()];
+    const sync = SettleDB.sync(one as never, other as never, { live: true, retry: true });
+    await new Promise<void>((resolve) => void sync.once('paused', resolve));
+    const arrived = new Promise<void>((resolve) => {
+      let left = 2;
+      sync.on('change', () => --left === 0 && resolve());
+    });
+    await one.bulkDocs([{ _id: 'from-one' }]);
+    await other.bulkDocs([{ _id: 'from-other' }]);
+    await arrived;
+    sync.cancel();
+    await sync;
+    expect(await contentsOf(other, make)).toEqual(await contentsOf(one, make));
+  });
+});
+
+describe('what is carried over from a server', () => {
+  const selections: [string, object, string[]][] = [
+    ['a function', { filter: (doc: { n?: number }) => (doc.n ?? 0) % 2 === 1 }, ['doc1', 'doc3']],
+    ['doc_ids', { doc_ids: ['doc3', 'doc0', 'nothing'] }, ['doc0', 'doc3']],
+    ['a selector', { selector: { n: { $gt: 2 } } }, ['doc3', 'doc4']],
+    ['_design', { filter: '_design' }, ['_design/d']],
+  ];
+  it.each(selections)('is selected by %s', async (_name, options, ids) => {
+    const { make } = world();
+    const [source, target] = [make.remote!(), make.local!()];
+    await fill(source as never, 5);
+    await source.put({ _id: '_design/d' });
+    const result = await target.replicate.from(source, { ...options, batch_size: 1 });
+    const { rows } = await target.allDocs();
+    expect(rows.map(({ key }) => key)).toEqual(ids);
+    expect(result).toMatchObject({ docs_written: ids.length, last_seq: 6 });
+    expect(await target.replicate.from(source, options)).toMatchObject({ docs_read: 0 });
+  });
+
+  it('is selected by a filter or a view of the server, which gets its parameters', async () => {
+    const { server, make } = world();
+    const target = make.local!();
+    const source = new SettleDB(`${ORIGIN}/db-f`, { fetch: server.fetch });
+    await fill(source as never, 3);
+    await source.put({ _id: '_design/d', filters: { f: 'x' }, views: { v: { map: 'x' } } });
+    for (const options of [{ filter: 'd/f', query_params: { n: 2 } }, { view: 'd/v' }]) {
+      // This server does not run them: what matters is that it was asked to, and that this is no "nothing new".
+      await expect(target.replicate.from(source, options)).rejects.toMatchObject({ status: 403 });
+    }
+    const asked = server.log.filter((line) => line.includes('_changes'));
+    expect(asked.some((line) => line.includes('filter=d%2Ff') && line.includes('n=2'))).toBe(true);
+    expect(asked.some((line) => line.includes('filter=_view') && line.includes('view=d%2Fv'))).toBe(true);
+  });
+
+  it('is its winners, on request', async () => {
+    const { make } = world();
+    const [source, target] = [make.remote!(), make.local!()];
+    await source.bulkDocs(
+      ['1-a', '1-b'].map((_rev) => ({ _id: 'x', _rev })),
+      { new_edits: false },
+    );
+    expect(await target.replicate.from(source, { winning_revs_only: true })).toMatchObject({
+      docs_written: 1,
+    });
+    expect(await target.get('x')).toMatchObject({ _rev: '1-b' });
+  });
+});
+
+describe('create_target', () => {
+  it('false: a missing target is an error, and is not made', async () => {
+    const { server, make } = world();
+    const source = make.local!();
+    await fill(source as never, 2);
+    for (const live of [false, true]) {
+      const replication = source.replicate.to(`${ORIGIN}/absent`, {
+        create_target: false,
+        live,
+        retry: live,
+      });
+      await expect(replication).rejects.toMatchObject({ status: 404, name: 'not_found' });
+    }
+    expect(await server.databases.list()).toEqual([]);
+    const sync = source.sync(`${ORIGIN}/absent`, { create_target: false });
+    await expect(sync).rejects.toMatchObject({ status: 404 });
+    expect(await server.databases.list()).toEqual([]);
+  });
+
+  it('true: it is made, also for handles that make none', async () => {
+    const { server, options } = world();
+    const source = new SettleDB(`local-${count++}`, { ...options, skip_setup: true });
+    await fill(source as never, 2);
+    await expect(source.replicate.to(`${ORIGIN}/absent`)).rejects.toMatchObject({ status: 404 });
+    const result = await source.replicate.to(`${ORIGIN}/absent`, { create_target: true });
+    expect(result).toMatchObject({ docs_written: 2 });
+    expect(await server.databases.list()).toEqual(['absent']);
+  });
+
+  it('by default it is made, as PouchDB does', async () => {
+    const { server, make } = world();
+    const source = make.local!();
+    await fill(source as never, 2);
+    expect(await source.replicate.to(`${ORIGIN}/made`)).toMatchObject({ docs_written: 2 });
+    expect(await server.databases.list()).toEqual(['made']);
+  });
+});

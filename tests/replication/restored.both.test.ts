@@ -1,0 +1,175 @@
+/** Databases that are not what they were: made anew under the same name, or restored from a backup. Nothing may be skipped. */
+import { describe, expect, it } from 'vitest';
+import { type ReplicateOptions, replicate } from '../../packages/replication/src/index';
+import { type AnyDatabase, contents, fill, open, openTwo, peer, statusError } from './databases';
+
+/** Names itself as a database of CouchDB does: by a place, where another may come to lie, made at some time. */
+const at = (db: AnyDatabase, created: string | undefined, more: Parameters<typeof peer>[1] = {}) =>
+  peer(db, {
+    id: async () => 'place',
+    info: async () => ({
+      ...(await db.info()),
+      ...(created === undefined ? {} : { instance_start_time: created }),
+    }),
+    ...more,
+  });
+
+describe('a source made anew in the same place', () => {
+  const modes: ReplicateOptions[] = [
+    {},
+    { checkpoint: 'target' },
+    { checkpoint: 'source' },
+    { checkpoint: false },
+  ];
+  it.each(
+    modes,
+  )('is carried over whole, also when it has more changes than the old one: %o', async (mode) => {
+    const [a, b] = await openTwo();
+    await fill(a, 5);
+    await replicate(at(a, '1'), b, mode);
+    const again = await open('again');
+    await fill(again, 9, 100);
+    expect(await replicate(at(again, '2'), b, mode)).toMatchObject({ docs_written: 9 });
+    expect(await replicate(at(again, '2'), b, mode)).toMatchObject({ docs_written: 0 });
+  });
+
+  it.each(modes)('while a replication is live is carried over whole: %o', async (mode) => {
+    const [a, b] = await openTwo();
+    await fill(a, 5);
+    let current: [AnyDatabase, string] = [a, '1'];
+    let down = false;
+    let cut: () => void = () => undefined;
+    const source = peer(a, {
+      id: async () => 'place',
+      info: async () => {
+        if (down) throw statusError(503, 'down');
+        return { ...(await current[0].info()), instance_start_time: current[1] };
+      },
+      get: (id: string) => current[0].get(id),
+      put: (doc: never) => current[0].put(doc),
+      bulkGet: (request: never) => current[0].bulkGet(request),
+      changes: (options: { live?: boolean }) => {
+        if (!options.live) return current[0].changes(options as never);
+        const failing = new Promise((_, reject) => {
+          cut = () => reject(statusError(0, 'cut'));
+        });
+        return { on: () => undefined, cancel: () => undefined, then: failing.then.bind(failing) };
+      },
+    });
+    const replication = replicate(source, b, {
+      ...mode,
+      live: true,
+      retry: true,
+      back_off_function: () => 0,
+    });
+    await new Promise<void>((resolve) => void replication.once('paused', resolve));
+    down = true;
+    const again = await open('again');
+    await fill(again, 9, 100);
+    current = [again, '2'];
+    cut();
+    down = false;
+    while ((await b.info()).doc_count < 14)
+      await new Promise((resolve) => void replication.once('change', resolve));
+    replication.cancel();
+    await replication;
+  });
+});
+
+describe('a source whose numbers went back', () => {
+  it('while it is read is an error, and the next run starts over', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 30);
+    const older = await open('older');
+    await fill(older, 12, 100);
+    let current = a;
+    const source = peer(a, {
+      id: async () => 'place',
+      info: () => current.info(),
+      get: (id: string) => current.get(id),
+      put: (doc: never) => current.put(doc),
+      bulkGet: (request: never) => current.bulkGet(request),
+      changes: (options: { since: number }) => {
+        if (options.since >= 20) current = older;
+        return current.changes(options as never);
+      },
+    });
+    const error = await replicate(source, b, { batch_size: 10 }).then(
+      () => undefined,
+      (failure: object) => failure,
+    );
+    expect(error).toMatchObject({ name: 'unexpected_answer', result: { last_seq: 20 } });
+    expect(await replicate(source, b)).toMatchObject({ docs_written: 12 });
+  });
+
+  it.each([
+    { since: 25 },
+    { since: 25, checkpoint: false },
+  ] as ReplicateOptions[])('below where the user says to begin is begun from the start: %o', async (options) => {
+    const [a, b] = await openTwo();
+    await fill(a, 10);
+    expect(await replicate(a, b, options)).toMatchObject({ docs_written: 10 });
+    expect(await contents(b)).toEqual(await contents(a));
+  });
+});
+
+describe('since', () => {
+  it('after a gap has a checkpoint of its own, from which the same call goes on', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 10);
+    expect(await replicate(a, b, { since: 6 })).toMatchObject({ docs_written: 4, last_seq: 10 });
+    await fill(a, 3, 50);
+    const since: unknown[] = [];
+    const source = peer(a, {
+      changes: (options: { since: unknown }) => {
+        since.push(options.since);
+        return a.changes(options as never);
+      },
+    });
+    expect(await replicate(source, b, { since: 6 })).toMatchObject({ docs_written: 3, last_seq: 13 });
+    expect(since[0]).toBe(10);
+    // And what lies before it was never counted as replicated.
+    expect(await replicate(source, b)).toMatchObject({ docs_written: 6 });
+  });
+
+  it('that leaves no gap is written down with everything else', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 10);
+    await replicate(a, b, { batch_size: 5 });
+    await fill(a, 2, 50);
+    expect(await replicate(a, b, { since: 4 })).toMatchObject({ docs_read: 2, last_seq: 12 });
+    expect(await replicate(a, b)).toMatchObject({ docs_read: 0, last_seq: 12 });
+  });
+
+  it('is heeded without checkpoints, every time', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 10);
+    for (const written of [4, 0])
+      expect(await replicate(a, b, { since: 6, checkpoint: false })).toMatchObject({ docs_written: written });
+    expect((await b.info()).doc_count).toBe(4);
+  });
+});
+
+describe('the history in a checkpoint', () => {
+  it('tells of each session when it was and what it did', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 3);
+    const puts: Record<string, unknown>[] = [];
+    const target = peer(b, {
+      put: (doc: Record<string, unknown>, options: never) => {
+        puts.push(doc);
+        return b.put(doc as never, options);
+      },
+    });
+    await replicate(a, target);
+    await fill(a, 2, 3);
+    await replicate(a, target);
+    const { history } = puts.at(-1) as { history: Record<string, unknown>[] };
+    expect(history).toMatchObject([
+      { last_seq: 5, docs_read: 2, docs_written: 2, doc_write_failures: 0 },
+      { last_seq: 3, docs_read: 3, docs_written: 3 },
+    ]);
+    for (const { start_time, end_time } of history)
+      expect(Date.parse(start_time as string)).toBeLessThanOrEqual(Date.parse(end_time as string));
+  });
+});
