@@ -50,6 +50,43 @@ describe('indexeddb presence', () => {
     expect(journal.alone()).toBe(true);
   });
 
+  // A context that lost the lock by force and sleeps does not know yet: here an outsider writes what its robber would.
+  it('loses a commit whose key is taken although it believes to be alone, and says what stands there', async () => {
+    for (const segments of [0, 2]) {
+      const { name, journal } = await open();
+      await becomesAlone(journal);
+      await journal.append(commit(1, 1), START, 'relaxed');
+      const db = await openDB(`settledb:${name}`);
+      await db.add('log', { n: 2, head: 'theirs', tail: '', by: 'another' }, 2);
+      db.close();
+      const missed = await journal.append(commit(2, segments), { epoch: 0, n: 1 }, 'relaxed');
+      expect(missed).toMatchObject({ epoch: 0, commits: [{ n: 2, head: 'theirs' }] });
+      expect(await journal.load([2 * 4096 + 1])).toEqual([undefined]);
+      expect(await journal.append(commit(3, segments), { epoch: 0, n: 2 }, 'relaxed')).toBeUndefined();
+      expect((await journal.read()).commits.map(({ n, head }) => [n, head])).toEqual([
+        [1, commit(1, 1).head],
+        [2, 'theirs'],
+        [3, commit(3, segments).head],
+      ]);
+    }
+  });
+
+  it('writes nothing with the fence or the epoch of before, although it believes to be alone', async () => {
+    for (const change of [{ fence: 1 }, { epoch: 1 }]) {
+      const { name, journal } = await open();
+      await becomesAlone(journal);
+      await journal.append(commit(1), START, 'relaxed');
+      const db = await openDB(`settledb:${name}`);
+      await db.put('meta', { ...(await db.get('meta', 'state')), ...change }, 'state');
+      const answer = await journal.append(commit(2), { epoch: 0, n: 1 }, 'relaxed');
+      // Robbed, it asks for the lock anew and then writes; overtaken, it learns of the new epoch.
+      if ('epoch' in change) expect(answer).toMatchObject({ epoch: 1 });
+      else expect(answer).toBeUndefined();
+      expect(await db.getAllKeys('log')).toEqual('epoch' in change ? [1] : [1, 2]);
+      db.close();
+    }
+  });
+
   it('lets no worker have a commit acknowledged while it believes to be alone (I9)', async () => {
     const { name, journal } = await open();
     for (let n = 0; n < 8; n++) {

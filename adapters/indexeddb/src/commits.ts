@@ -28,23 +28,35 @@ export interface StateRead {
   readonly journal: JournalState;
 }
 
-/** What happened after `known`. Meta and log are asked at once; a context that slept through a rewrite asks once more. */
-export function readState({ log, meta, after, answer }: Work<StateRead>, known: Position | undefined): void {
+/**
+ * What happened after `known`. All that can be is asked at once; a context that slept through a rewrite asks once more.
+ *
+ * @param seen is told the state as soon as it is known, before what takes longer
+ */
+export function readState(
+  { log, meta, after, answer }: Work<StateRead>,
+  known: Position | undefined,
+  seen?: (state: State) => void,
+): void {
   const asked = meta.get('state');
   if (known === undefined) {
-    after(asked, () => readAnew(checkState(asked.result)));
+    const manifest = meta.get('manifest');
+    after(asked, () => {
+      const state = checkState(asked.result);
+      seen?.(state);
+      readAnew(state, manifest);
+    });
     return;
   }
   const records = log.getAll(IDBKeyRange.lowerBound(known.n, true));
   after(records, () => {
     const state = checkState(asked.result);
-    if (state.epoch !== known.epoch) readAnew(state);
+    if (state.epoch !== known.epoch) readAnew(state, meta.get('manifest'));
     else answer({ state, journal: { epoch: state.epoch, commits: commits(records.result, known.n) } });
   });
 
-  function readAnew(state: State): void {
+  function readAnew(state: State, text: IDBRequest): void {
     const { epoch, through } = state;
-    const text = meta.get('manifest');
     const later = log.getAll(IDBKeyRange.lowerBound(through, true));
     after(later, () => {
       const manifest = typeof text.result === 'string' ? { text: text.result, through } : undefined;
@@ -55,13 +67,17 @@ export function readState({ log, meta, after, answer }: Work<StateRead>, known: 
 
 /**
  * Adds the commit. One round trip: state, record and segments are asked at once, and that `add` succeeds proves that memory
- * was current. Beaten by another context, the commits that came first are read in the same transaction.
+ * was current.
+ *
+ * @param alone nobody else is likely to have written: it is committed as soon as the state is found to be as expected, and
+ *   a key that is taken all the same undoes it. Else, what stands at the key is read in the same transaction
  */
 export function addCommit(
   work: Work<JournalState | undefined>,
   { n, head, tail, segments }: Commit,
   by: string,
   expected: Expectation,
+  alone: boolean,
 ): void {
   const { log, meta, after, answer, fail } = work;
   const asked = meta.get('state');
@@ -69,13 +85,15 @@ export function addCommit(
   const added = log.add(record, n);
   let last: IDBRequest = added;
   for (const { id, text } of segments) last = work.block.put(text, id);
-  after(last, () => {
+  after(alone ? asked : last, () => {
     const undone = objection(checkState(asked.result), expected);
-    if (undone === undefined) answer(undefined);
-    else fail(new Undo(undone));
+    if (undone !== undefined) return fail(new Undo(undone));
+    answer(undefined);
+    if (alone) work.commit();
   });
   added.onerror = (event) => {
     if (added.error?.name !== 'ConstraintError') return; // the transaction aborts with it
+    if (alone) return work.blame(new Undo('taken')); // as it does here
     event.preventDefault();
     event.stopPropagation();
     // Segments asked for already would overwrite those of the commit that stands at n: undo all of it.

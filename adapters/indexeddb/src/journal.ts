@@ -55,6 +55,9 @@ export class IndexedDbJournal implements Journal {
   /** Calls under way, which `close` waits for. */
   readonly #pending = new Set<Promise<unknown>>();
   readonly #id = randomId();
+  #opened: JournalState | undefined;
+  /** What opening read, for who first asks for the fence. */
+  #firstFence: Promise<number> | undefined;
   #writes = 0;
   /** What new calls are refused with. */
   #over: DatabaseError | undefined;
@@ -68,26 +71,54 @@ export class IndexedDbJournal implements Journal {
     const tell = (what: (opened: IndexedDbJournal) => void): void => {
       if (journal !== undefined) what(journal);
     };
-    const connection = await Connection.open(request, {
+    const opening = Connection.open(request, {
       // A read of the listener's heals the connection, or finds the database gone.
       terminated: () => tell((opened) => opened.#emit({ type: 'commit' })),
       gone: () => tell((opened) => opened.#end({ type: 'destroyed' }, closed())),
       outdated: (cause) => tell((opened) => opened.#end({ type: 'lost', cause }, closed(cause))),
     });
-    journal = new IndexedDbJournal(request.name, connection);
-    await journal.#presence.greet();
+    // Made while the browser opens the database: together they take no longer.
+    const channel = new Channel(request.name, (message) => tell((opened) => opened.#hear(message)));
+    const connection = await opening.catch((cause) => {
+      channel.close();
+      throw cause;
+    });
+    journal = new IndexedDbJournal(request.name, connection, channel);
+    await journal.#begin();
     return journal;
   }
 
-  private constructor(name: string, connection: Connection) {
+  /**
+   * Reads everything once for both: presence asks for the lock as soon as the fence is known, while the rest still comes. That
+   * is before the lock is held, so it does not make this context current (Presence.saw). A failure is left to those who ask again.
+   */
+  async #begin(): Promise<void> {
+    let reading: Promise<void> | undefined;
+    this.#firstFence = new Promise((resolve, reject) => {
+      reading = this.#readState(undefined, ({ fence }) => resolve(fence)).then(({ state, journal }) => {
+        this.#connection.identify(state.id);
+        this.#opened = journal;
+      }, reject);
+    });
+    this.#firstFence.catch(() => {}); // where there are no locks, nobody asks
+    await Promise.all([reading, this.#presence.greet()]);
+  }
+
+  takeOpened(): JournalState | undefined {
+    const opened = this.#opened;
+    this.#opened = undefined;
+    return opened;
+  }
+
+  private constructor(name: string, connection: Connection, channel: Channel) {
     this.#name = name;
     this.#connection = connection;
-    this.#channel = new Channel(name, (message) => this.#hear(message));
-    this.#fairness = new Fairness(this.#id, this.#channel);
+    this.#channel = channel;
+    this.#fairness = new Fairness(this.#id, channel);
     this.#presence = new Presence({
       name,
       locks: lockManager(),
-      channel: this.#channel,
+      channel,
       readFence: () => this.#readFence(),
       raiseFence: () => connection.replay({ stores: ['meta'], mode: 'readwrite' }, raiseFence),
       missed: () => this.#emit({ type: 'commit' }),
@@ -113,7 +144,9 @@ export class IndexedDbJournal implements Journal {
       const answer = await this.#write(
         expected,
         (fence) =>
-          this.#connection.transact(scope, (work) => addCommit(work, commit, by, { ...expected, fence })),
+          this.#connection.transact(scope, (work) =>
+            addCommit(work, commit, by, { ...expected, fence }, this.#presence.solo),
+          ),
         () => this.#fateOfCommit(commit.n, by, expected),
         true,
       );
@@ -215,15 +248,18 @@ export class IndexedDbJournal implements Journal {
   }
 
   async #readFence(): Promise<number> {
+    const first = this.#firstFence;
+    this.#firstFence = undefined;
+    if (first !== undefined) return first;
     const scope = { stores: ['meta'], mode: 'readonly' } satisfies Scope;
     const state = await this.#connection.replay<State>(scope, readSmallState);
     this.#connection.identify(state.id);
     return state.fence;
   }
 
-  #readState(known: Position | undefined): Promise<StateRead> {
+  #readState(known: Position | undefined, seen?: (state: State) => void): Promise<StateRead> {
     return this.#connection.replay<StateRead>({ stores: ['meta', 'log'], mode: 'readonly' }, (work) =>
-      readState(work, known),
+      readState(work, known, seen),
     );
   }
 

@@ -75,6 +75,12 @@ export interface Journal {
    */
   alone(): boolean;
 
+  /**
+   * Everything, as of some moment while the journal was being opened, where opening had to read it anyway; once. It spares
+   * the first reading, and is no proof of `alone`.
+   */
+  takeOpened?(): JournalState | undefined;
+
   /** What happened after `known`. With `known` undefined: everything, manifest included. */
   read(known?: Position): Promise<JournalState>;
 

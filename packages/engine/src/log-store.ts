@@ -52,7 +52,7 @@ export async function openLogStore<T extends Tables>(
   options: LogStoreOptions = {},
 ): Promise<Store<T>> {
   const image = new Image(layoutOf(schema), options.textCacheLength ?? TEXT_CACHE_LENGTH);
-  image.absorb(await journal.read());
+  image.absorb(journal.takeOpened?.() ?? (await journal.read()));
   return new LogStore<T>(journal, image, options.checkpoint ?? true);
 }
 
@@ -101,7 +101,7 @@ class LogStore<T extends Tables> implements Store<T> {
     options.signal?.throwIfAborted();
     this.#check();
     if (!this.#follower.current()) {
-      await this.#refresh();
+      await Promise.all([this.#refresh(), this.#prefetch(queries as readonly AnyQuery[])]);
       options.signal?.throwIfAborted();
     }
     const found = this.#complete(
@@ -208,6 +208,14 @@ class LogStore<T extends Tables> implements Store<T> {
       if (!wanted.any) return result;
     }
     throw corrupt(`a call needed more than ${LOAD_ROUNDS_MAX} rounds of loading`);
+  }
+
+  /** Loads what an answer from memory as it is would lack, while the journal is asked for what is new. */
+  async #prefetch(queries: readonly AnyQuery[]): Promise<void> {
+    const wanted = new Wanted();
+    this.#image.answer(queries, wanted);
+    // A block that is gone, or a failure: the answer itself will meet it.
+    if (wanted.any) await this.#image.load(this.#journal, wanted).catch(() => false);
   }
 
   /** One look at the journal for all reads of this turn; later ones need a later look (I9). */
