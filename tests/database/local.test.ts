@@ -91,27 +91,6 @@ describe('writes', () => {
     expect(await db.info()).toMatchObject({ doc_count: 0, update_seq: 0 });
   });
 
-  it('refuse attachments: the call, or with new_edits false the document', async () => {
-    const db = await open();
-    const _attachments = { 'a.txt': { content_type: 'text/plain', data: 'YQ==' } };
-    await expect(db.bulkDocs([{ _id: 'a' }, { _id: 'b', _attachments }])).rejects.toMatchObject({
-      status: 501,
-    });
-    await expect(db.put({ _id: 'b', _attachments })).rejects.toMatchObject({ status: 501 });
-    await expect(db.put({ _id: 'b', _rev: '1-b', _attachments }, { new_edits: false })).rejects.toMatchObject(
-      {
-        status: 501,
-        docId: 'b',
-      },
-    );
-    const rows = await db.bulkDocs([path('a', '1'), { ...path('b', '1'), _attachments }, path('c', '1')], {
-      new_edits: false,
-    });
-    expect(rows).toMatchObject([{ id: 'b', error: true, status: 501, name: 'not_implemented' }]);
-    expect((await db.allDocs()).rows.map((row) => row.key)).toEqual(['a', 'c']);
-    expect(await db.put({ _id: 'd', _attachments: {} })).toMatchObject({ ok: true });
-  });
-
   it('of two handles on one store lose nothing and take no seq twice (I1, I2)', async () => {
     const op = fc.record({ handle: fc.nat(1), id: fc.constantFrom('a', 'b', 'c'), deleted: fc.boolean() });
     await fc.assert(

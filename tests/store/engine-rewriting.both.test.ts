@@ -160,6 +160,7 @@ describe('rewriting', () => {
 });
 
 const journalOf = (journal: Awaited<ReturnType<ReturnType<typeof memory>['open']>>) => ({
+  blobs: journal.blobs,
   shared: journal.shared,
   alone: () => journal.alone(),
   read: journal.read.bind(journal),

@@ -5,7 +5,18 @@
 import type { Adapter, Journal, Rewrite } from '@settledb/engine';
 
 export type Step =
-  | { readonly kind: 'read' | 'append' | 'load' | 'blockIds' }
+  | {
+      readonly kind:
+        | 'read'
+        | 'append'
+        | 'load'
+        | 'blockIds'
+        | 'put'
+        | 'get'
+        | 'drop'
+        | 'places'
+        | 'dropUnnamed';
+    }
   | { readonly kind: 'rewrite'; readonly change: Rewrite };
 
 export interface Hooks {
@@ -34,6 +45,15 @@ function hookedJournal(journal: Journal, hooks: Hooks): Journal {
   };
   return {
     shared: journal.shared,
+    blobs: {
+      put: (place, chunks, durability) =>
+        around({ kind: 'put' }, () => journal.blobs.put(place, chunks, durability)),
+      get: (place, index) => around({ kind: 'get' }, () => journal.blobs.get(place, index)),
+      drop: (places) => around({ kind: 'drop' }, () => journal.blobs.drop(places)),
+      places: () => around({ kind: 'places' }, () => journal.blobs.places()),
+      dropUnnamed: (places, expected) =>
+        around({ kind: 'dropUnnamed' }, () => journal.blobs.dropUnnamed(places, expected)),
+    },
     alone: () => journal.alone(),
     read: (known) => around({ kind: 'read' }, () => journal.read(known)),
     append: (commit, expected, durability) =>

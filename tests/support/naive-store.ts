@@ -6,6 +6,7 @@
  * too. Rows handed out are frozen. Reads and writes answer in a microtask; plans run one after the other by themselves.
  */
 import {
+  type Blobs,
   closed,
   type FoundAll,
   type Key,
@@ -153,6 +154,7 @@ export function naiveStore<T extends Tables>(schema: Schema, options: NaiveOptio
   };
 
   return {
+    blobs: naiveBlobs(),
     async read(queries, { signal } = {}) {
       begin(signal);
       return answerAll(queries);
@@ -192,6 +194,29 @@ export function naiveStore<T extends Tables>(schema: Schema, options: NaiveOptio
     }),
     async close() {
       isClosed = true;
+    },
+  };
+}
+
+function naiveBlobs(): Blobs {
+  const places = new Map<string, Uint8Array[]>();
+  return {
+    async put(chunks) {
+      const kept: Uint8Array[] = [];
+      for await (const chunk of chunks) kept.push(chunk.slice());
+      const place = `place ${places.size} ${Math.random()}`;
+      places.set(place, kept);
+      return place;
+    },
+    async get(place, index) {
+      return places.get(place)?.[index]?.slice();
+    },
+    release() {},
+    async drop(gone) {
+      for (const place of gone) places.delete(place);
+    },
+    async sweep() {
+      return false;
     },
   };
 }

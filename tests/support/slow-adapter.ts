@@ -31,6 +31,13 @@ export function slow(adapter: Adapter, seed: number): Adapter {
 function slowJournal(journal: Journal, around: <T>(step: () => Promise<T>) => Promise<T>): Journal {
   return {
     shared: journal.shared,
+    blobs: {
+      put: (place, chunks, durability) => around(() => journal.blobs.put(place, chunks, durability)),
+      get: (place, index) => around(() => journal.blobs.get(place, index)),
+      drop: (places) => around(() => journal.blobs.drop(places)),
+      places: () => around(() => journal.blobs.places()),
+      dropUnnamed: (places, expected) => around(() => journal.blobs.dropUnnamed(places, expected)),
+    },
     alone: () => journal.alone(),
     read: (known) => around(() => journal.read(known)),
     append: (commit, expected, durability) => around(() => journal.append(commit, expected, durability)),

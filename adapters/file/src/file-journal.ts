@@ -6,6 +6,7 @@
  */
 import { closed, type DatabaseError, type Durability, ioError } from '@settledb/core';
 import type {
+  BlobJournal,
   Commit,
   CommitRead,
   Journal,
@@ -14,6 +15,7 @@ import type {
   Position,
   Rewrite,
 } from '@settledb/engine';
+import { BlobFiles } from './blobs';
 import type { Contents, Place } from './contents';
 import type { Files } from './files';
 import { removeQuietly } from './folder';
@@ -25,6 +27,8 @@ import { isWorthVacuum, Successor } from './vacuum';
 
 export class FileJournal implements Journal {
   readonly shared = false;
+  readonly blobs: BlobJournal;
+  readonly #blobFiles: BlobFiles;
   readonly #files: Files;
   readonly #folder: string;
   readonly #lock: Lock;
@@ -43,6 +47,8 @@ export class FileJournal implements Journal {
     this.#folder = folder;
     this.#lock = lock;
     this.#log = log;
+    this.#blobFiles = new BlobFiles(files, folder);
+    this.blobs = this.#blobJournal();
     this.#onClose = () => onClose(this);
     // Writers wait until the lock's name is on the disk: by it the next owner knows that power was lost. Readers need not.
     this.#hold(files.syncFolder(folder)).catch((error) => log.poison(error));
@@ -167,7 +173,7 @@ export class FileJournal implements Journal {
     const log = this.#log;
     try {
       if (keep && log.isPoisoned) return;
-      if (keep) await log.sync();
+      if (keep) await this.#sync(log);
       if (keep && !log.isThere) throw ioError(`${log.path} was removed while it was open: it is lost`);
     } finally {
       await log.close().finally(() => {
@@ -183,12 +189,58 @@ export class FileJournal implements Journal {
     const log = this.#log;
     const written = log.append(parts);
     if (written !== undefined) return this.#writeLarge(log, written, durability);
-    if (durability === 'strict') return log.sync();
+    if (durability === 'strict') return this.#sync(log);
   }
 
   async #writeLarge(log: Log, written: Promise<void>, durability: Durability): Promise<void> {
     await this.#hold(written);
-    if (durability === 'strict') await log.sync();
+    if (durability === 'strict') await this.#sync(log);
+  }
+
+  /** Content first: what the log names must be there when it is. */
+  async #sync(log: Log): Promise<void> {
+    await this.#blobFiles.sync().catch((error) => {
+      throw log.poison(error);
+    });
+    await log.sync();
+  }
+
+  #blobJournal(): BlobJournal {
+    const files = this.#blobFiles;
+    /** Before a file goes, the disk must have the commit that names it no more. */
+    const drop = async (places: readonly string[]): Promise<void> => {
+      const log = this.#log;
+      if (!log.isPoisoned) await this.#sync(log);
+      log.check();
+      files.drop(places);
+    };
+    return {
+      put: async (place, chunks, durability) => {
+        this.#check();
+        this.#log.check();
+        await files.put(place, chunks, durability);
+      },
+      get: async (place, index) => {
+        this.#check();
+        return files.get(place, index);
+      },
+      drop: async (places) => {
+        this.#check();
+        await drop(places);
+      },
+      places: async () => {
+        this.#check();
+        return files.places();
+      },
+      dropUnnamed: async (places, expected) => {
+        while (this.#writing !== undefined) await this.#writing;
+        this.#check();
+        const { epoch, n } = this.#log.contents;
+        if (expected.epoch !== epoch || expected.n !== n) return false;
+        await drop(places);
+        return true;
+      },
+    };
   }
 
   /** Keeps the writer's place until `work` is done. */
@@ -254,6 +306,7 @@ export class FileJournal implements Journal {
 
   async #switch(old: Log, next: Successor): Promise<void> {
     await next.copyRest();
+    await this.#blobFiles.sync();
     old.check();
     this.#log = await next.finish();
     old.retire();

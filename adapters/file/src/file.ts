@@ -7,6 +7,7 @@ import { realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { notFound } from '@settledb/core';
 import type { Adapter, Journal } from '@settledb/engine';
+import { BlobFiles } from './blobs';
 import { FileJournal } from './file-journal';
 import { codeOf, type Files, nodeFiles } from './files';
 import {
@@ -91,6 +92,7 @@ async function destroyFolder(files: Files, folder: string): Promise<void> {
   const lock = await takeLock(files, folder);
   try {
     removeLogs(files, folder);
+    BlobFiles.remove(files, folder);
     lock.clear();
   } finally {
     lock.release();

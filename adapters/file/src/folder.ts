@@ -14,6 +14,8 @@ import { Log, writeFully } from './log';
 import { recover } from './recovery';
 import { trouble } from './trouble';
 
+/** The folder of attachments' content. */
+export const BLOBS = 'blobs';
 const LOG_NAME = /^log\.([1-9]\d*)(\.tmp)?$/;
 
 export const logPath = (folder: string, generation: number): string => join(folder, `log.${generation}`);
@@ -111,9 +113,9 @@ export function removeFolderIfEmpty(files: Files, folder: string): void {
   }
 }
 
-/** True when there is something of a database in the folder: logs, or locks of one being made. */
+/** True when there is something of a database in the folder: logs, content, or locks of one being made. */
 export const hasTraces = (files: Files, folder: string): boolean =>
-  logs(files, folder).length > 0 || files.list(folder).some(isLockName);
+  logs(files, folder).length > 0 || files.list(folder).some((name) => isLockName(name) || name === BLOBS);
 
 /** No error: what stays is found and removed when the database is opened again. */
 export function removeQuietly(files: Files, path: string): void {

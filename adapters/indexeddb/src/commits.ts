@@ -1,6 +1,7 @@
 /**
  * The requests of a journal: what is asked of the stores within one transaction. No state, no promise, no retry.
  */
+import { contentGone } from '@settledb/core';
 import type { Block, Commit, JournalState, Position, Rewrite } from '@settledb/engine';
 import { checkRecord, checkRecords, checkState, commitOfTail, type LogRecord, type State } from './schema';
 import type { Work } from './transaction';
@@ -74,7 +75,7 @@ export function readState(
  */
 export function addCommit(
   work: Work<JournalState | undefined>,
-  { n, head, tail, segments }: Commit,
+  { n, head, tail, segments, places = [] }: Commit,
   by: string,
   expected: Expectation,
   alone: boolean,
@@ -85,9 +86,11 @@ export function addCommit(
   const added = log.add(record, n);
   let last: IDBRequest = added;
   for (const { id, text } of segments) last = work.block.put(text, id);
-  after(alone ? asked : last, () => {
+  const contents = places.map((place) => work.blob.getKey([place, 0]));
+  after(contents.at(-1) ?? (alone ? asked : last), () => {
     const undone = objection(checkState(asked.result), expected);
     if (undone !== undefined) return fail(new Undo(undone));
+    if (contents.some(({ result }) => result === undefined)) return fail(contentGone());
     answer(undefined);
     if (alone) work.commit();
   });
@@ -96,8 +99,9 @@ export function addCommit(
     if (alone) return work.blame(new Undo('taken')); // as it does here
     event.preventDefault();
     event.stopPropagation();
-    // Segments asked for already would overwrite those of the commit that stands at n: undo all of it.
-    if (segments.length > 0) return fail(new Undo('taken'));
+    // Segments asked for already would overwrite those of the commit that stands at n: undo all of it. And where more was
+    // asked, the answer would be that it was done.
+    if (segments.length > 0 || places.length > 0) return fail(new Undo('taken'));
     const winners = log.getAll(IDBKeyRange.lowerBound(expected.n, true));
     after(winners, () => {
       const undone = objection(checkState(asked.result), expected);

@@ -8,6 +8,7 @@
 import { closed, type DatabaseError, type Durability, ioError } from '@settledb/core';
 import {
   BLOCKS_PER_COMMIT,
+  type BlobJournal,
   type Commit,
   type Journal,
   type JournalEvent,
@@ -15,6 +16,7 @@ import {
   type Position,
   type Rewrite,
 } from '@settledb/engine';
+import { indexedDbBlobs } from './blobs';
 import { Channel, type Message } from './channel';
 import {
   addCommit,
@@ -46,6 +48,7 @@ const MAX_THEFTS = 10;
 
 export class IndexedDbJournal implements Journal {
   readonly shared = true;
+  readonly blobs: BlobJournal;
   readonly #name: string;
   readonly #connection: Connection;
   readonly #channel: Channel;
@@ -113,6 +116,7 @@ export class IndexedDbJournal implements Journal {
   private constructor(name: string, connection: Connection, channel: Channel) {
     this.#name = name;
     this.#connection = connection;
+    this.blobs = indexedDbBlobs(connection, (what, call) => this.#run(what, call));
     this.#channel = channel;
     this.#fairness = new Fairness(this.#id, channel);
     this.#presence = new Presence({
@@ -139,6 +143,7 @@ export class IndexedDbJournal implements Journal {
     }
     return this.#run('Committing', async () => {
       const stores: StoreName[] = commit.segments.length > 0 ? ['log', 'block', 'meta'] : ['log', 'meta'];
+      if (commit.places !== undefined) stores.push('blob');
       const scope: Scope = { stores, mode: 'readwrite', durability };
       const by = `${this.#id}.${this.#writes++}`;
       const answer = await this.#write(

@@ -92,7 +92,7 @@ async function openOnce(request: OpenRequest, blocked: () => void): Promise<IDBD
         tx.done.catch(() => {}); // the rejection of the open says the same
         absent = oldVersion === 0 && mustExist;
         if (absent) tx.abort();
-        else createStores(raw(fresh), unwrap(tx));
+        else createStores(raw(fresh), unwrap(tx), oldVersion);
       },
     });
     return raw(db);

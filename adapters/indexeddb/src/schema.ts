@@ -1,22 +1,23 @@
 /**
- * What lies in IndexedDB: three object stores with out-of-line keys, and the checks of what is read back from them.
+ * What lies in IndexedDB: four object stores with out-of-line keys, and the checks of what is read back from them.
  *
  *   log    n        → { n, head, tail, by }     one record per commit; adding an n that is there fails: the key is the lock
  *   block  id       → text                      segments (positive ids), blocks of rewrites (negative)
  *   meta   'state'  → { id, epoch, through, fence, by }     read by every append, in its own transaction
  *          'manifest' → text
+ *   blob   [place, i] → bytes                   chunk i of the content at a place
  */
 
 import { corrupt } from '@settledb/core';
 import { BLOCKS_PER_COMMIT } from '@settledb/engine';
 
-/** Version of the layout: the version of the IndexedDB database. */
-export const FORMAT = 1;
+/** Version of the layout: the version of the IndexedDB database. 2 added `blob`. */
+export const FORMAT = 2;
 
 /** Before the name, so that databases of the page's other libraries are never met. */
 export const PREFIX = 'settledb:';
 
-export type StoreName = 'log' | 'block' | 'meta';
+export type StoreName = 'log' | 'block' | 'meta' | 'blob';
 
 /** The record `meta.state`. */
 export interface State {
@@ -39,7 +40,10 @@ export interface LogRecord {
   readonly by: string;
 }
 
-export function createStores(db: IDBDatabase, tx: IDBTransaction): void {
+/** @param from the version there is; 0: none */
+export function createStores(db: IDBDatabase, tx: IDBTransaction, from: number): void {
+  db.createObjectStore('blob' satisfies StoreName);
+  if (from > 0) return;
   for (const name of ['log', 'block', 'meta'] satisfies StoreName[]) db.createObjectStore(name);
   const state: State = { id: randomId(), epoch: 0, through: 0, fence: 0, by: '' };
   tx.objectStore('meta').put(state, 'state');

@@ -16,6 +16,7 @@ export interface Work<Answer> {
   readonly log: IDBObjectStore;
   readonly meta: IDBObjectStore;
   readonly block: IDBObjectStore;
+  readonly blob: IDBObjectStore;
   /** Calls `step` when `request` has succeeded. Requests succeed in the order made, so only the last needs it. */
   after(request: IDBRequest, step: () => void): void;
   /** The answer: of a reading transaction at once, of a writing one when it is complete. */
@@ -69,6 +70,9 @@ export function transaction<Answer>(
       },
       get block() {
         return tx.objectStore('block');
+      },
+      get blob() {
+        return tx.objectStore('blob');
       },
       after(request, step) {
         request.onsuccess = () => guarded(step);

@@ -3,6 +3,7 @@
  *
  * Every method runs in one turn of the event loop, so no commit can come between a check and what follows from it.
  */
+import { contentGone } from '@settledb/core';
 import {
   BLOCKS_PER_COMMIT,
   type Commit,
@@ -32,6 +33,8 @@ export class MemoryDatabase {
   readonly #commits = new Map<number, CommitRead>();
   /** Segments and pages. Tails are in the commits. */
   readonly #blocks = new Map<number, string>();
+  /** Chunks of content by place. */
+  readonly blobs = new Map<string, readonly Uint8Array[]>();
 
   read(known?: Position): JournalState {
     const current = known !== undefined && known.epoch === this.#epoch;
@@ -43,10 +46,15 @@ export class MemoryDatabase {
     return { epoch: this.#epoch, manifest: current ? undefined : this.#manifest, commits };
   }
 
+  isAt({ epoch, n }: Position): boolean {
+    return epoch === this.#epoch && n === this.#n;
+  }
+
   /** False, and nothing done, when `expected` is not where the database is. */
   append(commit: Commit, expected: Position): boolean {
-    if (expected.epoch !== this.#epoch || expected.n !== this.#n) return false;
-    const { n, head, tail } = commit;
+    if (!this.isAt(expected)) return false;
+    const { n, head, tail, places = [] } = commit;
+    if (!places.every((place) => this.blobs.has(place))) throw contentGone();
     this.#commits.set(n, { n, head, tail });
     for (const { id, text } of commit.segments) this.#blocks.set(id, text);
     this.#n = n;
@@ -86,6 +94,7 @@ export class MemoryDatabase {
     this.opened.clear();
     this.#commits.clear();
     this.#blocks.clear();
+    this.blobs.clear();
   }
 
   #drop(id: number): void {

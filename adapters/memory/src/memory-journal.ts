@@ -5,11 +5,21 @@
  * have committed and left.
  */
 import { closed, type Durability } from '@settledb/core';
-import type { Commit, Journal, JournalEvent, JournalState, Position, Rewrite } from '@settledb/engine';
+import type {
+  BlobJournal,
+  Commit,
+  Journal,
+  JournalEvent,
+  JournalState,
+  Position,
+  Rewrite,
+} from '@settledb/engine';
+import { memoryBlobs } from './memory-blobs';
 import type { MemoryDatabase, Opened } from './memory-database';
 
 export class MemoryJournal implements Journal, Opened {
   readonly shared = true;
+  readonly blobs: BlobJournal;
   readonly #database: MemoryDatabase;
   readonly #listeners = new Set<(event: JournalEvent) => void>();
   #seen = 0;
@@ -17,6 +27,7 @@ export class MemoryJournal implements Journal, Opened {
 
   constructor(database: MemoryDatabase) {
     this.#database = database;
+    this.blobs = memoryBlobs(database, () => this.#check());
     database.opened.add(this);
   }
 

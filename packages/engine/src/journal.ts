@@ -27,10 +27,12 @@ export interface Commit {
   readonly tail: string;
   /** Long fields of a large one: ids `n * BLOCKS_PER_COMMIT + 1` and on, in order. */
   readonly segments: readonly Block[];
+  /** Places of content that it is the first to name. Where other contexts may sweep, one that is gone refuses it. */
+  readonly places?: readonly string[] | undefined;
 }
 
 /** A commit as it is read back: without the segments, which are loaded when needed. */
-export type CommitRead = Omit<Commit, 'segments'>;
+export type CommitRead = Omit<Commit, 'segments' | 'places'>;
 
 /** Where a context believes the journal to be. */
 export interface Position {
@@ -57,6 +59,35 @@ export interface Rewrite {
   readonly manifest?: { readonly text: string; readonly through: number };
 }
 
+/**
+ * Where content lies beside commits and blocks: chunks of bytes by place. Every place is put once, by one context, and its name
+ * is new: 32 hex digits.
+ */
+export interface BlobJournal {
+  /**
+   * Keeps `chunks` as chunks 0, 1, 2 … of `place`, durable as asked when it answers; a commit appended after that is never durable
+   * without them. All but the last have `CHUNK_BYTES`. They are taken one at a time, and not kept.
+   * @throws DatabaseError as `append`, and what `chunks` throws; nothing of the place is then left, or it is left over
+   */
+  put(
+    place: string,
+    chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    durability: Durability,
+  ): Promise<void>;
+  /** `undefined` when it is not there. @throws DatabaseError `corrupt` when it is known not to be what was put */
+  get(place: string, index: number): Promise<Uint8Array | undefined>;
+  /** Places that are not there are gone already. */
+  drop(places: readonly string[]): Promise<void>;
+  /** All places of which there is anything. */
+  places(): Promise<string[]>;
+  /**
+   * As `drop`, all or nothing, if the journal is still at `expected`: for places that were found to be in no row there. A commit
+   * that names one of them comes before this, and then nothing is dropped, or after it, and is refused.
+   * @returns whether it was done
+   */
+  dropUnnamed(places: readonly string[], expected: Position): Promise<boolean>;
+}
+
 export type JournalEvent =
   /** Another context committed or rewrote. A hint: may come late, doubled or never. */
   | { readonly type: 'commit' }
@@ -66,6 +97,8 @@ export type JournalEvent =
   | { readonly type: 'lost'; readonly cause?: unknown };
 
 export interface Journal {
+  readonly blobs: BlobJournal;
+
   /** May other contexts (tabs, workers, other handles of a memory journal) commit? */
   readonly shared: boolean;
 
@@ -89,7 +122,7 @@ export interface Journal {
    * @returns undefined when done; when another context committed or rewrote first, what `read(expected)` would give: the
    *   engine catches up, plans again and appends again
    * @throws DatabaseError `quota_exceeded`, `io`, `closed`, `corrupt`: nothing was written, or the journal is poisoned and
-   *   rejects every later append
+   *   rejects every later append; `content_gone`: nothing was written, for one of `commit.places` is not there
    */
   append(commit: Commit, expected: Position, durability: Durability): Promise<JournalState | undefined>;
 

@@ -21,6 +21,7 @@ import {
   type Tables,
 } from '@settledb/core';
 import type { AnyQuery } from './answer';
+import { JournalBlobs } from './blobs';
 import { Checkpointer } from './checkpoint';
 import { Wanted } from './directory';
 import { Follower } from './follower';
@@ -60,6 +61,8 @@ export async function openLogStore<T extends Tables>(
 interface Attempt<R> {
   readonly position: Position;
   readonly prepared: Prepared | undefined;
+  /** Of content that it is the first to name. */
+  readonly places?: readonly string[] | undefined;
   readonly value: R | undefined;
   readonly failure: { readonly error: unknown } | undefined;
 }
@@ -68,6 +71,7 @@ const isEmpty = (write: PlannedWrite): boolean =>
   (write.put?.length ?? 0) + (write.delete?.length ?? 0) === 0;
 
 class LogStore<T extends Tables> implements Store<T> {
+  readonly blobs: JournalBlobs;
   readonly #journal: Journal;
   readonly #image: Image;
   readonly #follower: Follower;
@@ -82,6 +86,10 @@ class LogStore<T extends Tables> implements Store<T> {
 
   constructor(journal: Journal, image: Image, checkpoint: boolean) {
     this.#journal = journal;
+    this.blobs = new JournalBlobs(journal, {
+      check: () => this.#checkThere(),
+      position: () => image.position,
+    });
     this.#image = image;
     this.#follower = new Follower(journal, image, () => this.#tell({ type: 'commit' }));
     this.#checkpointer = new Checkpointer(
@@ -153,7 +161,8 @@ class LogStore<T extends Tables> implements Store<T> {
         return attempt.value as R;
       }
       const { commit, head } = attempt.prepared;
-      if (!(await this.#follower.append(commit, attempt.position, durability))) continue;
+      const named = attempt.places?.length ? { ...commit, places: attempt.places } : commit;
+      if (!(await this.#follower.append(named, attempt.position, durability))) continue;
       if (image.n === commit.n - 1) image.apply(commit.n, head, commit.tail);
       this.#cacheSegments(commit.segments);
       this.#tell({ type: 'commit' });
@@ -173,11 +182,11 @@ class LogStore<T extends Tables> implements Store<T> {
     const found = image.answer(queries as readonly AnyQuery[], wanted);
     if (wanted.any) return { position, prepared: undefined, value: undefined, failure: undefined };
     try {
-      const { writes, value } = plan(found as FoundAll<T, Q>);
+      const { writes, value, places } = plan(found as FoundAll<T, Q>);
       const prepared = (writes as readonly PlannedWrite[]).every(isEmpty)
         ? undefined
         : image.prepare(writes as readonly PlannedWrite[], wanted);
-      return { position, prepared, value, failure: undefined };
+      return { position, prepared, places, value, failure: undefined };
     } catch (error) {
       return { position, prepared: undefined, value: undefined, failure: { error } };
     }

@@ -33,8 +33,10 @@ export interface Features {
   readonly iteration: boolean;
   /** A deleted leaf can be followed by `latest` (CouchDB over HTTP cannot). */
   readonly latestTombstone: boolean;
-  /** Writes with attachments are refused: the version has none. */
-  readonly refusesAttachments: boolean;
+  /** It stores attachments, and answers them by all of its reads. */
+  readonly attachments: boolean;
+  /** Stubs may name content that is stored under another document, `_local/` documents may have attachments: PouchDB's own. */
+  readonly localAttachments: boolean;
 }
 
 /** A database in this context with everything that binds now; callbacks belong to a later entry. */
@@ -52,7 +54,8 @@ export const LOCAL_FEATURES: Features = {
   signals: true,
   iteration: true,
   latestTombstone: true,
-  refusesAttachments: true,
+  attachments: true,
+  localAttachments: true,
 };
 
 /** Opens a handle; two handles of one name are handles on one database. */

@@ -1,6 +1,5 @@
 /**
- * Bad input: every row of contract §2 on put, post and bulkDocs, in shape and words, with nothing written. Attachments are
- * no part of this version: that they are refused clearly stands here too.
+ * Bad input: every row of contract §2 on put, post and bulkDocs, in shape and words, with nothing written.
  */
 import { describe, expect, it } from 'vitest';
 import type { Context } from './context';
@@ -225,34 +224,6 @@ function missing(context: Context): void {
 }
 
 function attachments(context: Context): void {
-  const files = { 'a.txt': { content_type: 'text/plain', data: 'aGVsbG8=' } };
-  const stubs = {
-    'a.txt': { content_type: 'text/plain', digest: 'md5-XUFAKrxLKna5cZ2REBfFkg==', length: 5, stub: true },
-  };
-
-  for (const [method, write] of Object.entries(WRITES)) {
-    context.when('refusesAttachments', `${method} refuses a document with attachments clearly`, async () => {
-      const db = context.fresh();
-      for (const _attachments of [files, stubs]) {
-        await unchanged(db, async () => {
-          const error = await rejection(write(db, { _id: 'a', _attachments }));
-          expect(typeof error.status).toBe('number');
-          expect(error.message).toMatch(/attachment/i);
-        });
-      }
-    });
-  }
-
-  context.when('refusesAttachments', 'new_edits: false refuses them too', async () => {
-    const db = context.fresh();
-    const docs = [{ _id: 'a', _rev: '1-a', _attachments: files }];
-    await unchanged(db, async () => {
-      // As a rejection or as the failure of a row: the later issue that stores attachments ends both.
-      const answer = await db.bulkDocs(docs, { new_edits: false }).catch((error: Error) => error);
-      expect(answer instanceof Error ? answer.message : JSON.stringify(answer)).toMatch(/attachment/i);
-    });
-  });
-
   it('an empty list of attachments is none', async () => {
     const db = context.fresh();
     await db.put({ _id: 'a', _attachments: {} });

@@ -13,6 +13,8 @@ import type { Cancelled, Change, ChangesResult, DocMeta, ExistingDoc } from '../
 import { conflicts } from '../model/winner';
 import type { DatabaseTables, DocRow } from '../store/schema';
 import type { Range, Store, Text } from '../store/store';
+import { type FillOptions, fill, unswept, wantsData } from './attachment-read';
+import { type Bytes, portableBytes } from './bytes';
 import type { ChangesFeed, ChangesOptions } from './database';
 import { BasicFeed, type FeedController } from './feed';
 import { type Filter, type FilterSource, makeFilter } from './filter';
@@ -23,6 +25,8 @@ export interface ChangesSource extends FilterSource {
   readonly store: Store<DatabaseTables>;
   /** Aborted when the database is closed: live feeds then end as cancelled ones. */
   readonly closing?: AbortSignal | undefined;
+  /** For attachments' data. */
+  readonly bytes?: Bytes | undefined;
 }
 
 type Controller = FeedController<Change>;
@@ -81,6 +85,8 @@ interface Plan {
   readonly includeDocs: boolean;
   readonly conflicts: boolean;
   readonly keepResults: boolean;
+  /** Documents come with more of their attachments than stubs. */
+  readonly fill: FillOptions | undefined;
 }
 
 async function run(
@@ -114,6 +120,7 @@ function makePlan(options: ChangesOptions, since: number, filter: Filter): Plan 
     includeDocs: Boolean(include_docs),
     conflicts: Boolean(options.conflicts),
     keepResults: options.return_docs !== false && !(options.live || options.continuous),
+    fill: include_docs && wantsData(options) ? options : undefined,
   };
 }
 
@@ -136,7 +143,7 @@ function parseSince(since: unknown): number {
 }
 
 async function runOnce(source: ChangesSource, plan: Plan, controller: Controller): Promise<Outcome> {
-  const delivery = new Delivery(plan, controller);
+  const delivery = new Delivery(source, plan, controller);
   const { limit, since, descending, perRead, filter } = plan;
   if (filter.ids !== undefined && filter.ids.size <= IDS_BY_KEY) {
     const { rows, updateSeq, lowest } = await readByIds(source, plan, filter.ids);
@@ -161,7 +168,7 @@ async function runOnce(source: ChangesSource, plan: Plan, controller: Controller
 }
 
 async function runLive(source: ChangesSource, plan: Plan, controller: Controller): Promise<Outcome> {
-  const delivery = new Delivery(plan, controller);
+  const delivery = new Delivery(source, plan, controller);
   const waker = new Waker(source, controller);
   let since = plan.since;
   try {
@@ -180,13 +187,15 @@ async function runLive(source: ChangesSource, plan: Plan, controller: Controller
 
 /** Makes changes of rows and hands them on, up to the limit. */
 class Delivery {
+  readonly #source: ChangesSource;
   readonly #plan: Plan;
   readonly #controller: Controller;
   readonly #results: Change[] = [];
   #left: number;
   #lastSeq = 0;
 
-  constructor(plan: Plan, controller: Controller) {
+  constructor(source: ChangesSource, plan: Plan, controller: Controller) {
+    this.#source = source;
     this.#plan = plan;
     this.#controller = controller;
     this.#left = plan.limit;
@@ -203,6 +212,7 @@ class Delivery {
     for (const row of rows) {
       const change = toChange(plan, row);
       if (change === undefined) continue;
+      if (plan.fill !== undefined && !(await this.#fill(change, plan.fill))) continue;
       if (plan.keepResults) this.#results.push(change);
       this.#lastSeq = row.seq;
       this.#left--;
@@ -210,6 +220,19 @@ class Delivery {
       if (wait !== undefined) await wait;
       if (this.#left === 0 || controller.cancelled) return;
     }
+  }
+
+  /** @returns false when the document was changed or purged since: what there is of it comes at its new seq */
+  #fill({ id, seq, doc }: Change, options: FillOptions): Promise<boolean> {
+    const { store, bytes = portableBytes } = this.#source;
+    let isFirst = true;
+    return unswept(async () => {
+      const [[row]] = isFirst ? [[undefined]] : await store.read([{ from: 'docs', keys: [id] }]);
+      if (!isFirst && row?.seq !== seq) return false;
+      isFirst = false;
+      await fill({ store, bytes }, doc ? [doc] : [], options);
+      return true;
+    });
   }
 
   /** @param looked the seq up to which everything was looked at, unless the limit ended it before */

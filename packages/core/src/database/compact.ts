@@ -1,14 +1,16 @@
 /**
- * `compact`: drops the bodies of past revisions, then lets the store give back what is dead.
+ * `compact`: drops the bodies of past revisions, then content that no revision refers to any more, then lets the store give back what is dead.
  *
  * Only documents changed since the last compaction are looked at: its position is the local document `_local/compaction`,
  * `{ last_seq }`, which other versions and PouchDB keep too. In slices, so that writes and reads go on between; a
  * compaction that was interrupted goes on where it was.
  */
 import { isLeaf } from '../model';
-import type { DatabaseTables, DocRow, LocalRow } from '../store/schema';
+import type { BlobRefRow, BodyRow, DatabaseTables, DocRow, LocalRow } from '../store/schema';
 import type { CallOptions, Plan, Store, Write } from '../store/store';
+import { refKey } from './attachment-plan';
 import { treeOf } from './doc-fold';
+import { hasBlobs, staleRefs, sweepAll } from './sweep';
 
 /** Documents looked at in one commit: some 10 ms of work. */
 const SLICE_DOCS = 1_000;
@@ -19,6 +21,7 @@ const POSITION = 'compaction';
 export async function compact(store: Store<DatabaseTables>, options: CallOptions): Promise<{ ok: true }> {
   options.signal?.throwIfAborted();
   let since = await position(store, options);
+  let attached = false;
   for (;;) {
     options.signal?.throwIfAborted();
     const [docs] = await store.read([{ from: 'docs', by: 'seq', range: { gt: since }, limit: SLICE_DOCS }], {
@@ -27,8 +30,12 @@ export async function compact(store: Store<DatabaseTables>, options: CallOptions
     const last = docs.at(-1);
     if (last === undefined) break;
     since = last.seq;
-    await compactSlice(store, docs, since, options);
+    attached ||= await hasBlobs(store);
+    if (await compactSlice(store, docs, since, attached, options)) continue;
+    attached = true; // since the look
+    await compactSlice(store, docs, since, attached, options);
   }
+  await sweepAll(store, options);
   await store.compact({ signal: options.signal });
   return { ok: true };
 }
@@ -49,22 +56,36 @@ function lastSeq(row: LocalRow | undefined): number {
   return typeof seq === 'number' && seq >= 0 ? seq : 0;
 }
 
-/** Decides by the trees as they are at the commit: a document may have been edited since it was listed. */
+/**
+ * Decides by the trees as they are at the commit: a document may have been edited since it was listed.
+ * @param attached look for references to content
+ * @returns false, with nothing done, when there are some and it was told not to look
+ */
 async function compactSlice(
   store: Store<DatabaseTables>,
   listed: readonly DocRow[],
   seq: number,
+  attached: boolean,
   options: CallOptions,
-): Promise<void> {
+): Promise<boolean> {
   // A document of one revision has no other bodies.
   const ids = listed.filter((row) => row.tree !== undefined).map((row) => row.id);
-  await store.write(
+  return store.write(
     [
       { from: 'local', keys: [POSITION], texts: true },
       { from: 'docs', keys: ids, texts: ['tree'] },
+      { from: 'blobs', range: {}, limit: 1 },
       ...ids.map((id) => ({ from: 'bodies' as const, range: { gte: [id], lte: [id, []] as const } })),
+      ...(attached ? ids : []).map((id) => ({
+        from: 'blobrefs' as const,
+        by: 'doc',
+        range: { gte: [id], lte: [id, []] as const },
+      })),
     ],
-    ([positions, docs, ...bodies]): Plan<DatabaseTables, undefined> => {
+    ([positions, docs, blobs, ...found]): Plan<DatabaseTables, boolean> => {
+      if (blobs.length > 0 && !attached) return { writes: [], value: false };
+      const bodies = found.slice(0, ids.length) as BodyRow[][];
+      const refs = found.slice(ids.length) as BlobRefRow[][];
       const gone: (readonly [string, string])[] = [];
       for (const [i, row] of docs.entries()) {
         const tree = row === undefined ? undefined : treeOf(row);
@@ -74,7 +95,9 @@ async function compactSlice(
       }
       const writes: Write<DatabaseTables>[] = [{ into: 'local', put: positionRow(positions[0], seq) }];
       if (gone.length > 0) writes.push({ into: 'bodies', delete: gone });
-      return { writes, value: undefined };
+      const stale = refs.flatMap((each, i) => staleRefs(docs[i], each));
+      if (stale.length > 0) writes.push({ into: 'blobrefs', delete: stale.map(refKey) });
+      return { writes, value: true };
     },
     { signal: options.signal },
   );

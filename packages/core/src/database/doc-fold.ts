@@ -17,12 +17,13 @@ import {
   unpackTree,
   winner,
 } from '../model';
-import { conflict, corrupt, type DatabaseError } from '../model/errors';
+import { conflict, corrupt, type DatabaseError, isDatabaseError } from '../model/errors';
 import { generationOf, nextRev } from '../model/revision';
 import type { Rev } from '../model/types';
-import type { BodyRow, DocRow } from '../store/schema';
+import type { BlobRefRow, BodyRow, DocRow } from '../store/schema';
 import type { Text } from '../store/store';
-import { type NewEdit, type ReplicatedEdit, revOf } from './edits';
+import { type BlobRows, type Resolved, type Surroundings, stubsIn } from './attachment-set';
+import { type NewEdit, type ReplicatedEdit, resolvedEdit, revOf } from './edits';
 
 export interface FoldRules {
   /** Most generations kept on a branch, ≥ 1. */
@@ -42,6 +43,15 @@ export interface Folded {
   readonly row: DocRow | undefined;
   readonly bodies: readonly BodyRow[];
   readonly gone: readonly BodyKey[];
+  /** What kept bodies of this write refer to. */
+  readonly refs: readonly BlobRefRow[];
+}
+
+/** What edits with attachments need to know of the document. */
+export interface Attachable {
+  /** Bodies of revisions that may be edited, as text. */
+  readonly texts: ReadonlyMap<Rev, string | undefined>;
+  readonly rows: BlobRows;
 }
 
 /** A body at hand: of this write, or the winner's that the row held. */
@@ -49,10 +59,12 @@ interface Held {
   readonly rev: Rev;
   readonly deleted: boolean;
   readonly body: Text | undefined;
+  /** Content that the body refers to; of this write. */
+  readonly blobs?: readonly string[] | undefined;
 }
 
 const NONE: readonly never[] = [];
-const UNCHANGED: Folded = { row: undefined, bodies: NONE, gone: NONE };
+const UNCHANGED: Folded = { row: undefined, bodies: NONE, gone: NONE, refs: NONE };
 
 /** The revision tree of a row whose `tree` was asked for as text. */
 export function treeOf(row: DocRow): RevTree {
@@ -63,6 +75,7 @@ export class DocFold {
   readonly #id: string;
   readonly #stored: readonly BodyRow[] | undefined;
   readonly #rules: FoldRules;
+  readonly #attachable: Attachable | undefined;
   /** Made when it is needed: an edit that makes a document needs none. */
   #tree: RevTree | undefined;
   readonly #held: Held[] = [];
@@ -72,16 +85,21 @@ export class DocFold {
   /** Cannot be decided without the document's rows of `bodies`. */
   #lacking = false;
 
-  /** @param stored the document's rows of `bodies`, where they were read */
+  /**
+   * @param stored the document's rows of `bodies`, where they were read
+   * @param attachable where an edit has attachments
+   */
   constructor(
     id: string,
     before: DocRow | undefined,
     stored: readonly BodyRow[] | undefined,
     rules: FoldRules,
+    attachable?: Attachable,
   ) {
     this.#id = id;
     this.#stored = stored;
     this.#rules = rules;
+    this.#attachable = attachable;
     this.#seq = before?.seq ?? 0;
     if (before !== undefined) {
       if (before.tree !== undefined) this.#tree = treeOf(before);
@@ -92,20 +110,36 @@ export class DocFold {
   /** An edit that makes a revision. @param seq what the change gets when it is accepted */
   edit(edit: NewEdit, seq: number): Applied {
     const tree = this.#known();
-    if (tree === undefined) return edit.parent === undefined ? this.#begin(edit, seq) : conflict(this.#id);
-    const parent = parentFor(tree, edit);
-    if (parent === undefined) return conflict(this.#id);
-    const rev = freshRev(tree, edit, parent);
+    const parent = tree === undefined ? undefined : parentFor(tree, edit);
+    if (tree === undefined ? edit.parent !== undefined : parent === undefined) return conflict(this.#id);
+    const whole = edit.attachments === undefined ? edit : this.#attach(edit, parent);
+    if (isDatabaseError(whole)) return whole;
+    if (tree === undefined || parent === undefined) return this.#begin(whole, seq);
+    const rev = freshRev(tree, whole, parent);
     const path = {
       generation: generationOf(rev),
       hashes: [hashOf(rev), hashOf(parent)],
-      deleted: edit.deleted,
+      deleted: whole.deleted,
     };
-    return this.#merge(path, rev, edit.body, seq);
+    return this.#merge(path, rev, whole, seq);
   }
 
-  #begin({ rev, deleted, body }: NewEdit, seq: number): Applied {
-    this.#held.push({ rev, deleted, body: bodyText(body) });
+  /** The edit with its attachments resolved, beside those of the revision it extends. */
+  #attach(edit: NewEdit, parent: Rev | undefined): NewEdit | DatabaseError {
+    const generation = parent === undefined ? 1 : generationOf(parent) + 1;
+    const held = this.#held.find((each) => each.rev === parent)?.body;
+    const text = typeof held === 'string' ? held : parent && this.#attachable?.texts.get(parent);
+    const resolved = this.#resolve(edit, { generation, before: stubsIn(text), replicated: false });
+    return isDatabaseError(resolved) ? resolved : resolvedEdit(edit, parent, resolved.body, resolved.blobs);
+  }
+
+  #resolve(edit: NewEdit | ReplicatedEdit, around: Omit<Surroundings, 'rows'>): Resolved | DatabaseError {
+    const { rows } = this.#attachable!; // given where an edit has attachments
+    return edit.attachments!.resolve(edit.body, { ...around, rows });
+  }
+
+  #begin({ rev, deleted, body, blobs }: NewEdit, seq: number): Applied {
+    this.#held.push({ rev, deleted, body: bodyText(body), blobs });
     this.#seq = seq;
     this.#dirty = true;
     return { rev, changed: true };
@@ -113,7 +147,9 @@ export class DocFold {
 
   /** A revision made elsewhere. A known one changes nothing and takes no seq. */
   replicate(edit: ReplicatedEdit, seq: number): Applied {
-    return this.#merge(edit.path, edit.rev, edit.body, seq);
+    const around = { generation: edit.path.generation, before: undefined, replicated: true };
+    const resolved = edit.attachments === undefined ? edit : this.#resolve(edit, around);
+    return isDatabaseError(resolved) ? resolved : this.#merge(edit.path, edit.rev, resolved, seq);
   }
 
   /**
@@ -126,18 +162,33 @@ export class DocFold {
     if (!this.#dirty) return UNCHANGED;
     const tree = this.#tree;
     if (tree === undefined) {
-      const { rev, deleted, body } = this.#held[0]!; // the edit that made the document
-      return { row: docRow(this.#id, this.#seq, rev, deleted, undefined, body), bodies: NONE, gone: NONE };
+      const [first] = this.#held as [Held]; // the edit that made the document
+      const { rev, deleted, body } = first;
+      const row = docRow(this.#id, this.#seq, rev, deleted, undefined, body);
+      return { row, bodies: NONE, gone: NONE, refs: this.#refs([first]) };
     }
     const best = winner(tree);
     const held = this.#held.find((each) => each.rev === best.rev);
     if (held === undefined && this.#stored === undefined) return undefined;
     const body = held === undefined ? this.#promoted(best.rev).body : held.body;
+    const losers = this.#losers(tree, best.rev);
     return {
       row: docRow(this.#id, this.#seq, best.rev, best.deleted, tree, body),
-      bodies: this.#losers(tree, best.rev),
+      bodies: losers.map((each) => this.#bodyRow(each)),
       gone: this.#gone(tree, best.rev),
+      refs: this.#refs(held === undefined ? losers : [held, ...losers]),
     };
+  }
+
+  #refs(kept: readonly Held[]): readonly BlobRefRow[] {
+    if (this.#attachable === undefined) return NONE;
+    return kept.flatMap(({ rev, blobs = [] }) => blobs.map((blob) => ({ blob, id: this.#id, rev })));
+  }
+
+  /** After the edits: `rev` is a leaf. */
+  isLeaf(rev: Rev): boolean {
+    const tree = this.#known();
+    return tree !== undefined && isLeaf(tree, rev);
   }
 
   #known(): RevTree | undefined {
@@ -146,10 +197,15 @@ export class DocFold {
     return this.#tree;
   }
 
-  #merge(path: RevPath, rev: Rev, body: string, seq: number): Applied {
+  #merge(
+    path: RevPath,
+    rev: Rev,
+    { body, blobs }: { readonly body: string; readonly blobs?: readonly string[] },
+    seq: number,
+  ): Applied {
     const before = this.#known();
     const merged = merge(before, path, this.#rules.revsLimit);
-    const held: Held = { rev, deleted: path.deleted, body: bodyText(body) };
+    const held: Held = { rev, deleted: path.deleted, body: bodyText(body), blobs };
     const known = merged.result === 'known' || merged.result === 'inner';
     if (known) this.#holdLate(merged.tree, held);
     if (merged.result === 'known') return { rev, changed: false };
@@ -183,17 +239,16 @@ export class DocFold {
   }
 
   /** Bodies at hand that go to `bodies`. */
-  #losers(tree: RevTree, best: Rev): BodyRow[] {
+  #losers(tree: RevTree, best: Rev): Held[] {
     const keeps = this.#rules.autoCompaction ? isLeaf : hasRev;
-    const rows: BodyRow[] = [];
-    for (const { rev, deleted, body } of this.#held) {
-      if (rev === best || !keeps(tree, rev)) continue;
-      const row: Mutable<BodyRow> = { id: this.#id, rev };
-      if (deleted) row.deleted = true;
-      if (body !== undefined) row.body = body;
-      rows.push(row);
-    }
-    return rows;
+    return this.#held.filter(({ rev }) => rev !== best && keeps(tree, rev));
+  }
+
+  #bodyRow({ rev, deleted, body }: Held): BodyRow {
+    const row: Mutable<BodyRow> = { id: this.#id, rev };
+    if (deleted) row.deleted = true;
+    if (body !== undefined) row.body = body;
+    return row;
   }
 
   /** Keys of rows of `bodies` that go: the new winner's, forgotten revisions', and with auto compaction all but leaves'. */

@@ -5,13 +5,24 @@
 
 import type { RevPath } from '../model';
 import { pathOf, splitDoc } from '../model/document';
-import { type DatabaseError, invalidRev, notImplemented } from '../model/errors';
+import { type DatabaseError, invalidRev } from '../model/errors';
 import { isLocalId, uuid } from '../model/ids';
 import { formatRev, generationOf, nextRev } from '../model/revision';
 import type { Rev, Revisions, WriteFailure } from '../model/types';
+import type { AttachmentSet } from './attachment-set';
+
+/** What an edit has only when its document has attachments. */
+interface Attached {
+  /** As the user wrote them; such an edit is not ready to be written. */
+  readonly given?: Record<string, unknown>;
+  /** With their content taken in. `body` and `rev` are then without them: the plan resolves them. */
+  readonly attachments?: AttachmentSet;
+  /** Keys of the contents referred to, once resolved. */
+  readonly blobs?: readonly string[];
+}
 
 /** A user's edit of the revision `parent`, or of nothing. */
-export interface NewEdit {
+export interface NewEdit extends Attached {
   readonly kind: 'new';
   readonly id: string;
   readonly parent: Rev | undefined;
@@ -26,7 +37,7 @@ export interface NewEdit {
 }
 
 /** A revision made elsewhere, to be kept as it is (`new_edits: false`). */
-export interface ReplicatedEdit {
+export interface ReplicatedEdit extends Attached {
   readonly kind: 'replicated';
   readonly id: string;
   readonly rev: Rev;
@@ -35,7 +46,7 @@ export interface ReplicatedEdit {
 }
 
 /** A write of a `_local/` document: no tree, no seq. */
-export interface LocalEdit {
+export interface LocalEdit extends Attached {
   readonly kind: 'local';
   readonly id: string;
   readonly rev: Rev | undefined;
@@ -61,21 +72,18 @@ export const localKey = (id: string): string => id.slice(LOCAL_PREFIX_LENGTH);
 /**
  * One document as the edit it asks for; a random id when it has none. The caller's object is not changed.
  *
- * @returns a failure in place of an edit where only this document, not the call, is refused
- * @throws DatabaseError by the field rules, and for what is not supported
+ * @throws DatabaseError by the field rules
  */
-export function toEdit(doc: unknown, options: EditOptions): Edit | WriteFailure {
+export function toEdit(doc: unknown, options: EditOptions): Edit {
   const local = localIdOf(doc);
   if (local !== undefined) return toLocalEdit(doc as object, local);
   const { id = uuid(), rev, deleted, body, revisions, attachments } = splitDoc(doc);
-  if (attachments !== undefined && !deleted) {
-    const error = attachmentsRefused(id);
-    if (options.newEdits) throw error;
-    return failureRow(id, error);
-  }
-  return options.newEdits
+  const edit = options.newEdits
     ? newEdit(id, rev, deleted, body, options)
     : replicatedEdit(id, rev, deleted, body, revisions);
+  // As in PouchDB a deletion keeps none of its own; a tombstone made elsewhere is taken as it is.
+  if (attachments === undefined || (deleted && options.newEdits)) return edit;
+  return { ...edit, given: attachments };
 }
 
 function newEdit(
@@ -105,6 +113,18 @@ function replicatedEdit(
   return { kind: 'replicated', id, rev: formatRev(path.generation, path.hashes[0]!), path, body };
 }
 
+/** The edit with its attachments in its body. @param parent the revision it extends */
+export function resolvedEdit(
+  edit: NewEdit,
+  parent: Rev | undefined,
+  body: string,
+  blobs: readonly string[],
+): NewEdit {
+  const { id, deleted, random } = edit;
+  const rev = random === undefined ? nextRev(id, parent, deleted, body) : randomRev(parent, random);
+  return { ...edit, parent, body, rev, blobs };
+}
+
 /** The revision that `edit` makes of `parent`, which may be another one than the edit named (a tombstone). */
 export function revOf(edit: NewEdit, parent: Rev | undefined): Rev {
   if (parent === edit.parent) return edit.rev;
@@ -125,12 +145,8 @@ function toLocalEdit(doc: object, id: string): LocalEdit {
   const { _rev: rev, ...rest } = doc as { _rev?: unknown };
   if (rev !== undefined && (typeof rev !== 'string' || !LOCAL_REV.test(rev))) throw invalidRev();
   const { deleted, body, attachments } = splitDoc(rest);
-  if (attachments !== undefined && !deleted) throw attachmentsRefused(id);
-  return { kind: 'local', id, rev, deleted, body };
-}
-
-function attachmentsRefused(id: string): DatabaseError {
-  return notImplemented(`Attachments are not supported yet: document '${id}' has some in _attachments`);
+  const edit: LocalEdit = { kind: 'local', id, rev, deleted, body };
+  return attachments === undefined || deleted ? edit : { ...edit, given: attachments };
 }
 
 /** An error as a row of a bulk answer. */

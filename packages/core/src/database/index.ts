@@ -1,3 +1,4 @@
+export { type Bytes, portableBytes } from './bytes';
 export * from './changes';
 export type * from './database';
 export * from './emitter';

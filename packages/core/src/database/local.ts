@@ -13,6 +13,7 @@ import {
 } from '../model';
 import type {
   AllDocsResult,
+  AttachmentData,
   BinaryData,
   BulkDocsRow,
   BulkGetRequest,
@@ -30,7 +31,19 @@ import type {
 import type { DatabaseTables } from '../store/schema';
 import type { CallOptions, Durability, Store, StoreEvent } from '../store/store';
 import { allDocs } from './all-docs';
+import type { AttachmentSource } from './attachment-read';
+import { getAttachment, openAttachment, wantsData } from './attachment-read';
+import {
+  allDocsWithData,
+  bulkGetWithData,
+  getWithData,
+  type PutArguments,
+  putAttachment,
+  removeAttachment,
+} from './attachment-verbs';
+import { writeAttached } from './attachment-write';
 import { bulkGet } from './bulk-get';
+import { type Bytes, portableBytes } from './bytes';
 import { type ChangesSource, localChanges } from './changes';
 import { Closing } from './closing';
 import { compact } from './compact';
@@ -42,12 +55,14 @@ import type {
   ChangesOptions,
   Database,
   GetOptions,
+  OpenAttachmentOptions,
 } from './database';
 import type { FoldRules } from './doc-fold';
 import { docsOf, type Edit, type EditOptions, toEdit } from './edits';
 import type { Evaluate } from './functions';
 import { getDoc } from './get';
-import { infoOf, writeEdits } from './plan-edits';
+import { untilAborted } from './on-abort';
+import { infoOf, type Outcome, writeEdits } from './plan-edits';
 import { type Purged, purge } from './purge';
 import { revsDiff } from './revs-diff';
 import { Writer } from './writer';
@@ -64,6 +79,8 @@ export interface LocalOptions {
   readonly deterministic_revs?: boolean | undefined;
   /** When a write is acknowledged. Default: the store's. */
   readonly durability?: Durability | undefined;
+  /** Bytes in the platform's forms. Default: by what every platform has, with Blobs for `binary`. */
+  readonly bytes?: Bytes | undefined;
   /** Makes functions of the text in design documents; default: evaluates it. */
   readonly evaluate?: Evaluate | undefined;
   /** Takes the storage away after the store was closed. Without it there is no `destroy`. */
@@ -83,6 +100,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
   readonly #writer: Writer;
   readonly #closing = new Closing();
   readonly #feeds: ChangesSource;
+  readonly #attachments: AttachmentSource;
   readonly #unwatch: () => void;
   /** Why nothing more is possible. */
   #end: { readonly cause?: unknown } | undefined;
@@ -115,8 +133,10 @@ export class LocalDatabase<Content extends object = object> implements Database<
     };
     this.#writer = new Writer((edits) => writeEdits(store, edits, this.#rules, options.durability));
     // Feeds ask no more of the signal than `Closing` has.
+    this.#attachments = { store, bytes: options.bytes ?? portableBytes };
     this.#feeds = {
       store,
+      bytes: this.#attachments.bytes,
       evaluate: options.evaluate,
       closing: this.#closing as unknown as AbortSignal,
     };
@@ -151,6 +171,9 @@ export class LocalDatabase<Content extends object = object> implements Database<
   get(id: string, options?: GetOptions): Promise<never> {
     // Not async: one promise less on the way of every read.
     if (this.#end !== undefined) return Promise.reject(this.#closedError());
+    if (options !== undefined && (wantsData(options) || options.atts_since !== undefined)) {
+      return getWithData(this.#attachments, id, options) as Promise<never>;
+    }
     return getDoc(this.store, id, options) as Promise<never>;
   }
 
@@ -158,8 +181,10 @@ export class LocalDatabase<Content extends object = object> implements Database<
     this.#begin(options);
     const edit = toEdit(doc, this.#editOptions(options));
     if (doc._id === undefined) throw missingId();
-    if ('error' in edit) throw errorOf(edit);
-    const [outcome] = await this.#writer.add([edit], options.signal);
+    const [outcome] =
+      edit.given === undefined
+        ? await this.#writer.add([edit], options.signal)
+        : await this.#writeAttached([edit], true, options.signal);
     if ('error' in outcome!) throw errorOf(outcome); // one edit, one outcome
     return outcome!;
   }
@@ -171,23 +196,31 @@ export class LocalDatabase<Content extends object = object> implements Database<
     this.#begin(options);
     const newEdits = options.new_edits ?? (docs as { new_edits?: boolean } | null)?.new_edits;
     const editOptions = this.#editOptions({ ...options, new_edits: newEdits });
-    const made = docsOf(docs, missingBulkDocs).map((doc) => toEdit(doc, editOptions));
-    const edits = made.every(isEdit) ? made : made.filter(isEdit);
-    const outcomes = edits.length === 0 ? [] : await this.#writer.add(edits, options.signal);
-    let at = 0;
-    const rows = edits === made ? [...outcomes] : made.map((each) => (isEdit(each) ? outcomes[at++]! : each));
-    return editOptions.newEdits ? rows : rows.filter((row) => 'error' in row);
+    const edits = docsOf(docs, missingBulkDocs).map((doc) => toEdit(doc, editOptions));
+    if (edits.length === 0) return [];
+    const rows = edits.some((edit) => edit.given !== undefined)
+      ? await this.#writeAttached(edits, editOptions.newEdits, options.signal)
+      : await this.#writer.add(edits, options.signal);
+    return editOptions.newEdits ? [...rows] : rows.filter((row) => 'error' in row);
   }
 
   async bulkGet(request: BulkGetRequest & BulkGetOptions): Promise<BulkGetResult<Content>> {
     if (typeof request !== 'object' || request === null) throw missingBulkDocs();
     this.#begin(request);
-    return (await bulkGet(this.store, request)) as BulkGetResult<Content>;
+    const needsData = wantsData(request) || request.docs?.some?.((entry) => entry?.atts_since !== undefined);
+    const answer = needsData
+      ? await bulkGetWithData(this.#attachments, request)
+      : await bulkGet(this.store, request);
+    return answer as BulkGetResult<Content>;
   }
 
   async allDocs(options: AllDocsOptions = {}): Promise<AllDocsResult<Content>> {
     this.#begin(options);
-    return (await allDocs(this.store, options)) as AllDocsResult<Content>;
+    const answer =
+      options.include_docs && wantsData(options)
+        ? await allDocsWithData(this.#attachments, options)
+        : await allDocs(this.store, options);
+    return answer as AllDocsResult<Content>;
   }
 
   changes(options: ChangesOptions = {}): ChangesFeed<Content> {
@@ -199,20 +232,41 @@ export class LocalDatabase<Content extends object = object> implements Database<
     return revsDiff(this.store, revs, options);
   }
 
-  async putAttachment(): Promise<Written> {
-    throw notImplemented('Attachments are not supported yet');
+  putAttachment(
+    id: string,
+    name: string,
+    rev: Rev | null | undefined,
+    data: AttachmentData,
+    type?: string,
+    options?: CallOptions,
+  ): Promise<Written>;
+  putAttachment(id: string, name: string, data: AttachmentData, type?: string): Promise<Written>;
+  async putAttachment(...given: unknown[]): Promise<Written> {
+    this.#begin((given[5] as CallOptions | undefined) ?? {});
+    return putAttachment(this as unknown as Database, given as unknown as PutArguments);
   }
 
-  async getAttachment(): Promise<BinaryData> {
-    throw notImplemented('Attachments are not supported yet');
+  async getAttachment(
+    id: string,
+    name: string,
+    options: CallOptions & { readonly rev?: Rev | undefined } = {},
+  ): Promise<BinaryData> {
+    this.#begin(options);
+    return getAttachment(this.#attachments, id, name, options);
   }
 
-  async openAttachment(): Promise<OpenedAttachment> {
-    throw notImplemented('Attachments are not supported yet');
+  async openAttachment(
+    id: string,
+    name: string,
+    options: OpenAttachmentOptions = {},
+  ): Promise<OpenedAttachment> {
+    this.#begin(options);
+    return openAttachment(this.#attachments, id, name, options);
   }
 
-  async removeAttachment(): Promise<Written> {
-    throw notImplemented('Attachments are not supported yet');
+  async removeAttachment(id: string, name: string, rev: Rev, options: CallOptions = {}): Promise<Written> {
+    this.#begin(options);
+    return removeAttachment(this as unknown as Database, id, name, rev, options);
   }
 
   async compact(options: CallOptions & { readonly interval?: number } = {}): Promise<{ ok: true }> {
@@ -262,6 +316,17 @@ export class LocalDatabase<Content extends object = object> implements Database<
   #begin({ signal }: CallOptions): void {
     if (this.#end !== undefined) throw this.#closedError();
     signal?.throwIfAborted();
+  }
+
+  /** A write that is under way goes on when its call is aborted: what it takes in must be settled. */
+  #writeAttached(
+    edits: readonly Edit[],
+    strict: boolean,
+    signal: AbortSignal | undefined,
+  ): Promise<readonly Outcome[]> {
+    const host = { ...this.#attachments, durability: this.#options.durability };
+    const work = writeAttached(host, edits, strict, (each) => this.#writer.add(each), signal);
+    return signal === undefined ? work : untilAborted(work, signal);
   }
 
   #closedError(): DatabaseError {

@@ -41,3 +41,11 @@ function begin(signal: AbortSignal): Watch {
   watches.set(signal, watch);
   return watch;
 }
+
+/** `work`, or the signal's reason, whichever comes first. What comes of `work` afterwards is nobody's. */
+export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = onAbort(signal, () => reject(signal.reason));
+    work.then(resolve, reject).finally(stop);
+  });
+}

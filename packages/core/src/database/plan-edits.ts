@@ -7,11 +7,21 @@
  */
 import { corrupt, isDatabaseError } from '../model/errors';
 import type { Rev, WriteFailure } from '../model/types';
-import type { BodyRow, DatabaseTables, DocRow, InfoRow, LocalRow } from '../store/schema';
+import type { BlobRefRow, BodyRow, DatabaseTables, DocRow, InfoRow, LocalRow } from '../store/schema';
 import type { Durability, Plan, Store, Write } from '../store/store';
+import {
+  type AttachmentQueries,
+  type AttachmentsFound,
+  attachmentQueries,
+  attachmentsFound,
+  type ContentDecision,
+  gone,
+  settle,
+} from './attachment-plan';
 import { type Applied, type BodyKey, bodyText, DocFold, docRow, type FoldRules } from './doc-fold';
 import { type Edit, failureRow, localKey, type NewEdit } from './edits';
 import { applyLocal } from './local-docs';
+import { sweepBlobs } from './sweep';
 
 /** What an edit came to. */
 export type Outcome = { readonly ok: true; readonly id: string; readonly rev: Rev } | WriteFailure;
@@ -34,12 +44,16 @@ interface Found {
   readonly bodies: ReadonlyMap<string, readonly BodyRow[]> | undefined;
   readonly locals: readonly (LocalRow | undefined)[];
   readonly info: InfoRow;
+  /** Where an edit has attachments, or bodies may go that had some. */
+  readonly attachments: AttachmentsFound | undefined;
 }
 
 interface Decision {
   readonly outcomes: readonly Outcome[];
   /** Documents whose bodies must be read first; when there are any, nothing is written. */
   readonly lacking: readonly string[];
+  /** Where there were attachments. */
+  readonly content?: ContentDecision;
 }
 
 const NONE: readonly never[] = [];
@@ -60,17 +74,29 @@ export async function writeEdits(
   // At most once around per document that lacks its bodies, and more than twice only when other writers interfere.
   for (;;) {
     const asked = whole;
-    const { outcomes, lacking } = await store.write(
-      queriesOf(batch, asked),
+    const attached = attachmentQueries(edits, rules.autoCompaction ? asked : NONE);
+    const decided = store.write(
+      queriesOf(batch, asked, attached),
       ([info, docs, locals, ...rest]) => {
         const bodies = rest as BodyRow[][];
         const byId = asked.length === 0 ? undefined : new Map(asked.map((id, i) => [id, bodies[i] ?? NONE]));
-        return planEdits(batch, { info: infoOf(info), docs, locals, bodies: byId }, rules);
+        const attachments = attachmentsFound(attached, rest.slice(asked.length));
+        return planEdits(batch, { info: infoOf(info), docs, locals, bodies: byId, attachments }, rules);
       },
       { durability },
     );
-    if (lacking.length === 0) return outcomes;
-    whole = [...new Set([...whole, ...lacking])];
+    const decision = await decided.catch((error) => gone(store, edits, error));
+    if (decision === undefined) continue;
+    const { outcomes, lacking, content } = decision;
+    if (lacking.length > 0) {
+      whole = [...new Set([...whole, ...lacking])];
+      continue;
+    }
+    if (content === undefined) return outcomes;
+    settle(edits, content.named);
+    // The write is done, whatever becomes of this: a compaction does it too.
+    if (content.freed.length > 0) await sweepBlobs(store, content.freed, durability).catch(() => {});
+    return outcomes;
   }
 }
 
@@ -102,12 +128,13 @@ function batchOf(edits: readonly Edit[]): Batch {
 const INFO_KEYS = ['info'];
 const TREE = ['tree'];
 
-function queriesOf({ ids, locals }: Batch, whole: readonly string[]) {
+function queriesOf({ ids, locals }: Batch, whole: readonly string[], attached: AttachmentQueries) {
   return [
     { from: 'info', keys: INFO_KEYS },
     { from: 'docs', keys: ids, texts: TREE },
     { from: 'local', keys: locals },
     ...whole.map((id) => ({ from: 'bodies' as const, range: { gte: [id], lte: [id, []] as const } })),
+    ...attached.queries,
   ] as const;
 }
 
@@ -120,6 +147,7 @@ export function infoOf(rows: readonly (InfoRow | undefined)[]): InfoRow {
 
 function planEdits(batch: Batch, found: Found, rules: FoldRules): Plan<DatabaseTables, Decision> {
   const { edits, places } = batch;
+  const { attachments } = found;
   const folds = new Array<DocRow | DocFold | undefined>(batch.ids.length);
   const locals = found.locals.length === 0 ? NONE : [...found.locals];
   let seq = found.info.update_seq;
@@ -128,11 +156,13 @@ function planEdits(batch: Batch, found: Found, rules: FoldRules): Plan<DatabaseT
     const edit = edits[i]!;
     const place = places[i]!;
     if (edit.kind === 'local') {
-      outcomes[i] = applyLocal(edit, locals as (LocalRow | undefined)[], ~place);
+      const rows = locals as (LocalRow | undefined)[];
+      outcomes[i] = attachments?.applyLocal(edit, rows, ~place) ?? applyLocal(edit, rows, ~place);
       continue;
     }
     let fold = folds[place];
-    if (fold === undefined && edit.kind === 'new' && edit.parent === undefined && !found.docs[place]) {
+    const isPlain = edit.kind === 'new' && edit.parent === undefined && edit.attachments === undefined;
+    if (fold === undefined && isPlain && !found.docs[place]) {
       // A document that is new, as most are in bulk: nothing to fold, unless another edit follows.
       const { id, rev, deleted, body } = edit;
       folds[place] = docRow(id, ++seq, rev, deleted, undefined, bodyText(body));
@@ -141,7 +171,13 @@ function planEdits(batch: Batch, found: Found, rules: FoldRules): Plan<DatabaseT
     }
     if (!(fold instanceof DocFold)) {
       const begun = fold;
-      fold = new DocFold(edit.id, found.docs[place], found.bodies?.get(edit.id), rules);
+      fold = new DocFold(
+        edit.id,
+        found.docs[place],
+        found.bodies?.get(edit.id),
+        rules,
+        attachments?.of(edit.id),
+      );
       if (begun !== undefined) fold.edit(edits[places.indexOf(place)] as NewEdit, begun.seq);
       folds[place] = fold;
     }
@@ -152,7 +188,10 @@ function planEdits(batch: Batch, found: Found, rules: FoldRules): Plan<DatabaseT
   const documents = finishDocuments(batch.ids, folds, found, seq);
   if (documents.lacking.length > 0) return { writes: [], value: { outcomes, lacking: documents.lacking } };
   localWrites(batch.locals, found.locals, locals, documents.writes);
-  return { writes: documents.writes, value: { outcomes, lacking: NONE } };
+  if (attachments === undefined) return { writes: documents.writes, value: { outcomes, lacking: NONE } };
+  const content = attachments.finish(documents.refs, new Map(batch.ids.map((id, i) => [id, folds[i]])));
+  documents.writes.push(...content.writes);
+  return { writes: documents.writes, places: content.named, value: { outcomes, lacking: NONE, content } };
 }
 
 const isFailure = (applied: Applied): applied is Extract<Applied, Error> => isDatabaseError(applied);
@@ -167,8 +206,9 @@ function finishDocuments(
   folds: readonly (DocRow | DocFold | undefined)[],
   found: Found,
   seq: number,
-): { writes: Writes; lacking: readonly string[] } {
+): { writes: Writes; lacking: readonly string[]; refs: readonly BlobRefRow[] } {
   const rows: DocRow[] = [];
+  let refs: readonly BlobRefRow[] = NONE;
   const bodies: BodyRow[] = [];
   const gone: BodyKey[] = [];
   const lacking: string[] = [];
@@ -184,6 +224,7 @@ function finishDocuments(
       row = folded.row;
       for (const each of folded.bodies) bodies.push(each);
       for (const each of folded.gone) gone.push(each);
+      if (folded.refs.length > 0) refs = [...refs, ...folded.refs];
     } else row = fold;
     if (row === undefined) continue;
     rows.push(row);
@@ -204,7 +245,7 @@ function finishDocuments(
     };
     writes.push({ into: 'info', put: [info] });
   }
-  return { writes, lacking };
+  return { writes, lacking, refs };
 }
 
 /** Rows of `local` that differ from what was found. */

@@ -16,9 +16,11 @@ import {
 import type { Rev } from '../model/types';
 import type { BodyRow, DatabaseTables, DocRow, InfoRow } from '../store/schema';
 import type { CallOptions, Durability, Plan, Store, Write } from '../store/store';
+import { refKey } from './attachment-plan';
 import { docRow, treeOf } from './doc-fold';
 import { type IndexPlace, runQueries, runsAt, withoutRows } from './index-rows';
 import { infoOf } from './plan-edits';
+import { sweepBlobs } from './sweep';
 
 export interface Purged {
   readonly ok: true;
@@ -39,25 +41,32 @@ export async function purge(
   const indexed = { from: 'index', by: 'doc', range: { gte: [id], lte: [id, []] } } as const;
   for (;;) {
     const [expected] = await store.read([indexed], { signal: options.signal });
-    const purged = await store.write(
+    const done = await store.write(
       [
         { from: 'info', keys: ['info'] },
         { from: 'docs', keys: [id], texts: ['tree'] },
         { from: 'bodies', range: { gte: [id], lte: [id, []] } },
+        { from: 'blobrefs', by: 'doc', range: { gte: [id], lte: [id, []] } },
         { from: 'views', range: { gte: '' } },
         indexed,
         ...runQueries(expected),
       ],
-      ([info, [row], bodies, views, rows, ...runs]) => {
-        const { writes, value } = planPurge(infoOf(info), row, bodies, id, rev);
+      ([info, [row], bodies, refs, views, rows, ...runs]) => {
+        const planned = planPurge(infoOf(info), row, bodies, id, rev);
+        const stale = refs.filter((ref) => planned.value.deletedRevs.includes(ref.rev));
+        const writes = [...planned.writes, { into: 'blobrefs' as const, delete: stale.map(refKey) }];
+        const value = { purged: planned.value, freed: stale.map(({ blob }) => blob) };
         // A document that is still there has a new seq, by which its indexes follow.
-        if (!value.documentWasRemovedCompletely) return { writes, value };
+        if (!planned.value.documentWasRemovedCompletely) return { writes, value };
         if (!samePlaces(rows, expected)) return { writes: [], value: undefined };
         return { writes: [...writes, ...withoutRows(rows, runsAt(rows, runs), views)], value };
       },
       { signal: options.signal, durability: options.durability },
     );
-    if (purged !== undefined) return purged;
+    if (done === undefined) continue;
+    // Else a compaction does it.
+    if (done.freed.length > 0) await sweepBlobs(store, done.freed, options.durability).catch(() => {});
+    return done.purged;
   }
 }
 

@@ -111,6 +111,9 @@ export const corrupt = (reason: string, cause?: unknown): DatabaseError =>
   make(500, 'corrupt', reason, { cause });
 /** The storage refused: a failed read, write or sync. */
 export const ioError = (reason: string, cause?: unknown): DatabaseError => make(500, 'io', reason, { cause });
+/** What a write was going to name was swept before it did. The database itself handles it. */
+export const contentGone = (): DatabaseError =>
+  make(500, 'content_gone', 'The content put for this write is not there any more');
 export const quotaExceeded = (cause?: unknown): DatabaseError =>
   make(507, 'quota_exceeded', 'The storage is full: delete documents and compact, or ask the user for room', {
     cause,

@@ -6,6 +6,7 @@ export { hash128 } from './hash';
 export * from './ids';
 export { toJson } from './json';
 export * from './leaf';
+export { type Hasher, Md5 } from './md5';
 export * from './revision';
 export { checkSelector, compileSelector, fieldAt, fieldPath, isGroup, matches } from './selector';
 export { allRevs, ancestry, hasRev, isDeleted, isLeaf, leaves, leavesBelow, singleton } from './tree';

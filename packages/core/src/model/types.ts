@@ -49,8 +49,8 @@ export interface FullAttachment extends AttachmentInfo {
 }
 
 /**
- * Content to be stored. A string is base64. A stream is read once, from where it is; a function is called for one when its
- * turn comes, and again should the write have to be made again.
+ * Content to be stored. A string is base64. A stream (also one of Node) is read once, from where it is; a function is called
+ * for one when its turn comes.
  *
  * The data of one call are read one after another: document by document as given, within one in the order of the names in
  * `_attachments`. So the parts of one incoming stream can be handed on as streams without any being kept in memory.
@@ -61,6 +61,7 @@ export type AttachmentData =
   | ArrayBuffer
   | Uint8Array
   | ReadableStream<Uint8Array>
+  | AsyncIterable<Uint8Array>
   | (() => ReadableStream<Uint8Array> | Promise<ReadableStream<Uint8Array>>);
 
 /** An attachment with data, as a user or a replicator writes it. What else it holds is dropped. */
@@ -71,16 +72,16 @@ export interface NewAttachment {
   /** Taken with `new_edits: false` only (then 0 when absent); else the database says it. */
   readonly revpos?: number | undefined;
   /**
-   * Taken with `new_edits: false` and `data` that is no string: how the bytes of `data` are encoded. They are stored as they
-   * are and answered decoded. With a string it means nothing, as in CouchDB: base64 is of the decoded bytes.
+   * `data` (no string) are the bytes as another database stores them, as `openAttachment(…, { encoded: true })` reads them:
+   * encoded as `encoding` says, and kept so, with their digest. Default: the content itself; `encoding`, `digest` and `length` then mean
+   * nothing, for what a document was read with is not to be believed when it is written.
    */
+  readonly encoded?: boolean | undefined;
+  /** With `encoded`. */
   readonly encoding?: AttachmentEncoding | undefined;
-  /**
-   * Taken where `encoding` is, or would be: what the sender says of the bytes of `data`. Others are refused: 400
-   * `content_md5_mismatch` is then the failure of that document.
-   */
+  /** With `encoded`: of other bytes, the document is refused with 400 `content_md5_mismatch`. */
   readonly digest?: string | undefined;
-  /** As `digest`: bytes of `data`, decoded. Others: 400 `bad_request`. */
+  /** With `encoded`: bytes of the content, decoded. Of another length, the document is refused with 400 `bad_request`. */
   readonly length?: number | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The tables of a database. Later issues add `blobs` and `blobrefs`; a stored database whose tables are a prefix of these
- * opens as it is.
+ * The tables of a database. Later ones are added at the end: a stored database whose tables are a prefix of these opens as
+ * it is.
  */
 import type { Schema, Text } from './store';
 
@@ -94,6 +94,25 @@ export interface ReductionRow {
   readonly values: Text;
 }
 
+/** Content of attachments: once for each content, whoever refers to it. */
+export interface BlobRow {
+  /** The digest of the stored bytes; where they are gzip of the content, with `;gzip` after it. */
+  readonly blob: string;
+  /** Where the bytes lie (`Store.blobs`). */
+  readonly place: string;
+  /** Bytes there. */
+  readonly size: number;
+  /** Bytes of the content, where those stored are encoded. */
+  readonly length?: number;
+}
+
+/** An available revision has an attachment of this content. Rows, not counts: putting and deleting one again changes nothing. */
+export interface BlobRefRow {
+  readonly blob: string;
+  readonly id: string;
+  readonly rev: string;
+}
+
 export type DatabaseTables = {
   docs: DocRow;
   bodies: BodyRow;
@@ -102,6 +121,8 @@ export type DatabaseTables = {
   views: ViewStateRow;
   index: IndexEntry;
   reductions: ReductionRow;
+  blobs: BlobRow;
+  blobrefs: BlobRefRow;
 };
 
 export const schema = {
@@ -125,5 +146,11 @@ export const schema = {
     key: ['tag', 'key', 'id', 'n'],
     fields: ['tag', 'key', 'id', 'n', 'end_key', 'end_id', 'end_n', 'last', 'values'],
     texts: ['values'],
+  },
+  blobs: { key: 'blob', fields: ['blob', 'place', 'size', 'length'] },
+  blobrefs: {
+    key: ['blob', 'id', 'rev'],
+    fields: ['blob', 'id', 'rev'],
+    orders: { doc: ['id', 'rev', 'blob'] },
   },
 } as const satisfies Schema;

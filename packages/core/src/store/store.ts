@@ -83,11 +83,47 @@ export type Write<T extends Tables> = {
 export interface Plan<T extends Tables, R> {
   /** Nothing to write is a plan too: no commit is made and `value` is answered. */
   readonly writes: readonly Write<T>[];
+  /** Places of content that rows of `writes` are the first to name. The write rejects `content_gone` when one was swept meanwhile. */
+  readonly places?: readonly string[];
   readonly value: R;
 }
 
 /** `strict`: acknowledged when the disk has it. `relaxed`: when the operating system or browser has it. */
 export type Durability = 'strict' | 'relaxed';
+
+/**
+ * Bytes of content in one piece: every chunk of a place but its last, so that the chunk of a byte is found by division. Stored
+ * places have it so: it may never change. Under 1 MB, which every browser stores without special ways.
+ */
+export const CHUNK_BYTES = 512 * 1024;
+
+/**
+ * Where content lies beside the rows: chunks of bytes by place. A row names a place; what is in no row goes. No place is used
+ * twice, so a row found once names these bytes or none.
+ */
+export interface Blobs {
+  /**
+   * Keeps `chunks` at a place of its own, durable as asked when it answers. Then a write names it (`Plan.places`), or it is dropped;
+   * until `release` or `drop` nobody here takes it for a leftover.
+   * @param chunks of {@link CHUNK_BYTES}, the last one shorter; taken one at a time. They are not changed, nor kept
+   * @returns the place
+   */
+  put(
+    chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    options?: { readonly durability?: Durability | undefined },
+  ): Promise<string>;
+  /** `undefined`: there is no such chunk (any more). @throws corrupt when it is not what was put, as far as that can be known */
+  get(place: string, index: number): Promise<Uint8Array | undefined>;
+  /** The place is named by a row now, or may be swept. */
+  release(place: string): void;
+  drop(places: readonly string[]): Promise<void>;
+  /**
+   * Drops what no row names and nobody is about to name: what crashed writers left.
+   * @param named reads the places that rows name
+   * @returns false, with nothing done, while others have the database open, whose plans are not known, or write all the time
+   */
+  sweep(named: () => Promise<ReadonlySet<string>>): Promise<boolean>;
+}
 
 export interface CallOptions {
   /** Ends the call with the signal's reason. A write that was already handed to the storage may still be done. */
@@ -95,6 +131,8 @@ export interface CallOptions {
 }
 
 export interface Store<T extends Tables> {
+  readonly blobs: Blobs;
+
   /** Answers all `queries` from one snapshot, which holds every commit acknowledged anywhere before the call. */
   read<const Q extends readonly Query<T>[]>(queries: Q, options?: CallOptions): Promise<FoundAll<T, Q>>;
 

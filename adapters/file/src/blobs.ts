@@ -1,0 +1,199 @@
+/**
+ * Content of attachments: a file for each place, in the folder `blobs` beside the log.
+ *
+ *   settblob │ length u32 · crc u32 · bytes │ length · crc · bytes │ …      chunks of CHUNK_BYTES, the last one shorter
+ *
+ * The order of the disk: a file's bytes before the commit that names it, the commit that names it no more before the file goes.
+ * So a loss of power leaves files that nobody names, and never a name without its file.
+ */
+import { join } from 'node:path';
+import { CHUNK_BYTES, corrupt, type Durability } from '@settledb/core';
+import { crc32 } from './crc32';
+import { codeOf, type Files } from './files';
+import { BLOBS, removeQuietly } from './folder';
+import { writeFully } from './log';
+import { trouble } from './trouble';
+import { readFully } from './window';
+
+const MAGIC = Buffer.from('settblob');
+const CHUNK_HEADER_BYTES = 8;
+const PLACE = /^[0-9a-f]{32}$/;
+/** Up to here a call that waits costs less than one that does not. */
+const SYNC_BYTES = 128 * 1024;
+
+export const blobFolder = (folder: string): string => join(folder, BLOBS);
+
+export class BlobFiles {
+  readonly #files: Files;
+  readonly #folder: string;
+  /** Places whose bytes the system has, but maybe not the disk. */
+  readonly #unsynced = new Set<string>();
+  #isMade = false;
+
+  constructor(files: Files, folder: string) {
+    this.#files = files;
+    this.#folder = blobFolder(folder);
+  }
+
+  async put(
+    place: string,
+    chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    durability: Durability,
+  ): Promise<void> {
+    const path = join(this.#folder, place);
+    await this.#make();
+    const fd = this.#try(path, () => this.#files.open(path, 'wx'));
+    try {
+      let end = 0;
+      let start: Buffer = MAGIC;
+      for await (const chunk of chunks) {
+        end = await this.#write(path, fd, framed(start, chunk), end);
+        start = Buffer.alloc(0);
+      }
+      if (durability === 'strict') await this.#files.sync(fd);
+      this.#files.close(fd);
+    } catch (error) {
+      this.#closeQuietly(fd);
+      removeQuietly(this.#files, path);
+      // What the chunks threw is not the disk's.
+      throw codeOf(error) === undefined ? error : trouble(path, error);
+    }
+    if (durability === 'strict') await this.#synced(path, () => this.#files.syncFolder(this.#folder));
+    else this.#unsynced.add(place);
+  }
+
+  /** @throws DatabaseError `corrupt` when the bytes are not those put there */
+  async get(place: string, index: number): Promise<Uint8Array | undefined> {
+    const path = join(this.#folder, place);
+    const at = MAGIC.length + index * (CHUNK_HEADER_BYTES + CHUNK_BYTES);
+    let fd: number;
+    try {
+      fd = this.#files.open(path, 'r');
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return undefined;
+      throw trouble(path, error);
+    }
+    try {
+      const room = Buffer.allocUnsafe(
+        Math.max(0, Math.min(CHUNK_HEADER_BYTES + CHUNK_BYTES, this.#files.stat(fd).size - at)),
+      );
+      if ((await this.#read(fd, room, at)) < room.length || !isSound(room)) {
+        throw corrupt(`${path}: damaged at byte ${at}: this is not what was written there`);
+      }
+      return room.subarray(CHUNK_HEADER_BYTES);
+    } catch (error) {
+      throw trouble(path, error);
+    } finally {
+      this.#closeQuietly(fd);
+    }
+  }
+
+  /** What cannot be removed stays, and is found again by the next sweep. */
+  drop(places: readonly string[]): void {
+    for (const place of places) {
+      this.#unsynced.delete(place);
+      removeQuietly(this.#files, join(this.#folder, place));
+    }
+  }
+
+  places(): string[] {
+    return this.#try(this.#folder, () => this.#files.list(this.#folder)).filter((name) => PLACE.test(name));
+  }
+
+  /** Resolves when everything put before is on the disk. To be called before the log is synced, which names it. */
+  async sync(): Promise<void> {
+    if (this.#unsynced.size === 0) return;
+    const places = [...this.#unsynced];
+    for (const place of places) {
+      const path = join(this.#folder, place);
+      if (this.#unsynced.has(place)) await this.#synced(path, () => this.#syncFile(path));
+    }
+    await this.#synced(this.#folder, () => this.#files.syncFolder(this.#folder));
+    for (const place of places) this.#unsynced.delete(place);
+  }
+
+  /** Removes every file made here, and the folder when that leaves it empty. */
+  static remove(files: Files, folder: string): void {
+    const blobs = blobFolder(folder);
+    const names = files.list(blobs);
+    for (const name of names) if (PLACE.test(name)) files.unlink(join(blobs, name));
+    if (names.length > 0 && files.list(blobs).length === 0) files.removeFolder(blobs);
+  }
+
+  async #make(): Promise<void> {
+    if (this.#isMade) return;
+    await this.#synced(this.#folder, async () => {
+      if (this.#files.makeFolder(this.#folder) !== undefined)
+        await this.#files.syncFolder(join(this.#folder, '..'));
+    });
+    this.#isMade = true;
+  }
+
+  async #write(path: string, fd: number, data: Buffer, position: number): Promise<number> {
+    if (data.length > SYNC_BYTES) return writeFully(this.#files, fd, data, position);
+    let done = 0;
+    while (done < data.length) {
+      const wrote = this.#files.writeSync(fd, data, done, data.length - done, position + done);
+      if (wrote === 0) throw trouble(path, new Error('the system wrote nothing'));
+      done += wrote;
+    }
+    return position + done;
+  }
+
+  async #read(fd: number, room: Buffer, at: number): Promise<number> {
+    if (room.length > SYNC_BYTES) return readFully(this.#files, fd, room, at);
+    let done = 0;
+    while (done < room.length) {
+      const got = this.#files.readSync(fd, room, done, room.length - done, at + done);
+      if (got === 0) break;
+      done += got;
+    }
+    return done;
+  }
+
+  async #syncFile(path: string): Promise<void> {
+    const fd = this.#files.open(path, 'r+');
+    try {
+      await this.#files.sync(fd);
+    } finally {
+      this.#closeQuietly(fd);
+    }
+  }
+
+  async #synced(path: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      throw trouble(path, error);
+    }
+  }
+
+  #closeQuietly(fd: number): void {
+    try {
+      this.#files.close(fd);
+    } catch {
+      // What was read was checked; what was written is not believed.
+    }
+  }
+
+  #try<T>(path: string, work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      throw trouble(path, error);
+    }
+  }
+}
+
+function framed(start: Buffer, chunk: Uint8Array): Buffer {
+  const header = Buffer.alloc(CHUNK_HEADER_BYTES);
+  header.writeUInt32LE(chunk.length, 0);
+  header.writeUInt32LE(crc32(chunk), 4);
+  return Buffer.concat([start, header, chunk]);
+}
+
+function isSound(frame: Buffer): boolean {
+  if (frame.length < CHUNK_HEADER_BYTES) return false;
+  const bytes = frame.subarray(CHUNK_HEADER_BYTES, CHUNK_HEADER_BYTES + frame.readUInt32LE(0));
+  return bytes.length === frame.length - CHUNK_HEADER_BYTES && crc32(bytes) === frame.readUInt32LE(4);
+}

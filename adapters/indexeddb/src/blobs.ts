@@ -1,0 +1,85 @@
+/**
+ * Content in IndexedDB: a record per chunk. No chunk is written twice with other bytes, so each transaction may be done again on a
+ * new connection.
+ */
+import type { Durability } from '@settledb/core';
+import type { BlobJournal, Position } from '@settledb/engine';
+import type { Connection } from './connection';
+import { checkState } from './schema';
+import type { Work } from './transaction';
+
+/** Runs a call of the journal: refused when it is over, waited for when it closes. */
+type Run = <Answer>(what: string, call: () => Promise<Answer>) => Promise<Answer>;
+
+/** Keys of all chunks of a place. */
+const all = (place: string): IDBKeyRange => IDBKeyRange.bound([place], [place, []]);
+
+export function indexedDbBlobs(connection: Connection, run: Run): BlobJournal {
+  const putChunk = (place: string, index: number, chunk: Uint8Array, durability: Durability): Promise<void> =>
+    connection.replay<void>(
+      { stores: ['blob'], mode: 'readwrite', durability },
+      ({ blob, after, answer }) => {
+        after(blob.put(ownBuffer(chunk), [place, index]), () => answer(undefined));
+      },
+    );
+  const dropAll = (places: readonly string[]): Promise<void> =>
+    connection.replay<void>({ stores: ['blob'], mode: 'readwrite' }, (work) => {
+      work.answer(undefined);
+      for (const place of places) work.blob.delete(all(place));
+    });
+  return {
+    async put(place, chunks, durability) {
+      let index = 0;
+      try {
+        for await (const chunk of chunks) {
+          const at = index++;
+          await run('Storing an attachment', () => putChunk(place, at, chunk, durability));
+        }
+      } catch (error) {
+        // A full disk needs the room back. What cannot be dropped is swept.
+        if (index > 0) await run('Dropping an attachment', () => dropAll([place])).catch(() => {});
+        throw error;
+      }
+    },
+    get: (place, index) =>
+      run('Reading an attachment', () =>
+        connection.replay({ stores: ['blob'], mode: 'readonly' }, ({ blob, after, answer }) => {
+          const asked = blob.get([place, index]);
+          after(asked, () => answer(asked.result as Uint8Array | undefined));
+        }),
+      ),
+    drop: (places) => run('Dropping attachments', () => dropAll(places)),
+    places: () =>
+      run('Listing attachments', () =>
+        connection.replay<string[]>({ stores: ['blob'], mode: 'readonly' }, ({ blob, after, answer }) => {
+          const keys = blob.getAllKeys();
+          after(keys, () => answer([...new Set(keys.result.map((key) => (key as [string, number])[0]))]));
+        }),
+      ),
+    dropUnnamed: (places, expected) =>
+      run('Dropping attachments', () =>
+        connection.replay<boolean>({ stores: ['meta', 'log', 'blob'], mode: 'readwrite' }, (work) =>
+          dropIfAt(work, places, expected),
+        ),
+      ),
+  };
+}
+
+/** Done again it finds nothing to drop, if no commit came meanwhile; and if one did, that it was not done is told truly enough. */
+function dropIfAt(
+  { meta, log, blob, after, answer }: Work<boolean>,
+  places: readonly string[],
+  { epoch, n }: Position,
+): void {
+  const asked = meta.get('state');
+  const ahead = log.getKey(IDBKeyRange.lowerBound(n, true));
+  after(ahead, () => {
+    const isAt = checkState(asked.result).epoch === epoch && ahead.result === undefined;
+    if (isAt) for (const place of places) blob.delete(all(place));
+    answer(isAt);
+  });
+}
+
+/** A view is stored with all of the buffer it looks at. */
+const ownBuffer = (chunk: Uint8Array): Uint8Array =>
+  chunk.byteLength === chunk.buffer.byteLength ? chunk : new Uint8Array(chunk);

@@ -1,0 +1,164 @@
+/**
+ * Bytes on their way in: hashed, and put where content lies, before the write that refers to them.
+ *
+ * The digest of much is known only when all of it has been put; of little (one chunk) before, and what is there already is not
+ * put again. Whether a row names the place that was taken, the plan of the write decides; what it does not name is given back.
+ */
+import { badRequest, digestMismatch } from '../model/errors';
+import type { AttachmentEncoding } from '../model/types';
+import type { DatabaseTables } from '../store/schema';
+import type { Durability, Store } from '../store/store';
+import { chunksOf } from './attachment-data';
+import { type Bytes, digestText } from './bytes';
+
+/** Content as it is or will be stored. */
+export interface Content {
+  /** Key of its row. */
+  readonly blob: string;
+  readonly digest: string;
+  /** Bytes stored. */
+  readonly size: number;
+  /** Bytes of the content, decoded. */
+  readonly length: number;
+  /** Where this call put it; undefined: it was there already, or there is nothing of it. */
+  place: string | undefined;
+  /** Kept while it was not put, in case that what was there is swept meanwhile. */
+  chunk: Uint8Array | undefined;
+  /** A row names the place. */
+  named: boolean;
+}
+
+/** What comes in. */
+export interface Incoming {
+  readonly data: unknown;
+  readonly encoding?: AttachmentEncoding | undefined;
+  /** What the sender says of it, to be held against it. */
+  readonly digest?: string | undefined;
+  readonly length?: number | undefined;
+  /** Ends the reading of a stream. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ContentHost {
+  readonly store: Store<DatabaseTables>;
+  readonly bytes: Bytes;
+  readonly durability: Durability | undefined;
+}
+
+/** Key of the row of content with this digest. The same bytes may be one content as they are, and another when decoded. */
+export const blobKey = (digest: string, encoding: AttachmentEncoding | undefined): string =>
+  encoding === undefined ? digest : `${digest};${encoding}`;
+
+export const isEncoded = (blob: string): boolean => blob.endsWith(';gzip');
+
+/** @throws DatabaseError for data that holds no bytes, or other ones than it says; what the storage fails with */
+export async function takeIn(host: ContentHost, id: string, incoming: Incoming): Promise<Content> {
+  const taken = new Intake(host.bytes, incoming.encoding);
+  const chunks = taken.watched(chunksOf(incoming.data, host.bytes, incoming.signal));
+  const first = await chunks.next();
+  const second = first.done ? first : await chunks.next();
+  let place: string | undefined;
+  if (!first.done && !second.done) {
+    const { value: one } = first;
+    const { value: two } = second;
+    const rest = (async function* () {
+      yield one;
+      yield two;
+      yield* chunks;
+    })();
+    place = await host.store.blobs.put(rest, host);
+  }
+  try {
+    const content = await taken.result(id, incoming);
+    content.place = place;
+    if (!first.done && second.done) {
+      content.chunk = first.value;
+      if (!(await isKnown(host.store, content.blob))) await putChunk(host, content);
+    }
+    return content;
+  } catch (error) {
+    if (place !== undefined) await host.store.blobs.drop([place]).catch(() => {});
+    throw error;
+  }
+}
+
+/** Puts content that was not put because it was there already, or is about to be. */
+export async function putChunk(host: ContentHost, content: Content): Promise<void> {
+  if (content.chunk === undefined) return;
+  content.place = await host.store.blobs.put([content.chunk], host);
+  content.chunk = undefined;
+}
+
+async function isKnown(store: Store<DatabaseTables>, blob: string): Promise<boolean> {
+  const queries = [{ from: 'blobs', keys: [blob] }] as const;
+  const [[row]] = store.readNow(queries) ?? (await store.read(queries));
+  return row !== undefined;
+}
+
+/** Digest and lengths of chunks that go by. */
+class Intake {
+  readonly #bytes: Bytes;
+  readonly #hasher;
+  readonly #gunzip: GunzippedLength | undefined;
+  #size = 0;
+
+  constructor(bytes: Bytes, encoding: AttachmentEncoding | undefined) {
+    this.#bytes = bytes;
+    this.#hasher = bytes.hasher();
+    this.#gunzip = encoding === undefined ? undefined : new GunzippedLength();
+  }
+
+  async *watched(chunks: AsyncGenerator<Uint8Array, void>): AsyncGenerator<Uint8Array, void> {
+    for await (const chunk of chunks) {
+      this.#hasher.update(chunk);
+      this.#size += chunk.length;
+      await this.#gunzip?.add(chunk);
+      yield chunk;
+    }
+  }
+
+  async result(id: string, said: Incoming): Promise<Content> {
+    const digest = digestText(this.#bytes, this.#hasher);
+    const length = this.#gunzip === undefined ? this.#size : await this.#gunzip.end();
+    if (said.digest !== undefined && said.digest !== digest) throw digestMismatch(id);
+    if (said.length !== undefined && said.length !== length) {
+      throw badRequest(`attachment ${said.length < length ? 'longer' : 'shorter'} than expected`);
+    }
+    const blob = blobKey(digest, said.encoding);
+    return { blob, digest, size: this.#size, length, place: undefined, chunk: undefined, named: false };
+  }
+}
+
+/** How many bytes gzip holds: one must decode it to know, a piece at a time. */
+class GunzippedLength {
+  readonly #gunzip = new DecompressionStream('gzip');
+  readonly #writer = this.#gunzip.writable.getWriter();
+  readonly #counting = this.#count();
+
+  constructor() {
+    this.#counting.catch(() => {}); // told by `add` or `end`
+  }
+
+  async add(chunk: Uint8Array): Promise<void> {
+    await this.#writer.write(chunk as Uint8Array<ArrayBuffer>).catch(notGzip);
+  }
+
+  async end(): Promise<number> {
+    this.#writer.close().catch(() => {}); // the reader is told the same
+    return this.#counting.catch(notGzip);
+  }
+
+  async #count(): Promise<number> {
+    const reader = this.#gunzip.readable.getReader();
+    let length = 0;
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return length;
+      length += value.length;
+    }
+  }
+}
+
+function notGzip(cause: unknown): never {
+  throw badRequest('Attachment data is not gzip, as its encoding says', cause);
+}

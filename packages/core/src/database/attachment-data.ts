@@ -1,0 +1,101 @@
+/**
+ * Attachment data in any of the forms users have it, as chunks for the storage: of `CHUNK_BYTES`, the last one shorter, none for
+ * nothing. Each chunk is a copy of its own: what its owner does with the data meanwhile changes nothing.
+ */
+import { badRequest } from '../model/errors';
+import { CHUNK_BYTES } from '../store/store';
+import { type Bytes, checkBase64, joined } from './bytes';
+import { onAbort } from './on-abort';
+
+/** Base64 decoded at a time: characters, in fours. */
+const CHUNK_TEXT = CHUNK_BYTES;
+
+/** @throws DatabaseError 500 `badarg` for a string that is no base64, 400 for what holds no bytes; what a stream fails with */
+export async function* chunksOf(
+  data: unknown,
+  bytes: Bytes,
+  signal?: AbortSignal,
+): AsyncGenerator<Uint8Array, void> {
+  if (typeof data === 'string') yield* rechunked(decoded(checkBase64(data), bytes));
+  else if (isBlob(data)) {
+    for (let at = 0; at < data.size; at += CHUNK_BYTES)
+      yield new Uint8Array(await data.slice(at, at + CHUNK_BYTES).arrayBuffer());
+  } else if (isBuffer(data)) yield* slices(new Uint8Array(data));
+  else if (ArrayBuffer.isView(data))
+    yield* slices(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+  else if (isStream(data)) yield* rechunked(piecesOf(data, signal));
+  else if (isIterable(data)) yield* rechunked(data);
+  else if (typeof data === 'function') {
+    const opened: unknown = await data();
+    if (typeof opened === 'function') throw noBytes();
+    yield* chunksOf(opened, bytes, signal);
+  } else throw noBytes();
+}
+
+const noBytes = (): Error =>
+  badRequest('Attachment data must be base64, a Blob, bytes, or a stream of bytes');
+
+// By what they can do: data may come from another realm, and Node has several kinds of each.
+const isBlob = (data: unknown): data is Blob => has(data, 'arrayBuffer') && has(data, 'slice');
+const isStream = (data: unknown): data is ReadableStream<unknown> => has(data, 'getReader');
+const isIterable = (data: unknown): data is AsyncIterable<unknown> =>
+  typeof data === 'object' && data !== null && Symbol.asyncIterator in data;
+const isBuffer = (data: unknown): data is ArrayBuffer =>
+  Object.prototype.toString.call(data) === '[object ArrayBuffer]';
+const has = (data: unknown, method: string): boolean =>
+  typeof data === 'object' &&
+  data !== null &&
+  typeof (data as { [name: string]: unknown })[method] === 'function';
+
+function* slices(view: Uint8Array): Generator<Uint8Array, void> {
+  for (let at = 0; at < view.length; at += CHUNK_BYTES)
+    yield new Uint8Array(view.subarray(at, at + CHUNK_BYTES));
+}
+
+function* decoded(text: string, bytes: Bytes): Generator<Uint8Array, void> {
+  for (let at = 0; at < text.length; at += CHUNK_TEXT)
+    yield bytes.fromBase64(text.slice(at, at + CHUNK_TEXT));
+}
+
+/** A stream that is not read to its end is cancelled: whoever sends must not wait for ever. */
+async function* piecesOf(
+  stream: ReadableStream<unknown>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<unknown, void> {
+  const reader = stream.getReader();
+  const cancel = (): void => void reader.cancel(signal?.reason).catch(() => {});
+  const stop = signal && onAbort(signal, cancel);
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      signal?.throwIfAborted(); // cancelled, it says that it is done
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    stop?.();
+    cancel(); // of no effect on a stream that has ended
+  }
+}
+
+async function* rechunked(
+  pieces: AsyncIterable<unknown> | Iterable<unknown>,
+): AsyncGenerator<Uint8Array, void> {
+  let waiting: Uint8Array[] = [];
+  let length = 0;
+  for await (const given of pieces) {
+    if (!ArrayBuffer.isView(given)) throw noBytes();
+    let piece = new Uint8Array(given.buffer, given.byteOffset, given.byteLength);
+    while (length + piece.length >= CHUNK_BYTES) {
+      waiting.push(piece.subarray(0, CHUNK_BYTES - length));
+      yield joined(waiting);
+      piece = piece.subarray(CHUNK_BYTES - length);
+      waiting = [];
+      length = 0;
+    }
+    if (piece.length === 0) continue;
+    waiting.push(new Uint8Array(piece));
+    length += piece.length;
+  }
+  if (length > 0) yield joined(waiting);
+}

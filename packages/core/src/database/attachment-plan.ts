@@ -1,0 +1,183 @@
+/**
+ * The part of a write's plan that is about attachments: what it must read for them, rows of content and references, and which
+ * content that was put is named by a row from now on. Edits without attachments pass it by.
+ */
+import type { DatabaseError } from '../model/errors';
+import { isDatabaseError } from '../model/errors';
+import type { Rev } from '../model/types';
+import type { BlobRefRow, BlobRow, BodyRow, DatabaseTables, DocRow, LocalRow } from '../store/schema';
+import type { Query, Store, Write } from '../store/store';
+import { BlobRows, stubsIn } from './attachment-set';
+import { type Attachable, DocFold } from './doc-fold';
+import { type Edit, failureRow, type LocalEdit, localKey } from './edits';
+import { applyLocal } from './local-docs';
+import type { Outcome } from './plan-edits';
+
+type Writes = Write<DatabaseTables>[];
+
+/** What is asked for, and in which order the answers come. */
+export interface AttachmentQueries {
+  readonly queries: readonly Query<DatabaseTables>[];
+  readonly blobs: readonly string[];
+  readonly docs: readonly string[];
+  readonly bodies: readonly (readonly [string, Rev])[];
+  readonly locals: readonly string[];
+  /** Documents whose references may go. */
+  readonly compacted: readonly string[];
+}
+
+const NO_QUERIES: AttachmentQueries = {
+  queries: [],
+  blobs: [],
+  docs: [],
+  bodies: [],
+  locals: [],
+  compacted: [],
+};
+
+/** @param compacted documents that lose the bodies of past revisions with the write */
+export function attachmentQueries(edits: readonly Edit[], compacted: readonly string[]): AttachmentQueries {
+  const attached = edits.filter((edit) => edit.attachments !== undefined);
+  if (attached.length === 0 && compacted.length === 0) return NO_QUERIES;
+  const blobs = [...new Set(attached.flatMap((edit) => edit.attachments!.blobs))];
+  const docs = [...new Set(attached.filter(({ kind }) => kind !== 'local').map(({ id }) => id))];
+  const locals = [...new Set(attached.filter(({ kind }) => kind === 'local').map(({ id }) => localKey(id)))];
+  const bodies = attached.flatMap((edit) =>
+    edit.kind === 'new' && edit.parent !== undefined ? [[edit.id, edit.parent] as const] : [],
+  );
+  const queries: Query<DatabaseTables>[] = [
+    { from: 'blobs', keys: blobs },
+    { from: 'docs', keys: docs, texts: ['body'] },
+    { from: 'bodies', keys: bodies, texts: true },
+    { from: 'local', keys: locals, texts: true },
+    ...compacted.map((id) => ({
+      from: 'blobrefs' as const,
+      by: 'doc',
+      range: { gte: [id], lte: [id, []] as const },
+    })),
+  ];
+  return { queries, blobs, docs, bodies, locals, compacted };
+}
+
+/** @param answers to the queries, in their order */
+export function attachmentsFound(
+  asked: AttachmentQueries,
+  answers: readonly unknown[],
+): AttachmentsFound | undefined {
+  return asked.queries.length === 0 ? undefined : new AttachmentsFound(asked, answers);
+}
+
+/** What a write comes to beside its rows. */
+export interface ContentDecision {
+  /** Places that rows name from now on. */
+  readonly named: readonly string[];
+  /** Content that fewer revisions refer to. */
+  readonly freed: readonly string[];
+}
+
+export class AttachmentsFound {
+  readonly #rows: BlobRows;
+  readonly #texts = new Map<string, Map<Rev, string | undefined>>();
+  readonly #locals: ReadonlyMap<string, LocalRow | undefined>;
+  readonly #compacted: readonly string[];
+  readonly #stored: readonly BlobRefRow[][];
+  readonly #localRefs: BlobRefRow[] = [];
+
+  constructor(asked: AttachmentQueries, answers: readonly unknown[]) {
+    const [blobs, docs, bodies, locals, ...refs] = answers as [
+      (BlobRow | undefined)[],
+      (DocRow | undefined)[],
+      (BodyRow | undefined)[],
+      (LocalRow | undefined)[],
+      ...BlobRefRow[][],
+    ];
+    this.#rows = new BlobRows(new Map(asked.blobs.map((blob, i) => [blob, blobs[i]])));
+    for (const id of asked.docs) this.#texts.set(id, new Map());
+    for (const row of [...docs, ...bodies]) {
+      if (row !== undefined) this.#texts.get(row.id)?.set(row.rev, row.body as string | undefined);
+    }
+    this.#locals = new Map(asked.locals.map((key, i) => [key, locals[i]]));
+    this.#compacted = asked.compacted;
+    this.#stored = refs;
+  }
+
+  /** `undefined`: no edit of this document has attachments. */
+  of(id: string): Attachable | undefined {
+    const texts = this.#texts.get(id);
+    return texts && { texts, rows: this.#rows };
+  }
+
+  /** `undefined`: the edit has no attachments. */
+  applyLocal(edit: LocalEdit, rows: (LocalRow | undefined)[], place: number): Outcome | undefined {
+    if (edit.attachments === undefined) return undefined;
+    const before = rows[place];
+    const text = typeof before?.body === 'string' ? before.body : this.#locals.get(localKey(edit.id))?.body;
+    const resolved = edit.attachments.resolve(edit.body, {
+      generation: before === undefined ? 1 : Number(before.rev.slice(2)) + 1,
+      before: stubsIn(text as string | undefined),
+      replicated: false,
+      rows: this.#rows,
+    });
+    if (isDatabaseError(resolved)) return failureRow(edit.id, resolved as DatabaseError);
+    const outcome = applyLocal({ ...edit, body: resolved.body }, rows, place);
+    if (!('error' in outcome)) {
+      const { id, rev } = outcome;
+      this.#localRefs.push(...resolved.blobs.map((blob) => ({ blob, id, rev })));
+    }
+    return outcome;
+  }
+
+  /** @param refs what kept bodies refer to */
+  finish(
+    refs: readonly BlobRefRow[],
+    folds: ReadonlyMap<string, DocFold | object | undefined>,
+  ): ContentDecision & { readonly writes: Writes } {
+    const put = [...refs, ...this.#localRefs];
+    const fresh = [...new Set(put.map(({ blob }) => blob))].flatMap((blob) => this.#rows.fresh(blob) ?? []);
+    const gone = this.#compacted.flatMap((id, i) => {
+      const fold = folds.get(id);
+      return fold instanceof DocFold ? this.#stored[i]!.filter(({ rev }) => !fold.isLeaf(rev)) : [];
+    });
+    const writes: Writes = [];
+    if (fresh.length > 0) writes.push({ into: 'blobs', put: fresh });
+    if (gone.length > 0) writes.push({ into: 'blobrefs', delete: gone.map(refKey) });
+    if (put.length > 0) writes.push({ into: 'blobrefs', put });
+    const named = fresh.flatMap(({ place }) => place || []);
+    return { writes, named, freed: gone.map(({ blob }) => blob) };
+  }
+}
+
+export const refKey = ({ blob, id, rev }: BlobRefRow): readonly [string, string, Rev] => [blob, id, rev];
+
+/** The write was done: tells the contents of `edits` which of them rows name. */
+export function settle(edits: readonly Edit[], places: readonly string[]): void {
+  const named = new Set(places);
+  for (const { attachments } of edits) {
+    for (const content of attachments?.contents ?? []) {
+      if (content.place !== undefined && named.has(content.place)) content.named = true;
+    }
+  }
+}
+
+/**
+ * After a write that failed: when it was refused because content put for it was swept meanwhile, notes which.
+ * @returns undefined when the write is to be planned again; those edits are then missing their content
+ * @throws `error`, if it was another one
+ */
+export async function gone(
+  { blobs }: Store<DatabaseTables>,
+  edits: readonly Edit[],
+  error: unknown,
+): Promise<undefined> {
+  if (!isDatabaseError(error) || error.name !== 'content_gone') throw error;
+  let any = false;
+  for (const { attachments } of edits) {
+    for (const content of attachments?.contents ?? []) {
+      if (content.place === undefined || (await blobs.get(content.place, 0)) !== undefined) continue;
+      blobs.release(content.place);
+      content.place = undefined;
+      any = true;
+    }
+  }
+  if (!any) throw error;
+}

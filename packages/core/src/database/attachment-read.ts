@@ -1,0 +1,333 @@
+/**
+ * Reading attachments: data into documents that were read with stubs, and one attachment as a stream.
+ *
+ * Rows and bytes are not read in one moment. What a document refers to may be swept before its bytes are read, when the document
+ * was changed and the database compacted meanwhile: then the call begins again, and finds what is there now.
+ */
+import {
+  badRequest,
+  corrupt,
+  type DatabaseError,
+  isDatabaseError,
+  notFound,
+  rangeNotSatisfiable,
+} from '../model/errors';
+import { isLocalId } from '../model/ids';
+import { generationOf } from '../model/revision';
+import type {
+  BinaryData,
+  ExistingDoc,
+  FullAttachment,
+  OpenedAttachment,
+  Rev,
+  Revisions,
+  Stub,
+} from '../model/types';
+import type { BlobRow, DatabaseTables } from '../store/schema';
+import { CHUNK_BYTES, type Store } from '../store/store';
+import { blobKey, isEncoded } from './attachment-content';
+import { bothKeys } from './attachment-set';
+import { type Bytes, digestText } from './bytes';
+import type { AttachmentsOptions, CallOptions, OpenAttachmentOptions } from './database';
+import { getDoc } from './get';
+
+/** How often a call begins again for content that was swept under it. Each time somebody compacted. */
+const TRIES_MAX = 20;
+/** Attachments loaded at a time: hides the storage's latency, and bounds what is in memory beside the answer. */
+const LOADS_AT_ONCE = 8;
+
+export interface AttachmentSource {
+  readonly store: Store<DatabaseTables>;
+  readonly bytes: Bytes;
+}
+
+/** What was to be read is not there any more. */
+class Swept extends Error {
+  override readonly name = 'Swept';
+}
+
+export const wantsData = ({ attachments, att_encoding_info }: AttachmentsOptions): boolean =>
+  Boolean(attachments || att_encoding_info);
+
+/** Calls `work` until nothing it reads is swept meanwhile. */
+export async function unswept<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof Swept)) throw error;
+      if (tries >= TRIES_MAX) throw corrupt('The content of an attachment is not there', error);
+    }
+  }
+}
+
+type AnyDoc = ExistingDoc<object>;
+
+/** Documents whose attachments are to be filled in. */
+export interface FillOptions extends AttachmentsOptions {
+  /** Only attachments that changed after this generation get their data. Default: all. */
+  readonly after?: ReadonlyMap<AnyDoc, number>;
+  /** Told of a document with a damaged attachment. Default: the call fails. */
+  readonly damaged?: (doc: AnyDoc, error: DatabaseError) => void;
+}
+
+/** Puts data, or what else is asked for, in place of the stubs of `docs`, which it changes. To be called within {@link unswept}. */
+export async function fill(
+  source: AttachmentSource,
+  docs: readonly AnyDoc[],
+  options: FillOptions,
+): Promise<void> {
+  const wanted = docs.flatMap((doc) => {
+    const stubs = doc._attachments as Record<string, Stub> | undefined;
+    return stubs === undefined
+      ? []
+      : Object.keys(stubs).map((name) => ({ doc, stubs, name, stub: stubs[name]! }));
+  });
+  if (wanted.length === 0) return;
+  const rows = await rowsOf(
+    source,
+    wanted.map(({ stub }) => stub),
+  );
+  await each(wanted, async ({ doc, stubs, name, stub }, i) => {
+    const row = rows[i]!;
+    const { content_type, revpos, digest } = stub;
+    const info = options.att_encoding_info && isEncoded(row.blob);
+    const encoding = info ? ({ encoding: 'gzip', encoded_length: row.size } as const) : {};
+    if (!options.attachments || revpos <= (options.after?.get(doc) ?? -1)) {
+      stubs[name] = { ...stub, ...encoding };
+      return;
+    }
+    let pieces: Uint8Array[];
+    try {
+      pieces = await load(source, row);
+    } catch (error) {
+      if (options.damaged === undefined || !isDatabaseError(error) || error.name !== 'corrupt') throw error;
+      return options.damaged(doc, error);
+    }
+    const data = options.binary ? source.bytes.toData(pieces, content_type) : source.bytes.toBase64(pieces);
+    const full: FullAttachment = { content_type, revpos, digest, data, ...encoding };
+    (stubs as Record<string, Stub | FullAttachment>)[name] = full;
+  });
+}
+
+/** Up to which generation a reader that has the revisions `since` has what `revisions` has. @returns -1 when it has nothing of it */
+export function commonGeneration({ start, ids }: Revisions, since: readonly Rev[]): number {
+  const known = new Set(since);
+  const at = ids.findIndex((hash, i) => known.has(`${start - i}-${hash}`));
+  return at < 0 ? -1 : start - at;
+}
+
+async function each<T>(items: readonly T[], work: (item: T, i: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  const run = async (): Promise<void> => {
+    while (next < items.length) {
+      const i = next++;
+      await work(items[i]!, i);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(LOADS_AT_ONCE, items.length) }, run));
+}
+
+async function rowsOf({ store }: AttachmentSource, stubs: readonly Stub[]): Promise<BlobRow[]> {
+  const keys = stubs.flatMap(({ digest }) => bothKeys(digest));
+  const queries = [{ from: 'blobs', keys }] as const;
+  const [rows] = store.readNow(queries) ?? (await store.read(queries));
+  return stubs.map((stub, i) => {
+    const [plain, encoded] = [rows[2 * i], rows[2 * i + 1]];
+    const row = encoded !== undefined && encoded.length === stub.length ? encoded : plain;
+    if (row === undefined) throw new Swept();
+    return row;
+  });
+}
+
+async function load(source: AttachmentSource, row: BlobRow): Promise<Uint8Array[]> {
+  const pieces: Uint8Array[] = [];
+  const stored = storedBytes(source, row, 0, row.size);
+  for await (const piece of isEncoded(row.blob) ? gunzipped(stored) : stored) pieces.push(piece);
+  return pieces;
+}
+
+/**
+ * Bytes from `start` to `end` as they are stored.
+ * @throws Swept; corrupt, at the end, when all of them were read and are not those of the digest
+ */
+async function* storedBytes(
+  source: AttachmentSource,
+  row: BlobRow,
+  start: number,
+  end: number,
+): AsyncGenerator<Uint8Array, void> {
+  const hasher = start === 0 && end === row.size ? source.bytes.hasher() : undefined;
+  for (let at = start; at < end; ) {
+    const index = Math.floor(at / CHUNK_BYTES);
+    const from = index * CHUNK_BYTES;
+    const chunk = await source.store.blobs.get(row.place, index);
+    if (chunk === undefined) throw await lacking(source, row);
+    if (chunk.length !== Math.min(CHUNK_BYTES, row.size - from)) throw damaged(row);
+    hasher?.update(chunk);
+    const until = Math.min(end, from + chunk.length);
+    // The last one is given only when it is known that all were right: what is whole may be used before the end is heard of.
+    if (until === row.size && hasher !== undefined && !isOf(row, digestText(source.bytes, hasher)))
+      throw damaged(row);
+    yield at === from && until === from + chunk.length ? chunk : chunk.subarray(at - from, until - from);
+    at = until;
+  }
+}
+
+const isOf = ({ blob }: BlobRow, digest: string): boolean =>
+  blob === digest || blob === blobKey(digest, 'gzip');
+
+const damaged = ({ blob }: BlobRow): Error => corrupt(`The stored attachment of digest ${blob} is damaged`);
+
+/** A chunk is not there: its content was swept since its row was read, or the storage lost it. */
+async function lacking({ store }: AttachmentSource, { blob, place }: BlobRow): Promise<Error> {
+  const [[row]] = await store.read([{ from: 'blobs', keys: [blob] }]);
+  return row?.place === place ? damaged(row) : new Swept();
+}
+
+async function* gunzipped(stored: AsyncGenerator<Uint8Array, void>): AsyncGenerator<Uint8Array, void> {
+  const stream = streamOf(stored) as ReadableStream<Uint8Array<ArrayBuffer>>;
+  const reader = stream.pipeThrough(new DecompressionStream('gzip')).getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+function streamOf(chunks: AsyncGenerator<Uint8Array, void>): ReadableStream<Uint8Array> {
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const { done, value } = await chunks.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      async cancel() {
+        await chunks.return();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/** What `chunks` give between `start` and `end`. */
+async function* between(
+  chunks: AsyncGenerator<Uint8Array, void>,
+  start: number,
+  end: number,
+): AsyncGenerator<Uint8Array, void> {
+  let at = 0;
+  for await (const chunk of chunks) {
+    const piece = chunk.subarray(Math.max(0, start - at), Math.max(0, end - at));
+    if (piece.length > 0) yield piece;
+    at += chunk.length;
+    if (at >= end && end < Number.POSITIVE_INFINITY) return;
+  }
+}
+
+/** One attachment of one revision: what its document says of it, and the row of its content. */
+async function find(
+  source: AttachmentSource,
+  id: string,
+  name: string,
+  { rev, signal }: CallOptions & { readonly rev?: Rev | undefined },
+): Promise<{ stub: Stub; row: BlobRow }> {
+  // As PouchDB: they can be had with the document only.
+  if (typeof id === 'string' && isLocalId(id)) throw notFound('missing', id);
+  const doc = (await getDoc(source.store, id, rev === undefined ? { signal } : { rev, signal })) as AnyDoc;
+  const stubs = doc._attachments as Record<string, Stub> | undefined;
+  if (stubs === undefined || !Object.hasOwn(stubs, name))
+    throw notFound('Document is missing attachment', id);
+  const stub = stubs[name]!;
+  const [row] = (await rowsOf(source, [stub])) as [BlobRow];
+  return { stub, row };
+}
+
+/** See `Database.getAttachment`. */
+export function getAttachment(
+  source: AttachmentSource,
+  id: string,
+  name: string,
+  options: CallOptions & { readonly rev?: Rev | undefined } = {},
+): Promise<BinaryData> {
+  options.signal?.throwIfAborted();
+  return unswept(async () => {
+    const { stub, row } = await find(source, id, name, options);
+    return source.bytes.toData(await load(source, row), stub.content_type);
+  });
+}
+
+/** See `Database.openAttachment`. */
+export function openAttachment(
+  source: AttachmentSource,
+  id: string,
+  name: string,
+  options: OpenAttachmentOptions = {},
+): Promise<OpenedAttachment> {
+  options.signal?.throwIfAborted();
+  return unswept(async () => {
+    const { stub, row } = await find(source, id, name, options);
+    const { content_type, digest, revpos, length } = stub;
+    const encoded = isEncoded(row.blob);
+    const asStored = !encoded || options.encoded === true;
+    const [start, end] = rangeOf(options, asStored ? row.size : length);
+    return {
+      content_type,
+      digest,
+      revpos,
+      length,
+      ...(encoded ? { encoded_length: row.size } : {}),
+      ...(encoded && asStored ? { encoding: 'gzip' as const } : {}),
+      size: end - start,
+      stream: streamOf(
+        told(
+          id,
+          asStored ? storedBytes(source, row, start, end) : decodedPart(source, row, start, end, length),
+        ),
+      ),
+    };
+  });
+}
+
+function decodedPart(
+  source: AttachmentSource,
+  row: BlobRow,
+  start: number,
+  end: number,
+  length: number,
+): AsyncGenerator<Uint8Array, void> {
+  const whole = gunzipped(storedBytes(source, row, 0, row.size));
+  // All of it is read to its end, so that damage is heard of.
+  return between(whole, start, end === length ? Number.POSITIVE_INFINITY : end);
+}
+
+/** In a stream that was begun nothing can begin again: the document has gone on, and so the attachment is not there. */
+async function* told(id: string, chunks: AsyncGenerator<Uint8Array, void>): AsyncGenerator<Uint8Array, void> {
+  try {
+    yield* chunks;
+  } catch (error) {
+    throw error instanceof Swept ? notFound('missing', id) : error;
+  }
+}
+
+/** @throws DatabaseError 416 when nothing of the range is there, 400 when it is none */
+function rangeOf({ start = 0, end }: OpenAttachmentOptions, size: number): [start: number, end: number] {
+  for (const at of [start, end ?? 0]) {
+    if (!Number.isSafeInteger(at) || at < 0)
+      throw badRequest('A range is of whole numbers that are not negative');
+  }
+  const until = Math.min(end ?? size, size);
+  if (start >= until && !(start === 0 && size === 0)) throw rangeNotSatisfiable();
+  return [start, until];
+}
+
+/** For `atts_since`: after which generation attachments of `doc`, read with its ancestry, get their data. */
+export function afterGeneration(doc: AnyDoc, since: readonly Rev[]): number {
+  const valid = since.filter((rev) => generationOf(rev) > 0);
+  return doc._revisions === undefined ? -1 : commonGeneration(doc._revisions, valid);
+}

@@ -1,0 +1,192 @@
+/**
+ * The attachments of one edit, from what the user wrote to what is stored: stubs within the JSON of the body.
+ *
+ *   {"_attachments":{"a.txt":{"content_type":"text/plain","revpos":1,"digest":"md5-…","length":5,"stub":true}},"field":…}
+ *
+ * So they are hashed with the body, move with it, and every read answers them without knowing of attachments. What a stub of an
+ * edit means shows only in the plan of the write, beside the revision edited.
+ */
+import { badRequest, type DatabaseError, missingStub } from '../model/errors';
+import type { Stub } from '../model/types';
+import type { BlobRow } from '../store/schema';
+import { blobKey, type Content } from './attachment-content';
+
+/** Attachments by name, as stored. */
+export type Stubs = Readonly<Record<string, Stub>>;
+
+interface Named {
+  readonly name: string;
+  /** As given; undefined: not at all. */
+  readonly type: string | undefined;
+  readonly revpos: number | undefined;
+}
+export interface ContentEntry extends Named {
+  readonly content: Content;
+}
+export interface StubEntry extends Named {
+  readonly digest: string | undefined;
+  readonly length: number | undefined;
+}
+export type Entry = ContentEntry | StubEntry;
+
+/** What a plan knows beside the edit itself. */
+export interface Surroundings {
+  /** Of the revision that the edit makes. */
+  readonly generation: number;
+  /** Revisions' positions are taken as given, as the sender has them. */
+  readonly replicated: boolean;
+  /** Attachments of the revision edited. */
+  readonly before: Stubs | undefined;
+  readonly rows: BlobRows;
+}
+
+export interface Resolved {
+  /** With the stubs in it. */
+  readonly body: string;
+  /** Keys of the contents referred to. */
+  readonly blobs: readonly string[];
+}
+
+const DEFAULT_TYPE = 'application/octet-stream';
+const FIELD = '{"_attachments":';
+
+/** Rows of `blobs` in a plan: what was found, and what the edits bring. */
+export class BlobRows {
+  readonly #found: ReadonlyMap<string, BlobRow | undefined>;
+  readonly #brought = new Map<string, BlobRow>();
+
+  constructor(found: ReadonlyMap<string, BlobRow | undefined>) {
+    this.#found = found;
+  }
+
+  get(blob: string): BlobRow | undefined {
+    return this.#found.get(blob) ?? this.#brought.get(blob);
+  }
+
+  bring(row: BlobRow): void {
+    if (this.get(row.blob) === undefined) this.#brought.set(row.blob, row);
+  }
+
+  /** The row of `blob`, if it must be written. */
+  fresh(blob: string): BlobRow | undefined {
+    return this.#brought.get(blob);
+  }
+}
+
+export class AttachmentSet {
+  readonly #id: string;
+  /** Sorted by name, so that equal attachments give equal revisions. */
+  readonly #entries: readonly Entry[];
+
+  constructor(id: string, entries: readonly Entry[]) {
+    this.#id = id;
+    this.#entries = [...entries].sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  get contents(): readonly Content[] {
+    return this.#entries.flatMap((entry) => ('content' in entry ? [entry.content] : []));
+  }
+
+  get stubs(): readonly StubEntry[] {
+    return this.#entries.filter((entry): entry is StubEntry => !('content' in entry));
+  }
+
+  /** Keys of rows that {@link resolve} may ask for, but for those of the revision edited. */
+  get blobs(): readonly string[] {
+    return this.#entries.flatMap((entry) => {
+      if ('content' in entry) return [entry.content.blob];
+      return entry.digest === undefined ? [] : bothKeys(entry.digest);
+    });
+  }
+
+  /** What is stored of the edit. Pure. Content that must first be put (again) is a missing stub too. */
+  resolve(body: string, around: Surroundings): Resolved | DatabaseError {
+    const members: string[] = [];
+    const blobs = new Set<string>();
+    for (const entry of this.#entries) {
+      const found = 'content' in entry ? resolveContent(entry, around) : resolveStub(entry, around);
+      if (found === undefined) return missingStub(this.#id, entry.name);
+      const { stub, blob } = found;
+      const { content_type, revpos, digest, length } = stub;
+      members.push(
+        `${JSON.stringify(entry.name)}:${JSON.stringify({ content_type, revpos, digest, length, stub: true })}`,
+      );
+      blobs.add(blob);
+    }
+    const field = `${FIELD}{${members.join(',')}}`;
+    return { body: body === '{}' ? `${field}}` : `${field},${body.slice(1)}`, blobs: [...blobs] };
+  }
+}
+
+interface Found {
+  readonly stub: Omit<Stub, 'stub'>;
+  readonly blob: string;
+}
+
+function resolveContent(entry: ContentEntry, around: Surroundings): Found | undefined {
+  const { content, name, type = DEFAULT_TYPE } = entry;
+  const { blob, place, size, length, digest } = content;
+  const { rows, before } = around;
+  if (place !== undefined || size === 0) {
+    rows.bring(
+      length === size ? { blob, place: place ?? '', size } : { blob, place: place ?? '', size, length },
+    );
+  }
+  if (rows.get(blob) === undefined) return undefined;
+  const old = stubOf(before, name);
+  // Given again, it is what it was: then this edit and one with a stub come to the same.
+  const same = old !== undefined && old.digest === digest && old.content_type === type;
+  const revpos = around.replicated ? (entry.revpos ?? 0) : same ? old.revpos : around.generation;
+  return { stub: { content_type: type, revpos, digest, length }, blob };
+}
+
+function resolveStub(entry: StubEntry, around: Surroundings): Found | undefined {
+  const { digest, name, type, revpos } = entry;
+  const old = stubOf(around.before, name);
+  if (old !== undefined && (digest === undefined || digest === old.digest)) {
+    const { content_type, length } = old;
+    const stub = {
+      content_type,
+      revpos: (around.replicated && revpos) || old.revpos,
+      digest: old.digest,
+      length,
+    };
+    return { stub, blob: storedKey(old, around.rows) };
+  }
+  if (digest === undefined) return undefined;
+  const candidates = bothKeys(digest).flatMap((key) => around.rows.get(key) ?? []);
+  const row = candidates.find((each) => (each.length ?? each.size) === entry.length) ?? candidates[0];
+  if (row === undefined) return undefined;
+  const position = around.replicated ? (revpos ?? 0) : around.generation;
+  const stub = {
+    content_type: type ?? DEFAULT_TYPE,
+    revpos: position,
+    digest,
+    length: row.length ?? row.size,
+  };
+  return { stub, blob: row.blob };
+}
+
+/** Which content a stored stub means. Its rows need not be at hand: bytes as they are are nearly always meant. */
+function storedKey({ digest, length }: Stub, rows: BlobRows): string {
+  const encoded = rows.get(blobKey(digest, 'gzip'));
+  return encoded !== undefined && encoded.length === length ? encoded.blob : digest;
+}
+
+export const bothKeys = (digest: string): string[] => [blobKey(digest, undefined), blobKey(digest, 'gzip')];
+
+const stubOf = (stubs: Stubs | undefined, name: string): Stub | undefined =>
+  stubs !== undefined && Object.hasOwn(stubs, name) ? stubs[name] : undefined;
+
+/** The attachments of a stored body; undefined: it has none. */
+export function stubsIn(body: string | undefined): Stubs | undefined {
+  return body?.startsWith(FIELD) ? (JSON.parse(body) as { _attachments: Stubs })._attachments : undefined;
+}
+
+/** @throws DatabaseError 400 for a name that nobody could ask for */
+export function checkName(name: string): void {
+  if (name.startsWith('_'))
+    throw badRequest(`Attachment name '${name}' starts with an underscore, which is reserved`);
+  if (name === '') throw badRequest('Attachment name must not be empty');
+  if (/\p{Surrogate}/u.test(name)) throw badRequest('Attachment name must be valid Unicode');
+}

@@ -1,0 +1,176 @@
+/** The verbs of one attachment, by way of its document; and the verbs of documents, with attachments' data. */
+import { conflict, type DatabaseError, isDatabaseError } from '../model/errors';
+import { parseRev } from '../model/revision';
+import type {
+  AllDocsResult,
+  AttachmentsInput,
+  BulkGetRequest,
+  BulkGetResult,
+  Doc,
+  ExistingDoc,
+  OpenRevsRow,
+  Rev,
+  Written,
+} from '../model/types';
+import { allDocs } from './all-docs';
+import { type AttachmentSource, afterGeneration, type FillOptions, fill, unswept } from './attachment-read';
+import { checkName } from './attachment-set';
+import { bulkGet } from './bulk-get';
+import type { AllDocsOptions, BulkGetOptions, CallOptions, Database, GetOptions } from './database';
+import { getDoc } from './get';
+
+type AnyDoc = ExistingDoc<object>;
+type Writer = Pick<Database, 'get' | 'put'>;
+
+/** The arguments of `putAttachment`, with or without a revision. */
+export type PutArguments = readonly [
+  id: string,
+  name: string,
+  revOrData: unknown,
+  dataOrType: unknown,
+  type?: unknown,
+  options?: CallOptions,
+];
+
+/** See `Database.putAttachment`. */
+export async function putAttachment(db: Writer, given: PutArguments): Promise<Written> {
+  const [id, name, third, fourth, fifth, options = {}] = given;
+  // PouchDB's two forms: of four, the last is the type and the one before the data.
+  const isShort = given.length < 5 && !isRevArgument(third, fourth);
+  const [rev, data, type] = isShort ? [undefined, third, fourth] : [third || undefined, fourth, fifth];
+  checkName(name);
+  const attachment = typeof type === 'string' ? { data, content_type: type } : { data };
+  const doc = await editable(db, id, rev as Rev | undefined, options);
+  return db.put(withAttachments(doc, { ...attachmentsOf(doc), [name]: attachment as never }), options);
+}
+
+/** With four arguments: is the third a revision and the fourth data without a type, or are they data and type? */
+function isRevArgument(third: unknown, fourth: unknown): boolean {
+  if (third === undefined || third === null || third === '')
+    return fourth !== undefined && typeof fourth !== 'string';
+  return typeof third === 'string' && typeof fourth !== 'string' && fourth !== undefined;
+}
+
+/** See `Database.removeAttachment`. */
+export async function removeAttachment(
+  db: Writer,
+  id: string,
+  name: string,
+  rev: Rev,
+  options: CallOptions = {},
+): Promise<Written> {
+  parseRev(rev);
+  let doc: AnyDoc;
+  try {
+    doc = await db.get(id, { ...options, rev });
+  } catch (error) {
+    if (!isDatabaseError(error) || error.status !== 404) throw error;
+    await db.get(id, options);
+    throw conflict(id); // The document is there: what is not is the revision.
+  }
+  const attachments = attachmentsOf(doc);
+  if (!Object.hasOwn(attachments, name)) return { ok: true, id, rev };
+  delete attachments[name];
+  return db.put(withAttachments(doc, attachments), options);
+}
+
+/** The revision to edit; a new document where there is none, which conflicts if a revision was named. */
+async function editable(
+  db: Writer,
+  id: string,
+  rev: Rev | undefined,
+  options: CallOptions,
+): Promise<Doc & { _id: string }> {
+  try {
+    const doc: AnyDoc = await db.get(id, rev === undefined ? options : { ...options, rev });
+    if (rev === undefined) throw conflict(id);
+    return doc as Doc & { _id: string };
+  } catch (error) {
+    if (!isDatabaseError(error) || error.status !== 404) throw error;
+    return rev === undefined ? { _id: id } : { _id: id, _rev: rev };
+  }
+}
+
+const attachmentsOf = (doc: { readonly _attachments?: object }): AttachmentsInput => ({
+  ...(doc._attachments as AttachmentsInput | undefined),
+});
+
+function withAttachments(doc: object, attachments: AttachmentsInput): Doc & { _id: string } {
+  return { ...(doc as { _id: string }), _attachments: attachments };
+}
+
+/** `get`, with data. */
+export function getWithData(
+  source: AttachmentSource,
+  id: string,
+  options: GetOptions,
+): Promise<ExistingDoc | OpenRevsRow[]> {
+  const { atts_since: since } = options;
+  return unswept(async () => {
+    const found = await getDoc(source.store, id, since === undefined ? options : { ...options, revs: true });
+    const docs = Array.isArray(found) ? found.flatMap((row) => ('ok' in row ? [row.ok] : [])) : [found];
+    await fillSince(source, new Map(docs.map((doc) => [doc, since])), options);
+    return found;
+  });
+}
+
+/** `bulkGet`, with data. */
+export function bulkGetWithData(
+  source: AttachmentSource,
+  request: BulkGetRequest & BulkGetOptions,
+): Promise<BulkGetResult> {
+  const anySince = request.docs?.some?.((entry) => entry?.atts_since !== undefined) ?? false;
+  return unswept(async () => {
+    const answer = await bulkGet(source.store, anySince ? { ...request, revs: true } : request);
+    const docs = answer.results.flatMap((result, i) =>
+      result.docs.flatMap((row) => ('ok' in row ? [[row.ok, request.docs[i]!.atts_since] as const] : [])),
+    );
+    const damaged = new Map<AnyDoc, DatabaseError>();
+    await fillSince(source, new Map(docs), { ...request, damaged: (doc, error) => damaged.set(doc, error) });
+    return damaged.size === 0 ? answer : withoutDamaged(answer, damaged);
+  });
+}
+
+/** A document that cannot be had whole fails alone: whoever copies the others must not take it for them. */
+function withoutDamaged(answer: BulkGetResult, damaged: ReadonlyMap<AnyDoc, DatabaseError>): BulkGetResult {
+  const results = answer.results.map(({ id, docs }) => ({
+    id,
+    docs: docs.map((row) => {
+      const error = 'ok' in row ? damaged.get(row.ok) : undefined;
+      if (error === undefined || !('ok' in row)) return row;
+      return { error: { id, rev: row.ok._rev, error: error.name, reason: error.reason } };
+    }),
+  }));
+  return { results };
+}
+
+/** @param docs with what their reader has of each already; read with their ancestry where that is anything */
+async function fillSince(
+  source: AttachmentSource,
+  docs: ReadonlyMap<AnyDoc, readonly Rev[] | undefined>,
+  options: BulkGetOptions & Pick<FillOptions, 'damaged'>,
+): Promise<void> {
+  const after = new Map<AnyDoc, number>();
+  let any = options.attachments;
+  for (const [doc, since] of docs) {
+    if (since !== undefined) {
+      any = true;
+      after.set(doc, afterGeneration(doc, since));
+    } else if (!options.attachments) after.set(doc, Number.POSITIVE_INFINITY);
+  }
+  await fill(source, [...docs.keys()], { ...options, attachments: any, after });
+  if (!options.revs) for (const doc of docs.keys()) delete doc._revisions;
+}
+
+/** `allDocs`, with data. */
+export function allDocsWithData(source: AttachmentSource, options: AllDocsOptions): Promise<AllDocsResult> {
+  return unswept(async () => {
+    const answer = await allDocs(source.store, options);
+    await fill(
+      source,
+      answer.rows.flatMap((row) => ('doc' in row && row.doc ? [row.doc] : [])),
+      options,
+    );
+    return answer;
+  });
+}

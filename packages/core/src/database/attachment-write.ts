@@ -1,0 +1,205 @@
+/**
+ * Writing edits that have attachments: their content is taken in first, one after another, then the edits are written like any
+ * others, and content that no row came to name is given back.
+ *
+ * Nothing that may have been named is ever given back: when it is not known whether the write was done, the place is left
+ * to be swept once the rows can be read.
+ */
+import { badRequest, isDatabaseError, missingStub } from '../model/errors';
+import { formatRev } from '../model/revision';
+import type { Rev, WriteFailure } from '../model/types';
+import { type Content, type ContentHost, putChunk, takeIn } from './attachment-content';
+import { AttachmentSet, bothKeys, checkName, type Entry, type Stubs, stubsIn } from './attachment-set';
+import { type Edit, failureRow, localKey } from './edits';
+import type { Outcome } from './plan-edits';
+
+/** Times content is put after it was swept between the look and the write. Each time another context compacted meanwhile. */
+const TRIES_MAX = 20;
+
+export type AddEdits = (edits: readonly Edit[]) => Promise<readonly Outcome[]>;
+
+/**
+ * Writes a call's edits, some of which have attachments.
+ *
+ * @param made in the order of the call, with what was refused already
+ * @param strict one document that is refused refuses the call, before anything is written
+ * @returns one outcome for each
+ * @throws DatabaseError what refuses the call; what the storage and streams fail with
+ */
+export async function writeAttached(
+  host: ContentHost,
+  made: readonly (Edit | WriteFailure)[],
+  strict: boolean,
+  add: AddEdits,
+  signal: AbortSignal | undefined,
+): Promise<Outcome[]> {
+  const contents: Content[] = [];
+  let isKnown = true;
+  try {
+    const ready: (Edit | WriteFailure)[] = [];
+    for (const each of made) {
+      signal?.throwIfAborted();
+      ready.push(await prepare(host, each, strict, contents, signal));
+    }
+    if (strict) await checkStubs(host, ready);
+    signal?.throwIfAborted();
+    isKnown = false;
+    const outcomes = await writeAll(host, ready, add);
+    isKnown = true;
+    return outcomes;
+  } catch (error) {
+    if (isDatabaseError(error) && error.name === 'quota_exceeded') isKnown = true;
+    throw error;
+  } finally {
+    await giveBack(host, contents, isKnown);
+  }
+}
+
+async function prepare(
+  host: ContentHost,
+  edit: Edit | WriteFailure,
+  strict: boolean,
+  contents: Content[],
+  signal: AbortSignal | undefined,
+): Promise<Edit | WriteFailure> {
+  if ('error' in edit || edit.given === undefined) return edit;
+  try {
+    const entries: Entry[] = [];
+    const before = await stubsBefore(host, edit);
+    for (const [name, value] of Object.entries(edit.given)) {
+      checkName(name);
+      if (typeof value !== 'object' || value === null) throw malformed(name);
+      const given = value as Given;
+      const named = { name, type: textOr(given.content_type), revpos: revposOf(given.revpos) };
+      if (given.stub === true) {
+        const digest =
+          textOr(given.digest) ?? (Object.hasOwn(before, name) ? before[name]!.digest : undefined);
+        const length = typeof given.length === 'number' ? given.length : undefined;
+        entries.push({ ...named, digest, length });
+      } else {
+        const content = await takeIn(host, edit.id, { ...incomingOf(given, name), signal });
+        contents.push(content);
+        entries.push({ ...named, type: named.type ?? typeOf(given.data), content });
+      }
+    }
+    const { given: _, ...rest } = edit;
+    return { ...rest, attachments: new AttachmentSet(edit.id, entries) };
+  } catch (error) {
+    if (strict || !isDatabaseError(error) || error.status >= 507) throw error;
+    return failureRow(edit.id, error);
+  }
+}
+
+type Given = { readonly [field: string]: unknown };
+
+function incomingOf(given: Given, name: string) {
+  const { data, encoded, encoding, digest, length } = given;
+  if (data === undefined || data === null) throw malformed(name);
+  if (encoded !== true) return { data };
+  if (encoding !== undefined && encoding !== 'gzip')
+    throw badRequest(`Attachment '${name}' is encoded as ${JSON.stringify(encoding)}, which is not known`);
+  return {
+    data,
+    encoding: encoding as 'gzip' | undefined,
+    digest: textOr(digest),
+    length: typeof length === 'number' ? length : undefined,
+  };
+}
+
+const malformed = (name: string): Error => badRequest(`Attachment '${name}' has neither data nor stub`);
+const textOr = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+const revposOf = (value: unknown): number | undefined =>
+  Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined;
+
+/** What a Blob says it is. */
+function typeOf(data: unknown): string | undefined {
+  const type = typeof data === 'object' ? (data as { type?: unknown } | null)?.type : undefined;
+  return typeof type === 'string' && type !== '' ? type : undefined;
+}
+
+/** Stubs without a digest mean the attachment of that name of the revision edited, or of the nearest ancestor that is there. */
+async function stubsBefore({ store }: ContentHost, edit: Edit): Promise<Stubs> {
+  const lacksDigest = Object.values(edit.given ?? {}).some(
+    (value) => (value as Given | null)?.stub === true && textOr((value as Given).digest) === undefined,
+  );
+  if (!lacksDigest) return {};
+  const revs = ancestorsOf(edit);
+  const [docs, bodies, locals] = await store.read([
+    { from: 'docs', keys: [edit.id], texts: ['body'] },
+    { from: 'bodies', keys: revs.map((rev) => [edit.id, rev] as const), texts: true },
+    { from: 'local', keys: edit.kind === 'local' ? [localKey(edit.id)] : [], texts: true },
+  ]);
+  const [winner] = docs;
+  const nearest =
+    revs.length === 0
+      ? (winner ?? locals[0])
+      : revs.map((rev, i) => (winner?.rev === rev ? winner : bodies[i])).find((row) => row !== undefined);
+  return stubsIn(nearest?.body as string | undefined) ?? {};
+}
+
+/** Nearest first. */
+function ancestorsOf(edit: Edit): Rev[] {
+  if (edit.kind === 'local') return [];
+  if (edit.kind === 'new') return edit.parent === undefined ? [] : [edit.parent];
+  const { generation, hashes } = edit.path;
+  return hashes.slice(1).map((hash, i) => formatRev(generation - 1 - i, hash));
+}
+
+/** In a call of several documents one bad stub refuses all: so it is looked for before any is written. */
+async function checkStubs({ store }: ContentHost, edits: readonly (Edit | WriteFailure)[]): Promise<void> {
+  if (edits.length < 2) return;
+  const sets = edits.flatMap((edit) =>
+    'error' in edit || !edit.attachments ? [] : [{ id: edit.id, set: edit.attachments }],
+  );
+  const brought = new Set(sets.flatMap(({ set }) => set.contents.map(({ digest }) => digest)));
+  const asked = sets.flatMap(({ id, set }) => set.stubs.map((stub) => ({ id, ...stub })));
+  const keys = asked.flatMap(({ digest }) => (digest === undefined ? [] : bothKeys(digest)));
+  const [rows] = await store.read([{ from: 'blobs', keys }]);
+  const there = new Set(rows.flatMap((row) => (row === undefined ? [] : [row.blob])));
+  for (const { id, name, digest } of asked) {
+    // Without a digest its document was not there to be asked: a conflict, most likely, which is its own affair.
+    if (digest === undefined || brought.has(digest) || bothKeys(digest).some((key) => there.has(key)))
+      continue;
+    throw missingStub(id, name);
+  }
+}
+
+async function writeAll(
+  host: ContentHost,
+  ready: readonly (Edit | WriteFailure)[],
+  add: AddEdits,
+): Promise<Outcome[]> {
+  const outcomes = ready.map((each): Outcome | undefined => ('error' in each ? each : undefined));
+  let left = ready.map((_, i) => i).filter((i) => outcomes[i] === undefined);
+  for (let tries = 0; left.length > 0; tries++) {
+    const written = await add(left.map((i) => ready[i] as Edit));
+    for (const [at, i] of left.entries()) outcomes[i] = written[at]!;
+    if (tries === TRIES_MAX) break;
+    left = left.filter((i) => isSwept(ready[i] as Edit, outcomes[i]!));
+    for (const i of left) {
+      for (const content of (ready[i] as Edit).attachments!.contents) await putChunk(host, content);
+    }
+  }
+  return outcomes as Outcome[]; // each was refused, or written
+}
+
+/** The edit was refused for content that was there when it was looked for, and was not put therefore. */
+function isSwept(edit: Edit, outcome: Outcome): boolean {
+  if (!('error' in outcome) || outcome.name !== 'missing_stub') return false;
+  return edit.attachments?.contents.some(({ chunk }) => chunk !== undefined) ?? false;
+}
+
+async function giveBack(
+  { store }: ContentHost,
+  contents: readonly Content[],
+  isKnown: boolean,
+): Promise<void> {
+  const unused: string[] = [];
+  for (const { place, named } of contents) {
+    if (place === undefined) continue;
+    if (named || !isKnown) store.blobs.release(place);
+    else unused.push(place);
+  }
+  // What cannot be dropped now is swept later.
+  if (unused.length > 0) await store.blobs.drop(unused).catch(() => {});
+}

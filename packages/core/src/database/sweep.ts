@@ -1,0 +1,95 @@
+/**
+ * Content that nothing refers to any more: its rows go in one commit with the look that found them unreferenced, so that a write
+ * that refers to it is before the commit, and keeps it, or after, and finds it gone. Only then its bytes go.
+ */
+
+import { isLeaf } from '../model';
+import type { BlobRefRow, DatabaseTables, DocRow } from '../store/schema';
+import type { CallOptions, Durability, Plan, Store, Write } from '../store/store';
+import { refKey } from './attachment-plan';
+import { treeOf } from './doc-fold';
+
+type DatabaseStore = Store<DatabaseTables>;
+
+/** Contents, or references, looked at in one commit. */
+const SLICE_ROWS = 1_000;
+
+/** Drops those of `blobs` that no reference names. */
+export async function sweepBlobs(
+  store: DatabaseStore,
+  blobs: readonly string[],
+  durability: Durability | undefined,
+): Promise<void> {
+  const keys = [...new Set(blobs)];
+  const places = await store.write(
+    [
+      { from: 'blobs', keys },
+      ...keys.map((blob) => ({
+        from: 'blobrefs' as const,
+        range: { gte: [blob], lte: [blob, []] as const },
+        limit: 1,
+      })),
+    ],
+    ([rows, ...refs]): Plan<DatabaseTables, string[]> => {
+      const gone = rows.filter((row, i) => row !== undefined && refs[i]!.length === 0);
+      const writes: Write<DatabaseTables>[] = [{ into: 'blobs', delete: gone.map((row) => row!.blob) }];
+      return { writes, value: gone.map((row) => row!.place) };
+    },
+    { durability },
+  );
+  // No row names them: what cannot be dropped now, a later compaction sweeps.
+  if (places.length > 0) await store.blobs.drop(places).catch(() => {});
+}
+
+/** True when there is anything of attachments. */
+export async function hasBlobs(store: DatabaseStore): Promise<boolean> {
+  const [rows] = await store.read([{ from: 'blobs', range: {}, limit: 1 }]);
+  return rows.length > 0;
+}
+
+/** All content that nothing refers to, and what crashed writers left. */
+export async function sweepAll(store: DatabaseStore, { signal }: CallOptions): Promise<void> {
+  await sweepLocalRefs(store, signal);
+  for (let after = ''; ; ) {
+    signal?.throwIfAborted();
+    const [rows] = await store.read([{ from: 'blobs', range: { gt: after }, limit: SLICE_ROWS }]);
+    const last = rows.at(-1);
+    if (last === undefined) break;
+    after = last.blob;
+    await sweepBlobs(
+      store,
+      rows.map(({ blob }) => blob),
+      undefined,
+    );
+  }
+  await store.blobs.sweep(async () => {
+    const [rows] = await store.read([{ from: 'blobs', range: {} }]);
+    return new Set(rows.map(({ place }) => place));
+  });
+}
+
+/** References of `_local/` documents that were changed or removed since: writing those does not look for them. */
+async function sweepLocalRefs(store: DatabaseStore, signal: AbortSignal | undefined): Promise<void> {
+  for (let after: readonly string[] = ['_local/']; ; ) {
+    signal?.throwIfAborted();
+    const [refs] = await store.read([
+      { from: 'blobrefs', by: 'doc', range: { gt: after, lt: ['_local0'] }, limit: SLICE_ROWS },
+    ]);
+    const last = refs.at(-1);
+    if (last === undefined) return;
+    after = [last.id, last.rev, last.blob];
+    await store.write(
+      [{ from: 'local', keys: refs.map(({ id }) => id.slice('_local/'.length)) }],
+      ([rows]): Plan<DatabaseTables, undefined> => {
+        const stale = refs.filter((ref, i) => rows[i]?.rev !== ref.rev);
+        return { writes: [{ into: 'blobrefs', delete: stale.map(refKey) }], value: undefined };
+      },
+    );
+  }
+}
+
+/** References of revisions that are no leaves of their document. */
+export function staleRefs(row: DocRow | undefined, refs: readonly BlobRefRow[]): BlobRefRow[] {
+  const tree = row === undefined ? undefined : treeOf(row);
+  return refs.filter(({ rev }) => tree === undefined || !isLeaf(tree, rev));
+}
