@@ -171,7 +171,7 @@ describe('indexeddb presence', () => {
   it('asks for its lock anew, and then commits, when the fence was raised by one that took the lock', async () => {
     const { name, journal } = await open();
     await becomesAlone(journal);
-    const db = await openDB(`settledb:${name}`, 1);
+    const db = await openDB(`settledb:${name}`);
     await db.put('meta', { ...(await db.get('meta', 'state')), fence: 7 }, 'state');
     const locks = vi.spyOn(navigator.locks, 'request');
     onTestFinished(() => locks.mockRestore());

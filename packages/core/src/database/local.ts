@@ -342,8 +342,6 @@ export class LocalDatabase<Content extends object = object> implements Database<
   }
 }
 
-const isEdit = (made: Edit | WriteFailure): made is Edit => 'kind' in made;
-
 /** The uuid of the database in `store`. The first to open it gives it one, and counters at zero. */
 async function identify(store: Store<DatabaseTables>): Promise<string> {
   const queries = [{ from: 'info', keys: ['info'] }] as const;
