@@ -23,13 +23,30 @@ interface Step {
     headers?: Record<string, string>;
     body?: Any;
     bodyType?: string;
+    bodyBase64?: string;
+    bodyText?: string;
   };
-  readonly response?: { status: number; headers?: Record<string, string>; body?: Any; lines?: Any[] };
+  readonly response?: {
+    status: number;
+    headers?: Record<string, string>;
+    body?: Any;
+    bodyBase64?: string;
+    parts?: readonly Part[];
+    lines?: Any[];
+    events?: Any[];
+  };
   readonly volatile?: readonly string[];
   readonly learn?: readonly { at: string; value: string; as: string }[];
   readonly unordered?: readonly string[];
   readonly lenient?: boolean;
   readonly while_open?: readonly Step[];
+}
+
+interface Part {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: Any;
+  readonly bodyBase64?: string;
+  readonly parts?: readonly Part[];
 }
 
 export interface Difference {
@@ -51,6 +68,25 @@ export async function replay(server: TestServer, file: string): Promise<Replayed
   return replayer;
 }
 
+/** The settings a recording was made with. */
+export function configOf(file: string): Readonly<Record<string, unknown>> {
+  const url = new URL(`../fixtures/couchdb/${file}.json`, import.meta.url);
+  return (JSON.parse(readFileSync(url, 'utf8')) as { config?: Record<string, unknown> }).config ?? {};
+}
+
+/** Headers that a client goes by. */
+const HEADERS = [
+  'content-type',
+  'etag',
+  'location',
+  'accept-ranges',
+  'content-range',
+  'content-encoding',
+  'content-security-policy',
+  'access-control-allow-origin',
+  'access-control-allow-credentials',
+];
+
 class Replayer implements Replayed {
   readonly differences: Difference[] = [];
   steps = 0;
@@ -65,6 +101,8 @@ class Replayer implements Replayed {
   async step(step: Step): Promise<void> {
     const { request, response } = step;
     if (request === undefined || response === undefined || step.phase === 'trigger') return;
+    // What a replicator did for it is recorded too, request by request.
+    if (step.phase !== undefined && request.path === '/_replicate') return;
     // Broken off on purpose, or by hand: there is no whole answer to compare.
     if (step.fault !== undefined || response.status === 0 || step.closed_by === 'client') {
       for (const meanwhile of step.while_open ?? []) await this.step(meanwhile);
@@ -82,28 +120,52 @@ class Replayer implements Replayed {
       this.#learn(value, pick({ response: actual }, at), idOf(request, actual, at));
     const what = this.#compare(step, actual);
     if (what !== undefined)
-      this.differences.push({ request: `${request.method} ${request.path}`.slice(0, 100), what });
+      this.differences.push({ request: `${request.method} ${request.path}`.slice(0, 140), what });
   }
 
-  async #send({ method, path, headers = {}, body, bodyType }: NonNullable<Step['request']>): Promise<Any> {
+  async #send(request: NonNullable<Step['request']>): Promise<Any> {
+    const { method, path, headers = {}, body, bodyType, bodyBase64, bodyText } = request;
     const id = docIdOf(path);
     const sent = Object.entries(headers).filter(
       ([name]) => !/^(content-length|accept-encoding|user-agent)$/i.test(name),
     );
     const text =
-      body === undefined ? undefined : bodyType === 'text' ? body : JSON.stringify(this.#fill(body, id));
+      bodyBase64 !== undefined
+        ? this.#fillBytes(bodyBase64, headers, id)
+        : body === undefined
+          ? undefined
+          : bodyType === 'text'
+            ? body
+            : (bodyText ?? JSON.stringify(this.#fill(body, id)));
     const response = await this.#server.fetch(ORIGIN + this.#fillText(path, id), {
       method,
-      headers: Object.fromEntries(sent.map(([name, value]) => [name, this.#fillText(value, id)])),
+      headers: Object.fromEntries(
+        sent.map(([name, value]) => [
+          name,
+          this.#fillText(value, name === 'Destination' ? docIdOf(`/db/${value}`) : id),
+        ]),
+      ),
       ...(text === undefined ? {} : { body: text }),
     });
-    const answer = await response.text();
+    const bytes = Buffer.from(await response.arrayBuffer());
+    const answer = bytes.toString();
     return {
       status: response.status,
       headers: Object.fromEntries(response.headers),
       body: parse(answer),
       text: answer,
+      bytes,
     };
+  }
+
+  /** Bytes as recorded, but for what was learned where they are text (a multipart body names revisions). */
+  #fillBytes(base64: string, headers: Record<string, string>, id: string): Uint8Array<ArrayBuffer> {
+    const bytes = Buffer.from(base64, 'base64');
+    const type = Object.entries(headers).find(([name]) => /^content-type$/i.test(name))?.[1] ?? '';
+    if (!type.startsWith('multipart/')) return Uint8Array.from(bytes);
+    // Digests are of the bytes that are sent, whatever ours are.
+    const filled = this.#fillText(bytes.toString('latin1'), id, /^[0-9a-f]{32}$/);
+    return Uint8Array.from(Buffer.from(filled, 'latin1'));
   }
 
   #learn(value: string, found: unknown, id: string): void {
@@ -115,10 +177,11 @@ class Replayer implements Replayed {
     this.#learned.set(value, byId);
   }
 
-  #fillText(text: string, id: string): string {
+  #fillText(text: string, id: string, which = /./): string {
     let filled = text;
     for (const [value, byId] of this.#learned) {
-      if (filled.includes(value)) filled = filled.replaceAll(value, byId.get(id) ?? byId.get('')!);
+      if (which.test(value) && filled.includes(value))
+        filled = filled.replaceAll(value, byId.get(id) ?? byId.get('')!);
     }
     return filled;
   }
@@ -145,7 +208,15 @@ class Replayer implements Replayed {
     if (actual.status !== expected.status) {
       return `status ${actual.status}, CouchDB ${expected.status}: ${JSON.stringify(actual.body)?.slice(0, 150)}`;
     }
-    const volatile = (step.volatile ?? []).map((path) => path.split(/[.[\]]+/).filter((part) => part !== ''));
+    const volatile = (step.volatile ?? []).map(splitPath);
+    const header = this.#differInHeaders(step, actual);
+    if (header !== undefined) return header;
+    if (expected.parts !== undefined) return this.#differInParts(step, actual, volatile);
+    if (expected.bodyBase64 !== undefined) {
+      const same = Buffer.from(expected.bodyBase64, 'base64').equals(actual.bytes);
+      return same ? undefined : `bytes: ${actual.bytes.length} others than CouchDB's`;
+    }
+    if (expected.events !== undefined) return differInEvents(expected.events, actual.text);
     if (expected.lines !== undefined) {
       const lines = String(actual.text)
         .split('\n')
@@ -164,6 +235,46 @@ class Replayer implements Replayed {
     if (inBody.some((path) => path.length === 0)) return undefined;
     const id = docIdOf(step.request!.path);
     return this.#differ(sorted(expected.body, step), sorted(actual.body, step), inBody, 'body', id);
+  }
+
+  #differInHeaders(step: Step, actual: Any): string | undefined {
+    const expected = Object.fromEntries(
+      Object.entries(step.response!.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
+    );
+    for (const name of HEADERS) {
+      const value = expected[name];
+      // Of lists and feeds the ETag is of the server's making.
+      if (value === undefined || (name === 'etag' && !/^"(\d+-|.*==)/.test(value))) continue;
+      const found: string | undefined = actual.headers[name];
+      if (name === 'content-type') {
+        // The boundary, and what stands beside it, are the server's own.
+        if (mediaType(found) !== mediaType(value)) return `${name}: ${found}, CouchDB ${value}`;
+        continue;
+      }
+      // The same place, however it is escaped.
+      if (name === 'location' && found !== undefined && decode(found) === decode(this.#fillText(value, '')))
+        continue;
+      const known = [value, this.#fillText(value, docIdOf(step.request!.path)), this.#fillText(value, '')];
+      if (known.includes(found ?? '')) continue;
+      const isVolatile = step.volatile?.some((path) => path.toLowerCase() === `response.headers.${name}`);
+      if (isVolatile && found !== undefined) continue;
+      return `${name}: ${found}, CouchDB ${value}`;
+    }
+    return undefined;
+  }
+
+  /** Parts of a multipart answer: number, order, types, bodies. */
+  #differInParts(step: Step, actual: Any, volatile: readonly (readonly string[])[]): string | undefined {
+    const found = splitParts(actual.bytes, actual.headers['content-type']);
+    if (found === undefined) return 'parts: none, CouchDB has some';
+    const inParts = volatile.filter(([, part]) => part === 'parts').map((path) => path.slice(2));
+    return this.#differ(
+      comparable(step.response!.parts!),
+      comparable(found),
+      inParts,
+      'parts',
+      docIdOf(step.request!.path),
+    );
   }
 
   /** The first place at which two values differ outside the volatile paths. */
@@ -219,16 +330,87 @@ function parse(text: string): unknown {
 }
 
 function pick(value: Any, path: string): unknown {
-  return path
-    .split(/[.[\]]+/)
-    .filter((part) => part !== '')
-    .reduce((inner, part) => inner?.[part], value);
+  return splitPath(path).reduce((inner, part) => inner?.[part], value);
+}
+
+function decode(url: string): string {
+  try {
+    return decodeURIComponent(url);
+  } catch {
+    return url;
+  }
+}
+
+/** `a.b[0]["c.d"]` → `['a', 'b', '0', 'c.d']`. */
+function splitPath(path: string): string[] {
+  return [...path.matchAll(/\["((?:[^"\\]|\\.)*)"\]|\[([^\]]*)\]|([^.[\]]+)/g)].map(
+    ([, quoted, index, name]) => quoted ?? index ?? name!,
+  );
+}
+
+const mediaType = (type: string | undefined): string | undefined => type?.split(';')[0]?.trim();
+
+/** What matters of parts: types, and bodies as JSON or text. Other headers depend on how lengths are told. */
+function comparable(parts: readonly Part[]): Any[] {
+  return parts.map(({ headers, body, bodyBase64, parts: inner }) => ({
+    type: mediaType(
+      Object.entries(headers).find(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? undefined,
+    ),
+    ...(inner !== undefined
+      ? { parts: comparable(inner) }
+      : bodyBase64 !== undefined
+        ? { body: Buffer.from(bodyBase64, 'base64').toString('latin1') }
+        : { body }),
+  }));
+}
+
+/** A multipart body taken apart, nested as it is; undefined when it is none. */
+function splitParts(bytes: Buffer, contentType: string | undefined): Part[] | undefined {
+  const boundary = /boundary="?([^";]+)/.exec(contentType ?? '')?.[1];
+  if (boundary === undefined) return undefined;
+  const text = `\r\n${bytes.toString('latin1')}`;
+  const pieces = text.split(`\r\n--${boundary}`).slice(1);
+  if (!pieces.at(-1)?.startsWith('--')) return undefined;
+  return pieces.slice(0, -1).map((piece) => {
+    const end = piece.indexOf('\r\n\r\n');
+    const headers = Object.fromEntries(
+      piece
+        .slice(0, end)
+        .split('\r\n')
+        .filter((line) => line.includes(':'))
+        .map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()]),
+    );
+    const type = Object.entries(headers).find(([name]) => /^content-type$/i.test(name))?.[1];
+    const body = Buffer.from(piece.slice(end + 4), 'latin1');
+    const inner = type?.startsWith('multipart/') ? splitParts(body, type) : undefined;
+    if (inner !== undefined) return { headers, parts: inner };
+    if (type?.startsWith('application/json')) return { headers, body: parse(body.toString()) };
+    return { headers, bodyBase64: body.toString('base64') };
+  });
+}
+
+/** Events of an eventsource feed, by their changes; heartbeats do not count. */
+function differInEvents(expected: readonly Any[], text: string): string | undefined {
+  const ids = (events: readonly Any[]): unknown[] =>
+    events.flatMap((event) => {
+      const data = typeof event.data === 'string' ? parse(event.data) : event.data;
+      return data?.id === undefined ? [] : [data.id];
+    });
+  const found = text.split('\n\n').map((block) => ({ data: /^data: (.*)$/m.exec(block)?.[1] ?? '' }));
+  const [ours, theirs] = [ids(found), ids(expected)];
+  return JSON.stringify(ours) === JSON.stringify(theirs)
+    ? undefined
+    : `events: ${show(ours)}, CouchDB ${show(theirs)}`;
 }
 
 function docIdOf(path: string): string {
   const [, , first = '', second] = path.split('?')[0]!.split('/');
   const id = /^_(design|local)$/.test(first) ? `${first}/${second}` : first.startsWith('_') ? '' : first;
-  return /%(?![0-9a-f]{2})/i.test(id) ? id : decodeURIComponent(id);
+  try {
+    return decodeURIComponent(id);
+  } catch {
+    return id;
+  }
 }
 
 /** The document that a learned value is about: that of the object it stands in, else that of the request. */

@@ -4,6 +4,8 @@ import {
   type Database,
   type DatabaseError,
   type DatabaseTables,
+  type Evaluate,
+  evaluate,
   LocalDatabase,
   refuseToEvaluate,
   schema,
@@ -11,10 +13,16 @@ import {
 import { openLogStore } from '@settledb/engine';
 import { createHandler, type Databases, type Handler, type HandlerOptions } from '@settledb/remote';
 import { expect } from 'vitest';
+import { serverQueries } from '../../packages/settledb/src/server-queries';
 
 export class MemoryDatabases implements Databases {
   readonly #adapter = memory();
   readonly #databases = new Map<string, Database>();
+  readonly #evaluate: Evaluate;
+
+  constructor(evaluate: Evaluate = refuseToEvaluate) {
+    this.#evaluate = evaluate;
+  }
 
   async open(name: string): Promise<Database | undefined> {
     return this.#databases.get(name);
@@ -24,7 +32,7 @@ export class MemoryDatabases implements Databases {
     if (this.#databases.has(name)) return false;
     const store = await openLogStore<DatabaseTables>(await this.#adapter.open(name), schema);
     const onDestroy = () => this.#adapter.destroy(name);
-    const options = { name, adapter: 'memory', evaluate: refuseToEvaluate, onDestroy };
+    const options = { name, adapter: 'memory', evaluate: this.#evaluate, onDestroy };
     this.#databases.set(name, await LocalDatabase.open(store, options));
     return true;
   }
@@ -61,14 +69,25 @@ export interface Answer {
 }
 
 /** For everybody, unless told otherwise. */
-export function testServer(options: Partial<HandlerOptions> = {}): TestServer {
-  const databases = new MemoryDatabases();
+export function testServer({
+  address,
+  ...options
+}: Partial<HandlerOptions> & { readonly address?: string | undefined } = {}): TestServer {
+  const own = new MemoryDatabases(options.runStoredFunctions === true ? evaluate : refuseToEvaluate);
+  const databases = (options.databases as MemoryDatabases | undefined) ?? own;
   const log: string[] = [];
-  const handler = createHandler({ databases, uuid: '0'.repeat(32), anonymous: true, ...options });
+  const functions = options.runStoredFunctions === true ? evaluate : refuseToEvaluate;
+  const handler = createHandler({
+    queries: serverQueries(functions),
+    uuid: '0'.repeat(32),
+    anonymous: true,
+    ...options,
+    databases,
+  });
   const fetch: typeof globalThis.fetch = async (input, init) => {
     const request = new Request(input, init);
     log.push(`${request.method} ${request.url.slice(ORIGIN.length)}`);
-    return handler.handle(request);
+    return handler.handle(request, { address });
   };
   return {
     ...handler,

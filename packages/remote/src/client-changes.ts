@@ -17,7 +17,7 @@ import {
   type Seq,
 } from '@settledb/core';
 import { checkChanges } from './client-check';
-import { badResponse, type Http, IDLE_TIMEOUT_MS, type QueryValues } from './client-http';
+import { badResponse, type Call, type Http, IDLE_TIMEOUT_MS, type QueryValues } from './client-http';
 import { isTexts } from './wire';
 
 /** Changes of one request of a live feed. Rows are some 100 bytes; with documents it is still a bounded answer. */
@@ -35,11 +35,13 @@ type Outcome = ChangesResult | Cancelled;
 /** The connection, once the database is known to be there. */
 export type Connect = () => Promise<Http>;
 
+/** @param continuous how a live feed waits: by one request that goes on, not by one after the other */
 export function remoteChanges<Content extends object>(
   connect: Connect,
   options: ChangesOptions,
+  continuous: boolean,
 ): ChangesFeed<Content> {
-  const feed = new BasicFeed<Change, Outcome>((controller) => run(connect, options, controller), {
+  const feed = new BasicFeed<Change, Outcome>((controller) => run(connect, options, continuous, controller), {
     signal: options.signal,
     cancelled,
     holds: true,
@@ -49,12 +51,17 @@ export function remoteChanges<Content extends object>(
 
 const cancelled = (): Cancelled => ({ status: 'cancelled' });
 
-async function run(connect: Connect, options: ChangesOptions, controller: Controller): Promise<Outcome> {
+async function run(
+  connect: Connect,
+  options: ChangesOptions,
+  continuous: boolean,
+  controller: Controller,
+): Promise<Outcome> {
   checkOptions(options);
   const http = await connect();
   const leave = http.onClose(() => controller.cancel());
   try {
-    return await new Reader(http, options, controller).read();
+    return await new Reader(http, options, controller).read(continuous);
   } finally {
     leave();
   }
@@ -101,51 +108,76 @@ class Reader {
     this.#since = options.since === 'latest' ? 'now' : (options.since ?? 0);
   }
 
-  async read(): Promise<Outcome> {
+  async read(continuous: boolean): Promise<Outcome> {
     let page: ChangesResult;
     do {
       page = await this.#fetch({ feed: 'normal' });
       await this.#deliver(page);
       if (this.#controller.cancelled) return cancelled();
     } while (this.#left > 0 && !this.#isLast(page));
-    if (this.#live) return this.#poll();
+    if (this.#live) return this.#poll(continuous ? () => this.#listen() : () => this.#wait());
     const { pending } = page;
     return { results: this.#results, last_seq: this.#since, ...(pending === undefined ? {} : { pending }) };
   }
 
-  async #poll(): Promise<Outcome> {
+  /** @param ask one request that waits @returns how many changes it brought */
+  async #poll(ask: () => Promise<number>): Promise<Outcome> {
     while (this.#left > 0 && !this.#controller.cancelled) {
       const started = performance.now();
-      const page = await this.#fetch({ feed: 'longpoll', ...waitOptions(this.#options) });
-      await this.#deliver(page);
-      if (page.results.length > 0) continue;
+      if ((await ask()) > 0) continue;
       const early = MIN_POLL_MS - (performance.now() - started);
       if (early > 0) await pause(early, this.#controller.signal);
     }
     return cancelled();
   }
 
+  async #wait(): Promise<number> {
+    const page = await this.#fetch({ feed: 'longpoll', ...waitOptions(this.#options) });
+    await this.#deliver(page);
+    return page.results.length;
+  }
+
+  async #listen(): Promise<number> {
+    const { continuousPages } = await import('./client-continuous');
+    let count = 0;
+    for await (const page of continuousPages(
+      this.#http,
+      this.#call({ feed: 'continuous', ...waitOptions(this.#options) }),
+    )) {
+      await this.#deliver(page);
+      count += page.results.length;
+      if (this.#left <= 0 || this.#controller.cancelled) break;
+    }
+    return count;
+  }
+
   async #fetch(wait: QueryValues): Promise<ChangesResult> {
-    const size = this.#pageSize ?? Number.POSITIVE_INFINITY;
+    const call = this.#call(wait);
+    const page = checkChanges(await this.#http.json(call));
+    const limit = call.query?.limit as number | undefined;
+    if (limit !== undefined && page.results.length > limit)
+      throw badResponse('_changes has more rows than were asked for');
+    return page;
+  }
+
+  #call(wait: QueryValues): Call {
+    const size =
+      wait.feed === 'continuous' ? Number.POSITIVE_INFINITY : (this.#pageSize ?? Number.POSITIVE_INFINITY);
     // Rows that our filter leaves out do not count, and only we know which those are.
     const limit = this.#accept === undefined ? Math.min(size, this.#left) : size;
-    const query = {
-      ...this.#query,
-      ...wait,
-      since: this.#since,
-      limit: Number.isFinite(limit) ? limit : undefined,
-    };
-    const answer = await this.#http.json({
+    return {
       method: this.#body === undefined ? 'GET' : 'POST',
       path: '/_changes',
-      query,
+      query: {
+        ...this.#query,
+        ...wait,
+        since: this.#since,
+        limit: Number.isFinite(limit) ? limit : undefined,
+      },
       body: this.#body,
       signal: this.#controller.signal,
-      idleMs: wait.feed === 'longpoll' ? idleMs(this.#options) : undefined,
-    });
-    const page = checkChanges(answer);
-    if (page.results.length > limit) throw badResponse('_changes has more rows than were asked for');
-    return page;
+      idleMs: wait.feed === 'normal' ? undefined : idleMs(this.#options),
+    };
   }
 
   async #deliver(page: ChangesResult): Promise<void> {

@@ -5,8 +5,10 @@
  * an answer: not HTML with status 200, not half a JSON text.
  */
 import { closed, DatabaseError, type DatabaseErrorInit } from '@settledb/core';
+import { type Auth, makeAuth } from './client-auth';
+import type { Compressor } from './client-compress';
 import type { Target } from './client-target';
-import { type Credentials, formatBasic, fromWireError, isObject, JSON_TYPE } from './wire';
+import { type Credentials, fromWireError, isObject, JSON_TYPE } from './wire';
 
 /** ms without a byte, before or within an answer, after which a connection counts as dead. */
 export const IDLE_TIMEOUT_MS = 60_000;
@@ -14,14 +16,21 @@ export const IDLE_TIMEOUT_MS = 60_000;
 /** Characters of one answer. A server without end must not take the memory of a page; V8's strings end at twice this. */
 const MAX_ANSWER_LENGTH = 2 ** 28;
 
+/** Characters of a body from which on compressing it saves more time than it takes on most lines. */
+const COMPRESSED_LENGTH = 32_768;
+
+/** What is not to be done twice. */
+const WRITES: readonly string[] = ['/_bulk_docs', '/_purge', '/_compact'];
+
 export type HeaderSource =
   | Readonly<Record<string, string>>
-  | (() => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>);
+  | ((again: boolean) => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>);
 
 export interface HttpOptions {
   readonly fetch?: typeof globalThis.fetch | undefined;
   readonly headers?: HeaderSource | undefined;
-  readonly auth?: Credentials | undefined;
+  readonly auth?: (Credentials & { readonly type?: 'basic' | 'cookie' | undefined }) | undefined;
+  readonly compress?: boolean | undefined;
 }
 
 /** A failure of a request. `status` 502 `bad_response`, 503 `unreachable` and 504 `timeout` were made on this side. */
@@ -51,7 +60,12 @@ export interface Call {
   /** Default: the database. */
   readonly base?: 'root' | undefined;
   readonly query?: QueryValues | undefined;
+  /** JSON; or, with `type`, bytes as they are. */
   readonly body?: unknown;
+  /** The body's, where it is no JSON. */
+  readonly type?: string | undefined;
+  /** Default: JSON. */
+  readonly accept?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   /** ms without a byte; default {@link IDLE_TIMEOUT_MS}. */
   readonly idleMs?: number | undefined;
@@ -68,16 +82,26 @@ export function formatQuery(query: QueryValues = {}): string {
   return `?${pairs.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value!)}`).join('&')}`;
 }
 
+/** An answer of 2xx, still to be read. */
+export interface Opened {
+  readonly response: Response;
+  /** Its bytes. What fails while they are read is as for {@link Http.json}. */
+  readonly pieces: AsyncGenerator<Uint8Array, void, void>;
+}
+
 export class Http {
-  readonly #target: Target;
+  #target: Target;
   readonly #options: HttpOptions;
   /** What to end when this closes. A set, not listeners: any number of requests is under way. */
   readonly #open = new Set<() => void>();
+  readonly #auth: Auth;
+  #compressor: Promise<Compressor | undefined> | undefined;
   #closed = false;
 
   constructor(target: Target, options: HttpOptions) {
     this.#target = target;
     this.#options = options;
+    this.#auth = makeAuth(target, options);
   }
 
   get target(): Target {
@@ -100,49 +124,117 @@ export class Http {
 
   /** @returns the JSON of an answer of 2xx @throws DatabaseError; the signal's reason */
   async json(call: Call): Promise<unknown> {
+    const { pieces } = await this.open(call);
+    return parseJson(await readText(pieces));
+  }
+
+  /** The caller reads the pieces to their end, or leaves them. @throws as {@link json} */
+  async open(call: Call): Promise<Opened> {
     call.signal?.throwIfAborted();
     if (this.#closed) throw closed();
     const request = new Idle(call.idleMs ?? IDLE_TIMEOUT_MS, call.signal);
     const leave = this.onClose(request.abort);
-    let response: Response;
-    let text: string;
-    try {
-      response = await request.race(this.#send(call, request.signal));
-      text = await readText(response, request);
-    } catch (error) {
-      throw this.#failureOf(error, call, request);
-    } finally {
+    const end = (): void => {
       leave();
       request.end();
-    }
-    if (!response.ok) throw errorOf(response, text, call.docId);
+    };
+    const fail = (error: unknown): never => {
+      throw this.#failureOf(error, call, request);
+    };
     try {
-      return JSON.parse(text);
-    } catch (cause) {
-      throw badResponse('it is no JSON', cause);
+      const response = await this.#ask(call, request);
+      const pieces = piecesOf(response, request, end, fail);
+      if (response.ok) return { response, pieces };
+      const text = await readText(pieces).catch((error: unknown) => {
+        // What is no text says nothing more than the status.
+        if (request.signal.aborted) throw error;
+        return '';
+      });
+      throw errorOf(response, text, call.docId);
+    } catch (error) {
+      end();
+      return fail(error);
     }
   }
 
-  async #send(call: Call, signal: AbortSignal): Promise<Response> {
-    const { database, root, credentials } = this.#target;
-    const { auth = credentials, fetch = globalThis.fetch, headers } = this.#options;
-    const given = typeof headers === 'function' ? await headers() : headers;
+  /** Sends, and once more after credentials were renewed, or when the database turned out to be elsewhere. */
+  async #ask(call: Call, request: Idle): Promise<Response> {
+    let response = await request.race(this.#send(call, request.signal, false));
+    if (response.status === 401 && (await request.race(this.#auth.renew()))) {
+      response.body?.cancel().catch(() => {});
+      response = await request.race(this.#send(call, request.signal, true));
+    }
+    if (response.status === 415 && this.#compressor !== undefined) {
+      // It takes none after all.
+      this.#compressor = Promise.resolve(undefined);
+      response = await request.race(this.#send(call, request.signal, false));
+    }
+    if (!response.redirected) return response;
+    this.#follow(call, response.url);
+    // fetch makes a GET of a redirected POST, whose answer is then not the answer to what was asked.
+    if (call.method !== 'POST' || (response.ok && WRITES.includes(call.path))) return response;
+    response.body?.cancel().catch(() => {});
+    return request.race(this.#send(call, request.signal, false));
+  }
+
+  /** From now on the database is asked where it was found. @throws redirected, to another host, which gets no credentials of ours */
+  #follow({ base, path }: Call, url: string): void {
+    const { database, credentials } = this.#target;
+    const found = url.split('?')[0]!;
+    if (base !== undefined || !found.endsWith(path)) return;
+    const moved = found.slice(0, found.length - path.length).replace(/\/$/, '');
+    if (moved === database) return;
+    const { headers, auth = credentials } = this.#options;
+    const isSecret = auth !== undefined || headers !== undefined;
+    if (isSecret && new URL(moved).hostname !== new URL(database).hostname) {
+      const reason = `The database is at ${moved} now; credentials are not taken along to another host`;
+      throw new RemoteError({ status: 400, name: 'redirected', reason });
+    }
+    const root = moved.slice(0, moved.lastIndexOf('/') + 1);
+    this.#target = { ...this.#target, database: moved, root, path: moved.slice(root.length) };
+  }
+
+  async #send(call: Call, signal: AbortSignal, again: boolean): Promise<Response> {
+    const { database, root } = this.#target;
+    const { fetch = globalThis.fetch, headers } = this.#options;
+    const given = typeof headers === 'function' ? await headers(again) : headers;
+    const own = await this.#auth.headers();
     signal.throwIfAborted();
     const url = `${call.base === 'root' ? root : database}${call.path}${formatQuery(call.query)}`;
+    const { type = call.body === undefined ? undefined : JSON_TYPE, accept = JSON_TYPE } = call;
+    let body = (call.type === undefined && call.body !== undefined ? JSON.stringify(call.body) : call.body) as
+      | BodyInit
+      | undefined;
+    let encoding: Record<string, string> | undefined;
+    if (typeof body === 'string' && body.length >= COMPRESSED_LENGTH && this.#options.compress !== false) {
+      const packed = await (await this.#compress())?.(body);
+      signal.throwIfAborted();
+      if (packed !== undefined) {
+        body = packed;
+        encoding = { 'content-encoding': 'gzip' };
+      }
+    }
     const init: RequestInit = {
       method: call.method,
-      headers: {
-        accept: JSON_TYPE,
-        ...(auth === undefined ? {} : { authorization: formatBasic(auth) }),
-        ...(call.body === undefined ? {} : { 'content-type': JSON_TYPE }),
-        ...given,
-      },
+      headers: { accept, ...own, ...(type && { 'content-type': type }), ...encoding, ...given },
       // Documents must not come from a browser's memory of them.
       cache: 'no-store',
       signal,
-      ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
+      ...(this.#auth.cookies === true ? { credentials: 'include' } : {}),
+      ...(body === undefined ? {} : { body }),
     };
-    return fetch(url, init);
+    const response = await fetch(url, init);
+    this.#auth.heard(response);
+    return response;
+  }
+
+  /** Loaded when there is first something large to send. */
+  #compress(): Promise<Compressor | undefined> {
+    this.#compressor ??= import('./client-compress')
+      .then(({ findCompressor }) => findCompressor(this, this.#options.compress === true))
+      // Without the means nothing is compressed; whoever asked for the request hears of what is wrong with the server.
+      .catch(() => undefined);
+    return this.#compressor;
   }
 
   #failureOf(error: unknown, call: Call, request: Idle): unknown {
@@ -186,12 +278,17 @@ class Idle {
 
   /** Something was heard. */
   heard(): void {
-    clearTimeout(this.#timer);
+    this.rest();
     this.#timer = this.#start();
   }
 
-  end(): void {
+  /** Nothing is expected until something is {@link heard} again. */
+  rest(): void {
     clearTimeout(this.#timer);
+  }
+
+  end(): void {
+    this.rest();
     this.#given?.removeEventListener('abort', this.abort);
   }
 
@@ -216,23 +313,49 @@ class Idle {
   }
 }
 
-async function readText(response: Response, request: Idle): Promise<string> {
+async function* piecesOf(
+  response: Response,
+  request: Idle,
+  end: () => void,
+  fail: (error: unknown) => never,
+): AsyncGenerator<Uint8Array, void, void> {
   request.heard();
-  if (response.body === null) return '';
-  const decoder = new TextDecoder('utf-8', { fatal: true });
-  const reader = response.body.getReader();
-  let text = '';
+  const reader = response.body?.getReader();
+  let ended = reader === undefined;
   try {
-    for (;;) {
-      const { done, value } = await request.race(reader.read());
+    while (!ended) {
+      const { done, value } = await request.race(reader!.read());
+      ended = done;
+      if (done) return;
+      // While the reader is busy with it, nothing is waited for.
+      request.rest();
+      yield value;
       request.heard();
-      if (done) return text + decode(decoder);
-      text += decode(decoder, value);
-      if (text.length > MAX_ANSWER_LENGTH) throw badResponse('it is too long');
     }
   } catch (error) {
-    reader.cancel().catch(() => {});
-    throw error;
+    fail(error);
+  } finally {
+    end();
+    if (!ended) reader?.cancel().catch(() => {});
+  }
+}
+
+export async function readText(pieces: AsyncIterable<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  let text = '';
+  for await (const piece of pieces) {
+    text += decode(decoder, piece);
+    if (text.length > MAX_ANSWER_LENGTH) throw badResponse('it is too long');
+  }
+  return text + decode(decoder);
+}
+
+/** @throws bad_response */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw badResponse('it is no JSON', cause);
   }
 }
 

@@ -36,12 +36,12 @@ import {
 import { bulkGetOver } from './client-bulk-get';
 import { remoteChanges } from './client-changes';
 import * as check from './client-check';
-import { type HeaderSource, Http } from './client-http';
+import { type HeaderSource, Http, type HttpOptions } from './client-http';
 import { LocalDocs } from './client-local-docs';
 import { allDocsCall, getCall, readDotDoc } from './client-read';
 import { nameOf, parseTarget, type Target } from './client-target';
 import { asEdit, checkEdit, fieldsOf, sendBulk } from './client-write';
-import { type Credentials, encodeDocId, isDotId, isObject } from './wire';
+import { encodeDocId, isDotId, isObject } from './wire';
 
 /** ms between two looks at a compaction that the server still has under way. */
 const COMPACT_INTERVAL_MS = 200;
@@ -49,10 +49,23 @@ const COMPACT_INTERVAL_MS = 200;
 export interface RemoteOptions {
   /** Used for every request instead of the platform's. */
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** Added to every request; a function is asked each time (a token that is renewed). */
+  /**
+   * Added to every request, over our own. A function is asked each time; after a 401 once more, with `true`, and the request is
+   * then sent again: for a token that is renewed.
+   */
   readonly headers?: HeaderSource | undefined;
-  /** Instead of user and password in the URL. */
-  readonly auth?: Credentials | undefined;
+  /**
+   * Instead of user and password in the URL. With every request; or with `type: 'cookie'` once, for a session that is renewed
+   * before it ends and after a 401.
+   */
+  readonly auth?: HttpOptions['auth'];
+  /**
+   * Send large bodies compressed. Default: to servers that say they are CouchDB (or this package's) and are not on this machine;
+   * in a page, to its own origin only. `true`: always; `false`: never.
+   */
+  readonly compress?: boolean | undefined;
+  /** How a live feed waits: one `longpoll` after the other (default), or one `continuous` request. */
+  readonly feed?: 'longpoll' | 'continuous' | undefined;
   /** Do not make the database when it is not there. Default false. */
   readonly skip_setup?: boolean | undefined;
   /** What the database is called. Default: the URL, without user and password. */
@@ -200,7 +213,7 @@ export class RemoteDatabase<Content extends object = object> implements Database
   }
 
   changes(options: ChangesOptions = {}): ChangesFeed<Content> {
-    return remoteChanges<Content>(() => this.#ready(), options);
+    return remoteChanges<Content>(() => this.#ready(), options, this.#options.feed === 'continuous');
   }
 
   async revsDiff(

@@ -6,7 +6,7 @@
 import { mkdir, open, readdir, readFile, rmdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Database, ioError, isDatabaseError, uuid as makeUuid } from '@settledb/core';
-import { fromFolderName, isDatabaseName, toFolderName } from './names';
+import { fromFolderName, isStoredName, toFolderName } from './names';
 import type { Databases } from './server-context';
 
 /** Opens the database in the folder `path`, or makes one there unless it must exist (then `not_found`). */
@@ -118,7 +118,7 @@ export class FolderDatabases implements Databases {
 
   #path(name: string): string {
     // Names are checked where they arrive; this is the last place at which a path could be made of anything else.
-    if (!isDatabaseName(name)) throw ioError('A database name that is none reached the disk');
+    if (!isStoredName(name)) throw ioError('A database name that is none reached the disk');
     return join(this.#dir, toFolderName(name));
   }
 }

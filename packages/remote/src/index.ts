@@ -4,6 +4,7 @@ export { nameOf } from './client-target';
 export { checkDatabaseName, isDatabaseName } from './names';
 export {
   type Accounts,
+  type CookieOptions,
   type CorsOptions,
   createHandler,
   type Databases,
@@ -11,4 +12,9 @@ export {
   type HandlerOptions,
   type Limits,
   type Logger,
+  type Person,
+  type QueriesOf,
+  type ReplicateRequest,
+  type Replicator,
+  type Task,
 } from './server';

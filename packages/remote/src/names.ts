@@ -11,8 +11,16 @@ const MAX_NAME_LENGTH = 238;
 const NAME = /^[a-z][a-z0-9_$()+/-]*$/;
 const WINDOWS_DEVICE = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])$/;
 
+/** Databases of the server's own: accounts, and what it keeps about the others (which no path leads to). */
+const OWN_NAMES: readonly string[] = ['_users', '_settings'];
+
 export function isDatabaseName(name: string): boolean {
   return NAME.test(name) && toFolderName(name).length <= MAX_NAME_LENGTH;
+}
+
+/** As {@link isDatabaseName}, or one of the server's own. */
+export function isStoredName(name: string): boolean {
+  return isDatabaseName(name) || OWN_NAMES.includes(name);
 }
 
 /** @throws illegal_database_name */
@@ -38,5 +46,5 @@ export function fromFolderName(folder: string): string | undefined {
   const name = folder.replace(/%([0-9a-f]{2})/g, (_, hex: string) =>
     String.fromCharCode(Number.parseInt(hex, 16)),
   );
-  return isDatabaseName(name) && toFolderName(name) === folder ? name : undefined;
+  return isStoredName(name) && toFolderName(name) === folder ? name : undefined;
 }

@@ -1,7 +1,13 @@
 /**
- * Who asks, and from where. Nobody gets in without a password unless the server was told `anonymous: true`.
+ * Who asks. Nobody gets in without credentials unless the server was told `anonymous: true`.
+ *
+ * Names are those of `admins`, who may do everything, and of the documents in `_users`; credentials are basic ones or the
+ * cookie that `POST /_session` gives. After some failures a name is locked for the address they came from.
  */
-import { unauthorized } from '@settledb/core';
+import { type DatabaseError, forbidden, isDatabaseError, unauthorized } from '@settledb/core';
+import type { Databases } from './server-context';
+import { type Cookies, readCookie } from './server-cookies';
+import { DEFAULT_ITERATIONS, Passwords, sameText, toHex } from './server-passwords';
 import { parseBasic } from './wire';
 
 export interface Accounts {
@@ -9,42 +15,165 @@ export interface Accounts {
   readonly admins?: Readonly<Record<string, string>> | undefined;
   /** Everyone may do everything, without a password. Default false. */
   readonly anonymous?: boolean | undefined;
+  /** Another way to tell who asks (a token, a proxy's headers), tried first. Undefined: not by this way. */
+  readonly authenticate?:
+    | ((request: Request) => Promise<Person | undefined> | Person | undefined)
+    | undefined;
+  /** Rounds of PBKDF2 for new passwords in `_users`. Default 600,000. */
+  readonly passwordIterations?: number | undefined;
 }
 
-/** Answers the name behind a request's credentials, undefined when there are none. @throws unauthorized, bad_request */
-export type Authenticate = (request: Request) => Promise<string | undefined>;
+export interface Person {
+  readonly name: string;
+  readonly roles: readonly string[];
+}
 
-/**
- * @throws TypeError when nobody at all could use the server
- */
-export function authenticator({ admins = {}, anonymous = false }: Accounts): Authenticate {
-  const secrets = new Map(Object.entries(admins).map(([name, password]) => [name, digest(password)]));
-  if (secrets.size === 0 && !anonymous) {
-    throw new TypeError(
-      'Nobody could use this server: give `admins: { name: password }`, or `anonymous: true`',
-    );
+/** Whoever asks, known or not. CouchDB's `userCtx`. */
+export interface User {
+  readonly name: string | null;
+  readonly roles: readonly string[];
+  /** By what he was known. */
+  readonly by?: 'default' | 'cookie' | 'own' | undefined;
+  /** A new cookie, when the one that came is getting old. */
+  readonly cookie?: string | undefined;
+}
+
+export const NOBODY: User = { name: null, roles: [] };
+const EVERYBODY: User = { name: null, roles: ['_admin'] };
+
+export const USERS_DATABASE = '_users';
+export const userId = (name: string): string => `org.couchdb.user:${name}`;
+
+/** CouchDB's: failures of one name from one address, and how long it is locked then (ms). */
+const MAX_FAILURES = 5;
+const LOCKED_MS = 300_000;
+/** Pairs of name and address that are watched. */
+const MAX_WATCHED = 10_000;
+
+/** An account found, with what signs its cookies besides the server's secret: a new password ends them. */
+export interface Account extends Person {
+  readonly salt: string;
+}
+
+export class Authenticator {
+  readonly #accounts: Accounts;
+  readonly #admins: ReadonlyMap<string, Promise<string>>;
+  readonly #databases: Databases;
+  readonly #cookies: Cookies;
+  readonly #passwords = new Passwords();
+  readonly #failures = new Map<string, { count: number; until: number }>();
+
+  /** @throws TypeError when nobody at all could use the server */
+  constructor(accounts: Accounts, databases: Databases, cookies: Cookies) {
+    this.#accounts = accounts;
+    this.#databases = databases;
+    this.#cookies = cookies;
+    const { admins = {}, anonymous, authenticate } = accounts;
+    this.#admins = new Map(Object.entries(admins).map(([name, password]) => [name, digest(password)]));
+    if (this.#admins.size === 0 && anonymous !== true && authenticate === undefined) {
+      throw new TypeError(
+        'Nobody could use this server: give `admins: { name: password }`, or `anonymous: true`',
+      );
+    }
   }
-  // Compared against when the name is unknown, so that the time taken does not tell names.
-  const nobody = digest(crypto.getRandomValues(new Uint32Array(8)).join());
 
-  return async (request) => {
+  get iterations(): number {
+    return this.#accounts.passwordIterations ?? DEFAULT_ITERATIONS;
+  }
+
+  /** @throws unauthorized, forbidden (locked), bad_request */
+  async user(request: Request, address: string | undefined): Promise<User> {
+    const own = await this.#accounts.authenticate?.(request);
+    if (own !== undefined) return { ...own, by: 'own' };
     const header = request.headers.get('authorization');
     const given = header === null ? undefined : parseBasic(header);
-    if (given === undefined) return undefined;
-    const known = secrets.get(given.username);
-    const same = equal(await (known ?? nobody), await digest(given.password));
-    if (known === undefined || !same) throw unauthorized('Name or password is incorrect.');
-    return given.username;
-  };
+    if (given !== undefined) {
+      const { name, roles } = await this.login(given.username, given.password, address);
+      return { name, roles, by: 'default' };
+    }
+    const cookie = readCookie(request);
+    if (cookie !== undefined) {
+      const known = await this.#cookies.check(cookie, (name) => this.#account(name));
+      if (known !== undefined) {
+        const { name, roles, renew } = known;
+        const fresh = renew && (await this.#cookies.make(renew, request));
+        return { name, roles, by: 'cookie', ...(fresh && { cookie: fresh }) };
+      }
+    }
+    return this.#accounts.anonymous === true ? EVERYBODY : NOBODY;
+  }
+
+  /** The account of that name and password. @throws unauthorized, forbidden (locked) */
+  async login(name: string, password: string, address: string | undefined): Promise<Account> {
+    const key = address === undefined ? undefined : JSON.stringify([name, address]);
+    this.#checkLock(key);
+    const account = await this.#account(name);
+    if (account !== undefined && (await this.#isPassword(account, password))) {
+      if (key !== undefined) this.#failures.delete(key);
+      return account;
+    }
+    // As long as a wrong password of a user takes, so that the time tells nothing about names.
+    if (account?.doc === undefined && (await this.#databases.open(USERS_DATABASE)) !== undefined)
+      await this.#passwords.pretend(password, this.iterations);
+    this.#countFailure(key);
+    throw wrong();
+  }
+
+  async #isPassword(account: Found, password: string): Promise<boolean> {
+    if (account.doc === undefined) return sameText(account.salt, await digest(password));
+    return this.#passwords.check(password, account.doc);
+  }
+
+  async #account(name: string): Promise<Found | undefined> {
+    const admin = await this.#admins.get(name);
+    if (admin !== undefined) return { name, roles: ['_admin'], salt: admin };
+    if (name === '') return undefined;
+    const users = await this.#databases.open(USERS_DATABASE);
+    if (users === undefined) return undefined;
+    try {
+      const doc = (await users.get(userId(name))) as unknown as Readonly<Record<string, unknown>>;
+      const { roles, derived_key, salt } = doc;
+      if (doc.name !== name || doc.type !== 'user' || typeof derived_key !== 'string') return undefined;
+      const texts = Array.isArray(roles) ? roles.filter((role) => typeof role === 'string') : [];
+      // No document makes a server administrator.
+      return {
+        name,
+        roles: texts.filter((role) => !role.startsWith('_')),
+        salt: `${salt}${derived_key}`,
+        doc,
+      };
+    } catch (error) {
+      if (isDatabaseError(error) && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+
+  #checkLock(key: string | undefined): void {
+    const failed = key === undefined ? undefined : this.#failures.get(key);
+    if (failed === undefined) return;
+    if (failed.until <= performance.now()) this.#failures.delete(key!);
+    else if (failed.count >= MAX_FAILURES) throw locked();
+  }
+
+  /** Without an address nobody is locked: anyone could lock out anyone. */
+  #countFailure(key: string | undefined): void {
+    if (key === undefined) return;
+    const count = (this.#failures.get(key)?.count ?? 0) + 1;
+    this.#failures.delete(key);
+    if (this.#failures.size >= MAX_WATCHED) this.#failures.delete(this.#failures.keys().next().value!);
+    this.#failures.set(key, { count, until: performance.now() + LOCKED_MS });
+  }
 }
 
-async function digest(text: string): Promise<Uint8Array> {
-  return new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
+interface Found extends Account {
+  /** Absent for administrators. */
+  readonly doc?: Readonly<Record<string, unknown>>;
 }
 
-/** Takes the same time wherever the first difference is. */
-function equal(a: Uint8Array, b: Uint8Array): boolean {
-  let difference = a.length ^ b.length;
-  for (let i = 0; i < a.length; i++) difference |= a[i]! ^ (b[i] ?? 0);
-  return difference === 0;
+const wrong = (): DatabaseError => unauthorized('Name or password is incorrect.');
+const locked = (): DatabaseError =>
+  forbidden('Account is temporarily locked due to multiple authentication failures');
+
+async function digest(text: string): Promise<string> {
+  return toHex(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
 }

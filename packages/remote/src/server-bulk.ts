@@ -1,109 +1,27 @@
-/** Many documents at once: `_all_docs`, `_bulk_docs`, `_bulk_get`, `_revs_diff`, `_missing_revs`, `_purge`. */
+/** Many documents at once: `_bulk_docs`, `_bulk_get`, `_revs_diff`, `_missing_revs`. */
 import {
-  type AllDocsOptions,
   type BulkDocsRow,
   type BulkGetRequest,
   type BulkGetResult,
   badRequest,
   type Database,
   type Doc,
-  isDatabaseError,
+  type ExistingDoc,
   isRev,
-  queryParseError,
   type Rev,
   uuid,
 } from '@settledb/core';
+import { type OutgoingPart, writeMultipart } from './multipart';
 import type { DatabaseContext } from './server-context';
 import { checkDoc, checkRev } from './server-docs';
-import { jsonResponse, type Query, readObject } from './server-http';
-import { isObject, isTexts, toWireError } from './wire';
+import { jsonResponse, readObject } from './server-http';
+import { docJson, docPart, wantsMultipart } from './server-multipart';
+import { respondWith, textStream, toStream } from './server-streams';
+import { checkSize, prepareWrites, refusedRow } from './server-write';
+import { isObject, isTexts, JSON_TYPE, toWireError } from './wire';
 
-export async function allDocs(context: DatabaseContext): Promise<Response> {
-  return answerAllDocs(context, {});
-}
-
-export async function postAllDocs(context: DatabaseContext): Promise<Response> {
-  return answerAllDocs(context, await readObject(context.request, { limit: context.server.limits.request }));
-}
-
-async function answerAllDocs({ database, query, request }: DatabaseContext, body: Body): Promise<Response> {
-  const { keys, ...options } = allDocsOptions(query, body);
-  if (keys === undefined)
-    return jsonResponse(200, await database.allDocs({ ...options, signal: request.signal }));
-  // Keys that are no strings are keys nobody has, not mistakes.
-  const texts = keys.map((key) => (typeof key === 'string' ? key : undefined));
-  const known = texts.filter((key) => key !== undefined);
-  const { skip = 0, limit = keys.length, descending, ...rest } = options;
-  const answer = await database.allDocs({ ...rest, keys: known, signal: request.signal });
-  let next = 0;
-  const rows = texts.map((key, i) =>
-    key === undefined ? { key: keys[i], error: 'not_found' } : answer.rows[next++],
-  );
-  if (descending === true) rows.reverse();
-  return jsonResponse(200, { ...answer, offset: null, rows: rows.slice(skip, skip + limit) });
-}
-
-type Body = Record<string, unknown>;
-type Asked = Omit<AllDocsOptions, 'keys'> & { keys?: unknown[] | undefined };
-
-/** Options of the body win over those of the query. @throws query_parse_error, bad_request */
-function allDocsOptions(query: Query, body: Body): Asked {
-  const json = (...names: string[]): unknown => {
-    for (const name of names) if (Object.hasOwn(body, name)) return body[name];
-    for (const name of names) if (query.text(name) !== undefined) return query.json(name);
-    return undefined;
-  };
-  const flag = (name: string): boolean | undefined =>
-    strictFlag(name, Object.hasOwn(body, name) ? String(body[name]) : query.text(name));
-  const count = (name: string): number | undefined => {
-    if (!Object.hasOwn(body, name)) return query.count(name);
-    const value = body[name];
-    if (!Number.isSafeInteger(value) || (value as number) < 0) {
-      throw queryParseError(`Invalid value for integer: ${JSON.stringify(value)}`);
-    }
-    return value as number;
-  };
-  const asked = {
-    startkey: textKey(json('startkey', 'start_key')),
-    endkey: textKey(json('endkey', 'end_key')),
-    key: textKey(json('key')),
-    keys: json('keys'),
-  };
-  if (asked.keys !== undefined && !Array.isArray(asked.keys)) {
-    throw badRequest('`keys` body member must be an array.');
-  }
-  if (asked.keys !== undefined && (asked.key ?? asked.startkey ?? asked.endkey) !== undefined) {
-    throw queryParseError('`keys` is incompatible with `key`, `start_key` and `end_key`');
-  }
-  return {
-    ...asked,
-    keys: asked.keys as unknown[] | undefined,
-    include_docs: flag('include_docs'),
-    conflicts: flag('conflicts'),
-    inclusive_end: flag('inclusive_end'),
-    descending: flag('descending'),
-    update_seq: flag('update_seq'),
-    limit: count('limit'),
-    skip: count('skip'),
-  };
-}
-
-function strictFlag(name: string, value: string | undefined): boolean | undefined {
-  if (value === undefined) return undefined;
-  if (value !== 'true' && value !== 'false') {
-    throw queryParseError(`Invalid boolean parameter for \`${name}\`: ${JSON.stringify(value)}`);
-  }
-  return value === 'true';
-}
-
-/** Ids are strings: a bound of another type is refused rather than guessed at. */
-function textKey(value: unknown): string | undefined {
-  if (value === undefined || value === null) return undefined;
-  if (typeof value !== 'string') throw queryParseError('Keys of _all_docs are strings');
-  return value;
-}
-
-export async function bulkDocs({ database, request, server }: DatabaseContext): Promise<Response> {
+export async function bulkDocs(context: DatabaseContext): Promise<Response> {
+  const { database, request, server } = context;
   const body = await readObject(request, { limit: server.limits.request });
   if (body.docs === undefined) throw badRequest('POST body must include `docs` parameter.');
   if (!Array.isArray(body.docs)) throw badRequest('`docs` parameter must be an array.');
@@ -115,8 +33,29 @@ export async function bulkDocs({ database, request, server }: DatabaseContext): 
     const doc = checkDoc(item);
     return (new_edits && doc._id === undefined ? { ...doc, _id: uuid() } : doc) as Doc;
   });
-  const rows = await database.bulkDocs(docs, { new_edits, signal: request.signal });
-  return jsonResponse(201, rows.map(toWireRow));
+  for (const doc of docs) checkSize(doc, server.limits);
+  const prepared = await prepareWrites(context, docs);
+  const good = prepared.flatMap((each) => ('doc' in each ? [each.doc] : []));
+  const rows = good.length === 0 ? [] : await database.bulkDocs(good, { new_edits, signal: request.signal });
+  const refused = prepared.map((each, i) =>
+    'refused' in each ? refusedRow(docs[i]!._id as string, each.refused) : undefined,
+  );
+  if (!new_edits) {
+    const own = refused.flatMap((row, i) =>
+      row === undefined ? [] : [{ ...(toWireRow(row) as object), rev: revOf(docs[i]!) }],
+    );
+    return jsonResponse(201, [...rows.map(toWireRow), ...own]);
+  }
+  let next = 0;
+  return jsonResponse(
+    201,
+    refused.map((row) => toWireRow(row ?? rows[next++]!)),
+  );
+}
+
+/** The ancestry says it, where it is given: it wins over `_rev`. */
+function revOf({ _rev, _revisions }: Doc): string | undefined {
+  return _revisions?.ids?.[0] === undefined ? _rev : `${_revisions.start}-${_revisions.ids[0]}`;
 }
 
 function toWireRow(row: BulkDocsRow): unknown {
@@ -131,21 +70,96 @@ export async function bulkGet(context: DatabaseContext): Promise<Response> {
   if (!Array.isArray(docs)) throw badRequest("Missing JSON list of 'docs'.");
   const asked = docs.map(checkRequested);
   const good = asked.filter((item) => 'id' in item);
+  const multipart = wantsMultipart(request, 'mixed') && request.headers.get('accept')?.includes('multipart/');
+  const attachments = multipart || query.flag('attachments') === true;
+  const revs = query.flag('revs');
   const answer = await database.bulkGet({
-    docs: good,
-    revs: query.flag('revs'),
+    // What of the attachments goes along is decided below, where they are written.
+    docs: good.map(({ atts_since: _, ...entry }) => entry),
+    // By which is known what of the attachments is.
+    revs: revs || attachments,
     latest: query.flag('latest'),
+    att_encoding_info: multipart || query.flag('att_encoding_info'),
     signal: request.signal,
   });
   let next = 0;
   const results = asked.map((item) => ('id' in item ? withNamedRev(answer.results[next++]!) : item.refused));
-  return jsonResponse(200, { results });
+  if (!attachments) return jsonResponse(200, { results });
+  const sources = results.map(
+    (result, i): Source => ({
+      ...result,
+      attsSince: 'id' in asked[i]! ? (asked[i] as Requested).atts_since : undefined,
+      dropRevisions: !revs,
+    }),
+  );
+  return multipart ? asMultipart(context, sources) : asJson(context, sources);
+}
+
+interface Source extends Result {
+  readonly attsSince?: readonly string[] | undefined;
+  readonly dropRevisions: boolean;
+}
+
+/** A part for each revision; those with attachments are multipart themselves. */
+function asMultipart({ database, request }: DatabaseContext, sources: readonly Source[]): Promise<Response> {
+  const { signal } = request;
+  const parts = sources.flatMap(({ docs, ...how }) =>
+    docs.map((row): OutgoingPart => {
+      if (!('ok' in row))
+        return { headers: { 'Content-Type': `${JSON_TYPE}; error="true"` }, body: JSON.stringify(row) };
+      const { _id, _rev } = row.ok;
+      return docPart(
+        { database, doc: row.ok, signal, ...how },
+        { 'X-Doc-Id': headerText(_id), 'X-Rev-Id': headerText(_rev) },
+      );
+    }),
+  );
+  const boundary = uuid();
+  const text = parts.length === 0 ? [] : writeMultipart(parts, boundary);
+  const stream = toStream(
+    (async function* () {
+      yield* text;
+    })(),
+  );
+  return respondWith(200, { 'content-type': `multipart/mixed; boundary="${boundary}"` }, stream);
+}
+
+/** Ids are any text; readers go by the document. */
+const headerText = (text: string): string =>
+  /^[\x20-\x7e]*$/.test(text) ? text : encodeURIComponent(text.replace(/[\ud800-\udfff]/g, '?'));
+
+async function asJson({ database, request }: DatabaseContext, sources: readonly Source[]): Promise<Response> {
+  const { signal } = request;
+  async function* text(): AsyncGenerator<string, void, void> {
+    let between = '{"results":[';
+    for (const { id, docs, ...how } of sources) {
+      yield `${between}{"id":${JSON.stringify(id)},"docs":[`;
+      between = ']},';
+      let comma = '';
+      for (const row of docs) {
+        yield comma;
+        comma = ',';
+        if (!('ok' in row)) yield JSON.stringify(row);
+        else {
+          yield '{"ok":';
+          yield* docJson({ database, doc: row.ok, signal, ...how });
+          yield '}';
+        }
+      }
+    }
+    yield sources.length === 0 ? '{"results":[]}\n' : ']}]}\n';
+  }
+  return respondWith(
+    200,
+    { 'content-type': JSON_TYPE, 'cache-control': 'must-revalidate' },
+    textStream(text()),
+  );
 }
 
 type Requested = BulkGetRequest['docs'][number];
 
 /** An entry that makes no sense is answered with an error in its place, as CouchDB does. */
-function checkRequested(item: unknown): Requested | { readonly refused: unknown } {
+function checkRequested(item: unknown): Requested | { readonly refused: Result } {
   if (!isObject(item)) return refuse(null, null, 'document must be a JSON object');
   const { id, rev } = item;
   if (id === undefined) return refuse(null, null, 'document id missed');
@@ -154,15 +168,28 @@ function checkRequested(item: unknown): Requested | { readonly refused: unknown 
   if (Object.hasOwn(item, 'rev') && !isRev(rev)) {
     return refuse(id, rev, 'Invalid rev format');
   }
-  return { id, ...(rev === undefined ? {} : { rev: rev as string }) };
+  const { atts_since } = item;
+  if (atts_since !== undefined && !(isTexts(atts_since) && atts_since.every(isRev)))
+    return refuse(id, atts_since, 'att_since value must be array of revs.');
+  return {
+    id,
+    ...(rev === undefined ? {} : { rev: rev as string }),
+    ...(atts_since === undefined ? {} : { atts_since }),
+  };
 }
 
-function refuse(id: unknown, rev: unknown, reason: string): { readonly refused: unknown } {
+/** A result as it is answered: ids and revisions that are none are given back as they came. */
+interface Result {
+  readonly id: unknown;
+  readonly docs: readonly ({ readonly ok: ExistingDoc } | { readonly error: object })[];
+}
+
+function refuse(id: unknown, rev: unknown, reason: string): { readonly refused: Result } {
   return { refused: { id, docs: [{ error: { rev, reason, id, error: 'bad_request' } }] } };
 }
 
 /** CouchDB writes the text `undefined` where no revision was asked for. */
-function withNamedRev({ id, docs }: BulkGetResult['results'][number]): unknown {
+function withNamedRev({ id, docs }: BulkGetResult['results'][number]): Result {
   return {
     id,
     docs: docs.map((row) =>
@@ -186,32 +213,10 @@ async function findMissing({ database, request, server }: DatabaseContext): Retu
 }
 
 /** `{ id: [rev, …] }`. @throws bad_request */
-function checkRevLists(body: Body): Record<string, Rev[]> {
+export function checkRevLists(body: Record<string, unknown>): Record<string, Rev[]> {
   for (const revs of Object.values(body)) {
     if (!isTexts(revs)) throw badRequest('Invalid list of revisions');
     for (const rev of revs) checkRev(rev);
   }
   return body as Record<string, Rev[]>;
-}
-
-export async function purge({ database, request, server }: DatabaseContext): Promise<Response> {
-  const body = checkRevLists(await readObject(request, { limit: server.limits.request }));
-  const purged: [string, Rev[]][] = [];
-  for (const [id, revs] of Object.entries(body)) {
-    const gone: Rev[] = [];
-    for (const rev of revs) if (await purgeOne(database, id, rev)) gone.push(rev);
-    purged.push([id, gone]);
-  }
-  return jsonResponse(201, { purge_seq: null, purged: Object.fromEntries(purged) });
-}
-
-/** False for a revision that is no leaf: there is nothing to forget then, which is no error here. */
-async function purgeOne(database: Database, id: string, rev: Rev): Promise<boolean> {
-  try {
-    await database.purge(id, rev);
-    return true;
-  } catch (error) {
-    if (isDatabaseError(error) && [400, 404, 409].includes(error.status)) return false;
-    throw error;
-  }
 }

@@ -124,6 +124,8 @@ function readOptions({ query, request }: DatabaseContext, body: Record<string, u
     descending: query.flag('descending'),
     include_docs: query.flag('include_docs'),
     conflicts: query.flag('conflicts'),
+    attachments: query.flag('attachments'),
+    att_encoding_info: query.flag('att_encoding_info'),
     ...(seqInterval === undefined ? {} : { seq_interval: Number(seqInterval) }),
     ...readFilter(query, body),
   };
@@ -167,7 +169,7 @@ function readFilter(query: Query, body: Record<string, unknown>): ChangesOptions
  */
 async function refuseFunctions({ database, query, server }: DatabaseContext): Promise<void> {
   const filter = query.text('filter') ?? '';
-  if (/^(|_design|_doc_ids|_selector)$/.test(filter) || server.runStoredFunctions) return;
+  if (/^(|_design|_doc_ids|_selector)$/.test(filter)) return;
   const byView = filter === '_view';
   if (byView && !query.text('view')) throw badRequest('`view` filter parameter is not provided.');
   if (!byView && filter.startsWith('_')) throw badRequest('unknown builtin filter name');
@@ -177,6 +179,7 @@ async function refuseFunctions({ database, query, server }: DatabaseContext): Pr
       `\`${byView ? 'view' : 'filter'}\` must be of the form \`designname/${byView ? 'view' : 'filter'}name\``,
     );
   }
+  if (server.evaluate !== undefined) return;
   const doc = (await database.get(`_design/${ddoc}`)) as Record<string, unknown>;
   const functions = doc[byView ? 'views' : 'filters'];
   if (!isObject(functions) || !Object.hasOwn(functions, name)) throw notFound(`missing json key: ${name}`);

@@ -1,6 +1,11 @@
 /** What every route is given. */
-import type { Database } from '@settledb/core';
+import type { Database, Evaluate, Queries } from '@settledb/core';
+import type { Authenticator, User } from './server-auth';
+import type { Cookies } from './server-cookies';
 import type { Query } from './server-http';
+import type { Replicator, Task } from './server-replicate';
+import type { Settings } from './server-settings';
+import type { Validators } from './server-validate';
 
 /** The databases behind a server. Names are checked before they come here. */
 export interface Databases {
@@ -19,9 +24,13 @@ export interface Databases {
 export interface Limits {
   /** Bytes of one document's JSON. Default 8,000,000, as CouchDB's `max_document_size`. */
   readonly document: number;
-  /** Bytes of any other request's body. Default 32 MiB: four of the largest documents. */
+  /** Bytes of any other request's body, after decompression. Default 32 MiB: four of the largest documents. */
   readonly request: number;
+  /** Bytes of one attachment. Default 1 GiB, as CouchDB's `max_attachment_size`. */
+  readonly attachment: number;
 }
+
+export type QueriesOf = (database: Database) => Queries | undefined | Promise<Queries | undefined>;
 
 export interface ServerState {
   readonly databases: Databases;
@@ -29,10 +38,22 @@ export interface ServerState {
   readonly uuid: string;
   readonly version: string;
   readonly limits: Limits;
-  /** Filters and views of design documents may be named in `_changes`. */
-  readonly runStoredFunctions: boolean;
+  /** Makes functions of design documents; undefined where they are not run. */
+  readonly evaluate: Evaluate | undefined;
+  /** What answers views and `_find` of a database; undefined: the database itself, where it can. */
+  readonly queries: QueriesOf | undefined;
+  readonly auth: Authenticator;
+  readonly cookies: Cookies;
+  readonly settings: Settings;
+  readonly validators: Validators | undefined;
+  /** Runs `_replicate`; undefined where that is not offered. */
+  readonly replicator: Replicator | undefined;
+  /** What is under way, for `_active_tasks`. */
+  readonly tasks: Set<Task>;
   /** Open feeds; aborting one ends it in good order. */
   readonly feeds: Set<AbortController>;
+  /** Databases whose settings were handed to them. */
+  readonly configured: WeakSet<Database>;
   /** Compactions under way by database. */
   readonly compactions: Map<string, Promise<unknown>>;
 }
@@ -44,13 +65,17 @@ export interface Context {
   readonly query: Query;
   /** Scheme and host of the request, for `Location`. */
   readonly origin: string;
-  readonly user: string | undefined;
+  readonly user: User;
+  /** Where the request came from, where that is known. */
+  readonly address: string | undefined;
   readonly server: ServerState;
 }
 
 export interface DatabaseContext extends Context {
   readonly name: string;
   readonly database: Database;
+  /** The user may do what the database's administrators may. */
+  readonly isAdmin: boolean;
 }
 
 export type Route = (context: Context) => Response | Promise<Response>;

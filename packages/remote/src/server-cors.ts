@@ -10,8 +10,9 @@ export interface CorsOptions {
 
 const METHODS = 'GET, PUT, POST, HEAD, DELETE, COPY';
 const HEADERS =
-  'accept, authorization, content-type, origin, referer, if-match, if-none-match, destination, x-requested-with';
-const EXPOSED = 'content-type, cache-control, accept-ranges, etag, location, retry-after';
+  'accept, authorization, content-type, content-encoding, origin, referer, if-match, if-none-match, destination, ' +
+  'range, last-event-id, x-requested-with, x-couch-full-commit';
+const EXPOSED = 'content-type, cache-control, accept-ranges, content-range, etag, location, retry-after';
 /** Seconds a browser may keep the answer to a preflight. */
 const MAX_AGE = '600';
 
@@ -37,6 +38,9 @@ export function preflight(request: Request, headers: Record<string, string>): Re
   if (request.method !== 'OPTIONS' || asked === null || !('access-control-allow-origin' in headers))
     return undefined;
   if (!METHODS.split(', ').includes(asked.toUpperCase())) return undefined;
+  const wanted = (request.headers.get('access-control-request-headers') ?? '').toLowerCase().split(',');
+  if (!wanted.every((name) => HEADERS.split(', ').includes(name.trim()) || name.trim() === ''))
+    return undefined;
   return new Response(null, {
     status: 204,
     headers: {

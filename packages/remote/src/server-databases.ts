@@ -1,13 +1,28 @@
 /** A database as a whole: made, described, compacted, destroyed. */
-import { badRequest, notFound } from '@settledb/core';
-import type { Context, DatabaseContext } from './server-context';
-import { checkJsonType, failure, jsonResponse } from './server-http';
+import { badRequest, type Database, forbidden, notFound, notImplemented } from '@settledb/core';
+import { checkSecurity, requireAdmin, requireServerAdmin } from './server-access';
+import { USERS_DATABASE } from './server-auth';
+import type { Context, DatabaseContext, ServerState } from './server-context';
+import { checkJsonType, failure, jsonResponse, readJson } from './server-http';
+import type { Task } from './server-replicate';
+import { DEFAULT_SECURITY } from './server-settings';
 import { encodePart } from './wire';
 
 /** ms a compaction is waited for. A longer one goes on, and `compact_running` says so. */
 const COMPACT_WAIT_MS = 2_000;
 
-export async function createDatabase({ server, segments, origin }: Context): Promise<Response> {
+export async function createDatabase(context: Context): Promise<Response> {
+  requireServerAdmin(context);
+  const { server, segments, origin, query } = context;
+  // One shard is what there is; what could not be a number of them is refused all the same.
+  for (const option of ['q', 'n', 'w', 'r']) {
+    const value = query.text(option);
+    if (value !== undefined && !/^[1-9]\d{0,3}$/.test(value))
+      throw badRequest(`The \`${option}\` value should be a positive integer.`);
+  }
+  if (!['true', 'false', undefined].includes(query.text('partitioned')))
+    throw badRequest('Invalid `partitioned` parameter');
+  if (query.flag('partitioned') === true) throw notImplemented('Partitioned databases are not offered');
   const name = segments[0]!;
   if (!(await server.databases.create(name))) {
     throw failure(412, 'file_exists', 'The database could not be created, the file already exists.');
@@ -15,50 +30,77 @@ export async function createDatabase({ server, segments, origin }: Context): Pro
   return jsonResponse(201, { ok: true }, { location: `${origin}/${encodePart(name)}` });
 }
 
-export async function destroyDatabase({ server, segments, query }: Context): Promise<Response> {
+export async function destroyDatabase(context: Context): Promise<Response> {
+  requireServerAdmin(context);
+  const { server, segments, query } = context;
   if (query.text('rev') !== undefined) {
     throw badRequest(
       'You tried to DELETE a database with a ?=rev parameter. Did you mean to DELETE a document instead?',
     );
   }
+  await server.settings.forget(segments[0]!);
   if (!(await server.databases.destroy(segments[0]!))) throw notFound('Database does not exist.');
   return jsonResponse(200, { ok: true });
 }
 
-export async function databaseInfo({ database, name, server, request }: DatabaseContext): Promise<Response> {
+export async function databaseInfo(context: DatabaseContext): Promise<Response> {
+  return jsonResponse(200, await describeOpen(context, context.name, context.database));
+}
+
+/** What `GET /name` answers; undefined where there is no such database. */
+export async function describe(context: Context, name: string): Promise<object | undefined> {
+  const database = await context.server.databases.open(name);
+  return database && describeOpen(context, name, database);
+}
+
+async function describeOpen({ server, request }: Context, name: string, database: Database): Promise<object> {
   const info = await database.info({ signal: request.signal });
-  return jsonResponse(200, {
+  return {
     instance_start_time: '0',
     db_name: name,
     purge_seq: info.purge_seq ?? 0,
     update_seq: info.update_seq,
-    sizes: { file: 0, external: 0, active: 0 },
+    sizes: info.sizes ?? { file: 0, external: 0, active: 0 },
     props: {},
     doc_del_count: info.doc_del_count ?? 0,
     doc_count: info.doc_count,
     disk_format_version: 1,
     compact_running: server.compactions.has(name),
     cluster: { q: 1, n: 1, w: 1, r: 1 },
-  });
+  };
 }
 
-export async function compact({ database, name, server, request }: DatabaseContext): Promise<Response> {
+export async function compact(context: DatabaseContext): Promise<Response> {
+  requireAdmin(context);
+  const { database, name, server, request } = context;
   checkJsonType(request);
-  const running = server.compactions.get(name) ?? startCompaction(name);
+  const running = server.compactions.get(name) ?? startCompaction(server, name, database);
   let timer: ReturnType<typeof setTimeout> | undefined;
   const enough = new Promise((resolve) => {
     timer = setTimeout(resolve, COMPACT_WAIT_MS);
   });
   await Promise.race([running, enough]).finally(() => clearTimeout(timer));
   return jsonResponse(202, { ok: true });
+}
 
-  function startCompaction(of: string): Promise<unknown> {
-    const work = database.compact().finally(() => server.compactions.delete(of));
-    server.compactions.set(of, work);
-    // Whoever waits hears of a failure; when nobody does any more it must not become an unhandled one.
-    work.catch(() => {});
-    return work;
-  }
+function startCompaction(server: ServerState, name: string, database: Database): Promise<unknown> {
+  const task: Task = {
+    type: 'database_compaction',
+    about: { database: name },
+    startedAt: Date.now(),
+    updatedAt: Date.now(),
+    progress: {},
+    cancel: new AbortController(),
+  };
+  server.tasks.add(task);
+  const work = database.compact().finally(() => {
+    server.compactions.delete(name);
+    server.tasks.delete(task);
+  });
+  server.compactions.set(name, work);
+  // Whoever waits hears of a failure; when nobody does any more it must not become an unhandled one.
+  work.catch(() => {});
+  return work;
 }
 
 /** Every answered write is as durable as it gets: nothing is left to do. */
@@ -67,11 +109,56 @@ export function ensureFullCommit({ request }: DatabaseContext): Response {
   return jsonResponse(201, { ok: true, instance_start_time: '0' });
 }
 
+/** A database that can change its limit, as `LocalDatabase` can. */
+interface Limited {
+  setRevsLimit(limit: number): Promise<void>;
+}
+
 export async function revsLimit({ database }: DatabaseContext): Promise<Response> {
   const { revs_limit } = await database.info();
   return jsonResponse(200, typeof revs_limit === 'number' ? revs_limit : 1000);
 }
 
-export function security(): Response {
-  return jsonResponse(200, { members: { roles: ['_admin'] }, admins: { roles: ['_admin'] } });
+export async function putRevsLimit(context: DatabaseContext): Promise<Response> {
+  requireAdmin(context);
+  const limit = await readLimit(context, '`revs_limit` must be a whole number, 1 or more');
+  if (!canLimit(context.database)) throw notImplemented('This database has a limit of its own');
+  await context.server.settings.change(context.name, (before) => ({ ...before, revs_limit: limit }));
+  await context.database.setRevsLimit(limit);
+  return jsonResponse(200, { ok: true });
+}
+
+const canLimit = (database: Database): database is Database & Limited =>
+  typeof (database as Partial<Limited>).setRevsLimit === 'function';
+
+/** What was set for it, when a database was opened anew. */
+export async function configure({ server }: Context, name: string, database: Database): Promise<void> {
+  if (server.configured.has(database)) return;
+  const { revs_limit } = await server.settings.of(name);
+  if (revs_limit !== undefined && canLimit(database)) await database.setRevsLimit(revs_limit);
+  server.configured.add(database);
+}
+
+async function readLimit({ request, server }: DatabaseContext, reason: string): Promise<number> {
+  const limit = await readJson(request, { limit: server.limits.document, mustBeJson: false });
+  if (typeof limit !== 'number' || !Number.isSafeInteger(limit) || limit < 1) throw badRequest(reason);
+  return limit;
+}
+
+export async function security({ server, name }: DatabaseContext): Promise<Response> {
+  const { security: kept = DEFAULT_SECURITY } = await server.settings.of(name);
+  return jsonResponse(200, kept);
+}
+
+export async function putSecurity(context: DatabaseContext): Promise<Response> {
+  requireAdmin(context);
+  const { server, name, request } = context;
+  if (name === USERS_DATABASE) throw forbidden("You can't edit the security object of the user database.");
+  const value = checkSecurity(await readJson(request, { limit: server.limits.document, mustBeJson: false }));
+  await server.settings.change(name, (before) => ({ ...before, security: value }));
+  return jsonResponse(200, { ok: true });
+}
+
+export function temporaryView(): Response {
+  throw failure(410, 'gone', 'Temporary views are not supported in CouchDB');
 }

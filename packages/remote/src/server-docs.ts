@@ -8,17 +8,21 @@ import {
   type Database,
   type Doc,
   type ExistingDoc,
+  type GetOptions,
   isDatabaseError,
   isLocalId,
   isRev,
   notFound,
-  type OpenRevsRow,
   type Rev,
   uuid,
   type Written,
 } from '@settledb/core';
+import { writeMultipart } from './multipart';
 import type { DatabaseContext } from './server-context';
-import { failure, jsonResponse, parseJson, type Query, readJson } from './server-http';
+import { failure, jsonResponse, mediaType, type Query, readJson } from './server-http';
+import { docJson, docPart, readMultipartDoc, relatedText, wantsMultipart } from './server-multipart';
+import { respondWith, textStream, toStream } from './server-streams';
+import { checkSize, prepareWrite } from './server-write';
 import { encodeDocId, encodePart, isObject, isTexts, JSON_TYPE } from './wire';
 
 type Body = Record<string, unknown>;
@@ -26,36 +30,57 @@ type Body = Record<string, unknown>;
 export async function getDoc(context: DatabaseContext, id: string): Promise<Response> {
   const { query, request, database } = context;
   const meta = query.flag('meta');
+  const revs = query.flag('revs');
   const options = {
     signal: request.signal,
-    revs: query.flag('revs'),
+    revs,
     revs_info: query.flag('revs_info') ?? meta,
     conflicts: query.flag('conflicts') ?? meta,
     deleted_conflicts: query.flag('deleted_conflicts') ?? meta,
     local_seq: query.flag('local_seq'),
     latest: query.flag('latest'),
+    att_encoding_info: query.flag('att_encoding_info'),
   };
   const open_revs = readOpenRevs(query);
   // Local documents have one revision and no tree.
   if (open_revs !== undefined && isLocalId(id)) throw notFound('missing', id);
-  if (open_revs !== undefined) {
-    const rows = await database.get(id, { ...options, open_revs });
-    return openRevsResponse(request, rows);
-  }
+  if (open_revs !== undefined) return openRevs(context, id, options, open_revs);
   const rev = query.text('rev');
   if (rev !== undefined) checkRev(rev);
-  const doc = await database.get(id, { ...options, rev });
-  return docResponse(request, doc);
+  const attsSince = readRevs(query, 'atts_since');
+  const attachments = query.flag('attachments') ?? attsSince !== undefined;
+  if (!attachments || isLocalId(id))
+    return docResponse(request, await database.get(id, { ...options, rev, attachments: isLocalId(id) }));
+  const related = wantsMultipart(request, 'related');
+  const info = related ? { att_encoding_info: true } : {};
+  const doc = await database.get(id, { ...options, ...info, rev, revs: revs || attsSince !== undefined });
+  const source = { database, doc, attsSince, dropRevisions: !revs, signal: request.signal };
+  const headers = docHeaders(doc);
+  if (isKnown(request, headers.etag)) return notModified(headers.etag!);
+  if (doc._attachments === undefined) return jsonResponse(200, doc, headers);
+  if (related) {
+    const boundary = uuid();
+    const type = `multipart/related; boundary="${boundary}"`;
+    return respondWith(200, { ...headers, 'content-type': type }, toStream(relatedText(source, boundary)));
+  }
+  return respondWith(200, { ...headers, 'content-type': JSON_TYPE }, textStream(docJson(source)));
 }
 
 function readOpenRevs(query: Query): 'all' | string[] | undefined {
   const text = query.text('open_revs');
   if (text === undefined || text === 'all') return text;
-  const revs = parseJson(text);
-  if (!isTexts(revs)) throw badRequest('`open_revs` must be "all" or a list of revisions');
-  for (const rev of revs) checkRev(rev);
+  const revs = readRevs(query, 'open_revs');
   // As CouchDB: an empty list asks for nothing in particular.
-  return revs.length === 0 ? undefined : revs;
+  return revs?.length === 0 ? undefined : revs;
+}
+
+/** @throws bad_request */
+function readRevs(query: Query, name: string): string[] | undefined {
+  const revs = query.json(name);
+  if (revs === undefined) return undefined;
+  if (!isTexts(revs)) throw badRequest(`\`${name}\` must be a list of revisions`);
+  for (const rev of revs) checkRev(rev);
+  return revs;
 }
 
 /** @throws bad_request */
@@ -66,63 +91,103 @@ export function checkRev(rev: unknown): asserts rev is string {
 }
 
 function docResponse(request: Request, doc: ExistingDoc): Response {
-  // What may change without a new revision must not be cached under the revision.
-  const changing = ['_conflicts', '_deleted_conflicts', '_revs_info', '_local_seq'].some(
-    (field) => field in doc,
-  );
-  if (changing) return jsonResponse(200, doc);
-  const etag = etagOf(doc._rev);
-  if (etag === undefined) return jsonResponse(200, doc);
-  const known = (request.headers.get('if-none-match') ?? '')
-    .split(',')
-    .map((tag) => tag.trim().replace(/^W\//, ''));
-  if (known.includes(etag)) return new Response(null, { status: 304, headers: { etag } });
-  return jsonResponse(200, doc, { etag });
+  const headers = docHeaders(doc);
+  return isKnown(request, headers.etag) ? notModified(headers.etag!) : jsonResponse(200, doc, headers);
 }
+
+const CHANGING = ['_conflicts', '_deleted_conflicts', '_revs_info', '_local_seq'];
+
+/** An ETag, but for what may change without a new revision. */
+function docHeaders(doc: ExistingDoc): { etag?: string } {
+  const etag = CHANGING.some((field) => field in doc) ? undefined : etagOf(doc._rev);
+  return etag === undefined ? {} : { etag };
+}
+
+function isKnown(request: Request, etag: string | undefined): boolean {
+  const tags = (request.headers.get('if-none-match') ?? '').split(',');
+  return tags.some((tag) => tag.trim().replace(/^W\//, '') === etag);
+}
+
+const notModified = (etag: string): Response => new Response(null, { status: 304, headers: { etag } });
 
 /** None for a revision of another's making that no header can carry. */
 function etagOf(rev: Rev): string | undefined {
   return /^[!#-~]+$/.test(rev) ? `"${rev}"` : undefined;
 }
 
-/** JSON for whoever names it; multipart/mixed else, which is what CouchDB's replicator asks for. */
-function openRevsResponse(request: Request, rows: readonly OpenRevsRow[]): Response {
-  const accept = request.headers.get('accept') ?? '';
-  const asksJson = accept.includes(JSON_TYPE) && !accept.trimStart().startsWith('multipart/mixed');
-  if (asksJson) return jsonResponse(200, rows);
+/**
+ * Several revisions: JSON for whoever names it; multipart/mixed else, which is what CouchDB's replicator asks for, and then
+ * always with attachments.
+ */
+async function openRevs(
+  { database, request, query }: DatabaseContext,
+  id: string,
+  options: GetOptions,
+  open_revs: 'all' | string[],
+): Promise<Response> {
+  const { signal } = request;
+  if (!wantsMultipart(request, 'mixed')) {
+    const attachments = query.flag('attachments');
+    return jsonResponse(200, await database.get(id, { ...options, open_revs, attachments }));
+  }
+  const attsSince = readRevs(query, 'atts_since');
+  const more = { revs: true, att_encoding_info: true };
+  const rows = await database.get(id, { ...options, ...more, open_revs });
   const boundary = uuid();
-  const parts = rows.map((row) => {
-    const type = 'ok' in row ? JSON_TYPE : `${JSON_TYPE}; error="true"`;
-    return `--${boundary}\r\nContent-Type: ${type}\r\n\r\n${JSON.stringify('ok' in row ? row.ok : row)}\r\n`;
-  });
-  return new Response(`${parts.join('')}--${boundary}--`, {
-    status: 200,
-    headers: {
-      'content-type': `multipart/mixed; boundary="${boundary}"`,
-      'cache-control': 'must-revalidate',
-    },
-  });
+  const dropRevisions = !options.revs;
+  const parts = rows.map((row) =>
+    'ok' in row
+      ? docPart({ database, doc: row.ok, attsSince, dropRevisions, signal })
+      : { headers: { 'Content-Type': `${JSON_TYPE}; error="true"` }, body: JSON.stringify(row) },
+  );
+  return respondWith(
+    200,
+    { 'content-type': `multipart/mixed; boundary="${boundary}"`, 'cache-control': 'must-revalidate' },
+    toStream(writeMultipart(parts, boundary)),
+  );
 }
 
 export async function putDoc(context: DatabaseContext, id: string): Promise<Response> {
   const { request, server, query } = context;
+  const newEdits = query.flag('new_edits') !== false;
+  if (mediaType(request) === 'multipart/related') {
+    const { doc, leave } = await readMultipartDoc(context);
+    try {
+      return await writeDoc(context, namedDoc(context, id, doc), newEdits);
+    } finally {
+      await leave();
+    }
+  }
   // Without a content type too, as CouchDB: browsers ask before any PUT to another origin.
-  const body = checkDoc(await readJson(request, { limit: server.limits.document, mustBeJson: false }));
+  const body = checkDoc(await readJson(request, { limit: server.limits.request, mustBeJson: false }));
+  return writeDoc(context, namedDoc(context, id, body), newEdits);
+}
+
+/** The document under the id of the path, and the revision that was named, wherever it was. */
+function namedDoc(context: DatabaseContext, id: string, body: Body): Doc {
   const rev = agreedRev(context, body._rev);
-  const doc = { ...body, _id: id, ...(rev === undefined ? {} : { _rev: rev }) } as Doc;
-  if (query.flag('new_edits') === false) return writtenResponse(context, doc, await putAsGiven(context, doc));
-  return writtenResponse(context, doc, await context.database.put(doc, { signal: request.signal }));
+  return { ...body, _id: id, ...(rev === undefined ? {} : { _rev: rev }) } as Doc;
+}
+
+/** Stores a document, after everything that may refuse it. */
+export async function writeDoc(context: DatabaseContext, doc: Doc, newEdits = true): Promise<Response> {
+  const { request, database, server } = context;
+  checkSize(doc, server.limits);
+  const prepared = await prepareWrite(context, doc);
+  const written = newEdits
+    ? await database.put(prepared, { signal: request.signal })
+    : await putAsGiven(context, prepared);
+  return writtenResponse(context, doc, written);
 }
 
 export async function postDoc(context: DatabaseContext): Promise<Response> {
-  const { request, server, database } = context;
-  const body = checkDoc(await readJson(request, { limit: server.limits.document }));
+  const { request, server } = context;
+  const body = checkDoc(await readJson(request, { limit: server.limits.request }));
   if (body._id !== undefined && (typeof body._id !== 'string' || body._id === '')) {
     const reason = body._id === '' ? 'Document id must not be empty' : 'Document id must be a string';
     throw failure(400, 'illegal_docid', reason);
   }
-  const doc = { ...body, _id: body._id ?? uuid() } as Doc;
-  return writtenResponse(context, doc, await database.put(doc, { signal: request.signal }));
+  return writeDoc(context, { ...body, _id: body._id ?? uuid() } as Doc);
 }
 
 /** @throws bad_request */
@@ -132,7 +197,7 @@ export function checkDoc(value: unknown): Body {
 }
 
 /** The one revision that body, query and If-Match name. @throws bad_request when they differ */
-function agreedRev({ query, request }: DatabaseContext, inBody: unknown): unknown {
+export function agreedRev({ query, request }: DatabaseContext, inBody: unknown): unknown {
   const inQuery = query.text('rev');
   const inHeader = request.headers
     .get('if-match')
@@ -172,7 +237,8 @@ export async function deleteDoc(context: DatabaseContext, id: string): Promise<R
   try {
     // What is deleted is not deleted once more.
     if (!isLocalId(id) && (await database.get(id, { rev }))._deleted) throw notFound('deleted', id);
-    const written = await database.put({ _id: id, _rev: rev, _deleted: true }, { signal: request.signal });
+    const doc = await prepareWrite(context, { _id: id, _rev: rev, _deleted: true });
+    const written = await database.put(doc, { signal: request.signal });
     const etag = etagOf(written.rev);
     return jsonResponse(200, written, { ...(etag && { etag }) });
   } catch (error) {
@@ -202,7 +268,7 @@ export async function copyDoc(context: DatabaseContext, id: string): Promise<Res
   if (content._deleted === true) throw notFound('deleted', id);
   const rev = new URLSearchParams(search).get('rev');
   const doc: Doc = { ...content, _id: decodeDestination(path), ...(rev === null ? {} : { _rev: rev }) };
-  return writtenResponse(context, doc, await database.put(doc, { signal: request.signal }));
+  return writeDoc(context, doc);
 }
 
 function decodeDestination(path: string): string {

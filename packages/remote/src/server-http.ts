@@ -48,13 +48,24 @@ export class Query {
   }
 }
 
-/** @throws bad_request */
+/** Numbers that may be larger than any there is. */
+const HUGE_NUMBER = /[eE]\+?\d{3,}|\d{309}/;
+
+/** @throws bad_request; also for numbers that would silently become another value */
 export function parseJson(text: string): unknown {
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch (cause) {
     throw badRequest('invalid UTF-8 JSON', cause);
   }
+  if (HUGE_NUMBER.test(text) && holdsInfinity(value)) throw badRequest('invalid UTF-8 JSON');
+  return value;
+}
+
+function holdsInfinity(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return value === Infinity || value === -Infinity;
+  return Object.values(value).some(holdsInfinity);
 }
 
 /**
@@ -63,12 +74,22 @@ export function parseJson(text: string): unknown {
  * @throws bad_content_type
  */
 export function checkJsonType(request: Request): void {
-  const type = request.headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase();
-  if (type !== JSON_TYPE) throw failure(415, 'bad_content_type', 'Content-Type must be application/json');
+  checkMediaType(request, [JSON_TYPE]);
+}
+
+/** @returns which of `types` it is @throws bad_content_type */
+export function checkMediaType(request: Request, types: readonly string[]): string {
+  const type = mediaType(request);
+  if (type !== undefined && types.includes(type)) return type;
+  throw failure(415, 'bad_content_type', `Content-Type must be ${types.join(' or ')}`);
+}
+
+export function mediaType(request: Request): string | undefined {
+  return request.headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase();
 }
 
 export interface BodyOptions {
-  /** Most bytes; more is 413, found out without reading the rest. */
+  /** Most bytes, after decompression; more is 413, found out without reading the rest. */
   readonly limit: number;
   /** As {@link checkJsonType}. Default true. */
   readonly mustBeJson?: boolean;
@@ -80,15 +101,7 @@ export async function readJson(
   { limit, mustBeJson = true }: BodyOptions,
 ): Promise<unknown> {
   if (mustBeJson) checkJsonType(request);
-  const encoding = request.headers.get('content-encoding')?.trim().toLowerCase() ?? 'identity';
-  if (encoding !== 'identity') throw failure(415, 'bad_content_type', 'Content-Encoding is not supported');
-  const bytes = await readBytes(request, limit);
-  try {
-    // A byte order mark is kept, and is then no JSON; CouchDB refuses it as well.
-    return parseJson(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
-  } catch (cause) {
-    throw badRequest('invalid UTF-8 JSON', cause);
-  }
+  return parseJson(await readText(request, limit));
 }
 
 /** As {@link readJson}, for a body that must be an object. */
@@ -98,29 +111,85 @@ export async function readObject(request: Request, options: BodyOptions): Promis
   return body;
 }
 
-async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
-  const tooLarge = () => failure(413, 'too_large', 'the request entity is too large');
-  if (Number(request.headers.get('content-length') ?? 0) > limit) throw tooLarge();
-  if (request.body === null) return new Uint8Array();
-  const reader = request.body.getReader();
-  const chunks: Uint8Array[] = [];
-  let length = 0;
+/** @throws too_large, bad_request for what is not UTF-8 */
+export async function readText(request: Request, limit: number): Promise<string> {
+  const bytes = await gather(readBody(request, limit));
   try {
-    for (;;) {
-      const { done, value } = await beforeIdle(reader.read());
-      if (done) return concat(chunks, length);
-      length += value.byteLength;
-      if (length > limit) throw tooLarge();
-      chunks.push(value);
-    }
-  } catch (error) {
-    reader.cancel().catch(() => {});
-    throw isDatabaseError(error) ? error : badRequest('The request body could not be read', error);
+    // A byte order mark is kept, and is then no JSON; CouchDB refuses it as well.
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (cause) {
+    throw badRequest('invalid UTF-8 JSON', cause);
   }
 }
 
-function concat(chunks: readonly Uint8Array[], length: number): Uint8Array {
-  if (chunks.length === 1) return chunks[0]!;
+/** @throws bad_request */
+export function parseUtf8Json(bytes: Uint8Array): unknown {
+  try {
+    return parseJson(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
+  } catch (cause) {
+    throw badRequest('invalid UTF-8 JSON', cause);
+  }
+}
+
+export async function gather(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array<ArrayBuffer>> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of pieces) {
+    chunks.push(piece);
+    length += piece.byteLength;
+  }
+  return concat(chunks, length);
+}
+
+export interface StreamOptions {
+  /** Taken as it is, compressed or not. */
+  readonly asSent?: boolean;
+  /** What to refuse more than `limit` with. */
+  readonly tooLarge?: () => DatabaseError;
+}
+
+/**
+ * The body of a request as it arrives, decompressed, at most `limit` bytes of it.
+ *
+ * @throws too_large; timeout when nothing comes any more; bad_request for what cannot be read or decompressed
+ */
+export async function* readBody(
+  request: Request,
+  limit: number,
+  { asSent = false, tooLarge = tooLargeRequest }: StreamOptions = {},
+): AsyncGenerator<Uint8Array, void, void> {
+  const encoding = request.headers.get('content-encoding')?.trim().toLowerCase() || 'identity';
+  if (!asSent && encoding !== 'identity' && encoding !== 'gzip')
+    throw failure(415, 'bad_content_type', `Content-Encoding ${JSON.stringify(encoding)} is not supported`);
+  if (Number(request.headers.get('content-length') ?? 0) > limit) throw tooLarge();
+  if (request.body === null) return;
+  const packed = !asSent && encoding === 'gzip';
+  const stream = packed
+    ? (request.body as ReadableStream<BufferSource>).pipeThrough(new DecompressionStream('gzip'))
+    : request.body;
+  const reader = (stream as ReadableStream<Uint8Array>).getReader();
+  let length = 0;
+  let ended = false;
+  try {
+    for (;;) {
+      const { done, value } = await beforeIdle(reader.read());
+      ended = done;
+      if (done) return;
+      length += value.byteLength;
+      // Of compressed bytes too this is found out piece by piece: what a few of them unfold to is never held.
+      if (length > limit) throw tooLarge();
+      yield value;
+    }
+  } catch (error) {
+    throw isDatabaseError(error) ? error : badRequest('The request body could not be read', error);
+  } finally {
+    if (!ended) reader.cancel().catch(() => {});
+  }
+}
+
+const tooLargeRequest = (): DatabaseError => failure(413, 'too_large', 'the request entity is too large');
+
+function concat(chunks: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(length);
   let at = 0;
   for (const chunk of chunks) {

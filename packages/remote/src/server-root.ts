@@ -1,10 +1,16 @@
-/** The answers of the server itself: `/`, `/_up`, `/_uuids`, `/_all_dbs`, `/_session`. */
+/** The answers of the server itself: `/`, `/_up`, `/_uuids`, `/_all_dbs`, `/_dbs_info`. */
 import { badRequest, uuid } from '@settledb/core';
+import { isDatabaseName } from './names';
+import { requireServerAdmin } from './server-access';
 import type { Context } from './server-context';
-import { jsonResponse } from './server-http';
+import { describe } from './server-databases';
+import { jsonResponse, readObject } from './server-http';
+import { SETTINGS_DATABASE } from './server-settings';
 
 /** Most uuids of one request, as in CouchDB. */
 const MAX_UUIDS = 1000;
+/** Most databases described at a time when they are named, as in CouchDB. */
+const MAX_INFOS = 100;
 
 export function welcome({ server }: Context): Response {
   return jsonResponse(200, {
@@ -28,27 +34,53 @@ export function uuids({ query }: Context): Response {
   return jsonResponse(200, { uuids: list }, { 'cache-control': 'no-cache', pragma: 'no-cache' });
 }
 
-export async function allDatabases({ server, query }: Context): Promise<Response> {
+export async function allDatabases(context: Context): Promise<Response> {
+  requireServerAdmin(context);
+  return jsonResponse(200, await listNames(context));
+}
+
+/** The names that the range of the query picks. */
+export async function listNames({ server, query }: Context): Promise<string[]> {
   const descending = query.flag('descending') === true;
   const start = query.json('startkey') ?? query.json('start_key');
   const end = query.json('endkey') ?? query.json('end_key');
   const [low, high] = descending ? [end, start] : [start, end];
   let names = (await server.databases.list()).filter(
-    (name) => (typeof low !== 'string' || name >= low) && (typeof high !== 'string' || name <= high),
+    (name) =>
+      name !== SETTINGS_DATABASE &&
+      (typeof low !== 'string' || name >= low) &&
+      (typeof high !== 'string' || name <= high),
   );
   if (descending) names = names.reverse();
   const skip = query.count('skip') ?? 0;
   const limit = query.count('limit') ?? names.length;
-  return jsonResponse(200, names.slice(skip, skip + limit));
+  return names.slice(skip, skip + limit);
 }
 
-export function session({ user }: Context): Response {
-  return jsonResponse(200, {
-    ok: true,
-    userCtx: { name: user ?? null, roles: user === undefined ? [] : ['_admin'] },
-    info: {
-      authentication_handlers: ['default'],
-      ...(user === undefined ? {} : { authenticated: 'default' }),
-    },
-  });
+export async function databasesInfo(context: Context): Promise<Response> {
+  requireServerAdmin(context);
+  return jsonResponse(200, await describeAll(context, await listNames(context)));
+}
+
+export async function postDatabasesInfo(context: Context): Promise<Response> {
+  requireServerAdmin(context);
+  const { keys } = await readObject(context.request, { limit: context.server.limits.document });
+  if (keys === undefined) throw badRequest('`keys` member must exist.');
+  if (!Array.isArray(keys)) throw badRequest('`keys` member must be an array.');
+  if (keys.length > MAX_INFOS) throw badRequest('too_many_keys');
+  return jsonResponse(200, await describeAll(context, keys));
+}
+
+async function describeAll(context: Context, names: readonly unknown[]): Promise<unknown[]> {
+  const rows: unknown[] = [];
+  for (const key of names) {
+    const info = typeof key === 'string' && isDatabaseName(key) ? await describe(context, key) : undefined;
+    rows.push(info === undefined ? { key, error: 'not_found' } : { key, info });
+  }
+  return rows;
+}
+
+/** Paths of the server that tell a person nothing but would, without this, be asked for as databases. */
+export function favicon(): Response {
+  return new Response('Not found.', { status: 404, headers: { 'content-type': 'text/plain' } });
 }

@@ -2,9 +2,12 @@
  * Which function answers which path and method. Names are looked up in maps: `/__proto__` is a name like any other.
  */
 
-import { notFound, reservedId } from '@settledb/core';
+import { type Database, notFound, reservedId } from '@settledb/core';
 import { checkDatabaseName } from './names';
-import { allDocs, bulkDocs, bulkGet, missingRevs, postAllDocs, purge, revsDiff } from './server-bulk';
+import { enterDatabase, isServerAdmin, requireServerAdmin } from './server-access';
+import { deleteAttachment, getAttachment, putAttachment } from './server-attachments';
+import { USERS_DATABASE } from './server-auth';
+import { bulkDocs, bulkGet, missingRevs, revsDiff } from './server-bulk';
 import { changes, postChanges } from './server-changes';
 import {
   type Context,
@@ -16,24 +19,52 @@ import {
 } from './server-context';
 import {
   compact,
+  configure,
   createDatabase,
   databaseInfo,
   destroyDatabase,
   ensureFullCommit,
+  putRevsLimit,
+  putSecurity,
   revsLimit,
   security,
+  temporaryView,
 } from './server-databases';
 import { copyDoc, deleteDoc, getDoc, postDoc, putDoc } from './server-docs';
 import { failure, methodNotAllowed } from './server-http';
-import { localDocs } from './server-local-docs';
-import { allDatabases, session, up, uuids, welcome } from './server-root';
+import {
+  allDocs,
+  allDocsQueries,
+  designDocs,
+  designDocsQueries,
+  localDocs,
+  localDocsQueries,
+} from './server-lists';
+import { purge, purgedInfos, purgedInfosLimit, putPurgedInfosLimit } from './server-purge';
+import {
+  createIndex,
+  deleteIndex,
+  deleteIndexes,
+  designRoute,
+  explain,
+  find,
+  listIndexes,
+  viewCleanup,
+} from './server-queries';
+import { activeTasks, replicate } from './server-replicate';
+import { allDatabases, databasesInfo, favicon, postDatabasesInfo, up, uuids, welcome } from './server-root';
+import { login, logout, session } from './server-session';
 
 const ROOT = new Map<string, Methods<Route>>([
   ['', methods({ GET: welcome, HEAD: welcome })],
   ['_up', methods({ GET: up, HEAD: up })],
   ['_uuids', methods({ GET: uuids })],
-  ['_all_dbs', methods({ GET: allDatabases, HEAD: allDatabases })],
-  ['_session', methods({ GET: session })],
+  ['_all_dbs', methods<Route>({ GET: allDatabases, HEAD: allDatabases })],
+  ['_dbs_info', methods<Route>({ GET: databasesInfo, POST: postDatabasesInfo, HEAD: databasesInfo })],
+  ['_session', methods<Route>({ GET: session, POST: login, DELETE: logout, HEAD: session })],
+  ['_active_tasks', methods<Route>({ GET: activeTasks, HEAD: activeTasks })],
+  ['_replicate', methods<Route>({ POST: replicate })],
+  ['favicon.ico', methods<Route>({ GET: favicon })],
 ]);
 
 const OF_SERVER: Methods<Route> = methods<Route>({ PUT: createDatabase, DELETE: destroyDatabase });
@@ -43,19 +74,35 @@ const OF_DATABASE: Methods<DatabaseRoute> = methods<DatabaseRoute>({
   POST: postDoc,
 });
 
+const reading = (answer: DatabaseRoute): Methods<DatabaseRoute> =>
+  methods<DatabaseRoute>({ GET: answer, HEAD: answer, POST: answer });
+const posted = (answer: DatabaseRoute): Methods<DatabaseRoute> => methods<DatabaseRoute>({ POST: answer });
+
 const DATABASE = new Map<string, Methods<DatabaseRoute>>([
-  ['_all_docs', methods<DatabaseRoute>({ GET: allDocs, HEAD: allDocs, POST: postAllDocs })],
-  ['_bulk_docs', methods<DatabaseRoute>({ POST: bulkDocs })],
-  ['_bulk_get', methods<DatabaseRoute>({ POST: bulkGet })],
+  ['_all_docs', reading(allDocs)],
+  ['_all_docs/queries', posted(allDocsQueries)],
+  ['_design_docs', reading(designDocs)],
+  ['_design_docs/queries', posted(designDocsQueries)],
+  ['_local_docs', reading(localDocs)],
+  ['_local_docs/queries', posted(localDocsQueries)],
+  ['_bulk_docs', posted(bulkDocs)],
+  ['_bulk_get', posted(bulkGet)],
   ['_changes', methods<DatabaseRoute>({ GET: changes, POST: postChanges, HEAD: changes })],
-  ['_compact', methods<DatabaseRoute>({ POST: compact })],
-  ['_ensure_full_commit', methods<DatabaseRoute>({ POST: ensureFullCommit })],
-  ['_local_docs', methods<DatabaseRoute>({ POST: localDocs })],
-  ['_missing_revs', methods<DatabaseRoute>({ POST: missingRevs })],
-  ['_purge', methods<DatabaseRoute>({ POST: purge })],
-  ['_revs_diff', methods<DatabaseRoute>({ POST: revsDiff })],
-  ['_revs_limit', methods<DatabaseRoute>({ GET: revsLimit })],
-  ['_security', methods<DatabaseRoute>({ GET: security })],
+  ['_compact', posted(compact)],
+  ['_ensure_full_commit', posted(ensureFullCommit)],
+  ['_explain', posted(explain)],
+  ['_find', posted(find)],
+  ['_index', methods<DatabaseRoute>({ GET: listIndexes, POST: createIndex })],
+  ['_index/_bulk_delete', posted(deleteIndexes)],
+  ['_missing_revs', posted(missingRevs)],
+  ['_purge', posted(purge)],
+  ['_purged_infos', methods<DatabaseRoute>({ GET: purgedInfos, HEAD: purgedInfos })],
+  ['_purged_infos_limit', methods<DatabaseRoute>({ PUT: putPurgedInfosLimit, GET: purgedInfosLimit })],
+  ['_revs_diff', posted(revsDiff)],
+  ['_revs_limit', methods<DatabaseRoute>({ PUT: putRevsLimit, GET: revsLimit })],
+  ['_security', methods<DatabaseRoute>({ PUT: putSecurity, GET: security })],
+  ['_temp_view', posted(temporaryView)],
+  ['_view_cleanup', posted(viewCleanup)],
 ]);
 
 const DOCUMENT = methods<(context: DatabaseContext, id: string) => Promise<Response>>({
@@ -66,14 +113,24 @@ const DOCUMENT = methods<(context: DatabaseContext, id: string) => Promise<Respo
   COPY: copyDoc,
 });
 
+const ATTACHMENT = methods<(context: DatabaseContext, id: string, name: string) => Promise<Response>>({
+  DELETE: deleteAttachment,
+  GET: getAttachment,
+  HEAD: getAttachment,
+  PUT: putAttachment,
+});
+
 /** @throws whatever the route throws, and 404 for paths nobody answers */
 export async function route(context: Context): Promise<Response> {
   const { segments, request } = context;
   const [name = '', second] = segments;
   const root = segments.length <= 1 ? ROOT.get(name) : undefined;
   if (root !== undefined) return call(root, request, (answer) => answer(context));
-  if (name.startsWith('_') && request.method !== 'PUT') throw notFound('Database does not exist.');
-  checkDatabaseName(name);
+  if (name.startsWith('_') && name !== USERS_DATABASE && request.method !== 'PUT') {
+    requireServerAdmin(context);
+    throw notFound('Database does not exist.');
+  }
+  if (name !== USERS_DATABASE) checkDatabaseName(name);
   if (segments.length === 1 && OF_SERVER.has(request.method)) return OF_SERVER.get(request.method)!(context);
   if (second === undefined && !OF_DATABASE.has(request.method)) {
     return methodNotAllowed(['DELETE', 'GET', 'HEAD', 'POST', 'PUT']);
@@ -83,14 +140,26 @@ export async function route(context: Context): Promise<Response> {
 
 async function withDatabase(context: Context, name: string): Promise<Response> {
   const { databases } = context.server;
-  const database = await databases.open(name);
+  if (name === USERS_DATABASE && context.segments[1]?.startsWith('_')) requireServerAdmin(context);
+  const database = (await databases.open(name)) ?? (await usersDatabase(context, name));
+  // Who may not in is told the same whether or not it is there.
+  const isAdmin = await enterDatabase(context, name);
   if (database === undefined) throw notFound('Database does not exist.');
   try {
-    return await ofDatabase({ ...context, name, database });
+    await configure(context, name, database);
+    return await ofDatabase({ ...context, name, database, isAdmin });
   } catch (error) {
     if (isLost(error)) databases.drop?.(name, database);
     throw error;
   }
+}
+
+/** `_users` is made when an administrator first asks for it. */
+async function usersDatabase(context: Context, name: string): Promise<Database | undefined> {
+  if (name !== USERS_DATABASE || !isServerAdmin(context.user) || context.segments.length < 2)
+    return undefined;
+  await context.server.databases.create(name);
+  return context.server.databases.open(name);
 }
 
 /** Closed under us, or poisoned by a failed write: nothing this handle does will work again. */
@@ -107,10 +176,10 @@ async function ofDatabase(context: DatabaseContext): Promise<Response> {
     if (third === undefined) throw notFound();
     return ofDocument(context, `${second}/${third}`, rest);
   }
-  const special = DATABASE.get(second);
-  if (special !== undefined && third === undefined)
-    return call(special, request, (answer) => answer(context));
-  if (special !== undefined) throw notFound();
+  const special = DATABASE.get(third === undefined ? second : `${second}/${third}`);
+  if (special !== undefined && rest.length === 0) return call(special, request, (answer) => answer(context));
+  if (second === '_index') return deleteIndex(context, segments.slice(2));
+  if (DATABASE.has(second)) throw notFound();
   if (second.startsWith('_') && !/^_(design|local)\/./.test(second)) {
     if (request.method === 'PUT') throw reservedId();
     throw notFound();
@@ -119,13 +188,11 @@ async function ofDatabase(context: DatabaseContext): Promise<Response> {
 }
 
 function ofDocument(context: DatabaseContext, id: string, below: readonly string[]): Promise<Response> {
-  const { method } = context.request;
+  if (below[0]?.startsWith('_') && id.startsWith('_design/')) return designRoute(context, id.slice(8), below);
   if (below.length > 0) {
     if (id.startsWith('_local/'))
       throw failure(400, 'bad_request', '_local documents do not accept attachments.');
-    // Attachments, views and the like, which this version does not serve: missing for readers, refused to writers.
-    if (method === 'GET' || method === 'HEAD') throw notFound('Document is missing attachment');
-    throw failure(501, 'not_implemented', 'This server does not offer what lies below a document');
+    return call(ATTACHMENT, context.request, (answer) => answer(context, id, below.join('/')));
   }
   return call(DOCUMENT, context.request, (answer) => answer(context, id));
 }

@@ -3,24 +3,30 @@
  *
  * Whatever a request does, the worst it meets is an error answer: everything thrown below ends in `errorResponse`.
  */
-import { badRequest, isDatabaseError, unauthorized } from '@settledb/core';
-import { type Accounts, type Authenticate, authenticator } from './server-auth';
-import type { Context, Databases, Limits, ServerState } from './server-context';
+import { badRequest, evaluate, isDatabaseError, unauthorized } from '@settledb/core';
+import { type Accounts, Authenticator, NOBODY, USERS_DATABASE } from './server-auth';
+import type { Context, Databases, Limits, QueriesOf, ServerState } from './server-context';
+import { type CookieOptions, Cookies } from './server-cookies';
 import { type CorsOptions, corsHeaders, preflight } from './server-cors';
 import { errorResponse, Query } from './server-http';
+import type { Replicator } from './server-replicate';
 import { route } from './server-routes';
+import { Settings } from './server-settings';
+import { Validators } from './server-validate';
 
-export type { Accounts } from './server-auth';
-export type { Databases, Limits } from './server-context';
+export type { Accounts, Person } from './server-auth';
+export type { Databases, Limits, QueriesOf } from './server-context';
+export type { CookieOptions } from './server-cookies';
 export type { CorsOptions } from './server-cors';
+export type { ReplicateRequest, Replicator, Task } from './server-replicate';
 
-const DEFAULT_LIMITS: Limits = { document: 8_000_000, request: 32 * 1024 * 1024 };
+const DEFAULT_LIMITS: Limits = { document: 8_000_000, request: 32 * 1024 * 1024, attachment: 2 ** 30 };
 
 /** Characters of a path that a log line shows: `doc_ids` in a query may be as long as a book. */
 const LOGGED_PATH_LENGTH = 300;
 
-/** Answered to anyone: a client asks for them before it knows whether it may in. */
-const PUBLIC_PATHS: ReadonlySet<string> = new Set(['', '_up']);
+/** Paths of the server answered to anyone: a client asks for them before it may in, or to get in. */
+const PUBLIC_PATHS: ReadonlySet<string> = new Set(['', '_up', '_session', 'favicon.ico']);
 
 export interface Logger {
   /** One line per request. */
@@ -35,11 +41,17 @@ export interface HandlerOptions extends Accounts {
   readonly uuid: string;
   readonly version?: string | undefined;
   /**
-   * Let `_changes` name filters and views of design documents. They are programs, written by whoever may write to the
-   * database; the databases decide how they run. Default false: such a request is refused.
+   * Run the functions of design documents: filters and views that `_changes` names, and `validate_doc_update`. They are
+   * programs, written by whoever may write design documents, and run in this process. Default false: a request that names one is
+   * refused, and nothing is validated.
    */
   readonly runStoredFunctions?: boolean | undefined;
   readonly cors?: CorsOptions | undefined;
+  /** What answers views and `_find` of a database. Default: the database itself, where it can; else 501. */
+  readonly queries?: QueriesOf | undefined;
+  readonly cookies?: CookieOptions | undefined;
+  /** Offers `_replicate`, to server administrators. Default: 501. */
+  readonly replicator?: Replicator | undefined;
   readonly limits?: Partial<Limits> | undefined;
   readonly logger?: Logger | undefined;
   /** Asked first, without any password: a page to serve, or undefined to go on. */
@@ -47,42 +59,57 @@ export interface HandlerOptions extends Accounts {
 }
 
 export interface Handler {
-  /** Never rejects. */
-  handle(request: Request): Promise<Response>;
+  /** Never rejects. `address`: the client's, by which names are locked after wrong passwords. */
+  handle(request: Request, from?: { readonly address?: string | undefined }): Promise<Response>;
   /** Ends open feeds in good order; requests go on being answered. Databases are left to whoever opened them. */
   close(): void;
 }
 
 /** @throws TypeError when nobody could use the server */
 export function createHandler(options: HandlerOptions): Handler {
-  const authenticate = authenticator(options);
-  const server: ServerState = {
-    databases: options.databases,
-    uuid: options.uuid,
-    version: options.version ?? '0.1.0',
-    runStoredFunctions: options.runStoredFunctions === true,
-    limits: { ...DEFAULT_LIMITS, ...options.limits },
-    feeds: new Set(),
-    compactions: new Map(),
-  };
+  const server = makeState(options);
   return {
-    async handle(request) {
+    async handle(request, { address } = {}) {
       const started = performance.now();
-      const response = await answer(request, server, options, authenticate);
+      const response = await answer(request, address, server, options);
       options.logger?.info?.(logLine(request, response, performance.now() - started));
       return response;
     },
     close() {
       for (const feed of server.feeds) feed.abort();
+      for (const task of server.tasks) task.cancel.abort();
     },
+  };
+}
+
+function makeState(options: HandlerOptions): ServerState {
+  const { databases, runStoredFunctions } = options;
+  const settings = new Settings(databases);
+  const cookies = new Cookies(() => settings.secret(), options.cookies);
+  return {
+    databases,
+    uuid: options.uuid,
+    version: options.version ?? '0.1.0',
+    evaluate: runStoredFunctions === true ? evaluate : undefined,
+    limits: { ...DEFAULT_LIMITS, ...options.limits },
+    queries: options.queries,
+    auth: new Authenticator(options, databases, cookies),
+    cookies,
+    settings,
+    validators: runStoredFunctions === true ? new Validators(evaluate) : undefined,
+    replicator: options.replicator,
+    tasks: new Set(),
+    feeds: new Set(),
+    configured: new WeakSet(),
+    compactions: new Map(),
   };
 }
 
 async function answer(
   request: Request,
+  address: string | undefined,
   server: ServerState,
   options: HandlerOptions,
-  authenticate: Authenticate,
 ): Promise<Response> {
   const cors = corsHeaders(request, options.cors);
   try {
@@ -90,9 +117,13 @@ async function answer(
     if (page !== undefined) return page;
     const allowed = preflight(request, cors);
     if (allowed !== undefined) return allowed;
-    const context = await makeContext(request, server, authenticate);
-    checkAccess(context, options.anonymous === true);
-    return withHeaders(withoutBody(request, await route(context)), cors);
+    const context = await makeContext(request, address, server);
+    checkAccess(context);
+    const response = await route(context);
+    const { cookie } = context.user;
+    if (cookie !== undefined && !response.headers.has('set-cookie'))
+      response.headers.set('set-cookie', cookie);
+    return withHeaders(withoutBody(request, response), cors);
   } catch (error) {
     // A client that went away is nobody's failure.
     if (!request.signal.aborted && isOurs(error)) {
@@ -108,16 +139,18 @@ const isOurs = (error: unknown): boolean =>
 
 async function makeContext(
   request: Request,
+  address: string | undefined,
   server: ServerState,
-  authenticate: Authenticate,
 ): Promise<Context> {
   const url = new URL(request.url);
   const segments = url.pathname
     .split('/')
     .filter((segment) => segment !== '')
     .map(decodeSegment);
-  const user = await authenticate(request);
-  return { request, segments, query: new Query(url.searchParams), origin: url.origin, user, server };
+  // Read by a parser that makes something of everything: what is no UTF-8 would become another key.
+  decodeSegment(url.search.replaceAll('+', ' '));
+  const user = await server.auth.user(request, address);
+  return { request, segments, query: new Query(url.searchParams), origin: url.origin, user, address, server };
 }
 
 function decodeSegment(segment: string): string {
@@ -128,11 +161,13 @@ function decodeSegment(segment: string): string {
   }
 }
 
-function checkAccess({ segments, user, request }: Context, anonymous: boolean): void {
-  const first = segments[0] ?? '';
-  if (anonymous || user !== undefined || PUBLIC_PATHS.has(first)) return;
-  const ofServer = first.startsWith('_') || (segments.length === 1 && /^(PUT|DELETE)$/.test(request.method));
-  throw unauthorized(ofServer ? 'You are not a server admin.' : 'You are not authorized to access this db.');
+/** Paths of the server are for those who are known; who may into a database is said where it is opened. */
+function checkAccess({ segments: [first = ''], user }: Context): void {
+  if (user !== NOBODY || PUBLIC_PATHS.has(first) || !first.startsWith('_') || first === USERS_DATABASE)
+    return;
+  throw unauthorized(
+    first === '_replicate' ? 'You are not an authenticated user' : 'You are not a server admin.',
+  );
 }
 
 function withoutBody(request: Request, response: Response): Response {

@@ -81,6 +81,7 @@ export function toWireError(error: {
   if (name === 'conflict') return { status: 409, error: name, reason: 'Document update conflict.' };
   // Malformed input is the client's mistake: never a 5xx.
   if (name === 'doc_validation') return { status: 400, error: name, reason };
+  if (name === 'badarg') return { status: 400, error: 'bad_request', reason: 'Invalid attachment data' };
   if (name === 'bad_request' && reason === reservedId().reason) {
     return { status: 400, error: 'illegal_docid', reason };
   }

@@ -17,8 +17,13 @@ import {
   type RunningServer,
 } from '@settledb/remote/node';
 
+import { serverQueries } from './server-queries';
+import { serverReplicator } from './server-replicator';
+
 export { createHandler, type Databases, type Handler, type HandlerOptions } from '@settledb/remote';
 export * from '@settledb/remote/node';
+export { serverQueries } from './server-queries';
+export { serverReplicator } from './server-replicator';
 
 export interface ServerOptions extends Omit<Options, 'open'> {
   /** Opens a database. Default: the folder, by the file adapter, which no other process or handle may have open meanwhile. */
@@ -26,10 +31,15 @@ export interface ServerOptions extends Omit<Options, 'open'> {
   /** Where databases are kept, by path. Default: files. */
   readonly adapter?: Adapter | undefined;
   /**
-   * Run filters and views of design documents when a client asks for changes by them. They are programs written by whoever may write
-   * to the database, and run with all rights of this process. Default false: such a request is refused.
+   * Run the functions of design documents: views, filters, `validate_doc_update`. They are programs written by whoever may write
+   * design documents, and run with all rights of this process. Default false: a request that needs one is refused.
    */
   readonly runStoredFunctions?: boolean | undefined;
+  /**
+   * Offer `_replicate` to administrators, between databases here and on these hosts (`['couch.example:5984']`; `['*']`: any, which
+   * lets an administrator reach whatever this machine can). Default: 501.
+   */
+  readonly replicate?: { readonly hosts: readonly string[] } | undefined;
   /** `strict`: a write is answered when the disk has it; default as the adapter's. */
   readonly durability?: Durability | undefined;
 }
@@ -40,9 +50,11 @@ export interface ServerOptions extends Omit<Options, 'open'> {
  * @throws TypeError when nobody could use the server; io when the port is taken or the folder cannot be written
  */
 export function createServer(options: ServerOptions): Promise<RunningServer> {
-  const { runStoredFunctions, adapter = file(), durability, ...rest } = options;
+  const { runStoredFunctions, replicate, adapter = file(), durability, ...rest } = options;
   const functions = runStoredFunctions === true ? evaluate : refuseToEvaluate;
   return createServerOver({
+    queries: serverQueries(functions),
+    replicator: replicate && serverReplicator(replicate.hosts),
     ...rest,
     runStoredFunctions,
     open: options.open ?? opener(adapter, functions, durability),

@@ -61,6 +61,7 @@ import type { FoldRules } from './doc-fold';
 import { docsOf, type Edit, type EditOptions, toEdit } from './edits';
 import type { Evaluate } from './functions';
 import { getDoc } from './get';
+import { type LocalDocsOptions, listLocal } from './local-docs';
 import { untilAborted } from './on-abort';
 import { infoOf, type Outcome, writeEdits } from './plan-edits';
 import { type Purged, purge } from './purge';
@@ -95,7 +96,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
   readonly adapter: string;
   readonly store: Store<DatabaseTables>;
   readonly #options: LocalOptions;
-  readonly #rules: FoldRules;
+  #rules: FoldRules;
   readonly #uuid: string;
   readonly #writer: Writer;
   readonly #closing = new Closing();
@@ -115,9 +116,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
     store: Store<DatabaseTables>,
     options: LocalOptions,
   ): Promise<LocalDatabase<Content>> {
-    const { revs_limit: limit = REVS_LIMIT } = options;
-    if (!Number.isSafeInteger(limit) || limit < 1)
-      throw badRequest('revs_limit must be a whole number from 1');
+    checkRevsLimit(options.revs_limit ?? REVS_LIMIT);
     return new LocalDatabase(store, options, await identify(store));
   }
 
@@ -152,12 +151,14 @@ export class LocalDatabase<Content extends object = object> implements Database<
     this.#begin(options);
     const queries = [{ from: 'info', keys: ['info'] }] as const;
     const [rows] = this.store.readNow(queries) ?? (await this.store.read(queries, options));
-    const { doc_count, doc_del_count, update_seq } = infoOf(rows);
+    const { doc_count, doc_del_count, update_seq, purge_seq } = infoOf(rows);
     return {
       db_name: this.name,
       doc_count,
       doc_del_count,
       update_seq,
+      purge_seq,
+      revs_limit: this.#rules.revsLimit,
       adapter: this.adapter,
       auto_compaction: this.#rules.autoCompaction,
     };
@@ -279,6 +280,23 @@ export class LocalDatabase<Content extends object = object> implements Database<
     return purge(this.store, id, rev, { ...options, durability: this.#options.durability });
   }
 
+  /**
+   * Keeps that many generations on a branch from the next write on; for this handle, as the option does.
+   *
+   * @throws DatabaseError 400
+   */
+  async setRevsLimit(limit: number): Promise<void> {
+    this.#begin({});
+    checkRevsLimit(limit);
+    this.#rules = { ...this.#rules, revsLimit: limit };
+  }
+
+  /** The `_local/` documents in order of their ids, which are told to nobody else: for servers, and for looking after a database. */
+  async localDocs(options: LocalDocsOptions = {}): Promise<ExistingDoc[]> {
+    this.#begin(options);
+    return listLocal(this.store, options);
+  }
+
   /** Takes no more calls, waits for the writes that were asked for, and lets the store go. */
   close(): Promise<void> {
     this.#ended ??= this.#close();
@@ -340,6 +358,10 @@ export class LocalDatabase<Content extends object = object> implements Database<
       deterministic: this.#options.deterministic_revs !== false,
     };
   }
+}
+
+function checkRevsLimit(limit: number): void {
+  if (!Number.isSafeInteger(limit) || limit < 1) throw badRequest('revs_limit must be a whole number from 1');
 }
 
 /** The uuid of the database in `store`. The first to open it gives it one, and counters at zero. */

@@ -1,0 +1,28 @@
+/** Compressed request bodies: whether a server takes them, and how they are made. */
+import type { Http } from './client-http';
+import { isObject } from './wire';
+
+/** @returns undefined for a text that is better sent as it is */
+export type Compressor = (text: string) => Promise<Blob | undefined>;
+
+/**
+ * @param force the program knows that the server takes them
+ * @returns undefined where they are of no use, or may not be understood
+ */
+export async function findCompressor(http: Http, force: boolean): Promise<Compressor | undefined> {
+  if (typeof CompressionStream !== 'function') return undefined;
+  if (force) return compress;
+  const { hostname, origin } = new URL(http.target.database);
+  // On one machine nothing is saved. A page may not send the header elsewhere unless the server's CORS lists it, and few do.
+  if (/^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)) return undefined;
+  if ('location' in globalThis && globalThis.location?.origin !== origin) return undefined;
+  // CouchDB says so, and what behaves like it; others may store or refuse what they cannot read.
+  const welcome = await http.json({ method: 'GET', base: 'root', path: '' });
+  return isObject(welcome) && welcome.couchdb === 'Welcome' ? compress : undefined;
+}
+
+async function compress(text: string): Promise<Blob | undefined> {
+  const stream = new Blob([text]).stream().pipeThrough(new CompressionStream('gzip'));
+  const packed = await new Response(stream).blob();
+  return packed.size < text.length ? packed : undefined;
+}

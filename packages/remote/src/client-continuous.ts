@@ -1,0 +1,40 @@
+/** A continuous feed: one request, a line for each change as it comes. */
+import type { Change, ChangesResult } from '@settledb/core';
+import { checkChanges } from './client-check';
+import { badResponse, type Call, type Http, parseJson } from './client-http';
+import { isObject } from './wire';
+
+/** Characters of one line: a change with its document. */
+const MAX_LINE_LENGTH = 2 ** 27;
+
+/** What came at a time, as pages of a normal feed would have it. Ends when the server ends the feed. */
+export async function* continuousPages(http: Http, call: Call): AsyncGenerator<ChangesResult, void, void> {
+  const { pieces } = await http.open(call);
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  let rest = '';
+  for await (const piece of pieces) {
+    const lines = (rest + decode(decoder, piece)).split('\n');
+    rest = lines.pop()!;
+    if (rest.length > MAX_LINE_LENGTH) throw badResponse('a line of _changes is too long');
+    const rows = lines.filter((line) => line.trim() !== '').map(parseJson);
+    // The last line of a feed that ends in good order says where it was.
+    const end = rows.find((row) => isObject(row) && 'last_seq' in row);
+    const results = rows.filter((row) => row !== end);
+    const last = results.at(-1) as Partial<Change> | undefined;
+    if (rows.length > 0)
+      yield checkChanges({
+        results,
+        last_seq: (end as object & { last_seq: unknown })?.last_seq ?? last?.seq,
+      });
+    if (end !== undefined) return;
+  }
+  // A line that breaks off is asked for again: the position is that of the last whole one.
+}
+
+function decode(decoder: TextDecoder, bytes: Uint8Array): string {
+  try {
+    return decoder.decode(bytes, { stream: true });
+  } catch (cause) {
+    throw badResponse('it is not UTF-8', cause);
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * A session: logged in once by `POST /_session`, known by a cookie from then on, and logged in again when that is nearly over or
+ * not taken any more.
+ *
+ * A browser keeps the cookie itself and shows it to nobody; elsewhere (Node) it is read from the answers and sent along here.
+ */
+import { DatabaseError } from '@settledb/core';
+import type { Auth } from './client-auth';
+import { type Credentials, JSON_TYPE } from './wire';
+
+/** Part of a cookie's time after which a new one is fetched before the next request. */
+const RENEW_AFTER = 0.8;
+/** Seconds, where a server does not say: CouchDB's default. */
+const DEFAULT_TIMEOUT_S = 600;
+const LOGIN_TIMEOUT_MS = 60_000;
+
+export class Session implements Auth {
+  readonly cookies = true;
+  readonly #root: string;
+  readonly #credentials: Credentials;
+  readonly #fetch: typeof globalThis.fetch | undefined;
+  #login: Promise<void> | undefined;
+  #cookie: string | undefined;
+  #renewAt = 0;
+
+  constructor(root: string, credentials: Credentials, fetch: typeof globalThis.fetch | undefined) {
+    this.#root = root;
+    this.#credentials = credentials;
+    this.#fetch = fetch;
+  }
+
+  async headers(): Promise<Record<string, string>> {
+    if (performance.now() >= this.#renewAt) await this.#logIn();
+    return this.#cookie === undefined ? {} : { cookie: this.#cookie };
+  }
+
+  async renew(): Promise<boolean> {
+    await this.#logIn();
+    return true;
+  }
+
+  heard(response: Response): void {
+    // One that clears the cookie is no session.
+    const set = response.headers.getSetCookie?.().find((text) => /^AuthSession=[^;]/.test(text));
+    if (set !== undefined) this.#keep(set);
+  }
+
+  /** Requests under way share one login. */
+  #logIn(): Promise<void> {
+    this.#login ??= this.#ask().finally(() => {
+      this.#login = undefined;
+    });
+    return this.#login;
+  }
+
+  async #ask(): Promise<void> {
+    const { username, password } = this.#credentials;
+    const response = await (this.#fetch ?? globalThis.fetch)(`${this.#root}_session`, {
+      method: 'POST',
+      headers: { accept: JSON_TYPE, 'content-type': JSON_TYPE },
+      body: JSON.stringify({ name: username, password }),
+      credentials: 'include',
+      cache: 'no-store',
+      // Of its own: whoever began it may leave while others wait.
+      signal: AbortSignal.timeout(LOGIN_TIMEOUT_MS),
+    });
+    // Its body tells nothing that is needed.
+    response.body?.cancel().catch(() => {});
+    if (!response.ok) {
+      const name =
+        response.status === 401 ? 'unauthorized' : response.status === 403 ? 'forbidden' : 'login_failed';
+      throw new DatabaseError({ status: response.status, name, reason: 'The login was refused' });
+    }
+    this.#renewAt = performance.now() + DEFAULT_TIMEOUT_S * 1000 * RENEW_AFTER;
+    this.heard(response);
+  }
+
+  #keep(set: string): void {
+    this.#cookie = set.split(';')[0]!;
+    const seconds = Number(/; *max-age=(\d{1,9})/i.exec(set)?.[1] ?? DEFAULT_TIMEOUT_S);
+    this.#renewAt = performance.now() + seconds * 1000 * RENEW_AFTER;
+  }
+}

@@ -1,0 +1,199 @@
+/** One attachment at `/db/doc/name`: GET and HEAD (with ranges), PUT, DELETE. */
+import {
+  type Database,
+  type DatabaseError,
+  type Doc,
+  isDatabaseError,
+  type OpenAttachmentOptions,
+  type OpenedAttachment,
+  uuid,
+} from '@settledb/core';
+import { type Bytes, writeMultipart } from './multipart';
+import type { DatabaseContext } from './server-context';
+import { agreedRev, checkRev } from './server-docs';
+import { failure, jsonResponse, readBody } from './server-http';
+import { iterate, respondWith, toStream } from './server-streams';
+import { prepareWrite } from './server-write';
+import { encodeDocId, encodePart } from './wire';
+
+/** Ranges of one request; more of them mean none, as in CouchDB. */
+const MAX_RANGES = 9;
+const DEFAULT_TYPE = 'application/octet-stream';
+
+export async function getAttachment(context: DatabaseContext, id: string, name: string): Promise<Response> {
+  const { request, query, database } = context;
+  const rev = query.text('rev');
+  if (rev !== undefined) checkRev(rev);
+  const encoded = acceptsGzip(request.headers.get('accept-encoding'));
+  const options = { rev, encoded, signal: request.signal };
+  const whole = await database.openAttachment(id, name, options);
+  const headers = headersOf(whole);
+  if (isKnown(request, headers.etag)) {
+    await leave(whole);
+    return new Response(null, { status: 304, headers: { etag: headers.etag } });
+  }
+  const ranges = headers['accept-ranges'] === 'bytes' ? readRanges(request, whole.length) : undefined;
+  if (ranges === undefined) {
+    const encoding = whole.encoding === undefined ? {} : { 'content-encoding': whole.encoding };
+    return respondWith(200, { ...headers, ...encoding, 'content-length': String(whole.size) }, whole.stream);
+  }
+  await leave(whole);
+  if (ranges.length !== 1) return rangesResponse(database, id, name, options, whole, ranges);
+  const part = await openRange(database, id, name, options, ranges[0]!);
+  const answered = {
+    'content-range': formatRange(ranges[0]!, whole.length),
+    'content-length': String(part.size),
+  };
+  return respondWith(206, { ...headers, ...answered }, part.stream);
+}
+
+function headersOf({ content_type, digest, encoded_length }: OpenedAttachment) {
+  return {
+    'content-type': isHeaderText(content_type) ? content_type : DEFAULT_TYPE,
+    etag: `"${digest.replace(/^md5-/, '')}"`,
+    // Of what is stored compressed, no part is the compression of a part.
+    'accept-ranges': encoded_length === undefined ? 'bytes' : 'none',
+    'cache-control': 'must-revalidate',
+    // Whoever may write an attachment must not run scripts as whoever looks at it.
+    'content-security-policy': 'sandbox',
+    'x-content-type-options': 'nosniff',
+    vary: 'accept-encoding',
+  };
+}
+
+const isHeaderText = (text: string): boolean => /^[\x20-\x7e]+$/.test(text);
+
+function isKnown(request: Request, etag: string): boolean {
+  const tags = (request.headers.get('if-none-match') ?? '').split(',');
+  return tags.some((tag) => tag.trim().replace(/^W\//, '') === etag);
+}
+
+function acceptsGzip(header: string | null): boolean {
+  return (header ?? '').split(',').some((each) => {
+    const [coding = '', ...parameters] = each.split(';').map((text) => text.trim().toLowerCase());
+    return (coding === 'gzip' || coding === '*') && !parameters.some((text) => /^q=0(\.0*)?$/.test(text));
+  });
+}
+
+/** First and last byte. */
+type ByteRange = readonly [first: number, last: number];
+
+/** Undefined for none, or for what makes no sense: then it is the whole. @throws requested_range_not_satisfiable */
+function readRanges(request: Request, length: number): readonly ByteRange[] | undefined {
+  const match = /^bytes=(.*)$/.exec(request.headers.get('range')?.trim() ?? '');
+  if (match === null || match[1] === '') return undefined;
+  const ranges: ByteRange[] = [];
+  for (const text of match[1]!.split(',')) {
+    const parts = /^\s*(\d{0,15})-(\d{0,15})\s*$/.exec(text);
+    if (parts === null || (parts[1] === '' && parts[2] === '')) return undefined;
+    const range = rangeOf(parts[1]!, parts[2]!, length);
+    if (range === undefined) throw unsatisfiable();
+    ranges.push(range);
+  }
+  return ranges.length > MAX_RANGES ? undefined : ranges;
+}
+
+function rangeOf(from: string, to: string, length: number): ByteRange | undefined {
+  const first = from === '' ? Math.max(0, length - Number(to)) : Number(from);
+  const last = from === '' || to === '' ? length - 1 : Math.min(Number(to), length - 1);
+  return first > last || (to !== '' && from !== '' && Number(to) < Number(from)) ? undefined : [first, last];
+}
+
+const unsatisfiable = (): DatabaseError =>
+  failure(416, 'requested_range_not_satisfiable', 'Requested range not satisfiable');
+
+const formatRange = ([first, last]: ByteRange, length: number): string => `bytes ${first}-${last}/${length}`;
+
+function openRange(
+  database: Database,
+  id: string,
+  name: string,
+  options: OpenAttachmentOptions,
+  [first, last]: ByteRange,
+): Promise<OpenedAttachment> {
+  return database.openAttachment(id, name, { ...options, start: first, end: last + 1 });
+}
+
+function rangesResponse(
+  database: Database,
+  id: string,
+  name: string,
+  options: OpenAttachmentOptions,
+  whole: OpenedAttachment,
+  ranges: readonly ByteRange[],
+): Promise<Response> {
+  const boundary = uuid();
+  const type = headersOf(whole)['content-type'];
+  const parts = ranges.map((range) => ({
+    headers: { 'Content-Type': type, 'Content-Range': formatRange(range, whole.length) },
+    body: lazily(async () => (await openRange(database, id, name, options, range)).stream),
+  }));
+  const headers = {
+    'content-type': `multipart/byteranges; boundary="${boundary}"`,
+    'content-security-policy': 'sandbox',
+    'x-content-type-options': 'nosniff',
+  };
+  return respondWith(206, headers, toStream(writeMultipart(parts, boundary)));
+}
+
+/** A stream that is opened when it is read. */
+export async function* lazily(
+  open: () => Promise<ReadableStream<Uint8Array>>,
+): Bytes & AsyncGenerator<Uint8Array> {
+  yield* iterate(await open());
+}
+
+/** It was opened to be described only. */
+const leave = ({ stream }: OpenedAttachment): Promise<void> => stream.cancel().catch(() => {});
+
+export async function putAttachment(context: DatabaseContext, id: string, name: string): Promise<Response> {
+  const { request, server, database, origin } = context;
+  const rev = readRev(context);
+  const type = request.headers.get('content-type') ?? DEFAULT_TYPE;
+  await checkEdit(context, id, rev);
+  const tooLarge = () => failure(413, 'attachment_too_large', name);
+  const body = toStream(readBody(request, server.limits.attachment, { tooLarge }));
+  const written = await database.putAttachment(id, name, rev, body, type, { signal: request.signal });
+  const path = `${encodePart(context.name)}/${encodeDocId(id)}/${encodePart(name)}`;
+  return jsonResponse(201, written, { location: `${origin}/${path}` });
+}
+
+export async function deleteAttachment(
+  context: DatabaseContext,
+  id: string,
+  name: string,
+): Promise<Response> {
+  const rev = readRev(context);
+  if (rev === undefined) {
+    // Of a document that is not there that is said, else that the revision was not.
+    await context.database.get(id);
+    throw failure(409, 'conflict', 'Document update conflict.');
+  }
+  await checkEdit(context, id, rev);
+  const written = await context.database.removeAttachment(id, name, rev, { signal: context.request.signal });
+  return jsonResponse(200, written);
+}
+
+function readRev(context: DatabaseContext): string | undefined {
+  const rev = agreedRev(context, undefined);
+  if (rev === undefined) return undefined;
+  checkRev(rev);
+  return rev;
+}
+
+/** Whoever has a say in documents is asked about the document as it is: the change is in its attachments alone. */
+async function checkEdit(
+  { ...context }: DatabaseContext,
+  id: string,
+  rev: string | undefined,
+): Promise<void> {
+  let doc: Doc = { _id: id };
+  if (context.server.validators !== undefined) {
+    try {
+      doc = (await context.database.get(id, rev === undefined ? {} : { rev })) as Doc;
+    } catch (error) {
+      if (!isDatabaseError(error) || error.status !== 404) throw error;
+    }
+  }
+  await prepareWrite(context, doc);
+}

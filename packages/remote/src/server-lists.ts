@@ -1,0 +1,179 @@
+/** Lists of documents: `_all_docs`, `_design_docs`, `_local_docs`, and each with `queries`. */
+import {
+  type AllDocsOptions,
+  badRequest,
+  type ExistingDoc,
+  isDatabaseError,
+  notImplemented,
+  queryParseError,
+} from '@settledb/core';
+import type { DatabaseContext, DatabaseRoute } from './server-context';
+import { jsonResponse, type Query, readObject } from './server-http';
+import { Options } from './server-options';
+import { isObject } from './wire';
+
+/** Queries of one request. */
+const MAX_QUERIES = 1_000;
+/** Local documents named in one request: each is read by itself. */
+const MAX_LOCAL_KEYS = 1_000;
+
+/** Which documents are listed. */
+type List = (context: DatabaseContext, asked: Asked) => Promise<unknown>;
+
+const route =
+  (list: List): DatabaseRoute =>
+  async (context) => {
+    const { request, query, server } = context;
+    const body = request.method === 'POST' ? await readObject(request, { limit: server.limits.request }) : {};
+    return jsonResponse(200, await list(context, allDocsOptions(query, body)));
+  };
+
+/** `queries`: several lists, each with its options, in one answer. */
+const queriesRoute =
+  (list: List): DatabaseRoute =>
+  async (context) => {
+    const { request, query, server } = context;
+    const { queries } = await readObject(request, { limit: server.limits.request });
+    if (queries === undefined) throw badRequest('POST body must include `queries` parameter.');
+    if (!Array.isArray(queries)) throw badRequest('`queries` member must be an array.');
+    if (queries.length > MAX_QUERIES) throw badRequest(`At most ${MAX_QUERIES} queries at a time`);
+    const asked = queries.map((each: unknown) => {
+      if (!isObject(each)) throw badRequest('A query must be an object');
+      return allDocsOptions(query, each);
+    });
+    const results: unknown[] = [];
+    for (const each of asked) results.push(await list(context, each));
+    return jsonResponse(200, { results });
+  };
+
+export const allDocs = route(listDocs);
+export const allDocsQueries = queriesRoute(listDocs);
+export const designDocs = route(listDesigns);
+export const designDocsQueries = queriesRoute(listDesigns);
+export const localDocs = route(listLocals);
+export const localDocsQueries = queriesRoute(listLocals);
+
+async function listDocs(
+  { database, request }: DatabaseContext,
+  { keys, ...options }: Asked,
+): Promise<object> {
+  if (keys === undefined) return database.allDocs({ ...options, signal: request.signal });
+  // Keys that are no strings are keys nobody has, not mistakes.
+  const texts = keys.map((key) => (typeof key === 'string' ? key : undefined));
+  const known = texts.filter((key) => key !== undefined);
+  const { skip = 0, limit = keys.length, descending, ...rest } = options;
+  const answer = await database.allDocs({ ...rest, keys: known, signal: request.signal });
+  let next = 0;
+  const rows = texts.map((key, i) =>
+    key === undefined ? { key: keys[i], error: 'not_found' } : answer.rows[next++],
+  );
+  if (descending === true) rows.reverse();
+  return { ...answer, offset: null, rows: rows.slice(skip, skip + limit) };
+}
+
+/** As `_all_docs`, within the ids of design documents. */
+async function listDesigns(context: DatabaseContext, asked: Asked): Promise<object> {
+  const { database, request } = context;
+  const signal = request.signal;
+  const all = { startkey: '_design/', endkey: '_design0', inclusive_end: false };
+  const total_rows = (await database.allDocs({ ...all, signal })).rows.length;
+  if (asked.keys !== undefined) {
+    const keys = asked.keys.filter((key) => typeof key === 'string' && key.startsWith('_design/'));
+    return { ...(await listDocs(context, { ...asked, keys })), total_rows };
+  }
+  const { startkey, endkey, key, keys: _, descending, inclusive_end, ...rest } = asked;
+  const [low, high] = descending ? [endkey, startkey] : [startkey, endkey];
+  const lowest = low !== undefined && low > all.startkey ? low : all.startkey;
+  const highest = high !== undefined && high < all.endkey ? high : all.endkey;
+  const bounds = descending ? { startkey: highest, endkey: lowest } : { startkey: lowest, endkey: highest };
+  if (key !== undefined && !key.startsWith('_design/')) return { total_rows, offset: 0, rows: [] };
+  const range = key === undefined ? { ...bounds, inclusive_end } : { key };
+  return { ...(await database.allDocs({ ...rest, ...range, descending, signal })), total_rows };
+}
+
+/** A database that can list its `_local/` documents, as `LocalDatabase` can. */
+interface ListsLocals {
+  localDocs(options: {
+    startkey?: string | undefined;
+    endkey?: string | undefined;
+    inclusive_end?: boolean | undefined;
+    descending?: boolean | undefined;
+    limit?: number | undefined;
+    skip?: number | undefined;
+    signal?: AbortSignal | undefined;
+  }): Promise<ExistingDoc[]>;
+}
+
+/** Named ones of any database; all of them where the database can list them. */
+async function listLocals({ database, request }: DatabaseContext, asked: Asked): Promise<object> {
+  const { keys, key, include_docs, skip = 0, limit } = asked;
+  const signal = request.signal;
+  const rowOf = (doc: ExistingDoc): object => ({
+    id: doc._id,
+    key: doc._id,
+    value: { rev: doc._rev },
+    ...(include_docs ? { doc } : {}),
+  });
+  if (keys === undefined && key === undefined) {
+    const { localDocs: list } = database as Partial<ListsLocals>;
+    if (list === undefined) throw notImplemented('This database does not list its local documents');
+    const docs = await list.call(database, { ...asked, signal });
+    return { total_rows: null, offset: null, rows: docs.map(rowOf) };
+  }
+  const wanted = (keys ?? [key]).slice(skip, limit === undefined ? undefined : skip + limit);
+  if (wanted.length > MAX_LOCAL_KEYS) throw badRequest(`At most ${MAX_LOCAL_KEYS} keys at a time`);
+  if (asked.descending) wanted.reverse();
+  const rows: object[] = [];
+  for (const each of wanted) {
+    const doc = typeof each === 'string' && each.startsWith('_local/') ? await find(each) : undefined;
+    if (doc !== undefined) rows.push(rowOf(doc));
+    else if (keys !== undefined) rows.push({ key: each, error: 'not_found' });
+  }
+  return { total_rows: null, offset: null, rows };
+
+  async function find(id: string): Promise<ExistingDoc | undefined> {
+    try {
+      return await database.get(id, { signal });
+    } catch (error) {
+      if (isDatabaseError(error) && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+}
+
+type Body = Record<string, unknown>;
+type Asked = Omit<AllDocsOptions, 'keys'> & { keys?: unknown[] | undefined };
+
+/** Options of the body win over those of the query. @throws query_parse_error, bad_request */
+function allDocsOptions(query: Query, body: Body): Asked {
+  const options = new Options(query, body);
+  const bounds = {
+    startkey: textKey(options.json('startkey', 'start_key')),
+    endkey: textKey(options.json('endkey', 'end_key')),
+    key: textKey(options.json('key')),
+  };
+  const keys = options.json('keys');
+  if (keys !== undefined && !Array.isArray(keys)) throw badRequest('`keys` body member must be an array.');
+  if (keys !== undefined && (bounds.key ?? bounds.startkey ?? bounds.endkey) !== undefined)
+    throw queryParseError('`keys` is incompatible with `key`, `start_key` and `end_key`');
+  return {
+    ...bounds,
+    keys: keys as unknown[] | undefined,
+    include_docs: options.flag('include_docs'),
+    conflicts: options.flag('conflicts'),
+    attachments: options.flag('attachments'),
+    att_encoding_info: options.flag('att_encoding_info'),
+    inclusive_end: options.flag('inclusive_end'),
+    descending: options.flag('descending'),
+    update_seq: options.flag('update_seq'),
+    limit: options.count('limit'),
+    skip: options.count('skip'),
+  };
+}
+
+/** Ids are strings: a bound of another type is refused rather than guessed at. */
+function textKey(value: unknown): string | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== 'string') throw queryParseError('Keys of _all_docs are strings');
+  return value;
+}

@@ -1,0 +1,280 @@
+/**
+ * Documents and their attachments in one text: multipart/related in, for PUT; out, for GET with attachments, `open_revs` and
+ * `_bulk_get`. Attachments are streams both ways: none is held whole.
+ */
+import {
+  type AttachmentsInput,
+  badRequest,
+  type Database,
+  type DatabaseError,
+  type Doc,
+  type ExistingDoc,
+  generationOf,
+  type NewAttachment,
+  uuid,
+} from '@settledb/core';
+import {
+  type Bytes,
+  boundaryOf,
+  type OutgoingPart,
+  type Part,
+  quoteFilename,
+  readMultipart,
+  writeMultipart,
+} from './multipart';
+import { attachmentOrder } from './multipart-order';
+import type { DatabaseContext, Limits } from './server-context';
+import { failure, gather, parseUtf8Json, readBody } from './server-http';
+import { iterate, toStream } from './server-streams';
+import { isObject, JSON_TYPE } from './wire';
+
+/** A multipart body as a document whose attachments are streams, to be read in their order. */
+export interface MultipartDoc {
+  readonly doc: Record<string, unknown>;
+  /** To be called when the document was written, or was not. */
+  readonly leave: () => Promise<void>;
+}
+
+/** @throws bad_request, bad_content_type, too_large */
+export async function readMultipartDoc({ request, server }: DatabaseContext): Promise<MultipartDoc> {
+  const boundary = boundaryOf(request.headers.get('content-type'));
+  if (boundary === undefined) throw badRequest('invalid UTF-8 JSON');
+  const { limits } = server;
+  // Together they may be as large as they are many; each is bounded, and none is held.
+  const body = readBody(request, Number.MAX_SAFE_INTEGER);
+  const parts = readMultipart(body, boundary);
+  const leave = async (): Promise<void> => {
+    await parts.return().catch(() => {});
+  };
+  try {
+    const first = await parts.next();
+    if (first.done === true) throw badRequest('The multipart body has no document');
+    const type = first.value.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
+    if (type !== JSON_TYPE) throw failure(415, 'bad_content_type', `Content-Type must be ${JSON_TYPE}`);
+    const text = await gather(bounded(first.value.body, limits.request, tooLarge));
+    const doc = parseUtf8Json(text);
+    if (!isObject(doc)) throw badRequest('Document must be a JSON object');
+    const order = attachmentOrder(new TextDecoder().decode(text));
+    return { doc: await withStreams(doc, order, parts, limits), leave };
+  } catch (error) {
+    await leave();
+    throw error;
+  }
+}
+
+const tooLarge = (): DatabaseError => failure(413, 'too_large', 'the request entity is too large');
+
+async function* bounded(
+  pieces: Bytes,
+  limit: number,
+  refuse: () => DatabaseError,
+): AsyncGenerator<Uint8Array, void, void> {
+  let length = 0;
+  for await (const piece of pieces) {
+    length += piece.byteLength;
+    if (length > limit) throw refuse();
+    yield piece;
+  }
+}
+
+async function withStreams(
+  doc: Record<string, unknown>,
+  order: readonly string[],
+  parts: AsyncIterator<Part, void>,
+  limits: Limits,
+): Promise<Record<string, unknown>> {
+  const { _attachments } = doc;
+  if (!isObject(_attachments)) return doc;
+  const isFollowing = (name: string): boolean => {
+    const given = _attachments[name];
+    return isObject(given) && given.follows === true;
+  };
+  const following = order.filter(isFollowing);
+  // The database reads in the order of the object, which is another one where names look like numbers. Then they are kept.
+  const inOrder = Object.keys(_attachments)
+    .filter(isFollowing)
+    .every((name, i) => name === following[i]);
+  const attachments: Record<string, unknown> = Object.assign(Object.create(null), _attachments);
+  let room = limits.request;
+  for (const name of following) {
+    const given = _attachments[name] as Record<string, unknown>;
+    const expected = given.encoding === 'gzip' ? given.encoded_length : given.length;
+    const data = toStream(nextPart(parts, name, expected, limits.attachment));
+    // As the sender has them stored: kept so, and checked against the digest that came along.
+    if (inOrder) attachments[name] = { ...given, data, encoded: true };
+    else {
+      const bytes = await gather(bounded(iterate(data), room, tooLarge));
+      room -= bytes.length;
+      attachments[name] = { ...given, data: bytes, encoded: true };
+    }
+  }
+  return { ...doc, _attachments: attachments as AttachmentsInput };
+}
+
+/** The next part as the attachment `name`. @throws bad_request when it has another length, or there is none */
+async function* nextPart(
+  parts: AsyncIterator<Part, void>,
+  name: string,
+  expected: unknown,
+  limit: number,
+): AsyncGenerator<Uint8Array, void, void> {
+  const { done, value } = await parts.next();
+  if (done === true) throw badRequest('attachment shorter than expected');
+  let length = 0;
+  for await (const piece of bounded(value.body, limit, () => failure(413, 'attachment_too_large', name))) {
+    length += piece.byteLength;
+    if (typeof expected === 'number' && length > expected)
+      throw badRequest('attachment longer than expected');
+    yield piece;
+  }
+  if (typeof expected === 'number' && length < expected) throw badRequest('attachment shorter than expected');
+}
+
+/** Whether an answer should be multipart of that kind: JSON is for whoever names it before. */
+export function wantsMultipart(request: Request, kind: 'mixed' | 'related'): boolean {
+  const types = (request.headers.get('accept') ?? '*/*').split(',').map((each) => each.split(';')[0]!.trim());
+  const json = types.indexOf(JSON_TYPE);
+  const multipart = types.findIndex((type) => [`multipart/${kind}`, 'multipart/*', '*/*'].includes(type));
+  return multipart >= 0 && (json < 0 || multipart < json);
+}
+
+/** Where the attachments of a document come from. */
+export interface DocSource {
+  readonly database: Database;
+  readonly doc: ExistingDoc;
+  /** Attachments of these revisions are known to whoever asks. Needs `_revisions` in the document. */
+  readonly attsSince?: readonly string[] | undefined;
+  /** `_revisions` were not asked for. */
+  readonly dropRevisions?: boolean | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** The names of attachments whose data is to go along. */
+function wanted({ doc, attsSince = [] }: DocSource): Set<string> {
+  const { _attachments = {}, _revisions } = doc;
+  const known = attsSince
+    .filter((rev) => {
+      const generation = generationOf(rev);
+      return _revisions?.ids[_revisions.start - generation] === rev.slice(rev.indexOf('-') + 1);
+    })
+    .map((rev) => generationOf(rev));
+  const newest = Math.max(0, ...known);
+  return new Set(
+    Object.entries(_attachments)
+      .filter(([, { revpos }]) => known.length === 0 || revpos > newest)
+      .map(([name]) => name),
+  );
+}
+
+/** The document with stubs that say that their data follows. */
+function withFollows(source: DocSource, names: ReadonlySet<string>): object {
+  const { _revisions, ...rest } = source.doc;
+  const doc = source.dropRevisions === true ? rest : source.doc;
+  if (doc._attachments === undefined) return doc;
+  const entries = Object.entries(doc._attachments).map(([name, info]) => {
+    const { stub: _, ...kept } = info as { stub?: true };
+    return [name, names.has(name) ? { ...kept, follows: true } : info];
+  });
+  return { ...doc, _attachments: Object.fromEntries(entries) };
+}
+
+/** The part of a larger multipart that a document is: JSON, or with attachments a multipart/related of its own. */
+export function docPart(source: DocSource, headers: Readonly<Record<string, string>> = {}): OutgoingPart {
+  const names = wanted(source);
+  if (names.size === 0) {
+    const body = JSON.stringify(source.dropRevisions === true ? withFollows(source, names) : source.doc);
+    return { headers: { ...headers, 'Content-Type': JSON_TYPE }, body };
+  }
+  const boundary = uuid();
+  return {
+    headers: { ...headers, 'Content-Type': `multipart/related; boundary="${boundary}"` },
+    body: relatedText(source, boundary),
+  };
+}
+
+/** A document and its attachments as multipart/related. */
+export function relatedText(source: DocSource, boundary: string): AsyncGenerator<Uint8Array, void, void> {
+  const names = wanted(source);
+  const { database, doc, signal } = source;
+  async function* parts(): AsyncGenerator<OutgoingPart, void, void> {
+    yield { headers: { 'Content-Type': JSON_TYPE }, body: JSON.stringify(withFollows(source, names)) };
+    for (const name of names) {
+      const options = { rev: doc._rev, encoded: true, signal };
+      const { content_type, size, encoding, stream } = await database.openAttachment(doc._id, name, options);
+      yield {
+        headers: {
+          'Content-Disposition': quoteFilename(name),
+          'Content-Type': content_type.replace(/[^\x20-\x7e]/g, ''),
+          'Content-Length': String(size),
+          ...(encoding === undefined ? {} : { 'Content-Encoding': encoding }),
+        },
+        body: iterate(stream),
+      };
+    }
+  }
+  return writeMultipart(parts(), boundary);
+}
+
+/** A document as JSON with the data of its attachments in base64, in pieces. */
+export async function* docJson(source: DocSource): AsyncGenerator<string, void, void> {
+  const names = wanted(source);
+  const { database, doc, signal } = source;
+  if (names.size === 0) {
+    yield JSON.stringify(source.dropRevisions === true ? withFollows(source, names) : doc);
+    return;
+  }
+  const { _attachments = {}, _revisions, ...rest } = doc;
+  const kept = source.dropRevisions === true || _revisions === undefined ? rest : { ...rest, _revisions };
+  yield `${JSON.stringify(kept).slice(0, -1)},"_attachments":{`;
+  let separator = '';
+  for (const [name, info] of Object.entries(_attachments)) {
+    yield `${separator}${JSON.stringify(name)}:`;
+    separator = ',';
+    if (!names.has(name)) {
+      yield JSON.stringify(info);
+      continue;
+    }
+    const { stub: _, length: _length, ...described } = info as { stub?: true; length?: number };
+    yield `${JSON.stringify(described).slice(0, -1)},"data":"`;
+    const { stream } = await database.openAttachment(doc._id, name, { rev: doc._rev, signal });
+    yield* toBase64(iterate(stream));
+    yield '"}';
+  }
+  yield '}}';
+}
+
+/** Bytes taken at a time: divisible by three, so that no padding stands but at the end; small enough for one call. */
+const BASE64_PIECE = 3 * 8_192;
+
+async function* toBase64(pieces: Bytes): AsyncGenerator<string, void, void> {
+  let rest: Uint8Array = new Uint8Array();
+  for await (const piece of pieces) {
+    let bytes: Uint8Array = piece;
+    if (rest.length > 0) {
+      bytes = new Uint8Array(rest.length + piece.length);
+      bytes.set(rest);
+      bytes.set(piece, rest.length);
+    }
+    const whole = bytes.length - (bytes.length % 3);
+    for (let at = 0; at < whole; at += BASE64_PIECE)
+      yield encode(bytes.subarray(at, Math.min(at + BASE64_PIECE, whole)));
+    rest = bytes.slice(whole);
+  }
+  if (rest.length > 0) yield encode(rest);
+}
+
+function encode(bytes: Uint8Array): string {
+  let text = '';
+  for (let at = 0; at < bytes.length; at += 4_096)
+    text += String.fromCharCode(...bytes.subarray(at, at + 4_096));
+  return btoa(text);
+}
+
+/** For whoever checks attachments in JSON. @throws attachment_too_large */
+export function checkInline(doc: Doc, limit: number): void {
+  for (const [name, attachment] of Object.entries(doc._attachments ?? {})) {
+    const { data } = attachment as NewAttachment;
+    if (typeof data === 'string' && data.length * 0.75 - 2 > limit)
+      throw failure(413, 'attachment_too_large', name);
+  }
+}

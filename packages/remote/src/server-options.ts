@@ -1,0 +1,55 @@
+/** Options of lists and views, from the query and from a body. Nonsense is refused, as CouchDB does. */
+import { queryParseError } from '@settledb/core';
+import type { Query } from './server-http';
+
+type Body = Readonly<Record<string, unknown>>;
+
+export class Options {
+  readonly #query: Query;
+  readonly #body: Body;
+
+  constructor(query: Query, body: Body = {}) {
+    this.#query = query;
+    this.#body = body;
+  }
+
+  /** The first that is given, of several spellings. @throws bad_request */
+  json(...names: readonly string[]): unknown {
+    for (const name of names) if (Object.hasOwn(this.#body, name)) return this.#body[name];
+    for (const name of names) if (this.#query.text(name) !== undefined) return this.#query.json(name);
+    return undefined;
+  }
+
+  /** Text; in a query as it is, without quotes around it. @throws query_parse_error */
+  text(...names: readonly string[]): string | undefined {
+    for (const name of names) {
+      if (!Object.hasOwn(this.#body, name)) continue;
+      const value = this.#body[name];
+      if (typeof value !== 'string') throw queryParseError(`\`${name}\` should be a string`);
+      return value;
+    }
+    for (const name of names) {
+      const value = this.#query.text(name);
+      if (value !== undefined) return value;
+    }
+    return undefined;
+  }
+
+  /** @throws query_parse_error */
+  flag(name: string): boolean | undefined {
+    const value = Object.hasOwn(this.#body, name) ? String(this.#body[name]) : this.#query.text(name);
+    if (value === undefined) return undefined;
+    if (value !== 'true' && value !== 'false')
+      throw queryParseError(`Invalid boolean parameter for \`${name}\`: ${JSON.stringify(value)}`);
+    return value === 'true';
+  }
+
+  /** A whole number, 0 or more. @throws query_parse_error */
+  count(name: string): number | undefined {
+    if (!Object.hasOwn(this.#body, name)) return this.#query.count(name);
+    const value = this.#body[name];
+    if (!Number.isSafeInteger(value) || (value as number) < 0)
+      throw queryParseError(`Invalid value for integer: ${JSON.stringify(value)}`);
+    return value as number;
+  }
+}

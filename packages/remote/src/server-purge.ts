@@ -1,0 +1,71 @@
+/** `_purge`, and the list of what was purged. */
+import { badRequest, type Database, isDatabaseError, type Rev } from '@settledb/core';
+import { requireAdmin } from './server-access';
+import { checkRevLists } from './server-bulk';
+import type { DatabaseContext } from './server-context';
+import { jsonResponse, readJson, readObject } from './server-http';
+import type { DatabaseSettings } from './server-settings';
+
+/** CouchDB's default for `_purged_infos_limit`; and the most that may be asked for, as the list is one document. */
+const DEFAULT_LIMIT = 1_000;
+const MAX_LIMIT = 100_000;
+
+export async function purge(context: DatabaseContext): Promise<Response> {
+  requireAdmin(context);
+  const { database, request, server, name } = context;
+  const body = checkRevLists(await readObject(request, { limit: server.limits.request }));
+  const purged: [string, Rev[]][] = [];
+  for (const [id, revs] of Object.entries(body)) {
+    const gone: Rev[] = [];
+    for (const rev of revs) if (await purgeOne(database, id, rev)) gone.push(rev);
+    purged.push([id, gone]);
+  }
+  // What was asked for, as CouchDB lists it, whether or not it was there.
+  const infos = Object.entries(body).map(([id, revs]) => ({ id, revs: [...revs].sort() }));
+  await server.settings.change(name, (before) => ({
+    ...before,
+    purged_infos: [...(before.purged_infos ?? []), ...infos].slice(
+      -(before.purged_infos_limit ?? DEFAULT_LIMIT),
+    ),
+  }));
+  return jsonResponse(201, { purge_seq: null, purged: Object.fromEntries(purged) });
+}
+
+/** False for a revision that is no leaf: there is nothing to forget then, which is no error here. */
+async function purgeOne(database: Database, id: string, rev: Rev): Promise<boolean> {
+  try {
+    await database.purge(id, rev);
+    return true;
+  } catch (error) {
+    if (isDatabaseError(error) && [400, 404, 409].includes(error.status)) return false;
+    throw error;
+  }
+}
+
+export async function purgedInfos({ server, name }: DatabaseContext): Promise<Response> {
+  const { purged_infos = [] } = await server.settings.of(name);
+  const byId = (a: PurgedInfo, b: PurgedInfo): number => (keyOf(a) < keyOf(b) ? -1 : 1);
+  return jsonResponse(200, { purged_infos: [...purged_infos].sort(byId) });
+}
+
+type PurgedInfo = NonNullable<DatabaseSettings['purged_infos']>[number];
+const keyOf = ({ id, revs }: PurgedInfo): string => `${id}\0${revs.join()}`;
+
+export async function purgedInfosLimit({ server, name }: DatabaseContext): Promise<Response> {
+  const { purged_infos_limit = DEFAULT_LIMIT } = await server.settings.of(name);
+  return jsonResponse(200, purged_infos_limit);
+}
+
+export async function putPurgedInfosLimit(context: DatabaseContext): Promise<Response> {
+  requireAdmin(context);
+  const { server, name, request } = context;
+  const limit = await readJson(request, { limit: server.limits.document, mustBeJson: false });
+  if (!Number.isSafeInteger(limit) || (limit as number) < 1 || (limit as number) > MAX_LIMIT)
+    throw badRequest('`purged_infos_limit` must be positive integer');
+  await server.settings.change(name, (before) => ({
+    ...before,
+    purged_infos_limit: limit as number,
+    purged_infos: (before.purged_infos ?? []).slice(-(limit as number)),
+  }));
+  return jsonResponse(200, { ok: true });
+}

@@ -1,0 +1,157 @@
+/**
+ * `_replicate` and `_active_tasks`. What replicates is handed in: this package knows no replication, and a server that
+ * fetches whatever URL it is told would be a way into the network around it, so it is offered only where that was given.
+ */
+import { badRequest, notFound } from '@settledb/core';
+import { requireServerAdmin } from './server-access';
+import type { Context, Databases } from './server-context';
+import { failure, jsonResponse, readObject } from './server-http';
+import { isObject, isTexts } from './wire';
+
+/** A request to `_replicate`, checked. `source` and `target` are URLs or names of databases here. */
+export interface ReplicateRequest {
+  readonly source: string;
+  readonly target: string;
+  readonly sourceHeaders: Readonly<Record<string, string>>;
+  readonly targetHeaders: Readonly<Record<string, string>>;
+  readonly continuous: boolean;
+  readonly create_target: boolean;
+  readonly doc_ids?: readonly string[] | undefined;
+  readonly selector?: object | undefined;
+  readonly filter?: string | undefined;
+  readonly query_params?: Record<string, unknown> | undefined;
+  readonly since_seq?: number | string | undefined;
+}
+
+/** @throws DatabaseError, of which the client is told */
+export type Replicator = (
+  request: ReplicateRequest,
+  task: Task,
+  databases: Databases,
+) => Promise<Readonly<Record<string, unknown>>>;
+
+/** Something under way. */
+export interface Task {
+  readonly type: 'replication' | 'database_compaction';
+  /** What it is about; plain data, without credentials. */
+  readonly about: Readonly<Record<string, unknown>>;
+  readonly startedAt: number;
+  updatedAt: number;
+  /** Numbers for whoever looks. */
+  progress: Readonly<Record<string, unknown>>;
+  readonly cancel: AbortController;
+}
+
+/** Tasks at a time: each holds connections and memory. */
+const MAX_TASKS = 100;
+
+export async function replicate(context: Context): Promise<Response> {
+  requireServerAdmin(context);
+  const { request, server } = context;
+  const body = await readObject(request, { limit: server.limits.document });
+  const asked = checkReplicate(body);
+  const about = {
+    source: withoutCredentials(asked.source),
+    target: withoutCredentials(asked.target),
+    continuous: asked.continuous,
+    doc_ids: asked.doc_ids ?? null,
+    user: context.user.name,
+  };
+  const same = ({ about: other }: Task): boolean =>
+    ['source', 'target', 'continuous'].every((key) => other[key] === (about as Record<string, unknown>)[key]);
+  if (body.cancel === true) {
+    const found = [...server.tasks].find((task) => task.type === 'replication' && same(task));
+    if (found === undefined) throw notFound('missing');
+    found.cancel.abort();
+    return jsonResponse(200, { ok: true });
+  }
+  if (server.replicator === undefined)
+    throw failure(
+      501,
+      'not_implemented',
+      'This server was not told to replicate: see its option `replicate`',
+    );
+  if (server.tasks.size >= MAX_TASKS)
+    throw failure(503, 'service_unavailable', 'Too many tasks are under way');
+  const task: Task = {
+    type: 'replication',
+    about,
+    startedAt: Date.now(),
+    updatedAt: Date.now(),
+    progress: {},
+    cancel: new AbortController(),
+  };
+  server.tasks.add(task);
+  const work = server.replicator(asked, task, server.databases).finally(() => server.tasks.delete(task));
+  if (!asked.continuous) {
+    // Who asked for it and left does not want it any more.
+    request.signal.addEventListener('abort', () => task.cancel.abort(), { once: true });
+    return jsonResponse(200, { ok: true, ...(await work) });
+  }
+  work.catch(() => {});
+  return jsonResponse(202, { ok: true });
+}
+
+/** @throws bad_request */
+function checkReplicate(body: Record<string, unknown>): ReplicateRequest {
+  const source = endpoint('source', body.source);
+  const target = endpoint('target', body.target);
+  const { doc_ids, selector, filter, query_params, since_seq } = body;
+  if ([doc_ids, filter, selector].filter((each) => each !== undefined).length > 1)
+    throw badRequest('`doc_ids`,`filter`,`selector` are mutually exclusive');
+  if (doc_ids !== undefined && !isTexts(doc_ids)) throw badRequest('parameter `doc_ids` must be an array');
+  if (selector !== undefined && !isObject(selector))
+    throw badRequest('parameter `selector` must be a JSON object');
+  if (filter !== undefined && typeof filter !== 'string')
+    throw badRequest('parameter `filter` must be a string');
+  if (query_params !== undefined && !isObject(query_params))
+    throw badRequest('parameter `query_params` must be a JSON object');
+  if (since_seq !== undefined && typeof since_seq !== 'string' && typeof since_seq !== 'number')
+    throw badRequest('parameter `since_seq` must be a sequence');
+  return {
+    source: source.url,
+    target: target.url,
+    sourceHeaders: source.headers,
+    targetHeaders: target.headers,
+    continuous: body.continuous === true,
+    create_target: body.create_target === true,
+    doc_ids,
+    selector,
+    filter,
+    query_params,
+    since_seq,
+  };
+}
+
+/** A name, a URL, or `{ url, headers, auth }`. */
+function endpoint(what: string, value: unknown): { url: string; headers: Readonly<Record<string, string>> } {
+  if (typeof value === 'string' && value !== '') return { url: value, headers: {} };
+  if (!isObject(value) || typeof value.url !== 'string')
+    throw badRequest(`\`${what}\` must be a database's name or URL`);
+  const headers: Record<string, string> = {};
+  for (const [name, text] of Object.entries(isObject(value.headers) ? value.headers : {})) {
+    if (typeof text === 'string') headers[name.toLowerCase()] = text;
+  }
+  const basic = isObject(value.auth) && isObject(value.auth.basic) ? value.auth.basic : undefined;
+  if (basic !== undefined && typeof basic.username === 'string' && typeof basic.password === 'string') {
+    const url = new URL(value.url);
+    url.username = encodeURIComponent(basic.username);
+    url.password = encodeURIComponent(basic.password);
+    return { url: url.href, headers };
+  }
+  return { url: value.url, headers };
+}
+
+const withoutCredentials = (url: string): string => url.replace(/^([a-z]+:\/\/)[^/?#]*@/i, '$1');
+
+export function activeTasks(context: Context): Response {
+  requireServerAdmin(context);
+  const list = [...context.server.tasks].map(({ type, about, startedAt, updatedAt, progress }) => ({
+    type,
+    ...about,
+    ...progress,
+    started_on: Math.floor(startedAt / 1000),
+    updated_on: Math.floor(updatedAt / 1000),
+  }));
+  return jsonResponse(200, list);
+}

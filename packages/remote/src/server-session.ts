@@ -1,0 +1,41 @@
+/** `/_session`: who am I, log in for a cookie, log out. */
+import { badRequest, unauthorized } from '@settledb/core';
+import type { Context } from './server-context';
+import { checkMediaType, jsonResponse, parseJson, readText } from './server-http';
+import { isObject, JSON_TYPE } from './wire';
+
+/** Bytes of a login. */
+const MAX_LOGIN_LENGTH = 16_384;
+const FORM_TYPE = 'application/x-www-form-urlencoded';
+
+export function session({ user }: Context): Response {
+  const { name, roles, by } = user;
+  return jsonResponse(200, {
+    ok: true,
+    userCtx: { name, roles },
+    info: {
+      authentication_handlers: ['cookie', 'default'],
+      ...(by === undefined ? {} : { authenticated: by }),
+    },
+  });
+}
+
+/** Name and password as JSON or as a form: CouchDB's replicator sends a form. */
+export async function login({ request, server, address }: Context): Promise<Response> {
+  const type = checkMediaType(request, [JSON_TYPE, FORM_TYPE]);
+  const text = await readText(request, MAX_LOGIN_LENGTH);
+  const given: unknown = type === FORM_TYPE ? Object.fromEntries(new URLSearchParams(text)) : parseJson(text);
+  if (!isObject(given)) throw badRequest('Request body must be a JSON object');
+  const { name = given.username, password } = given;
+  if (typeof name !== 'string' || typeof password !== 'string') {
+    throw unauthorized('Name or password is incorrect.');
+  }
+  const account = await server.auth.login(name, password, address);
+  const answer = { ok: true, name: account.name, roles: account.roles };
+  return jsonResponse(200, answer, { 'set-cookie': await server.cookies.make(account, request) });
+}
+
+/** The cookie is taken away. It stays good until its time is over: change the password to end it. */
+export function logout({ request, server }: Context): Response {
+  return jsonResponse(200, { ok: true }, { 'set-cookie': server.cookies.clear(request) });
+}

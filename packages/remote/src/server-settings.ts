@@ -1,0 +1,120 @@
+/**
+ * What the server keeps about databases, and about itself, in a database of its own that no path leads to: security
+ * objects, revision limits, purges, the secret of its cookies. It is made when there is first something to keep.
+ *
+ * Read once, and then from memory: one handler serves a set of databases.
+ */
+import { type Database, type ExistingDoc, isDatabaseError, uuid } from '@settledb/core';
+import type { Databases } from './server-context';
+
+/** No name a client can use. */
+export const SETTINGS_DATABASE = '_settings';
+
+/** CouchDB's security object: who may do what with a database. Other members are kept. */
+export interface Security {
+  readonly admins?: Names | undefined;
+  readonly members?: Names | undefined;
+  readonly [more: string]: unknown;
+}
+export interface Names {
+  readonly names?: readonly string[] | undefined;
+  readonly roles?: readonly string[] | undefined;
+}
+
+/** CouchDB 3's default: for server administrators alone. */
+export const DEFAULT_SECURITY: Security = { members: { roles: ['_admin'] }, admins: { roles: ['_admin'] } };
+
+/** What is kept about one database. */
+export interface DatabaseSettings {
+  readonly security?: Security;
+  readonly revs_limit?: number;
+  readonly purged_infos_limit?: number;
+  /** Oldest first. */
+  readonly purged_infos?: readonly { readonly id: string; readonly revs: readonly string[] }[];
+}
+
+type Row = ExistingDoc<Record<string, unknown>>;
+
+export class Settings {
+  readonly #databases: Databases;
+  readonly #known = new Map<string, DatabaseSettings>();
+  /** Changes take turns: each is made of what the one before left. */
+  #turn: Promise<unknown> = Promise.resolve();
+  #secret: Promise<string> | undefined;
+
+  constructor(databases: Databases) {
+    this.#databases = databases;
+  }
+
+  /** Of the database `name`; empty where nothing was set. */
+  async of(name: string): Promise<DatabaseSettings> {
+    const known = this.#known.get(name);
+    if (known !== undefined) return known;
+    const { settings = {} } = ((await this.#read(`db:${name}`)) ?? {}) as { settings?: DatabaseSettings };
+    this.#known.set(name, settings);
+    return settings;
+  }
+
+  async change(name: string, change: (before: DatabaseSettings) => DatabaseSettings): Promise<void> {
+    await this.#inTurn(async () => {
+      const settings = change(await this.of(name));
+      await this.#write(`db:${name}`, { settings });
+      this.#known.set(name, settings);
+    });
+  }
+
+  /** Before the database goes: another one of the same name begins with the defaults. */
+  async forget(name: string): Promise<void> {
+    await this.#inTurn(async () => {
+      if ((await this.#read(`db:${name}`)) !== undefined) await this.#write(`db:${name}`, { _deleted: true });
+      this.#known.delete(name);
+    });
+  }
+
+  /** Signs cookies. Kept, so that a restart logs nobody out. */
+  secret(): Promise<string> {
+    this.#secret ??= this.#inTurn(async () => {
+      const kept = (await this.#read('secret'))?.secret;
+      if (typeof kept === 'string' && kept.length >= 32) return kept;
+      const secret = uuid() + uuid();
+      await this.#write('secret', { secret });
+      return secret;
+    }).catch((error: unknown) => {
+      this.#secret = undefined;
+      throw error;
+    });
+    return this.#secret;
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#turn.then(work, work);
+    this.#turn = turn.catch(() => {});
+    return turn;
+  }
+
+  async #read(id: string): Promise<Row | undefined> {
+    const database = await this.#databases.open(SETTINGS_DATABASE);
+    if (database === undefined) return undefined;
+    try {
+      return (await database.get(id)) as Row;
+    } catch (error) {
+      if (isDatabaseError(error) && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+
+  async #write(id: string, content: Record<string, unknown>): Promise<void> {
+    const before = await this.#read(id);
+    const database = await this.#open();
+    await database.put({ ...content, _id: id, ...(before === undefined ? {} : { _rev: before._rev }) });
+  }
+
+  async #open(): Promise<Database> {
+    const there = await this.#databases.open(SETTINGS_DATABASE);
+    if (there !== undefined) return there;
+    await this.#databases.create(SETTINGS_DATABASE);
+    const made = await this.#databases.open(SETTINGS_DATABASE);
+    if (made === undefined) throw new Error('The database of settings was made, and is not there');
+    return made;
+  }
+}

@@ -1,0 +1,132 @@
+/**
+ * `validate_doc_update`, where the server was told to run functions of design documents: each of them is asked about each
+ * document written, and may refuse it. Not about design and local documents, as in CouchDB.
+ */
+import {
+  type Database,
+  DatabaseError,
+  type Evaluate,
+  type ExistingDoc,
+  forbidden,
+  isDatabaseError,
+  type Seq,
+  unauthorized,
+} from '@settledb/core';
+import type { User } from './server-auth';
+import type { Security } from './server-settings';
+import { isObject } from './wire';
+
+/** Most design documents of one database that may have a say. */
+const MAX_VALIDATORS = 1_000;
+
+type Validate = (...args: unknown[]) => unknown;
+type AnyDoc = ExistingDoc<Record<string, unknown>>;
+
+/** Who writes, and to what. */
+export interface Writing {
+  readonly name: string;
+  readonly database: Database;
+  readonly user: User;
+  readonly security: Security;
+}
+
+export class Validators {
+  readonly #evaluate: Evaluate;
+  /** Functions of a database as of the seq they were read at. */
+  readonly #known = new WeakMap<Database, { readonly seq: Seq; readonly validators: readonly Validate[] }>();
+
+  constructor(evaluate: Evaluate) {
+    this.#evaluate = evaluate;
+  }
+
+  /** The refusal of each document, in order; undefined where nobody minds. */
+  async check(
+    writing: Writing,
+    docs: readonly Readonly<Record<string, unknown>>[],
+  ): Promise<(DatabaseError | undefined)[]> {
+    if (docs.every(isSpared)) return docs.map(() => undefined);
+    const validators = await this.#validators(writing.database);
+    if (validators.length === 0) return docs.map(() => undefined);
+    const refusals: (DatabaseError | undefined)[] = [];
+    for (const doc of docs) refusals.push(await refusalOf(writing, doc, validators));
+    return refusals;
+  }
+
+  /** Who meant to forbid something is not passed over because of a slip of the pen: it forbids everything then. */
+  #compile(id: string, source: string): Validate {
+    try {
+      return this.#evaluate(source)() as Validate;
+    } catch {
+      return () => {
+        throw { forbidden: `validate_doc_update of ${id} is no function` };
+      };
+    }
+  }
+
+  async #validators(database: Database): Promise<readonly Validate[]> {
+    const { update_seq: seq } = await database.info();
+    const known = this.#known.get(database);
+    if (known?.seq === seq) return known.validators;
+    const { rows } = await database.allDocs({
+      startkey: '_design/',
+      endkey: '_design0',
+      inclusive_end: false,
+      include_docs: true,
+      limit: MAX_VALIDATORS,
+    });
+    const validators = rows.flatMap((row) =>
+      'doc' in row && isObject(row.doc) && typeof row.doc.validate_doc_update === 'string'
+        ? [this.#compile(row.id, row.doc.validate_doc_update)]
+        : [],
+    );
+    this.#known.set(database, { seq, validators });
+    return validators;
+  }
+}
+
+/** As in CouchDB: design and local documents. */
+const isSpared = (doc: Readonly<Record<string, unknown>>): boolean =>
+  /^_(design|local)\//.test(String(doc._id));
+
+async function refusalOf(
+  { name, database, user, security }: Writing,
+  doc: Readonly<Record<string, unknown>>,
+  validators: readonly Validate[],
+): Promise<DatabaseError | undefined> {
+  const id = String(doc._id);
+  if (isSpared(doc)) return undefined;
+  const before = await parentOf(database, id, doc);
+  const userCtx = { db: name, name: user.name, roles: [...user.roles] };
+  for (const validate of validators) {
+    try {
+      // Each has copies of its own: one could change what the next one is shown, or what is stored.
+      validate(structuredClone(doc), structuredClone(before), { ...userCtx }, structuredClone(security));
+    } catch (thrown) {
+      return refusal(thrown);
+    }
+  }
+  return undefined;
+}
+
+/** The revision that `doc` is made upon: CouchDB hands that to the function, `null` for a new document. */
+async function parentOf(
+  database: Database,
+  id: string,
+  doc: Readonly<Record<string, unknown>>,
+): Promise<AnyDoc | null> {
+  try {
+    const found = (await database.get(id)) as AnyDoc;
+    if (typeof doc._rev !== 'string' || doc._rev === found._rev || isObject(doc._revisions)) return found;
+    return (await database.get(id, { rev: doc._rev })) as AnyDoc;
+  } catch (error) {
+    if (isDatabaseError(error) && error.status < 500) return null;
+    throw error;
+  }
+}
+
+function refusal(thrown: unknown): DatabaseError {
+  if (isObject(thrown) && typeof thrown.forbidden === 'string') return forbidden(thrown.forbidden);
+  if (isObject(thrown) && typeof thrown.unauthorized === 'string') return unauthorized(thrown.unauthorized);
+  const reason = thrown instanceof Error ? thrown.message : (JSON.stringify(thrown) ?? String(thrown));
+  return new DatabaseError({ status: 500, name: 'unknown_error', reason });
+}

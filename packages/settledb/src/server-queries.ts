@@ -1,0 +1,43 @@
+/** What answers views and `_find` of the databases of a server. Loaded when it is first asked for. */
+import type { Database, Evaluate, ExistingDoc, LocalDatabase, Queries } from '@settledb/core';
+
+/** @param evaluate makes functions of design documents; one that refuses leaves `_find`, and views by Mango */
+export function serverQueries(evaluate: Evaluate): (database: Database) => Promise<Queries | undefined> {
+  const known = new WeakMap<Database, Promise<Queries>>();
+  return async (database) => {
+    // Another kind of database answers itself, or not at all.
+    if (!('store' in database)) return undefined;
+    let queries = known.get(database);
+    if (queries === undefined) {
+      queries = open(database as LocalDatabase, evaluate);
+      known.set(database, queries);
+    }
+    return queries;
+  };
+}
+
+async function open(database: LocalDatabase, evaluate: Evaluate): Promise<Queries> {
+  const { definitionOf, Indexes, indexesOf, Mango, Views } = await import('@settledb/query');
+  // So that cleaning up after views keeps the indexes of Mango.
+  const definitions = [
+    (ddoc: ExistingDoc<object>) =>
+      indexesOf(ddoc).map((index) => {
+        const definition = definitionOf(index);
+        return { id: definition.id, define: () => definition };
+      }),
+  ];
+  const indexes = new Indexes(database);
+  const views = new Views(database, indexes, { evaluate, definitions });
+  const mango = new Mango(database, indexes);
+  return {
+    query: (view, options) => views.query(view, options),
+    queries: (view, queries, options) => views.queries(view, queries, options),
+    viewCleanup: (options) => views.viewCleanup(options),
+    viewInfo: (ddoc, options) => views.viewInfo(ddoc, options),
+    createIndex: (request, options) => mango.createIndex(request, options),
+    getIndexes: (options) => mango.getIndexes(options),
+    deleteIndex: (index, options) => mango.deleteIndex(index, options),
+    find: (request) => mango.find(request),
+    explain: (request) => mango.explain(request),
+  };
+}

@@ -1,0 +1,103 @@
+/** `_replicate` of a server: between databases of its own and those of hosts it was told of. */
+import { type Database, DatabaseError, forbidden, notFound, uuid } from '@settledb/core';
+import { isDatabaseName, type ReplicateRequest, type Replicator, remote } from '@settledb/remote';
+import { type ReplicateOptions, replicate } from '@settledb/replication';
+
+/** @param hosts `name` or `name:port`; `*` for any. @param fetch in place of the platform's */
+export function serverReplicator(hosts: readonly string[], fetch?: typeof globalThis.fetch): Replicator {
+  return async (request, task, databases) => {
+    const opened: Database[] = [];
+    const open = async (
+      name: string,
+      headers: Readonly<Record<string, string>>,
+      create: boolean,
+    ): Promise<Database> => {
+      if (!/^https?:\/\//i.test(name)) return openHere(name, create);
+      checkHost(name, hosts);
+      const database = remote(name, { headers, skip_setup: !create, ...(fetch && { fetch }) });
+      opened.push(database);
+      return database;
+    };
+    const openHere = async (name: string, create: boolean): Promise<Database> => {
+      if (!isDatabaseName(name)) throw notFound(`could not open ${name}`);
+      if (create) await databases.create(name);
+      const database = await databases.open(name);
+      if (database === undefined) throw missing(name);
+      return database;
+    };
+    try {
+      const source = await open(request.source, request.sourceHeaders, false);
+      const target = await open(request.target, request.targetHeaders, request.create_target);
+      // Without a database on one side, that is what the client should hear, not how the replication fared.
+      await Promise.all([check(source), check(target)]);
+      return await run(source, target, request, task);
+    } finally {
+      for (const database of opened) await database.close();
+    }
+  };
+}
+
+function checkHost(url: string, hosts: readonly string[]): void {
+  const { host, hostname } = new URL(url);
+  if (hosts.includes('*') || hosts.includes(host) || hosts.includes(hostname)) return;
+  throw forbidden(
+    `This server was not told that it may replicate with ${host}: see its option \`replicate\``,
+  );
+}
+
+const missing = (name: string): DatabaseError =>
+  new DatabaseError({ status: 404, name: 'db_not_found', reason: `could not open ${name}` });
+
+async function check(database: Database): Promise<void> {
+  try {
+    await database.info();
+  } catch (error) {
+    if (error instanceof DatabaseError && error.status === 404) throw missing(database.name);
+    throw error;
+  }
+}
+
+async function run(
+  source: Database,
+  target: Database,
+  { continuous, doc_ids, selector, filter, query_params, since_seq }: ReplicateRequest,
+  task: Parameters<Replicator>[1],
+): Promise<Record<string, unknown>> {
+  const options: ReplicateOptions = {
+    live: continuous,
+    retry: continuous,
+    doc_ids,
+    selector,
+    filter,
+    query_params,
+    signal: task.cancel.signal,
+    ...(since_seq === undefined ? {} : { since: since_seq }),
+  };
+  const replication = replicate(source, target, options);
+  replication.on('change', ({ docs_read, docs_written, doc_write_failures, last_seq }) => {
+    task.updatedAt = Date.now();
+    task.progress = { docs_read, docs_written, doc_write_failures, through_seq: last_seq };
+  });
+  const { start_time, end_time, docs_read, docs_written, doc_write_failures, last_seq } = await replication;
+  const session_id = uuid();
+  const session = {
+    session_id,
+    start_time: new Date(start_time).toUTCString(),
+    end_time: new Date(end_time ?? Date.now()).toUTCString(),
+    start_last_seq: since_seq ?? 0,
+    end_last_seq: last_seq,
+    recorded_seq: last_seq,
+    missing_checked: docs_read,
+    missing_found: docs_read,
+    docs_read,
+    docs_written,
+    doc_write_failures,
+  };
+  return {
+    ...(docs_read === 0 ? { no_changes: true } : {}),
+    session_id,
+    source_last_seq: last_seq,
+    replication_id_version: 4,
+    history: [session],
+  };
+}

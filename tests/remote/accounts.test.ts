@@ -1,0 +1,322 @@
+/** Names, passwords, cookies and security objects: who may do what, by CouchDB's rules. */
+import { describe, expect, it } from 'vitest';
+import { ORIGIN, type TestServer, testServer } from './support';
+
+const basic = (name: string, password: string) => ({
+  authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`,
+});
+const admin = basic('admin', 'secret');
+const alice = basic('alice', 'pw');
+const USER = '/_users/org.couchdb.user:';
+
+const closed = (options: object = {}): TestServer =>
+  testServer({ anonymous: false, admins: { admin: 'secret' }, passwordIterations: 1_000, ...options });
+
+async function withAlice(options: object = {}): Promise<TestServer> {
+  const server = closed(options);
+  const doc = { name: 'alice', password: 'pw', roles: ['writer'], type: 'user' };
+  expect((await server.ask('PUT', `${USER}alice`, doc, admin)).status).toBe(201);
+  return server;
+}
+
+/** The cookie that a login gives, as a request sends it. */
+async function logIn(server: TestServer, name: string, password: string): Promise<Record<string, string>> {
+  const answer = await server.ask('POST', '/_session', { name, password });
+  expect([answer.status, answer.body.ok, answer.body.name]).toEqual([200, true, name]);
+  return { cookie: answer.headers.get('set-cookie')!.split(';')[0]! };
+}
+
+describe('accounts in _users', () => {
+  it('keep a password as PBKDF2-SHA256, and nobody reads it back', async () => {
+    const server = await withAlice();
+    const { body } = await server.ask('GET', `${USER}alice`, undefined, admin);
+    expect(body).toMatchObject({ password_scheme: 'pbkdf2', pbkdf2_prf: 'sha256', iterations: 1_000 });
+    expect(JSON.stringify(body)).not.toContain('"pw"');
+    expect((await server.ask('GET', '/_session', undefined, alice)).body.userCtx).toEqual({
+      name: 'alice',
+      roles: ['writer'],
+    });
+    expect((await server.ask('GET', '/_session', undefined, basic('alice', 'wrong'))).status).toBe(401);
+    expect((await server.ask('GET', '/_session', undefined, basic('nobody', 'pw'))).status).toBe(401);
+  });
+
+  it('iterate 600,000 times unless told otherwise', async () => {
+    const server = await withAlice({ passwordIterations: undefined });
+    expect((await server.ask('GET', `${USER}alice`, undefined, admin)).body.iterations).toBe(600_000);
+    expect((await server.ask('GET', '/_session', undefined, alice)).status).toBe(200);
+  });
+
+  it('that CouchDB wrote are good here: SHA-256 and, of before 3.4, SHA-1', async () => {
+    const server = closed();
+    // Computed with node:crypto pbkdf2Sync('pw', 'salt', 10, …).
+    const { pbkdf2Sync } = await import('node:crypto');
+    const made = (prf: string, hash: string, length: number) => ({
+      type: 'user',
+      roles: [],
+      password_scheme: 'pbkdf2',
+      ...(prf === '' ? {} : { pbkdf2_prf: prf }),
+      salt: 'salt',
+      iterations: 10,
+      derived_key: pbkdf2Sync('pw', 'salt', 10, length, hash).toString('hex'),
+    });
+    await server.ask('PUT', `${USER}new`, { name: 'new', ...made('sha256', 'sha256', 32) }, admin);
+    await server.ask('PUT', `${USER}old`, { name: 'old', ...made('', 'sha1', 20) }, admin);
+    expect((await server.ask('GET', '/_session', undefined, basic('new', 'pw'))).status).toBe(200);
+    expect((await server.ask('GET', '/_session', undefined, basic('old', 'pw'))).status).toBe(200);
+    expect((await server.ask('GET', '/_session', undefined, basic('old', 'pW'))).status).toBe(401);
+  });
+
+  it('are no server administrators, whatever roles a document claims', async () => {
+    const server = await withAlice();
+    const doc = { name: 'eve', password: 'pw', roles: ['_admin'], type: 'user' };
+    expect((await server.ask('PUT', `${USER}eve`, doc, admin)).status).toBe(403);
+    // Two members of one name: what is checked is what is stored.
+    const twice = '{"name":"eve","type":"user","password":"pw","roles":["_admin"],"roles":[]}';
+    expect((await server.ask('PUT', `${USER}eve`, twice, admin)).status).toBe(201);
+    expect((await server.ask('GET', '/_session', undefined, basic('eve', 'pw'))).body.userCtx.roles).toEqual(
+      [],
+    );
+    // Written in bulk, without edits, by an administrator.
+    const replicated = { docs: [{ ...doc, _id: 'org.couchdb.user:eve', _rev: '9-a' }], new_edits: false };
+    expect((await server.ask('POST', '/_users/_bulk_docs', replicated, admin)).body[0].error).toBe(
+      'forbidden',
+    );
+    for (const [method, path] of [
+      ['PUT', '/new'],
+      ['DELETE', '/_users'],
+      ['GET', '/_all_dbs'],
+      ['GET', '/_dbs_info'],
+      ['GET', '/_active_tasks'],
+      ['POST', '/_replicate'],
+      ['GET', '/_settings'],
+    ])
+      expect([path, (await server.ask(method!, path!, undefined, alice)).status]).toEqual([path, 401]);
+  });
+
+  it('are out of reach for anyone but server administrators', async () => {
+    const server = await withAlice();
+    expect((await server.ask('GET', `${USER}alice`, undefined, alice)).status).toBe(403);
+    expect((await server.ask('GET', `${USER}alice`)).status).toBe(401);
+    expect((await server.ask('GET', '/_users/_all_docs', undefined, alice)).status).toBe(401);
+    const taken = { name: 'bob', password: 'pw', roles: [], type: 'user' };
+    expect((await server.ask('PUT', `${USER}bob`, taken)).status).toBe(401);
+    expect((await server.ask('PUT', '/_users/_security', {}, admin)).status).toBe(403);
+  });
+
+  it('are locked for an address after five wrong passwords, the right one included', async () => {
+    const server = await withAlice();
+    const from = (address: string | undefined, headers: Record<string, string>) =>
+      server.handle(new Request(`${ORIGIN}/`, { headers }), { address }).then(({ status }) => status);
+    for (let i = 0; i < 5; i++) expect(await from('1.2.3.4', basic('alice', 'x'))).toBe(401);
+    expect(await from('1.2.3.4', basic('alice', 'x'))).toBe(403);
+    expect(await from('1.2.3.4', alice)).toBe(403);
+    expect(await from('1.2.3.5', alice)).toBe(200);
+    expect(await from('1.2.3.4', admin)).toBe(200);
+    // Where no address is known nobody is locked: anyone could lock out anyone.
+    for (let i = 0; i < 7; i++) expect(await from(undefined, basic('admin', 'x'))).toBe(401);
+    expect(await from(undefined, admin)).toBe(200);
+  });
+
+  it('do not count failures between right passwords for ever', async () => {
+    const server = await withAlice();
+    const from = (headers: Record<string, string>) =>
+      server.handle(new Request(`${ORIGIN}/`, { headers }), { address: 'x' }).then(({ status }) => status);
+    for (let round = 0; round < 3; round++) {
+      for (let i = 0; i < 4; i++) expect(await from(basic('alice', 'x'))).toBe(401);
+      expect(await from(alice)).toBe(200);
+    }
+  });
+});
+
+describe('session cookies', () => {
+  it('are given for name and password, as JSON or as a form, and say who one is', async () => {
+    const server = await withAlice();
+    const cookie = await logIn(server, 'alice', 'pw');
+    expect((await server.ask('GET', '/_session', undefined, cookie)).body).toMatchObject({
+      userCtx: { name: 'alice', roles: ['writer'] },
+      info: { authenticated: 'cookie' },
+    });
+    const form = await server.ask('POST', '/_session', 'name=admin&password=secret', {
+      'content-type': 'application/x-www-form-urlencoded',
+    });
+    expect(form.body).toEqual({ ok: true, name: 'admin', roles: ['_admin'] });
+    expect(form.headers.get('set-cookie')).toMatch(
+      /^AuthSession=[\w-]+; Version=1; Expires=[^;]+ GMT; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax$/,
+    );
+    for (const body of [{ name: 'alice', password: 'x' }, { name: 'alice' }, {}, { name: 5, password: 'pw' }])
+      expect((await server.ask('POST', '/_session', body)).status).toBe(401);
+    expect((await server.ask('POST', '/_session', '{')).status).toBe(400);
+    expect((await server.ask('POST', '/_session', 'x', { 'content-type': 'text/plain' })).status).toBe(415);
+    expect((await server.ask('POST', '/_session', { name: 'x'.repeat(20_000) })).status).toBe(413);
+    const out = await server.ask('DELETE', '/_session', undefined, cookie);
+    expect(out.headers.get('set-cookie')).toMatch(/^AuthSession=; .*Max-Age=0/);
+  });
+
+  it('are nothing when changed, expired, of another server, or of before a new password', async () => {
+    const server = await withAlice();
+    const { cookie } = (await logIn(server, 'alice', 'pw')) as { cookie: string };
+    const nameWith = async (text: string, at = server) =>
+      (await at.ask('GET', '/_session', undefined, { cookie: text })).body.userCtx.name;
+    expect(await nameWith(cookie)).toBe('alice');
+    expect(await nameWith(`other=1; ${cookie}; more=2`)).toBe('alice');
+    for (let i = 12; i < cookie.length; i += 5) {
+      const changed = cookie.slice(0, i) + (cookie[i] === 'A' ? 'B' : 'A') + cookie.slice(i + 1);
+      expect(await nameWith(changed)).toBeNull();
+    }
+    for (const text of [
+      'AuthSession=',
+      'AuthSession=x',
+      `AuthSession=${'x'.repeat(9_000)}`,
+      'AuthSession=%zz',
+    ])
+      expect(await nameWith(text)).toBeNull();
+    expect(await nameWith(cookie, await withAlice())).toBeNull();
+    const forged = Buffer.from(`admin:7FFFFFFF:${'0'.repeat(64)}`).toString('base64url');
+    expect(await nameWith(`AuthSession=${forged}`)).toBeNull();
+    const { body } = await server.ask('GET', `${USER}alice`, undefined, admin);
+    await server.ask('PUT', `${USER}alice`, { ...body, password: 'new' }, admin);
+    expect(await nameWith(cookie)).toBeNull();
+
+    const short = await withAlice({ cookies: { timeout: 0 } });
+    expect(await nameWith((await logIn(short, 'alice', 'pw')).cookie!, short)).toBeNull();
+  });
+
+  it('outlive the handler, and are renewed when half of their time is over', async () => {
+    const server = await withAlice();
+    const { databases } = server;
+    const cookie = await logIn(server, 'alice', 'pw');
+    const later = closed({ databases });
+    const fresh = await later.ask('GET', '/_session', undefined, cookie);
+    expect(fresh.body.userCtx.name).toBe('alice');
+    expect(fresh.headers.get('set-cookie')).toBeNull();
+    // For a handler whose cookies live long, this one is old.
+    const longer = closed({ databases, cookies: { timeout: 5_000, sameSite: 'None' } });
+    const renewed = await longer.ask('GET', '/', undefined, cookie);
+    expect(renewed.headers.get('set-cookie')).toMatch(
+      /Max-Age=5000; Path=\/; HttpOnly; SameSite=None; Secure$/,
+    );
+  });
+
+  it('are signed by a secret that no path leads to', async () => {
+    const server = await withAlice();
+    await logIn(server, 'alice', 'pw');
+    for (const path of ['/_settings', '/_settings/secret', '/_settings/_all_docs', '/%5Fsettings/secret']) {
+      const { status } = await server.ask('GET', path, undefined, admin);
+      expect([path, status]).toEqual([path, 404]);
+    }
+    expect((await server.ask('PUT', '/_settings/x', {}, admin)).status).toBe(400);
+    expect((await server.ask('GET', '/_all_dbs', undefined, admin)).body).toEqual(['_users']);
+    expect((await server.ask('POST', '/_dbs_info', { keys: ['_settings'] }, admin)).body).toEqual([
+      { key: '_settings', error: 'not_found' },
+    ]);
+  });
+});
+
+describe('security objects', () => {
+  it('let in members and administrators only; by default server administrators', async () => {
+    const server = await withAlice();
+    await server.ask('PUT', '/db', undefined, admin);
+    const get = (path: string, headers = {}) =>
+      server.ask('GET', path, undefined, headers).then(({ status }) => status);
+    expect([await get('/db'), await get('/db', alice), await get('/db', admin)]).toEqual([401, 403, 200]);
+    // Whoever may not in is not told what is there.
+    expect([await get('/none'), await get('/none', alice), await get('/none', admin)]).toEqual([
+      401, 403, 404,
+    ]);
+    const allow = (security: object) => server.ask('PUT', '/db/_security', security, admin);
+    await allow({ members: { names: ['alice'] }, extra: 1 });
+    expect([await get('/db'), await get('/db', alice)]).toEqual([401, 200]);
+    await allow({ members: { roles: ['writer'] } });
+    expect([await get('/db'), await get('/db', alice)]).toEqual([401, 200]);
+    await allow({ members: { names: ['bob'] } });
+    expect([await get('/db'), await get('/db', alice)]).toEqual([401, 403]);
+    await allow({});
+    expect([await get('/db'), await get('/db', alice)]).toEqual([200, 200]);
+  });
+
+  it('are changed, and design documents written, by administrators of the database', async () => {
+    const server = await withAlice();
+    await server.ask('PUT', '/db', undefined, admin);
+    await server.ask('PUT', '/db/_security', { members: { names: ['alice'] } }, admin);
+    const writes: [string, string, unknown][] = [
+      ['PUT', '/db/_security', {}],
+      ['PUT', '/db/_revs_limit', 5],
+      ['PUT', '/db/_purged_infos_limit', 5],
+      ['POST', '/db/_compact', {}],
+      ['POST', '/db/_view_cleanup', {}],
+      ['POST', '/db/_purge', {}],
+      ['PUT', '/db/_design/d', {}],
+    ];
+    const statuses = async () => {
+      const all: number[] = [];
+      for (const [method, path, body] of writes)
+        all.push((await server.ask(method, path, body, alice)).status);
+      return all;
+    };
+    expect(await statuses()).toEqual([401, 401, 401, 401, 401, 401, 401]);
+    const docs = { docs: [{ _id: '_design/e' }, { _id: 'plain' }] };
+    const rows = (await server.ask('POST', '/db/_bulk_docs', docs, alice)).body;
+    expect(rows.map(({ error }: { error?: string }) => error)).toEqual(['unauthorized', undefined]);
+    const graft = { docs: [{ _id: '_design/e', _rev: '1-a' }], new_edits: false };
+    expect((await server.ask('POST', '/db/_bulk_docs', graft, alice)).body).toMatchObject([
+      { id: '_design/e', error: 'unauthorized' },
+    ]);
+    expect(
+      (await server.ask('COPY', '/db/plain', undefined, { ...alice, destination: '_design/f' })).status,
+    ).toBe(401);
+    await server.ask(
+      'PUT',
+      '/db/_security',
+      { admins: { names: ['alice'] }, members: { names: ['x'] } },
+      admin,
+    );
+    expect(await statuses()).toEqual([200, 401, 401, 401, 401, 401, 401]); // the first made it everybody's
+    await server.ask(
+      'PUT',
+      '/db/_security',
+      { admins: { names: ['alice'] }, members: { names: ['x'] } },
+      admin,
+    );
+    writes.shift();
+    expect(await statuses()).toEqual([200, 200, 202, 202, 201, 201]);
+    expect((await server.ask('DELETE', '/db', undefined, alice)).status).toBe(401);
+  });
+
+  it('are checked, kept over a restart, and forgotten with their database', async () => {
+    const server = closed();
+    await server.ask('PUT', '/db', undefined, admin);
+    for (const bad of [[], 5, '"x"', { admins: [] }, { admins: { names: 'a' } }, { members: { roles: [1] } }])
+      expect((await server.ask('PUT', '/db/_security', bad, admin)).status).toBe(403);
+    const security = {
+      admins: { names: ['a'], roles: [] },
+      members: { names: ['b'], roles: [] },
+      more: { kept: 1 },
+    };
+    expect((await server.ask('PUT', '/db/_security', security, admin)).body).toEqual({ ok: true });
+    await server.ask('PUT', '/db/_revs_limit', 7, admin);
+    const later = closed({ databases: server.databases });
+    expect((await later.ask('GET', '/db/_security', undefined, admin)).body).toEqual(security);
+    expect((await later.ask('GET', '/db/_revs_limit', undefined, admin)).body).toBe(7);
+    await later.ask('DELETE', '/db', undefined, admin);
+    await later.ask('PUT', '/db', undefined, admin);
+    expect((await later.ask('GET', '/db/_security', undefined, admin)).body).toEqual({
+      members: { roles: ['_admin'] },
+      admins: { roles: ['_admin'] },
+    });
+  });
+});
+
+describe('another way to tell who asks', () => {
+  it('is asked first', async () => {
+    const authenticate = (request: Request) =>
+      request.headers.get('x-user') === null
+        ? undefined
+        : { name: request.headers.get('x-user')!, roles: ['_admin'] };
+    const server = testServer({ anonymous: false, authenticate });
+    expect((await server.ask('PUT', '/db')).status).toBe(401);
+    expect((await server.ask('PUT', '/db', undefined, { 'x-user': 'zoe' })).status).toBe(201);
+    expect((await server.ask('GET', '/_session', undefined, { 'x-user': 'zoe' })).body.userCtx.name).toBe(
+      'zoe',
+    );
+  });
+});
