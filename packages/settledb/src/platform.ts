@@ -1,22 +1,28 @@
 /**
  * What differs between the entries: the adapters that go by name, and which of them is meant when none is named.
  */
-import { DatabaseError } from '@settledb/core';
+import { type Bytes, DatabaseError } from '@settledb/core';
 import type { Adapter } from '@settledb/engine';
 
 export interface Platform {
   /** By name. Made on first use, so that importing an entry touches no storage; one of each, so that handles share it. */
   readonly adapters: ReadonlyMap<string, () => Adapter>;
   readonly defaultAdapter: string | undefined;
+  /** Attachments' bytes in the platform's forms. */
+  readonly bytes?: Bytes | undefined;
 }
 
 /** Adapters only as objects. */
 export const NO_ADAPTERS: Platform = { adapters: new Map(), defaultAdapter: undefined };
 
 /** @param make by name; each is called at most once */
-export function platform(make: Readonly<Record<string, () => Adapter>>, defaultAdapter: string): Platform {
+export function platform(
+  make: Readonly<Record<string, () => Adapter>>,
+  defaultAdapter: string,
+  bytes?: Bytes,
+): Platform {
   const adapters = new Map(Object.entries(make).map(([name, build]) => [name, once(build)]));
-  return { adapters, defaultAdapter };
+  return { adapters, defaultAdapter, bytes };
 }
 
 function once<T>(make: () => T): () => T {

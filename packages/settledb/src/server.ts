@@ -16,6 +16,7 @@ import {
   type ServerOptions as Options,
   type RunningServer,
 } from '@settledb/remote/node';
+import { nodeBytes } from './bytes.node';
 
 import { serverQueries } from './server-queries';
 import { serverReplicator } from './server-replicator';
@@ -69,6 +70,13 @@ function opener(adapter: Adapter, evaluate: Evaluate, durability: Durability | u
       throw error;
     });
     const onDestroy = (): Promise<void> => adapter.destroy(path);
-    return LocalDatabase.open(store, { name, adapter: adapter.name, evaluate, durability, onDestroy });
+    return LocalDatabase.open(store, {
+      name,
+      adapter: adapter.name,
+      evaluate,
+      durability,
+      onDestroy,
+      bytes: nodeBytes,
+    });
   };
 }

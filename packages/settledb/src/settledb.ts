@@ -136,7 +136,7 @@ export class SettleDB<Content extends AnyContent = AnyContent> extends Emitter i
       this.adapter = adapter.name;
       this.#connection = new LocalConnection(
         { adapter, name: address.storedName },
-        sharedOptions(options),
+        { ...sharedOptions(options), bytes: new.target.platform.bytes },
         events,
       );
     }

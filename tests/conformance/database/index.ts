@@ -1,9 +1,10 @@
 /**
- * The conformance suite for databases: what contract.md §1–7, 9, 10 demand of anything with PouchDB's methods, whatever
+ * The conformance suite for databases: what contract.md §1–10 demand of anything with PouchDB's methods, whatever
  * stores it and wherever it runs. It uses no built-in of Node and waits for events, never for time.
  */
 import { afterEach, describe } from 'vitest';
 import { allDocsConformance } from './all-docs';
+import { attachmentsConformance } from './attachments';
 import { changesConformance } from './changes';
 import { changesIterationConformance } from './changes-iteration';
 import { changesLiveConformance } from './changes-live';
@@ -38,6 +39,7 @@ const TOPICS: Record<string, (context: Context) => void> = {
   'live changes': changesLiveConformance,
   'changes walked': changesIterationConformance,
   'local documents': localDocsConformance,
+  attachments: attachmentsConformance,
   'compaction and purge': compactionAndPurgeConformance,
   'hostile values': hostileValuesConformance,
   'hostile options': hostileOptionsConformance,

@@ -10,6 +10,7 @@ export interface TestDoc {
   _conflicts?: string[];
   _deleted_conflicts?: string[];
   _revisions?: { readonly start: number; readonly ids: readonly string[] };
+  _attachments?: Record<string, TestStub>;
   _revs_info?: readonly { readonly rev: string; readonly status: string }[];
   [field: string]: unknown;
 }
@@ -84,6 +85,23 @@ export interface TestInfo {
   readonly auto_compaction: boolean;
 }
 
+export interface TestStub {
+  readonly content_type: string;
+  readonly digest: string;
+  readonly revpos: number;
+  readonly length?: number;
+  readonly stub?: true;
+  readonly data?: unknown;
+  readonly encoding?: string;
+  readonly encoded_length?: number;
+}
+
+export interface TestOpened extends Omit<TestStub, 'stub' | 'data'> {
+  readonly length: number;
+  readonly size: number;
+  readonly stream: ReadableStream<Uint8Array>;
+}
+
 /** The public methods of a database, promises only. */
 export interface TestDatabase {
   readonly name: string;
@@ -106,6 +124,10 @@ export interface TestDatabase {
       Record<string, { readonly missing: readonly string[]; readonly possible_ancestors?: readonly string[] }>
     >
   >;
+  putAttachment(id: string, name: string, ...rest: unknown[]): Promise<TestWritten>;
+  getAttachment(id: string, name: string, options?: object): Promise<unknown>;
+  openAttachment(id: string, name: string, options?: object): Promise<TestOpened>;
+  removeAttachment(id: string, name: string, rev: unknown, options?: object): Promise<TestWritten>;
   compact(options?: object): Promise<{ readonly ok: true }>;
   purge(id: string, rev: string): Promise<unknown>;
   // biome-ignore lint/suspicious/noExplicitAny: what a listener gets depends on the event's name

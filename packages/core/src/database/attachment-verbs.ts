@@ -35,20 +35,20 @@ export type PutArguments = readonly [
 /** See `Database.putAttachment`. */
 export async function putAttachment(db: Writer, given: PutArguments): Promise<Written> {
   const [id, name, third, fourth, fifth, options = {}] = given;
-  // PouchDB's two forms: of four, the last is the type and the one before the data.
-  const isShort = given.length < 5 && !isRevArgument(third, fourth);
-  const [rev, data, type] = isShort ? [undefined, third, fourth] : [third || undefined, fourth, fifth];
+  const [rev, data, type] = namesRevision(given)
+    ? [third || undefined, fourth, fifth]
+    : [undefined, third, fourth];
   checkName(name);
   const attachment = typeof type === 'string' ? { data, content_type: type } : { data };
   const doc = await editable(db, id, rev as Rev | undefined, options);
   return db.put(withAttachments(doc, { ...attachmentsOf(doc), [name]: attachment as never }), options);
 }
 
-/** With four arguments: is the third a revision and the fourth data without a type, or are they data and type? */
-function isRevArgument(third: unknown, fourth: unknown): boolean {
-  if (third === undefined || third === null || third === '')
-    return fourth !== undefined && typeof fourth !== 'string';
-  return typeof third === 'string' && typeof fourth !== 'string' && fourth !== undefined;
+/** PouchDB's two forms: is the third argument a revision, and not the data? Base64 has no dash, so the two are told apart. */
+function namesRevision({ 2: third, 3: fourth, 4: type, length }: PutArguments): boolean {
+  if (type !== undefined || (typeof third === 'string' && /^\d+-/.test(third))) return true;
+  const isNone = third === undefined || third === null || third === '';
+  return isNone && (length > 4 || (fourth !== undefined && typeof fourth !== 'string'));
 }
 
 /** See `Database.removeAttachment`. */

@@ -73,7 +73,8 @@ async function prepare(
       const named = { name, type: textOr(given.content_type), revpos: revposOf(given.revpos) };
       if (given.stub === true) {
         const digest =
-          textOr(given.digest) ?? (Object.hasOwn(before, name) ? before[name]!.digest : undefined);
+          textOr(given.digest) ?? (before && Object.hasOwn(before, name) ? before[name]!.digest : undefined);
+        if (digest === undefined && before !== undefined && strict) throw missingStub(edit.id, name);
         const length = typeof given.length === 'number' ? given.length : undefined;
         entries.push({ ...named, digest, length });
       } else {
@@ -117,8 +118,11 @@ function typeOf(data: unknown): string | undefined {
   return typeof type === 'string' && type !== '' ? type : undefined;
 }
 
-/** Stubs without a digest mean the attachment of that name of the revision edited, or of the nearest ancestor that is there. */
-async function stubsBefore({ store }: ContentHost, edit: Edit): Promise<Stubs> {
+/**
+ * Stubs without a digest mean the attachment of that name of the revision edited, or of the nearest ancestor that is there.
+ * @returns undefined when there is none to be asked: a conflict, most likely
+ */
+async function stubsBefore({ store }: ContentHost, edit: Edit): Promise<Stubs | undefined> {
   const lacksDigest = Object.values(edit.given ?? {}).some(
     (value) => (value as Given | null)?.stub === true && textOr((value as Given).digest) === undefined,
   );
@@ -134,6 +138,7 @@ async function stubsBefore({ store }: ContentHost, edit: Edit): Promise<Stubs> {
     revs.length === 0
       ? (winner ?? locals[0])
       : revs.map((rev, i) => (winner?.rev === rev ? winner : bodies[i])).find((row) => row !== undefined);
+  if (nearest === undefined && revs.length > 0) return undefined;
   return stubsIn(nearest?.body as string | undefined) ?? {};
 }
 
@@ -157,7 +162,7 @@ async function checkStubs({ store }: ContentHost, edits: readonly (Edit | WriteF
   const [rows] = await store.read([{ from: 'blobs', keys }]);
   const there = new Set(rows.flatMap((row) => (row === undefined ? [] : [row.blob])));
   for (const { id, name, digest } of asked) {
-    // Without a digest its document was not there to be asked: a conflict, most likely, which is its own affair.
+    // Without a digest the revision edited was not there to be asked: a conflict is its own affair.
     if (digest === undefined || brought.has(digest) || bothKeys(digest).some((key) => there.has(key)))
       continue;
     throw missingStub(id, name);

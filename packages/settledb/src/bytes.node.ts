@@ -1,0 +1,22 @@
+/** Bytes in Node: its own MD5 and base64, and `Buffer`, with a `type`, where browsers have a `Blob`. */
+import { createHash } from 'node:crypto';
+import { type Bytes, portableBytes } from '@settledb/core';
+
+/** Where law forbids MD5 (FIPS mode) Node has none. It keeps no secret here. */
+function hasMd5(): boolean {
+  try {
+    createHash('md5');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export const nodeBytes: Bytes = {
+  hasher: hasMd5() ? () => createHash('md5') : portableBytes.hasher,
+  toBase64: (pieces) => (pieces.length === 1 ? view(pieces[0]!) : Buffer.concat(pieces)).toString('base64'),
+  fromBase64: (text) => Buffer.from(text, 'base64'),
+  toData: (pieces, type) => Object.assign(Buffer.concat(pieces), { type }),
+};
+
+const view = (piece: Uint8Array): Buffer => Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
