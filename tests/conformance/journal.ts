@@ -17,6 +17,7 @@ import {
   tailId,
   testNumber,
 } from './journal-bench';
+import { journalBlobs } from './journal-blobs';
 import { journalModel } from './journal-model';
 import { rewriting } from './journal-rewriting';
 import { sharedJournalConformance } from './journal-shared';
@@ -37,6 +38,7 @@ export function journalConformance(
     texts(bench);
     rewriting(bench);
     exclusivity(bench);
+    journalBlobs(bench, hooks.shared);
     lifetime(bench, hooks);
     if (hooks.shared) sharedJournalConformance(bench);
     else alone(bench);

@@ -4,9 +4,9 @@
  * The digest of much is known only when all of it has been put; of little (one chunk) before, and what is there already is not
  * put again. Whether a row names the place that was taken, the plan of the write decides; what it does not name is given back.
  */
-import { badRequest, digestMismatch } from '../model/errors';
+import { badRequest, digestMismatch, isDatabaseError } from '../model/errors';
 import type { AttachmentEncoding } from '../model/types';
-import type { DatabaseTables } from '../store/schema';
+import type { BlobRow, DatabaseTables } from '../store/schema';
 import type { Durability, Store } from '../store/store';
 import { chunksOf } from './attachment-data';
 import { type Bytes, digestText } from './bytes';
@@ -26,6 +26,8 @@ export interface Content {
   chunk: Uint8Array | undefined;
   /** A row names the place. */
   named: boolean;
+  /** Where these bytes should be, and (much) were not looked for or (little) are not: the new place stands in for it. */
+  replaces: string | undefined;
 }
 
 /** What comes in. */
@@ -73,8 +75,10 @@ export async function takeIn(host: ContentHost, id: string, incoming: Incoming):
     content.place = place;
     if (!first.done && second.done) {
       content.chunk = first.value;
-      if (!(await isKnown(host.store, content.blob))) await putChunk(host, content);
-    }
+      const row = await rowOf(host.store, content.blob);
+      if (row === undefined || !(await holds(host.store, row, first.value))) await putChunk(host, content);
+      content.replaces = content.place === undefined ? undefined : row?.place;
+    } else if (place !== undefined) content.replaces = (await rowOf(host.store, content.blob))?.place;
     return content;
   } catch (error) {
     if (place !== undefined) await host.store.blobs.drop([place]).catch(() => {});
@@ -89,10 +93,25 @@ export async function putChunk(host: ContentHost, content: Content): Promise<voi
   content.chunk = undefined;
 }
 
-async function isKnown(store: Store<DatabaseTables>, blob: string): Promise<boolean> {
+async function rowOf(store: Store<DatabaseTables>, blob: string): Promise<BlobRow | undefined> {
   const queries = [{ from: 'blobs', keys: [blob] }] as const;
   const [[row]] = store.readNow(queries) ?? (await store.read(queries));
-  return row !== undefined;
+  return row;
+}
+
+/** Is what was stored still there? A write that relies on damaged bytes would be acknowledged, and lost. */
+async function holds(
+  { blobs }: Store<DatabaseTables>,
+  { place }: BlobRow,
+  chunk: Uint8Array,
+): Promise<boolean> {
+  try {
+    const stored = await blobs.get(place, 0);
+    return stored?.length === chunk.length && stored.every((byte, i) => byte === chunk[i]);
+  } catch (error) {
+    if (isDatabaseError(error) && error.name === 'corrupt') return false;
+    throw error;
+  }
 }
 
 /** Digest and lengths of chunks that go by. */
@@ -125,7 +144,16 @@ class Intake {
       throw badRequest(`attachment ${said.length < length ? 'longer' : 'shorter'} than expected`);
     }
     const blob = blobKey(digest, said.encoding);
-    return { blob, digest, size: this.#size, length, place: undefined, chunk: undefined, named: false };
+    return {
+      blob,
+      digest,
+      size: this.#size,
+      length,
+      place: undefined,
+      chunk: undefined,
+      named: false,
+      replaces: undefined,
+    };
   }
 }
 

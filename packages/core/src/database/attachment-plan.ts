@@ -71,6 +71,8 @@ export function attachmentsFound(
 export interface ContentDecision {
   /** Places that rows name from now on. */
   readonly named: readonly string[];
+  /** Places that rows name no longer. */
+  readonly replaced: readonly string[];
   /** Content that fewer revisions refer to. */
   readonly freed: readonly string[];
 }
@@ -143,7 +145,8 @@ export class AttachmentsFound {
     if (gone.length > 0) writes.push({ into: 'blobrefs', delete: gone.map(refKey) });
     if (put.length > 0) writes.push({ into: 'blobrefs', put });
     const named = fresh.flatMap(({ place }) => place || []);
-    return { writes, named, freed: gone.map(({ blob }) => blob) };
+    const replaced = fresh.flatMap(({ blob }) => this.#rows.replaced(blob)?.place || []);
+    return { writes, named, replaced, freed: gone.map(({ blob }) => blob) };
   }
 }
 

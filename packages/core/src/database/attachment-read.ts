@@ -158,11 +158,15 @@ async function* storedBytes(
   end: number,
 ): AsyncGenerator<Uint8Array, void> {
   const hasher = start === 0 && end === row.size ? source.bytes.hasher() : undefined;
+  let { place } = row;
   for (let at = start; at < end; ) {
     const index = Math.floor(at / CHUNK_BYTES);
     const from = index * CHUNK_BYTES;
-    const chunk = await source.store.blobs.get(row.place, index);
-    if (chunk === undefined) throw await lacking(source, row);
+    const chunk = await source.store.blobs.get(place, index);
+    if (chunk === undefined) {
+      place = await movedTo(source, row, place);
+      continue;
+    }
     if (chunk.length !== Math.min(CHUNK_BYTES, row.size - from)) throw damaged(row);
     hasher?.update(chunk);
     const until = Math.min(end, from + chunk.length);
@@ -179,10 +183,15 @@ const isOf = ({ blob }: BlobRow, digest: string): boolean =>
 
 const damaged = ({ blob }: BlobRow): Error => corrupt(`The stored attachment of digest ${blob} is damaged`);
 
-/** A chunk is not there: its content was swept since its row was read, or the storage lost it. */
-async function lacking({ store }: AttachmentSource, { blob, place }: BlobRow): Promise<Error> {
-  const [[row]] = await store.read([{ from: 'blobs', keys: [blob] }]);
-  return row?.place === place ? damaged(row) : new Swept();
+/**
+ * A chunk is not there: its content was put anew, elsewhere; or swept since its row was read; or the storage lost it.
+ * @returns where the same bytes are
+ */
+async function movedTo({ store }: AttachmentSource, row: BlobRow, place: string): Promise<string> {
+  const [[now]] = await store.read([{ from: 'blobs', keys: [row.blob] }]);
+  if (now === undefined) throw new Swept();
+  if (now.place === place) throw damaged(row);
+  return now.place;
 }
 
 async function* gunzipped(stored: AsyncGenerator<Uint8Array, void>): AsyncGenerator<Uint8Array, void> {

@@ -9,7 +9,7 @@
 import { badRequest, type DatabaseError, missingStub } from '../model/errors';
 import type { Stub } from '../model/types';
 import type { BlobRow } from '../store/schema';
-import { blobKey, type Content } from './attachment-content';
+import { blobKey, type Content, isEncoded } from './attachment-content';
 
 /** Attachments by name, as stored. */
 export type Stubs = Readonly<Record<string, Stub>>;
@@ -60,16 +60,23 @@ export class BlobRows {
   }
 
   get(blob: string): BlobRow | undefined {
-    return this.#found.get(blob) ?? this.#brought.get(blob);
+    return this.#brought.get(blob) ?? this.#found.get(blob);
   }
 
-  bring(row: BlobRow): void {
-    if (this.get(row.blob) === undefined) this.#brought.set(row.blob, row);
+  /** @param replaces the place that a row found may name, whose bytes this one's stand in for */
+  bring(row: BlobRow, replaces: string | undefined): void {
+    const before = this.get(row.blob);
+    if (before === undefined || before.place === replaces) this.#brought.set(row.blob, row);
   }
 
   /** The row of `blob`, if it must be written. */
   fresh(blob: string): BlobRow | undefined {
     return this.#brought.get(blob);
+  }
+
+  /** What that takes the place of. */
+  replaced(blob: string): BlobRow | undefined {
+    return this.#brought.has(blob) ? this.#found.get(blob) : undefined;
   }
 }
 
@@ -128,9 +135,8 @@ function resolveContent(entry: ContentEntry, around: Surroundings): Found | unde
   const { blob, place, size, length, digest } = content;
   const { rows, before } = around;
   if (place !== undefined || size === 0) {
-    rows.bring(
-      length === size ? { blob, place: place ?? '', size } : { blob, place: place ?? '', size, length },
-    );
+    const row = { blob, place: place ?? '', size, ...(isEncoded(blob) ? { length } : {}) };
+    rows.bring(row, content.replaces);
   }
   if (rows.get(blob) === undefined) return undefined;
   const old = stubOf(before, name);

@@ -94,7 +94,8 @@ export async function writeEdits(
     }
     if (content === undefined) return outcomes;
     settle(edits, content.named);
-    // The write is done, whatever becomes of this: a compaction does it too.
+    // The write is done, whatever becomes of the rest: a compaction does it too.
+    if (content.replaced.length > 0) await store.blobs.drop(content.replaced).catch(() => {});
     if (content.freed.length > 0) await sweepBlobs(store, content.freed, durability).catch(() => {});
     return outcomes;
   }
