@@ -23,7 +23,32 @@ declare module 'pouchdb-browser' {
   const PouchDB: { new (name: string, options?: object): unknown; plugin(plugin: object): void };
   export default PouchDB;
 }
+declare module 'pouchdb-adapter-memory' {
+  const plugin: object;
+  export default plugin;
+}
+declare module 'dexie' {
+  interface Collection<T> {
+    limit(count: number): Collection<T>;
+    primaryKeys(): Promise<unknown[]>;
+    toArray(): Promise<T[]>;
+  }
+  interface Table<T> {
+    bulkAdd(rows: T[]): Promise<unknown>;
+    get(key: string): Promise<T | undefined>;
+    put(row: T): Promise<unknown>;
+    orderBy(field: string): Collection<T>;
+    where(field: string): { aboveOrEqual(value: unknown): Collection<T> };
+  }
+  export class Dexie {
+    constructor(name: string);
+    version(number: number): { stores(schema: Record<string, string>): void };
+    table<T>(name: string): Table<T>;
+    close(): void;
+    delete(): Promise<void>;
+  }
+}
 declare module 'pouchdb' {
-  const PouchDB: new (name: string, options?: object) => unknown;
+  const PouchDB: { new (name: string, options?: object): unknown; plugin(plugin: object): void };
   export default PouchDB;
 }

@@ -161,7 +161,7 @@ export class Indexes extends Emitter implements IndexReader {
   async #updateAll(indexes: readonly IndexDefinition[]): Promise<void> {
     const [[info]] = await this.store.read([{ from: 'info', keys: ['info'] }]);
     const target = info?.update_seq ?? 0;
-    await Promise.all(indexes.map((index) => this.#updater.update(index, target)));
+    await Promise.all(indexes.map((index) => this.#updater.update(index, target, [], { asked: false })));
   }
 
   /** As `readAt`, for nothing but being up to date. */

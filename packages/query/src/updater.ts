@@ -50,6 +50,8 @@ export interface UpdaterEvents {
 }
 
 interface Waiter {
+  /** Somebody asked a query, rather than a policy. */
+  readonly asked: boolean;
   readonly target: number;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
@@ -86,12 +88,13 @@ export class Updater {
   /**
    * Resolves when `index` holds every change up to `target`.
    * @param companions indexes that come along in the same pass while it lasts, without being waited for
+   * @param options `asked`: for a query, which is the default
    */
   update(
     index: IndexDefinition,
     target: number,
     companions: readonly IndexDefinition[] = [],
-    { signal }: CallOptions = {},
+    { signal, asked = true }: CallOptions & { readonly asked?: boolean } = {},
   ): Promise<void> {
     if (signal?.aborted) return Promise.reject(signal.reason);
     return new Promise((resolve, reject) => {
@@ -104,6 +107,7 @@ export class Updater {
         how();
       };
       const waiter: Waiter = {
+        asked,
         target,
         resolve: settle(resolve),
         reject: (error) => settle(() => reject(error))(),
@@ -129,6 +133,11 @@ export class Updater {
 
   get #awaited(): boolean {
     for (const { waiters } of this.#wanted.values()) if (waiters.size > 0) return true;
+    return false;
+  }
+
+  #isAsked(view: string): boolean {
+    for (const { asked } of this.#wanted.get(view)?.waiters ?? []) if (asked) return true;
     return false;
   }
 
@@ -212,8 +221,7 @@ export class Updater {
       const after = await commitMapped(this.#store, mapped, seq, info.purge_seq);
       this.#indexed = (this.#indexed ?? 0) + looked;
       this.#events.indexing({ indexed_docs: this.#indexed, last_seq: seq, results_count: looked });
-      for (const { view, docs } of mapped)
-        if (this.#wanted.get(view)?.waiters.size === 0) this.#events.unasked(view, docs.size);
+      for (const { view, docs } of mapped) if (!this.#isAsked(view)) this.#events.unasked(view, docs.size);
       this.#settle(after);
       for (const state of after) states.set(state.view, state);
       const whole = after.length === mapped.length;

@@ -13,8 +13,11 @@ export type ViewKey = Json | undefined;
 export type Loose = any;
 
 export type Emit = (key?: unknown, value?: unknown) => void;
-/** Called once per document, winners only; emits rows. Must depend on nothing but the document. */
-export type MapFunction = (doc: ExistingDoc<Record<string, Loose>>, emit: Emit) => void;
+/**
+ * Called once per document, winners only; emits rows. Must depend on nothing but the document, whose type it may name. One that
+ * takes no `emit` finds it as a global while it runs.
+ */
+export type MapFunction = (doc: ExistingDoc<Loose>, emit: Emit) => void;
 /** `keys` are `[key, id]` pairs, `null` when `values` are results of this function (`rereduce`). */
 export type ReduceFunction = (
   keys: readonly (readonly [Json, string])[] | null,

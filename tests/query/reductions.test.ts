@@ -1,0 +1,125 @@
+/** Stored reductions: how little is read where they are, and that they are those of the rows. */
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { file } from '@settledb/adapter-file';
+import { memory } from '@settledb/adapter-memory';
+import { afterEach, describe, expect, it } from 'vitest';
+import { expectWhole, openContext, type QueryContext } from '../support/query-context';
+
+const ROWS = 20_000;
+const GROUPS = 10;
+const DDOC = {
+  _id: '_design/v',
+  views: {
+    v: { map: 'function (doc) { emit([doc.n % 10, doc.n], doc.n); }', reduce: '_sum' },
+    count: { map: 'function (doc) { emit([doc.n % 10, doc.n], doc.n); }', reduce: '_count' },
+    own: {
+      map: 'function (doc) { emit([doc.n % 10, doc.n], doc.n); }',
+      reduce: 'function (keys, values, rereduce) { return rereduce ? sum(values) : keys.length; }',
+    },
+  },
+};
+
+const opened: QueryContext[] = [];
+afterEach(async () => {
+  for (const { database } of opened.splice(0)) await database.close();
+});
+
+async function filled(
+  adapter = memory() as Parameters<typeof openContext>[0],
+  name = 'db',
+): Promise<QueryContext> {
+  const context = await openContext(adapter, name);
+  opened.push(context);
+  await context.database.bulkDocs(Array.from({ length: ROWS }, (_, n) => ({ _id: `d${n}`, n })));
+  await context.database.put(DDOC as never);
+  await context.views.query('v', { limit: 0 });
+  return context;
+}
+
+/** Rows of the index that a query reads. */
+async function rowsRead({ store, views }: QueryContext, view: string, options: object = {}): Promise<number> {
+  let rows = 0;
+  const counted = (queries: readonly { from: string }[], found: readonly unknown[][] | undefined): void => {
+    for (const [i, { from }] of queries.entries()) if (from === 'index') rows += found?.[i]?.length ?? 0;
+  };
+  const { read, readNow } = store;
+  Object.assign(store, {
+    read: async (queries: never, given: never) => {
+      const found = await read.call(store, queries, given);
+      counted(queries, found as never);
+      return found;
+    },
+    readNow: (queries: never) => {
+      const found = readNow.call(store, queries);
+      counted(queries, found as never);
+      return found;
+    },
+  });
+  try {
+    await views.query(view, options);
+  } finally {
+    Object.assign(store, { read, readNow });
+  }
+  return rows;
+}
+
+describe('a reduced query over many rows', () => {
+  it('reads them once, then few, whatever the reduce', async () => {
+    const context = await filled();
+    for (const view of ['v', 'v/count', 'v/own']) {
+      expect(await rowsRead(context, view)).toBeGreaterThanOrEqual(ROWS);
+      expect(await rowsRead(context, view)).toBeLessThan(400);
+      expect(await rowsRead(context, view, { group_level: 1 })).toBeLessThan(ROWS / 3);
+      expect(await rowsRead(context, view, { group_level: 1 })).toBeLessThan(400 + 2 * GROUPS * 256);
+      expect(await rowsRead(context, view, { startkey: [2, 100], endkey: [7, 900] })).toBeLessThan(1_500);
+    }
+    await expectWhole(context.store);
+  });
+
+  it('reads a run anew after an edit in it', async () => {
+    const context = await filled();
+    const { views, database } = context;
+    expect((await views.query('v')).rows).toEqual([{ key: null, value: (ROWS * (ROWS - 1)) / 2 }]);
+    const doc = (await database.get('d777')) as { _id: string; _rev: string; n: number };
+    await database.put({ ...doc, n: 1_000_777 } as never);
+    await views.query('v', { reduce: false, limit: 0 });
+    expect(await rowsRead(context, 'v')).toBeLessThan(1_200);
+    expect((await views.query('v')).rows).toEqual([
+      { key: null, value: (ROWS * (ROWS - 1)) / 2 + 1_000_000 },
+    ]);
+    expect(await rowsRead(context, 'v')).toBeLessThan(400);
+    await expectWhole(context.store);
+  });
+
+  it('begins with the groups that are wanted, from either end', async () => {
+    const context = await filled();
+    const limit = { group_level: 1, limit: 1 };
+    expect(await rowsRead(context, 'v', limit)).toBeLessThan(2 * 2_048 + 400);
+    expect((await context.views.query('v', { ...limit, descending: true })).rows[0]?.key).toEqual([9]);
+    expect(await rowsRead(context, 'v', { ...limit, descending: true })).toBeLessThan(2 * 2_048 + 400);
+  });
+
+  it('keeps what it stored, and reads few pages of a file', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'settledb-reductions-'));
+    try {
+      const first = await filled(file(), join(folder, 'db'));
+      const answer = await first.views.query('v', { group_level: 1 });
+      await first.views.query('v');
+      await first.database.compact();
+      await first.database.close();
+      opened.length = 0;
+      const again = await openContext(file(), join(folder, 'db'));
+      opened.push(again);
+      expect(await again.views.query('v', { group_level: 1 })).toEqual(answer);
+      const { pages, pagesLoaded } = again.store.stats();
+      expect(pages).toBeGreaterThan(200);
+      expect(pagesLoaded).toBeLessThan(40);
+    } finally {
+      for (const { database } of opened.splice(0)) await database.close();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
