@@ -25,13 +25,20 @@ const INLINE_LENGTH = 200;
 /** What mapping a stretch of changes came to, for one index. */
 export interface Mapped {
   readonly view: string;
-  /** The state the rows are to be added to; undefined for a new index. */
-  readonly before: ViewStateRow | undefined;
-  /** Rows of every document looked at, by id. */
-  readonly docs: Map<string, readonly Emitted[]>;
+  /** The documents looked at, each once. */
+  readonly docs: MappedDoc[];
   /** Documents on which the map threw. */
   threw: number;
 }
+
+export interface MappedDoc {
+  readonly id: string;
+  readonly seq: number;
+  readonly emitted: readonly Emitted[];
+}
+
+/** What documents are read from: the counters then. */
+export type Origin = Pick<InfoRow, 'purge_seq' | 'update_seq'>;
 
 /** Rows of one index, worked out. */
 interface Change {
@@ -44,32 +51,33 @@ interface Change {
 /**
  * Writes what was mapped, up to the change `through`.
  *
- * @param purgeSeq `purge_seq` when the documents were read
+ * @param states of the indexes that the rows are to be added to; a new one has none
+ * @param origin when the documents were read
  * @returns the new states of the indexes; one that had changed meanwhile is missing
  */
 export async function commitMapped(
   store: Store<DatabaseTables>,
   mapped: readonly Mapped[],
+  states: ReadonlyMap<string, ViewStateRow>,
   through: number,
-  purgeSeq: number,
+  origin: Origin,
 ): Promise<ViewStateRow[]> {
-  const changes = await workOut(store, mapped, through);
+  const changes = await workOut(store, mapped, states, through, origin);
   const touched = changes.flatMap(({ before, put, gone }) => (before?.reduced ? [...put, ...gone] : []));
   const views = { from: 'views', keys: changes.map(({ after }) => after.view) } as const;
   return store.write(
     [{ from: 'info', keys: ['info'] }, views, ...runQueries(touched)],
     ([[info], current, ...runs]) => {
-      const valid = isAt(info, purgeSeq)
-        ? changes.filter(({ before }, i) => sameState(before, current[i]))
-        : [];
+      const valid =
+        info?.purge_seq === origin.purge_seq
+          ? changes.filter(({ before }, i) => sameState(before, current[i]))
+          : [];
       const tags = new Set(valid.map(({ after }) => after.tag));
       const gone = runsAt(touched, runs).filter((key) => tags.has((key as readonly string[])[0] as string));
       return { writes: writesOf(valid, gone), value: valid.map(({ after }) => after) };
     },
   );
 }
-
-const isAt = (info: InfoRow | undefined, purgeSeq: number): boolean => info?.purge_seq === purgeSeq;
 
 export function sameState(a: ViewStateRow | undefined, b: ViewStateRow | undefined): boolean {
   return a?.tag === b?.tag && a?.version === b?.version && a?.seq === b?.seq && a?.reduced === b?.reduced;
@@ -88,20 +96,28 @@ function writesOf(changes: readonly Change[], runs: readonly Key[]): Write<Datab
 async function workOut(
   store: Store<DatabaseTables>,
   mapped: readonly Mapped[],
+  states: ReadonlyMap<string, ViewStateRow>,
   through: number,
+  origin: Origin,
 ): Promise<Change[]> {
-  // An index without rows has none of these documents either.
   const ranges: RangeQuery<'index'>[] = [];
-  for (const { before, docs } of mapped)
-    if (before !== undefined && before.rows > 0)
-      for (const id of docs.keys()) ranges.push(rowsOf(before.tag, id));
+  for (const { view, docs } of mapped) {
+    const before = states.get(view);
+    for (const doc of docs) if (mayHaveRows(before, doc)) ranges.push(rowsOf(before.tag, doc.id));
+  }
   const found = ranges.length === 0 ? [] : (store.readNow(ranges) ?? (await store.read(ranges)));
   let at = 0;
   return mapped.map((one) => {
-    const old = one.before !== undefined && one.before.rows > 0 ? found.slice(at, at + one.docs.size) : [];
-    at += old.length;
-    return changeOf(one, old, through);
+    const before = states.get(one.view);
+    const old = one.docs.map((doc) => (mayHaveRows(before, doc) ? (found[at++] as IndexEntry[]) : NONE));
+    return changeOf(one, before, old, through, origin);
   });
+}
+
+const NONE: readonly IndexEntry[] = [];
+
+function mayHaveRows(before: ViewStateRow | undefined, { seq }: MappedDoc): before is ViewStateRow {
+  return before !== undefined && before.rows > 0 && seq > before.since;
 }
 
 const rowsOf = (tag: string, id: string): RangeQuery<'index'> => {
@@ -109,17 +125,18 @@ const rowsOf = (tag: string, id: string): RangeQuery<'index'> => {
 };
 
 function changeOf(
-  { view, before, docs, threw }: Mapped,
-  found: readonly IndexEntry[][],
+  { view, docs, threw }: Mapped,
+  before: ViewStateRow | undefined,
+  found: readonly (readonly IndexEntry[])[],
   through: number,
+  origin: Origin,
 ): Change {
   const tag = before?.tag ?? uuid().slice(0, 8);
   const put: IndexEntry[] = [];
   const gone: IndexPlace[] = [];
   let rows = before?.rows ?? 0;
-  let doc = 0;
-  for (const [id, emitted] of docs) {
-    const old = found[doc++] ?? [];
+  for (const [i, { id, emitted }] of docs.entries()) {
+    const old = found[i] as readonly IndexEntry[]; // There is one for each.
     rows += emitted.length - old.length;
     for (const row of old) if (emitted[row.n]?.key !== row.key) gone.push(row);
     for (let n = 0; n < emitted.length; n++) {
@@ -134,6 +151,7 @@ function changeOf(
     view,
     tag,
     seq: through,
+    since: before?.since ?? origin.update_seq,
     rows,
     version: (before?.version ?? 0) + (changed ? 1 : 0),
     ...(before?.reduced ? { reduced: true } : {}),

@@ -19,7 +19,7 @@ import {
 } from '@settledb/core';
 import { commitMapped, type Mapped } from './chunk';
 import type { IndexDefinition } from './index-reader';
-import { DOC_TEXTS, docOf, Mapper } from './map';
+import { DOC_TEXTS, docOf, type Emitted, Mapper } from './map';
 import { Slices } from './slices';
 import { inTurn } from './turns';
 
@@ -208,65 +208,82 @@ export class Updater {
     return { info: info!, docs, through };
   }
 
-  /** Maps the batch and commits it, in parts where there are many rows. */
+  /** Maps the batch and commits it, in parts where there are many rows: while one is written, the next is mapped. */
   async #map(
     { info, docs, through }: Batch,
     behind: readonly Wanted[],
     states: Map<string, ViewStateRow>,
   ): Promise<void> {
-    let mapped = start(behind, states);
-    let rows = 0;
-    let looked = 0;
-    const commit = async (seq: number): Promise<boolean> => {
-      const after = await commitMapped(this.#store, mapped, seq, info.purge_seq);
-      this.#indexed = (this.#indexed ?? 0) + looked;
-      this.#events.indexing({ indexed_docs: this.#indexed, last_seq: seq, results_count: looked });
-      for (const { view, docs } of mapped) if (!this.#isAsked(view)) this.#events.unasked(view, docs.size);
-      this.#settle(after);
-      for (const state of after) states.set(state.view, state);
-      const whole = after.length === mapped.length;
-      mapped = start(behind, states);
-      rows = 0;
-      looked = 0;
-      return whole;
+    let part = new Part(behind);
+    let writing: Promise<boolean> = Promise.resolve(true);
+    const write = async (seq: number): Promise<boolean> => {
+      const written = part;
+      part = new Part(behind);
+      // Where another context was quicker, what was mapped after it is worth nothing.
+      if (!(await writing)) return false;
+      writing = this.#write(written, states, seq, info);
+      writing.catch(() => undefined); // It is awaited in its turn.
+      return true;
     };
     for (const doc of docs) {
-      for (let i = 0; i < behind.length; i++) rows += this.#mapOne(behind[i]!, mapped[i]!, doc);
-      looked++;
+      for (const [i, wanted] of behind.entries())
+        if (doc.seq > (states.get(wanted.index.id)?.seq ?? 0)) this.#mapOne(wanted, part, i, doc);
+      part.looked++;
       const wait = this.#slices.pause();
       if (wait !== undefined) await wait;
-      if (rows < COMMIT_ROWS && this.#awaited) continue;
+      if (part.rows < COMMIT_ROWS && this.#awaited) continue;
       await this.#slices.next();
-      // Where another context was quicker, or nobody waits any more, this is all.
-      if (!(await commit(doc.seq)) || !this.#awaited) return;
+      if (!(await write(doc.seq))) return;
+      if (!this.#awaited) {
+        await writing;
+        return;
+      }
     }
-    await commit(through);
+    if (await write(through)) await writing;
   }
 
-  /** @returns how many rows there are */
-  #mapOne({ index, mapper }: Wanted, mapped: Mapped, doc: DocRow): number {
-    if (doc.seq <= (mapped.before?.seq ?? 0) || isDesignId(doc.id)) return 0;
-    mapped.docs.set(doc.id, []);
-    if (doc.deleted) return 0;
+  /** @returns whether all of it counts */
+  async #write(
+    { mapped, looked }: Part,
+    states: Map<string, ViewStateRow>,
+    seq: number,
+    origin: InfoRow,
+  ): Promise<boolean> {
+    const after = await commitMapped(this.#store, mapped, states, seq, origin);
+    this.#indexed = (this.#indexed ?? 0) + looked;
+    this.#events.indexing({ indexed_docs: this.#indexed, last_seq: seq, results_count: looked });
+    for (const { view, docs } of mapped) if (!this.#isAsked(view)) this.#events.unasked(view, docs.length);
+    for (const state of after) states.set(state.view, state);
+    this.#settle(after);
+    return after.length === mapped.length;
+  }
+
+  #mapOne({ index, mapper }: Wanted, part: Part, at: number, row: DocRow): void {
+    const { id, seq, deleted } = row;
+    if (isDesignId(id)) return;
+    const mapped = part.mapped[at]!; // One for each index.
+    let emitted: readonly Emitted[] = [];
     try {
-      const emitted = mapper.run(docOf(doc));
-      mapped.docs.set(doc.id, emitted);
-      return emitted.length;
+      if (!deleted) emitted = mapper.run(docOf(row));
     } catch (cause) {
       mapped.threw++;
-      this.#events.error(mapError(index, doc.id, cause));
-      return 0;
+      this.#events.error(mapError(index, id, cause));
     }
+    mapped.docs.push({ id, seq, emitted });
+    part.rows += emitted.length;
   }
 }
 
-function start(behind: readonly Wanted[], states: ReadonlyMap<string, ViewStateRow>): Mapped[] {
-  return behind.map(({ index }) => ({
-    view: index.id,
-    before: states.get(index.id),
-    docs: new Map(),
-    threw: 0,
-  }));
+/** What goes into one commit. */
+class Part {
+  readonly mapped: readonly Mapped[];
+  rows = 0;
+  /** Changes looked at. */
+  looked = 0;
+
+  constructor(behind: readonly Wanted[]) {
+    this.mapped = behind.map(({ index }) => ({ view: index.id, docs: [], threw: 0 }));
+  }
 }
 
 export function mapError(

@@ -1,7 +1,7 @@
 /** What a map function is given, and what becomes of what it emits (contract §12). */
 import { describe, expect, it } from 'vitest';
 import type { Context } from '../database/context';
-import { edit, store } from '../database/expectations';
+import { edit, getDoc, store } from '../database/expectations';
 import { fresh, idsOf, keysOf, valuesOf, WAYS } from './support';
 
 /** In the order of keys. */
@@ -130,6 +130,18 @@ export function mappingConformance(context: Context): void {
         const [first, second] = (await ask(db, { map })).rows;
         expect(first).toEqual({ id: 'a', key: 3, value: ['2-c', ['2-b']] });
         expect(second).toMatchObject({ id: 'b', key: 9, value: [expect.stringMatching(/^1-/), null] });
+      });
+
+      it('sees attachments as stubs', async () => {
+        const db = fresh(context);
+        const _attachments = { 'a.txt': { content_type: 'text/plain', data: 'aGVsbG8=' } };
+        await db.put({ _id: 'a', _attachments });
+        const { rows } = await ask(db, { map: 'function (doc) { emit(doc._id, doc._attachments); }' });
+        expect(rows[0]!.value).toEqual((await getDoc(db, 'a'))._attachments);
+        expect(rows[0]!.value).toMatchObject({ 'a.txt': { stub: true, length: 5 } });
+        const docs = { include_docs: true, attachments: true };
+        const whole = await ask(db, { map: 'function (doc) { emit(1); }' }, docs);
+        expect(whole.rows[0]!.doc).toMatchObject({ _attachments: { 'a.txt': { data: 'aGVsbG8=' } } });
       });
 
       it('skips a document on which the map throws, and says so', async () => {

@@ -17,14 +17,23 @@ const END = '\u0000\u0000';
 
 /** The form in which `key` sorts: strings and numbers are themselves, arrays become one string. */
 export function sortKey(key: Key): SortKey {
-  return typeof key === 'object' ? key.map(part).join('') : key;
+  if (typeof key !== 'object') return key;
+  let text = '';
+  for (const value of key) text += part(value);
+  return text;
 }
 
 function part(value: KeyPart): string {
   if (typeof value === 'string') return STRING + escaped(value) + END;
-  if (typeof value === 'number') return NUMBER + sortableNumber(value);
-  return LAST;
+  if (typeof value !== 'number') return LAST;
+  if (!Number.isInteger(value) || value < 0 || value >= COUNTS_KEPT) return NUMBER + sortableNumber(value);
+  COUNTS[value] ??= NUMBER + sortableNumber(value);
+  return COUNTS[value];
 }
+
+/** Small counts are parts of many keys. */
+const COUNTS_KEPT = 64;
+const COUNTS: string[] = [];
 
 const escaped = (text: string): string =>
   text.includes('\u0000') ? text.replaceAll('\u0000', '\u0000\u0001') : text;

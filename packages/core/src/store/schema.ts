@@ -54,6 +54,8 @@ export interface ViewStateRow {
   readonly tag: string;
   /** The seq up to which changes were mapped. */
   readonly seq: number;
+  /** `update_seq` when it was made: a change up to it cannot have rows of an earlier one of the same document. */
+  readonly since: number;
   /** Rows in the index. */
   readonly rows: number;
   /** How often rows were written or removed: two equal ones are one state. */
@@ -135,7 +137,7 @@ export const schema = {
   bodies: { key: ['id', 'rev'], fields: ['id', 'rev', 'deleted', 'body'], texts: ['body'] },
   local: { key: 'id', fields: ['id', 'rev', 'body'], texts: ['body'] },
   info: { key: 'name', fields: ['name', 'uuid', 'update_seq', 'doc_count', 'doc_del_count', 'purge_seq'] },
-  views: { key: 'view', fields: ['view', 'tag', 'seq', 'rows', 'version', 'threw', 'reduced'] },
+  views: { key: 'view', fields: ['view', 'tag', 'seq', 'since', 'rows', 'version', 'threw', 'reduced'] },
   index: {
     key: ['tag', 'key', 'id', 'n'],
     fields: ['tag', 'key', 'id', 'n', 'value', 'long'],
