@@ -6,6 +6,7 @@ import { compareKeys, fieldAt, fieldPath } from '@settledb/core';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Mango } from '../../packages/query/src';
+import type { SettleDB } from '../../packages/settledb/src/settledb';
 import { naiveMatches } from './naive-selector';
 import {
   type AnySelector,
@@ -14,6 +15,7 @@ import {
   indexableSelectors,
   listyDocuments,
   naiveMango,
+  realMango,
   selectors,
 } from './support';
 
@@ -52,8 +54,15 @@ const sorts = fc.oneof(
 type Sort = readonly { readonly [name: string]: 'asc' | 'desc' }[];
 type Doc = { readonly _id: string };
 
-async function withDocuments(docs: readonly Doc[], names: readonly (readonly string[])[]): Promise<Mango> {
-  const { db, mango } = naiveMango();
+type Finder = Pick<Mango, 'find' | 'explain' | 'createIndex'>;
+type Make = () => { readonly db: SettleDB; readonly mango: Finder };
+
+async function filled(
+  make: Make,
+  docs: readonly Doc[],
+  names: readonly (readonly string[])[],
+): Promise<Finder> {
+  const { db, mango } = make();
   await db.bulkDocs([...docs]);
   for (const fields of names) await mango.createIndex({ fields });
   return mango;
@@ -83,7 +92,13 @@ const idsOf = (docs: readonly object[]): string[] => docs.map((doc) => (doc as D
 const keysOf = (docs: readonly object[], sort: Sort): unknown[] =>
   docs.map((doc) => values(doc as Doc, sort));
 
-describe('find', () => {
+describe.each<[string, Make]>([
+  ['a reader that maps all documents', naiveMango],
+  ['indexes that are kept', realMango as Make],
+])('find over %s', (_, make) => {
+  const withDocuments = (docs: readonly Doc[], names: readonly (readonly string[])[]) =>
+    filled(make, docs, names);
+
   it('answers the same with any indexes as without', () =>
     fc.assert(
       fc.asyncProperty(cases, sorts, async ([docs, selector, names], sort) => {
@@ -93,7 +108,7 @@ describe('find', () => {
         expect(idsOf(found)).toEqual(idsOf(all));
         expect(keysOf(found, sort)).toEqual(keysOf(all, sort));
       }),
-      { ...RUNS, numRuns: 1500 },
+      { ...RUNS, numRuns: 1000 },
     ));
 
   it('cuts pages out of that answer, by skip and by bookmark', () =>
@@ -151,5 +166,33 @@ describe('find', () => {
         expect(found.execution_stats!.results_returned).toBe(found.docs.length);
       }),
       RUNS,
+    ));
+
+  it('answers the same while documents are edited and deleted', () =>
+    fc.assert(
+      fc.asyncProperty(
+        cases,
+        fc.array(fc.tuple(fc.nat(13), fc.constantFrom('edit', 'delete', 'swap')), { maxLength: 6 }),
+        async ([docs, selector, names], edits) => {
+          const { db, mango } = make();
+          await db.bulkDocs([...docs]);
+          for (const fields of names) await mango.createIndex({ fields });
+          for (const [at, what] of edits) {
+            const [doc, other] = [docs[at], docs[(at + 1) % docs.length]];
+            if (doc === undefined) continue;
+            const current = await db.get(doc._id).catch(() => undefined);
+            const { _id, _rev } = current ?? { _id: doc._id, _rev: undefined };
+            const next = what === 'delete' ? { _deleted: true } : what === 'swap' ? other : doc;
+            if (what === 'delete' && current === undefined) continue;
+            await db.put({ ...next, _id, ...(_rev && { _rev }) } as never);
+            const { rows } = await db.allDocs({ include_docs: true, endkey: '_design' });
+            const { rows: more } = await db.allDocs({ include_docs: true, startkey: '_e' });
+            const all = [...rows, ...more].flatMap((row) => ('doc' in row && row.doc ? [row.doc] : []));
+            const { docs: found } = await mango.find({ selector, limit: 100 });
+            expect(idsOf(found)).toEqual(idsOf(expected(selector, [], all as readonly Doc[])));
+          }
+        },
+      ),
+      { numRuns: 200 },
     ));
 });

@@ -13,6 +13,12 @@ export function naiveMango(): { readonly db: SettleDB; readonly mango: Mango } {
   return { db, mango: new Mango(db, naiveIndexReader(db)) };
 }
 
+/** The same with indexes that are kept. */
+export function realMango(): { readonly db: SettleDB; readonly mango: SettleDB } {
+  const db = new SettleDB(`mango-${Date.now()}-${++count}`, { adapter: memory() });
+  return { db, mango: db };
+}
+
 /** Names of fields that documents may have; `o` holds others. */
 export const FIELDS = ['a', 'b', 'c', 'o.a', 'o.b'] as const;
 

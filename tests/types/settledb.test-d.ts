@@ -75,11 +75,87 @@ export async function typed(adapter: Adapter): Promise<void> {
   void closed;
 }
 
+interface Task {
+  type: 'task';
+  title: string;
+  due?: number;
+  done: boolean;
+  tags: string[];
+  owner: { name: string; age: number };
+}
+
+export async function queried(db: SettleDB<Task>): Promise<void> {
+  const { docs } = await db.find({
+    selector: {
+      type: 'task',
+      due: { $gt: null, $lte: 5 },
+      done: { $ne: true },
+      tags: { $elemMatch: { $eq: 'home' }, $size: 2 },
+      owner: { name: { $regex: /^A/ } },
+      'owner.age': { $gt: 18 },
+      $or: [{ title: { $beginsWith: 'a' } }, { _id: { $gt: 'b' } }, { $not: { done: true } }],
+    },
+    sort: ['due', { 'owner.name': 'asc' }],
+    fields: ['_id', 'title', 'owner.name'],
+    limit: 10,
+  });
+  same<(typeof docs)[number]['title'], string>(true);
+  await db.find({ selector: {} });
+  await db.find({ selector: { tags: { $in: ['a', 'b'] } }, sort: [{ title: 'desc' }] });
+  // @ts-expect-error no task has that
+  await db.find({ selector: { titel: 'a' } });
+  // @ts-expect-error another type
+  await db.find({ selector: { due: 'tomorrow' } });
+  // @ts-expect-error another type
+  await db.find({ selector: { due: { $gt: 'tomorrow' } } });
+  // @ts-expect-error no such operator
+  await db.find({ selector: { due: { $greater: 1 } } });
+  // @ts-expect-error no such value
+  await db.find({ selector: { $or: [{ type: 'note' }] } });
+  // @ts-expect-error no task has that
+  await db.find({ selector: {}, sort: ['dou'] });
+  // @ts-expect-error neither up nor down
+  await db.find({ selector: {}, sort: [{ due: 'up' }] });
+  // @ts-expect-error a selector is needed
+  await db.find({ limit: 1 });
+
+  const created = await db.createIndex({ index: { fields: ['due'] }, name: 'due' });
+  same<typeof created.result, 'created' | 'exists'>(true);
+  await db.createIndex({ fields: [{ due: 'desc' }], partial_filter_selector: { done: false } });
+  const { indexes } = await db.getIndexes();
+  await db.deleteIndex({ ddoc: 'd', name: indexes[0]!.name });
+  same<string | null, Awaited<ReturnType<typeof db.explain>>['index']['ddoc']>(true);
+
+  for await (const { docs: found } of db.live.find({ selector: { done: false } })) found[0]?.title;
+  // @ts-expect-error no task has that
+  db.live.find({ selector: { titel: 'a' } });
+  const live = db.live.allDocs({ include_docs: true });
+  const leave = live.subscribe(({ rows }) => rows.length);
+  leave();
+  leave.unsubscribe();
+  live.subscribe({ next: ({ total_rows }) => total_rows, error: () => {}, complete: () => {} });
+  live.current?.rows;
+  live.cancel();
+  for await (const { rows } of db.live.query((doc, emit) => emit(doc.title), { limit: 5 })) rows[0]?.key;
+}
+
+export async function queriedOfTwoKinds(db: SettleDB<Task | Note>): Promise<void> {
+  await db.find({ selector: { type: 'task', done: true } });
+  await db.find({ selector: { text: { $regex: 'a' } }, sort: ['text'] });
+  // @ts-expect-error neither has that
+  await db.find({ selector: { other: 1 } });
+}
+
 export async function untyped(): Promise<void> {
   const db = new DefaultSettleDB('notes', { prefix: './data/', durability: 'strict', revs_limit: 10 });
   await db.put({ _id: 'a', anything: { at: ['all'] } });
   const doc = await db.get('a');
   doc.anything.at[0];
+  const { docs } = await db.find({
+    selector: { any: { $gt: 1 }, 'a.b': 1 },
+    sort: ['any', { thing: 'desc' }],
+  });
+  docs[0]?.anything.at;
   try {
     await db.get('b');
   } catch (error) {

@@ -1,6 +1,9 @@
 export type { RegisteredView, RegisteredViews } from './definitions';
 export type * from './index-reader';
 export { Indexes, type IndexHost } from './indexes';
+export { LIVE_LIMIT, type Live, LiveQueries } from './live/live';
+export type { LiveObserver, LiveQuery, Unsubscribe } from './live/live-query';
+export { LocalQueries } from './local-queries';
 export { Mango } from './mango/mango';
 export { definitionOf, indexesOf, type MangoIndex } from './mango/mango-index';
 export type { IndexingProgress } from './updater';

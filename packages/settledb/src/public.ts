@@ -20,6 +20,8 @@ export {
   type ChangesFeed,
   type ChangesOptions,
   type ChangesResult,
+  type CreateIndexRequest,
+  type CreateIndexResult,
   type Database,
   DatabaseError,
   type DatabaseInfo,
@@ -28,11 +30,17 @@ export {
   type Durability,
   type Emit,
   type Evaluate,
+  type ExecutionStats,
   type ExistingDoc,
+  type Explanation,
   type Feed,
   type FilterFunction,
+  type FindResult,
   type FullAttachment,
   type GetOptions,
+  type IndexDescription,
+  type IndexFields,
+  type IndexList,
   isDatabaseError,
   type Json,
   type MapFunction,
@@ -58,7 +66,15 @@ export {
   type Written,
 } from '@settledb/core';
 export type { Adapter } from '@settledb/engine';
-export type { IndexingProgress, IndexPolicy, RegisteredView, RegisteredViews } from '@settledb/query';
+export type {
+  IndexingProgress,
+  IndexPolicy,
+  LiveObserver,
+  LiveQuery,
+  RegisteredView,
+  RegisteredViews,
+  Unsubscribe,
+} from '@settledb/query';
 export type { RemoteOptions } from '@settledb/remote';
 export type {
   Phase,
@@ -73,6 +89,8 @@ export type {
   SyncResult,
   SyncStatus,
 } from '@settledb/replication';
+export type { FindOptions, TypedSelector } from './find-options';
+export type { LazyLive as Live } from './live';
 export type {
   AnyContent,
   BulkDoc,

@@ -3,10 +3,8 @@
  * it. The indexes of a database are one thing for all handles on it; functions and names of views are each handle's own.
  */
 import { type Database, type LocalDatabase, notImplemented, type Queries } from '@settledb/core';
-import type { Indexes, IndexingProgress, RegisteredViews, Views } from '@settledb/query';
+import type { Indexes, IndexingProgress, LiveQueries, RegisteredViews } from '@settledb/query';
 import type { LocalSettleOptions } from './options';
-
-export type ViewQueries = Pick<Queries, 'query' | 'queries' | 'viewCleanup' | 'viewInfo'>;
 
 /** What a handle tells its listeners. */
 export interface QueryEvents {
@@ -16,11 +14,17 @@ export interface QueryEvents {
 
 interface Opened {
   readonly database: Database;
-  readonly queries: Promise<ViewQueries>;
+  readonly queries: Promise<Queries>;
   leave(): void;
 }
 
 const indexesOf = new WeakMap<Database, Indexes>();
+
+/** Queries that bring live ones of their own, which need not ask anew for each change. */
+interface WithLive {
+  live(host: LiveHost): LiveQueries;
+}
+type LiveHost = ConstructorParameters<typeof LiveQueries>[0];
 
 export class HandleQueries {
   readonly #options: LocalSettleOptions;
@@ -33,8 +37,8 @@ export class HandleQueries {
   }
 
   /** The queries of a database: its own, where it has them (a remote one), else those of its indexes. */
-  of(database: Database): Promise<ViewQueries> {
-    if ('query' in database) return Promise.resolve(database as unknown as ViewQueries);
+  of(database: Database): Promise<Queries> {
+    if ('query' in database) return Promise.resolve(database as unknown as Queries);
     if (!('store' in database)) return Promise.reject(notImplemented('This database answers no queries'));
     if (this.#opened?.database !== database) {
       this.leave();
@@ -42,6 +46,17 @@ export class HandleQueries {
     }
     return this.#opened.queries;
   }
+
+  /** Live results on a database, for the handle `host`: they share its changes feed. */
+  async liveOf(database: Database, host: LiveHost): Promise<LiveQueries> {
+    const [{ LiveQueries }, queries] = await Promise.all([import('@settledb/query'), this.of(database)]);
+    if (this.#live?.database !== database) {
+      const live = 'live' in queries ? (queries as unknown as WithLive).live(host) : new LiveQueries(host);
+      this.#live = { database, live };
+    }
+    return this.#live.live;
+  }
+  #live: { readonly database: Database; readonly live: LiveQueries } | undefined;
 
   /** Loads what follows writes unasked. */
   begin(database: Database | undefined): void {
@@ -57,14 +72,14 @@ export class HandleQueries {
   #open(database: LocalDatabase): Opened {
     let leave = (): void => {};
     let left = false;
-    const queries = import('@settledb/query').then(({ Indexes, Views }): Views => {
+    const queries = import('@settledb/query').then(({ Indexes, LocalQueries }): Queries => {
       const indexes = indexesOf.get(database) ?? new Indexes(database);
       indexesOf.set(database, indexes);
       const { indexing, error } = this.#events;
       leave = () => indexes.off('indexing', indexing).off('error', error);
       if (!left) indexes.on('indexing', indexing).on('error', error);
       const { evaluate, views } = this.#options;
-      return new Views(database, indexes, { evaluate, views });
+      return new LocalQueries(database, indexes, { evaluate, views });
     });
     return {
       database,

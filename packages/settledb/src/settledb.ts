@@ -15,18 +15,26 @@ import {
   type CallOptions,
   type ChangesFeed,
   type ChangesOptions,
+  type CreateIndexRequest,
+  type CreateIndexResult,
   conflict,
   type Database,
   type DatabaseInfo,
   type Doc,
   Emitter,
   type ExistingDoc,
+  type Explanation,
+  type FindRequest,
+  type FindResult,
   type GetOptions,
+  type IndexFields,
+  type IndexList,
   type MapFunction,
   notAnObject,
   type OpenAttachmentOptions,
   type OpenedAttachment,
   type OpenRevsRow,
+  type Queries,
   type Rev,
   type RevsDiffResult,
   uuid,
@@ -40,6 +48,8 @@ import { remote } from '@settledb/remote';
 import type { ReplicateOptions, Replication, Sync, SyncOptions } from '@settledb/replication';
 import { type Connection, DirectConnection, LocalConnection } from './connection';
 import { connectedChanges, either } from './feeds';
+import type { FindOptions } from './find-options';
+import { type LazyLive, lazyLive } from './live';
 import {
   type AnyContent,
   addressOf,
@@ -51,7 +61,7 @@ import {
 } from './options';
 import { type MakeHandle, type Peer, replicateBetween, syncBetween } from './peers';
 import { chooseAdapter, NO_ADAPTERS, type Platform } from './platform';
-import { HandleQueries, type ViewQueries } from './queries';
+import { HandleQueries } from './queries';
 import type { SharedOptions } from './registry';
 
 // Older browsers have no `Symbol.asyncDispose`; there nothing asks for it either.
@@ -63,6 +73,7 @@ const BOUND = [
   ...['put', 'post', 'get', 'remove', 'bulkDocs', 'bulkGet', 'allDocs', 'changes', 'revsDiff', 'info', 'id'],
   ...['putAttachment', 'getAttachment', 'openAttachment', 'removeAttachment'],
   ...['compact', 'purge', 'close', 'destroy', 'sync', 'query', 'queries', 'viewCleanup', 'viewInfo'],
+  ...['createIndex', 'getIndexes', 'deleteIndex', 'find', 'explain'],
 ] as const;
 
 /**
@@ -296,7 +307,7 @@ export class SettleDB<Content extends AnyContent = AnyContent> extends Emitter i
     queries: readonly ViewOptions[],
     options: CallOptions = {},
   ): Promise<ViewResult<Content>[]> {
-    const work = (answers: Required<ViewQueries>) => answers.queries(view, queries, options);
+    const work = (answers: Required<Queries>) => answers.queries(view, queries, options);
     return this.#ask(work, options) as Promise<ViewResult<Content>[]>;
   }
 
@@ -309,6 +320,61 @@ export class SettleDB<Content extends AnyContent = AnyContent> extends Emitter i
   viewInfo(ddoc: string, options: CallOptions = {}): Promise<ViewInfo> {
     return this.#ask((queries) => queries.viewInfo(ddoc, options), options);
   }
+
+  /**
+   * Makes an index by fields, and builds it. `{ index: { fields }, name, ddoc }`, or flat; `exists` when it is there already.
+   *
+   * @example
+   * await db.createIndex({ fields: ['type', 'date'] });
+   * const { docs } = await db.find({ selector: { type: 'note', date: { $gt: '2026' } }, sort: ['date'], limit: 20 });
+   */
+  createIndex(
+    request: CreateIndexRequest | IndexFields,
+    options: CallOptions = {},
+  ): Promise<CreateIndexResult> {
+    return this.#ask((queries) => queries.createIndex(request, options), options);
+  }
+
+  getIndexes(options: CallOptions = {}): Promise<IndexList> {
+    return this.#ask((queries) => queries.getIndexes(options), options);
+  }
+
+  /** Takes an index away, and its design document when nothing is left in it. @throws not_found */
+  deleteIndex(
+    index: { readonly ddoc: string | null; readonly name: string; readonly type?: string },
+    options: CallOptions = {},
+  ): Promise<{ readonly ok: true }> {
+    return this.#ask((queries) => queries.deleteIndex(index, options), options);
+  }
+
+  /**
+   * Documents that match a Mango selector; 25 unless `limit` says how many. Where no index serves, all documents are read, and a
+   * `warning` says so.
+   *
+   * @throws bad_request in CouchDB's words for whatever is wrong with the request
+   */
+  find(request: FindOptions<Content>): Promise<FindResult<Content>> {
+    return this.#ask((queries) => queries.find(request as FindRequest), request) as Promise<
+      FindResult<Content>
+    >;
+  }
+
+  /** How `find` would answer: which index it takes, what it reads, and why. */
+  explain(request: FindOptions<Content>): Promise<Explanation> {
+    return this.#ask((queries) => queries.explain(request as FindRequest), request);
+  }
+
+  /**
+   * Results that stay current: `for await (const { docs } of db.live.find({ selector }))`, or `.subscribe(listener)`. They follow
+   * every change, whoever made it, and end with their `signal`, with `cancel()` and with this handle.
+   */
+  get live(): LazyLive<Content> {
+    this.#live ??= lazyLive<Content>(() =>
+      this.#connection.run((database) => this.#queries.liveOf(database, this as never)),
+    );
+    return this.#live;
+  }
+  #live: LazyLive<Content> | undefined;
 
   /** Replicates both ways. `push` is from this database to the peer. */
   sync(peer: Peer, options: SyncOptions = {}): Sync {
@@ -342,12 +408,12 @@ export class SettleDB<Content extends AnyContent = AnyContent> extends Emitter i
   }
 
   #ask<T>(
-    work: (queries: Required<ViewQueries>) => Promise<T>,
+    work: (queries: Required<Queries>) => Promise<T>,
     options: CallOptions | null | undefined,
   ): Promise<T> {
     return this.#run(async (database) => {
       const queries = await this.#queries.of(database);
-      return work(queries as Required<ViewQueries>);
+      return work(queries as Required<Queries>);
     }, options);
   }
 

@@ -16,34 +16,30 @@ import { warningOf } from './warning';
  */
 const MAX_ATTEMPTS = 4;
 
-interface Page {
+/** What a plan found: whole documents, tested, in order, from `skip` up to `limit`. */
+export interface Page {
+  readonly plan: Plan;
+  readonly tally: Tally;
   readonly docs: readonly ExistingDoc<object>[];
+  /** Of the last one; nothing comes before it that was not looked at. */
   readonly last?: Place | undefined;
 }
 
 export async function find(source: Source, asked: Find, indexes: readonly MangoIndex[]): Promise<FindResult> {
   const started = performance.now();
-  const plan = choosePlan(asked, indexes);
-  let tally = newTally();
-  let page: Page = { docs: [] };
-  for (let attempt = 1; asked.limit > 0; attempt++) {
-    page = await readPage(source, asked, plan, tally);
-    if (plan.kind === 'scan' || tally.seqs.size <= 1 || asked.request.update === false) break;
-    if (attempt === MAX_ATTEMPTS) break;
-    tally = newTally();
-  }
-  const warning = warningOf(asked, plan, tally, page.docs.length);
+  const { plan, tally, docs, last } = await findPage(source, asked, indexes);
+  const warning = warningOf(asked, plan, tally, docs.length);
   return {
-    docs: page.docs.map(asked.project) as FindResult['docs'],
-    bookmark: page.last
-      ? writeBookmark({ order: orderName(asked, plan), ...page.last })
+    docs: docs.map(asked.project) as FindResult['docs'],
+    bookmark: last
+      ? writeBookmark({ order: orderName(asked, plan), ...last })
       : (asked.request.bookmark ?? NO_BOOKMARK),
     ...(asked.request.execution_stats && {
       execution_stats: {
         total_keys_examined: tally.keys,
         total_docs_examined: tally.docs,
         total_quorum_docs_examined: 0,
-        results_returned: page.docs.length,
+        results_returned: docs.length,
         execution_time_ms: performance.now() - started,
       },
     }),
@@ -51,14 +47,24 @@ export async function find(source: Source, asked: Find, indexes: readonly MangoI
   };
 }
 
-const newTally = (): Tally => ({ keys: 0, docs: 0, seqs: new Set() });
-
-async function readPage(source: Source, asked: Find, plan: Plan, tally: Tally): Promise<Page> {
-  return plan.sorts ? sortedPage(source, asked, plan, tally) : orderedPage(source, asked, plan, tally);
+/** The documents of an answer, and how they were found. */
+export async function findPage(source: Source, asked: Find, indexes: readonly MangoIndex[]): Promise<Page> {
+  const plan = choosePlan(asked, indexes);
+  for (let attempt = 1; ; attempt++) {
+    const tally = newTally();
+    const read = plan.sorts ? sortedPage : orderedPage;
+    const found = asked.limit > 0 ? await read(source, asked, plan, tally) : { docs: [] };
+    const isOneState = plan.kind === 'scan' || tally.seqs.size <= 1 || asked.request.update === false;
+    if (isOneState || attempt === MAX_ATTEMPTS) return { plan, tally, ...found };
+  }
 }
 
+type FoundDocs = Pick<Page, 'docs' | 'last'>;
+
+const newTally = (): Tally => ({ keys: 0, docs: 0, seqs: new Set() });
+
 /** As the documents come, until there are enough. */
-async function orderedPage(source: Source, asked: Find, plan: Plan, tally: Tally): Promise<Page> {
+async function orderedPage(source: Source, asked: Find, plan: Plan, tally: Tally): Promise<FoundDocs> {
   const { limit, bookmark } = asked;
   const options = { ...readOptions(asked), wanted: asked.skip + limit, after: bookmark };
   // By id: one that was moved by a write between two reads of an index would come twice.
@@ -80,7 +86,7 @@ async function orderedPage(source: Source, asked: Find, plan: Plan, tally: Tally
   return { docs: [...docs.values()], last };
 }
 
-async function sortedPage(source: Source, asked: Find, plan: Plan, tally: Tally): Promise<Page> {
+async function sortedPage(source: Source, asked: Find, plan: Plan, tally: Tally): Promise<FoundDocs> {
   const { sort, skip, limit, bookmark } = asked;
   const order = orderBy(sort);
   const after = bookmark && { values: bookmark.key as readonly Json[], doc: { _id: bookmark.id, _rev: '' } };
@@ -109,7 +115,7 @@ const readOptions = ({ request }: Find) => ({
 });
 
 /** Whether a document is part of the answer, whatever the plan took it for. */
-function acceptorOf({ matches, sort }: Find, plan: Plan): (doc: ExistingDoc<object>) => boolean {
+export function acceptorOf({ matches, sort }: Find, plan: Plan): (doc: ExistingDoc<object>) => boolean {
   const partial = plan.kind === 'index' ? plan.access.index.partial : partialOf(plan);
   const inIndex = partial && compileSelector(partial);
   return (doc) =>

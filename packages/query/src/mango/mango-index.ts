@@ -21,7 +21,7 @@ import {
   type Selector,
   toKey,
 } from '@settledb/core';
-import type { IndexDefinition } from '../index-reader';
+import type { DefinitionsOf, IndexDefinition } from '../index-reader';
 
 export type Direction = 'asc' | 'desc';
 export interface IndexField {
@@ -51,7 +51,7 @@ export const MANY_ELEMENTS = true;
 const LAYOUT = 1;
 
 /** What keeps the rows. Indexes of equal fields and filter share them, whatever their names and directions. */
-export function definitionOf({ fields, partial }: MangoIndex): IndexDefinition {
+export function definitionOf({ ddoc, name, fields, partial }: MangoIndex): IndexDefinition {
   const names = fields.map(({ name }) => name);
   const text = JSON.stringify([LAYOUT, names, partial ?? null]);
   const paths = names.map(fieldPath);
@@ -59,12 +59,20 @@ export function definitionOf({ fields, partial }: MangoIndex): IndexDefinition {
   let accepts: ((doc: object) => boolean) | undefined;
   return {
     id: `mango-${hash128(LAYOUT, 0, 0, 0, text)}`,
+    name: `${ddoc.slice('_design/'.length)}/${name}`,
     map: (doc, emit) => {
       accepts ??= partial === undefined ? () => true : compileSelector(partial);
       if (accepts(doc)) for (const key of keysOf(paths, doc)) emit(key);
     },
   };
 }
+
+/** What of Mango a design document defines, for `viewCleanup` to keep. */
+export const mangoDefinitions: DefinitionsOf = (ddoc) =>
+  indexesOf(ddoc).map((index) => {
+    const definition = definitionOf(index);
+    return { id: definition.id, define: () => definition };
+  });
 
 /** The keys of all rows that a document has. */
 export function keysOf(paths: readonly (readonly string[])[], doc: object): Json[] {

@@ -13,6 +13,7 @@ import type {
 } from '@settledb/core';
 import type { IndexReader } from '../index-reader';
 import { ALL_DOCS, describe } from './describe';
+import type { Source } from './documents';
 import { explain } from './explain';
 import { find } from './find';
 import { checkIndexRequest, createIndex, deleteIndex, IndexCatalog } from './indexes';
@@ -22,14 +23,14 @@ import { checkRequest } from './request';
 export class Mango<Content extends object = object>
   implements Pick<Queries<Content>, 'createIndex' | 'getIndexes' | 'deleteIndex' | 'find' | 'explain'>
 {
+  readonly source: Source;
+  readonly catalog: IndexCatalog;
   readonly #database: Database;
-  readonly #reader: IndexReader;
-  readonly #catalog: IndexCatalog;
 
   constructor(database: Database, reader: IndexReader) {
     this.#database = database;
-    this.#reader = reader;
-    this.#catalog = new IndexCatalog(database);
+    this.source = { database, reader };
+    this.catalog = new IndexCatalog(database);
   }
 
   /** Answers when the index is built. */
@@ -39,15 +40,16 @@ export class Mango<Content extends object = object>
   ): Promise<CreateIndexResult> {
     const index = checkIndexRequest(request);
     const result = await createIndex(this.#database, index, options);
-    const made = (await this.#catalog.list(options)).find(
+    const made = (await this.catalog.list(options)).find(
       ({ ddoc, name }) => ddoc === result.id && name === result.name,
     );
-    if (made !== undefined) await this.#reader.read(definitionOf(made), [NO_ROWS], { ...options, limit: 1 });
+    if (made !== undefined)
+      await this.source.reader.read(definitionOf(made), [NO_ROWS], { ...options, limit: 1 });
     return result;
   }
 
   async getIndexes(options: CallOptions = {}): Promise<IndexList> {
-    const indexes = [ALL_DOCS, ...(await this.#catalog.list(options)).map(describe)];
+    const indexes = [ALL_DOCS, ...(await this.catalog.list(options)).map(describe)];
     return { total_rows: indexes.length, indexes };
   }
 
@@ -60,14 +62,13 @@ export class Mango<Content extends object = object>
 
   async find(request: FindRequest): Promise<FindResult<Content>> {
     const asked = checkRequest(request);
-    const indexes = await this.#catalog.list(request);
-    const source = { database: this.#database, reader: this.#reader };
-    return (await find(source, asked, indexes)) as FindResult<Content>;
+    const indexes = await this.catalog.list(request);
+    return (await find(this.source, asked, indexes)) as FindResult<Content>;
   }
 
   async explain(request: FindRequest): Promise<Explanation> {
     const asked = checkRequest(request);
-    return explain(this.#database.name, asked, await this.#catalog.list(request));
+    return explain(this.#database.name, asked, await this.catalog.list(request));
   }
 }
 

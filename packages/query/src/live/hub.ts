@@ -1,0 +1,96 @@
+/** One changes feed for all live queries of a handle: open while one of them runs. */
+import type { Cancelled, ChangesFeed, ChangesOptions, ChangesResult, DatabaseInfo } from '@settledb/core';
+
+export type Changed = ReadonlySet<string>;
+
+export interface HubListener {
+  /** From now on nothing is missed: time to ask. */
+  ready(): void;
+  /** Ids of documents that were written; `undefined`: too many to say. */
+  changed(ids: Changed | undefined): void;
+  /** No more: the database was closed, or the feed failed. */
+  end(ending: { readonly error?: unknown }): void;
+}
+
+export interface HubSource {
+  info(): Promise<DatabaseInfo>;
+  changes(options: ChangesOptions): ChangesFeed;
+}
+
+/** Ids collected before they are passed on; where there are more, all is asked anew, which is then cheaper too. */
+export const MAX_IDS = 1_000;
+
+export class ChangeHub {
+  readonly #source: HubSource;
+  readonly #listeners = new Set<HubListener>();
+  #feed: ChangesFeed | undefined;
+  #opening: object | undefined;
+  /** Collected within one turn. */
+  #ids = new Set<string>();
+  #passing = false;
+
+  constructor(source: HubSource) {
+    this.#source = source;
+  }
+
+  /** @returns the way to leave */
+  join(listener: HubListener): () => void {
+    this.#listeners.add(listener);
+    if (this.#feed !== undefined) queueMicrotask(() => this.#listeners.has(listener) && listener.ready());
+    else if (this.#opening === undefined) void this.#open();
+    return () => {
+      if (this.#listeners.delete(listener) && this.#listeners.size === 0) this.#close();
+    };
+  }
+
+  async #open(): Promise<void> {
+    const opening = {};
+    this.#opening = opening;
+    try {
+      // Not `since: 'now'`, which a remote database would take for the moment when it gets to the request.
+      const { update_seq: since } = await this.#source.info();
+      if (this.#opening !== opening) return;
+      const feed = this.#source.changes({ live: true, since, return_docs: false });
+      this.#feed = feed;
+      feed.on('change', ({ id }: { id: string }) => this.#hear(id));
+      feed.then(
+        (result: ChangesResult | Cancelled) => this.#over(feed, result && {}),
+        (error: unknown) => this.#over(feed, { error }),
+      );
+      for (const listener of [...this.#listeners]) listener.ready();
+    } catch (error) {
+      if (this.#opening === opening) this.#end({ error });
+    }
+  }
+
+  #hear(id: string): void {
+    if (this.#ids.size <= MAX_IDS) this.#ids.add(id);
+    if (this.#passing) return;
+    this.#passing = true;
+    queueMicrotask(() => {
+      this.#passing = false;
+      const ids = this.#ids;
+      this.#ids = new Set();
+      for (const listener of [...this.#listeners]) listener.changed(ids.size > MAX_IDS ? undefined : ids);
+    });
+  }
+
+  #over(feed: ChangesFeed, ending: { readonly error?: unknown }): void {
+    if (this.#feed === feed) this.#end(ending);
+  }
+
+  #end(ending: { readonly error?: unknown }): void {
+    this.#close();
+    const listeners = [...this.#listeners];
+    this.#listeners.clear();
+    for (const listener of listeners) listener.end(ending);
+  }
+
+  #close(): void {
+    const feed = this.#feed;
+    this.#feed = undefined;
+    this.#opening = undefined;
+    this.#ids = new Set();
+    feed?.cancel();
+  }
+}

@@ -1,0 +1,103 @@
+/** `live`: finds, queries of views and lists of documents that stay current. */
+import type {
+  AllDocsOptions,
+  AllDocsResult,
+  Database,
+  FindRequest,
+  FindResult,
+  MapFunction,
+  Queries,
+  ViewOptions,
+  ViewResult,
+  ViewSource,
+} from '@settledb/core';
+import type { Mango } from '../mango/mango';
+import { ChangeHub } from './hub';
+import { LiveFind } from './live-find';
+import { type Evaluator, type LiveQuery, RunningQuery } from './live-query';
+import { sameResult } from './same';
+
+/**
+ * Documents in a live result of a `find` without a `limit`: what is shown on a screen is fewer. A result is held in memory as long as
+ * somebody subscribes.
+ */
+export const LIVE_LIMIT = 10_000;
+
+export type LiveHost = Pick<Database, 'info' | 'changes' | 'allDocs'> & Pick<Queries, 'query' | 'find'>;
+
+/** Results that stay current, each as long as somebody subscribes to it. */
+export interface Live<Content extends object = object> {
+  /**
+   * Documents that match. Without a `limit` all of them, up to {@link LIVE_LIMIT}: not 25, as of a `find`. No bookmark and no
+   * statistics are given.
+   */
+  find(request: FindRequest): LiveQuery<FindResult<Content>>;
+  /** Rows of a view. */
+  query(view: string | MapFunction | ViewSource, options?: ViewOptions): LiveQuery<ViewResult<Content>>;
+  allDocs(options?: AllDocsOptions): LiveQuery<AllDocsResult<Content>>;
+}
+
+export class LiveQueries<Content extends object = object> implements Live<Content> {
+  readonly #host: LiveHost;
+  /** Whoever answers finds here; absent where another does, as a remote database. */
+  readonly #mango: Mango | undefined;
+  readonly #hub: ChangeHub;
+
+  constructor(host: LiveHost, mango?: Mango | undefined) {
+    this.#host = host;
+    this.#mango = mango;
+    this.#hub = new ChangeHub(host);
+  }
+
+  find(request: FindRequest): LiveQuery<FindResult<Content>> {
+    const { signal, execution_stats: _, ...rest } = request ?? {};
+    const asked: FindRequest = { limit: LIVE_LIMIT, ...(rest as FindRequest) };
+    const mango = this.#mango;
+    const again = this.#again(async () => {
+      const { bookmark: _, ...result } = await this.#host.find(asked);
+      return result;
+    }, sameFind);
+    const make = mango === undefined ? again : () => new LiveFind(mango.source, mango.catalog, asked);
+    return this.#run(make, signal) as LiveQuery<FindResult<Content>>;
+  }
+
+  query(view: string | MapFunction | ViewSource, options: ViewOptions = {}): LiveQuery<ViewResult<Content>> {
+    const { signal, ...rest } = options;
+    return this.#run(
+      this.#again(() => this.#host.query(view, rest), sameView),
+      signal,
+    ) as LiveQuery<ViewResult<Content>>;
+  }
+
+  allDocs(options: AllDocsOptions = {}): LiveQuery<AllDocsResult<Content>> {
+    const { signal, ...rest } = options;
+    return this.#run(
+      this.#again(() => this.#host.allDocs(rest), sameAllDocs),
+      signal,
+    ) as LiveQuery<AllDocsResult<Content>>;
+  }
+
+  #run<Result>(make: () => Evaluator<Result>, signal: AbortSignal | undefined): LiveQuery<Result> {
+    return new RunningQuery(this.#hub, make, signal);
+  }
+
+  /** Asks anew each time, and keeps of the result before what is the same. */
+  #again<Result extends object>(
+    ask: () => Promise<Result>,
+    keep: (next: Result, last: Result) => Result,
+  ): () => Evaluator<Result> {
+    return () => ({
+      async evaluate(_, last) {
+        const next = await ask();
+        return last === undefined ? next : keep(next, last);
+      },
+    });
+  }
+}
+
+const sameFind = (next: FindResult, last: FindResult): FindResult =>
+  sameResult(next, last, 'docs', (doc) => doc._id);
+const sameAllDocs = (next: AllDocsResult, last: AllDocsResult): AllDocsResult =>
+  sameResult(next, last, 'rows', (row) => row.key);
+const sameView = (next: ViewResult, last: ViewResult): ViewResult =>
+  sameResult(next, last, 'rows', (row) => JSON.stringify([row.key, row.id]));

@@ -1,0 +1,68 @@
+/** All that a local database is asked by index: views, Mango, and results that stay current. */
+import type {
+  CallOptions,
+  CreateIndexRequest,
+  Database,
+  FindRequest,
+  IndexFields,
+  MapFunction,
+  Queries,
+  ViewOptions,
+  ViewSource,
+} from '@settledb/core';
+import type { Indexes, IndexHost } from './indexes';
+import { LiveQueries } from './live/live';
+import { Mango } from './mango/mango';
+import { mangoDefinitions } from './mango/mango-index';
+import { Views, type ViewsOptions } from './views';
+
+export class LocalQueries implements Required<Queries> {
+  readonly #views: Views;
+  readonly #mango: Mango;
+
+  constructor(database: Database & IndexHost, indexes: Indexes, options: ViewsOptions = {}) {
+    this.#views = new Views(database, indexes, { ...options, definitions: [mangoDefinitions] });
+    this.#mango = new Mango(database, indexes);
+  }
+
+  /** @param host the handle whose results they are: they end with it */
+  live(host: ConstructorParameters<typeof LiveQueries>[0]): LiveQueries {
+    return new LiveQueries(host, this.#mango);
+  }
+
+  query(view: string | MapFunction | ViewSource, options?: ViewOptions) {
+    return this.#views.query(view, options);
+  }
+
+  queries(view: string, queries: readonly ViewOptions[], options?: CallOptions) {
+    return this.#views.queries(view, queries, options);
+  }
+
+  viewCleanup(options?: CallOptions) {
+    return this.#views.viewCleanup(options);
+  }
+
+  viewInfo(ddoc: string, options?: CallOptions) {
+    return this.#views.viewInfo(ddoc, options);
+  }
+
+  createIndex(request: CreateIndexRequest | IndexFields, options?: CallOptions) {
+    return this.#mango.createIndex(request, options);
+  }
+
+  getIndexes(options?: CallOptions) {
+    return this.#mango.getIndexes(options);
+  }
+
+  deleteIndex(index: Parameters<Queries['deleteIndex']>[0], options?: CallOptions) {
+    return this.#mango.deleteIndex(index, options);
+  }
+
+  find(request: FindRequest) {
+    return this.#mango.find(request);
+  }
+
+  explain(request: FindRequest) {
+    return this.#mango.explain(request);
+  }
+}

@@ -1,0 +1,96 @@
+/** `db.live` before its code is there: that is loaded by the first subscription to any of its results. */
+import type {
+  AllDocsOptions,
+  AllDocsResult,
+  FindRequest,
+  FindResult,
+  MapFunction,
+  ViewOptions,
+  ViewResult,
+  ViewSource,
+} from '@settledb/core';
+import type { LiveObserver, LiveQueries, LiveQuery, Unsubscribe } from '@settledb/query';
+import type { FindOptions } from './find-options';
+import type { AnyContent } from './options';
+
+/** What `db.live` offers. Each result works while somebody subscribes to it or iterates it. */
+export interface LazyLive<Content extends AnyContent> {
+  /** Documents that match: without a `limit` all of them, up to 10,000. No bookmark and no statistics are given. */
+  find(request: FindOptions<Content>): LiveQuery<FindResult<Content>>;
+  /** Rows of a view. */
+  query(view: string | MapFunction | ViewSource, options?: ViewOptions): LiveQuery<ViewResult<Content>>;
+  allDocs(options?: AllDocsOptions): LiveQuery<AllDocsResult<Content>>;
+}
+
+export function lazyLive<Content extends AnyContent>(load: () => Promise<LiveQueries>): LazyLive<Content> {
+  const lazy = (make: (live: LiveQueries) => LiveQuery<unknown>) =>
+    new LazyQuery(() => load().then(make)) as LiveQuery<never>;
+  return {
+    find: (request) => lazy((live) => live.find(request as FindRequest)),
+    query: (view, options) => lazy((live) => live.query(view, options)),
+    allDocs: (options) => lazy((live) => live.allDocs(options)),
+  };
+}
+
+const observableSymbol: symbol =
+  (Symbol as { readonly observable?: symbol }).observable ?? Symbol.for('observable');
+
+class LazyQuery<Result> implements LiveQuery<Result> {
+  readonly #load: () => Promise<LiveQuery<Result>>;
+  #loading: Promise<LiveQuery<Result>> | undefined;
+  #loaded: LiveQuery<Result> | undefined;
+
+  constructor(load: () => Promise<LiveQuery<Result>>) {
+    this.#load = load;
+  }
+
+  get current(): Result | undefined {
+    return this.#loaded?.current;
+  }
+
+  subscribe(observer: LiveObserver<Result>): Unsubscribe {
+    let leave: () => void = () => {};
+    let left = false;
+    if (this.#loaded !== undefined) leave = this.#loaded.subscribe(observer);
+    else
+      this.#get().then(
+        (live) => {
+          if (!left) leave = live.subscribe(observer);
+        },
+        (error: unknown) => {
+          if (left) return;
+          if (typeof observer === 'object' && observer.error) observer.error(error);
+          else void Promise.reject(error); // Nobody else would hear of it.
+        },
+      );
+    const unsubscribe = (): void => {
+      left = true;
+      leave();
+    };
+    return Object.assign(unsubscribe, { unsubscribe });
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Result, undefined> {
+    yield* await this.#get();
+    return undefined;
+  }
+
+  [observableSymbol](): this {
+    return this;
+  }
+
+  cancel(): void {
+    this.#get().then(
+      (live) => live.cancel(),
+      () => {},
+    );
+  }
+
+  #get(): Promise<LiveQuery<Result>> {
+    this.#loading ??= this.#load().then((live) => {
+      this.#loaded = live;
+      return live;
+    });
+    return this.#loading;
+  }
+}

@@ -1,0 +1,360 @@
+/** Live results: current, told only when they change, unchanged parts kept, nothing left behind. */
+import { memory } from '@settledb/adapter-memory';
+import type { MapFunction } from '@settledb/core';
+import fc from 'fast-check';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { SettleDB } from '../../packages/settledb/src/settledb';
+import { indexableSelectors, listyDocuments } from './support';
+
+const adapter = memory();
+let count = 0;
+const opened: SettleDB[] = [];
+
+function open(name = `live-${Date.now()}-${++count}`): SettleDB {
+  const db = new SettleDB(name, { adapter });
+  opened.push(db);
+  return db;
+}
+afterEach(() => Promise.all(opened.splice(0).map((db) => db.close())));
+
+/** Feeds that are open on a handle. */
+function countFeeds(db: SettleDB): () => number {
+  let open = 0;
+  const { changes } = db;
+  Object.assign(db, {
+    changes: (options: object) => {
+      open++;
+      const feed = changes(options);
+      feed.then(
+        () => open--,
+        () => open--,
+      );
+      return feed;
+    },
+  });
+  return () => open;
+}
+
+interface Heard<Result> {
+  readonly results: Result[];
+  readonly last: Result;
+  readonly leave: () => void;
+}
+
+function hear<Result>(live: {
+  subscribe(next: (result: Result) => void): { unsubscribe(): void };
+}): Heard<Result> {
+  const results: Result[] = [];
+  const { unsubscribe } = live.subscribe((result) => results.push(result));
+  return {
+    results,
+    get last() {
+      return results.at(-1)!;
+    },
+    leave: () => unsubscribe(),
+  };
+}
+
+const idsIn = (result: { docs: readonly { _id: string }[] } | undefined): string =>
+  (result?.docs ?? []).map(({ _id }) => _id).join('');
+
+const docs = [
+  { _id: 'a', n: 1, type: 'x' },
+  { _id: 'b', n: 2, type: 'x' },
+  { _id: 'c', n: 3, type: 'y' },
+];
+
+describe('a live find', () => {
+  it('follows what is written, and is told only when it changed', async () => {
+    const db = open();
+    await db.bulkDocs(docs);
+    const heard = hear(db.live.find({ selector: { type: 'x' } }));
+    await vi.waitFor(() => expect(idsIn(heard.last)).toBe('ab'));
+    await db.put({ _id: 'd', type: 'y' });
+    await db.put({ _id: 'e', n: 0, type: 'x' });
+    await vi.waitFor(() => expect(idsIn(heard.last)).toBe('abe'));
+    await db.remove(await db.get('a'));
+    await vi.waitFor(() => expect(idsIn(heard.last)).toBe('be'));
+    await db.put({ ...(await db.get('b')), type: 'y' });
+    await vi.waitFor(() => expect(idsIn(heard.last)).toBe('e'));
+    expect(heard.results.map(idsIn)).toEqual(['ab', 'abe', 'be', 'e']);
+    heard.leave();
+  });
+
+  it('keeps the identity of documents that did not change', async () => {
+    const db = open();
+    await db.bulkDocs(docs);
+    for (const request of [{ selector: {} }, { selector: {}, limit: 3 }, { selector: {}, fields: ['n'] }]) {
+      const heard = hear(db.live.find(request));
+      await vi.waitFor(() => expect(heard.last.docs).toHaveLength(3));
+      const before = heard.last;
+      await db.put({ ...(await db.get('b')), n: Math.random() });
+      await vi.waitFor(() => expect(heard.results).toHaveLength(2));
+      expect(heard.last.docs[0]).toBe(before.docs[0]);
+      expect(heard.last.docs[1]).not.toBe(before.docs[1]);
+      expect(heard.last.docs[2]).toBe(before.docs[2]);
+      heard.leave();
+    }
+  });
+
+  it('is silent where nothing that is shown changed', async () => {
+    const db = open();
+    await db.bulkDocs(docs);
+    const heard = hear(db.live.find({ selector: { n: { $gt: 0 } }, fields: ['_id', 'n'] }));
+    const probe = hear(db.live.find({ selector: { probe: true } }));
+    await vi.waitFor(() => expect(heard.results).toHaveLength(1));
+    await db.put({ ...(await db.get('b')), hidden: true });
+    await db.put({ _id: 'p', probe: true });
+    await vi.waitFor(() => expect(idsIn(probe.last)).toBe('p'));
+    expect(heard.results).toHaveLength(1);
+    heard.leave();
+    probe.leave();
+  });
+
+  it('sorts, with an index and without', async () => {
+    const db = open();
+    await db.bulkDocs(docs);
+    for (const indexed of [false, true]) {
+      if (indexed) await db.createIndex({ fields: ['n'] });
+      const heard = hear(db.live.find({ selector: {}, sort: [{ n: 'desc' }] }));
+      await vi.waitFor(() => expect(idsIn(heard.last)).toBe('cba'));
+      await db.put({ ...(await db.get('b')), n: 9 });
+      await vi.waitFor(() => expect(idsIn(heard.last)).toBe('bca'));
+      await db.put({ ...(await db.get('b')), n: 2 });
+      await vi.waitFor(() => expect(idsIn(heard.last)).toBe('cba'));
+      heard.leave();
+    }
+  });
+
+  it('fills up from behind its limit', async () => {
+    const db = open();
+    await db.bulkDocs(docs);
+    const heard = hear(db.live.find({ selector: { n: { $gt: 0 } }, sort: ['_id'], limit: 2 }));
+    await vi.waitFor(() => expect(idsIn(heard.last)).toBe('ab'));
+    await db.remove(await db.get('a'));
+    await vi.waitFor(() => expect(idsIn(heard.last)).toBe('bc'));
+    await db.put({ _id: 'A', n: 1 });
+    await vi.waitFor(() => expect(idsIn(heard.last)).toBe('Ab'));
+    heard.leave();
+  });
+
+  it('makes one evaluation of a burst', async () => {
+    const db = open();
+    await db.bulkDocs(docs);
+    const heard = hear(db.live.find({ selector: { burst: true } }));
+    await vi.waitFor(() => expect(heard.results).toHaveLength(1));
+    await db.bulkDocs(Array.from({ length: 500 }, (_, n) => ({ _id: `d${n}`, burst: true })));
+    await db.bulkDocs(Array.from({ length: 2_000 }, (_, n) => ({ _id: `e${n}`, burst: true })));
+    await vi.waitFor(() => expect(heard.last.docs).toHaveLength(2_500));
+    expect(heard.results.length).toBeLessThan(6);
+    heard.leave();
+  });
+
+  it('hears another handle, and replication', async () => {
+    const [db, source] = [open(), open()];
+    const other = open(db.name);
+    const heard = hear(db.live.find({ selector: { type: 'x' } }));
+    await vi.waitFor(() => expect(heard.results).toHaveLength(1));
+    await other.put({ _id: 'o', type: 'x' });
+    await vi.waitFor(() => expect(idsIn(heard.last)).toBe('o'));
+    await source.bulkDocs(docs);
+    await db.replicate.from(source);
+    await vi.waitFor(() => expect(idsIn(heard.last)).toBe('abo'));
+    heard.leave();
+  });
+
+  it('is what find answers, whatever is written', () =>
+    fc.assert(
+      fc.asyncProperty(
+        listyDocuments,
+        indexableSelectors,
+        fc.constantFrom<readonly string[]>([], ['a'], ['a', 'b']),
+        fc.constantFrom<object>(
+          {},
+          { sort: ['a'] },
+          { limit: 3 },
+          { sort: [{ b: 'desc' }], limit: 2 },
+          { limit: 2, skip: 1 },
+        ),
+        fc.array(fc.tuple(fc.nat(13), fc.nat(13), fc.boolean()), { maxLength: 8 }),
+        async (given, selector, fields, more, edits) => {
+          const db = open();
+          await db.bulkDocs(given);
+          if (fields.length > 0) await db.createIndex({ fields });
+          const heard = hear(db.live.find({ selector, ...more }));
+          const answers = async () => (await db.find({ selector, limit: 1000, ...more })).docs;
+          const same = async () => {
+            const wanted = await answers();
+            await vi.waitFor(() => expect(heard.last?.docs).toEqual(wanted), { interval: 2 });
+          };
+          await same();
+          for (const [at, from, remove] of edits) {
+            const doc = given[at % given.length]!;
+            const current = await db.get(doc._id).catch(() => undefined);
+            if (remove) {
+              if (current) await db.remove(current);
+            } else {
+              const { _id, ...content } = given[from % given.length]!;
+              await db.put({ ...content, _id: doc._id, ...(current && { _rev: current._rev }) });
+            }
+            if (from % 2) await same();
+          }
+          await same();
+          heard.leave();
+          await db.close();
+        },
+      ),
+      { numRuns: 40 },
+    ));
+});
+
+describe('live views and documents', () => {
+  it('follow', async () => {
+    const db = open();
+    await db.bulkDocs(docs);
+    const map: MapFunction = (doc, emit) => emit(doc.type);
+    const view = hear(db.live.query(map, { reduce: '_count', group: true }));
+    const rows = hear(db.live.query(map));
+    const all = hear(db.live.allDocs({ startkey: 'b' }));
+    await vi.waitFor(() => expect(view.last.rows).toHaveLength(2));
+    await vi.waitFor(() => expect(all.last.rows).toHaveLength(2));
+    await vi.waitFor(() => expect(rows.last.rows).toHaveLength(3));
+    const before = [view.last.rows[0], rows.last.rows[0], all.last.rows[0]];
+    await db.put({ _id: 'd', type: 'y' });
+    await vi.waitFor(() => expect(view.last.rows[1]).toEqual({ key: 'y', value: 2 }));
+    await vi.waitFor(() => expect(all.last).toMatchObject({ total_rows: 4, rows: { length: 3 } }));
+    await vi.waitFor(() => expect(rows.last.rows).toHaveLength(4));
+    expect(
+      [view.last.rows[0], rows.last.rows[0], all.last.rows[0]].map((row, at) => row === before[at]),
+    ).toEqual([true, true, true]);
+    for (const each of [view, rows, all]) each.leave();
+  });
+});
+
+describe('the life of a live result', () => {
+  it('is that of its subscribers: one feed for all, none for nobody', async () => {
+    const db = open();
+    await db.bulkDocs(docs);
+    const feeds = countFeeds(db);
+    const live = db.live.find({ selector: {} });
+    expect(live.current).toBeUndefined();
+    const [one, other] = [hear(live), hear(live)];
+    const third = hear(db.live.allDocs());
+    await vi.waitFor(() => expect(one.results.length * other.results.length * third.results.length).toBe(1));
+    expect(one.last).toBe(other.last);
+    expect(live.current).toBe(one.last);
+    expect(feeds()).toBe(1);
+    const late = hear(live);
+    expect(late.last).toBe(one.last);
+    for (const each of [one, other, late]) each.leave();
+    expect(live.current).toBeUndefined();
+    expect(feeds()).toBe(1);
+    third.leave();
+    third.leave();
+    await vi.waitFor(() => expect(feeds()).toBe(0));
+    const again = hear(live);
+    await vi.waitFor(() => expect(again.results).toHaveLength(1));
+    expect(again.last).toBe(one.last);
+    again.leave();
+    await vi.waitFor(() => expect(feeds()).toBe(0));
+  });
+
+  it('leaves nothing behind when it is left before it began', async () => {
+    const db = open();
+    const feeds = countFeeds(db);
+    for (let n = 0; n < 20; n++) hear(db.live.find({ selector: {} })).leave();
+    const live = db.live.find({ selector: {} });
+    for (let n = 0; n < 20; n++) hear(live).leave();
+    const probe = hear(live);
+    await vi.waitFor(() => expect(probe.results).toHaveLength(1));
+    expect(feeds()).toBe(1);
+    probe.leave();
+    await vi.waitFor(() => expect(feeds()).toBe(0));
+  });
+
+  it('can be walked, and skips what came while the loop was busy', async () => {
+    const db = open();
+    const seen: number[] = [];
+    for await (const { docs: found } of db.live.find({ selector: {} })) {
+      seen.push(found.length);
+      if (found.length === 10) break;
+      for (let n = 0; n < 10 && seen.length === 1; n++) {
+        await db.put({ _id: `d${n}` });
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    }
+    expect(seen[0]).toBe(0);
+    expect(seen.at(-1)).toBe(10);
+    expect(seen.length).toBeLessThan(8);
+  });
+
+  it('ends with its signal, with cancel, and with the handle', async () => {
+    const db = open();
+    const feeds = countFeeds(db);
+    const abort = new AbortController();
+    const ended: string[] = [];
+    const watch = (name: string, live: ReturnType<SettleDB['live']['find']>): Promise<void> =>
+      new Promise((resolve) => {
+        live.subscribe({
+          next: () => resolve(),
+          complete: () => ended.push(name),
+          error: () => ended.push(`${name} failed`),
+        });
+      });
+    const cancelled = db.live.find({ selector: {} });
+    await Promise.all([
+      watch('signal', db.live.find({ selector: {}, signal: abort.signal })),
+      watch('cancel', cancelled),
+      watch('close', db.live.find({ selector: {} })),
+    ]);
+    const loop = (async () => {
+      for await (const _ of db.live.allDocs()) ended.push('looped');
+      ended.push('loop over');
+    })();
+    await vi.waitFor(() => expect(ended).toEqual(['looped']));
+    abort.abort();
+    expect(ended).toEqual(['looped', 'signal']);
+    cancelled.cancel();
+    await vi.waitFor(() => expect(ended).toEqual(['looped', 'signal', 'cancel']));
+    await db.close();
+    await loop;
+    expect(ended.slice(3).sort()).toEqual(['close', 'loop over']);
+    await vi.waitFor(() => expect(feeds()).toBe(0));
+    const late = db.live.find({ selector: {}, signal: abort.signal });
+    await expect(new Promise((_, reject) => late.subscribe({ error: reject }))).rejects.toThrow('closed');
+  });
+
+  it('tells what is wrong with the question', async () => {
+    const db = open();
+    const failed = (live: ReturnType<SettleDB['live']['find']>): Promise<unknown> =>
+      new Promise((resolve) => live.subscribe({ error: resolve }));
+    expect(await failed(db.live.find({ selector: { a: { $in: 'a' } } }))).toMatchObject({ status: 400 });
+    expect(await failed(db.live.find(undefined as never))).toMatchObject({ status: 400 });
+    await expect(
+      (async () => {
+        for await (const _ of db.live.query('none')) break;
+      })(),
+    ).rejects.toMatchObject({ status: 404 });
+    const feeds = countFeeds(db);
+    expect(await failed(db.live.find({ selector: { a: { $nope: 1 } } }))).toBeInstanceOf(Error);
+    await vi.waitFor(() => expect(feeds()).toBe(0));
+  });
+
+  it('is an observable, and a store as frameworks know them', async () => {
+    const db = open();
+    const live = db.live.find({ selector: {} });
+    const key = ((Symbol as { observable?: symbol }).observable ?? Symbol.for('observable')) as never;
+    expect((live[key] as () => unknown)()).toBe(live);
+    let heard = 0;
+    const unsubscribe = live.subscribe({
+      next() {
+        heard++;
+      },
+    });
+    await vi.waitFor(() => expect(heard).toBe(1));
+    unsubscribe();
+    await db.put({ _id: 'a' });
+    await (await db.info()).update_seq;
+    expect(heard).toBe(1);
+  });
+});
