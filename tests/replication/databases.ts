@@ -18,6 +18,22 @@ export function open(name = 'db'): Promise<LocalDatabase<Record<string, unknown>
   return LocalDatabase.open<Record<string, unknown>>(store, { name, adapter: 'naive' });
 }
 
+/** A database as a backup of its storage would be: everything in it, seqs, checkpoints and identity included. */
+export async function copyOf(
+  db: LocalDatabase<Record<string, unknown>>,
+): Promise<LocalDatabase<Record<string, unknown>>> {
+  const store = naiveStore(schema) as Store<DatabaseTables>;
+  for (const table of Object.keys(schema)) {
+    // Any table: what is in it is not looked at.
+    const query = [{ from: table, range: {}, texts: true }] as unknown as readonly [
+      { from: 'docs'; range: {} },
+    ];
+    const [put] = await db.store.read(query);
+    await store.write([], () => ({ writes: [{ into: table, put }] as never, value: undefined }));
+  }
+  return LocalDatabase.open<Record<string, unknown>>(store, { name: db.name, adapter: 'naive' });
+}
+
 export async function openTwo(): Promise<[AnyDatabase, AnyDatabase]> {
   return [await open('a'), await open('b')];
 }

@@ -1,0 +1,62 @@
+/** Chance that can be played again, and edits made by it. */
+import type { AnyDatabase } from './databases';
+
+export class Random {
+  #state: number;
+  constructor(seed: number) {
+    this.#state = seed | 0;
+  }
+  /** 0 ≤ x < 1 (mulberry32). */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) | 0;
+    let t = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  }
+  below(n: number): number {
+    return Math.floor(this.next() * n);
+  }
+  chance(p: number): boolean {
+    return this.next() < p;
+  }
+  pick<T>(list: readonly T[]): T {
+    return list[this.below(list.length)]!;
+  }
+}
+
+const IDS = ['a', 'b', 'c', 'constructor', 'e/f', 'g'];
+
+/** One edit of one document: new, of any leaf, deleting, or a foreign branch. */
+export async function edit(db: AnyDatabase, random: Random): Promise<void> {
+  const _id = random.pick(IDS);
+  const value = random.below(1000);
+  if (random.chance(0.2)) {
+    // A revision has one parent and one body wherever it is made: both are told by its hash.
+    const path = Array.from({ length: 1 + random.below(3) }, () => random.below(6).toString(16)).join('');
+    const ids = Array.from({ length: path.length }, (_, i) => path.slice(0, path.length - i));
+    const _rev = `${path.length}-${path}`;
+    await db.bulkDocs([{ _id, _rev, _revisions: { start: ids.length, ids }, value: path }], {
+      new_edits: false,
+    });
+    return;
+  }
+  const leaves = await db.get(_id, { open_revs: 'all' }).catch(() => []);
+  const live = leaves.flatMap((leaf) => ('ok' in leaf && leaf.ok._deleted !== true ? [leaf.ok] : []));
+  const base = live.length === 0 ? {} : { _rev: random.pick(live)._rev };
+  const deleted = live.length > 0 && random.chance(0.2) ? { _deleted: true } : {};
+  await db.bulkDocs([{ _id, ...base, ...deleted, value }]);
+}
+
+/** Runs `trial` for `count` seeds, `SEED` in the environment for one; a failure names its seed. */
+export async function trials(count: number, trial: (seed: number) => Promise<void>): Promise<void> {
+  const given = process.env.SEED;
+  const first = given === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(given);
+  for (let seed = first; seed < first + (given === undefined ? count : 1); seed++) {
+    try {
+      await trial(seed);
+    } catch (error) {
+      if (error instanceof Error) error.message = `SEED=${seed}: ${error.message}`;
+      throw error;
+    }
+  }
+}

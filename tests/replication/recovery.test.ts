@@ -1,0 +1,173 @@
+/**
+ * Live sync with retry, two devices and a server, while the network fails in all its ways and goes away for seconds or hours:
+ * whenever it is well again, all are equal within ten seconds, and nothing has piled up. On a clock of our own.
+ */
+import { getEventListeners } from 'node:events';
+import { remote } from '@settledb/remote';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { type Sync, sync } from '../../packages/replication/src/index';
+import { ORIGIN, testServer } from '../remote/support';
+import { Clock, settle } from './clock';
+import { type AnyDatabase, contents, open } from './databases';
+import { lossy, type NetworkFaults } from './network';
+import { edit, Random, trials } from './random';
+
+/** R9 of the goals. */
+const RECOVERY_MS = 10_000;
+const LOOK_MS = 500;
+const HOUR_MS = 3_600_000;
+
+let clock: Clock | undefined;
+const running: Sync[] = [];
+afterEach(() => {
+  for (const one of running.splice(0)) one.cancel();
+  clock?.restore();
+  vi.restoreAllMocks();
+});
+
+class World {
+  readonly random: Random;
+  readonly faults: NetworkFaults;
+  readonly server = testServer();
+  readonly devices: { readonly db: AnyDatabase; readonly sync: Sync }[] = [];
+  /** Signals that requests were made with. */
+  readonly signals = new Set<AbortSignal>();
+  #goDown: () => void = () => undefined;
+  #down = new Promise<{ done: true }>(() => undefined);
+  central!: AnyDatabase;
+
+  constructor(seed: number) {
+    this.random = new Random(seed);
+    this.faults = { rate: 0, down: false, left: 1e9, cutsStreams: () => this.#down };
+  }
+
+  async begin(devices: number): Promise<void> {
+    await this.server.databases.create('db');
+    this.central = (await this.server.databases.open('db')) as AnyDatabase;
+    const held = (random: Random): Promise<void> =>
+      new Promise((resolve) => setTimeout(resolve, random.below(3_000)));
+    const network = lossy(this.server.fetch, this.random, this.faults, held);
+    const fetch: typeof network = (input, init) => {
+      if (init?.signal) this.signals.add(init.signal);
+      return network(input, init);
+    };
+    for (let i = 0; i < devices; i++) {
+      const db = await open(`device${i}`);
+      const far = remote<Record<string, unknown>>(`${ORIGIN}/db`, { fetch });
+      const both = sync(db, far, { live: true, retry: true, batch_size: 1 + this.random.below(20) });
+      both.catch(() => undefined);
+      running.push(both);
+      this.devices.push({ db, sync: both });
+    }
+    this.heal();
+  }
+
+  heal(): void {
+    this.faults.down = false;
+    this.faults.rate = 0;
+    this.#down = new Promise((resolve) => {
+      this.#goDown = () => resolve({ done: true });
+    });
+  }
+
+  cut(): void {
+    this.faults.down = true;
+    this.#goDown();
+  }
+
+  async edits(count: number): Promise<void> {
+    const all = [this.central, ...this.devices.map(({ db }) => db)];
+    for (let left = count; left > 0; left--) await edit(this.random.pick(all), this.random);
+  }
+
+  async equal(): Promise<boolean> {
+    const expected = JSON.stringify(await contents(this.central));
+    for (const { db } of this.devices) if (JSON.stringify(await contents(db)) !== expected) return false;
+    return true;
+  }
+
+  /** @returns ms until all are equal */
+  async recovers(): Promise<number> {
+    const start = clock!.now;
+    while (!(await this.equal())) {
+      if (clock!.now - start > RECOVERY_MS) {
+        const states = this.devices.map(({ sync: both }) => JSON.stringify(both.status()));
+        expect.fail(`not equal ${clock!.now - start} ms after the network was well:\n${states.join('\n')}`);
+      }
+      await clock!.pass(LOOK_MS);
+    }
+    return clock!.now - start;
+  }
+
+  async end(): Promise<void> {
+    for (const { sync: both } of this.devices) both.cancel();
+    await settle();
+    await clock!.pass(5_000);
+    for (const { sync: both } of this.devices) await both;
+  }
+}
+
+async function trial(seed: number): Promise<void> {
+  clock = new Clock();
+  // The back-off's.
+  const jitter = new Random(seed);
+  vi.spyOn(Math, 'random').mockImplementation(() => jitter.next());
+  const world = new World(seed);
+  const { random, faults } = world;
+  await world.begin(1 + random.below(2));
+  await world.edits(random.below(6));
+  await world.recovers();
+  let idle: number | undefined;
+  for (let outage = 1 + random.below(3); outage > 0; outage--) {
+    // First it only gets worse, then it is gone; meanwhile everybody works on.
+    faults.rate = random.pick([0, 0.1, 0.4]);
+    await world.edits(random.below(5));
+    await clock.pass(random.below(20_000));
+    if (random.chance(0.7)) world.cut();
+    await world.edits(random.below(5));
+    await clock.pass(random.pick([1_000, 10_000, 60_000, 300_000]) * random.next());
+    world.heal();
+    await world.recovers();
+    await clock.pass(RECOVERY_MS);
+    // Whatever came and went, no more is going on than after the first recovery, but for what is about to end.
+    idle ??= clock.timers;
+    for (let looks = 60; looks > 0 && clock.timers > idle; looks--) await clock.pass(1_000);
+    expect(clock.timers).toBeLessThanOrEqual(idle);
+    world.signals.clear();
+  }
+  expect(world.devices.map(({ sync: both }) => both.status().push.phase)).toEqual(
+    world.devices.map(() => 'idle'),
+  );
+  await world.end();
+  expect(await world.equal()).toBe(true);
+  expect(clock.timers).toBe(0);
+  for (const signal of world.signals) expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+  clock.restore();
+}
+
+describe('a live sync with retry', () => {
+  it('recovers within 10 s of the network, every time, and nothing piles up', async () => {
+    await trials(Number(process.env.TRIALS ?? 100), trial);
+  }, 240_000);
+
+  it('recovers as soon after hours without network', async () => {
+    clock = new Clock();
+    const world = new World(7);
+    await world.begin(1);
+    await world.edits(5);
+    await world.recovers();
+    await clock.pass(RECOVERY_MS);
+    const idle = clock.timers;
+    for (let hours = 0; hours < 6; hours += 2) {
+      world.cut();
+      await world.edits(3);
+      await clock.pass(2 * HOUR_MS);
+      world.heal();
+      expect(await world.recovers()).toBeLessThanOrEqual(RECOVERY_MS);
+      await clock.pass(RECOVERY_MS);
+      expect(clock.timers).toBe(idle);
+    }
+    await world.end();
+    expect(clock.timers).toBe(0);
+  }, 120_000);
+});
