@@ -26,7 +26,7 @@ export async function copyOf(
   for (const table of Object.keys(schema)) {
     // Any table: what is in it is not looked at.
     const query = [{ from: table, range: {}, texts: true }] as unknown as readonly [
-      { from: 'docs'; range: {} },
+      { from: 'docs'; range: object },
     ];
     const [put] = await db.store.read(query);
     await store.write([], () => ({ writes: [{ into: table, put }] as never, value: undefined }));

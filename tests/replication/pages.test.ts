@@ -1,0 +1,180 @@
+/**
+ * A page and a server, as people have them: the page goes offline for a while, the server goes away in the middle of a sync and
+ * comes back, the tab is closed in the middle and opened again. Real Chromium, IndexedDB, our server on a folder.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Page } from 'playwright';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createServer } from '../../packages/settledb/src/server';
+import { canOpenPages, openPages, type Pages } from '../support/pages';
+import type { PageProgram } from './page-program';
+
+/** R9 of the goals. */
+const RECOVERY_MS = 10_000;
+/** On either side; enough that a sync has a middle. */
+const DOCS = 1000;
+/** ms for as many documents, on a busy machine. */
+const TRANSFER_MS = 40_000;
+
+let opened: Pages;
+let folder: string;
+let server: Awaited<ReturnType<typeof createServer>>;
+let port = 0;
+
+async function startServer(): Promise<void> {
+  const cors = { origins: [new URL(opened.url).origin] };
+  server = await createServer({ dir: join(folder, 'data'), port, anonymous: true, cors });
+  port = server.port;
+}
+
+/** Calls the page's program. */
+function call<K extends keyof PageProgram>(
+  page: Page,
+  name: K,
+  ...args: Parameters<PageProgram[K]>
+): Promise<Awaited<ReturnType<PageProgram[K]>>> {
+  return page.evaluate(
+    ([method, given]) =>
+      (globalThis as unknown as { program: Record<string, (...all: unknown[]) => unknown> }).program[
+        method as string
+      ]!(...(given as unknown[])),
+    [name, args],
+  ) as Promise<Awaited<ReturnType<PageProgram[K]>>>;
+}
+
+async function ask(method: string, path: string, body?: unknown): Promise<Record<string, unknown>> {
+  const json = { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
+  const response = await fetch(`${server.url}/db${path}`, { method, ...(body === undefined ? {} : json) });
+  return (await response.json()) as Record<string, unknown>;
+}
+
+async function fillServer(prefix: string, count: number): Promise<void> {
+  for (let at = 0; at < count; at += 1000) {
+    const docs = Array.from({ length: Math.min(1000, count - at) }, (_, i) => ({
+      _id: `${prefix}${at + i}`,
+      text: 'x'.repeat(200),
+    }));
+    await ask('POST', '/_bulk_docs', { docs });
+  }
+}
+
+async function leavesOfServer(): Promise<Record<string, string[]>> {
+  const { results } = (await ask('GET', '/_changes?style=all_docs')) as unknown as {
+    results: { id: string; changes: { rev: string }[] }[];
+  };
+  return Object.fromEntries(results.map(({ id, changes }) => [id, changes.map(({ rev }) => rev).sort()]));
+}
+
+async function until(what: () => Promise<boolean>, ms: number, say: () => Promise<unknown>): Promise<number> {
+  const begun = Date.now();
+  while (!(await what())) {
+    if (Date.now() - begun > ms) expect.fail(`not within ${ms} ms: ${JSON.stringify(await say())}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  return Date.now() - begun;
+}
+
+/** @returns ms until page and server have the same leaves */
+const equal = (page: Page, ms = RECOVERY_MS): Promise<number> =>
+  until(
+    async () =>
+      JSON.stringify(sorted(await call(page, 'leaves'))) === JSON.stringify(sorted(await leavesOfServer())),
+    ms,
+    () => call(page, 'status'),
+  );
+const sorted = (leaves: Record<string, string[]>): unknown => Object.entries(leaves).sort();
+
+describe.skipIf(!canOpenPages())('a page and a server', () => {
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'settledb-pages-'));
+    opened = await openPages({
+      entry: new URL('page-program.ts', import.meta.url),
+      profile: join(folder, 'profile'),
+    });
+    port = 0;
+    await startServer();
+    await ask('PUT', '');
+  });
+  afterEach(async () => {
+    await opened.close();
+    await server.close();
+    rmSync(folder, { force: true, recursive: true });
+  });
+
+  it('settle again after the page was offline for a while, and both were edited', async () => {
+    const page = opened.pages[0]!;
+    await call(page, 'put', { _id: 'shared', by: 'page' });
+    await call(page, 'begin', `${server.url}/db`);
+    await equal(page);
+    await opened.context.setOffline(true);
+    await call(page, 'update', 'shared', { by: 'page, offline' });
+    await call(page, 'fill', 'page', 50);
+    await ask('POST', '/_bulk_docs', { docs: [{ _id: 'server' }] });
+    const { _rev } = await ask('GET', '/shared');
+    await ask('PUT', '/shared', { _rev, by: 'server, meanwhile' });
+    await until(
+      async () => ((await call(page, 'status')) as { push: { phase: string } }).push.phase === 'waiting',
+      RECOVERY_MS,
+      () => call(page, 'status'),
+    );
+    await opened.context.setOffline(false);
+    await equal(page);
+    const { _conflicts } = await ask('GET', '/shared?conflicts=true');
+    expect(_conflicts).toHaveLength(1);
+    expect(await call(page, 'status')).toMatchObject({ push: { pending: 0 }, pull: { pending: 0 } });
+    expect(opened.errors).toEqual([]);
+  });
+
+  it('settle when the server goes away in the middle of a sync, and comes back', async () => {
+    const page = opened.pages[0]!;
+    await fillServer('server', DOCS);
+    await call(page, 'fill', 'page', DOCS);
+    await call(page, 'begin', `${server.url}/db`, { batch_size: 20 });
+    await until(
+      async () => (await call(page, 'count')) > DOCS + 100,
+      TRANSFER_MS,
+      () => call(page, 'status'),
+    );
+    await server.close();
+    const count = await call(page, 'count');
+    expect(count).toBeLessThan(2 * DOCS);
+    await call(page, 'put', { _id: 'written without a server' });
+    await startServer();
+    await equal(page, TRANSFER_MS);
+    expect(await call(page, 'count')).toBe(2 * DOCS + 1);
+    expect(opened.errors).toEqual([]);
+  });
+
+  it('settle when the tab is closed in the middle of a sync, and opened again: from where it was', async () => {
+    const first = opened.pages[0]!;
+    await fillServer('server', DOCS);
+    await call(first, 'fill', 'page', DOCS);
+    await call(first, 'begin', `${server.url}/db`, { batch_size: 20 });
+    // Checkpoints are written once a second: one must have been.
+    await until(
+      async () => {
+        const { pull, push } = (await call(first, 'status')) as Record<string, { docs_written: number }>;
+        return pull!.docs_written > 100 && push!.docs_written > 100;
+      },
+      TRANSFER_MS,
+      () => call(first, 'status'),
+    );
+    await first.close();
+    const page = await opened.open();
+    expect(await call(page, 'count')).toBeGreaterThan(DOCS + 100);
+    expect(await call(page, 'count')).toBeLessThan(2 * DOCS);
+    await call(page, 'begin', `${server.url}/db`, { batch_size: 20 });
+    await equal(page, TRANSFER_MS);
+    const status = (await call(page, 'status')) as Record<string, { docs_written: number }>;
+    expect(status.pull!.docs_written).toBeLessThan(DOCS);
+    expect(status.push!.docs_written).toBeLessThan(DOCS);
+    await until(
+      async () => (await call(page, 'phases')).at(-1) === 'idle idle',
+      RECOVERY_MS,
+      () => call(page, 'phases'),
+    );
+    expect(opened.errors).toEqual([]);
+  });
+});
