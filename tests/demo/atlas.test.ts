@@ -52,8 +52,10 @@ describe.skipIf(executablePath === undefined)('the atlas', () => {
     const one = await person();
     await one.click('#load-countries');
     await one.waitForFunction(() => document.querySelector('#count')?.textContent?.startsWith('250 of 250'));
+    await shows(one, 'settled', /^250 sent, \d+ kB$/, /^0 received, 0 B$/);
     const two = await person();
     await two.waitForFunction(() => document.querySelector('#count')?.textContent?.startsWith('250 of 250'));
+    await shows(two, 'settled', /^0 sent, 0 B$/, /^250 received, \d+ kB$/);
     expect(problems).toEqual([]);
     await Promise.all([one.context().close(), two.context().close()]);
   });
@@ -130,6 +132,13 @@ describe.skipIf(executablePath === undefined)('the atlas', () => {
     await Promise.all([one.context().close(), two.context().close()]);
   });
 });
+
+/** The badge says so, both ways. */
+async function shows(page: Page, state: string, push: RegExp, pull: RegExp): Promise<void> {
+  await page.waitForSelector(`#sync[data-state="${state}"]`);
+  expect(await page.textContent('#sync-push')).toMatch(push);
+  expect(await page.textContent('#sync-pull')).toMatch(pull);
+}
 
 async function edit(page: Page, text: string): Promise<void> {
   const before = await revisionOf(page);

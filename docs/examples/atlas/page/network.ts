@@ -1,5 +1,8 @@
-/** The switch "offline" and the sync behind it: live, retried by itself, cut when the switch is on. */
-import type { SettleDB } from 'settledb';
+/**
+ * The switch "offline" and the sync behind it: live, retried by itself, cut when the switch is on. The badge says what it does,
+ * how much it has carried either way, and how much is to come.
+ */
+import type { SettleDB, SyncStatus } from 'settledb';
 import { byId } from './dom';
 import type { Place } from './place';
 
@@ -12,7 +15,8 @@ export class Network {
   readonly #db: SettleDB<Place>;
   readonly #remote: string;
   #sync: Sync | undefined;
-  #moved = { push: 0, pull: 0 };
+  /** Of syncs that the switch has ended. */
+  readonly #before = { push: { docs: 0, bytes: 0 }, pull: { docs: 0, bytes: 0 } };
 
   constructor(db: SettleDB<Place>, remote: string) {
     this.#db = db;
@@ -28,35 +32,68 @@ export class Network {
   }
 
   #connect(): void {
-    this.#say('syncing', 'syncing…');
     const sync = this.#db.sync(this.#remote, { live: true, retry: true });
     this.#sync = sync;
-    sync.on(
-      'change',
-      ({ direction, change }: { direction: 'push' | 'pull'; change: { docs: unknown[] } }) => {
-        this.#moved[direction] += change.docs.length;
-        this.#say('syncing', 'syncing…');
-      },
-    );
-    sync.on('active', () => this.#say('syncing', 'syncing…'));
-    sync.on('paused', (error?: Error) => {
-      if (error) this.#say('waiting', `${error.message} Trying again`);
-      else this.#say('settled', 'settled');
-    });
-    sync.on('denied', () => this.#say('waiting', 'the server refused a document'));
-    sync.on('error', (error: Error) => this.#say('waiting', `sync ended: ${error.message}`));
-    sync.catch(() => undefined); // Said by the event above.
+    sync.catch(() => undefined); // Said by the last status.
+    void this.#follow(sync);
+  }
+
+  async #follow(sync: Sync): Promise<void> {
+    for await (const status of sync.statuses()) {
+      if (this.#sync !== sync) return;
+      this.#show(...describe(status), status);
+    }
   }
 
   #cut(): void {
+    const status = this.#sync?.status();
     this.#sync?.cancel();
     this.#sync = undefined;
-    this.#say('offline', 'offline, saved here');
+    for (const way of WAYS) {
+      this.#before[way].docs += status?.[way].docs_written ?? 0;
+      this.#before[way].bytes += status?.[way].bytes_written ?? 0;
+    }
+    this.#show('offline', 'offline, saved here');
   }
 
-  #say(state: string, text: string): void {
-    const badge = byId('sync');
-    badge.dataset.state = state;
-    badge.textContent = `${text} · ${this.#moved.push.toLocaleString('en')} sent, ${this.#moved.pull.toLocaleString('en')} received`;
+  #show(state: string, text: string, status?: SyncStatus): void {
+    byId('sync').dataset.state = state;
+    // Only what has changed: a screen reader tells every change of the words.
+    const say = (id: string, words: string): void => {
+      const place = byId(id);
+      if (place.textContent !== words) place.textContent = words;
+    };
+    say('sync-state', text);
+    for (const way of WAYS) say(`sync-${way}`, this.#moved(way, status?.[way]));
   }
+
+  /** Such as `12 sent, 4 kB, 3 to go`. */
+  #moved(way: (typeof WAYS)[number], status: SyncStatus['push'] | undefined): string {
+    const { docs, bytes } = this.#before[way];
+    const moved = (docs + (status?.docs_written ?? 0)).toLocaleString('en');
+    const size = sizeOf(bytes + (status?.bytes_written ?? 0));
+    const pending = status?.pending ? `, ${status.pending.toLocaleString('en')} to go` : '';
+    return `${moved} ${way === 'push' ? 'sent' : 'received'}, ${size}${pending}`;
+  }
+}
+
+const WAYS = ['push', 'pull'] as const;
+
+/** What both halves do, as one state of the badge and its words. */
+function describe({ push, pull }: SyncStatus): [state: string, text: string] {
+  const phases = [push.phase, pull.phase];
+  const error = push.error ?? pull.error;
+  const why = error instanceof Error ? error.message : '';
+  if (phases.includes('failed')) return ['waiting', `sync ended: ${why}`];
+  if (phases.includes('waiting')) return ['waiting', `${why} Trying again`];
+  if (push.doc_write_failures > 0) return ['waiting', `the server refused ${push.doc_write_failures}`];
+  if (phases.every((phase) => phase === 'idle')) return ['settled', 'settled'];
+  return ['syncing', phases.includes('transferring') ? 'syncing…' : 'connecting…'];
+}
+
+/** Bytes as people read them. */
+function sizeOf(bytes: number): string {
+  if (bytes < 1000) return `${bytes} B`;
+  if (bytes < 1_000_000) return `${Math.round(bytes / 1000)} kB`;
+  return `${(bytes / 1_000_000).toFixed(1)} MB`;
 }
