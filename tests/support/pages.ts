@@ -12,6 +12,10 @@ import { browserArgs, findBrowser } from './find-browser';
 export interface PagesOptions {
   /** The file with the program, a path or a `file:` URL. It puts on `globalThis` what the test is to call. */
   readonly entry: string | URL;
+  /** Further files to bundle and serve, by path (`/worker.js`). */
+  readonly scripts?: Readonly<Record<string, string | URL>>;
+  /** Keep pages that are navigated away from in the back/forward cache, as browsers do and Playwright forbids. Default false. */
+  readonly bfcache?: boolean;
   /** Pages to open at the start. Default 1. */
   readonly count?: number;
   /** The document of each page. Default: an empty one. The program is loaded at its end. */
@@ -42,9 +46,11 @@ export function canOpenPages(): boolean {
 }
 
 export async function openPages(options: PagesOptions): Promise<Pages> {
-  const server = await serve(await bundle(options.entry), options.html ?? '');
+  const scripts = new Map([['/entry.js', await bundle(options.entry)]]);
+  for (const [path, entry] of Object.entries(options.scripts ?? {})) scripts.set(path, await bundle(entry));
+  const server = await serve(scripts, options.html ?? '');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  const { context, quit } = await launch(options.profile).catch(async (cause) => {
+  const { context, quit } = await launch(options.profile, options.bfcache ?? false).catch(async (cause) => {
     await stop(server);
     throw cause;
   });
@@ -85,11 +91,12 @@ async function bundle(entry: string | URL): Promise<string> {
   return result.outputFiles[0]!.text;
 }
 
-function serve(script: string, html: string): Promise<Server> {
+function serve(scripts: ReadonlyMap<string, string>, html: string): Promise<Server> {
   const page = `<!doctype html><meta charset="utf-8"><title>settledb</title>${html}<script type="module" src="/entry.js"></script>`;
   const server = createServer((request, response) => {
+    const script = scripts.get(request.url ?? '');
     const [type, body] =
-      request.url === '/entry.js'
+      script !== undefined
         ? ['text/javascript', script]
         : request.url === '/'
           ? ['text/html', page]
@@ -105,9 +112,14 @@ function serve(script: string, html: string): Promise<Server> {
 
 async function launch(
   profile: string | undefined,
+  bfcache: boolean,
 ): Promise<{ context: BrowserContext; quit: () => Promise<void> }> {
   const executablePath = findBrowser();
-  const options = { args: browserArgs, ...(executablePath === undefined ? {} : { executablePath }) };
+  const options = {
+    args: browserArgs,
+    ...(executablePath === undefined ? {} : { executablePath }),
+    ...(bfcache ? { ignoreDefaultArgs: ['--disable-back-forward-cache'] } : {}),
+  };
   if (profile !== undefined) {
     const context = await chromium.launchPersistentContext(profile, options);
     return { context, quit: () => context.close() };

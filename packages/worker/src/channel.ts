@@ -48,6 +48,8 @@ export class Channel {
   #leaving = false;
   /** Whether anything was heard since this was last set to false. */
   heard = false;
+  /** Whether anything was ever heard. */
+  answered = false;
   /** Called when there is nothing more to wait for, after {@link leave}. */
   onIdle: () => void = () => {};
 
@@ -57,6 +59,7 @@ export class Channel {
     this.#outbox = new Outbox((ops) => this.#post(ops), 1);
     endpoint.addEventListener('message', ({ data }: MessageEvent<readonly HostOp[]>) => {
       this.heard = true;
+      this.answered = true;
       for (const op of data) this.#take(op);
     });
     endpoint.addEventListener('messageerror', () => {

@@ -45,7 +45,7 @@ interface Waiting {
 
 const TIMEOUT_MS = 10_000;
 /** How long calls in flight wait for a host that was given up but may come back: one that another tab's suspicion deposed. */
-const GRACE_MS = 10_000;
+const GRACE_MS = 3_000;
 /** A connection that lived less long is a failure, and the next one waits: 100 ms, doubling, to 6.4 s. */
 const YOUNG_MS = 1_000;
 const BACKOFF_MS = 100;
@@ -59,13 +59,15 @@ export class Link {
   #last = 0;
   #channel: Channel | undefined;
   #waiting: Waiting[] = [];
+  /** Gives the channel up for another one. */
+  #leave = (): void => {};
   #connecting = false;
   #closed = false;
   /** Connections in a row that died young. */
   #deaths = 0;
 
   constructor(targets: Targets, options: LinkOptions = {}) {
-    this.#own = new OwnWorker(targets, options.timeout_ms ?? TIMEOUT_MS);
+    this.#own = new OwnWorker(targets, options.timeout_ms ?? TIMEOUT_MS, () => this.#leave());
     this.#encoding = {
       functions: options.functions ?? 'refuse',
       handleOf: (value) => this.#numbers.get(value),
@@ -179,8 +181,9 @@ export class Link {
     const gone = (error: unknown): void => {
       unwatch();
       pulse.stop();
-      if (performance.now() - began < YOUNG_MS) this.#deaths++;
-      else this.#deaths = 0;
+      const wasYoung = performance.now() - began < YOUNG_MS;
+      // One that answered was of use: the next may follow soon.
+      this.#deaths = wasYoung ? (channel.answered ? 1 : this.#deaths + 1) : 0;
       if (this.#channel === channel) this.#channel = undefined;
       channel.die(error);
       this.#reconnect();
@@ -215,6 +218,7 @@ export class Link {
       },
     });
     this.#channel = channel;
+    this.#leave = () => leave(workerTerminated('The page was put away while it waited'));
     for (const [number, { name, options }] of this.#handles) channel.send(['open', number, name, options]);
     for (const { start } of this.#waiting.splice(0)) start(channel);
   }

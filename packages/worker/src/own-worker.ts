@@ -7,6 +7,7 @@ import { uuid } from '@settledb/core';
 import { type Remote, releaseProxy, transfer, wrap } from 'comlink';
 import { workerTerminated } from './errors';
 import { type Held, hold, whenGone } from './life';
+import { onPutAway } from './page-life';
 import { greet, keepAwake, onFailure, type Target, type Targets, terminate } from './targets';
 import { type Control, type Endpoint, PROTOCOL, type Welcome } from './wire';
 
@@ -27,36 +28,25 @@ interface Acquaintance {
 export class OwnWorker {
   readonly #targets: Targets;
   readonly #timeoutMs: number;
+  readonly #unlisten: () => void;
   #life: Held | undefined;
   #known: Acquaintance | undefined;
   /** Why there can be no other worker: the page gave one, and it has died. */
   #end: unknown;
 
-  constructor(targets: Targets, timeoutMs: number) {
+  /** @param onReturn called when the page was frozen and is no more: what was said to it meanwhile may be lost */
+  constructor(targets: Targets, timeoutMs: number, onReturn: () => void) {
     this.#targets = targets;
     this.#timeoutMs = timeoutMs;
-    if (typeof document === 'undefined') return;
     // A page that is put away takes its worker with it: another should be the owner before.
-    const onHide = (event: Event): void => {
-      if (event.type === 'freeze' || (event as PageTransitionEvent).persisted)
-        void this.#known?.control.resign();
-    };
-    const onShow = (event: Event): void => {
-      if (event.type === 'resume' || (event as PageTransitionEvent).persisted)
+    this.#unlisten = onPutAway(
+      () => void this.#known?.control.resign(),
+      () => {
         void this.#known?.control.rejoin();
-    };
-    document.addEventListener('freeze', onHide);
-    document.addEventListener('resume', onShow);
-    addEventListener('pagehide', onHide);
-    addEventListener('pageshow', onShow);
-    this.#unlisten = () => {
-      document.removeEventListener('freeze', onHide);
-      document.removeEventListener('resume', onShow);
-      removeEventListener('pagehide', onHide);
-      removeEventListener('pageshow', onShow);
-    };
+        onReturn();
+      },
+    );
   }
-  #unlisten: () => void = () => {};
 
   /** Asks to be served. @throws worker_terminated when there is no worker, or no answer in time */
   async attach(): Promise<Attached> {

@@ -1,0 +1,25 @@
+/**
+ * A page that is put away: frozen in the background, or kept in the back/forward cache. Nothing of it runs until it comes back, nor
+ * of its dedicated workers, and what is said to it meanwhile may never arrive (seen in Chromium: messages of a port).
+ */
+
+/** Calls `away` before, and `back` after. @returns the way to stop listening. Does nothing in workers */
+export function onPutAway(away: () => void, back: () => void): () => void {
+  if (typeof document === 'undefined') return () => {};
+  const hide = (event: PageTransitionEvent): void => {
+    if (event.persisted) away();
+  };
+  const show = (event: PageTransitionEvent): void => {
+    if (event.persisted) back();
+  };
+  document.addEventListener('freeze', away);
+  document.addEventListener('resume', back);
+  addEventListener('pagehide', hide);
+  addEventListener('pageshow', show);
+  return () => {
+    document.removeEventListener('freeze', away);
+    document.removeEventListener('resume', back);
+    removeEventListener('pagehide', hide);
+    removeEventListener('pageshow', show);
+  };
+}

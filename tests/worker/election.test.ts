@@ -1,0 +1,131 @@
+/** Several tabs with a dedicated worker each, of which one serves all; and what happens when that one goes. */
+import { describe, expect, it, vi } from 'vitest';
+import { canOpenPages, type HostedTab, type HostedTabs, openHosted } from './tabs';
+
+const PATIENCE = { timeout: 15_000, interval: 20 };
+/** Within which the next owner must answer. */
+const TAKEOVER_MS = 1_000;
+
+async function crash({ page }: HostedTab): Promise<void> {
+  const crashed = page.waitForEvent('crash');
+  page.goto('chrome://crash').catch(() => {});
+  await crashed;
+}
+
+/** Ways in which the owner's tab goes. */
+const ENDS: Record<string, (owner: HostedTab, opened: HostedTabs) => Promise<unknown>> = {
+  closed: (owner) => owner.page.close(),
+  crashed: crash,
+  reloaded: ({ page }) => page.reload(),
+  'put away by navigation': ({ page }) => page.goto('about:blank'),
+  'told to freeze': ({ page }) => page.evaluate(() => document.dispatchEvent(new Event('freeze'))),
+};
+
+describe.skipIf(!canOpenPages())('tabs with a worker each', () => {
+  it('have one owner, which serves all of them and replicates once', async () => {
+    const { tabs, errors } = await openHosted('dedicated', 3);
+    expect(await tabs[2]!.call('owners')).toEqual({ held: 1, waiting: 2 });
+    for (const tab of tabs) await tab.call('follow');
+    const ids = (await Promise.all(tabs.map((tab, n) => tab.call('putEach', `tab ${n}`, 40)))).flat();
+    for (const tab of tabs) expect((await tab.call('followed', ids)).sort()).toEqual([...ids].sort());
+    const starts = await Promise.all(tabs.map((tab) => tab.call('replicate', 'copy')));
+    expect(new Set(starts).size).toBe(1);
+    await tabs[1]!.run('destroy');
+    for (const tab of [tabs[0]!, tabs[2]!])
+      expect(await tab.call('heard', 'destroyed')).toContain('destroyed');
+    expect(errors).toEqual([]);
+  });
+
+  for (const [end, makeEnd] of Object.entries(ENDS)) {
+    it(`go on within a second when the owner is ${end}: nothing acknowledged is lost, feeds tell everything once`, async () => {
+      const opened = await openHosted('dedicated', 3);
+      const [owner, one, two] = opened.tabs as [HostedTab, HostedTab, HostedTab];
+      for (const tab of [one, two]) await tab.call('follow');
+      const writing = one.call('putEach', 'one', 300);
+      const told: string[] = [];
+      owner.page.on('console', (message) => told.push(message.text()));
+      owner.call('putForEver', 'owner').catch(() => {}); // its page goes away
+      await vi.waitFor(() => expect(told.length).toBeGreaterThan(20), PATIENCE);
+      await makeEnd(owner, opened);
+      let answer = await two.call('run', 'put', { _id: 'after' });
+      // In flight when the owner went, it may have been refused; the next is not.
+      if (answer.error !== undefined) {
+        expect(answer.error).toBe('worker_terminated');
+        answer = await two.call('run', 'put', { _id: 'again' });
+      }
+      expect(answer).toMatchObject({ value: { ok: true } });
+      expect(answer.ms).toBeLessThan(TAKEOVER_MS);
+      const kept = [...(await writing), ...told];
+      const { rows }: { rows: { key: string }[] } = await two.run('allDocs');
+      const there = new Set(rows.map(({ key }) => key));
+      expect(kept.filter((id) => !there.has(id))).toEqual([]);
+      for (const tab of [one, two]) {
+        const heard = await tab.call('followed', kept);
+        expect(heard.filter((id, at) => heard.indexOf(id) !== at)).toEqual([]);
+      }
+    });
+  }
+
+  it('go on when the owner is put into the back/forward cache, and it comes back as one of them', async () => {
+    const opened = await openHosted('dedicated', 2, true);
+    const [owner, other] = opened.tabs as [HostedTab, HostedTab];
+    for (const tab of [owner, other]) await tab.call('follow');
+    await owner.run('put', { _id: 'before' });
+    await owner.page.evaluate(() => {
+      addEventListener('pageshow', (event) => Object.assign(globalThis, { persisted: event.persisted }));
+    });
+    await owner.page.goto('about:blank');
+    let answer = await other.call('run', 'put', { _id: 'while' });
+    // Its worker may stand still with the call in its hands.
+    if (answer.error === 'worker_terminated') answer = await other.call('run', 'put', { _id: 'again' });
+    expect(answer).toMatchObject({ value: { ok: true } });
+    expect(answer.ms).toBeLessThan(TAKEOVER_MS);
+    await owner.page.goBack({ waitUntil: 'commit' });
+    const persisted = await owner.page.evaluate(() => (globalThis as { persisted?: boolean }).persisted);
+    // Chromium may have thrown it out of the cache meanwhile: then it is a new page, and there is nothing to see.
+    if (persisted !== true) return console.info('not kept in the back/forward cache');
+    await owner.run('put', { _id: 'back' });
+    const ids = (await owner.run<{ results: { id: string }[] }>('changes')).results.map(({ id }) => id);
+    expect(ids).toContain('back');
+    for (const tab of [owner, other]) expect(await tab.call('followed', ids)).toEqual(ids);
+  });
+
+  it('go on within a second when the owner stands still without a word', async () => {
+    const opened = await openHosted('dedicated', 2);
+    const [owner, other] = opened.tabs as [HostedTab, HostedTab];
+    await other.call('follow');
+    await other.run('put', { _id: 'before' });
+    // The worker of the owner's tab, stopped in the middle of a task as a frozen one is.
+    const session = await opened.context.newCDPSession(owner.page);
+    const { promise: attached, resolve } = withResolvers<string>();
+    session.on('Target.attachedToTarget', ({ sessionId }) => resolve(sessionId));
+    await session.send('Target.setAutoAttach', {
+      autoAttach: true,
+      waitForDebuggerOnStart: false,
+      flatten: false,
+    });
+    const sessionId = await attached;
+    const say = (method: string): Promise<unknown> =>
+      session.send('Target.sendMessageToTarget', { sessionId, message: JSON.stringify({ id: 1, method }) });
+    await say('Debugger.enable');
+    await say('Debugger.pause');
+    // Stopped with the first message it takes.
+    const answer = await other.call('run', 'put', { _id: 'while' });
+    expect(answer.ms).toBeLessThan(12_000);
+    const next = await other.call('run', 'put', { _id: 'after' });
+    expect(next).toMatchObject({ value: { ok: true } });
+    expect(next.ms).toBeLessThan(TAKEOVER_MS);
+    expect(await other.call('owners')).toMatchObject({ held: 1 });
+    await say('Debugger.resume');
+    await owner.run('put', { _id: 'awake again' });
+    expect(await other.call('followed', ['before', 'after', 'awake again'])).toContain('after');
+  });
+});
+
+function withResolvers<Value>() {
+  let resolve!: (value: Value) => void;
+  const promise = new Promise<Value>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}

@@ -1,0 +1,101 @@
+/** Databases in each kind of worker, in Chromium; and what becomes of calls and feeds when the worker ends. */
+import { describe, expect, it, vi } from 'vitest';
+import { canOpenPages, type HostedTab, openHosted } from './tabs';
+
+const PATIENCE = { timeout: 15_000, interval: 50 };
+
+describe.skipIf(!canOpenPages())('a database hosted in', () => {
+  for (const kind of ['dedicated', 'shared', 'service'] as const) {
+    it(`a ${kind} worker serves two tabs: calls, feeds, one replication, and its end`, async () => {
+      const { tabs, errors } = await openHosted(kind, 2);
+      const [one, two] = tabs as [HostedTab, HostedTab];
+      for (const tab of tabs) await tab.call('follow');
+      const ids = (await Promise.all(tabs.map((tab, n) => tab.call('putEach', `tab ${n}`, 50)))).flat();
+      for (const tab of tabs) expect((await tab.call('followed', ids)).sort()).toEqual([...ids].sort());
+      expect(await two.run('info')).toMatchObject({ doc_count: 100, update_seq: 100 });
+      const starts = await Promise.all(tabs.map((tab) => tab.call('replicate', 'copy')));
+      expect(starts[0]).toBe(starts[1]);
+      await one.run('destroy');
+      expect(await two.call('heard', 'destroyed')).toContain('destroyed');
+      expect(await two.run('info')).toMatchObject({ doc_count: 0 });
+      expect(errors).toEqual([]);
+    });
+  }
+
+  it('a worker that is terminated: calls in flight reject, the next ones are served by another', async () => {
+    const { tabs } = await openHosted('dedicated', 1);
+    const [tab] = tabs as [HostedTab];
+    await tab.call('follow');
+    await tab.run('put', { _id: 'before' });
+    const { error, ms } = await tab.call('callAndTerminate', undefined, 'put', { _id: 'in flight' });
+    expect(error).toBe('worker_terminated');
+    expect(ms).toBeLessThan(2_000);
+    await tab.run('put', { _id: 'after' });
+    expect(await tab.run('get', 'before')).toMatchObject({ _id: 'before' });
+    await tab.run('put', { _id: 'last' });
+    const heard = await tab.call('followed', ['before', 'after', 'last']);
+    expect(heard.filter((id) => id !== 'in flight')).toEqual(['before', 'after', 'last']);
+  });
+
+  it('a worker given as such, and terminated: every call rejects from then on, soon', async () => {
+    const { tabs } = await openHosted('instance', 1);
+    const [tab] = tabs as [HostedTab];
+    expect(await tab.call('callAndTerminate', undefined, 'info')).toMatchObject({
+      error: 'worker_terminated',
+    });
+    for (let again = 0; again < 2; again++) {
+      const { error, ms } = await tab.call('run', 'info');
+      expect(error).toBe('worker_terminated');
+      expect(ms).toBeLessThan(2_000);
+    }
+  });
+
+  it('a worker that is terminated at any moment of a storm of writes: none acknowledged is lost', async () => {
+    const { tabs } = await openHosted('dedicated', 1);
+    const [tab] = tabs as [HostedTab];
+    await tab.call('follow');
+    const kept: string[] = [];
+    let interrupted = 0;
+    for (let round = 0; round < 25; round++) {
+      const { acknowledged, errors } = await tab.call('stormAndTerminate', `round ${round}`, 40, round % 12);
+      kept.push(...acknowledged);
+      if (errors.length > 0) interrupted++;
+      expect(errors.filter((name) => name !== 'worker_terminated')).toEqual([]);
+    }
+    expect(interrupted).toBeGreaterThan(5);
+    const { rows }: { rows: { key: string }[] } = await tab.run('allDocs');
+    const there = rows.map(({ key }) => key);
+    expect(kept.filter((id) => !there.includes(id))).toEqual([]);
+    // The feed went from worker to worker, and told of everything exactly once.
+    expect((await tab.call('followed', there)).sort()).toEqual([...there].sort());
+  });
+
+  it('a service worker that the browser stops: feeds and calls go on in the next one', async () => {
+    const opened = await openHosted('service', 1);
+    const [tab] = opened.tabs as [HostedTab];
+    await tab.call('follow');
+    await tab.run('put', { _id: 'before' });
+    const cdp = await opened.context.newCDPSession(tab.page);
+    await cdp.send('ServiceWorker.enable');
+    for (let round = 0; round < 3; round++) {
+      await cdp.send('ServiceWorker.stopAllWorkers');
+      await vi.waitFor(() => tab.run('put', { _id: `after ${round}` }), PATIENCE);
+    }
+    const ids = ['before', 'after 0', 'after 1', 'after 2'];
+    expect(await tab.call('followed', ids)).toEqual(ids);
+  });
+
+  it('a worker leaves nothing behind when the page lets it go', async () => {
+    const opened = await openHosted('shared', 2);
+    const [one, two] = opened.tabs as [HostedTab, HostedTab];
+    expect((await two.call('locks')).filter((name) => name.startsWith('settledb:page:'))).toHaveLength(4);
+    await one.call('disconnect');
+    expect(await one.call('run', 'info')).toMatchObject({ error: 'worker_terminated' });
+    await vi.waitFor(
+      async () =>
+        expect((await two.call('locks')).filter((name) => name.startsWith('settledb:page:'))).toHaveLength(2),
+      PATIENCE,
+    );
+    expect(await two.run('info')).toMatchObject({ doc_count: 0 });
+  });
+});

@@ -1,0 +1,4 @@
+/** What an application's worker is: one line. */
+import { host } from '../../packages/settledb/src/worker';
+
+host();

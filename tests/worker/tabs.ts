@@ -1,0 +1,57 @@
+/** Tabs with `hosted-program.ts` running, seen from the test. */
+import type { Page } from 'playwright';
+import { onTestFinished } from 'vitest';
+import { openPages, type Pages } from '../support/pages';
+import type { HostedCalls, Kind } from './hosted-program';
+
+export { canOpenPages } from '../support/pages';
+
+export class HostedTab {
+  readonly page: Page;
+
+  constructor(page: Page) {
+    this.page = page;
+  }
+
+  call<Name extends keyof HostedCalls>(
+    name: Name,
+    ...args: Parameters<HostedCalls[Name]>
+  ): ReturnType<HostedCalls[Name]> {
+    return this.page.evaluate(
+      ([method, list]) =>
+        (globalThis as unknown as { call(name: string, args: unknown[]): unknown }).call(method, list),
+      [name, args] as const,
+    ) as ReturnType<HostedCalls[Name]>;
+  }
+
+  /** The value of a verb. @throws when it was refused */
+  async run<Value = never>(verb: string, ...args: unknown[]): Promise<Value> {
+    const { value, error } = await this.call('run', verb, ...args);
+    if (error !== undefined) throw new Error(`${verb} was refused: ${error}`);
+    return value as Value;
+  }
+}
+
+export interface HostedTabs extends Pages {
+  readonly tabs: HostedTab[];
+  another(): Promise<HostedTab>;
+}
+
+/** Opens `count` tabs, each connected to a worker of this kind, with one database, until the test is over. */
+export async function openHosted(kind: Kind, count: number, bfcache = false): Promise<HostedTabs> {
+  const opened = await openPages({
+    entry: new URL('./hosted-program.ts', import.meta.url),
+    scripts: { '/worker.js': new URL('./plain-worker.ts', import.meta.url) },
+    count: 0,
+    bfcache,
+  });
+  onTestFinished(() => opened.close());
+  const another = async (): Promise<HostedTab> => {
+    const tab = new HostedTab(await opened.open());
+    await tab.call('open', kind, 'hosted');
+    return tab;
+  };
+  const tabs: HostedTab[] = [];
+  for (let n = 0; n < count; n++) tabs.push(await another());
+  return { ...opened, tabs, another };
+}
