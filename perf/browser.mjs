@@ -1,6 +1,6 @@
 /** A page in Chromium with a suite in it, on an origin of its own or, where it needs one, that of our server. */
 import { createServer } from 'node:http';
-import { browserScript, loadSupport } from './bundle.mjs';
+import { browserScript, loadSupport, workerScript } from './bundle.mjs';
 import { startServer } from './server.mjs';
 
 export async function openPage(name, needsServer) {
@@ -10,7 +10,7 @@ export async function openPage(name, needsServer) {
   if (executablePath === undefined)
     throw new Error('No Chromium was found: install one, or set CHROMIUM_PATH.');
   const script = await browserScript(name);
-  const { url, server, end } = await (needsServer ? besideServer(script) : alone(script));
+  const { url, server, end } = await (needsServer ? besideServer(script) : alone(script, await workerScript(name)));
   const browser = await chromium.launch({ executablePath, args: browserArgs });
   const close = async () => {
     await browser.close();
@@ -34,11 +34,12 @@ async function besideServer(script) {
   return { url: `${url}/page`, server: url, end: close };
 }
 
-async function alone(script) {
+async function alone(script, worker) {
+  const scripts = { '/page.js': script, '/worker.js': worker };
   const server = createServer((request, response) => {
-    const isScript = request.url === '/page.js';
-    response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html');
-    response.end(isScript ? script : '<!doctype html><script type="module" src="/page.js"></script>');
+    const found = scripts[request.url];
+    response.setHeader('content-type', found ? 'text/javascript' : 'text/html');
+    response.end(found ?? '<!doctype html><script type="module" src="/page.js"></script>');
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   return { url: `http://127.0.0.1:${server.address().port}/`, end: async () => server.close() };

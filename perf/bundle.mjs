@@ -1,5 +1,5 @@
 /** Suites are TypeScript and import our own sources: bundled by esbuild before they run. */
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
@@ -38,12 +38,23 @@ async function load(name, contents, runs = true) {
   return runs ? import(pathToFileURL(outfile).href) : undefined;
 }
 
-/** The script of a page in which `window.perf(options)` runs a suite. */
-export async function browserScript(name) {
-  const contents = `
-    import { suite } from './suites/${name}';
+/** The script of a page in which `window.perf(options)` runs a suite, or takes its figures. */
+export function browserScript(name) {
+  return script(`
+    import * as module from './suites/${name}';
     import { runSuite } from './suite';
-    window.perf = (options) => runSuite(suite(options), options, (line) => console.log(line));`;
+    const log = (line) => console.log(line);
+    window.perf = (options) =>
+      'figures' in module ? module.figures(options, log) : runSuite(module.suite(options), options, log);`);
+}
+
+/** The script of the worker that a suite has in `suites/<name>.worker.ts`, if it has one. */
+export function workerScript(name) {
+  const file = `src/suites/${name.replace(/\.browser$/, '')}.worker.ts`;
+  return existsSync(join(here, file)) ? script(`import './suites/${file.slice(11)}';`) : undefined;
+}
+
+async function script(contents) {
   const { outputFiles } = await build({
     ...common(contents),
     platform: 'browser',
