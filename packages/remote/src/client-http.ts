@@ -245,14 +245,31 @@ export class Http {
     if (request.timedOut) {
       return new RemoteError({ status: 504, name: 'timeout', reason: `${name} stopped answering` });
     }
-    // Not as `cause`: what a platform or a given fetch says may quote the request, headers and all.
-    const detail = error instanceof Error && error.name === 'TypeError' ? '' : ` (${errorName(error)})`;
-    return new RemoteError({
-      status: 503,
-      name: 'unreachable',
-      reason: `${name} could not be reached${detail}`,
-    });
+    return unreachable(name, error);
   }
+}
+
+/**
+ * What a platform or a given fetch says may quote the request, headers and all: it is not kept. The system's own error
+ * below it (`ECONNREFUSED`, `ENOTFOUND`), which Node gives, knows of an address only, and is the `cause`.
+ */
+function unreachable(name: string, error: unknown): RemoteError {
+  const below = error instanceof Error ? (error.cause as { code?: unknown } | undefined) : undefined;
+  const code = typeof below?.code === 'string' ? below.code : undefined;
+  const detail = code ?? (error instanceof TypeError ? crossOrigin(name) : errorName(error));
+  return new RemoteError({
+    status: 503,
+    name: 'unreachable',
+    reason: `${name} could not be reached${detail === '' ? '' : ` (${detail})`}`,
+    ...(code === undefined ? {} : { cause: below }),
+  });
+}
+
+/** A browser does not tell a page why, when CORS is the reason. */
+function crossOrigin(url: string): string {
+  const origin = globalThis.location?.origin;
+  if (origin === undefined || url.startsWith(`${origin}/`)) return '';
+  return `or does not let pages of ${origin} read its answers: see CORS in its settings`;
 }
 
 const errorName = (error: unknown): string => (error instanceof Error ? error.name : typeof error);
