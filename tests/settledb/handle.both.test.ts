@@ -354,6 +354,21 @@ describe('errors', () => {
   });
 });
 
+describe('a server that is not there', () => {
+  it('is an error with the reason of the system, or in a page with what may be the reason', async () => {
+    // Nothing listens on port 2.
+    const db = new SettleDB('http://127.0.0.1:2/db');
+    const error = await db.info().catch((e: unknown) => e);
+    expect(error).toMatchObject({ status: 503, name: 'unreachable' });
+    if (typeof document === 'object') expect((error as Error).message).toMatch('CORS');
+    else
+      expect(error).toMatchObject({
+        cause: { code: 'ECONNREFUSED' },
+        message: expect.stringContaining('ECONNREFUSED'),
+      });
+  });
+});
+
 describe('methods', () => {
   it('work without their object', async () => {
     const { put, get, post, remove, changes } = new SettleDB(name(), { adapter: memory() });
@@ -363,6 +378,21 @@ describe('methods', () => {
     expect(posted.id).toMatch(/^[0-9a-f]{32}$/);
     await remove(await get(posted.id));
     expect((await changes()) as object).toMatchObject({ last_seq: 3 });
+  });
+
+  it('refuse a callback, which nothing would call', async () => {
+    const db = new SettleDB(name(), { adapter: memory() });
+    const back = (): void => {};
+    const calls = [
+      () => db.get('a', back as never),
+      () => (db.allDocs as (...args: unknown[]) => unknown)({}, back),
+      () => db.info(back as never),
+      () => db.changes(back as never),
+      () => (db.query as (...args: unknown[]) => unknown)(() => {}, {}, back),
+      () => db.destroy(back as never),
+    ];
+    for (const call of calls) expect(call).toThrow(/^\w+\(\) takes no callback/);
+    expect((await db.query((_doc, emit) => emit(1))).rows).toEqual([]);
   });
 
   it('remove takes a document, a document and a revision, or id and revision', async () => {
@@ -393,6 +423,20 @@ describe('methods', () => {
       await expect(db.post(wrong as never)).rejects.toThrow('Document must be a JSON object');
   });
 
+  it('bulkDocs writes nothing when one document is invalid, and says which', async () => {
+    const db = new SettleDB(name(), { adapter: memory() });
+    const refused = (docs: unknown[]): Promise<unknown> =>
+      db.bulkDocs(docs as []).catch((error: unknown) => error);
+    expect(await refused([{ _id: 'a' }, { _id: 'b', _typo: 1 }])).toMatchObject({
+      message: 'Bad special document member: _typo',
+      docId: 'b',
+      index: 1,
+    });
+    expect(await refused([{ _id: 'a' }, { _id: 'b', big: 1n }])).toMatchObject({ docId: 'b', index: 1 });
+    expect(await refused([{ _id: 'a' }, { n: 1 }, 'c'])).toMatchObject({ index: 2 });
+    expect((await db.info()).update_seq).toBe(0);
+  });
+
   it('bulkDocs takes a list or an object with one', async () => {
     const db = new SettleDB(name(), { adapter: memory() });
     expect(await db.bulkDocs({ docs: [{ _id: 'a', _rev: '1-x' }], new_edits: false })).toEqual([]);
@@ -418,7 +462,7 @@ describe('replication', () => {
 
   it('says at once what cannot be a peer', () => {
     const db = new SettleDB(name(), { adapter: 'memory' });
-    for (const wrong of [undefined, null, 5, () => {}] as never[]) {
+    for (const wrong of [undefined, null, 5, true] as never[]) {
       expect(() => db.sync(wrong)).toThrow(/a name, a URL or a database/);
       expect(() => db.replicate.to(wrong)).toThrow(TypeError);
       expect(() => SettleDB.replicate(wrong, db)).toThrow(TypeError);

@@ -76,6 +76,15 @@ const BOUND = [
   ...['createIndex', 'getIndexes', 'deleteIndex', 'find', 'explain'],
 ] as const;
 
+/** Arguments up to which a verb may be given a function that is no callback: a view's map; where bytes come from. */
+const FUNCTIONS_UP_TO: Readonly<Record<string, number>> = { query: 1, putAttachment: 4 };
+
+/** @throws TypeError what PouchDB would call, nothing here would: an error must not go nowhere */
+function refuseCallback(verb: string, count: number): void {
+  if (count > (FUNCTIONS_UP_TO[verb] ?? 0))
+    throw new TypeError(`${verb}() takes no callback: it returns a promise, or a feed with events`);
+}
+
 /**
  * A database of documents with this content, that works offline and settles with CouchDB later.
  *
@@ -159,7 +168,11 @@ export class SettleDB<Content extends AnyContent = AnyContent> extends Emitter i
       from: (peer, more = {}) => replicateBetween(this.#makePeer, peer, this, this.#lifelong(more)),
     };
     for (const verb of BOUND) {
-      const value = (this[verb] as (...args: never[]) => unknown).bind(this);
+      const method = this[verb] as (...args: unknown[]) => unknown;
+      const value = (...args: unknown[]): unknown => {
+        if (typeof args[args.length - 1] === 'function') refuseCallback(verb, args.length);
+        return method.apply(this, args);
+      };
       Object.defineProperty(this, verb, { value, configurable: true, writable: true });
     }
   }
@@ -203,7 +216,10 @@ export class SettleDB<Content extends AnyContent = AnyContent> extends Emitter i
     return this.#remove(doc._id, rev ?? doc._rev, more);
   }
 
-  /** Many edits in one go: one answer for each, in order; a conflict harms only its own document. */
+  /**
+   * Many edits in one go: one answer for each, in order; a conflict harms only its own document. One document that is
+   * invalid rejects the call, and nothing is written: the error names its `docId` and its `index` in the list.
+   */
   bulkDocs(
     docs:
       | readonly BulkDoc<Content>[]

@@ -157,7 +157,12 @@ export interface Database<Content extends object = object> {
   get(id: string, options?: GetOptions & { open_revs?: undefined }): Promise<ExistingDoc<Content>>;
   /** One document, by its `_id`. @throws conflict and the validation errors */
   put(doc: Doc<Content>, options?: BulkDocsOptions): Promise<Written>;
-  /** One answer per document, in order (with `new_edits: false`: failures only). One invalid document rejects the call. */
+  /**
+   * One answer per document, in order (with `new_edits: false`: failures only).
+   *
+   * A document that is invalid (malformed id, revision or reserved field, or no JSON) rejects the call and nothing is written:
+   * the error has its `docId` and its `index` in the list. A conflict is the answer to its own document.
+   */
   bulkDocs(
     docs: readonly Doc<Content>[] | { readonly docs: readonly Doc<Content>[]; readonly new_edits?: boolean },
     options?: BulkDocsOptions,

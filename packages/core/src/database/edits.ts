@@ -5,7 +5,7 @@
 
 import type { RevPath } from '../model';
 import { pathOf, splitDoc } from '../model/document';
-import { type DatabaseError, invalidRev } from '../model/errors';
+import { type DatabaseError, invalidRev, isDatabaseError } from '../model/errors';
 import { isLocalId, uuid } from '../model/ids';
 import { formatRev, generationOf, nextRev } from '../model/revision';
 import type { Rev, Revisions, WriteFailure } from '../model/types';
@@ -84,6 +84,23 @@ export function toEdit(doc: unknown, options: EditOptions): Edit {
   // As in PouchDB a deletion keeps none of its own; a tombstone made elsewhere is taken as it is.
   if (attachments === undefined || (deleted && options.newEdits)) return edit;
   return { ...edit, given: attachments };
+}
+
+/** As {@link toEdit}, for a list: what is wrong with a document names it, and its place. */
+export function toEdits(docs: readonly unknown[], options: EditOptions): Edit[] {
+  return docs.map((doc, index) => {
+    try {
+      return toEdit(doc, options);
+    } catch (error) {
+      throw named(error, doc, index);
+    }
+  });
+}
+
+function named(error: unknown, doc: unknown, index: number): unknown {
+  if (!isDatabaseError(error)) return error;
+  const id: unknown = (doc as { _id?: unknown } | null | undefined)?._id;
+  return Object.assign(error, { index }, typeof id === 'string' ? { docId: id } : {});
 }
 
 function newEdit(

@@ -58,7 +58,7 @@ import type {
   OpenAttachmentOptions,
 } from './database';
 import type { FoldRules } from './doc-fold';
-import { docsOf, type Edit, type EditOptions, toEdit } from './edits';
+import { docsOf, type Edit, type EditOptions, toEdit, toEdits } from './edits';
 import type { Evaluate } from './functions';
 import { getDoc } from './get';
 import { type LocalDocsOptions, listLocal } from './local-docs';
@@ -197,7 +197,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
     this.#begin(options);
     const newEdits = options.new_edits ?? (docs as { new_edits?: boolean } | null)?.new_edits;
     const editOptions = this.#editOptions({ ...options, new_edits: newEdits });
-    const edits = docsOf(docs, missingBulkDocs).map((doc) => toEdit(doc, editOptions));
+    const edits = toEdits(docsOf(docs, missingBulkDocs), editOptions);
     if (edits.length === 0) return [];
     const rows = edits.some((edit) => edit.given !== undefined)
       ? await this.#writeAttached(edits, editOptions.newEdits, options.signal)

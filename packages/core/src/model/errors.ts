@@ -20,6 +20,8 @@ export class DatabaseError extends Error {
   readonly error = true;
   readonly reason: string;
   declare readonly docId?: string;
+  /** Which document of a `bulkDocs` was refused, counted from 0. */
+  declare readonly index?: number;
 
   constructor(init: DatabaseErrorInit) {
     const { message = init.reason, reason, docId } = init;
