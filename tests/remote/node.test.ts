@@ -73,6 +73,23 @@ describe('a server on files', () => {
     });
   });
 
+  it('refuses options that make no sense, leaving no trace', async () => {
+    const dir = await folder();
+    const wrong = [
+      ...['abc', '5984', -1, 70_000, 1.5, null].map((port) => ({ port })),
+      ...[5, ''].map((host) => ({ host })),
+      ...[undefined, '', 5].map((none) => ({ dir: none })),
+      { hosts: 'demo.test' },
+    ];
+    for (const options of wrong) {
+      const starting = createServer({ dir, anonymous: true, port: 0, ...(options as object) });
+      await expect(starting, JSON.stringify(options)).rejects.toThrow(/^(port|host|dir|hosts) must be/);
+      await expect(starting).rejects.toBeInstanceOf(TypeError);
+    }
+    await expect(createServer(undefined as never)).rejects.toThrow(/needs options/);
+    expect(await readdir(dir)).toEqual([]);
+  });
+
   it('answers only to its own name when it asks for no password (DNS rebinding)', async () => {
     const { port } = await start({ dir: await folder(), hosts: ['demo.test'] });
     const ask = (host: string) =>

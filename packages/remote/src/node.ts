@@ -43,8 +43,9 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
-/** @throws TypeError when nobody could use the server; io when the port is taken or the folder cannot be written */
+/** @throws TypeError when nobody could use the server, or an option makes no sense; io when the port is taken or the folder cannot be written */
 export async function createServer(options: ServerOptions): Promise<RunningServer> {
+  checkOptions(options);
   const { dir, port = 5984, host = '127.0.0.1', open, hosts, ...rest } = options;
   const databases = new FolderDatabases(dir, open);
   // Before the folder is touched: options that make no sense should leave no trace.
@@ -66,6 +67,18 @@ export async function createServer(options: ServerOptions): Promise<RunningServe
       return closing;
     },
   };
+}
+
+/** @throws TypeError: Node would take a port that is no number for the path of a socket */
+function checkOptions({ dir, port, host, hosts }: ServerOptions): void {
+  if (typeof dir !== 'string' || dir === '')
+    throw new TypeError(`dir must be the path of a folder, not ${String(dir)}`);
+  if (port !== undefined && !(Number.isInteger(port) && port >= 0 && port <= 65_535))
+    throw new TypeError(`port must be a whole number from 0 to 65535, not ${JSON.stringify(port)}`);
+  if (host !== undefined && (typeof host !== 'string' || host === ''))
+    throw new TypeError(`host must be a name or an address, not ${JSON.stringify(host)}`);
+  if (hosts !== undefined && !(Array.isArray(hosts) && hosts.every((each) => typeof each === 'string')))
+    throw new TypeError('hosts must be a list of names');
 }
 
 function makeServer(

@@ -48,9 +48,12 @@ export interface ServerOptions extends Omit<Options, 'open'> {
 /**
  * Serves the databases in the folder `dir`.
  *
- * @throws TypeError when nobody could use the server; io when the port is taken or the folder cannot be written
+ * @throws TypeError when nobody could use the server, or an option makes no sense; io when the port is taken or the folder
+ *   cannot be written
  */
-export function createServer(options: ServerOptions): Promise<RunningServer> {
+export async function createServer(options: ServerOptions): Promise<RunningServer> {
+  if (typeof options !== 'object' || options === null)
+    throw new TypeError('A server needs options: { dir, and admins: { name: password } or anonymous: true }');
   const { runStoredFunctions, replicate, adapter = file(), durability, ...rest } = options;
   const functions = runStoredFunctions === true ? evaluate : refuseToEvaluate;
   return createServerOver({
