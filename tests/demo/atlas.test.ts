@@ -48,6 +48,15 @@ describe.skipIf(executablePath === undefined)('the atlas', () => {
     return page;
   }
 
+  it('does not start on a folder that another one serves, and says why', async () => {
+    const args = ['docs/examples/atlas/start.mjs', '--port', '0', '--dir', folder];
+    const second = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
+    let said = '';
+    second.stderr.on('data', (data) => (said += data));
+    const code = await new Promise((resolve) => second.once('close', resolve));
+    expect([code, said]).toEqual([1, expect.stringContaining('is open in process')]);
+  });
+
   it('loads the countries and brings them to a second browser', async () => {
     const one = await person();
     await one.click('#load-countries');

@@ -37,8 +37,14 @@ const files = new Map([
 const scripts = await bundlePage();
 const { createServer } = await loadServer();
 const server = await start(Number(values.port));
-// The page would find out by a 404, which a browser writes to its console.
-await fetch(`${server.url}/atlas`, { method: 'PUT' });
+// The page would find out by a 404, which a browser writes to its console. And that nobody else has the folder.
+const made = await fetch(`${server.url}/atlas`, { method: 'PUT' });
+if (!made.ok && made.status !== 412) {
+  const { reason } = await made.json();
+  console.error(`  The database cannot be opened: ${reason}`);
+  await server.close();
+  process.exit(1);
+}
 console.log(`
   settledb is running. Open the atlas:
 
