@@ -10,7 +10,9 @@ export async function openPage(name, needsServer) {
   if (executablePath === undefined)
     throw new Error('No Chromium was found: install one, or set CHROMIUM_PATH.');
   const script = await browserScript(name);
-  const { url, server, end } = await (needsServer ? besideServer(script) : alone(script, await workerScript(name)));
+  const { url, server, end } = await (needsServer
+    ? besideServer(script)
+    : alone(script, await workerScript(name)));
   const browser = await chromium.launch({ executablePath, args: browserArgs });
   const close = async () => {
     await browser.close();

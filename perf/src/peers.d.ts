@@ -20,8 +20,17 @@ declare module 'pouchdb-adapter-indexeddb' {
   export default plugin;
 }
 declare module 'pouchdb-browser' {
-  const PouchDB: { new (name: string, options?: object): unknown; plugin(plugin: object): void };
+  const PouchDB: {
+    // biome-ignore lint/suspicious/noExplicitAny: no types, as said.
+    new (name: string, options?: object): any;
+    plugin(plugin: object): void;
+    adapter(name: string, adapter: unknown): void;
+  };
   export default PouchDB;
+}
+declare module 'worker-pouch' {
+  const adapter: unknown;
+  export default adapter;
 }
 declare module 'pouchdb-adapter-memory' {
   const plugin: object;

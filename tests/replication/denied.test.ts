@@ -68,7 +68,7 @@ describe('denied documents', () => {
     await fill(a, 3);
     const forbidden = new Set(['doc1']);
     const replication = replicate(a, strict(b, forbidden), { live: true });
-    await new Promise<void>((resolve) => void replication.once('paused', resolve));
+    await new Promise((resolve) => void replication.once('paused', resolve));
     expect(replication.status().doc_write_failures).toBe(1);
     forbidden.clear();
     await replication.retryDenied();

@@ -356,7 +356,7 @@ describe('a failing peer', () => {
       const target = side === 'target' ? peer(b, refusing) : b;
       const replication = replicate(source, target, options);
       const events: string[] = [];
-      for (const event of ['active', 'paused', 'change', 'denied', 'complete', 'error']) {
+      for (const event of ['active', 'paused', 'change', 'denied', 'complete', 'error'] as const) {
         replication.on(event, () => events.push(event));
       }
       const error = await failureOf(replication);

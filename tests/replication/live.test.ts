@@ -33,14 +33,14 @@ function startSync(a: AnyDatabase, b: AnyDatabase, options: object = {}): Sync {
 }
 
 const next = <T = unknown>(
-  feed: { once(event: string, listener: (value: T) => void): unknown },
+  feed: { once(event: never, listener: (value: never) => void): unknown },
   event: string,
-) => new Promise<T>((resolve) => void feed.once(event, resolve));
+) => new Promise<T>((resolve) => void feed.once(event as never, resolve));
 
 /** Every event from now on, by name; of `paused`, whether it came with an error. */
 function record(feed: Pick<Replication, 'on'>): string[] {
   const events: string[] = [];
-  for (const event of ['active', 'change', 'denied', 'complete', 'error'])
+  for (const event of ['active', 'change', 'denied', 'complete', 'error'] as const)
     feed.on(event, () => events.push(event));
   feed.on('paused', (error) => events.push(error === undefined ? 'paused' : 'paused with error'));
   return events;
@@ -193,7 +193,7 @@ describe('a live replication', () => {
       changes: (options: never) => {
         const feed = a.changes(options);
         return {
-          on: (event: string, listener: never) => feed.on(event, listener),
+          on: (event: 'change', listener: never) => feed.on(event, listener),
           cancel: () => feed.cancel(),
           then: (done: never, failed: never) => feed.then(done, failed),
         };

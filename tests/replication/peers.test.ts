@@ -56,7 +56,7 @@ describe('any mixture of peers', () => {
     const { make } = world();
     const [one, other] = [make[from]!(), make[to]!()];
     const sync = SettleDB.sync(one as never, other as never, { live: true, retry: true });
-    await new Promise<void>((resolve) => void sync.once('paused', resolve));
+    await new Promise((resolve) => void sync.once('paused', resolve));
     const arrived = new Promise<void>((resolve) => {
       let left = 2;
       sync.on('change', () => --left === 0 && resolve());

@@ -150,7 +150,7 @@ describe('a one-shot replication', () => {
     await fill(a, 3);
     const replication = replicate(a, b);
     const events: string[] = [];
-    for (const event of ['active', 'paused', 'change', 'denied', 'complete', 'error']) {
+    for (const event of ['active', 'paused', 'change', 'denied', 'complete', 'error'] as const) {
       replication.on(event, () => events.push(event));
     }
     await replication;
@@ -220,7 +220,7 @@ describe('wrong use', () => {
     const [a, b] = await openTwo();
     const events: string[] = [];
     const replication = replicate(a, b, { live: true, retry: true, ...options } as object);
-    for (const event of ['active', 'paused', 'change', 'complete', 'error']) {
+    for (const event of ['active', 'paused', 'change', 'complete', 'error'] as const) {
       replication.on(event, () => events.push(event));
     }
     await expect(replication).rejects.toMatchObject(expected);

@@ -62,7 +62,7 @@ describe('a source made anew in the same place', () => {
       retry: true,
       back_off_function: () => 0,
     });
-    await new Promise<void>((resolve) => void replication.once('paused', resolve));
+    await new Promise((resolve) => void replication.once('paused', resolve));
     down = true;
     const again = await open('again');
     await fill(again, 9, 100);

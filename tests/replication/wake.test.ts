@@ -55,7 +55,7 @@ async function idle(options: ReplicateOptions = { retry: true }) {
   const replication = replicate(source, b, { live: true, ...options });
   running.push(replication);
   const events: string[] = [];
-  for (const event of ['active', 'paused', 'error', 'complete'])
+  for (const event of ['active', 'paused', 'error', 'complete'] as const)
     replication.on(event, () => events.push(event));
   await turns();
   expect(replication.status().phase).toBe('idle');

@@ -15,7 +15,7 @@ function watched(): Adapter & { open: Mock<Adapter['open']>; destroy: Mock<Adapt
   return { ...adapter, open: vi.fn(adapter.open), destroy: vi.fn(adapter.destroy) } as never;
 }
 
-const event = (db: SettleDB, type: string): Promise<unknown> =>
+const event = (db: SettleDB, type: 'created' | 'closed' | 'destroyed'): Promise<unknown> =>
   new Promise((resolve) => db.once(type, resolve));
 
 describe('making a handle', () => {
@@ -104,6 +104,22 @@ describe('making a handle', () => {
     await Promise.all(early);
     await vi.waitFor(() => expect(order).toContain('put b'));
     expect(order.indexOf('put a')).toBeLessThan(order.indexOf('put b'));
+  });
+
+  it('may be by defaults, which add up and give way', async () => {
+    const Kept = SettleDB.defaults({ adapter: 'memory', prefix: 'my-' }).defaults({
+      revs_limit: 3,
+      prefix: 'our-',
+    });
+    const [one, two] = [new Kept('a'), new Kept({ name: 'b', prefix: 'her-' })];
+    expect(one).toBeInstanceOf(SettleDB);
+    expect([one.adapter, one.name, two.adapter, two.name]).toEqual(['memory', 'a', 'memory', 'b']);
+    await Promise.all([one.put({ _id: 'x' }), two.put({ _id: 'y' })]);
+    const stored = ['our-a', 'her-b'].map((each) => new SettleDB(each, { adapter: 'memory' }).get);
+    expect([await stored[0]!('x'), await stored[1]!('y')]).toMatchObject([{ _id: 'x' }, { _id: 'y' }]);
+    expect(await one.replicate.to('c')).toMatchObject({ docs_written: 1 });
+    expect(await new Kept('c').get('x')).toMatchObject({ _id: 'x' });
+    for (const wrong of [undefined, null, '']) expect(() => new Kept(wrong as never)).toThrow(TypeError);
   });
 
   it('answers every call with the failure to open, and says nothing when nobody asks', async () => {

@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writ
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SettleDB } from '../../packages/settledb/src/entry.node';
 
 const packageFolder = resolve('packages/settledb');
 const scratch = mkdtempSync(join(tmpdir(), 'settledb-package-'));
@@ -38,6 +39,11 @@ function run(program: string, ...flags: string[]): { printed: unknown; left: str
 }
 
 describe('the package', () => {
+  it('says its version', () => {
+    const { version } = JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'utf8'));
+    expect(SettleDB.version).toBe(version);
+  });
+
   it('keeps documents in a folder, in Node, without being told', () => {
     const { printed, left } = run(`
       import Default, { DatabaseError, SettleDB } from 'settledb';

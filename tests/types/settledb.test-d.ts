@@ -1,7 +1,15 @@
 /**
  * The types a user meets, checked by `tsc` with the rest of the tree: a line marked as an error must be one. Never run.
  */
-import type { Adapter, Change, Database, ExistingDoc, Written } from '../../packages/settledb/src/entry.node';
+import type {
+  Adapter,
+  AllDocsOptions,
+  Change,
+  Database,
+  ExistingDoc,
+  FeedError,
+  Written,
+} from '../../packages/settledb/src/entry.node';
 import DefaultSettleDB, { isDatabaseError, SettleDB } from '../../packages/settledb/src/entry.node';
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
@@ -49,7 +57,18 @@ export async function typed(adapter: Adapter): Promise<void> {
   await db.get('a', { revisions: true });
 
   const { rows } = await db.allDocs({ include_docs: true });
-  for (const row of rows) if ('doc' in row && row.doc) same<typeof row.doc.text, string>(true);
+  for (const row of rows) if (row.doc) same<typeof row.doc.text, string>(true);
+  same<(typeof rows)[number]['id'], string>(true);
+  const named = await db.allDocs({ keys: ['a', 'b'] });
+  for (const row of named.rows) {
+    same<typeof row.id, string | undefined>(true);
+    if (row.error) same<typeof row.error, 'not_found'>(true);
+    else same<typeof row.value.rev, string>(true);
+    if ('error' in row) same<typeof row.key, string>(true);
+  }
+  const keys: AllDocsOptions = {};
+  const any = await db.allDocs(keys);
+  any.rows.map((row) => row.doc?.text);
   for await (const change of db.changes({ live: true })) {
     same<typeof change, Change<Note>>(true);
     change.doc?.text;
@@ -62,13 +81,39 @@ export async function typed(adapter: Adapter): Promise<void> {
     { _id: 'a', text: 'x' },
     { _id: 'b', _deleted: true },
   ]);
-  for (const row of rowsWritten) if ('error' in row) same<typeof row.reason, string>(true);
+  for (const row of rowsWritten) {
+    if (row.error) same<typeof row.reason, string>(true);
+    else same<typeof row.rev, string>(true);
+    if ('error' in row) same<typeof row.reason, string | undefined>(true);
+    else same<typeof row.rev, string>(true);
+  }
   // @ts-expect-error the content is not a note's
   await db.bulkDocs([{ _id: 'a', text: 1 }]);
 
   const replication = db.replicate.to('https://couch.example/notes', { live: true, retry: true });
   replication.on('change', ({ docs_written }) => docs_written).cancel();
-  await db.sync(new SettleDB<Note>('other')).on('paused', () => {});
+  replication.on('paused', (error) => same<typeof error, FeedError | undefined>(true));
+  replication.on('denied', ({ id, reason }) => same<typeof id | typeof reason, string>(true));
+  same<typeof replication.canceled, boolean>(true);
+  // @ts-expect-error no such event
+  replication.on('chnage', () => {});
+  const sync = db.sync(new SettleDB<Note>('other')).on('paused', () => {});
+  sync.on('change', ({ direction }) => same<typeof direction, 'push' | 'pull'>(true));
+  sync.on('denied', ({ doc }) => same<typeof doc.id, string>(true));
+  sync.on('complete', ({ push }) => same<typeof push.docs_read, number>(true));
+  // @ts-expect-error a direction is no number
+  sync.on('change', ({ direction }: { direction: number }) => direction);
+  // @ts-expect-error no such event
+  sync.once('compleet', () => {});
+  await sync;
+  db.changes({ include_docs: true })
+    .on('change', (change) => same<typeof change, Change<Note>>(true))
+    .on('error', (error) => same<typeof error.message, string>(true));
+  // @ts-expect-error an event of replications
+  db.changes().on('paused', () => {});
+  db.on('destroyed', () => {});
+  // @ts-expect-error no such event
+  db.on('destroy', () => {});
   const peer: Database<Note> = db;
   await SettleDB.replicate(peer, 'other');
   await using closed = db;
@@ -161,6 +206,10 @@ export async function untyped(): Promise<void> {
   } catch (error) {
     if (isDatabaseError(error)) same<typeof error.status, number>(true);
   }
+  const Mine = DefaultSettleDB.defaults({ prefix: './data/' });
+  await new Mine<Note>('notes').get('a').then(({ text }) => same<typeof text, string>(true));
+  // @ts-expect-error PouchDB's name for it
+  new SettleDB('notes', { adapter: 'idb' });
   // @ts-expect-error no such durability
   new SettleDB('notes', { durability: 'maybe' });
 }

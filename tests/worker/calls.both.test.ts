@@ -266,7 +266,7 @@ describe('handles', () => {
       ['mine', mine],
       ['other', other],
     ] as const) {
-      for (const event of ['created', 'destroyed', 'closed'])
+      for (const event of ['created', 'destroyed', 'closed'] as const)
         db.on(event, () => heard.push(`${who} ${event}`));
     }
     await Promise.all([mine.put({ _id: 'a' }), other.info()]);

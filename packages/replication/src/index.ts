@@ -10,13 +10,20 @@ export {
   type Watched,
   watch,
 } from './progress';
-export { againOptions, type Replication, replicate, type WatchedReplication } from './replicate';
+export {
+  againOptions,
+  type Replication,
+  type ReplicationEvents,
+  replicate,
+  type WatchedReplication,
+} from './replicate';
 export { replicationId } from './replication-id';
 export {
   type Direction,
   type Sync,
   type SyncChange,
   type SyncDenied,
+  type SyncEvents,
   type SyncResult,
   type SyncStatus,
   sync,

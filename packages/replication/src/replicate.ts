@@ -1,7 +1,16 @@
 /**
  * Replication of one database into another: attempts, each a pipeline (`transfer.ts`), until one comes to its end.
  */
-import { BasicFeed, DatabaseError, type Feed, type FeedController, type Seq, uuid } from '@settledb/core';
+import {
+  BasicFeed,
+  DatabaseError,
+  type Feed,
+  type FeedController,
+  type FeedError,
+  type FeedEvents,
+  type Seq,
+  uuid,
+} from '@settledb/core';
 import { Announcer } from './announcer';
 import { BackOff } from './backoff';
 import { Checkpoints, covers } from './checkpoint';
@@ -30,12 +39,21 @@ import { RevSet } from './rev-set';
 import { Failure, type Run, type Start, transfer } from './transfer';
 import { onWake } from './wake';
 
+/** A replication's events, and what their listeners are given. */
+export interface ReplicationEvents extends FeedEvents<ReplicationChange, ReplicationResult> {
+  active: undefined;
+  /** With the error while it waits to try again. */
+  paused: FeedError | undefined;
+  /** A document that the target refused. */
+  denied: FailedRow;
+}
+
 /**
  * A replication under way. Events: `change`, `complete`, `error`, and `active`, `paused` (with an error while it waits to
  * try again), `denied` (a document that the target refused). Cancelled, it completes with what was transferred, and that
  * is written down.
  */
-export interface Replication extends Feed<ReplicationChange, ReplicationResult> {
+export interface Replication extends Feed<ReplicationChange, ReplicationResult, ReplicationEvents> {
   /** Where it stands, at any time. */
   status(): ReplicationStatus;
   /**
@@ -86,7 +104,7 @@ export const againOptions = (
 });
 
 export class ReplicationFeed
-  extends BasicFeed<ReplicationChange, ReplicationResult>
+  extends BasicFeed<ReplicationChange, ReplicationResult, ReplicationEvents>
   implements WatchedReplication
 {
   readonly progress: Progress;

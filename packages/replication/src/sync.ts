@@ -3,7 +3,7 @@
  *
  * The two halves know nothing of each other. Neither reports what the other brought: the target has it already.
  */
-import { BasicFeed, type Feed, type FeedController } from '@settledb/core';
+import { BasicFeed, type Feed, type FeedController, type FeedError, type FeedEvents } from '@settledb/core';
 import { Announcer } from './announcer';
 import type { ReplicateOptions, SyncOptions } from './options';
 import type { FailedRow, Peer } from './peer';
@@ -28,11 +28,19 @@ export interface SyncDenied {
   readonly doc: FailedRow;
 }
 
+/** A sync's events, and what their listeners are given. */
+export interface SyncEvents extends FeedEvents<SyncChange, SyncResult> {
+  active: { readonly direction: Direction };
+  /** With the error while a half waits to try again. */
+  paused: FeedError | undefined;
+  denied: SyncDenied;
+}
+
 /**
  * A sync under way. Events as a replication's: `paused` when both halves are, `active` when one is again. Cancelling either
  * half, or its failing, ends the other.
  */
-export interface Sync extends Feed<SyncChange, SyncResult> {
+export interface Sync extends Feed<SyncChange, SyncResult, SyncEvents> {
   readonly push: Replication;
   readonly pull: Replication;
   status(): SyncStatus;
@@ -65,7 +73,7 @@ export function syncOf(
   return new SyncFeed(push({ ...common, ...pushed }), pull({ ...common, ...pulled }), options);
 }
 
-class SyncFeed extends BasicFeed<SyncChange, SyncResult> implements Sync {
+class SyncFeed extends BasicFeed<SyncChange, SyncResult, SyncEvents> implements Sync {
   readonly push: WatchedReplication;
   readonly pull: WatchedReplication;
 

@@ -21,6 +21,7 @@ import { type AnyContent, addressOf, type SettleOptions } from './options';
 import type { Peer } from './peers';
 import { replicateHere, withStatus } from './replicate-here';
 import type { SettleDB } from './settledb';
+import { VERSION, withDefaults } from './statics';
 
 /** Verbs that are a question and an answer. Those that this version's SettleDB has not are refused by the worker. */
 const CALLS = [
@@ -78,6 +79,11 @@ export function connect(worker: Targets, options: ConnectOptions = {}): HostedSe
   class Connected extends HostedHandle {
     constructor(first: unknown, second?: SettleOptions) {
       super(link, adapters, first, second);
+    }
+    static readonly version = VERSION;
+    static defaults(given: SettleOptions): typeof Connected {
+      // biome-ignore lint/complexity/noThisInStatic: of the class it is asked of, which may be derived
+      return withDefaults(this, given);
     }
     static disconnect(): void {
       link.close();

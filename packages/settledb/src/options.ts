@@ -1,7 +1,17 @@
 /**
  * What a handle can be told when it is made, and what its names mean.
  */
-import { badRequest, type Doc, type Durability, type Evaluate, type Rev } from '@settledb/core';
+import {
+  type AllDocsRow,
+  badRequest,
+  type Doc,
+  type Durability,
+  type Evaluate,
+  type MissingRow,
+  type Rev,
+  type WriteFailure,
+  type Written,
+} from '@settledb/core';
 import type { Adapter } from '@settledb/engine';
 import type { RegisteredViews } from '@settledb/query';
 import type { RemoteOptions } from '@settledb/remote';
@@ -44,6 +54,19 @@ export type Tombstone = { _id: string; _rev?: Rev; _deleted: true };
 
 /** What `bulkDocs` takes, for each document. */
 export type BulkDoc<Content extends object> = Doc<Content> | Tombstone | ReservedDoc;
+/** Members that the other kind of row has: `row.error` may be asked of either, and tells them apart. */
+type Without<Keys extends string> = { readonly [key in Keys]?: never };
+
+/** The answer to one edit of `bulkDocs`. */
+export type BulkDocsRow =
+  | (Written & Without<'error' | 'status' | 'name' | 'message' | 'reason'>)
+  | (WriteFailure & Without<'ok' | 'rev'>);
+
+/** The answer to one of the `keys` of `allDocs`. */
+export type KeyRow<Content extends object = AnyContent> =
+  | (AllDocsRow<Content> & Without<'error'>)
+  | (MissingRow & Without<'id' | 'value' | 'doc'>);
+
 /** Where a name leads. */
 export type Address =
   | { readonly kind: 'local'; readonly name: string; readonly storedName: string }

@@ -10,7 +10,6 @@ export {
   type AttachmentsOptions,
   type BinaryData,
   type BulkDocsOptions,
-  type BulkDocsRow,
   type BulkGetOptions,
   type BulkGetRequest,
   type BulkGetResult,
@@ -34,6 +33,8 @@ export {
   type ExistingDoc,
   type Explanation,
   type Feed,
+  type FeedError,
+  type FeedEvents,
   type FilterFunction,
   type FindResult,
   type FullAttachment,
@@ -77,14 +78,19 @@ export type {
 } from '@settledb/query';
 export type { RemoteOptions } from '@settledb/remote';
 export type {
+  Direction,
+  FailedRow,
   Phase,
   ReplicateOptions,
   Replication,
   ReplicationChange,
+  ReplicationEvents,
   ReplicationResult,
   ReplicationStatus,
   Sync,
   SyncChange,
+  SyncDenied,
+  SyncEvents,
   SyncOptions,
   SyncResult,
   SyncStatus,
@@ -94,10 +100,12 @@ export type { LazyLive as Live } from './live';
 export type {
   AnyContent,
   BulkDoc,
+  BulkDocsRow,
+  KeyRow,
   LocalSettleOptions,
   ReservedDoc,
   SettleOptions,
   Tombstone,
 } from './options';
 export type { Peer } from './peers';
-export type { RemoveOptions } from './settledb';
+export type { RemoveOptions, SettleEvents } from './settledb';

@@ -5,10 +5,10 @@
 import {
   type AllDocsOptions,
   type AllDocsResult,
+  type AllDocsRow,
   type AttachmentData,
   type BinaryData,
   type BulkDocsOptions,
-  type BulkDocsRow,
   type BulkGetOptions,
   type BulkGetRequest,
   type BulkGetResult,
@@ -44,6 +44,7 @@ import {
   type ViewSource,
   type Written,
 } from '@settledb/core';
+import type { IndexingProgress } from '@settledb/query';
 import { remote } from '@settledb/remote';
 import type { ReplicateOptions, Replication, Sync, SyncOptions } from '@settledb/replication';
 import { type Connection, DirectConnection, LocalConnection } from './connection';
@@ -54,6 +55,8 @@ import {
   type AnyContent,
   addressOf,
   type BulkDoc,
+  type BulkDocsRow,
+  type KeyRow,
   type ReservedDoc,
   type ReservedId,
   type SettleOptions,
@@ -63,6 +66,7 @@ import { type MakeHandle, type Peer, replicateBetween, syncBetween } from './pee
 import { chooseAdapter, NO_ADAPTERS, type Platform } from './platform';
 import { HandleQueries } from './queries';
 import type { SharedOptions } from './registry';
+import { VERSION, withDefaults } from './statics';
 
 // Older browsers have no `Symbol.asyncDispose`; there nothing asks for it either.
 const asyncDispose: typeof Symbol.asyncDispose =
@@ -85,6 +89,19 @@ function refuseCallback(verb: string, count: number): void {
     throw new TypeError(`${verb}() takes no callback: it returns a promise, or a feed with events`);
 }
 
+/** A handle's events, and what their listeners are given. */
+export interface SettleEvents {
+  /** It was opened, for the first time. With the handle. */
+  created: unknown;
+  /** Somebody destroyed the database. */
+  destroyed: undefined;
+  closed: undefined;
+  /** Progress of indexes that are built. */
+  indexing: IndexingProgress;
+  /** What the map of a view threw. */
+  error: unknown;
+}
+
 /**
  * A database of documents with this content, that works offline and settles with CouchDB later.
  *
@@ -97,9 +114,15 @@ function refuseCallback(verb: string, count: number): void {
  * await db.put({ _id: 'a', text: 'hello' });
  * const sync = db.sync('https://couch.example/notes', { live: true, retry: true });
  */
-export class SettleDB<Content extends AnyContent = AnyContent> extends Emitter implements Database<Content> {
+export class SettleDB<Content extends AnyContent = AnyContent>
+  extends Emitter<SettleEvents>
+  implements Database<Content>
+{
   /** The adapters that go by name. This class knows none; the entries of the package say what there is. */
   static readonly platform: Platform = NO_ADAPTERS;
+
+  /** Of this package: `1.2.3`. */
+  static readonly version: string = VERSION;
 
   /** As given; of a remote database the URL, without credentials. */
   readonly name: string;
@@ -112,6 +135,15 @@ export class SettleDB<Content extends AnyContent = AnyContent> extends Emitter i
   readonly #connection: Connection;
   readonly #makePeer: MakeHandle;
   readonly #queries: HandleQueries;
+
+  /**
+   * This class, with `options` as the defaults of its handles: what a handle is given counts over them. Defaults of defaults
+   * add up.
+   */
+  static defaults<Class extends typeof SettleDB>(this: Class, options: SettleOptions): Class {
+    // biome-ignore lint/complexity/noThisInStatic: of the class it is asked of, which may be derived
+    return withDefaults<Class>(this, options);
+  }
 
   /** Copies changes from one database to another: names, URLs or databases. */
   static replicate(source: Peer, target: Peer, options: ReplicateOptions = {}): Replication {
@@ -226,16 +258,22 @@ export class SettleDB<Content extends AnyContent = AnyContent> extends Emitter i
       | { readonly docs: readonly BulkDoc<Content>[]; readonly new_edits?: boolean },
     options?: BulkDocsOptions,
   ): Promise<BulkDocsRow[]> {
-    return this.#run((database) => database.bulkDocs(docs as readonly Doc[], options), options);
+    return this.#run((database) => database.bulkDocs(docs as readonly Doc[], options), options) as Promise<
+      BulkDocsRow[]
+    >;
   }
 
   bulkGet(request: BulkGetRequest & BulkGetOptions): Promise<BulkGetResult<Content>> {
     return this.#run((database) => database.bulkGet(request) as Promise<BulkGetResult<Content>>, request);
   }
 
-  /** Documents by id: all, a range, or those named. */
-  allDocs(options?: AllDocsOptions): Promise<AllDocsResult<Content>> {
-    return this.#run((database) => database.allDocs(options) as Promise<AllDocsResult<Content>>, options);
+  /** Documents by id: all, a range, or those named by `keys`, of which some may be missing. */
+  allDocs(
+    options?: AllDocsOptions & { readonly keys?: undefined },
+  ): Promise<AllDocsResult<Content, AllDocsRow<Content>>>;
+  allDocs(options?: AllDocsOptions): Promise<AllDocsResult<Content, KeyRow<Content>>>;
+  allDocs(options?: AllDocsOptions): Promise<never> {
+    return this.#run((database) => database.allDocs(options) as Promise<never>, options);
   }
 
   /** What changed, once or from now on: iterate it, listen to it, or await its result. It ends with this handle. */

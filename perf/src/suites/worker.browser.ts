@@ -93,7 +93,10 @@ export async function figures(
   log: (line: string) => void,
 ): Promise<{ readonly figures: object; readonly lines: string[] }> {
   const stamp = Date.now();
-  const [page, hosted] = [new SettleDB(`page-${stamp}`), new Hosted(`hosted-${stamp}`)] as unknown as [Db, Db];
+  const [page, hosted] = [new SettleDB(`page-${stamp}`), new Hosted(`hosted-${stamp}`)] as unknown as [
+    Db,
+    Db,
+  ];
   const thousand = makeDocs(PER_CALL, Math.random);
   for (const db of [page, hosted]) await db.bulkDocs(thousand);
   const id = thousand[0]!._id;
@@ -106,7 +109,9 @@ export async function figures(
     for (let call = 0; call < LONE; call++) await db.get(id);
   });
   const together = await cost(page, hosted, PER_CALL, (db) => Promise.all(ids.map(() => db.info())));
-  const togetherGet = await cost(page, hosted, PER_CALL, (db) => Promise.all(ids.map((each) => db.get(each))));
+  const togetherGet = await cost(page, hosted, PER_CALL, (db) =>
+    Promise.all(ids.map((each) => db.get(each))),
+  );
   const read = await cost(page, hosted, 1, (db) => db.allDocs({ include_docs: true }));
   let round = 0;
   const written = await cost(page, hosted, 1, (db) => {

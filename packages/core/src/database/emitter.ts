@@ -10,28 +10,32 @@
 // biome-ignore lint/suspicious/noExplicitAny: a listener names the type of the event it knows.
 export type EventListener = (value: any) => void;
 
+/** Events nobody described: any name, any value. Those of a class are an interface, name → value. */
+// biome-ignore lint/suspicious/noExplicitAny: as above
+export type AnyEvents = Record<string, any>;
+
 interface Entry {
   readonly listener: EventListener;
   readonly once: boolean;
 }
 
 /** `on`, `once`, `off` and their Node aliases. Subclasses fire. There is no limit to listeners and no warning. */
-export class Emitter {
+export class Emitter<Events extends object = AnyEvents> {
   // Lists are replaced, never changed: firing needs no copy, and who leaves while it goes on is still called this time.
   readonly #entries = new Map<string, readonly Entry[]>();
 
   /** Calls `listener` at each `event` from now on. The same function added twice is called twice. */
-  on(event: string, listener: EventListener): this {
+  on<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this {
     return this.#add(event, { listener, once: false });
   }
 
   /** As {@link on}, for the next time only. */
-  once(event: string, listener: EventListener): this {
+  once<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this {
     return this.#add(event, { listener, once: true });
   }
 
   /** Takes the latest addition of `listener` back; no error when it is not there. */
-  off(event: string, listener: EventListener): this {
+  off<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this {
     const entries = this.#entries.get(event) ?? [];
     const at = entries.map((entry) => entry.listener).lastIndexOf(listener);
     if (at >= 0)
@@ -42,27 +46,27 @@ export class Emitter {
     return this;
   }
 
-  addListener(event: string, listener: EventListener): this {
+  addListener<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this {
     return this.on(event, listener);
   }
 
-  removeListener(event: string, listener: EventListener): this {
+  removeListener<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this {
     return this.off(event, listener);
   }
 
   /** Those of `event`, or of all events. */
-  removeAllListeners(event?: string): this {
+  removeAllListeners(event?: keyof Events & string): this {
     if (event === undefined) this.#entries.clear();
     else this.#entries.delete(event);
     return this;
   }
 
   /** The functions that listen to `event` now, in the order in which they are called. */
-  listeners(event: string): EventListener[] {
+  listeners(event: keyof Events & string): EventListener[] {
     return (this.#entries.get(event) ?? []).map((entry) => entry.listener);
   }
 
-  listenerCount(event: string): number {
+  listenerCount(event: keyof Events & string): number {
     return this.#entries.get(event)?.length ?? 0;
   }
 

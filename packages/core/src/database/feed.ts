@@ -5,21 +5,39 @@
  * {@link BasicFeed} is that primitive around a driver: one async function that is handed a {@link FeedController}, pushes
  * items, and returns the result. Iteration, events, cancelling and who must hear of a failure are settled here, once.
  */
-import { Emitter, type EventListener } from './emitter';
+import { type AnyEvents, Emitter } from './emitter';
 import { onAbort } from './on-abort';
 
-export interface Feed<Item, Result> extends AsyncIterable<Item>, PromiseLike<Result> {
+/** What `error` listeners are given, and a feed rejects with: a DatabaseError mostly, else a TypeError or what a filter threw. */
+export type FeedError = Error & {
+  readonly status?: number;
+  readonly reason?: string;
+  readonly docId?: string;
+};
+
+/** The events that every feed has. */
+export interface FeedEvents<Item, Result> {
+  change: Item;
+  complete: Result;
+  error: FeedError;
+}
+
+export interface Feed<Item, Result, Events extends object = FeedEvents<Item, Result>>
+  extends AsyncIterable<Item>,
+    PromiseLike<Result> {
   /** Iteration pulls: the feed reads on when its consumer is done. Leaving the loop cancels the feed. */
   [Symbol.asyncIterator](): AsyncIterator<Item>;
   catch<Other = never>(
     onRejected?: ((reason: unknown) => Other | PromiseLike<Other>) | null,
   ): Promise<Result | Other>;
   finally(onFinally?: (() => void) | null): Promise<Result>;
-  on(event: string, listener: EventListener): this;
-  once(event: string, listener: EventListener): this;
-  off(event: string, listener: EventListener): this;
-  removeListener(event: string, listener: EventListener): this;
-  removeAllListeners(event?: string): this;
+  on<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this;
+  once<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this;
+  off<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this;
+  removeListener<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this;
+  removeAllListeners(event?: keyof Events & string): this;
+  /** It was cancelled, by {@link cancel}, its signal, or the end of its database. PouchDB's spelling. */
+  readonly canceled: boolean;
   /** Ends it: no further item, not even one in flight; the result is then that of a cancelled feed. Idempotent. */
   cancel(): void;
 }
@@ -73,7 +91,10 @@ type Ending = Outcome<unknown> | { readonly result?: never };
  *   even if none is for `error`, there is none.
  * - The promise and the iterators exist only when asked for; an item costs no promise where nobody iterates.
  */
-export class BasicFeed<Item, Result> extends Emitter implements Feed<Item, Result> {
+export class BasicFeed<Item, Result, Events extends object = AnyEvents>
+  extends Emitter<Events>
+  implements Feed<Item, Result, Events>
+{
   readonly #options: FeedOptions<Result>;
   readonly #readers = new Set<Reader<Item>>();
   #unlisten: () => void = () => {};
@@ -122,12 +143,12 @@ export class BasicFeed<Item, Result> extends Emitter implements Feed<Item, Resul
     return reader;
   }
 
-  override on(event: string, listener: EventListener): this {
+  override on<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this {
     super.on(event, listener);
     return this.#observe();
   }
 
-  override once(event: string, listener: EventListener): this {
+  override once<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this {
     super.once(event, listener);
     return this.#observe();
   }
@@ -139,6 +160,10 @@ export class BasicFeed<Item, Result> extends Emitter implements Feed<Item, Resul
   whenOver(listener: () => void): void {
     if (this.#outcome !== undefined) listener();
     else this.#onOver.push(listener);
+  }
+
+  get canceled(): boolean {
+    return this.#cancelled;
   }
 
   cancel(): void {

@@ -184,12 +184,13 @@ export interface MissingRow {
   readonly error: 'not_found';
 }
 
-export interface AllDocsResult<Content extends object = object> {
+/** @typeParam Row what `rows` hold: missing ones too where `keys` were given */
+export interface AllDocsResult<Content extends object = object, Row = AllDocsRow<Content> | MissingRow> {
   /** Live documents in the database, whatever was asked for. */
   readonly total_rows: number;
   /** Rows before the first, as `skip` said; `null` with `keys` over HTTP. */
   readonly offset: number | null;
-  readonly rows: readonly (AllDocsRow<Content> | MissingRow)[];
+  readonly rows: readonly Row[];
   readonly update_seq?: Seq;
 }
 
