@@ -125,12 +125,13 @@ function isDue(image: Image, notBefore: number): boolean {
   if (image.n < notBefore) return false;
   const commits = image.n - image.through;
   let recent = 0;
+  for (const { rows } of image.directory.tables.values()) recent += rows.recent.size;
+  // Asked after each write: what is counted page by page only when it matters.
+  if (commits < COMMITS_MIN && recent < ROWS_MIN) return false;
   let stored = 0;
   for (const { rows } of image.directory.tables.values()) {
-    recent += rows.recent.size;
     for (const count of rows.fences.counts) stored += count;
   }
-  if (commits < COMMITS_MIN && recent < ROWS_MIN) return false;
   return recent >= stored * CHANGED_SHARE || commits >= COMMITS_MAX || recent >= ROWS_MAX;
 }
 

@@ -134,11 +134,7 @@ class LogStore<T extends Tables> implements Store<T> {
   ): Promise<R> {
     options.signal?.throwIfAborted();
     this.#check();
-    const value = await this.#inTurn(async () => {
-      this.#checkThere(); // Closing lets writes end that began before it.
-      options.signal?.throwIfAborted();
-      return this.#commit(queries, plan, options.durability ?? 'relaxed', options.signal);
-    });
+    const value = await this.#inTurn(() => this.#commit(queries, plan, options));
     this.#checkpointer.consider();
     return value;
   }
@@ -146,9 +142,9 @@ class LogStore<T extends Tables> implements Store<T> {
   async #commit<const Q extends readonly Query<T>[], R>(
     queries: Q,
     plan: (found: FoundAll<T, Q>) => Plan<T, R>,
-    durability: Durability,
-    signal: AbortSignal | undefined,
+    { durability = 'relaxed', signal }: CallOptions & { readonly durability?: Durability | undefined },
   ): Promise<R> {
+    this.#checkThere(); // Closing lets writes end that began before it.
     const image = this.#image;
     for (let race = 0; race < RACES_MAX; race++) {
       signal?.throwIfAborted();

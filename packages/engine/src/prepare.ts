@@ -59,21 +59,18 @@ function outcomesOf(
   const outcomes: Outcome[] = [];
   for (const write of writes) {
     const table = directory.table(write.into);
-    let outcome = outcomes.find((each) => each.table === table);
-    if (outcome === undefined) {
-      outcome = { table, keys: [], rows: [] };
-      outcomes.push(outcome);
+    const gone = (write.delete ?? []) as readonly never[];
+    const put = (write.put ?? []) as readonly PlannedRow[];
+    const { keyOf } = table.rows.layout;
+    const keys = gone.length === 0 ? put.map(keyOf) : [...gone.map(toKey), ...put.map(keyOf)];
+    const rows = gone.length === 0 ? [...put] : [...gone.map(() => null), ...put];
+    const before = outcomes.find((each) => each.table === table);
+    if (before === undefined) {
+      outcomes.push({ table, keys, rows });
+      continue;
     }
-    const { keys, rows } = outcome;
-    for (const key of write.delete ?? []) {
-      keys.push(toKey(key as never));
-      rows.push(null);
-    }
-    const keyOf = table.rows.layout.keyOf;
-    for (const row of (write.put ?? []) as readonly PlannedRow[]) {
-      keys.push(keyOf(row));
-      rows.push(row);
-    }
+    before.keys = before.keys.concat(keys);
+    before.rows = before.rows.concat(rows);
   }
   for (const outcome of outcomes) sort(outcome);
   return outcomes;

@@ -75,27 +75,24 @@ export class Writer {
 
   async #run(): Promise<void> {
     await undefined; // The rest of this turn's calls come along.
-    while (this.#waiting.length > 0) await this.#writeNext();
+    while (this.#waiting.length > 0) {
+      const calls = this.#next();
+      try {
+        const edits = calls.length === 1 ? calls[0]!.edits : calls.flatMap((call) => call.edits);
+        share(calls, await this.#write(edits));
+      } catch (error) {
+        for (const call of calls) call.reject(error);
+      }
+    }
     this.#running = undefined;
   }
 
-  async #writeNext(): Promise<void> {
-    const calls = this.#waiting.splice(0, this.#batchLength());
-    try {
-      if (calls.length === 1) {
-        const [call] = calls as [Call];
-        call.resolve(await this.#write(call.edits));
-        return;
-      }
-      const outcomes = await this.#write(calls.flatMap((call) => call.edits));
-      let at = 0;
-      for (const call of calls) {
-        call.resolve(outcomes.slice(at, at + call.edits.length));
-        at += call.edits.length;
-      }
-    } catch (error) {
-      for (const call of calls) call.reject(error);
-    }
+  /** Takes the calls of the next write. */
+  #next(): readonly Call[] {
+    const calls = this.#waiting;
+    const length = calls.length === 1 ? 1 : this.#batchLength();
+    this.#waiting = length === calls.length ? [] : calls.slice(length);
+    return length === calls.length ? calls : calls.slice(0, length);
   }
 
   /** How many of the waiting calls the next write takes: one at least. */
@@ -108,6 +105,19 @@ export class Writer {
       return i > 0 && (edits > BATCH_EDITS || text > BATCH_TEXT_LENGTH);
     });
     return end < 0 ? this.#waiting.length : end;
+  }
+}
+
+/** Gives each call its outcomes. */
+function share(calls: readonly Call[], outcomes: readonly Outcome[]): void {
+  if (calls.length === 1) {
+    calls[0]!.resolve(outcomes);
+    return;
+  }
+  let at = 0;
+  for (const call of calls) {
+    call.resolve(outcomes.slice(at, at + call.edits.length));
+    at += call.edits.length;
   }
 }
 
