@@ -1,15 +1,18 @@
 /**
  * Views that are asked once: every document is mapped, the rows stay in memory, nothing is stored.
  *
- * Documents are read in batches by seq, until a batch ends at the latest one. A document that changes meanwhile comes again with a
- * higher seq, and its earlier rows then count no more.
+ * Documents are read by id, which is how they lie, in batches; then, by seq, what changed since the first batch. A document that comes
+ * again has a higher seq, and its earlier rows then count no more.
  */
 import {
   type CallOptions,
   type DatabaseError,
   type DatabaseTables,
+  type DocRow,
   type IndexEntry,
+  type InfoRow,
   isDesignId,
+  type Range,
   type Store,
 } from '@settledb/core';
 import type { IndexDefinition } from './index-reader';
@@ -45,49 +48,67 @@ export async function mapAll(
   const slices = new Slices();
   const rows: Row[] = [];
   const totals: [id: string, seq: number, count: number][] = [];
+  /** Of documents that may have been read more than once. */
   const latest = new Map<string, number>();
-  let began: number | undefined;
-  let purged: number | undefined;
-  for (let since = 0; ; ) {
-    const queries = [
-      { from: 'info', keys: ['info'] },
-      { from: 'docs', by: 'seq', range: { gt: since }, limit: BATCH_DOCS, texts: DOC_TEXTS },
-    ] as const;
-    const [[info], docs] = store.readNow(queries) ?? (await store.read(queries, { signal }));
-    began ??= info!.update_seq; // Opening wrote the row.
-    purged ??= info!.purge_seq;
-    for (const doc of docs) {
-      if (doc.seq > began) latest.set(doc.id, doc.seq);
-      if (doc.deleted || isDesignId(doc.id)) continue;
-      const { id, seq } = doc;
-      try {
-        const emitted = mapper.run(docOf(doc));
-        totals.push([id, seq, emitted.length]);
-        for (const [n, { key, value }] of emitted.entries()) {
-          const row = { tag: '', seq, key, id, n, ...(value === undefined ? {} : { value }) };
-          if (wanted(row)) rows.push(row);
-        }
-      } catch (cause) {
-        failed(mapError(index, id, cause));
-      }
-      const wait = slices.pause();
-      if (wait !== undefined) {
-        await wait;
-        signal?.throwIfAborted();
-      }
+  const map = (doc: DocRow): void => {
+    if (doc.deleted || isDesignId(doc.id)) return;
+    const { id, seq } = doc;
+    try {
+      const emitted = mapper.run(docOf(doc));
+      totals.push([id, seq, emitted.length]);
+      for (const [n, { key, value }] of emitted.entries())
+        if (wanted({ key, id }))
+          rows.push({ tag: '', seq, key, id, n, ...(value === undefined ? {} : { value }) });
+    } catch (cause) {
+      failed(mapError(index, id, cause));
     }
-    since = docs.at(-1)?.seq ?? since;
-    if (docs.length === BATCH_DOCS) continue;
-    const gone = info!.purge_seq === purged ? NONE : await missing(store, totals);
-    const counts = (id: string, seq: number): boolean => (latest.get(id) ?? seq) === seq && !gone.has(id);
-    const total = totals.reduce((sum, [id, seq, count]) => (counts(id, seq) ? sum + count : sum), 0);
-    const isPlain = latest.size === 0 && gone.size === 0;
-    return {
-      rows: isPlain ? rows : rows.filter((row) => counts(row.id, row.seq)),
-      total,
-      seq: info!.update_seq,
-    };
+  };
+  let began: InfoRow | undefined;
+  let now: InfoRow | undefined;
+  let byId: string | undefined = '';
+  for (let since = 0; ; ) {
+    const range: Range = byId === undefined ? { gt: since } : { gt: byId };
+    const order = byId === undefined ? { by: 'seq' } : {};
+    const [[info], docs] = await readBatch(store, { range, ...order }, signal);
+    now = info;
+    began ??= info;
+    for (const doc of docs) {
+      if (doc.seq > began.update_seq) latest.set(doc.id, Math.max(doc.seq, latest.get(doc.id) ?? 0));
+      map(doc);
+      const wait = slices.pause();
+      if (wait === undefined) continue;
+      await wait;
+      signal?.throwIfAborted();
+    }
+    const last = docs.at(-1);
+    if (byId !== undefined) {
+      byId = docs.length < BATCH_DOCS ? undefined : last?.id;
+      since = began.update_seq;
+      if (byId !== undefined || now.update_seq > since) continue;
+    } else since = last?.seq ?? since;
+    if (docs.length < BATCH_DOCS) break;
   }
+  const gone = now.purge_seq === began.purge_seq ? NONE : await missing(store, totals);
+  const counts = (id: string, seq: number): boolean => (latest.get(id) ?? seq) === seq && !gone.has(id);
+  const isPlain = latest.size === 0 && gone.size === 0;
+  return {
+    rows: isPlain ? rows : rows.filter((row) => counts(row.id, row.seq)),
+    total: totals.reduce((sum, [id, seq, count]) => (isPlain || counts(id, seq) ? sum + count : sum), 0),
+    seq: now.update_seq,
+  };
+}
+
+async function readBatch(
+  store: Store<DatabaseTables>,
+  from: { readonly range: Range; readonly by?: string },
+  signal: AbortSignal | undefined,
+): Promise<[[InfoRow], DocRow[]]> {
+  const queries = [
+    { from: 'info', keys: ['info'] },
+    { from: 'docs', ...from, limit: BATCH_DOCS, texts: DOC_TEXTS },
+  ] as const;
+  const found = store.readNow(queries) ?? (await store.read(queries, { signal }));
+  return found as [[InfoRow], DocRow[]]; // Opening wrote the row of counters.
 }
 
 const NONE: ReadonlySet<string> = new Set();

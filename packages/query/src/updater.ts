@@ -75,7 +75,7 @@ export class Updater {
   readonly #store: Store<DatabaseTables>;
   readonly #events: UpdaterEvents;
   readonly #wanted = new Map<string, Wanted>();
-  readonly #slices = new Slices();
+  #slices = new Slices();
   #batchDocs = FIRST_BATCH_DOCS;
   #running = false;
   #indexed: number | undefined;
@@ -144,6 +144,7 @@ export class Updater {
   async #run(): Promise<void> {
     this.#running = true;
     this.#indexed = undefined;
+    this.#slices = new Slices();
     try {
       while (this.#awaited) await this.#step();
     } catch (error) {

@@ -22,7 +22,7 @@ import type { DefinitionsOf } from './index-reader';
 import type { Indexes, IndexHost } from './indexes';
 import { withDocs } from './linked';
 import { checkReduced, planQuery, type QueryPlan } from './options';
-import { compareRows, rangeTest, storeRange } from './ranges';
+import { compareRows, firstRows, rangeTest, storeRange } from './ranges';
 import { reduceRange } from './reduce';
 import type { Reducer } from './reducers';
 import { type QueryRow, rowOf } from './rows';
@@ -184,8 +184,9 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
     const isWanted = (row: { key: string; id: string }): boolean => tests.some((test) => test(row));
     const failed = this.#indexes.report.bind(this.#indexes);
     const all = await mapAll(this.#indexes.store, index, isWanted, failed, options);
-    const rows = [...all.rows].sort(compareRows);
-    if (plan.descending) rows.reverse();
+    const count =
+      reducer !== undefined || plan.byKeys || plan.limit === undefined ? Infinity : plan.skip + plan.limit;
+    const rows = firstRows(all.rows, plan.descending ? (x, y) => compareRows(y, x) : compareRows, count);
     const ranges = plan.byKeys ? tests.map((test) => rows.filter(test)) : [rows];
     if (reducer === undefined)
       return this.#answer(page(ranges.flat(), plan).map(rowOf), all.total, all.seq, plan, options);

@@ -103,6 +103,7 @@ function escapeText(text: string): string {
     : text;
 }
 
+const DIGIT_0 = 48;
 const bits = new DataView(new ArrayBuffer(8));
 
 /** Up to 16 hex digits that sort as the number: the bits of IEEE 754, made monotonic; zeros at the end are left out. */
@@ -110,10 +111,18 @@ function sortableNumber(value: number): string {
   bits.setFloat64(0, value === 0 ? 0 : value);
   const negative = (bits.getUint32(0) & 0x8000_0000) !== 0;
   const flip = negative ? 0xffff_ffff : 0x8000_0000;
-  const high = (bits.getUint32(0) ^ flip) >>> 0;
+  const high = hex((bits.getUint32(0) ^ flip) >>> 0);
   const low = (bits.getUint32(4) ^ (negative ? 0xffff_ffff : 0)) >>> 0;
-  const text = high.toString(16).padStart(8, '0') + low.toString(16).padStart(8, '0');
-  return text.replace(/0+$/, '');
+  return trimmed(low === 0 ? high : high + hex(low));
+}
+
+const hex = (word: number): string => word.toString(16).padStart(8, '0');
+
+/** Without zeros at the end. */
+function trimmed(digits: string): string {
+  let end = digits.length;
+  while (digits.charCodeAt(end - 1) === DIGIT_0) end--;
+  return digits.slice(0, end);
 }
 
 /** The key that {@link toKey} made `text` of. */
@@ -163,8 +172,6 @@ class KeyReader {
     return list;
   }
 }
-
-const DIGIT_0 = 48;
 
 function objectOf(members: readonly Json[]): Json {
   const entries: [string, Json][] = [];
