@@ -50,7 +50,7 @@ const calls = {
   async open(kind: Kind, name: string): Promise<void> {
     Hosted = connect(await targetOf(kind));
     db = new Hosted(name);
-    for (const event of ['created', 'destroyed', 'closed']) db.on(event, () => events.push(event));
+    for (const event of ['created', 'destroyed', 'closed'] as const) db.on(event, () => events.push(event));
     await db.info();
   },
   /** Any verb. */

@@ -6,10 +6,13 @@ import type { Adapter } from '@settledb/engine';
 import { Channel } from './channel';
 import { IndexedDbJournal } from './journal';
 import { type Driver, deleteDatabase, OPEN_TIMEOUT_MS, platform } from './open';
+import { ANSWER_TIMEOUT_MS } from './watchdog';
 
 export interface IndexedDbOptions {
   /** Milliseconds after which opening or destroying gives up with an error. Default 10,000; asked again at half of it. */
   readonly openTimeoutMs?: number;
+  /** Milliseconds in which not one of the transactions under way has ended, after which they are given up. Default 30,000. */
+  readonly answerTimeoutMs?: number;
   /** Stands in for the functions of `idb`. For tests of a storage that fails. */
   readonly driver?: Partial<Driver>;
 }
@@ -18,10 +21,12 @@ export interface IndexedDbOptions {
 export function indexeddb(options: IndexedDbOptions = {}): Adapter {
   const driver: Driver = { ...platform, ...options.driver };
   const timeoutMs = options.openTimeoutMs ?? OPEN_TIMEOUT_MS;
+  const answerTimeoutMs = options.answerTimeoutMs ?? ANSWER_TIMEOUT_MS;
   return {
     name: 'indexeddb',
     location: (name) => `indexeddb:${name}`,
-    open: (name, { mustExist = false } = {}) => IndexedDbJournal.open({ driver, name, mustExist, timeoutMs }),
+    open: (name, { mustExist = false } = {}) =>
+      IndexedDbJournal.open({ driver, name, mustExist, timeoutMs, answerTimeoutMs }),
     async destroy(name) {
       const channel = new Channel(name);
       channel.post({ type: 'destroy' });

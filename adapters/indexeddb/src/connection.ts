@@ -8,13 +8,14 @@ import { closed, isDatabaseError } from '@settledb/core';
 import { isRefusal } from './failure';
 import { type OpenRequest, openDatabase, outdated } from './open';
 import { checkState } from './schema';
-import { connectionLost, type Scope, transaction, type Work } from './transaction';
+import { connectionLost, noAnswer, type Scope, transaction, type Work } from './transaction';
+import { Watchdog } from './watchdog';
 
 export interface ConnectionEvents {
   /** The browser closed the connection. The next call opens another. */
   terminated(): void;
-  /** The database was deleted, or another stands in its place. */
-  gone(): void;
+  /** The database was deleted; `evicted`: it is found missing, or another stands in its place, and nobody announced it. */
+  gone(evicted: boolean): void;
   /** Newer code wants to change the layout. */
   outdated(cause: unknown): void;
 }
@@ -30,8 +31,10 @@ export class Connection {
   #reopening: Promise<IDBDatabase> | undefined;
   #identity: string | undefined;
   #over: unknown;
+  readonly #watchdog: Watchdog;
 
   private constructor(request: Request, events: ConnectionEvents) {
+    this.#watchdog = new Watchdog(request.answerTimeoutMs, () => this.#silent());
     this.#events = events;
     this.#request = {
       ...request,
@@ -58,17 +61,21 @@ export class Connection {
   /** Runs `requests` in one transaction, on a new connection if there is none. Rejects with the platform's exceptions. */
   async transact<Answer>(scope: Scope, requests: (work: Work<Answer>) => void): Promise<Answer> {
     if (this.#over !== undefined) throw this.#over;
-    const db = this.#db ?? (await this.#reopen());
-    let end: ((cause: unknown) => void) | undefined;
-    try {
-      return await new Promise<Answer>((resolve, reject) => {
-        end = reject;
-        this.#pending.add(reject);
-        transaction(db, scope, requests).then(resolve, reject);
-      });
-    } finally {
-      if (end !== undefined) this.#pending.delete(end);
-    }
+    return this.#watched(this.#db ?? (await this.#reopen()), scope, requests);
+  }
+
+  /** One transaction that ends: with its own end, with the connection's, or when nothing answers any more. */
+  #watched<Answer>(db: IDBDatabase, scope: Scope, requests: (work: Work<Answer>) => void): Promise<Answer> {
+    return new Promise<Answer>((resolve, reject) => {
+      const end = (settle: () => void): void => {
+        if (this.#pending.delete(give)) this.#watchdog.ended();
+        settle();
+      };
+      const give = (cause: unknown): void => end(() => reject(cause));
+      this.#pending.add(give);
+      this.#watchdog.began();
+      transaction(db, scope, requests).then((answer) => end(() => resolve(answer)), give);
+    });
   }
 
   /** As `transact`, for what may be done twice: once more, on a new handle, unless the storage refused. */
@@ -103,14 +110,14 @@ export class Connection {
 
   async #openAgain(): Promise<IDBDatabase> {
     const db = await openDatabase({ ...this.#request, mustExist: true }).catch((cause) => {
-      if (isDatabaseError(cause) && cause.status === 404) this.#gone();
+      if (isDatabaseError(cause) && cause.status === 404) this.#gone(true);
       throw this.#over ?? cause;
     });
     const same = await this.#isSame(db).catch((cause) => {
       db.close();
       throw cause;
     });
-    if (!same) this.#gone();
+    if (!same) this.#gone(true);
     if (this.#over !== undefined) {
       db.close();
       throw this.#over;
@@ -121,7 +128,7 @@ export class Connection {
 
   /** A database that was evicted and made anew by another tab must not pass for the one we knew. */
   async #isSame(db: IDBDatabase): Promise<boolean> {
-    const id = await transaction<string>(
+    const id = await this.#watched<string>(
       db,
       { stores: ['meta'], mode: 'readonly' },
       ({ meta, after, answer }) => {
@@ -140,18 +147,25 @@ export class Connection {
     if (this.#over === undefined) this.#events.terminated();
   }
 
+  /** Nothing of all that is under way comes to an end: what runs on this handle is given up. */
+  #silent(): void {
+    this.drop();
+    const cause = noAnswer(this.#request.name, this.#request.answerTimeoutMs);
+    for (const end of [...this.#pending]) end(cause);
+  }
+
   #makeWay(newVersion: number | null): void {
     this.drop();
-    if (newVersion === null) this.#gone();
+    if (newVersion === null) this.#gone(false);
     if (this.#over !== undefined || newVersion === null) return;
     const cause = outdated(this.#request.name, newVersion);
     this.close(cause);
     this.#events.outdated(cause);
   }
 
-  #gone(): void {
+  #gone(evicted: boolean): void {
     if (this.#over !== undefined) return;
     this.close(closed());
-    this.#events.gone();
+    this.#events.gone(evicted);
   }
 }

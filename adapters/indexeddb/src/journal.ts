@@ -68,6 +68,8 @@ export class IndexedDbJournal implements Journal {
   #ended: DatabaseError | undefined;
   #poison: DatabaseError | undefined;
   #closing: Promise<void> | undefined;
+  /** Another context said that it destroys the database. */
+  #destroying = false;
 
   static async open(request: Omit<OpenRequest, 'terminated' | 'blocking'>): Promise<IndexedDbJournal> {
     let journal: IndexedDbJournal | undefined;
@@ -77,7 +79,7 @@ export class IndexedDbJournal implements Journal {
     const opening = Connection.open(request, {
       // A read of the listener's heals the connection, or finds the database gone.
       terminated: () => tell((opened) => opened.#emit({ type: 'commit' })),
-      gone: () => tell((opened) => opened.#end({ type: 'destroyed' }, closed())),
+      gone: (evicted) => tell((opened) => opened.#gone(evicted)),
       outdated: (cause) => tell((opened) => opened.#end({ type: 'lost', cause }, closed(cause))),
     });
     // Made while the browser opens the database: together they take no longer.
@@ -354,10 +356,17 @@ export class IndexedDbJournal implements Journal {
     this.#presence.hear(message);
     this.#fairness.hear(message);
     if (message.type === 'commit') this.#emit({ type: 'commit' });
+    if (message.type === 'destroy') this.#destroying = true;
     // A context that has a connection is told by it, surely and in order.
     if (message.type === 'destroy' && !this.#connection.connected) {
       this.#end({ type: 'destroyed' }, closed());
     }
+  }
+
+  /** Nobody said that it was to be destroyed: then the browser took it, or the user, and whoever synced must know. */
+  #gone(evicted: boolean): void {
+    const isOurs = this.#destroying || !evicted;
+    this.#end(isOurs ? { type: 'destroyed' } : { type: 'destroyed', evicted: true }, closed());
   }
 
   #end(event: JournalEvent, reason: DatabaseError): void {

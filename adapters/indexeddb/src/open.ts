@@ -24,6 +24,8 @@ export interface OpenRequest {
   readonly name: string;
   readonly mustExist: boolean;
   readonly timeoutMs: number;
+  /** For transactions: see watchdog.ts. */
+  readonly answerTimeoutMs: number;
   /** The browser closed the connection by itself. */
   readonly terminated: () => void;
   /** Another context wants to delete (`null`) or upgrade the database and waits for us to close. */

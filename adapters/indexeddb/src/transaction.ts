@@ -33,6 +33,10 @@ export interface Work<Answer> {
 export const connectionLost = (): DOMException =>
   new DOMException('The connection to IndexedDB was lost', 'AbortError');
 
+/** What a transaction is given up with that comes to no end: seen where the browser's storage process hangs. */
+export const noAnswer = (name: string, ms: number): DOMException =>
+  new DOMException(`IndexedDB did not answer within ${ms} ms for database "${name}"`, 'TimeoutError');
+
 /** @throws (rejects) what `requests` threw or failed with, else the platform's exception as it is */
 export function transaction<Answer>(
   db: IDBDatabase,

@@ -91,8 +91,8 @@ export interface BlobJournal {
 export type JournalEvent =
   /** Another context committed or rewrote. A hint: may come late, doubled or never. */
   | { readonly type: 'commit' }
-  /** The database was destroyed, here or elsewhere. The journal is of no more use. */
-  | { readonly type: 'destroyed' }
+  /** The database was destroyed, here or elsewhere; `evicted`: by the browser, or the user, not by us. The journal is of no more use. */
+  | { readonly type: 'destroyed'; readonly evicted?: true }
   /** The storage went away (connection lost and not to be had back). The journal is of no more use. */
   | { readonly type: 'lost'; readonly cause?: unknown };
 

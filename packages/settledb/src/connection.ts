@@ -30,8 +30,8 @@ export interface Connection {
 export interface ConnectionEvents {
   /** The database is open, for the first time. */
   created(): void;
-  /** The database was destroyed, by this handle or by whomever. */
-  destroyed(): void;
+  /** The database was destroyed, by this handle or by whomever; `evicted`: by the browser. */
+  destroyed(evicted?: boolean): void;
 }
 
 interface Waiting {
@@ -127,10 +127,10 @@ export class LocalConnection implements Connection, Handle {
     else this.#failWaiting(closed());
   }
 
-  destroyed(): void {
+  destroyed(evicted?: boolean): void {
     if (this.#over) return;
     this.#over = this.#closing !== undefined;
-    this.#events.destroyed();
+    this.#events.destroyed(evicted);
   }
 
   #open(): void {

@@ -109,3 +109,4 @@ export type {
 } from './options';
 export type { Peer } from './peers';
 export type { RemoveOptions, SettleEvents } from './settledb';
+export { type StorageRoom, storage } from './storage';

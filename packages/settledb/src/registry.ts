@@ -28,8 +28,8 @@ export type SharedOptions = Omit<LocalOptions, 'name' | 'adapter' | 'onDestroy'>
 export interface Handle {
   /** The database is no more (destroyed), or cannot be reached any more (lost): what was acquired is of no more use. */
   detached(): void;
-  /** It was destroyed, here or in another context. After {@link detached}, once nothing is left of it. */
-  destroyed(): void;
+  /** It was destroyed, here or in another context; `evicted`: by the browser. After {@link detached}, once nothing is left of it. */
+  destroyed(evicted?: boolean): void;
 }
 
 /** One opened database and the handles on it. */
@@ -86,7 +86,7 @@ async function openDatabase(
     // Another context destroyed it, or the storage went away under it.
     const handles = detach(key, shared);
     void end(key, () => closeOpened(shared));
-    if (event.type === 'destroyed') for (const handle of handles) handle.destroyed();
+    if (event.type === 'destroyed') for (const handle of handles) handle.destroyed(event.evicted);
   });
   try {
     return await LocalDatabase.open(store, options);

@@ -95,6 +95,8 @@ export interface SettleEvents {
   created: unknown;
   /** Somebody destroyed the database. */
   destroyed: undefined;
+  /** The browser took it away by itself; what was not replicated is lost. `destroyed` follows. */
+  evicted: undefined;
   closed: undefined;
   /** Progress of indexes that are built. */
   indexing: IndexingProgress;
@@ -176,7 +178,11 @@ export class SettleDB<Content extends AnyContent = AnyContent>
       this.#queries.begin(this.#connection.current);
       this.fire('created', this);
     };
-    const events = { created, destroyed: () => this.fire('destroyed') };
+    const destroyed = (evicted?: boolean): void => {
+      if (evicted) this.fire('evicted');
+      this.fire('destroyed');
+    };
+    const events = { created, destroyed };
     if (address.kind === 'remote') {
       const database = remote(address.url, withoutName(options));
       this.name = database.name;

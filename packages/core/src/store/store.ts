@@ -172,7 +172,8 @@ export interface Store<T extends Tables> {
 
 export type StoreEvent =
   | { readonly type: 'commit' }
-  | { readonly type: 'destroyed' }
+  /** `evicted`: the storage took it away by itself. */
+  | { readonly type: 'destroyed'; readonly evicted?: true }
   | { readonly type: 'lost'; readonly cause?: unknown };
 
 export interface StoreStats {

@@ -1,0 +1,46 @@
+/**
+ * Notices that nothing comes back any more: transactions are under way, and for a long while not one has ended. The storage
+ * process of a browser may hang, or be gone, without a word (Safari, on return from the background).
+ *
+ * Ticks are counted, not time: a page that was frozen finds its timer late and the answers behind it. One transaction that ends
+ * proves that the storage lives, so that waiting behind a large write is no silence.
+ */
+
+/** Far beyond what one transaction was seen to take; as long as a person waits before taking the page for dead. */
+export const ANSWER_TIMEOUT_MS = 30_000;
+const TICKS = 3;
+
+export class Watchdog {
+  readonly #everyMs: number;
+  readonly #silent: () => void;
+  #running = 0;
+  #quiet = 0;
+  #timer: ReturnType<typeof setInterval> | undefined;
+
+  constructor(timeoutMs: number, silent: () => void) {
+    this.#everyMs = timeoutMs / TICKS;
+    this.#silent = silent;
+  }
+
+  began(): void {
+    this.#running++;
+    // It goes on by itself until it finds nothing to watch: a timer for each transaction would cost more than this.
+    this.#timer ??= setInterval(() => this.#tick(), this.#everyMs);
+  }
+
+  ended(): void {
+    this.#running--;
+    this.#quiet = 0;
+  }
+
+  #tick(): void {
+    if (this.#running === 0) {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+      this.#quiet = 0;
+    } else if (++this.#quiet > TICKS) {
+      this.#quiet = 0;
+      this.#silent();
+    }
+  }
+}

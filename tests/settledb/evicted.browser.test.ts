@@ -1,0 +1,41 @@
+/** A database that the browser took away: said aloud, and never mistaken for the one that stands in its place. */
+import { indexeddb } from '@settledb/adapter-indexeddb';
+import { memory } from '@settledb/adapter-memory';
+import { deleteDB } from 'idb';
+import { describe, expect, it } from 'vitest';
+import { storage } from '../../packages/settledb/src/entry.browser';
+import { SettleDB } from '../../packages/settledb/src/settledb';
+import { FaultyIdb } from '../support/faulty-idb';
+
+describe('an evicted database', () => {
+  it('is told as evicted and destroyed, has another id from then on, and is synced from the start', async () => {
+    const idb = new FaultyIdb();
+    const name = `evicted-${Date.now()}`;
+    const db = new SettleDB(name, { adapter: indexeddb({ driver: { openDB: idb.openDB } }) });
+    const peer = new SettleDB('peer', { adapter: memory() });
+    await db.bulkDocs([{ _id: 'a' }, { _id: 'b' }]);
+    await db.sync(peer);
+    const id = await db.id();
+    const events: string[] = [];
+    for (const event of ['evicted', 'destroyed'] as const) db.on(event, () => events.push(event));
+    const live = db.changes({ live: true });
+    idb.terminate();
+    await deleteDB(`settledb:${name}`);
+    // Whatever is asked meanwhile is answered by nothing at all, or by the new database.
+    await db.info().catch(() => {});
+    await live;
+    expect(events).toEqual(['evicted', 'destroyed']);
+    expect((await db.info()).doc_count).toBe(0);
+    expect(await db.id()).not.toBe(id);
+    expect(await db.sync(peer)).toMatchObject({ pull: { docs_written: 2 } });
+    expect((await db.info()).doc_count).toBe(2);
+    await db.destroy();
+    await peer.destroy();
+  });
+
+  it('can be asked about, and asked to be kept', async () => {
+    expect(typeof (await storage.persisted())).toBe('boolean');
+    expect(typeof (await storage.persist())).toBe('boolean');
+    expect((await storage.estimate())!.quota).toBeGreaterThan(0);
+  });
+});
