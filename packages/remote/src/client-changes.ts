@@ -6,6 +6,7 @@
  */
 import {
   BasicFeed,
+  type Bytes,
   badRequest,
   type Cancelled,
   type Change,
@@ -35,13 +36,18 @@ type Outcome = ChangesResult | Cancelled;
 /** The connection, once the database is known to be there. */
 export type Connect = () => Promise<Http>;
 
-/** @param continuous how a live feed waits: by one request that goes on, not by one after the other */
+export interface RemoteFeedOptions {
+  /** How a live feed waits: by one request that goes on, not by one after the other. */
+  readonly continuous: boolean;
+  readonly bytes: Bytes | undefined;
+}
+
 export function remoteChanges<Content extends object>(
   connect: Connect,
   options: ChangesOptions,
-  continuous: boolean,
+  how: RemoteFeedOptions,
 ): ChangesFeed<Content> {
-  const feed = new BasicFeed<Change, Outcome>((controller) => run(connect, options, continuous, controller), {
+  const feed = new BasicFeed<Change, Outcome>((controller) => run(connect, options, how, controller), {
     signal: options.signal,
     cancelled,
     holds: true,
@@ -54,14 +60,14 @@ const cancelled = (): Cancelled => ({ status: 'cancelled' });
 async function run(
   connect: Connect,
   options: ChangesOptions,
-  continuous: boolean,
+  how: RemoteFeedOptions,
   controller: Controller,
 ): Promise<Outcome> {
   checkOptions(options);
   const http = await connect();
   const leave = http.onClose(() => controller.cancel());
   try {
-    return await new Reader(http, options, controller).read(continuous);
+    return await new Reader(http, options, how.bytes, controller).read(how.continuous);
   } finally {
     leave();
   }
@@ -81,6 +87,7 @@ function checkOptions(options: ChangesOptions): void {
 class Reader {
   readonly #http: Http;
   readonly #options: ChangesOptions;
+  readonly #bytes: Bytes | undefined;
   readonly #controller: Controller;
   readonly #live: boolean;
   readonly #query: QueryValues;
@@ -92,7 +99,8 @@ class Reader {
   #left: number;
   #since: Seq;
 
-  constructor(http: Http, options: ChangesOptions, controller: Controller) {
+  constructor(http: Http, options: ChangesOptions, bytes: Bytes | undefined, controller: Controller) {
+    this.#bytes = bytes;
     const { limit, batch_size, descending, live, continuous, filter } = options;
     this.#http = http;
     this.#options = options;
@@ -180,7 +188,19 @@ class Reader {
     };
   }
 
-  async #deliver(page: ChangesResult): Promise<void> {
+  /** With the data of attachments as it was asked for, where it was. */
+  async #received(page: ChangesResult): Promise<ChangesResult> {
+    const { include_docs, attachments } = this.#options;
+    if (!include_docs || !attachments) return page;
+    const { receiveDoc } = await import('./client-attachments');
+    const results = page.results.map((row) =>
+      row.doc ? { ...row, doc: receiveDoc(row.doc, this.#options, this.#bytes) } : row,
+    );
+    return { ...page, results };
+  }
+
+  async #deliver(given: ChangesResult): Promise<void> {
+    const page = await this.#received(given);
     const { include_docs, return_docs } = this.#options;
     const keep = return_docs !== false && !this.#live;
     const before = this.#since;
@@ -255,6 +275,7 @@ function feedQuery(options: ChangesOptions): QueryValues {
     include_docs: include_docs || byFunction || undefined,
     conflicts: (include_docs && conflicts) || undefined,
     attachments: (include_docs && attachments) || undefined,
+    att_encoding_info: (include_docs && (options.att_encoding_info || attachments)) || undefined,
     // Our filter may have to stop at any row, and each must then say where it is.
     seq_interval: byFunction ? undefined : seq_interval,
     ...filterQuery(options),

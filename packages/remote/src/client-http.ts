@@ -66,6 +66,8 @@ export interface Call {
   readonly type?: string | undefined;
   /** Default: JSON. */
   readonly accept?: string | undefined;
+  /** Of this request alone. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly signal?: AbortSignal | undefined;
   /** ms without a byte; default {@link IDLE_TIMEOUT_MS}. */
   readonly idleMs?: number | undefined;
@@ -216,7 +218,14 @@ export class Http {
     }
     const init: RequestInit = {
       method: call.method,
-      headers: { accept, ...own, ...(type && { 'content-type': type }), ...encoding, ...given },
+      headers: {
+        accept,
+        ...own,
+        ...(type && { 'content-type': type }),
+        ...encoding,
+        ...call.headers,
+        ...given,
+      },
       // Documents must not come from a browser's memory of them.
       cache: 'no-store',
       signal,

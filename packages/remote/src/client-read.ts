@@ -46,6 +46,8 @@ export function getCall(id: string, options: GetOptions): Call {
       deleted_conflicts: options.deleted_conflicts || undefined,
       local_seq: options.local_seq || undefined,
       attachments: options.attachments || undefined,
+      att_encoding_info: options.att_encoding_info || options.attachments || undefined,
+      atts_since: options.atts_since === undefined ? undefined : JSON.stringify(options.atts_since),
     },
     signal,
     docId: id,
@@ -88,6 +90,8 @@ export function allDocsCall(options: AllDocsOptions): Call {
     include_docs: options.include_docs || undefined,
     conflicts: options.conflicts || undefined,
     attachments: (options.include_docs && options.attachments) || undefined,
+    att_encoding_info:
+      (options.include_docs && (options.att_encoding_info || options.attachments)) || undefined,
     descending: options.descending || undefined,
     inclusive_end: options.inclusive_end === false ? false : undefined,
     update_seq: options.update_seq || undefined,

@@ -2,6 +2,7 @@
 import {
   type BulkDocsOptions,
   type BulkDocsRow,
+  type Bytes,
   badRequest,
   type Doc,
   invalidRev,
@@ -12,6 +13,7 @@ import {
   splitDoc,
   uuid,
 } from '@settledb/core';
+import type { Outgoing } from './client-attachments';
 import * as check from './client-check';
 import type { Http } from './client-http';
 import { isDotId, isObject } from './wire';
@@ -56,7 +58,27 @@ export function asEdit(doc: Doc, { new_edits, force }: BulkDocsOptions): { edit:
   return { edit: { ...doc, _rev: `${generation + 1}-${made}`, _revisions }, new_edits: false };
 }
 
-export async function sendBulk(
+/** Sends edits, those with much data one by one. */
+export async function sendEdits(
+  http: Http,
+  docs: readonly Doc[],
+  newEdits: boolean,
+  signal: AbortSignal | undefined,
+  bytes: Bytes | undefined,
+): Promise<BulkDocsRow[]> {
+  const send = (some: readonly Doc[]): Promise<BulkDocsRow[]> => sendBulk(http, some, newEdits, signal);
+  if (!docs.some(hasAttachments)) return send(docs);
+  const { prepareDoc, sendPrepared } = await import('./client-attachments');
+  const prepared: Outgoing[] = [];
+  // One after another, in order: their data may be parts of one stream.
+  for (const doc of docs) prepared.push(hasAttachments(doc) ? await prepareDoc(doc, bytes) : { doc });
+  return sendPrepared(http, prepared, newEdits, send, signal);
+}
+
+const hasAttachments = ({ _id, _attachments }: Doc): boolean =>
+  _attachments !== undefined && !(_id !== undefined && isLocalId(_id));
+
+async function sendBulk(
   http: Http,
   docs: readonly Doc[],
   newEdits: boolean,

@@ -6,12 +6,15 @@
 import {
   type AllDocsOptions,
   type AllDocsResult,
+  type AttachmentData,
+  type AttachmentsOptions,
   type BinaryData,
   type BulkDocsOptions,
   type BulkDocsRow,
   type BulkGetOptions,
   type BulkGetRequest,
   type BulkGetResult,
+  type Bytes,
   badRequest,
   type CallOptions,
   type ChangesFeed,
@@ -22,13 +25,16 @@ import {
   type Doc,
   type ExistingDoc,
   type GetOptions,
+  invalidIdType,
   isDatabaseError,
+  isLocalId,
   missingBulkDocs,
   missingId,
   notFound,
-  notImplemented,
+  type OpenAttachmentOptions,
   type OpenedAttachment,
   type OpenRevsRow,
+  parseRev,
   type Rev,
   type RevsDiffResult,
   type Written,
@@ -40,7 +46,7 @@ import { type HeaderSource, Http, type HttpOptions } from './client-http';
 import { LocalDocs } from './client-local-docs';
 import { allDocsCall, getCall, readDotDoc } from './client-read';
 import { nameOf, parseTarget, type Target } from './client-target';
-import { asEdit, checkEdit, fieldsOf, sendBulk } from './client-write';
+import { asEdit, checkEdit, fieldsOf, sendEdits } from './client-write';
 import { encodeDocId, isDotId, isObject } from './wire';
 
 /** ms between two looks at a compaction that the server still has under way. */
@@ -68,6 +74,8 @@ export interface RemoteOptions {
   readonly feed?: 'longpoll' | 'continuous' | undefined;
   /** Do not make the database when it is not there. Default false. */
   readonly skip_setup?: boolean | undefined;
+  /** How bytes of attachments are given. Default: as Blobs. */
+  readonly bytes?: Bytes | undefined;
   /** What the database is called. Default: the URL, without user and password. */
   readonly name?: string | undefined;
 }
@@ -139,13 +147,25 @@ export class RemoteDatabase<Content extends object = object> implements Database
     const local =
       this.#localDocs.takes(id) && (await this.#localDocs.read<Content>(http, id, options.signal));
     if (local) return local;
+    const receive = options.attachments ? await this.#receiver(options) : same;
     const answer = await http.json(call);
-    if (options.open_revs !== undefined) return check.checkOpenRevs<Content>(answer, id);
-    if (call.query?.open_revs === undefined) return check.checkDoc<Content>(answer, id);
+    if (options.open_revs !== undefined)
+      return check
+        .checkOpenRevs<Content>(answer, id)
+        .map((row) => ('ok' in row ? { ok: receive(row.ok) } : row));
+    if (call.query?.open_revs === undefined) return receive(check.checkDoc<Content>(answer, id));
     // `rev` with `latest` was asked as `open_revs`: see there.
     const found = check.checkOpenRevs<Content>(answer, id).find((row) => 'ok' in row);
     if (found === undefined) throw notFound('missing', id);
-    return found.ok;
+    return receive(found.ok);
+  }
+
+  /** Makes the data of attachments what was asked for, and checks it. */
+  async #receiver(
+    options: AttachmentsOptions,
+  ): Promise<<D extends ExistingDoc | null | undefined>(doc: D) => D> {
+    const { receiveDoc } = await import('./client-attachments');
+    return (doc) => receiveDoc(doc, options, this.#options.bytes);
   }
 
   async put(doc: Doc<Content>, options: BulkDocsOptions = {}): Promise<Written> {
@@ -155,11 +175,19 @@ export class RemoteDatabase<Content extends object = object> implements Database
     const { edit, new_edits } = asEdit(doc, options);
     const http = await this.#ready(signal);
     if (isDotId(id)) return this.#putInBulk(http, edit, new_edits, signal);
+    let body = edit;
+    if (edit._attachments !== undefined && !isLocalId(id)) {
+      const { multipartCall, prepareDoc } = await import('./client-attachments');
+      const prepared = await prepareDoc(edit, this.#options.bytes);
+      if ('alone' in prepared)
+        return check.checkWritten(await http.json(multipartCall(prepared, new_edits, signal)), id);
+      body = prepared.doc;
+    }
     const answer = await http.json({
       method: 'PUT',
       path: `/${encodeDocId(id)}`,
       query: { new_edits: new_edits ? undefined : false },
-      body: edit,
+      body,
       signal,
       docId: id,
     });
@@ -172,7 +200,7 @@ export class RemoteDatabase<Content extends object = object> implements Database
     newEdits: boolean,
     signal: AbortSignal | undefined,
   ): Promise<Written> {
-    const [row] = await sendBulk(http, [doc], newEdits, signal);
+    const [row] = await sendEdits(http, [doc], newEdits, signal, this.#options.bytes);
     if (row === undefined) return { ok: true, id: doc._id!, rev: doc._rev! };
     if ('error' in row) throw check.rowError(row);
     return row;
@@ -189,31 +217,34 @@ export class RemoteDatabase<Content extends object = object> implements Database
     const checked = docs.map((doc: unknown) => checkEdit(doc, newEdits));
     const http = await this.#ready(options.signal);
     // A request that says nothing is not made.
-    return checked.length === 0 ? [] : sendBulk(http, checked, newEdits, options.signal);
+    if (checked.length === 0) return [];
+    return sendEdits(http, checked, newEdits, options.signal, this.#options.bytes);
   }
 
-  async bulkGet({
-    docs,
-    revs,
-    latest,
-    attachments,
-    signal,
-  }: BulkGetRequest & BulkGetOptions): Promise<BulkGetResult<Content>> {
+  async bulkGet(request: BulkGetRequest & BulkGetOptions): Promise<BulkGetResult<Content>> {
+    const { docs, ...options } = request;
     if (!Array.isArray(docs)) throw missingBulkDocs();
-    const http = await this.#ready(signal);
+    const http = await this.#ready(options.signal);
     return docs.length === 0
       ? { results: [] }
-      : bulkGetOver<Content>(http, docs, { revs, latest, attachments, signal });
+      : bulkGetOver<Content>(http, docs, options, this.#options.bytes);
   }
 
   async allDocs(options: AllDocsOptions = {}): Promise<AllDocsResult<Content>> {
     const call = allDocsCall(options);
     const http = await this.#ready(options.signal);
-    return check.checkAllDocs<Content>(await http.json(call));
+    const answer = check.checkAllDocs<Content>(await http.json(call));
+    if (!options.include_docs || !options.attachments) return answer;
+    const receive = await this.#receiver(options);
+    return {
+      ...answer,
+      rows: answer.rows.map((row) => ('doc' in row ? { ...row, doc: receive(row.doc) } : row)),
+    };
   }
 
   changes(options: ChangesOptions = {}): ChangesFeed<Content> {
-    return remoteChanges<Content>(() => this.#ready(), options, this.#options.feed === 'continuous');
+    const { feed, bytes } = this.#options;
+    return remoteChanges<Content>(() => this.#ready(), options, { continuous: feed === 'continuous', bytes });
   }
 
   async revsDiff(
@@ -229,20 +260,66 @@ export class RemoteDatabase<Content extends object = object> implements Database
     );
   }
 
-  async putAttachment(): Promise<Written> {
-    throw notImplemented('Attachments are not supported yet');
+  putAttachment(
+    id: string,
+    name: string,
+    rev: Rev | null | undefined,
+    data: AttachmentData,
+    type?: string,
+    options?: CallOptions,
+  ): Promise<Written>;
+  putAttachment(id: string, name: string, data: AttachmentData, type?: string): Promise<Written>;
+  async putAttachment(...given: readonly unknown[]): Promise<Written> {
+    const [id, name, third, fourth, fifth, options = {}] = given as [string, string, ...unknown[]];
+    const [rev, data, type] =
+      given.length < 5 && !isRevArgument(third, fourth)
+        ? [undefined, third, fourth]
+        : [third || undefined, fourth, fifth];
+    const { http, attachments } = await this.#forAttachment(id, name, options as CallOptions);
+    const { bytes } = this.#options;
+    if (rev !== undefined) parseRev(rev);
+    const args = [
+      rev as Rev | undefined,
+      data,
+      type as string | undefined,
+      options as CallOptions,
+      bytes,
+    ] as const;
+    return attachments.putAttachment(http, id, name, ...args);
   }
 
-  async getAttachment(): Promise<BinaryData> {
-    throw notImplemented('Attachments are not supported yet');
+  async getAttachment(
+    id: string,
+    name: string,
+    options: CallOptions & { readonly rev?: Rev | undefined } = {},
+  ): Promise<BinaryData> {
+    const { http, attachments } = await this.#forAttachment(id, name, options);
+    return attachments.getAttachment(http, id, name, options, this.#options.bytes);
   }
 
-  async openAttachment(): Promise<OpenedAttachment> {
-    throw notImplemented('Attachments are not supported yet');
+  async openAttachment(
+    id: string,
+    name: string,
+    options: OpenAttachmentOptions = {},
+  ): Promise<OpenedAttachment> {
+    const { http, attachments } = await this.#forAttachment(id, name, options);
+    return attachments.openAttachment(http, id, name, options, this.#options.bytes);
   }
 
-  async removeAttachment(): Promise<Written> {
-    throw notImplemented('Attachments are not supported yet');
+  async removeAttachment(id: string, name: string, rev: Rev, options: CallOptions = {}): Promise<Written> {
+    parseRev(rev);
+    const { http, attachments } = await this.#forAttachment(id, name, options);
+    return attachments.removeAttachment(http, id, name, rev, options);
+  }
+
+  async #forAttachment(id: string, name: string, { signal }: CallOptions) {
+    if (typeof id !== 'string') throw invalidIdType();
+    if (isLocalId(id)) throw notFound('missing', id);
+    if (typeof name !== 'string' || name === '' || name.startsWith('_'))
+      throw badRequest(`An attachment cannot be named ${JSON.stringify(name)}`);
+    if (isDotId(id) || name === '.' || name === '..') throw badRequest('No URL can name this attachment');
+    const http = await this.#ready(signal);
+    return { http, attachments: await import('./client-attachments') };
   }
 
   async compact(options: CallOptions & { readonly interval?: number } = {}): Promise<{ ok: true }> {
@@ -317,6 +394,15 @@ export class RemoteDatabase<Content extends object = object> implements Database
     this.#found = true;
     return http;
   }
+}
+
+const same = <T>(value: T): T => value;
+
+/** PouchDB's two forms: of four arguments, the last is the type and the one before the data, unless that can be no data. */
+function isRevArgument(third: unknown, fourth: unknown): boolean {
+  if (third === undefined || third === null || third === '')
+    return fourth !== undefined && typeof fourth !== 'string';
+  return typeof third === 'string' && typeof fourth !== 'string' && fourth !== undefined;
 }
 
 function connect(url: string, options: RemoteOptions): Http | { readonly error: unknown } {

@@ -12,6 +12,7 @@ import {
   type BulkGetOptions,
   type BulkGetRequest,
   type BulkGetResult,
+  type Bytes,
   type CallOptions,
   type ChangesFeed,
   type ChangesOptions,
@@ -184,7 +185,8 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     };
     const events = { created, destroyed };
     if (address.kind === 'remote') {
-      const database = remote(address.url, withoutName(options));
+      const { bytes } = new.target.platform as { readonly bytes?: Bytes };
+      const database = remote(address.url, { bytes, ...withoutName(options) });
       this.name = database.name;
       this.adapter = database.adapter;
       this.#connection = new DirectConnection(database, events);

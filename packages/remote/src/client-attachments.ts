@@ -1,0 +1,389 @@
+/**
+ * Attachments over HTTP: data on its way out in the form that suits its size, data that came checked against what the server says
+ * of it. Loaded when there is first one.
+ */
+import {
+  type AttachmentsInput,
+  type AttachmentsOptions,
+  type BinaryData,
+  type BulkDocsRow,
+  type Bytes,
+  type CallOptions,
+  corrupt,
+  type Doc,
+  type ExistingDoc,
+  isDatabaseError,
+  type NewAttachment,
+  notFound,
+  type OpenAttachmentOptions,
+  type OpenedAttachment,
+  portableBytes,
+  type Rev,
+  type Stub,
+  uuid,
+  type Written,
+} from '@settledb/core';
+import * as check from './client-check';
+import { badResponse, type Call, type Http, type Opened } from './client-http';
+import { closing, partHead, quoteFilename } from './multipart';
+import { encodeDocId, encodePart, isDotId, isObject, JSON_TYPE } from './wire';
+
+/** Bytes of a document's new attachments from which on they go as bytes (multipart), not as base64 within JSON. */
+const MULTIPART_BYTES = 64 * 1024;
+
+type Attachment = NewAttachment & { readonly stub?: unknown };
+
+/** A document ready to go: as JSON among others, or by itself. */
+export type Outgoing = { readonly doc: Doc } | { readonly alone: Doc; readonly parts: readonly Part[] };
+interface Part {
+  readonly name: string;
+  readonly type: string;
+  readonly encoding: string | undefined;
+  readonly data: Blob;
+}
+
+/** Reads the data of new attachments, in order, into a form that can be sent, and sent again. */
+export async function prepareDoc(doc: Doc, bytes: Bytes = portableBytes): Promise<Outgoing> {
+  const attachments: Record<string, unknown> = Object.create(null);
+  const parts: Part[] = [];
+  let size = 0;
+  let mustBeParts = false;
+  for (const [name, given] of Object.entries(doc._attachments ?? {}) as [string, Attachment][]) {
+    attachments[name] = given;
+    if (!isObject(given) || given.stub === true || given.data === undefined) continue;
+    const { data, encoded, encoding, digest, length, revpos, content_type } = given;
+    if (typeof data === 'string' && data.length < MULTIPART_BYTES) {
+      attachments[name] = { content_type, data, ...(revpos === undefined ? {} : { revpos }) };
+      continue;
+    }
+    const blob = await toBlob(data, bytes);
+    const type = content_type ?? (blob.type || 'application/octet-stream');
+    const packed = encoded === true && encoding !== undefined;
+    const about = { content_type: type, ...(revpos === undefined ? {} : { revpos }) };
+    parts.push({ name, type, encoding: packed ? encoding : undefined, data: blob });
+    attachments[name] = {
+      ...about,
+      follows: true,
+      length: packed ? (length ?? 0) : blob.size,
+      ...(packed ? { encoding, encoded_length: blob.size } : {}),
+      ...(encoded === true && digest !== undefined ? { digest } : {}),
+    };
+    size += blob.size;
+    mustBeParts ||= packed;
+  }
+  const made = { ...doc, _attachments: attachments as AttachmentsInput };
+  if (parts.length === 0) return { doc: made };
+  const byPath = doc._id !== undefined && !isDotId(doc._id);
+  if (byPath && (mustBeParts || size >= MULTIPART_BYTES)) return { alone: made, parts };
+  for (const { name, type, data } of parts) {
+    const { revpos } = attachments[name] as { revpos?: number };
+    const text = bytes.toBase64([new Uint8Array(await data.arrayBuffer())]);
+    attachments[name] = { content_type: type, data: text, ...(revpos === undefined ? {} : { revpos }) };
+  }
+  return { doc: made };
+}
+
+/** Kept whole where the platform keeps Blobs (browsers: on disk, when they are large). @throws badarg, bad_request */
+async function toBlob(data: unknown, bytes: Bytes): Promise<Blob> {
+  if (typeof data === 'string') return new Blob([bytes.fromBase64(data) as Uint8Array<ArrayBuffer>]);
+  if (data instanceof Blob) return data;
+  if (typeof data === 'function') return toBlob(await data(), bytes);
+  if (data instanceof ReadableStream) return new Response(data as ReadableStream<Uint8Array>).blob();
+  const type = (data as { type?: unknown } | null)?.type;
+  return new Blob([data as BlobPart], typeof type === 'string' ? { type } : {});
+}
+
+/** A document and its parts in one request. */
+export function multipartCall(
+  { alone, parts }: Extract<Outgoing, { alone: Doc }>,
+  newEdits: boolean,
+  signal: AbortSignal | undefined,
+): Call {
+  const boundary = uuid();
+  const pieces: BlobPart[] = [partHead({ 'Content-Type': JSON_TYPE }, boundary, true), JSON.stringify(alone)];
+  for (const { name, type, encoding, data } of parts) {
+    const headers = {
+      'Content-Disposition': quoteFilename(name),
+      'Content-Type': type.replace(/[^\x20-\x7e]/g, ''),
+      'Content-Length': String(data.size),
+      ...(encoding === undefined ? {} : { 'Content-Encoding': encoding }),
+    };
+    pieces.push(partHead(headers, boundary, false), data);
+  }
+  pieces.push(closing(boundary));
+  return {
+    method: 'PUT',
+    path: `/${encodeDocId(alone._id!)}`,
+    query: { new_edits: newEdits ? undefined : false },
+    body: new Blob(pieces),
+    type: `multipart/related; boundary="${boundary}"`,
+    signal,
+    docId: alone._id,
+  };
+}
+
+/** Statuses that are about the one document: a row of a bulk answer, where it is one of many. */
+const OF_DOCUMENT: readonly number[] = [400, 403, 404, 409, 412, 413];
+
+/** @returns a row for each document, in order; with `newEdits` false, of failures only */
+export async function sendPrepared(
+  http: Http,
+  prepared: readonly Outgoing[],
+  newEdits: boolean,
+  sendBulk: (docs: readonly Doc[]) => Promise<BulkDocsRow[]>,
+  signal: AbortSignal | undefined,
+): Promise<BulkDocsRow[]> {
+  const together = prepared.flatMap((each) => ('doc' in each ? [each.doc] : []));
+  const rows = together.length === 0 ? [] : await sendBulk(together);
+  const all: BulkDocsRow[] = newEdits ? [] : rows;
+  let next = 0;
+  for (const each of prepared) {
+    if ('doc' in each) {
+      if (newEdits) all.push(rows[next++]!);
+      continue;
+    }
+    const id = each.alone._id!;
+    try {
+      const written = check.checkWritten(await http.json(multipartCall(each, newEdits, signal)), id);
+      if (newEdits) all.push(written);
+    } catch (error) {
+      if (!isDatabaseError(error) || !OF_DOCUMENT.includes(error.status)) throw error;
+      const { status, name, message, reason } = error;
+      all.push({ id, error: true, status, name, message, reason });
+    }
+  }
+  return all;
+}
+
+/**
+ * Data as it was asked for, and only if it is what the server says it is.
+ *
+ * @throws corrupt for data that is not of its digest
+ */
+export function receiveDoc<D extends ExistingDoc | null | undefined>(
+  doc: D,
+  { binary, att_encoding_info }: AttachmentsOptions,
+  bytes: Bytes = portableBytes,
+): D {
+  if (!isObject(doc) || !isObject(doc._attachments)) return doc;
+  const entries = Object.entries(doc._attachments as unknown as Record<string, Record<string, unknown>>).map(
+    ([name, info]): [string, unknown] => {
+      const { data, encoding, encoded_length, ...rest } = info;
+      const about = att_encoding_info === true ? { ...info, data: undefined } : rest;
+      if (typeof data !== 'string') return [name, info.stub === true && !att_encoding_info ? rest : info];
+      const decoded = decodeBase64(data, bytes, name);
+      // Of what is stored encoded, the digest is of other bytes than these.
+      if (encoding === undefined) checkDigest(info.digest, [decoded], bytes, name);
+      const kept = binary === true ? bytes.toData([decoded], String(info.content_type)) : data;
+      return [name, { ...about, data: kept }];
+    },
+  );
+  return { ...doc, _attachments: Object.fromEntries(entries) } as unknown as D;
+}
+
+function decodeBase64(text: string, bytes: Bytes, name: string): Uint8Array {
+  if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text))
+    throw badResponse(`attachment ${JSON.stringify(name)} is no base64`);
+  return bytes.fromBase64(text);
+}
+
+function checkDigest(digest: unknown, pieces: readonly Uint8Array[], bytes: Bytes, name: string): void {
+  if (typeof digest !== 'string' || !digest.startsWith('md5-')) return;
+  const hasher = bytes.hasher();
+  for (const piece of pieces) hasher.update(piece);
+  if (digest !== `md5-${bytes.toBase64([hasher.digest()])}`) throw substituted(name);
+}
+
+const substituted = (name: string): Error =>
+  corrupt(`Attachment ${JSON.stringify(name)} came with other bytes than its digest is of`);
+
+const pathOf = (id: string, name: string): string => `/${encodeDocId(id)}/${encodePart(name)}`;
+
+export async function getAttachment(
+  http: Http,
+  id: string,
+  name: string,
+  { rev, signal }: CallOptions & { readonly rev?: Rev | undefined },
+  bytes: Bytes = portableBytes,
+): Promise<BinaryData> {
+  const { response, pieces } = await http.open(attachmentCall(id, name, { rev, signal }));
+  const all: Uint8Array[] = [];
+  for await (const piece of pieces) all.push(piece);
+  const digest = /^"([A-Za-z0-9+/]{22}==)"$/.exec(response.headers.get('etag') ?? '')?.[1];
+  // Of what is stored compressed it is the digest of that.
+  if (digest !== undefined && response.headers.get('accept-ranges') === 'bytes')
+    checkDigest(`md5-${digest}`, all, bytes, name);
+  return bytes.toData(all, response.headers.get('content-type') ?? '');
+}
+
+function attachmentCall(
+  id: string,
+  name: string,
+  { rev, signal }: CallOptions & { readonly rev?: Rev | undefined },
+  range?: string,
+): Call {
+  return {
+    method: 'GET',
+    path: pathOf(id, name),
+    query: { rev },
+    accept: '*/*',
+    headers: range === undefined ? undefined : { range },
+    signal,
+    docId: id,
+  };
+}
+
+/** @throws not_found; 416 */
+export async function openAttachment(
+  http: Http,
+  id: string,
+  name: string,
+  options: OpenAttachmentOptions,
+  bytes: Bytes = portableBytes,
+): Promise<OpenedAttachment> {
+  const { rev, signal, start = 0, end } = options;
+  const query = { rev, att_encoding_info: true };
+  const answer = await http.json({ method: 'GET', path: `/${encodeDocId(id)}`, query, signal, docId: id });
+  const doc = check.checkDoc(answer, id);
+  const stubs = (doc._attachments ?? {}) as Record<string, Stub>;
+  if (!Object.hasOwn(stubs, name)) throw notFound('Document is missing attachment', id);
+  const { content_type, digest, revpos, length, encoding, encoded_length } = stubs[name]!;
+  const last = Math.min(end ?? length, length);
+  if (start > 0 && start >= length) throw unsatisfiable();
+  const whole = start === 0 && last === length;
+  const range = whole ? undefined : `bytes=${start}-${last - 1}`;
+  const call = attachmentCall(id, name, { rev: doc._rev, signal }, range);
+  const pieces = read(() => http.open(call), {
+    start,
+    last,
+    range,
+    name,
+    bytes,
+    digest: encoding === undefined && whole ? digest : undefined,
+  });
+  return {
+    content_type,
+    digest,
+    revpos,
+    length,
+    // What the platform's fetch gives is decoded already.
+    ...(encoded_length === undefined ? {} : { encoded_length }),
+    size: last - start,
+    stream: streamOf(pieces),
+  };
+}
+
+const unsatisfiable = (): Error =>
+  check.rowError({
+    id: '',
+    error: true,
+    status: 416,
+    name: 'requested_range_not_satisfiable',
+    message: 'Requested range not satisfiable',
+    reason: 'Requested range not satisfiable',
+  });
+
+interface Reading {
+  readonly start: number;
+  readonly last: number;
+  readonly range: string | undefined;
+  readonly name: string;
+  readonly bytes: Bytes;
+  readonly digest: string | undefined;
+}
+
+async function* read(
+  open: () => Promise<Opened>,
+  { start, last, range, name, bytes, digest }: Reading,
+): AsyncGenerator<Uint8Array, void, void> {
+  const { response, pieces } = await open();
+  // A server may answer with the whole, as CouchDB does where it is stored compressed.
+  let skip = range !== undefined && response.status === 200 ? start : 0;
+  let left = last - start;
+  const hasher = digest === undefined ? undefined : bytes.hasher();
+  for await (const piece of pieces) {
+    const from = Math.min(skip, piece.length);
+    skip -= from;
+    const wanted = piece.subarray(from, range === undefined ? undefined : from + left);
+    left -= wanted.length;
+    hasher?.update(wanted);
+    if (wanted.length > 0) yield wanted;
+    if (left <= 0 && range !== undefined) break;
+  }
+  if (left !== 0)
+    throw corrupt(`Attachment ${JSON.stringify(name)} came with another length than the server said`);
+  if (hasher !== undefined && digest !== `md5-${bytes.toBase64([hasher.digest()])}`) throw substituted(name);
+}
+
+function streamOf(pieces: AsyncGenerator<Uint8Array, void, void>): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await pieces.next();
+        if (done === true) controller.close();
+        else controller.enqueue(value);
+      },
+      async cancel() {
+        await pieces.return();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/** By a request of its own, so that the document's other attachments need not be known. */
+export async function putAttachment(
+  http: Http,
+  id: string,
+  name: string,
+  rev: Rev | undefined,
+  data: unknown,
+  type: string | undefined,
+  { signal }: CallOptions,
+  bytes: Bytes = portableBytes,
+): Promise<Written> {
+  const blob = await toBlob(typeof data === 'string' ? decodeGiven(data, bytes) : data, bytes);
+  const answer = await http.json({
+    method: 'PUT',
+    path: pathOf(id, name),
+    query: { rev },
+    body: blob,
+    type: type || blob.type || 'application/octet-stream',
+    signal,
+    docId: id,
+  });
+  return check.checkWritten(answer, id);
+}
+
+/** @throws badarg, as a local database does */
+function decodeGiven(text: string, bytes: Bytes): Uint8Array {
+  const dense = text.replace(/\s+/g, '');
+  if (dense.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(dense))
+    throw check.rowError({
+      id: '',
+      error: true,
+      status: 500,
+      name: 'badarg',
+      message: 'Some query argument is invalid',
+      reason: 'Some query argument is invalid',
+    });
+  return bytes.fromBase64(dense);
+}
+
+/** One that is not there is no error, and no edit. */
+export async function removeAttachment(
+  http: Http,
+  id: string,
+  name: string,
+  rev: Rev,
+  { signal }: CallOptions,
+): Promise<Written> {
+  const answer = await http.json({
+    method: 'DELETE',
+    path: pathOf(id, name),
+    query: { rev },
+    signal,
+    docId: id,
+  });
+  return check.checkWritten(answer, id);
+}

@@ -1,0 +1,136 @@
+/**
+ * `_bulk_get` and `open_revs` as multipart: documents with their attachments as bytes, each checked by length and digest as the
+ * source stores it. Loaded when attachments are first asked for.
+ */
+import {
+  type AttachmentsOptions,
+  type Bytes,
+  corrupt,
+  type ExistingDoc,
+  portableBytes,
+} from '@settledb/core';
+import { badResponse, parseJson, readText } from './client-http';
+import { boundaryOf, type Part, readMultipart } from './multipart';
+import { attachmentOrder } from './multipart-order';
+import { isObject } from './wire';
+
+/** Bytes of the attachments of one answer. They are held; larger ones are to be asked for one by one. */
+const MAX_ATTACHMENT_BYTES = 2 ** 30;
+
+/** What came: a document, or an object that says why there is none. */
+export type Received = { readonly doc: ExistingDoc } | { readonly other: Record<string, unknown> };
+
+/** @throws bad_response, corrupt */
+export async function receiveParts(
+  contentType: string | null,
+  pieces: AsyncIterable<Uint8Array>,
+  options: AttachmentsOptions,
+  bytes: Bytes = portableBytes,
+): Promise<Received[]> {
+  const boundary = boundaryOf(contentType);
+  if (boundary === undefined) throw badResponse('it is no multipart');
+  const received: Received[] = [];
+  const room = { left: MAX_ATTACHMENT_BYTES };
+  try {
+    for await (const part of readMultipart(emptyOr(pieces, boundary), boundary))
+      received.push(await receivePart(part, options, bytes, room));
+  } catch (error) {
+    // Malformed by a server it is its answer that is bad, not our request.
+    if (error instanceof Error && error.name === 'bad_request') throw badResponse(error.message, error);
+    throw error;
+  }
+  return received;
+}
+
+/** CouchDB answers nothing at all where there is no part. */
+async function* emptyOr(pieces: AsyncIterable<Uint8Array>, boundary: string): AsyncGenerator<Uint8Array> {
+  let empty = true;
+  for await (const piece of pieces) {
+    empty &&= piece.length === 0;
+    yield piece;
+  }
+  if (empty) yield new TextEncoder().encode(`--${boundary}--`);
+}
+
+type Room = { left: number };
+
+async function receivePart(
+  { headers, body }: Part,
+  options: AttachmentsOptions,
+  bytes: Bytes,
+  room: Room,
+): Promise<Received> {
+  const inner = boundaryOf(headers.get('content-type'));
+  if (inner === undefined) {
+    const value = parseJson(await readText(body));
+    if (!isObject(value)) throw badResponse('a part is no object');
+    return typeof value._id === 'string' ? { doc: value as unknown as ExistingDoc } : { other: value };
+  }
+  const parts = readMultipart(body, inner);
+  const first = await parts.next();
+  if (first.done === true) throw badResponse('a document has no part');
+  const text = await readText(first.value.body);
+  const doc = parseJson(text);
+  if (!isObject(doc) || !isObject(doc._attachments))
+    throw badResponse('a document with parts has no attachments');
+  const attachments: Record<string, unknown> = { ...doc._attachments };
+  for (const name of attachmentOrder(text)) {
+    const info = doc._attachments[name];
+    if (!isObject(info) || info.follows !== true) continue;
+    const next = await parts.next();
+    if (next.done === true) throw badResponse(`attachment ${JSON.stringify(name)} is missing`);
+    attachments[name] = await receiveAttachment(next.value.body, name, info, options, bytes, room);
+  }
+  // To its end: only then is the text known to be whole.
+  for await (const _more of parts);
+  return { doc: { ...doc, _attachments: attachments } as unknown as ExistingDoc };
+}
+
+async function receiveAttachment(
+  body: AsyncIterable<Uint8Array>,
+  name: string,
+  { follows: _, encoding, encoded_length, length, ...info }: Record<string, unknown>,
+  { binary, att_encoding_info }: AttachmentsOptions,
+  bytes: Bytes,
+  room: Room,
+): Promise<object> {
+  const stored: Uint8Array[] = [];
+  const hasher = bytes.hasher();
+  let size = 0;
+  for await (const piece of body) {
+    size += piece.length;
+    room.left -= piece.length;
+    if (room.left < 0) throw badResponse('its attachments are too large');
+    hasher.update(piece);
+    stored.push(piece);
+  }
+  const expected = encoding === undefined ? length : encoded_length;
+  if (typeof expected === 'number' && expected !== size) throw differs(name, 'length');
+  const { digest } = info;
+  if (
+    typeof digest === 'string' &&
+    digest.startsWith('md5-') &&
+    digest !== `md5-${bytes.toBase64([hasher.digest()])}`
+  )
+    throw differs(name, 'digest');
+  const content = encoding === undefined ? stored : [await decode(stored, encoding)];
+  const decoded = content.reduce((sum, piece) => sum + piece.length, 0);
+  if (typeof length === 'number' && length !== decoded) throw differs(name, 'length');
+  const data = binary === true ? bytes.toData(content, String(info.content_type)) : bytes.toBase64(content);
+  const encoded = encoding !== undefined && att_encoding_info === true ? { encoding, encoded_length } : {};
+  return { ...info, ...encoded, data };
+}
+
+const differs = (name: string, what: string): Error =>
+  corrupt(`Attachment ${JSON.stringify(name)} came with another ${what} than the server said`);
+
+async function decode(pieces: readonly Uint8Array[], encoding: unknown): Promise<Uint8Array> {
+  if (encoding !== 'gzip') throw badResponse(`an attachment is encoded as ${JSON.stringify(encoding)}`);
+  const packed = new Blob(pieces as Uint8Array<ArrayBuffer>[]).stream();
+  try {
+    const stream = packed.pipeThrough(new DecompressionStream('gzip'));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  } catch (cause) {
+    throw badResponse('an attachment is no gzip', cause);
+  }
+}

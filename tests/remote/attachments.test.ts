@@ -1,0 +1,324 @@
+/** Attachments between our client and our server: every way in and out, bytes exact, and what is refused. */
+import { createHash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
+import { remote } from '@settledb/remote';
+import { describe, expect, it } from 'vitest';
+import { failureOf, meddled, ORIGIN, testServer } from './support';
+
+const md5 = (bytes: Uint8Array) => `md5-${createHash('md5').update(bytes).digest('base64')}`;
+const noise = (length: number) => Uint8Array.from({ length }, (_, i) => (i * 37 + (i >> 8) * 11) & 255);
+/** Bytes by their digest: to compare 200,000 of them one by one takes seconds. */
+const sumOf = async (data: Blob | Uint8Array) =>
+  md5(data instanceof Blob ? new Uint8Array(await data.arrayBuffer()) : new Uint8Array(data));
+const large = noise(200_000);
+const small = Uint8Array.of(0, 13, 10, 45, 45, 255);
+
+function setUp(options: object = {}) {
+  const server = testServer(options);
+  const db = remote<Record<string, unknown>>(`${ORIGIN}/db`, { fetch: server.fetch });
+  return { server, db };
+}
+
+describe('attachments over HTTP', () => {
+  it('go small ones as base64, large ones as multipart, and come back byte for byte', async () => {
+    const { server, db } = setUp();
+    const stream = () =>
+      new ReadableStream<Uint8Array>({
+        start(controller) {
+          for (let at = 0; at < large.length; at += 30_000) controller.enqueue(large.slice(at, at + 30_000));
+          controller.close();
+        },
+      });
+    const forms: Record<string, unknown> = {
+      base64: Buffer.from(small).toString('base64'),
+      blob: new Blob([large], { type: 'image/png' }),
+      bytes: large,
+      buffer: large.buffer,
+      stream: stream(),
+      function: stream,
+      'a/b ü"\\.png': new Blob([small]),
+      10: small,
+      9: large,
+    };
+    const _attachments = Object.fromEntries(
+      Object.entries(forms).map(([name, data]) => [name, { content_type: 'x/y', data }]),
+    );
+    const { rev } = await db.put({ _id: 'x/y z', n: 1, _attachments } as never);
+    expect(server.log.filter((line) => line.startsWith('PUT /db/'))).toHaveLength(1);
+    const doc = await db.get('x/y z');
+    for (const [name] of Object.entries(forms)) {
+      const expected = /base64|ü|^10$/.test(name) ? small : large;
+      const stub = doc._attachments![name]!;
+      expect([name, stub]).toEqual([
+        name,
+        { content_type: 'x/y', digest: md5(expected), length: expected.length, revpos: 1, stub: true },
+      ]);
+      expect([name, await sumOf(await db.getAttachment('x/y z', name))]).toEqual([name, md5(expected)]);
+      const opened = await db.openAttachment('x/y z', name, { rev });
+      expect([opened.size, opened.length, opened.digest]).toEqual([
+        expected.length,
+        expected.length,
+        md5(expected),
+      ]);
+      expect(await sumOf(await new Response(opened.stream).blob())).toEqual(md5(expected));
+    }
+    const whole = await db.get('x/y z', { attachments: true });
+    expect((whole._attachments!.blob as { data: string }).data).toBe(Buffer.from(large).toString('base64'));
+    const binary = await db.get('x/y z', { attachments: true, binary: true });
+    expect(await sumOf((binary._attachments!.stream as { data: Blob }).data)).toEqual(md5(large));
+    const listed = await db.allDocs({ include_docs: true, attachments: true, binary: true });
+    const [row] = listed.rows as unknown as { doc: { _attachments: Record<string, { data: Blob }> } }[];
+    expect(await sumOf(row!.doc._attachments[9]!.data)).toEqual(md5(large));
+    const fed = await db.changes({ include_docs: true, attachments: true });
+    expect((fed as unknown as { results: object[] }).results).toHaveLength(1);
+  });
+
+  it('come by bulkGet as parts, base64 or Blobs, with and without what is known already', async () => {
+    const { server, db } = setUp();
+    const one = await db.put({
+      _id: 'a',
+      _attachments: { f: { content_type: 'x/y', data: small as never } },
+    } as never);
+    const two = await db.put({
+      _id: 'a',
+      _rev: one.rev,
+      _attachments: { f: { stub: true }, g: { content_type: 'x/y', data: large as never } },
+    } as never);
+    await db.put({ _id: 'plain', n: 1 });
+    const docs = [
+      { id: 'a', rev: two.rev },
+      { id: 'plain' },
+      { id: 'none' },
+      { id: 'a', rev: one.rev, atts_since: [one.rev] },
+      { id: 'a', rev: two.rev, atts_since: [one.rev] },
+    ];
+    const { results } = await db.bulkGet({ docs, attachments: true, revs: true });
+    expect(results.map(({ id }) => id)).toEqual(['a', 'plain', 'none', 'a', 'a']);
+    const ok = (i: number) => (results[i]!.docs[0] as unknown as { ok: Record<string, never> }).ok;
+    expect(ok(0)).toMatchObject({
+      _rev: two.rev,
+      _revisions: { start: 2 },
+      _attachments: {
+        f: { data: Buffer.from(small).toString('base64'), digest: md5(small), revpos: 1 },
+        g: { data: Buffer.from(large).toString('base64'), digest: md5(large), revpos: 2 },
+      },
+    });
+    expect(ok(1)).toMatchObject({ _id: 'plain', n: 1 });
+    expect(results[2]!.docs).toMatchObject([{ error: { id: 'none', error: 'not_found' } }]);
+    expect(server.log.filter((line) => line.includes('_bulk_get'))).toHaveLength(1);
+    const json = await server.ask('POST', '/db/_bulk_get?attachments=true', {
+      docs: [{ id: 'a', rev: two.rev, atts_since: [one.rev] }],
+    });
+    expect(json.body.results[0].docs[0].ok._attachments).toMatchObject({
+      f: { stub: true, length: small.length },
+      g: { data: Buffer.from(large).toString('base64') },
+    });
+    expect((await db.bulkGet({ docs: [], attachments: true })).results).toEqual([]);
+    // From a server without _bulk_get too.
+    const missing = () => new Response('{"error":"not_found","reason":"missing"}', { status: 404 });
+    const without = meddled({ 'POST /db/_bulk_get': missing });
+    const old = remote(`${ORIGIN}/db`, { fetch: without.fetch });
+    const written = await old.put({ _id: 'a', _attachments: { f: { data: large as never } } } as never);
+    const single = await old.bulkGet({
+      docs: [{ id: 'a', rev: written.rev }],
+      attachments: true,
+      binary: true,
+    });
+    const { data } = (
+      single.results[0]!.docs[0] as unknown as { ok: { _attachments: Record<string, { data: Blob }> } }
+    ).ok._attachments.f!;
+    expect(await sumOf(data)).toEqual(md5(large));
+  });
+
+  it('are replicated as they are stored, compressed ones too', async () => {
+    const { server, db } = setUp();
+    const text = Buffer.from('hello '.repeat(500));
+    const packed = gzipSync(text);
+    const doc = {
+      _id: 'z',
+      _rev: '1-a',
+      _attachments: {
+        t: {
+          content_type: 'text/plain',
+          data: packed,
+          encoded: true,
+          encoding: 'gzip',
+          digest: md5(packed),
+          length: text.length,
+          revpos: 1,
+        },
+      },
+    };
+    expect(await db.bulkDocs([doc as never], { new_edits: false })).toEqual([]);
+    const got = await db.get('z', { att_encoding_info: true });
+    expect(got._attachments!.t).toMatchObject({
+      encoding: 'gzip',
+      digest: md5(packed),
+      length: text.length,
+      encoded_length: packed.length,
+    });
+    expect(await sumOf(await db.getAttachment('z', 't'))).toEqual(md5(new Uint8Array(text)));
+    const back = await db.bulkGet({ docs: [{ id: 'z', rev: '1-a' }], attachments: true });
+    const { t } = (
+      back.results[0]!.docs[0] as unknown as { ok: { _attachments: Record<string, { data: string }> } }
+    ).ok._attachments;
+    expect(Buffer.from(t!.data, 'base64')).toEqual(text);
+    const raw = await server.fetch(`${ORIGIN}/db/z/t`, { headers: { 'accept-encoding': 'gzip' } });
+    expect([raw.headers.get('content-encoding'), raw.headers.get('accept-ranges')]).toEqual(['gzip', 'none']);
+    expect(Buffer.from(await raw.arrayBuffer())).toEqual(packed);
+    const wrong = { ...doc, _rev: '1-b', _attachments: { t: { ...doc._attachments.t, digest: md5(text) } } };
+    expect(await db.bulkDocs([wrong as never], { new_edits: false })).toMatchObject([
+      { id: 'z', status: 400 },
+    ]);
+  });
+
+  it('are put, read in part, and taken away one by one', async () => {
+    const { server, db } = setUp();
+    const made = await db.putAttachment('d', 'f', new Blob([large], { type: 'image/png' }), 'image/png');
+    expect(await db.getAttachment('d', 'f')).toMatchObject({ type: 'image/png' });
+    const part = async (start?: number, end?: number) => {
+      const { stream, size } = await db.openAttachment('d', 'f', { start, end });
+      const blob = await new Response(stream).blob();
+      expect(blob.size).toBe(size);
+      return sumOf(blob);
+    };
+    expect(await part(5, 9)).toEqual(md5(large.slice(5, 9)));
+    expect(await part(199_990)).toEqual(md5(large.slice(199_990)));
+    expect(await part(0, 999_999)).toEqual(md5(large));
+    expect(await failureOf(db.openAttachment('d', 'f', { start: 200_000 }))).toMatchObject({ status: 416 });
+    expect(await failureOf(db.putAttachment('d', 'f', small as never, 'x/y'))).toMatchObject({ status: 409 });
+    expect(await failureOf(db.putAttachment('d', 'f', null, '%%%', 'x/y'))).toMatchObject({ name: 'badarg' });
+    expect(await failureOf(db.putAttachment('d', '_f', null, small, 'x/y'))).toMatchObject({ status: 400 });
+    expect(await failureOf(db.getAttachment('d', 'nope'))).toMatchObject({ status: 404 });
+    expect(await failureOf(db.getAttachment('nope', 'f'))).toMatchObject({ status: 404 });
+    const next = await db.putAttachment('d', 'g', made.rev, small, 'x/y');
+    const rest = await db.removeAttachment('d', 'f', next.rev);
+    expect(Object.keys((await db.get('d'))._attachments!)).toEqual(['g']);
+    expect((await db.removeAttachment('d', 'g', rest.rev)).rev).toMatch(/^4-/);
+    expect((await db.get('d'))._attachments).toBeUndefined();
+    const headers = (await server.ask('GET', `/db/d/g?rev=${next.rev}`)).headers;
+    expect(headers.get('content-security-policy')).toBe('sandbox');
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+  });
+
+  it('that are not what the server says of them are refused', async () => {
+    const { server, fetch } = meddled({});
+    const honest = remote(`${ORIGIN}/db`, { fetch });
+    const { rev } = await honest.put({
+      _id: 'a',
+      _attachments: { f: { content_type: 'x/y', data: large as never } },
+    } as never);
+    const lying = remote(`${ORIGIN}/db`, {
+      fetch: async (input, init) => {
+        const response = await server.fetch(input, init);
+        const bytes = new Uint8Array(await response.arrayBuffer());
+        const at = bytes.length - 300;
+        if (bytes.length > 100_000) bytes[at] = bytes[at] === 65 ? 66 : 65;
+        return new Response(bytes, response);
+      },
+    });
+    const opened = await lying.openAttachment('a', 'f');
+    for (const call of [
+      () => lying.getAttachment('a', 'f'),
+      () => new Response(opened.stream).blob(),
+      () => lying.get('a', { attachments: true }),
+      () => lying.allDocs({ include_docs: true, attachments: true }),
+      () => lying.bulkGet({ docs: [{ id: 'a', rev }], attachments: true }),
+    ])
+      await expect(call()).rejects.toMatchObject({ name: 'corrupt' });
+    const short = remote(`${ORIGIN}/db`, {
+      fetch: async (input, init) => {
+        const response = await server.fetch(input, init);
+        const bytes = new Uint8Array(await response.arrayBuffer());
+        return new Response(bytes.length > 100_000 ? bytes.slice(0, -500) : bytes, response);
+      },
+    });
+    for (const call of [
+      async () => new Response((await short.openAttachment('a', 'f')).stream).blob(),
+      () => short.bulkGet({ docs: [{ id: 'a', rev }], attachments: true }),
+      () => short.get('a', { attachments: true }),
+    ])
+      await expect(call()).rejects.toMatchObject({ name: expect.stringMatching(/corrupt|bad_response/) });
+  });
+
+  it('larger than the limit are refused wherever they come, before they are read', async () => {
+    const { server, db } = setUp({ limits: { attachment: 1_000 } });
+    await db.info();
+    let sent = 0;
+    const endless = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        sent++;
+        controller.enqueue(new Uint8Array(400));
+      },
+    });
+    const init = {
+      method: 'PUT',
+      body: endless,
+      duplex: 'half',
+      headers: { 'content-type': 'x/y' },
+    } as RequestInit;
+    const response = await server.handle(new Request(`${ORIGIN}/db/a/f`, init));
+    expect([response.status, (await response.json()).error]).toEqual([413, 'attachment_too_large']);
+    expect(sent).toBeLessThan(10);
+    for (const data of [large, noise(2_000)]) {
+      const doc = { _id: 'a', _attachments: { f: { data: data as never } } } as never;
+      expect(await failureOf(db.put(doc))).toMatchObject({ status: 413 });
+    }
+    expect((await db.info()).doc_count).toBe(0);
+  });
+
+  it('in a body that breaks off, or lies about lengths, leave nothing behind', async () => {
+    const { server, db } = setUp();
+    await db.info();
+    const doc =
+      '{"_attachments":{"f":{"follows":true,"content_type":"x/y","length":4},"g":{"follows":true,"length":3}}}';
+    const body = `--b\r\nContent-Type: application/json\r\n\r\n${doc}\r\n--b\r\n\r\naaaa\r\n--b\r\n\r\nbbb\r\n--b--`;
+    const put = (text: string) =>
+      server.ask('PUT', '/db/a', text, { 'content-type': 'multipart/related; boundary="b"' });
+    for (let end = 0; end < body.length - 4; end += 7) {
+      const { status } = await put(body.slice(0, end));
+      expect([end, status >= 400 && status < 500]).toEqual([end, true]);
+    }
+    for (const bad of [
+      body.replace('aaaa', 'aaaaa'),
+      body.replace('aaaa', 'aaa'),
+      body.replace('\r\n--b\r\n\r\nbbb', ''),
+    ])
+      expect((await put(bad)).status).toBe(400);
+    expect((await db.info()).doc_count).toBe(0);
+    expect((await put(body)).status).toBe(201);
+    expect(Object.keys((await db.get('a'))._attachments!)).toEqual(['f', 'g']);
+  });
+
+  it('of names that look like numbers keep their own bytes, in whatever order they come', async () => {
+    const { server, db } = setUp();
+    await db.info();
+    const doc =
+      '{"_attachments":{"b":{"follows":true,"length":1},"2":{"follows":true,"length":1},"1":{"follows":true,"length":1}}}';
+    const parts = ['B', '2', '1'].map((text) => `\r\n--b\r\n\r\n${text}`).join('');
+    const text = `--b\r\nContent-Type: application/json\r\n\r\n${doc}${parts}\r\n--b--`;
+    const { status } = await server.ask('PUT', '/db/a', text, {
+      'content-type': 'multipart/related; boundary=b',
+    });
+    expect(status).toBe(201);
+    for (const [name, expected] of [
+      ['b', 'B'],
+      ['2', '2'],
+      ['1', '1'],
+    ] as const)
+      expect([name, await (await server.fetch(`${ORIGIN}/db/a/${name}`)).text()]).toEqual([name, expected]);
+    const found = await db.bulkGet({ docs: [{ id: 'a' }], attachments: true });
+    const { _attachments } = (
+      found.results[0]!.docs[0] as unknown as { ok: { _attachments: Record<string, { data: string }> } }
+    ).ok;
+    expect(
+      Object.entries(_attachments)
+        .map(([name, { data }]) => [name, atob(data)])
+        .sort(),
+    ).toEqual([
+      ['1', '1'],
+      ['2', '2'],
+      ['b', 'B'],
+    ]);
+  });
+});
