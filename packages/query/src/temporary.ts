@@ -73,8 +73,9 @@ export async function mapAll(
     now = info;
     began ??= info;
     for (const doc of docs) {
-      if (doc.seq > began.update_seq) latest.set(doc.id, Math.max(doc.seq, latest.get(doc.id) ?? 0));
-      map(doc);
+      if (byId === undefined) latest.set(doc.id, doc.seq);
+      // What changed since the beginning comes in its turn.
+      if (byId === undefined || doc.seq <= began.update_seq) map(doc);
       const wait = slices.pause();
       if (wait === undefined) continue;
       await wait;
