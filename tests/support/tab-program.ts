@@ -21,6 +21,13 @@ let feed: ChangesFeed;
 const followed: Change[] = [];
 let checkFollowed = (): void => {};
 
+/** Revisions that this context mapped for the view `byN`, each as often as it did. */
+const mapped: string[] = [];
+function countedByN(doc: { _id: string; _rev: string; n?: number }, emit: (key: unknown) => void): void {
+  mapped.push(`${doc._id} ${doc._rev}`);
+  if (doc.n !== undefined) emit(doc.n);
+}
+
 /** A call's answer as plain data: errors lose their fields on the way out of a page. */
 export type Answer = { readonly value: unknown } | { readonly name: string; readonly status?: number };
 
@@ -44,14 +51,14 @@ async function increment(id: string): Promise<number> {
   }
 }
 
-type Verb = 'put' | 'get' | 'allDocs' | 'info' | 'bulkDocs' | 'revsDiff' | 'compact';
+type Verb = 'put' | 'get' | 'allDocs' | 'info' | 'bulkDocs' | 'revsDiff' | 'compact' | 'query';
 
 const run = (verb: Verb, args: unknown[]): Promise<Answer> =>
   settle((db[verb] as (...list: unknown[]) => Promise<unknown>)(...args));
 
 const calls = {
   async open(name: string): Promise<void> {
-    db = new SettleDB(name);
+    db = new SettleDB(name, { views: { byN: countedByN } });
     db.on('destroyed', () => {
       destructions++;
       tellDestroyed();
@@ -76,6 +83,26 @@ const calls = {
   /** What a page hears when the browser freezes it, and when it thaws. */
   async hear(event: 'freeze' | 'resume'): Promise<void> {
     document.dispatchEvent(new Event(event));
+  },
+  /** What `byN` mapped here since the last call. */
+  mapped: async (): Promise<string[]> => mapped.splice(0),
+  /** Writes documents `d0` … with `n` 0 …; after every other one it changes the one before, to `n` + 0.5. */
+  async putAndChange(count: number): Promise<void> {
+    let before: { _id: string; _rev: string; n: number } | undefined;
+    for (let n = 0; n < count; n++) {
+      if (before !== undefined && n % 2 === 0) await db.put({ ...before, n: before.n + 0.5 });
+      const _id = `d${n}`;
+      before = { _id, n, _rev: (await db.put({ _id, n })).rev };
+    }
+  },
+  /** Queries `byN` until it has the row of this key. @returns every answer */
+  async queryUntil(key: number): Promise<{ update_seq: unknown; rows: unknown[] }[]> {
+    const answers: { update_seq: unknown; rows: unknown[] }[] = [];
+    for (;;) {
+      const { update_seq, rows } = await db.query('byN', { update_seq: true });
+      answers.push({ update_seq, rows: rows.map((row) => [row.id, row.key]) });
+      if (rows.at(-1)?.key === key) return answers;
+    }
   },
   changes: async () => (await db.changes()) as ChangesResult,
   /** The same with a handle made for it. */

@@ -7,7 +7,7 @@
 const queues = new Map<string, Promise<unknown>>();
 
 /** How long another tab's turn is waited for. A batch takes some 10 ms; a tab whose map hangs must not stop all others. */
-const WAIT_MS = 2_000;
+const WAIT_MS = 5_000;
 
 /**
  * Does `work` when nobody else in this realm is at it; nor in another, unless `alone`.
