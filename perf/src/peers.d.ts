@@ -61,3 +61,24 @@ declare module 'pouchdb' {
   const PouchDB: { new (name: string, options?: object): unknown; plugin(plugin: object): void };
   export default PouchDB;
 }
+declare module 'pouchdb-adapter-memory' {
+  const plugin: object;
+  export default plugin;
+}
+declare module 'pouchdb-find' {
+  const plugin: object;
+  export default plugin;
+}
+declare module 'rxdb/plugins/core' {
+  interface Collection {
+    bulkInsert(docs: readonly object[]): Promise<unknown>;
+    find(query: object): { exec(): Promise<readonly unknown[]> };
+  }
+  export function createRxDatabase(options: object): Promise<{
+    addCollections(collections: object): Promise<Record<string, Collection> & { docs: Collection }>;
+    remove(): Promise<unknown>;
+  }>;
+}
+declare module 'rxdb/plugins/storage-dexie' {
+  export function getRxStorageDexie(): object;
+}

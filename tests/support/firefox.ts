@@ -18,8 +18,7 @@ const PLACES = [
 /** ms for the browser to come up, on a busy machine. */
 const START_MS = 60_000;
 
-export const findFirefox = (): string | undefined =>
-  PLACES.find((path) => path !== '' && existsSync(path));
+export const findFirefox = (): string | undefined => PLACES.find((path) => path !== '' && existsSync(path));
 
 export class Firefox {
   readonly #process: ChildProcess;
@@ -43,10 +42,15 @@ export class Firefox {
       'dom.min_background_timeout_value': 4,
       'dom.disable_open_during_load': false,
     };
-    const lines = Object.entries(prefs).map(([key, value]) => `user_pref("${key}", ${JSON.stringify(value)});`);
+    const lines = Object.entries(prefs).map(
+      ([key, value]) => `user_pref("${key}", ${JSON.stringify(value)});`,
+    );
     writeFileSync(join(profile, 'user.js'), lines.join('\n'));
     const args = ['--headless', '--marionette', '--no-remote', '--profile', profile];
-    const child = spawn(path, args, { stdio: 'ignore', env: { ...process.env, MOZ_DISABLE_CONTENT_SANDBOX: '1' } });
+    const child = spawn(path, args, {
+      stdio: 'ignore',
+      env: { ...process.env, MOZ_DISABLE_CONTENT_SANDBOX: '1' },
+    });
     const socket = await connected(port);
     const firefox = new Firefox(child, profile, socket);
     await firefox.command('WebDriver:NewSession', {});

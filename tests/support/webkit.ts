@@ -14,7 +14,9 @@ function findMiniBrowser(): string | undefined {
   if (process.env.MINIBROWSER_PATH !== undefined) return process.env.MINIBROWSER_PATH;
   const root = '/usr/lib';
   const places = readdirSync(root).flatMap((arch) =>
-    ['webkitgtk-6.0', 'webkit2gtk-4.1', 'webkit2gtk-4.0'].map((version) => join(root, arch, version, 'MiniBrowser')),
+    ['webkitgtk-6.0', 'webkit2gtk-4.1', 'webkit2gtk-4.0'].map((version) =>
+      join(root, arch, version, 'MiniBrowser'),
+    ),
   );
   return places.find((path) => existsSync(path));
 }
@@ -34,7 +36,11 @@ export class WebKit {
 
   static async start(): Promise<WebKit> {
     const processes: ChildProcess[] = [];
-    const env: NodeJS.ProcessEnv = { ...process.env, WEBKIT_DISABLE_COMPOSITING_MODE: '1', LIBGL_ALWAYS_SOFTWARE: '1' };
+    const env: NodeJS.ProcessEnv = {
+      ...process.env,
+      WEBKIT_DISABLE_COMPOSITING_MODE: '1',
+      LIBGL_ALWAYS_SOFTWARE: '1',
+    };
     if (!env.DISPLAY) env.DISPLAY = await display(processes);
     const port = await freePort();
     processes.push(spawn(DRIVER, [`--port=${port}`], { stdio: 'ignore', env }));
@@ -73,7 +79,9 @@ export class WebKit {
     const end = Date.now() + START_MS;
     for (;;) {
       try {
-        const { sessionId } = (await this.#ask('POST', '/session', { capabilities })) as { sessionId: string };
+        const { sessionId } = (await this.#ask('POST', '/session', { capabilities })) as {
+          sessionId: string;
+        };
         this.#session = sessionId;
         return;
       } catch (error) {

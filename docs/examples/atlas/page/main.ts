@@ -12,6 +12,7 @@ import { List } from './list';
 import { WorldMap } from './map';
 import { Network } from './network';
 import type { Place } from './place';
+import { QueryPanel } from './query-panel';
 
 const parameters = new URLSearchParams(location.search);
 const replica = parameters.get('replica') ?? 'one';
@@ -47,3 +48,4 @@ byId('new').addEventListener('click', () => {
 const loaded = loaders(db);
 void catalogue.follow(db);
 new Network(db, remote ?? `${location.origin}/atlas`);
+new QueryPanel(db, (id) => void editor.open(id));

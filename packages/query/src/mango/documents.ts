@@ -51,7 +51,7 @@ export interface Tally {
 
 /** Documents in memory at a time: at 1 KB each a megabyte. */
 const MAX_BATCH = 1_000;
-/** Somewhat more than are wanted, as some may not match. */
+/** When what was wanted did not match, there is more that does not. */
 const MIN_BATCH = 32;
 /** Ranges of an index that are read at a time, of which each may give a batch. */
 const RANGES_PER_READ = 32;
@@ -75,10 +75,13 @@ export function documentsOf(
     : gathered(source, plan, options, tally);
 }
 
-/** What is wanted first, then more and more. */
+/** What is wanted first, which mostly is enough; then more and more. */
 function* batchSizes(wanted: number): Generator<number, never> {
-  for (let size = Math.min(Math.max(wanted, MIN_BATCH), MAX_BATCH); ; size = Math.min(size * 2, MAX_BATCH))
+  let size = Math.min(wanted, MAX_BATCH);
+  for (;;) {
     yield size;
+    size = Math.min(Math.max(size * 2, MIN_BATCH), MAX_BATCH);
+  }
 }
 
 /** Ids of design documents lie between these: they are no content. */

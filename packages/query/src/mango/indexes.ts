@@ -3,6 +3,7 @@
  * document that CouchDB made works here, and one made here there.
  */
 import {
+  type AllDocsRow,
   badRequest,
   type CallOptions,
   type CreateIndexResult,
@@ -188,7 +189,8 @@ async function tryPut(
 /** The indexes of a database, read anew only from design documents that changed. */
 export class IndexCatalog {
   readonly #database: Designs;
-  #known = new Map<string, { readonly rev: string; readonly indexes: readonly MangoIndex[] }>();
+  #known = new Map<string, KnownDesign>();
+  #list: readonly MangoIndex[] = [];
 
   constructor(database: Designs) {
     this.#database = database;
@@ -196,21 +198,25 @@ export class IndexCatalog {
 
   /** By design document, and in the order in which they stand there. */
   async list({ signal }: CallOptions = {}): Promise<readonly MangoIndex[]> {
-    const range = { startkey: '_design/', endkey: '_design0', inclusive_end: false, signal };
-    const { rows } = await this.#database.allDocs(range);
-    const known = this.#known;
-    const listed = rows.flatMap((row) => ('value' in row ? [{ id: row.id, rev: row.value.rev }] : []));
-    const changed = listed.filter(({ id, rev }) => known.get(id)?.rev !== rev).map(({ id }) => id);
-    const next: typeof known = new Map(
-      listed.map(({ id, rev }) => [id, known.get(id) ?? { rev, indexes: [] }]),
-    );
-    if (changed.length > 0) {
-      const { rows: docs } = await this.#database.allDocs({ keys: changed, include_docs: true, signal });
-      for (const row of docs) {
-        if ('doc' in row && row.doc) next.set(row.id, { rev: row.value.rev, indexes: indexesOf(row.doc) });
-      }
+    const { rows } = await this.#database.allDocs({ ...DESIGNS, signal });
+    const designs = rows as readonly AllDocsRow[]; // of a range, none is missing
+    const isKnown = ({ id, value }: AllDocsRow): boolean => this.#known.get(id)?.rev === value.rev;
+    if (designs.length === this.#known.size && designs.every(isKnown)) return this.#list;
+    const next = new Map(designs.filter(isKnown).map(({ id }) => [id, this.#known.get(id)!])); // known
+    const changed = designs.filter((row) => !isKnown(row)).map(({ id }) => id);
+    const { rows: docs } = await this.#database.allDocs({ keys: changed, include_docs: true, signal });
+    for (const row of docs) {
+      if ('doc' in row && row.doc) next.set(row.id, { rev: row.value.rev, indexes: indexesOf(row.doc) });
     }
     this.#known = next;
-    return [...next.values()].flatMap(({ indexes }) => indexes);
+    this.#list = designs.flatMap(({ id }) => next.get(id)?.indexes ?? []);
+    return this.#list;
   }
 }
+
+interface KnownDesign {
+  readonly rev: string;
+  readonly indexes: readonly MangoIndex[];
+}
+
+const DESIGNS = { startkey: '_design/', endkey: '_design0', inclusive_end: false };

@@ -51,7 +51,16 @@ export const MANY_ELEMENTS = true;
 const LAYOUT = 1;
 
 /** What keeps the rows. Indexes of equal fields and filter share them, whatever their names and directions. */
-export function definitionOf({ ddoc, name, fields, partial }: MangoIndex): IndexDefinition {
+export function definitionOf(index: MangoIndex): IndexDefinition {
+  const known = definitions.get(index);
+  if (known !== undefined) return known;
+  const made = makeDefinition(index);
+  definitions.set(index, made);
+  return made;
+}
+const definitions = new WeakMap<MangoIndex, IndexDefinition>();
+
+function makeDefinition({ ddoc, name, fields, partial }: MangoIndex): IndexDefinition {
   const names = fields.map(({ name }) => name);
   const text = JSON.stringify([LAYOUT, names, partial ?? null]);
   const paths = names.map(fieldPath);

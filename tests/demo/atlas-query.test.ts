@@ -1,0 +1,120 @@
+/** The query panel of the demo, as a person uses it in real Chromium; a picture is kept in .artifacts. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Browser, chromium, type Page } from 'playwright';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { browserArgs, findBrowser } from '../support/find-browser';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const executablePath = findBrowser();
+if (executablePath === undefined && process.env.CI) throw new Error('CI needs a Chromium');
+if (executablePath === undefined) console.log('skipped: the query panel, because no Chromium was found');
+
+describe.skipIf(executablePath === undefined)('the query panel', () => {
+  let folder: string;
+  let server: ChildProcess;
+  let browser: Browser;
+  let page: Page;
+  const problems: string[] = [];
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'settledb-atlas-query-'));
+    const started = await startServer(folder);
+    server = started.process;
+    browser = await chromium.launch({
+      args: browserArgs,
+      ...(executablePath === undefined ? {} : { executablePath }),
+    });
+    page = await browser.newPage({ viewport: { width: 1280, height: 860 } });
+    page.on('pageerror', (error) => problems.push(String(error)));
+    page.on('console', (message) => {
+      if (message.type() === 'error') problems.push(message.text());
+    });
+    await page.goto(started.url);
+    await page.click('#load-countries');
+    await page.waitForFunction(() => document.querySelector('#count')?.textContent?.startsWith('250 of 250'));
+  });
+
+  afterAll(async () => {
+    await browser?.close();
+    server?.kill('SIGTERM');
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const count = (text: string): Promise<unknown> =>
+    page.waitForFunction(
+      (wanted) => document.querySelector('#query .count')?.textContent?.startsWith(wanted),
+      text,
+    );
+
+  it('asks a selector, says how it is answered, and answers better with an index', async () => {
+    await page.click('#ask');
+    await count('14 places · live');
+    expect(await page.textContent('#query .answer li .name')).toBe('Russia');
+    await page.waitForSelector('#query .plan[data-index="_all_docs"]');
+    expect(await page.textContent('#query .plan')).toContain('No matching index found');
+    await page.fill('#query .make input', 'type, area');
+    await page.click('text=Create index');
+    await page.waitForFunction(
+      () => document.querySelector('#query .plan b')?.textContent === 'Index type, area',
+    );
+    expect(await page.textContent('#query .plan')).toContain('14 documents looked at');
+    expect(await page.$('#query .plan .warning')).toBeNull();
+  });
+
+  it('follows what is written', async () => {
+    await page.evaluate(async () => {
+      const { rows } = await (await fetch('/atlas/_all_docs?include_docs=true&key=%22country:ISL%22')).json();
+      const doc = { ...rows[0].doc, area: 99_000_000 };
+      await fetch('/atlas/country:ISL', { method: 'PUT', body: JSON.stringify(doc) });
+    });
+    await count('15 places · live · changed 1×');
+    expect(await page.textContent('#query .answer li .name')).toBe('Iceland');
+    const artifacts = join(root, '.artifacts');
+    mkdirSync(artifacts, { recursive: true });
+    await page.screenshot({ path: join(artifacts, 'atlas-query.png') });
+  });
+
+  it('asks a map function', async () => {
+    await page.click('text=Map function');
+    await count('6 rows · live');
+    expect(await page.textContent('#query .answer')).toContain('"Africa"59');
+    await page.screenshot({ path: join(root, '.artifacts/atlas-query-map.png') });
+  });
+
+  it('says what is wrong, and opens what was found', async () => {
+    await page.click('#query [data-mode="find"]');
+    await count('15 places');
+    await page.fill('#query textarea', "{ selector: { area: { $in: 'a' } } }");
+    await page.waitForFunction(() =>
+      document.querySelector('#query .plan')?.textContent?.includes('$in must be an array'),
+    );
+    await page.click('text=neighbours of two');
+    await page.click('[data-found="country:BEL"]');
+    await page.waitForSelector('#document:not([hidden])');
+    expect(await page.isVisible('#query')).toBe(false);
+    expect(problems).toEqual([]);
+  });
+});
+
+/** `npm start` on a folder and a free port of its own. */
+function startServer(dir: string): Promise<{ process: ChildProcess; url: string }> {
+  const script = join(root, 'docs/examples/atlas/start.mjs');
+  const child = spawn(process.execPath, [script, '--dir', dir, '--port', '0'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  return new Promise((resolve, reject) => {
+    let output = '';
+    const read = (chunk: Buffer): void => {
+      output += chunk;
+      const url = /http:\/\/[\w.]+:\d+(?=\/\s)/.exec(output)?.[0];
+      if (url !== undefined) resolve({ process: child, url: `${url}/` });
+    };
+    child.stdout.on('data', read);
+    child.stderr.on('data', read);
+    child.once('exit', (code) => reject(new Error(`the server ended with ${code}:\n${output}`)));
+  });
+}
