@@ -47,6 +47,7 @@ export const findUnits: Record<string, string> = {
   'find of several fields, no index': `${SCANS} × type, author and a least score`,
   'create index': 'type, on all documents',
   'create index of several fields': 'type, author_name, score',
+  'find one by index': `${PAGES} × the first document of a type`,
   'find a page by index': `${PAGES} × ${PAGE} documents of a type`,
   'find all of a type by index': `${SCANS} × a fourteenth of the documents`,
   'find of several fields by index': `${PAGES} × type, author and a least score`,
@@ -76,6 +77,7 @@ async function round(contender: FindContender, time: Time, { docs, database }: R
   if (db.createIndex !== undefined) {
     const create = db.createIndex.bind(db);
     await time('create index', () => create(['type']));
+    await time('find one by index', () => each(PAGES, db, (n) => ({ type: word(n), limit: 1 })));
     await time('find a page by index', () =>
       each(PAGES, db, (n) => ({ type: word(n), limit: PAGE + (n % 3) })),
     );
