@@ -1,5 +1,5 @@
 /**
- * Content of attachments: a file for each place, in the folder `blobs` beside the log.
+ * Content of attachments: a file for each place, in the folder `log.blobs` beside the log.
  *
  *   settblob │ length u32 · crc u32 · bytes │ length · crc · bytes │ …      chunks of CHUNK_BYTES, the last one shorter
  *

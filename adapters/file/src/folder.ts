@@ -14,8 +14,8 @@ import { Log, writeFully } from './log';
 import { recover } from './recovery';
 import { trouble } from './trouble';
 
-/** The folder of attachments' content. */
-export const BLOBS = 'blobs';
+/** The folder of attachments' content. A name that no database within this one's folder is likely to have. */
+export const BLOBS = 'log.blobs';
 const LOG_NAME = /^log\.([1-9]\d*)(\.tmp)?$/;
 
 export const logPath = (folder: string, generation: number): string => join(folder, `log.${generation}`);

@@ -60,5 +60,7 @@ export async function gzipped(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer
 
 /** Equal, without a message that prints megabytes. */
 export function same(one: Uint8Array, other: Uint8Array): boolean {
-  return one.length === other.length && one.every((byte, i) => byte === other[i]);
+  if (one.length !== other.length) return false;
+  for (let i = 0; i < one.length; i++) if (one[i] !== other[i]) return false;
+  return true;
 }

@@ -1,0 +1,126 @@
+/** Sweeping against a writer in another context, at the very moments at which it could go wrong. */
+import { memory } from '@settledb/adapter-memory';
+import { type DatabaseTables, LocalDatabase, schema } from '@settledb/core';
+import { type Adapter, openLogStore } from '@settledb/engine';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { bytesOf, noise, same } from '../conformance/database/attachment-bytes';
+import { bold } from '../support/bold-adapter';
+import { type Hooks, hooked } from '../support/hooked-adapter';
+
+type AnyDatabase = LocalDatabase<Record<string, unknown>>;
+
+async function open(adapter: Adapter): Promise<AnyDatabase> {
+  const store = await openLogStore<DatabaseTables>(await adapter.open('db'), schema, { checkpoint: false });
+  const db: AnyDatabase = await LocalDatabase.open(store, { name: 'db', adapter: 'memory' });
+  onTestFinished(() => db.close());
+  return db;
+}
+
+/** Runs `act` once, before the next step of this kind. */
+function once(hooks: Hooks, kind: string, act: () => Promise<unknown>): void {
+  hooks.before = async (step) => {
+    if (step.kind !== kind) return;
+    hooks.before = undefined;
+    await act();
+  };
+}
+
+const bytes = noise(2000);
+const read = async (db: AnyDatabase, id: string): Promise<boolean> =>
+  same(await bytesOf(await db.getAttachment(id, 'f')), bytes);
+
+describe('sweeping', () => {
+  it('keeps what a writer names between the look at the rows and the sweep', async () => {
+    const world = memory();
+    const hooks: Hooks = {};
+    const sweeper = await open(bold(hooked(world, hooks)));
+    const reader = await open(world);
+    // The content is put, and listed as unnamed; the write names it only when the sweep has decided.
+    let isPut: () => void = () => {};
+    const put = new Promise<void>((resolve) => {
+      isPut = resolve;
+    });
+    let goOn: () => void = () => {};
+    const pause = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    const slow = await open(
+      hooked(world, {
+        async before({ kind }) {
+          if (kind !== 'append') return;
+          isPut();
+          await pause;
+        },
+      }),
+    );
+    const writing = slow.putAttachment('a', 'f', null, bytes, 'x/y');
+    await put;
+    once(hooks, 'dropUnnamed', async () => {
+      goOn();
+      await writing;
+    });
+    await sweeper.compact();
+    expect(await read(reader, 'a')).toBe(true);
+    expect(await read(sweeper, 'a')).toBe(true);
+  });
+
+  it('of what a writer is about to name refuses the write, which leaves nothing behind', async () => {
+    const world = memory();
+    const hooks: Hooks = {};
+    const sweeper = await open(bold(world));
+    const writer = await open(hooked(world, hooks));
+    once(hooks, 'append', () => sweeper.compact());
+    await expect(writer.putAttachment('a', 'f', null, bytes, 'x/y')).rejects.toMatchObject({ status: 412 });
+    await expect(writer.get('a')).rejects.toMatchObject({ status: 404 });
+    await writer.putAttachment('a', 'f', null, bytes, 'x/y');
+    expect(await read(sweeper, 'a')).toBe(true);
+    const journal = await world.open('db');
+    expect(await journal.blobs.places()).toHaveLength(1);
+    await journal.close();
+  });
+
+  it('does not take what others put for leftovers while they are there', async () => {
+    const world = memory();
+    const hooks: Hooks = {};
+    const sweeper = await open(world);
+    const writer = await open(hooked(world, hooks));
+    once(hooks, 'append', () => sweeper.compact());
+    await writer.putAttachment('a', 'f', null, bytes, 'x/y');
+    expect(await read(sweeper, 'a')).toBe(true);
+  });
+
+  it('of content that a writer found and did not put again makes it put it after all', async () => {
+    const world = memory();
+    const hooks: Hooks = {};
+    const [sweeper, writer] = [await open(world), await open(hooked(world, hooks))];
+    const { rev } = await sweeper.putAttachment('old', 'f', null, bytes, 'x/y');
+    await sweeper.put({ _id: 'old', _rev: rev });
+    once(hooks, 'append', () => sweeper.compact());
+    await writer.putAttachment('new', 'f', null, bytes, 'x/y');
+    expect(await read(sweeper, 'new')).toBe(true);
+  });
+
+  it('under a reader makes it read what is there now, or miss it', async () => {
+    const world = memory();
+    const hooks: Hooks = {};
+    const [writer, reader] = [await open(world), await open(hooked(world, hooks))];
+    const { rev } = await writer.putAttachment('a', 'f', null, noise(700_000), 'x/y');
+    once(hooks, 'get', async () => {
+      await writer.putAttachment('a', 'f', rev, bytes, 'x/y');
+      await writer.compact();
+    });
+    expect(await read(reader, 'a')).toBe(true);
+    const opened = await reader.openAttachment('a', 'f');
+    const doc = await writer.get('a');
+    once(hooks, 'get', async () => {
+      await writer.put({ _id: 'a', _rev: doc._rev, _deleted: true });
+      await writer.compact();
+    });
+    await expect(
+      new Response(opened.stream as ReadableStream<Uint8Array<ArrayBuffer>>).text(),
+    ).rejects.toMatchObject({
+      status: 404,
+    });
+    await expect(reader.getAttachment('a', 'f')).rejects.toMatchObject({ status: 404 });
+  });
+});
