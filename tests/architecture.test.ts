@@ -42,6 +42,8 @@ const BROWSER_ENTRIES = [
   'packages/settledb/src/entry.browser.ts',
   'packages/settledb/src/memory.ts',
   'packages/settledb/src/indexeddb.ts',
+  'packages/settledb/src/eval.ts',
+  'packages/settledb/src/query.ts',
   'packages/settledb/src/worker.ts',
 ];
 

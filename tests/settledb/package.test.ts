@@ -87,7 +87,7 @@ describe('the package', () => {
       const touched = [];
       Object.defineProperty(globalThis, 'indexedDB', { get: () => touched.push('indexedDB') });
       await import('settledb');
-      for (const path of ['memory', 'indexeddb', 'file', 'journal', 'server']) await import('settledb/' + path);
+      for (const path of ['memory', 'indexeddb', 'file', 'journal', 'eval', 'query', 'server']) await import('settledb/' + path);
       console.log(JSON.stringify(touched));
     `;
     for (const flags of [[], ['--conditions=browser']])

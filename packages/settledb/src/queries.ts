@@ -18,6 +18,15 @@ interface Opened {
   leave(): void;
 }
 
+type QueryCode = typeof import('@settledb/query');
+
+let load = (): Promise<QueryCode> => import('@settledb/query');
+
+/** Has the code at hand, so that nothing need be loaded: see `query.ts`. */
+export function bring(code: QueryCode): void {
+  load = () => Promise.resolve(code);
+}
+
 const indexesOf = new WeakMap<Database, Indexes>();
 
 /** Queries that bring live ones of their own, which need not ask anew for each change. */
@@ -72,7 +81,7 @@ export class HandleQueries {
   #open(database: LocalDatabase): Opened {
     let leave = (): void => {};
     let left = false;
-    const queries = import('@settledb/query').then(({ Indexes, LocalQueries }): Queries => {
+    const queries = load().then(({ Indexes, LocalQueries }): Queries => {
       const indexes = indexesOf.get(database) ?? new Indexes(database);
       indexesOf.set(database, indexes);
       const { indexing, error } = this.#events;
