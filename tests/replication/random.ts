@@ -26,8 +26,19 @@ export class Random {
 
 const IDS = ['a', 'b', 'c', 'constructor', 'e/f', 'g'];
 
+export interface EditOptions {
+  /** Some edits put an attachment on their document, or keep those it has. Default false. */
+  readonly attachments?: boolean;
+}
+
+const attachment = (text: string): object => ({ f: { content_type: 'text/plain', data: btoa(text) } });
+
 /** One edit of one document: new, of any leaf, deleting, or a foreign branch. */
-export async function edit(db: AnyDatabase, random: Random): Promise<void> {
+export async function edit(
+  db: AnyDatabase,
+  random: Random,
+  { attachments = false }: EditOptions = {},
+): Promise<void> {
   const _id = random.pick(IDS);
   const value = random.below(1000);
   if (random.chance(0.2)) {
@@ -35,16 +46,20 @@ export async function edit(db: AnyDatabase, random: Random): Promise<void> {
     const path = Array.from({ length: 1 + random.below(3) }, () => random.below(6).toString(16)).join('');
     const ids = Array.from({ length: path.length }, (_, i) => path.slice(0, path.length - i));
     const _rev = `${path.length}-${path}`;
-    await db.bulkDocs([{ _id, _rev, _revisions: { start: ids.length, ids }, value: path }], {
-      new_edits: false,
-    });
+    const files = attachments && path.endsWith('1') ? { _attachments: attachment(path) } : {};
+    const foreign = { _id, _rev, _revisions: { start: ids.length, ids }, value: path, ...files };
+    await db.bulkDocs([foreign as never], { new_edits: false });
     return;
   }
   const leaves = await db.get(_id, { open_revs: 'all' }).catch(() => []);
   const live = leaves.flatMap((leaf) => ('ok' in leaf && leaf.ok._deleted !== true ? [leaf.ok] : []));
-  const base = live.length === 0 ? {} : { _rev: random.pick(live)._rev };
+  const leaf = live.length === 0 ? undefined : random.pick(live);
+  const files = !attachments || leaf?._attachments === undefined ? {} : { _attachments: leaf._attachments };
+  const base = leaf === undefined ? {} : { _rev: leaf._rev, ...files };
+  const added =
+    attachments && random.chance(0.3) ? { _attachments: attachment(String(random.below(4))) } : {};
   const deleted = live.length > 0 && random.chance(0.2) ? { _deleted: true } : {};
-  await db.bulkDocs([{ _id, ...base, ...deleted, value }]);
+  await db.bulkDocs([{ _id, ...base, ...added, ...deleted, value } as never]);
 }
 
 /** Runs `trial` for `count` seeds, `SEED` in the environment for one; a failure names its seed. */

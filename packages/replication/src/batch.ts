@@ -3,7 +3,7 @@
  * carries its position; what follows may write it down once all chunks of the batch were written.
  */
 import type { Seq } from '@settledb/core';
-import { Fetcher } from './fetcher';
+import type { Fetcher } from './fetcher';
 import {
   type AnyDoc,
   ask,
@@ -61,9 +61,8 @@ export class OnTheWay {
 }
 
 export interface BatchInit {
-  readonly source: Peer;
+  readonly fetcher: Fetcher;
   readonly target: Peer;
-  readonly batchSize: number;
   readonly onTheWay: OnTheWay;
   readonly progress: Progress;
   readonly signal: AbortSignal;
@@ -72,9 +71,8 @@ export interface BatchInit {
 /** Every batch ends with a chunk that has an `end`, also a batch of which nothing is missing. */
 export async function* fetchChunks(
   batches: AsyncIterable<ChangesBatch>,
-  { source, target, batchSize, onTheWay, progress, signal }: BatchInit,
+  { fetcher, target, onTheWay, progress, signal }: BatchInit,
 ): AsyncGenerator<Chunk, void> {
-  const fetcher = new Fetcher(source, batchSize, signal);
   for await (const { rows, seq, pending, caughtUp } of batches) {
     const missing = await missingRevs(rows, target, onTheWay, signal);
     onTheWay.begin();

@@ -5,6 +5,14 @@
  * itself says that it no longer has it. None is skipped in silence.
  */
 import { type BulkGetOptions, DatabaseError, generationOf } from '@settledb/core';
+import {
+  attachmentFault,
+  hasAttachments,
+  requestOf,
+  type Unfilled,
+  unfilled,
+  withStreams,
+} from './attachments';
 import { lengthOf } from './length';
 import {
   type AnyDoc,
@@ -39,6 +47,8 @@ const GROWTH = 4;
 /** Requests that may fail in the search for the document that makes one fail: log2 of a batch, and some. */
 const SPLITS = 10;
 
+type Requested = MissingRev & { readonly atts_since?: readonly string[] };
+
 export class Fetcher {
   readonly #source: Peer;
   readonly #most: number;
@@ -57,26 +67,54 @@ export class Fetcher {
     for (let at = 0; at < wanted.length; ) {
       const asked = wanted.slice(at, at + this.#portion);
       at += asked.length;
-      const { docs: found, failures } = await this.#request(asked, { latest: true });
+      const { docs: found, failures } = await this.#request(asked, { latest: true, att_encoding_info: true });
       const { docs, length } = this.#measure(found, failures);
-      const bare = docs.filter((doc) => !hasStubs(doc));
-      yield { docs: bare, length, failures };
-      yield* this.#withAttachments(docs.filter(hasStubs));
+      const attached = docs.some(hasAttachments) ? docs.filter(hasAttachments) : [];
+      yield {
+        docs: attached.length === 0 ? docs : docs.filter((doc) => !hasAttachments(doc)),
+        length,
+        failures,
+      };
+      if (attached.length === 0) continue;
+      const ancestors = new Map(asked.map((one) => [one.id, one.ancestors]));
+      yield* this.#fill(attached.map((doc) => unfilled(doc, ancestors.get(doc._id) ?? [], this.#source)));
     }
   }
 
+  /** Documents that were written with stubs which the target did not know: with everything. */
+  complete(docs: readonly AnyDoc[]): AsyncGenerator<Portion, void> {
+    return this.#again(docs.map(({ _id, _rev }) => ({ id: _id, rev: _rev })));
+  }
+
+  async *#again(wanted: readonly MissingRev[]): AsyncGenerator<Portion, void> {
+    const { docs, failures } = await this.#request(wanted, { att_encoding_info: true });
+    if (failures.length > 0) yield { docs: [], length: 0, failures };
+    yield* this.#fill(docs.map((doc) => unfilled(doc, [], this.#source)));
+  }
+
   /** Documents with attachments are fetched again with them: only now is it known how much that is. */
-  async *#withAttachments(docs: readonly AnyDoc[]): AsyncGenerator<Portion, void> {
-    for (let at = 0; at < docs.length; ) {
+  async *#fill(all: readonly Unfilled[]): AsyncGenerator<Portion, void> {
+    const ready = all.filter(({ names }) => names.length === 0).map(({ doc }) => doc);
+    if (ready.length > 0) yield { docs: ready, length: 0, failures: [] };
+    for (const one of all.filter(({ streamed }) => streamed)) {
+      // Alone: a stream that fails takes nothing else with it.
+      yield { docs: [withStreams(one, this.#source, this.#signal)], length: one.length, failures: [] };
+    }
+    const inline = all.filter(({ names, streamed }) => names.length > 0 && !streamed);
+    for (let at = 0; at < inline.length; ) {
+      const asked: Unfilled[] = [];
       let length = 0;
-      const asked: MissingRev[] = [];
       do {
-        const doc = docs[at++]!; // `at` is in range: checked by both loops.
-        asked.push({ id: doc._id, rev: doc._rev });
-        length += attachmentLength(doc);
-      } while (at < docs.length && length + attachmentLength(docs[at]!) <= PORTION_LENGTH);
-      const { docs: whole, failures } = await this.#request(asked, { attachments: true });
-      yield { docs: whole, length, failures };
+        const one = inline[at++]!; // In range: checked by both loops.
+        asked.push(one);
+        length += asBase64(one.length);
+      } while (at < inline.length && length + asBase64(inline[at]!.length) <= PORTION_LENGTH);
+      const { docs, failures } = await this.#request(
+        asked.map(requestOf),
+        { attachments: true, att_encoding_info: true },
+        asked,
+      );
+      yield { docs, length, failures };
     }
   }
 
@@ -97,15 +135,16 @@ export class Fetcher {
   }
 
   async #request(
-    asked: readonly MissingRev[],
+    asked: readonly Requested[],
     options: BulkGetOptions,
+    stubs?: readonly Unfilled[],
   ): Promise<{ docs: AnyDoc[]; failures: unknown[] }> {
     const docs: AnyDoc[] = [];
     const failures: unknown[] = [];
     const rows = await this.#bulkGet(asked, options, { left: SPLITS });
     const seen = new RevSet();
     for (const [at, wanted] of asked.entries()) {
-      const found = sort(rows[at]!, wanted); // One for each: checkBulkGet.
+      const found = sort(rows[at]!, wanted, stubs?.[at]); // One for each: checkBulkGet.
       for (const doc of found.docs) if (seen.add(doc._id, doc._rev)) docs.push(doc);
       const failure = found.failure;
       if (failure !== undefined && !(await this.#isGone(wanted, failure))) failures.push(failure);
@@ -115,13 +154,15 @@ export class Fetcher {
 
   /** A request that fails as a whole, perhaps for one document, is taken apart until the others are there. */
   async #bulkGet(
-    asked: readonly MissingRev[],
+    asked: readonly Requested[],
     options: BulkGetOptions,
     splits: { left: number },
   ): Promise<Fetched[]> {
     const signal = this.#signal;
     try {
-      const request = { docs: asked.map(({ id, rev }) => ({ id, rev })), revs: true, ...options, signal };
+      // Only what the protocol knows.
+      const docs = asked.map(({ id, rev, atts_since }) => ({ id, rev, ...(atts_since && { atts_since }) }));
+      const request = { docs, revs: true, ...options, signal };
       const answer = await ask(signal, () => this.#source.bulkGet(request));
       return checkBulkGet(answer, asked);
     } catch (error) {
@@ -155,6 +196,7 @@ export class Fetcher {
 function sort(
   { own, all }: Fetched,
   { id, rev }: MissingRev,
+  stubs: Unfilled | undefined,
 ): { readonly docs: readonly AnyDoc[]; readonly failure?: unknown } {
   const docs: AnyDoc[] = [];
   let failure: unknown;
@@ -164,7 +206,8 @@ function sort(
         failure = failureOf(row.error, { id, rev });
       continue;
     }
-    const fault = faultOf(row.ok, id);
+    const fault =
+      faultOf(row.ok, id) ?? attachmentFault(row.ok, stubs?.doc._rev === row.ok._rev ? stubs : undefined);
     if (fault !== undefined) failure = malformed(id, fault);
     else if (descendsFrom(row.ok, rev, own.includes(row))) docs.push(row.ok);
   }
@@ -219,18 +262,4 @@ function failureOf(error: unknown, { id, rev }: MissingRev): DatabaseError {
 /** 500 and such may be one damaged document; a network that fails, a server in trouble and a refusal concern all. */
 const mayConcernOne = (error: unknown): boolean => [400, 404, 413, 500].includes(statusOf(error));
 
-function hasStubs(doc: AnyDoc): boolean {
-  const attachments = doc._attachments;
-  return (
-    isObject(attachments) && Object.values(attachments).some((one) => isObject(one) && one.stub === true)
-  );
-}
-
-/** As base64. */
-function attachmentLength(doc: AnyDoc): number {
-  let length = 0;
-  for (const one of Object.values(doc._attachments ?? {})) {
-    if (isObject(one) && typeof one.length === 'number') length += (one.length * 4) / 3;
-  }
-  return length;
-}
+const asBase64 = (length: number): number => (length * 4) / 3;

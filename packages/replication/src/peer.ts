@@ -15,11 +15,15 @@ import {
   type Seq,
 } from '@settledb/core';
 
-/** The methods of a database that replication uses; any object that has them will do. */
+/**
+ * The methods of a database that replication uses; any object that has them will do. With `openAttachment` too, large
+ * attachments of a source are not held in memory.
+ */
 export type Peer = Pick<
   Database,
   'id' | 'info' | 'get' | 'put' | 'changes' | 'revsDiff' | 'bulkGet' | 'bulkDocs'
->;
+> &
+  Partial<Pick<Database, 'openAttachment'>>;
 
 /** A document as it is carried over: opaque but for its `_` fields. */
 export type AnyDoc = ExistingDoc<Record<string, unknown>>;
@@ -125,6 +129,8 @@ export function checkChange(row: unknown): ChangedDoc {
 export interface MissingRev {
   readonly id: string;
   readonly rev: string;
+  /** Revisions of the document that the target has and that may be its ancestors, where it says so. */
+  readonly ancestors?: readonly string[];
 }
 
 /** @param asked what was asked about; an answer about anything else is none */
@@ -132,13 +138,17 @@ export function checkRevsDiff(answer: unknown, asked: Record<string, readonly st
   if (!isObject(answer)) throw unexpected('revsDiff is no object');
   const missing: MissingRev[] = [];
   for (const id of Object.keys(answer)) {
-    const revs = (answer as RevsDiffResult)[id]?.missing as unknown;
+    const { missing: revs, possible_ancestors } = ((answer as RevsDiffResult)[id] ?? {}) as Record<
+      string,
+      unknown
+    >;
     const known = Object.hasOwn(asked, id) ? asked[id] : undefined;
     if (known === undefined || !Array.isArray(revs)) throw unexpected(`revsDiff of ${id}`);
     const askedRevs = new Set(known);
+    const ancestors = Array.isArray(possible_ancestors) ? { ancestors: possible_ancestors as string[] } : {};
     for (const rev of new Set(revs)) {
       if (!askedRevs.has(rev)) throw unexpected(`revsDiff of ${id}: ${rev} was not asked about`);
-      missing.push({ id, rev });
+      missing.push({ id, rev, ...ancestors });
     }
   }
   return missing;

@@ -12,12 +12,13 @@ import type { Announcer } from './announcer';
 import type { BackOff } from './backoff';
 import { type BatchEnd, type Chunk, fetchChunks, OnTheWay } from './batch';
 import type { Checkpoints } from './checkpoint';
+import { Fetcher } from './fetcher';
 import type { Settings } from './options';
 import type { Peer } from './peer';
 import type { LostWork, Progress, ReplicationChange } from './progress';
 import { readChanges } from './reader';
 import type { RevSet } from './rev-set';
-import { writeDocs } from './write';
+import { type WriteOutcome, writeDocs } from './write';
 
 /** What the attempts of a replication share. */
 export interface Run {
@@ -71,10 +72,11 @@ export async function transfer(
   const onTheWay = new OnTheWay();
   const rows = readChanges({ source, settings, progress, ...start, signal: reading });
   const batches = ahead(rows, settings.readAhead);
-  const init = { source, target, batchSize: settings.batchSize.most, onTheWay, progress, signal: reading };
+  const fetcher = new Fetcher(source, settings.batchSize.most, reading);
+  const init = { fetcher, target, onTheWay, progress, signal: reading };
   const failures = new Failures();
   for await (const chunk of ahead(fetchChunks(batches, init), CHUNKS_AHEAD)) {
-    const written = await write(run, chunk, failures, writing);
+    const written = await write(run, chunk, fetcher, failures, writing);
     if (chunk.end !== undefined) {
       onTheWay.end();
       acknowledge(run, chunk.end, failures, (seq) => checkpoints.note(seq, writing));
@@ -120,6 +122,7 @@ class Failures {
 async function write(
   run: Run,
   chunk: Chunk,
+  fetcher: Fetcher,
   failures: Failures,
   signal: AbortSignal,
 ): Promise<Chunk['docs']> {
@@ -128,9 +131,9 @@ async function write(
   failures.add(chunk.failures);
   if (docs.length === 0) return docs;
   progress.phase = 'transferring';
-  let outcome: Awaited<ReturnType<typeof writeDocs>>;
+  let outcome: WriteOutcome;
   try {
-    outcome = await writeDocs(run.target, docs, signal);
+    outcome = await writeDocs(run.target, docs, fetcher, signal);
   } catch (error) {
     throw new Failure(error, false, failures.lost(docs.length));
   }

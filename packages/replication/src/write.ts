@@ -4,6 +4,7 @@
  * What the target says about single documents is sorted here: refused ones are passed, anything else stops the run.
  */
 import { DatabaseError, type Doc } from '@settledb/core';
+import type { Fetcher } from './fetcher';
 import { type AnyDoc, ask, checkBulkDocs, type FailedRow, isRefusal, type Peer, statusOf } from './peer';
 import { RevSet } from './rev-set';
 
@@ -19,9 +20,36 @@ export interface WriteOutcome {
 const SPLITS = 16;
 
 /** @throws what the target rejects the whole request with; then nothing of `docs` counts as written */
-export function writeDocs(target: Peer, docs: readonly AnyDoc[], signal: AbortSignal): Promise<WriteOutcome> {
-  return writeSome(target, docs, signal, { left: SPLITS });
+export async function writeDocs(
+  target: Peer,
+  docs: readonly AnyDoc[],
+  fetcher: Fetcher,
+  signal: AbortSignal,
+): Promise<WriteOutcome> {
+  const first = await writeSome(target, docs, signal, { left: SPLITS });
+  const incomplete = first.failed.filter(({ status }) => status === 412);
+  if (incomplete.length === 0) return first;
+  // The target does not have what a stub stands for, although it said that it has the revision: it gets everything.
+  const wanted = new RevSet();
+  for (const { id, rev } of incomplete) wanted.add(id, rev ?? '');
+  const outcomes: WriteOutcome[] = [
+    { ...first, failed: first.failed.filter((row) => !incomplete.includes(row)) },
+  ];
+  const fetched = new RevSet();
+  for await (const portion of fetcher.complete(docs.filter(({ _id, _rev }) => wanted.has(_id, _rev)))) {
+    for (const { _id, _rev } of portion.docs) fetched.add(_id, _rev);
+    if (portion.docs.length > 0)
+      outcomes.push(await writeSome(target, portion.docs, signal, { left: SPLITS }));
+  }
+  const lost = incomplete.filter(({ id, rev }) => !fetched.has(id, rev ?? ''));
+  return joined([...outcomes, { written: [], denied: [], failed: lost }]);
 }
+
+const joined = (outcomes: readonly WriteOutcome[]): WriteOutcome => ({
+  written: outcomes.flatMap(({ written }) => written),
+  denied: outcomes.flatMap(({ denied }) => denied),
+  failed: outcomes.flatMap(({ failed }) => failed),
+});
 
 async function writeSome(
   target: Peer,
@@ -48,6 +76,7 @@ async function writeSome(
 /** A target may refuse a whole request for one document in it that is none by its rules. */
 const isInvalid = (error: unknown): boolean =>
   statusOf(error) === 400 ||
+  statusOf(error) === 412 ||
   error instanceof RangeError ||
   (error instanceof DatabaseError && error.name === 'doc_validation');
 
@@ -62,7 +91,7 @@ function named(rows: readonly FailedRow[], docs: readonly AnyDoc[]): FailedRow[]
 function refusedAlone({ _id, _rev }: AnyDoc, error: unknown): FailedRow {
   const reason = error instanceof Error ? error.message : 'refused';
   const status = statusOf(error);
-  const name = status === 413 ? 'too_large' : 'doc_validation';
+  const name = status === 413 ? 'too_large' : status === 412 ? 'missing_stub' : 'doc_validation';
   return { id: _id, rev: _rev, error: true, status, name, message: reason, reason };
 }
 
@@ -83,9 +112,5 @@ async function writeHalves(
   const middle = Math.ceil(docs.length / 2);
   const lower = await writeSome(target, docs.slice(0, middle), signal, splits);
   const upper = await writeSome(target, docs.slice(middle), signal, splits);
-  return {
-    written: [...lower.written, ...upper.written],
-    denied: [...lower.denied, ...upper.denied],
-    failed: [...lower.failed, ...upper.failed],
-  };
+  return joined([lower, upper]);
 }

@@ -1,0 +1,169 @@
+/**
+ * Attachments on their way. Small ones come within their documents, as base64; large ones, and those that are stored encoded,
+ * are handed to the target as streams to be read when their turn comes, so that none of them is ever in memory.
+ *
+ * Either way nothing is written that is not, byte for byte, what the source's digest and length say. Digests of encoded
+ * content are of the encoded bytes (CouchDB's are), so where only the decoded ones are at hand, the length has to do.
+ */
+import { DatabaseError, Md5, portableBytes } from '@settledb/core';
+import { type AnyDoc, isObject, type MissingRev, type Peer } from './peer';
+
+/** Bytes of one document's attachments that come with it; more of them are streamed. */
+const INLINE_LENGTH = 1024 * 1024;
+
+/** As any source may answer it. */
+interface Attachment {
+  readonly content_type: string;
+  readonly digest: string;
+  readonly revpos?: number;
+  readonly length?: number;
+  readonly encoding?: string;
+  readonly stub?: true;
+  readonly data?: unknown;
+}
+type Attachments = Record<string, Attachment>;
+
+const attachmentsOf = (doc: AnyDoc): Attachments => (doc._attachments ?? {}) as unknown as Attachments;
+
+export const hasAttachments = (doc: AnyDoc): boolean => doc._attachments !== undefined;
+
+/** A document whose attachments are stubs, and which of them the target needs. */
+export interface Unfilled {
+  readonly doc: AnyDoc;
+  readonly names: readonly string[];
+  /** Bytes that are needed. */
+  readonly length: number;
+  readonly streamed: boolean;
+  /** Revisions that the target has, in which it has the other attachments. */
+  readonly ancestors: readonly string[];
+}
+
+/** @param ancestors what the target said it has of the document; `[]` asks for everything */
+export function unfilled(doc: AnyDoc, ancestors: readonly string[], source: Peer): Unfilled {
+  const attachments = attachmentsOf(doc);
+  const known = commonGeneration(doc, ancestors);
+  const names = Object.keys(attachments).filter((name) => {
+    const { stub, revpos = 0 } = attachments[name]!;
+    return stub === true && revpos > known;
+  });
+  let length = 0;
+  let encoded = false;
+  for (const name of names) {
+    length += attachments[name]!.length ?? 0;
+    encoded ||= attachments[name]!.encoding !== undefined;
+  }
+  const streamed = (encoded || length > INLINE_LENGTH) && typeof source.openAttachment === 'function';
+  return { doc, names, length, streamed, ancestors };
+}
+
+/** The newest generation of the document that is among `ancestors`; -1 for none. */
+function commonGeneration({ _revisions }: AnyDoc, ancestors: readonly string[]): number {
+  const { start, ids } = _revisions!; // Checked by faultOf.
+  const at =
+    ancestors.length === 0 ? -1 : ids.findIndex((hash, i) => ancestors.includes(`${start - i}-${hash}`));
+  return at < 0 ? -1 : start - at;
+}
+
+/** As asked for with data: {@link Unfilled.ancestors} spares those of it that the target has. */
+export const requestOf = ({ doc, ancestors }: Unfilled): MissingRev & { atts_since?: readonly string[] } => ({
+  id: doc._id,
+  rev: doc._rev,
+  ...(ancestors.length === 0 ? {} : { atts_since: ancestors }),
+});
+
+/** The document with streams in place of the stubs that are needed. */
+export function withStreams({ doc, names }: Unfilled, source: Peer, signal: AbortSignal): AnyDoc {
+  const attachments: Record<string, unknown> = Object.assign(Object.create(null), doc._attachments);
+  for (const name of names) {
+    const { stub: _, ...attachment } = attachmentsOf(doc)[name]!;
+    const data = (): Promise<ReadableStream<Uint8Array>> => open(source, doc, name, attachment, signal);
+    attachments[name] = { ...attachment, encoded: true, data };
+  }
+  return { ...doc, _attachments: attachments } as AnyDoc;
+}
+
+async function open(
+  source: Peer,
+  { _id, _rev }: AnyDoc,
+  name: string,
+  { digest, encoding, length }: Attachment,
+  signal: AbortSignal,
+): Promise<ReadableStream<Uint8Array>> {
+  const opened = await source.openAttachment!(_id, name, { rev: _rev, encoded: true, signal });
+  if (opened.digest !== digest || opened.encoding !== encoding) {
+    opened.stream.cancel().catch(() => undefined);
+    throw mismatch(_id, name);
+  }
+  const hasher = new Md5();
+  let size = 0;
+  const check = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      hasher.update(chunk);
+      size += chunk.length;
+      controller.enqueue(chunk);
+    },
+    flush() {
+      const whole = encoding !== undefined || size === length;
+      if (!whole || !hasDigest(digest, hasher)) throw mismatch(_id, name);
+    },
+  });
+  return opened.stream.pipeThrough(check);
+}
+
+/** Of another kind than ours: there is nothing to hold it against. */
+const hasDigest = (digest: string, hasher: Md5): boolean =>
+  !digest.startsWith('md5-') || digest === `md5-${portableBytes.toBase64([hasher.digest()])}`;
+
+const mismatch = (id: string, name: string): DatabaseError =>
+  new DatabaseError({
+    status: 502,
+    name: 'content_md5_mismatch',
+    reason: `Attachment ${name} of ${id} is not what its digest says`,
+    docId: id,
+  });
+
+/**
+ * @param asked what the document was before its data was asked for, if it was
+ * @returns what is wrong with the attachments of `doc`, or `undefined`
+ */
+export function attachmentFault(doc: AnyDoc, asked?: Unfilled): string | undefined {
+  const attachments = doc._attachments as unknown;
+  if (attachments === undefined && asked === undefined) return undefined;
+  if (!isObject(attachments)) return 'its _attachments are malformed';
+  for (const [name, attachment] of Object.entries(attachments)) {
+    const { content_type, digest, stub, length } = isObject(attachment) ? attachment : {};
+    const told = typeof content_type === 'string' && typeof digest === 'string';
+    if (!told || (stub === true && typeof length !== 'number')) return `its attachment ${name} is malformed`;
+  }
+  if (asked !== undefined) {
+    const [before, now] = [attachmentsOf(asked.doc), attachments as unknown as Attachments];
+    const same = (name: string): boolean =>
+      Object.hasOwn(now, name) && now[name]!.digest === before[name]!.digest;
+    if (!Object.keys(before).every(same)) return 'its attachments are not those of its stubs';
+    if (asked.names.some((name) => now[name]!.stub === true)) return 'its attachments lack their data';
+  }
+  return dataFault(attachments as unknown as Attachments, asked);
+}
+
+function dataFault(attachments: Attachments, asked: Unfilled | undefined): string | undefined {
+  for (const [name, attachment] of Object.entries(attachments)) {
+    const { digest, data } = attachment;
+    // Asked for as text; what another peer chose to send is for the target to judge.
+    if (attachment.stub === true || typeof data !== 'string') continue;
+    const stub = asked === undefined ? undefined : attachmentsOf(asked.doc)[name];
+    const bytes = bytesOf(data);
+    const length = attachment.length ?? stub?.length ?? bytes?.length;
+    if (bytes === undefined || bytes.length !== length) return `its attachment ${name} has another length`;
+    if ((attachment.encoding ?? stub?.encoding) !== undefined) continue;
+    if (!hasDigest(digest, new Md5().update(bytes))) return `its attachment ${name} has another digest`;
+  }
+  return undefined;
+}
+
+function bytesOf(base64: string): Uint8Array | undefined {
+  try {
+    return portableBytes.fromBase64(base64);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,281 @@
+/** Documents with attachments are transferred exactly, or not at all; what the target has is not sent again. */
+import { memory } from '@settledb/adapter-memory';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type Peer, replicate } from '../../packages/replication/src/index';
+import { SettleDB } from '../../packages/settledb/src/settledb';
+import { peer } from './databases';
+
+type Db = SettleDB<Record<string, unknown>>;
+let count = 0;
+let a: Db;
+let b: Db;
+const make = (): Db => new SettleDB(`attached-${count++}`, { adapter: memory() });
+beforeEach(() => {
+  a = make();
+  b = make();
+});
+
+const bytes = (length: number, seed = 1): Uint8Array =>
+  Uint8Array.from({ length }, (_, i) => (Math.imul(i + seed, 2654435761) >>> 13) & 255);
+const base64 = (data: Uint8Array): string =>
+  btoa(Array.from(data, (byte) => String.fromCharCode(byte)).join(''));
+
+async function gzip(data: Uint8Array): Promise<Uint8Array> {
+  const stream = new Blob([data as Uint8Array<ArrayBuffer>])
+    .stream()
+    .pipeThrough(new CompressionStream('gzip'));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+const put = (db: Db, id: string, files: Record<string, Uint8Array>, more: object = {}) =>
+  db.put({
+    _id: id,
+    ...more,
+    _attachments: Object.fromEntries(
+      Object.entries(files).map(([name, data]) => [name, { content_type: 'x/y', data: base64(data) }]),
+    ),
+  } as never);
+
+/** Everything about the attachments of a document, their bytes included. */
+async function attachmentsOf(db: Db, id: string): Promise<unknown> {
+  const { _attachments, _rev } = await db.get(id, { attachments: true, att_encoding_info: true });
+  return { _rev, ..._attachments };
+}
+
+/** A peer that counts what is asked of it, and answers bulkGet otherwise. */
+function watched(
+  db: Db,
+  meddle: (doc: Record<string, never>, options: Record<string, unknown>) => unknown = (doc) => doc,
+  more: object = {},
+) {
+  const requests: Record<string, unknown>[] = [];
+  const opened: string[] = [];
+  const wrapped = peer(db as never, {
+    bulkGet: async (request: Record<string, unknown>) => {
+      requests.push(request);
+      const { results } = await db.bulkGet(request as never);
+      return {
+        results: results.map(({ id, docs }) => ({
+          id,
+          docs: docs.map((row) => ('ok' in row ? { ok: meddle(row.ok as never, request) } : row)),
+        })),
+      };
+    },
+  });
+  const openAttachment = (id: string, name: string, options: object) => {
+    opened.push(name);
+    return db.openAttachment(id, name, options);
+  };
+  return { source: { ...wrapped, openAttachment, ...more } as Peer, requests, opened };
+}
+
+describe('attachments', () => {
+  it('arrive as they were, small and large, empty, oddly named, many on one document', async () => {
+    await put(a, 'small', { 'a/b +%é': bytes(1000), empty: bytes(0), constructor: bytes(3) });
+    await put(a, 'large', { big: bytes(3_000_000), little: bytes(10) });
+    await a.put({ _id: 'none', n: 1 });
+    expect(await replicate(a, b)).toMatchObject({ ok: true, docs_read: 3, docs_written: 3 });
+    for (const id of ['small', 'large', 'none'])
+      expect(await attachmentsOf(b, id)).toEqual(await attachmentsOf(a, id));
+    expect(await replicate(a, b)).toMatchObject({ docs_read: 0 });
+  });
+
+  it('of every leaf and of tombstones arrive too', async () => {
+    const stub = (text: string) => ({ f: { content_type: 't', data: btoa(text), revpos: 1 } });
+    await a.bulkDocs(
+      [
+        { _id: 'x', _rev: '1-a', _attachments: stub('one') },
+        { _id: 'x', _rev: '1-b', _attachments: stub('two') },
+        { _id: 'gone', _rev: '1-c', _deleted: true, _attachments: stub('three') },
+      ] as never,
+      { new_edits: false },
+    );
+    expect(await replicate(a, b)).toMatchObject({ docs_written: 3 });
+    for (const [id, rev, text] of [
+      ['x', '1-a', 'one'],
+      ['x', '1-b', 'two'],
+      ['gone', '1-c', 'three'],
+    ] as const) {
+      const { _attachments } = await b.get(id, { rev, attachments: true });
+      expect(_attachments).toMatchObject({ f: { data: btoa(text) } });
+    }
+  });
+
+  it('that are large are streamed, and fetched with no document', async () => {
+    await put(a, 'large', { one: bytes(800_000), two: bytes(900_000, 7) });
+    const { source, requests, opened } = watched(a);
+    await replicate(source, b);
+    expect(opened).toEqual(['one', 'two']);
+    expect(requests.some(({ attachments }) => attachments)).toBe(false);
+    expect(await attachmentsOf(b, 'large')).toEqual(await attachmentsOf(a, 'large'));
+  });
+
+  it('come with the document from a source that opens none', async () => {
+    await put(a, 'large', { one: bytes(1_500_000) });
+    const { source, opened } = watched(a, undefined, { openAttachment: undefined });
+    await replicate(source, b);
+    expect(opened).toEqual([]);
+    expect(await attachmentsOf(b, 'large')).toEqual(await attachmentsOf(a, 'large'));
+  });
+
+  it('that are stored encoded stay so, with the digest of the encoded bytes', async () => {
+    const plain = new TextEncoder().encode('settled '.repeat(500));
+    const data = await gzip(plain);
+    const attachment = { content_type: 'text/plain', data, encoding: 'gzip', encoded: true, revpos: 1 };
+    await a.bulkDocs([{ _id: 'x', _rev: '1-a', _attachments: { f: attachment } }] as never, {
+      new_edits: false,
+    });
+    expect(await attachmentsOf(a, 'x')).toMatchObject({
+      f: { encoding: 'gzip', encoded_length: data.length },
+    });
+    await replicate(a, b);
+    expect(await attachmentsOf(b, 'x')).toEqual(await attachmentsOf(a, 'x'));
+    // Where only the decoded bytes are to be had, the length is what there is to go by.
+    const c = make();
+    await replicate(watched(a, undefined, { openAttachment: undefined }).source, c);
+    expect(await attachmentsOf(c, 'x')).toMatchObject({ f: { data: base64(plain) } });
+  });
+});
+
+describe('what the target has', () => {
+  it('is not sent again: unchanged attachments of an edited document stay stubs', async () => {
+    await put(a, 'x', { one: bytes(1000), two: bytes(2000, 3) });
+    await replicate(a, b);
+    const doc = await a.get('x');
+    await a.put({ ...doc, n: 2 } as never);
+    const { source, requests } = watched(a);
+    expect(await replicate(source, b)).toMatchObject({ docs_written: 1 });
+    expect(requests).toHaveLength(1);
+    const next = await a.get('x');
+    const attachments = { ...next._attachments, two: { content_type: 'x/y', data: base64(bytes(50, 9)) } };
+    await a.put({ ...next, _attachments: attachments } as never);
+    const sent: string[] = [];
+    const changed = watched(a, (read) => {
+      const files = (read as { _attachments?: Record<string, { data?: string }> })._attachments ?? {};
+      for (const [name, { data }] of Object.entries(files)) if (data !== undefined) sent.push(name);
+      return read;
+    });
+    expect(await replicate(changed.source, b)).toMatchObject({ docs_written: 1 });
+    expect(sent).toEqual(['two']);
+    expect(await attachmentsOf(b, 'x')).toEqual(await attachmentsOf(a, 'x'));
+  });
+
+  it('and then has not (412) is sent after all', async () => {
+    await put(a, 'x', { one: bytes(1000) });
+    await put(a, 'y', { one: bytes(1000, 5) });
+    await replicate(a, b);
+    for (const id of ['x', 'y']) await a.put({ ...(await a.get(id)), n: 2 } as never);
+    // Says that it has the ancestors, but has lost what they held.
+    const c = make();
+    const target = peer(c as never, {
+      revsDiff: (revs: never) => b.revsDiff(revs),
+    });
+    const written: { _attachments: Record<string, { data?: string }> }[][] = [];
+    const bulkDocs = target.bulkDocs.bind(target);
+    Object.assign(target, {
+      bulkDocs: (request: { docs: never[] }, options: never) => {
+        written.push(request.docs);
+        return bulkDocs(request as never, options);
+      },
+    });
+    const result = await replicate(a, target, { checkpoint: false });
+    expect(result).toMatchObject({ ok: true, docs_written: 2, doc_write_failures: 0 });
+    expect(written.length).toBeGreaterThan(1);
+    for (const id of ['x', 'y']) expect(await attachmentsOf(c, id)).toEqual(await attachmentsOf(a, id));
+  });
+
+  it('and says so for the whole request, as CouchDB does, is sent after all', async () => {
+    await put(a, 'x', { one: bytes(1000) });
+    await replicate(a, b);
+    await a.put({ ...(await a.get('x')), n: 2 } as never);
+    await a.put({ _id: 'other' });
+    const c = make();
+    const target = peer(c as never, {
+      revsDiff: (revs: never) => b.revsDiff(revs),
+      bulkDocs: (request: { docs: { _attachments?: Record<string, { stub?: true }> }[] }, options: never) => {
+        const stubs = request.docs.some(({ _attachments = {} }) =>
+          Object.values(_attachments).some(({ stub }) => stub),
+        );
+        if (stubs) throw Object.assign(new Error('missing'), { status: 412, name: 'missing_stub' });
+        return c.bulkDocs(request as never, options);
+      },
+    });
+    expect(await replicate(a, target)).toMatchObject({ ok: true, docs_written: 2 });
+    expect(await attachmentsOf(c, 'x')).toEqual(await attachmentsOf(a, 'x'));
+  });
+});
+
+describe('an attachment that is not what it is said to be', () => {
+  type File = { data?: string; stub?: true; digest: string; length?: number };
+  const meddlers: [string, (file: File, whole: boolean) => File | undefined][] = [
+    ['truncated', (file, whole) => (whole ? { ...file, data: base64(bytes(900)) } : file)],
+    ['substituted', (file, whole) => (whole ? { ...file, data: base64(bytes(1000, 99)) } : file)],
+    ['of another digest than its stub', (file, whole) => (whole ? { ...file, digest: 'md5-other' } : file)],
+    ['left out', (file, whole) => (whole ? undefined : file)],
+    ['without data', (file, whole) => (whole ? { digest: file.digest, stub: true, length: 1000 } : file)],
+    ['no base64', (file, whole) => (whole ? { ...file, data: 'not base64!' } : file)],
+    ['without digest', (file) => ({ ...file, digest: undefined as never })],
+    ['no object', () => 7 as never],
+  ];
+  it.each(meddlers)('is refused with its document, and the others are written: %s', async (_name, meddle) => {
+    await put(a, 'good', { f: bytes(500, 4) });
+    await put(a, 'bad', { f: bytes(1000) });
+    await a.put({ _id: 'plain' });
+    const { source } = watched(a, (doc, { attachments }) => {
+      const { _id, _attachments } = doc as unknown as { _id: string; _attachments?: { f: File } };
+      if (_id !== 'bad') return doc;
+      const f = meddle(_attachments!.f, attachments === true);
+      return { ...doc, _attachments: f === undefined ? {} : { f } };
+    });
+    const error = await replicate(source, b).then(
+      () => undefined,
+      (failure: object) => failure,
+    );
+    expect(error).toMatchObject({ docId: 'bad', result: { ok: false, docs_written: 2, last_seq: 0 } });
+    expect(await b.get('bad').catch(({ status }) => status)).toBe(404);
+    expect(await replicate(a, b)).toMatchObject({ docs_written: 1 });
+    expect(await attachmentsOf(b, 'bad')).toEqual(await attachmentsOf(a, 'bad'));
+  });
+
+  it.each([
+    'truncated',
+    'substituted',
+    'of another digest',
+  ])('is refused when it is streamed: %s', async (how) => {
+    const data = bytes(2_000_000);
+    await put(a, 'bad', { f: data });
+    await a.put({ _id: 'plain' });
+    const { source } = watched(a, undefined, {
+      openAttachment: async (...args: Parameters<Db['openAttachment']>) => {
+        const opened = await a.openAttachment(...args);
+        await opened.stream.cancel();
+        const other = how === 'truncated' ? data.slice(0, -1) : bytes(data.length, 5);
+        const stream = new Blob([other as Uint8Array<ArrayBuffer>]).stream();
+        return { ...opened, stream, ...(how === 'of another digest' ? { digest: 'md5-other' } : {}) };
+      },
+    });
+    const error = await replicate(source, b).then(
+      () => undefined,
+      (failure: object) => failure,
+    );
+    expect(error).toMatchObject({ result: { ok: false, last_seq: 0 } });
+    expect(await b.get('bad').catch(({ status }) => status)).toBe(404);
+    await replicate(a, b);
+    expect(await attachmentsOf(b, 'bad')).toEqual(await attachmentsOf(a, 'bad'));
+  });
+});
+
+describe('memory', () => {
+  it('is bounded: many attachments travel in portions', async () => {
+    for (let i = 0; i < 12; i++) await put(a, `d${i}`, { f: bytes(900_000, i) });
+    const sizes: number[] = [];
+    const target = peer(b as never, {
+      bulkDocs: (request: { docs: unknown[] }, options: never) => {
+        sizes.push(JSON.stringify(request.docs).length);
+        return b.bulkDocs(request as never, options);
+      },
+    });
+    expect(await replicate(a, target)).toMatchObject({ docs_written: 12 });
+    expect(Math.max(...sizes)).toBeLessThan(6_000_000);
+  });
+});
