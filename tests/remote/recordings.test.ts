@@ -2,7 +2,7 @@
  * Our server's answers against those of a real CouchDB 3.5.2, request by request (tests/fixtures/couchdb, recorded; see
  * replay.ts). Every difference has its reason below, and a reason that explains nothing any more is a failure too.
  */
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
 import { serverReplicator } from '../../packages/settledb/src/server-replicator';
 import { REASONS, type Reason } from './differences';
@@ -64,6 +64,11 @@ function explained({ request, what }: Difference): boolean {
 
 describe('answers as CouchDB does, but for what has a reason:', () => {
   for (const file of FILES) it(file, () => compare(file));
+
+  it('and the page that lists the differences has each of them', () => {
+    const page = readFileSync(new URL('../../docs/couchdb-differences.md', import.meta.url), 'utf8');
+    expect(REASONS.filter(({ why }) => !page.includes(`- ${why}\n`))).toEqual([]);
+  });
 
   it('has no reason that explains nothing', () => {
     expect(REASONS.filter((reason) => !used.has(reason) && !reason.sometimes).map(({ why }) => why)).toEqual(

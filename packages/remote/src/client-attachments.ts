@@ -144,8 +144,13 @@ export async function sendPrepared(
     }
     const id = each.alone._id!;
     try {
-      const written = check.checkWritten(await http.json(multipartCall(each, newEdits, signal)), id);
-      if (newEdits) all.push(written);
+      const answer = await http.json(multipartCall(each, newEdits, signal));
+      // PouchDB's server answers a revision stored as given in the form of `_bulk_docs`: failures only.
+      if (!newEdits && Array.isArray(answer)) all.push(...check.checkBulkDocs(answer, [id], false));
+      else {
+        const written = check.checkWritten(answer, id);
+        if (newEdits) all.push(written);
+      }
     } catch (error) {
       if (!isDatabaseError(error) || !OF_DOCUMENT.includes(error.status)) throw error;
       const { status, name, message, reason } = error;

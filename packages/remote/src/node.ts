@@ -16,6 +16,8 @@ export { FolderDatabases, type OpenDatabase, serverUuid } from './folder-databas
 /** ms for the headers of a request, and for all of it: slow clients hold connections. */
 const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 300_000;
+/** ms without a byte either way: who does not read what was asked for holds memory. Feeds have signs of life more often. */
+const IDLE_TIMEOUT_MS = 120_000;
 /** ms that `close()` waits for answers under way before it cuts them off. */
 const CLOSE_TIMEOUT_MS = 5_000;
 /** Connections at a time; more wait in the system's queue. */
@@ -85,10 +87,14 @@ function makeServer(
   handler: Handler,
   check: ((request: Request) => Response | undefined) | undefined,
 ): Server {
-  const listener = getRequestListener(async (request) => check?.(request) ?? handler.handle(request), {
-    // The application's own Request and Response stay what they are.
-    overrideGlobalObjects: false,
-  });
+  const listener = getRequestListener(
+    async (request, { incoming }: { incoming?: { socket?: { remoteAddress?: string | undefined } } }) =>
+      check?.(request) ?? handler.handle(request, { address: incoming?.socket?.remoteAddress }),
+    {
+      // The application's own Request and Response stay what they are.
+      overrideGlobalObjects: false,
+    },
+  );
   const server = createHttpServer((incoming, outgoing) => {
     // While the server closes, a connection goes with its last answer.
     outgoing.once('close', () => {
@@ -96,6 +102,7 @@ function makeServer(
     });
     void listener(incoming, outgoing);
   });
+  server.timeout = IDLE_TIMEOUT_MS;
   server.headersTimeout = HEADERS_TIMEOUT_MS;
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.maxConnections = MAX_CONNECTIONS;

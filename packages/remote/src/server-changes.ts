@@ -21,7 +21,7 @@ const MIN_HEARTBEAT_MS = 100;
 const DEFAULT_HEARTBEAT_MS = 60_000;
 /** ms, CouchDB's default and its maximum. Also keeps far below the 2³¹ that timers bear. */
 const MAX_TIMEOUT_MS = 60_000;
-const MAX_HEARTBEAT_MS = 3_600_000;
+const MAX_HEARTBEAT_MS = 60_000;
 /** Feeds open at a time. Each holds a connection and a place in the store's list of listeners. */
 const MAX_FEEDS = 5_000;
 

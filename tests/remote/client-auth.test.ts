@@ -1,0 +1,200 @@
+/** How a client logs in, renews, follows and compresses; and that nobody is told its secrets. */
+import { remote } from '@settledb/remote';
+import { describe, expect, it } from 'vitest';
+import { failureOf, ORIGIN, testServer } from './support';
+
+type Fetch = typeof globalThis.fetch;
+const closed = (options: object = {}) =>
+  testServer({ anonymous: false, admins: { admin: 'secret' }, ...options });
+const auth = { username: 'admin', password: 'secret', type: 'cookie' } as const;
+
+describe('a session', () => {
+  it('is opened once, used by all requests, and never sends the password again', async () => {
+    const server = closed();
+    const seen: Headers[] = [];
+    const fetch: Fetch = (input, init) => {
+      seen.push(new Headers(init?.headers));
+      return server.fetch(input, init);
+    };
+    const db = remote(`${ORIGIN}/db`, { fetch, auth });
+    await Promise.all([db.put({ _id: 'a' }), db.put({ _id: 'b' }), db.info()]);
+    expect(server.log.filter((line) => line === 'POST /_session')).toHaveLength(1);
+    expect(seen.filter((headers) => headers.has('authorization'))).toEqual([]);
+    expect(seen.filter((headers) => headers.get('cookie')?.startsWith('AuthSession='))).toHaveLength(
+      seen.length - 1,
+    );
+  });
+
+  it('that the server takes no more is opened again, and the request sent once more', async () => {
+    const { databases } = closed();
+    let server = closed({ databases });
+    const db = remote(`${ORIGIN}/db`, { fetch: (...given) => server.fetch(...given), auth });
+    await db.put({ _id: 'a' });
+    server = closed({ databases, cookies: { timeout: 1 } }); // the old cookie is of too long a time for it
+    await db.put({ _id: 'b' });
+    expect(server.log).toEqual(['PUT /db/b', 'POST /_session', 'PUT /db/b']);
+    expect((await db.info()).doc_count).toBe(2);
+  });
+
+  it('is renewed before it ends', async () => {
+    const server = closed({ cookies: { timeout: 0.2 } });
+    const db = remote(`${ORIGIN}/db`, { fetch: server.fetch, auth, skip_setup: true });
+    await failureOf(db.get('a'));
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    await failureOf(db.get('a'));
+    expect(server.log.filter((line) => line === 'POST /_session').length).toBeGreaterThan(1);
+  });
+
+  it('refused by the server is an error at once: a stale password must not lock the account', async () => {
+    const server = closed({ address: 'x' });
+    const db = remote(`${ORIGIN}/db`, { fetch: server.fetch, auth: { ...auth, password: 'hunter2' } });
+    const error = await failureOf(db.info());
+    expect([error.status, JSON.stringify(error), error.stack].join()).not.toContain('hunter2');
+    expect(error).toMatchObject({ status: 401, name: 'unauthorized' });
+    expect(server.log).toEqual(['POST /_session']);
+  });
+});
+
+describe('headers by a function', () => {
+  it('are asked for again after a 401, and the request is sent once more, not twice', async () => {
+    const asked: boolean[] = [];
+    let token = 'old';
+    const authenticate = (request: Request) =>
+      request.headers.get('authorization') === 'Bearer new' ? { name: 'z', roles: ['_admin'] } : undefined;
+    const server = testServer({ anonymous: false, authenticate });
+    const headers = async (again: boolean) => {
+      asked.push(again);
+      if (again) token = 'new';
+      return { authorization: `Bearer ${token}` };
+    };
+    const db = remote(`${ORIGIN}/db`, { fetch: server.fetch, headers });
+    await db.put({ _id: 'a' });
+    expect(asked.slice(0, 2)).toEqual([false, true]);
+    expect((await db.info()).doc_count).toBe(1);
+    const never = remote(`${ORIGIN}/db`, {
+      fetch: server.fetch,
+      headers: () => ({ authorization: 'Bearer x' }),
+    });
+    server.log.length = 0;
+    expect(await failureOf(never.info())).toMatchObject({ status: 401 });
+    expect(server.log).toHaveLength(2);
+  });
+});
+
+/** As `fetch` follows redirects: a POST becomes a GET. */
+function moved(server: { fetch: Fetch }, from: string): Fetch {
+  return async (input, init) => {
+    const url = String(input);
+    if (!url.startsWith(from)) return server.fetch(input, init);
+    const to = ORIGIN + url.slice(from.length);
+    const method = init?.method === 'POST' ? 'GET' : init?.method;
+    const { body: _, ...rest } = init ?? {};
+    const response = await server.fetch(to, {
+      ...(init?.method === 'POST' ? rest : init),
+      ...(method && { method }),
+    });
+    Object.defineProperties(response, { redirected: { value: true }, url: { value: to } });
+    return response;
+  };
+}
+
+describe('a database that has moved', () => {
+  it('is asked where it is from then on', async () => {
+    const server = testServer();
+    const fetch = moved(server, `${ORIGIN}/old`);
+    const db = remote(`${ORIGIN}/old/db`, { fetch });
+    await db.put({ _id: 'a' });
+    const fresh = remote(`${ORIGIN}/old/db`, { fetch, skip_setup: true });
+    // A POST is the first to find out: its answer, that of a GET of all documents, is not believed.
+    expect((await fresh.allDocs({ keys: ['b'] })).rows).toEqual([{ key: 'b', error: 'not_found' }]);
+    expect(await fresh.bulkDocs([{ _id: 'b' }])).toMatchObject([{ ok: true }]);
+    expect((await db.info()).doc_count).toBe(2);
+  });
+
+  it('to another host gets no credentials', async () => {
+    const server = testServer();
+    const fetch = moved(server, 'http://elsewhere.test');
+    const db = remote('http://elsewhere.test/db', { fetch, auth: { username: 'a', password: 'pw' } });
+    expect(await failureOf(db.info())).toMatchObject({ status: 400, name: 'redirected' });
+  });
+});
+
+describe('large bodies', () => {
+  const text = 'hello '.repeat(20_000);
+  const recorded = (server: { fetch: Fetch }) => {
+    const encodings: (string | null)[] = [];
+    const fetch: Fetch = (input, init) => {
+      encodings.push(new Headers(init?.headers).get('content-encoding'));
+      return server.fetch(String(input).replace('http://couch.test', ORIGIN), init);
+    };
+    return { encodings, fetch };
+  };
+
+  it('go compressed to CouchDB elsewhere, plain to this machine and to others', async () => {
+    const { encodings, fetch } = recorded(testServer());
+    const db = remote<{ text: string }>('http://couch.test/db', { fetch });
+    await db.put({ _id: 'a', text });
+    expect(encodings).toEqual([null, null, null, 'gzip']); // looked for, made, who is it, written
+    expect((await db.get('a')).text).toBe(text);
+    const near = recorded(testServer());
+    await remote<{ text: string }>(`${ORIGIN}/db`, { fetch: near.fetch }).put({ _id: 'a', text });
+    const off = recorded(testServer());
+    await remote<{ text: string }>('http://couch.test/db', { fetch: off.fetch, compress: false }).put({
+      _id: 'a',
+      text,
+    });
+    expect([...near.encodings, ...off.encodings].filter((encoding) => encoding !== null)).toEqual([]);
+  });
+
+  it('are sent plain after all to who refuses them', async () => {
+    const server = testServer();
+    const { encodings, fetch } = recorded({
+      fetch: async (input, init) =>
+        new Headers(init?.headers).has('content-encoding')
+          ? new Response('{"error":"bad_content_type","reason":"x"}', { status: 415 })
+          : server.fetch(input, init),
+    });
+    const db = remote<{ text: string }>('http://couch.test/db', { fetch, compress: true });
+    await db.put({ _id: 'a', text });
+    await db.put({ _id: 'b', text });
+    expect(encodings.filter((encoding) => encoding !== null)).toHaveLength(1);
+    expect((await db.info()).doc_count).toBe(2);
+  });
+
+  it('that unfold to more than the limit are refused, however small they come', async () => {
+    const server = testServer({ limits: { request: 100_000 } });
+    await server.ask('PUT', '/db');
+    const bomb = new Blob([`"${'0'.repeat(5_000_000)}"`]).stream().pipeThrough(new CompressionStream('gzip'));
+    const body = await new Response(bomb).arrayBuffer();
+    expect(body.byteLength).toBeLessThan(10_000);
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' };
+    const send = (bytes: BodyInit) =>
+      server
+        .fetch(`${ORIGIN}/db/_bulk_docs`, { method: 'POST', body: bytes, headers })
+        .then(({ status }) => status);
+    expect(await send(body)).toBe(413);
+    expect(await send('no gzip')).toBe(400);
+    expect(await send(body.slice(0, 100))).toBe(400);
+  });
+});
+
+describe('a continuous feed', () => {
+  it('gives every change once, in order, by one request, and goes on when the server ends it', async () => {
+    const server = testServer();
+    const db = remote<{ n: number }>(`${ORIGIN}/db`, { fetch: server.fetch, feed: 'continuous' });
+    await db.info();
+    const seen: string[] = [];
+    const feed = db.changes({ live: true, heartbeat: false, timeout: 150 });
+    await db.put({ _id: 'd0', n: 0 });
+    for await (const { id } of feed) {
+      seen.push(id);
+      if (seen.length === 12) break;
+      if (seen.length === 6) await new Promise((resolve) => setTimeout(resolve, 300));
+      await db.put({ _id: `d${seen.length}`, n: seen.length });
+    }
+    expect(seen).toEqual(Array.from({ length: 12 }, (_, i) => `d${i}`));
+    const asked = server.log.filter((line) => line.includes('feed=continuous')).length;
+    expect(asked).toBeLessThan(6);
+    expect(server.log.some((line) => line.includes('longpoll'))).toBe(false);
+  });
+});

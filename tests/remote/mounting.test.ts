@@ -1,0 +1,58 @@
+/** The handler within somebody else's server, as docs/server.md shows it. */
+import { createServer as createHttpServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { getRequestListener } from '@hono/node-server';
+import { remote } from '@settledb/remote';
+import { Hono } from 'hono';
+import { afterEach, describe, expect, it } from 'vitest';
+import { testServer } from './support';
+
+const cleanUp: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const undo of cleanUp.splice(0)) await undo();
+});
+
+/** What a client does, through the mount: writes, an attachment, a live feed. */
+async function use(url: string, fetch?: typeof globalThis.fetch): Promise<void> {
+  const db = remote<{ n?: number }>(url, fetch === undefined ? {} : { fetch });
+  await db.put({ _id: 'a/b', n: 1 });
+  expect(await db.get('a/b')).toMatchObject({ n: 1 });
+  await db.putAttachment('file', 'x.bin', new Blob([new Uint8Array(300_000)]), 'x/y');
+  expect(((await db.getAttachment('file', 'x.bin')) as Blob).size).toBe(300_000);
+  for await (const { id } of db.changes({ live: true, since: 0 })) if (id === 'file') break;
+  await db.close();
+}
+
+describe('the handler is mounted', () => {
+  it('in Hono', async () => {
+    const { handle } = testServer();
+    const app = new Hono();
+    app.get('/', (context) => context.text('ours'));
+    app.mount('/couch', (request: Request) => handle(request));
+    const fetch: typeof globalThis.fetch = async (input, init) => app.request(new Request(input, init));
+    expect(await (await fetch('http://x.test/')).text()).toBe('ours');
+    await use('http://x.test/couch/db', fetch);
+  });
+
+  it('in Express', async () => {
+    const { handle } = testServer();
+    const [express] = ['express'];
+    const { default: makeApp } = await import(express!);
+    const app = makeApp();
+    const listener = getRequestListener((request) => handle(request), { overrideGlobalObjects: false });
+    app.get('/', (_request: unknown, response: { send(text: string): void }) => response.send('ours'));
+    app.use('/couch', (request: never, response: never) => listener(request, response));
+    const server = createHttpServer(app);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    cleanUp.push(
+      () =>
+        new Promise((resolve) => {
+          server.closeAllConnections();
+          server.close(resolve);
+        }),
+    );
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    expect(await (await fetch(url)).text()).toBe('ours');
+    await use(`${url}/couch/db`);
+  });
+});
