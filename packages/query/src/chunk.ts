@@ -18,6 +18,7 @@ import {
   type Write,
 } from '@settledb/core';
 import type { Emitted } from './map';
+import { compareRows } from './ranges';
 
 /** Values up to this length lie in the row, and longer ones apart: a page of rows stays below 64 KB. */
 const INLINE_LENGTH = 200;
@@ -146,6 +147,7 @@ function changeOf(
         put.push(entryOf(tag, key, id, n, value));
     }
   }
+  put.sort(compareRows); // The store sorts them, or finds them sorted: here keys are shorter.
   const changed = put.length + gone.length > 0;
   const after: ViewStateRow = {
     view,

@@ -28,9 +28,15 @@ const NONE: readonly Emitted[] = [];
 /** A map function made ready. Documents are handed to it one after the other. */
 export class Mapper {
   readonly #call: MapFunction;
+  readonly #wanted: ((key: string, id: string) => boolean) | undefined;
   #rows: Emitted[] | undefined;
+  #id = '';
+  /** Rows that all documents so far emitted, wanted or not. */
+  emitted = 0;
 
-  constructor(map: MapFunction) {
+  /** @param wanted which rows to make. Default: all */
+  constructor(map: MapFunction, wanted?: (key: string, id: string) => boolean) {
+    this.#wanted = wanted;
     this.#call = map.length < 2 ? (doc, emit) => withGlobals({ emit }, () => map(doc, emit)) : map;
   }
 
@@ -40,9 +46,14 @@ export class Mapper {
    */
   run(doc: ExistingDoc<Record<string, Loose>>): readonly Emitted[] {
     const rows: Emitted[] = [];
+    const before = this.emitted;
     this.#rows = rows;
+    this.#id = doc._id;
     try {
       this.#call(doc, this.#emit);
+    } catch (error) {
+      this.emitted = before;
+      throw error;
     } finally {
       this.#rows = undefined; // What is emitted later comes too late.
     }
@@ -50,7 +61,11 @@ export class Mapper {
   }
 
   readonly #emit = (key?: unknown, value?: unknown): void => {
-    this.#rows?.push({ key: toKey(key), value: valueText(value) });
+    if (this.#rows === undefined) return;
+    const text = toKey(key);
+    this.emitted++;
+    if (this.#wanted === undefined || this.#wanted(text, this.#id))
+      this.#rows.push({ key: text, value: valueText(value) });
   };
 }
 

@@ -16,7 +16,7 @@ import {
   type Store,
 } from '@settledb/core';
 import type { IndexDefinition } from './index-reader';
-import { DOC_TEXTS, docOf, Mapper } from './map';
+import { DOC_TEXTS, docOf, type Emitted, Mapper } from './map';
 import { Slices } from './slices';
 import { mapError } from './updater';
 
@@ -25,14 +25,15 @@ const BATCH_DOCS = 500;
 
 export interface MappedRows {
   /** Unordered. */
-  readonly rows: readonly IndexEntry[];
+  readonly rows: readonly MappedRow[];
   /** Rows of all documents, also those that are not wanted. */
   readonly total: number;
   /** What the rows are those of. */
   readonly seq: number;
 }
 
-interface Row extends IndexEntry {
+/** A row of an index that is nowhere. */
+export interface MappedRow extends IndexEntry {
   readonly seq: number;
 }
 
@@ -40,25 +41,24 @@ interface Row extends IndexEntry {
 export async function mapAll(
   store: Store<DatabaseTables>,
   index: IndexDefinition,
-  wanted: (row: { key: string; id: string }) => boolean,
+  wanted: (key: string, id: string) => boolean,
   failed: (error: DatabaseError) => void,
   { signal }: CallOptions,
 ): Promise<MappedRows> {
-  const mapper = new Mapper(index.map);
+  const mapper = new Mapper(index.map, wanted);
   const slices = new Slices();
-  const rows: Row[] = [];
+  const rows: MappedRow[] = [];
   const totals: [id: string, seq: number, count: number][] = [];
   /** Of documents that may have been read more than once. */
   const latest = new Map<string, number>();
   const map = (doc: DocRow): void => {
     if (doc.deleted || isDesignId(doc.id)) return;
     const { id, seq } = doc;
+    const before = mapper.emitted;
     try {
       const emitted = mapper.run(docOf(doc));
-      totals.push([id, seq, emitted.length]);
-      for (const [n, { key, value }] of emitted.entries())
-        if (wanted({ key, id }))
-          rows.push({ tag: '', seq, key, id, n, ...(value === undefined ? {} : { value }) });
+      totals.push([id, seq, mapper.emitted - before]);
+      for (let n = 0; n < emitted.length; n++) rows.push({ ...(emitted[n] as Emitted), tag: '', seq, id, n });
     } catch (cause) {
       failed(mapError(index, id, cause));
     }

@@ -29,8 +29,8 @@ const BATCH_DOCS = 1_000;
 const FIRST_BATCH_DOCS = 200;
 /** Characters of documents in a batch, about: what is held in memory while it is mapped. */
 const BATCH_LENGTH = 1024 * 1024;
-/** Rows of a commit, about: some 5 ms of work in one go. */
-const COMMIT_ROWS = 600;
+/** Rows of a commit, about: some 6 ms of work in one go. */
+const COMMIT_ROWS = 1_200;
 
 /** One step of building: first `{ indexed_docs: 0 }`, then one after each commit. */
 export interface IndexingProgress {

@@ -181,7 +181,7 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
         : this.#functions.reducer(wanted);
     if (reducer !== undefined) checkReduced(options, plan);
     const tests = plan.ranges.map(rangeTest);
-    const isWanted = (row: { key: string; id: string }): boolean => tests.some((test) => test(row));
+    const isWanted = (key: string, id: string): boolean => tests.some((test) => test({ key, id }));
     const failed = this.#indexes.report.bind(this.#indexes);
     const all = await mapAll(this.#indexes.store, index, isWanted, failed, options);
     const count =

@@ -75,7 +75,7 @@ export interface IndexEntry {
   /** Rows of one document in their order: 0, 1, … */
   readonly n: number;
   /** JSON of the value, when it is short; `null` is left out. */
-  readonly value?: string;
+  readonly value?: string | undefined;
   /** The same when it is long. */
   readonly long?: Text;
 }
