@@ -61,10 +61,6 @@ declare module 'pouchdb' {
   const PouchDB: { new (name: string, options?: object): unknown; plugin(plugin: object): void };
   export default PouchDB;
 }
-declare module 'pouchdb-adapter-memory' {
-  const plugin: object;
-  export default plugin;
-}
 declare module 'pouchdb-find' {
   const plugin: object;
   export default plugin;

@@ -4,6 +4,7 @@ import type { MapFunction } from '@settledb/core';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/settledb';
+import { apart } from '../conformance/apart';
 import { indexableSelectors, listyDocuments } from './support';
 
 const adapter = memory();
@@ -147,6 +148,21 @@ describe('a live find', () => {
     await db.bulkDocs(Array.from({ length: 2_000 }, (_, n) => ({ _id: `e${n}`, burst: true })));
     await vi.waitFor(() => expect(heard.last.docs).toHaveLength(2_500));
     expect(heard.results.length).toBeLessThan(6);
+    heard.leave();
+  });
+
+  it('hears another context, as another tab is one', async () => {
+    const name = `live-${Date.now()}-${++count}`;
+    const [one, other] = [1, 2].map(() => new SettleDB(name, { adapter: apart(adapter) }));
+    opened.push(one!, other!);
+    await other!.createIndex({ fields: ['type'] });
+    const heard = hear(one!.live.find({ selector: { type: 'x' } }));
+    await vi.waitFor(() => expect(heard.results).toHaveLength(1));
+    await other!.bulkDocs(docs);
+    await vi.waitFor(() => expect(idsIn(heard.last)).toBe('ab'));
+    await one!.remove(await one!.get('a'));
+    await other!.put({ _id: 'd', type: 'x' });
+    await vi.waitFor(() => expect(idsIn(heard.last)).toBe('bd'));
     heard.leave();
   });
 

@@ -108,7 +108,7 @@ describe.each<[string, Make]>([
         expect(idsOf(found)).toEqual(idsOf(all));
         expect(keysOf(found, sort)).toEqual(keysOf(all, sort));
       }),
-      { ...RUNS, numRuns: 1000 },
+      { ...RUNS, numRuns: 600 },
     ));
 
   it('cuts pages out of that answer, by skip and by bookmark', () =>
