@@ -87,16 +87,19 @@ export function addCommit(
   let last: IDBRequest = added;
   for (const { id, text } of segments) last = work.block.put(text, id);
   const contents = places.map((place) => work.blob.getKey([place, 0]));
-  after(contents.at(-1) ?? (alone ? asked : last), () => {
+  // Nothing else is written that could stand if the record does not: Firefox completes a transaction whose request failed
+  // after `commit()`.
+  const early = alone && segments.length === 0 && places.length === 0;
+  after(contents.at(-1) ?? (early ? asked : last), () => {
     const undone = objection(checkState(asked.result), expected);
     if (undone !== undefined) return fail(new Undo(undone));
     if (contents.some(({ result }) => result === undefined)) return fail(contentGone());
     answer(undefined);
-    if (alone) work.commit();
+    if (early) work.commit();
   });
   added.onerror = (event) => {
     if (added.error?.name !== 'ConstraintError') return; // the transaction aborts with it
-    if (alone) return work.blame(new Undo('taken')); // as it does here
+    if (early) return work.blame(new Undo('taken')); // as it does here
     event.preventDefault();
     event.stopPropagation();
     // Segments asked for already would overwrite those of the commit that stands at n: undo all of it. And where more was

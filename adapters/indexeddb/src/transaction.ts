@@ -47,7 +47,9 @@ export function transaction<Answer>(
     const tx = db.transaction(stores, mode, durability === undefined ? {} : { durability });
     let failure: unknown;
     let finish: (() => void) | undefined;
-    tx.oncomplete = () => (finish === undefined ? reject(failure ?? connectionLost()) : finish());
+    // Complete, and yet failed: in Firefox, when a request fails after `commit()`.
+    tx.oncomplete = () =>
+      finish === undefined || failure !== undefined ? reject(failure ?? connectionLost()) : finish();
     tx.onabort = () => reject(failure ?? tx.error ?? connectionLost());
     const fail = (error: unknown): void => {
       failure ??= error;

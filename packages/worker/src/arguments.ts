@@ -58,7 +58,11 @@ export function encodeArguments(verb: string, args: readonly unknown[], encoding
     )
       return encodeArguments(verb, [{ map: first }, ...rest], encoding);
     const given = verb.endsWith('Attachment')
-      ? args.map((arg) => (typeof arg === 'function' ? streamOf(arg as MakeStream) : arg))
+      ? args.map((arg) => {
+          if (typeof arg === 'function') return streamOf(arg as MakeStream);
+          const chunks = isObject(arg) && !isBinary(arg) && Symbol.asyncIterator in arg;
+          return chunks ? streamOf(() => arg as AsyncIterable<Uint8Array>) : arg;
+        })
       : args;
     return { args: given.map((arg, at) => scan.clean(arg, [at], DEPTH)), ...scan.found };
   }
@@ -126,6 +130,7 @@ const isBinary = (value: object): boolean =>
 function copy(value: unknown): unknown {
   if (!isObject(value)) return typeof value === 'function' || typeof value === 'symbol' ? undefined : value;
   if (isBinary(value)) return value;
+  if (Symbol.asyncIterator in value) return streamOf(() => value as AsyncIterable<Uint8Array>);
   const { toJSON } = value as { toJSON?: unknown };
   if (typeof toJSON === 'function') return copy(toJSON.call(value));
   if (Array.isArray(value)) return value.map((each) => copy(each) ?? null);
@@ -137,20 +142,34 @@ function copy(value: unknown): unknown {
   );
 }
 
-type MakeStream = () => ReadableStream<Uint8Array> | Promise<ReadableStream<Uint8Array>>;
+type Chunks = ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
+type MakeStream = () => Chunks | Promise<Chunks>;
 
 /** The stream that `make` makes, made when it is read. */
 function streamOf(make: MakeStream): ReadableStream<Uint8Array> {
-  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  let chunks: AsyncIterator<Uint8Array> | undefined;
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      reader ??= (await make()).getReader();
-      const { done, value } = await reader.read();
+      chunks ??= iterate(await make());
+      const { done, value } = await chunks.next();
       if (done) controller.close();
       else controller.enqueue(value);
     },
-    cancel: (reason) => reader?.cancel(reason),
+    cancel: async (reason) => void (await chunks?.return?.(reason)),
   });
+}
+
+/** Safari's streams cannot be iterated. */
+function iterate(chunks: Chunks): AsyncIterator<Uint8Array> {
+  if (!('getReader' in chunks)) return chunks[Symbol.asyncIterator]();
+  const reader = chunks.getReader();
+  return {
+    next: () => reader.read() as Promise<IteratorResult<Uint8Array>>,
+    return: async (reason) => {
+      await reader.cancel(reason);
+      return { done: true, value: undefined };
+    },
+  };
 }
 
 /** Takes out of options what cannot be cloned, and notes where it was. */

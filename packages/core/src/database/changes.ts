@@ -72,6 +72,17 @@ function updateSeqNow(source: ChangesSource): number | undefined {
   }
 }
 
+/**
+ * The same where the storage must be asked: in turn with this context's writes, so that one made after the feed was asked for is not
+ * of the past. A read would go beside them.
+ */
+function updateSeqInTurn({ store }: ChangesSource): Promise<number> {
+  return store.write([{ from: 'info', keys: ['info'] }] as const, ([[info]]) => ({
+    writes: [],
+    value: info?.update_seq ?? 0,
+  }));
+}
+
 /** The options, checked and with their defaults. */
 interface Plan {
   readonly since: number;
@@ -97,9 +108,7 @@ async function run(
 ): Promise<Outcome> {
   const live = options.live || options.continuous;
   checkOptions(options);
-  const since = isNow(options.since)
-    ? (now ?? (await readRows(source, {}, 0, [])).updateSeq)
-    : parseSince(options.since);
+  const since = isNow(options.since) ? (now ?? (await updateSeqInTurn(source))) : parseSince(options.since);
   const plan = makePlan(options, since, await makeFilter(source, options));
   if (controller.cancelled) return cancelled();
   return live ? runLive(source, plan, controller) : runOnce(source, plan, controller);
