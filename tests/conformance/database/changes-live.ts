@@ -205,6 +205,8 @@ function several(context: Context): void {
     // Handles in contexts of their own open apart: 'now' of one that is not open yet may come after the other's write.
     await reader.info();
     const live = new Listening(reader.changes({ live: true, since: 'now' }));
+    // In contexts of their own, 'now' of the reader is when it has looked, and the writer does not wait for that.
+    await reader.info();
     const rows = await writer.bulkDocs([{ _id: 'a' }, { _id: 'b' }]);
     await live.heardOf('b');
     await writer.remove('a', rows[0]!.rev);
