@@ -1,0 +1,85 @@
+/** PouchDB's own cases of attachments: files of 50 KB put one by one, and read as base64 and as bytes. */
+import type { RoundSetting, SuiteContender, Time } from './suite';
+
+const SIZE = 50_000;
+const PUTS = 1000;
+const READS = 100;
+
+// biome-ignore lint/suspicious/noExplicitAny: PouchDB ships no types, and settledb answers to the same calls
+type Attaching = any;
+
+export const attachmentUnits: Record<string, string> = {
+  'put, one content': `${PUTS} × the same 50 KB by putAttachment, awaited one by one`,
+  'put, each its own': `${PUTS} × 50 KB, different ones, by putAttachment, awaited one by one`,
+  'put in bulk': `${READS} documents with 50 KB each as base64, in one bulkDocs`,
+  'get as base64': `${READS} documents, one by one`,
+  'get as bytes': `${READS} documents, one by one`,
+  getAttachment: `${READS}, one by one`,
+  'allDocs as base64': `${READS} documents`,
+  'allDocs as bytes': `${READS} documents`,
+};
+
+/** @param own what the platform's users hand over and get: a `Blob` in browsers, a `Buffer` in Node */
+export function attachmentContender<Data>(
+  name: string,
+  open: (database: string) => Attaching,
+  own: { make(bytes: Uint8Array): Data; size(data: unknown): number },
+): SuiteContender {
+  return { name, round: (time, setting) => round(open, own, time, setting) };
+}
+
+async function round(
+  open: (database: string) => Attaching,
+  { make, size }: { make(bytes: Uint8Array): unknown; size(data: unknown): number },
+  time: Time,
+  { database }: RoundSetting,
+): Promise<void> {
+  const db = open(database);
+  await db.info();
+  const same = make(noise());
+  await time('put, one content', async () => {
+    for (let i = 0; i < PUTS; i++) await db.putAttachment(`same-${i}`, 'f', same, 'application/x-noise');
+  });
+  const many = Array.from({ length: PUTS }, () => make(noise()));
+  await time('put, each its own', async () => {
+    for (let i = 0; i < PUTS; i++) await db.putAttachment(`own-${i}`, 'f', many[i], 'application/x-noise');
+  });
+  const docs = Array.from({ length: READS }, (_, i) => ({
+    _id: `z-${i}`,
+    _attachments: { f: { content_type: 'application/x-noise', data: base64(noise()) } },
+  }));
+  await time('put in bulk', () => db.bulkDocs(docs));
+  const check = (found: number, wanted: number): void => {
+    if (found !== wanted) throw new Error(`${found} bytes instead of ${wanted}`);
+  };
+  const dataOf = (doc: Attaching): unknown => doc._attachments.f.data;
+  await time('get as base64', async () => {
+    for (let i = 0; i < READS; i++)
+      check(
+        (dataOf(await db.get(`z-${i}`, { attachments: true })) as string).length,
+        Math.ceil(SIZE / 3) * 4,
+      );
+  });
+  await time('get as bytes', async () => {
+    for (let i = 0; i < READS; i++)
+      check(size(dataOf(await db.get(`z-${i}`, { attachments: true, binary: true }))), SIZE);
+  });
+  await time('getAttachment', async () => {
+    for (let i = 0; i < READS; i++) check(size(await db.getAttachment(`z-${i}`, 'f')), SIZE);
+  });
+  const all = { startkey: 'z', include_docs: true, attachments: true };
+  await time('allDocs as base64', async () => check((await db.allDocs(all)).rows.length, READS));
+  await time('allDocs as bytes', async () =>
+    check((await db.allDocs({ ...all, binary: true })).rows.length, READS),
+  );
+  await db.destroy();
+}
+
+/** Bytes that nothing can make smaller. */
+function noise(): Uint8Array<ArrayBuffer> {
+  return crypto.getRandomValues(new Uint8Array(SIZE));
+}
+
+function base64(bytes: Uint8Array): string {
+  return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
+}
