@@ -26,6 +26,8 @@ export default defineConfig({
   noExternal: [/^@settledb\//, 'idb', 'comlink', '@hono/node-server'],
   external: [/^node:/],
   inputOptions: { resolve: { mainFields: ['module', 'main'] } },
+  // `Symbol.asyncDispose`, for programs whose `lib` is older.
+  banner: { dts: '/// <reference lib="esnext.disposable" />' },
   // Not eager, types of other workspaces come out empty (rolldown-plugin-dts 0.16).
   dts: { resolve: true, eager: true },
 });

@@ -39,6 +39,16 @@ function run(program: string, ...flags: string[]): { printed: unknown; left: str
 }
 
 describe('the package', () => {
+  it('names no file that is not published', () => {
+    const { exports, files } = JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'utf8'));
+    const paths = (entry: unknown): string[] =>
+      typeof entry === 'string' ? [entry] : Object.values(entry as object).flatMap(paths);
+    expect(files).toEqual(['dist']);
+    expect(
+      paths(exports).filter((path) => !/^\.\/(dist\/[a-z]+(\.d\.ts|\.js)|package\.json)$/.test(path)),
+    ).toEqual([]);
+  });
+
   it('says its version', () => {
     const { version } = JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'utf8'));
     expect(SettleDB.version).toBe(version);

@@ -1,5 +1,5 @@
 export { RemoteDatabase, type RemoteOptions, remote } from './client';
-export { RemoteError } from './client-http';
+export { type HeaderSource, RemoteError } from './client-http';
 export { nameOf } from './client-target';
 export { checkDatabaseName, isDatabaseName } from './names';
 export {
@@ -18,3 +18,4 @@ export {
   type Replicator,
   type Task,
 } from './server';
+export type { Credentials } from './wire';

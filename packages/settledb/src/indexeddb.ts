@@ -1,2 +1,14 @@
 /** `settledb/indexeddb`: databases in the browser's IndexedDB. */
-export * from '@settledb/adapter-indexeddb';
+import { type IndexedDbOptions as AllOptions, indexeddb as adapter } from '@settledb/adapter-indexeddb';
+import type { Adapter } from '@settledb/engine';
+
+/** Without what is for our tests, whose types would bring those of `idb`, and so of the DOM, to every program. */
+export interface IndexedDbOptions {
+  /** Milliseconds after which opening or destroying gives up with an error. Default 10,000; asked again at half of it. */
+  readonly openTimeoutMs?: number | undefined;
+  /** Milliseconds in which not one of the transactions under way has ended, after which they are given up. Default 30,000. */
+  readonly answerTimeoutMs?: number | undefined;
+}
+
+/** Databases in the browser's IndexedDB, one for each. */
+export const indexeddb = (options: IndexedDbOptions = {}): Adapter => adapter(options as AllOptions);

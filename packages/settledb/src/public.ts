@@ -10,6 +10,7 @@ export {
   type AttachmentsOptions,
   type BinaryData,
   type BulkDocsOptions,
+  type BulkGetFailure,
   type BulkGetOptions,
   type BulkGetRequest,
   type BulkGetResult,
@@ -36,6 +37,7 @@ export {
   type FeedError,
   type FeedEvents,
   type FilterFunction,
+  type FindRequest,
   type FindResult,
   type FullAttachment,
   type GetOptions,
@@ -50,12 +52,15 @@ export {
   type OpenAttachmentOptions,
   type OpenedAttachment,
   type OpenRevsRow,
+  type Queries,
   type ReduceFunction,
   type Rev,
   type RevInfo,
   type Revisions,
   type RevsDiffResult,
+  type Selector,
   type Seq,
+  type SortField,
   type Stub,
   type StubAttachment,
   type ViewInfo,
@@ -76,7 +81,7 @@ export type {
   RegisteredViews,
   Unsubscribe,
 } from '@settledb/query';
-export type { RemoteOptions } from '@settledb/remote';
+export type { Credentials, HeaderSource, RemoteOptions } from '@settledb/remote';
 export type {
   Direction,
   FailedRow,
@@ -104,6 +109,7 @@ export type {
   KeyRow,
   LocalSettleOptions,
   ReservedDoc,
+  ReservedId,
   SettleOptions,
   Tombstone,
 } from './options';
