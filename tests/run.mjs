@@ -1,14 +1,17 @@
 #!/usr/bin/env node
 /**
- * npm test: everything. Tests in Node, then those that need a browser in a real Chromium.
+ * npm test: everything in Node, then what needs a browser in a real Chromium.
+ * npm run test:browser: what needs a browser in every one there is: Chromium, Firefox, WebKitGTK.
  *
- * Where there is no browser, that part is left out and said so; under CI that is a failure. So is a part that ran no test.
+ * Where there is no browser, that part is left out and said so; for Chromium, under CI, that is a failure. So is a part that ran
+ * no test.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright';
+import { loadSupport } from '../perf/bundle.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const artifacts = join(root, '.artifacts');
@@ -26,8 +29,13 @@ mkdirSync(artifacts, { recursive: true });
 const totals = { passed: 0, failed: 0, skipped: 0 };
 let hasFailed = false;
 
-run('architecture');
-run('node');
+const onlyBrowsers = process.argv[2] === 'browsers';
+const browsers = [];
+
+if (!onlyBrowsers) {
+  run('architecture');
+  run('node');
+}
 if (hasBrowser) run('browser');
 else {
   console.log(
@@ -35,21 +43,43 @@ else {
   );
   if (process.env.CI) hasFailed = true;
 }
-if (!process.env.COUCHDB_URL)
+browsers.push(hasBrowser ? 'Chromium: ran' : 'Chromium: not run, none was found');
+if (onlyBrowsers) await runOthers();
+else browsers.push('Firefox, WebKitGTK: not run here, by `npm run test:browser`');
+console.log(`\n${browsers.join('\n')}`);
+if (!onlyBrowsers && !process.env.COUCHDB_URL)
   console.log('\nskipped: tests against a live CouchDB, because COUCHDB_URL is not set.');
 
 console.log(`\n${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`);
 process.exit(hasFailed ? 1 : 0);
 
+/** What is held in every engine, in the system's other browsers. */
+async function runOthers() {
+  const { findFirefox } = await loadSupport('firefox');
+  const { missingForWebKit } = await loadSupport('webkit');
+  const lacking = {
+    firefox:
+      findFirefox() === undefined ? 'no Firefox was found: install one, or set FIREFOX_PATH' : undefined,
+    webkit: missingForWebKit(),
+  };
+  for (const [project, reason] of Object.entries(lacking)) {
+    const name = { firefox: 'Firefox', webkit: 'WebKitGTK' }[project];
+    if (reason === undefined) run(`${project}*`, 'vitest.browsers.config.ts');
+    browsers.push(reason === undefined ? `${name}: ran` : `${name}: not run, ${reason}`);
+  }
+}
+
 /** Runs one of vitest's projects and adds up what it did. */
-function run(project) {
-  const report = join(artifacts, `${project}.json`);
+function run(project, config = 'vitest.config.ts') {
+  const report = join(artifacts, `${project.replace('*', '')}.json`);
   rmSync(report, { force: true });
   const { status } = spawnSync(
     process.execPath,
     [
       vitest,
       'run',
+      '--config',
+      config,
       '--project',
       project,
       '--reporter=default',

@@ -251,6 +251,12 @@ describe('handles', () => {
     );
   });
 
+  it('are refused options with functions deep in them, at once', () => {
+    const { Hosted } = hostAndPage();
+    const views = { all: { map: () => {} } };
+    expect(() => new Hosted('a', { views } as never)).toThrow(/'views' cannot cross.*SettleDB\.defaults/);
+  });
+
   it('of a URL do not show its password', () => {
     const { Hosted } = hostAndPage();
     const db = new Hosted('http://user:secret@127.0.0.1:9/notes');

@@ -77,6 +77,28 @@ describe('a feed', () => {
   });
 });
 
+describe('live results', () => {
+  it('of finds, lists and views stay current', async () => {
+    const { Hosted } = hostAndPage({ functions: 'source' });
+    const db = new Hosted('notes');
+    await db.bulkDocs([1, 2, 3].map((n) => ({ _id: String(n), n })));
+    const seen: number[] = [];
+    const stop = db.live
+      .find({ selector: { n: { $gt: 1 } } })
+      .subscribe(({ docs }) => void seen.push(docs.length));
+    await vi.waitFor(() => expect(seen.at(-1)).toBe(2), 20_000);
+    await db.put({ _id: '4', n: 4 });
+    await vi.waitFor(() => expect(seen.at(-1)).toBe(3), 20_000);
+    stop();
+    const map = (doc: { n: number }, emit: (key: number) => void): void => emit(doc.n);
+    const rows = db.live.query(map as never, { descending: true })[Symbol.asyncIterator]();
+    expect((await rows.next()).value?.rows[0]).toMatchObject({ key: 4 });
+    await db.put({ _id: '5', n: 5 });
+    expect((await rows.next()).value?.rows[0]).toMatchObject({ key: 5 });
+    await rows.return?.();
+  });
+});
+
 describe('replication', () => {
   it('runs at the host, between handles and names, both ways, and tells all it would tell', async () => {
     const { Hosted } = hostAndPage();

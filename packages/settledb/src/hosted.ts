@@ -17,6 +17,7 @@ import {
 } from '@settledb/replication';
 import { followChanges, followLive, Link, type LinkOptions, type Targets } from '@settledb/worker';
 import { either } from './feeds';
+import { type LazyLive, lazyLive } from './live';
 import { type AnyContent, addressOf, type SettleOptions } from './options';
 import type { Peer } from './peers';
 import { replicateHere, withStatus } from './replicate-here';
@@ -183,6 +184,16 @@ class HostedHandle extends Emitter {
     return this.#closing;
   }
 
+  /** Results that stay current: asked anew of the worker when something changed; what did not keeps its identity. */
+  get live(): LazyLive<AnyContent> {
+    this.#live ??= lazyLive<AnyContent>(async () => {
+      const { LiveQueries } = await import('@settledb/query');
+      return new LiveQueries(this as never);
+    });
+    return this.#live;
+  }
+  #live: LazyLive<AnyContent> | undefined;
+
   async destroy(options: CallOptions = {}): Promise<unknown> {
     const answer = await this.#call('destroy', [options]);
     this.#end();
@@ -261,9 +272,12 @@ function chooseName(adapters: readonly string[], adapter: unknown): string {
 /** @throws TypeError for what a worker cannot be given */
 function checkOptions({ name: _, ...options }: SettleOptions & { name?: unknown }): object {
   for (const [key, value] of Object.entries(options)) {
-    if (typeof value === 'function') {
+    try {
+      structuredClone(value);
+    } catch (cause) {
       throw new TypeError(
-        `The option '${key}' is a function and cannot cross to the worker: set it where host() is called`,
+        `The option '${key}' cannot cross to the worker (functions do not): give it there, by host({ SettleDB: SettleDB.defaults({ ${key} }) })`,
+        { cause },
       );
     }
   }

@@ -13,8 +13,6 @@ import { type Crossing, LIST, type Patch, type Path } from './wire';
 const CONTENT = new Set(['put', 'post', 'bulkDocs', 'remove']);
 /** How deep in options functions and signals are looked for: `{ push: { filter } }`. */
 const DEPTH = 2;
-/** A view's functions may be given as text anyway. */
-const TEXT_IS_ENOUGH = new Set(['map', 'reduce']);
 
 const NAMED = Symbol.for('settledb.named');
 
@@ -50,13 +48,6 @@ export function encodeArguments(verb: string, args: readonly unknown[], encoding
   const [first, ...rest] = args;
   const scan = new Scan(encoding);
   if (!CONTENT.has(verb) || typeof first !== 'object' || first === null) {
-    if (
-      verb === 'query' &&
-      typeof first === 'function' &&
-      !(NAMED in first) &&
-      encoding.functions === 'source'
-    )
-      return encodeArguments(verb, [{ map: first }, ...rest], encoding);
     const given = verb.endsWith('Attachment')
       ? args.map((arg) => {
           if (typeof arg === 'function') return streamOf(arg as MakeStream);
@@ -216,9 +207,7 @@ class Scan {
     const name = value[NAMED];
     if (name !== undefined) return this.#note([path, 'named', name]);
     if (this.#encoding.functions !== 'source') throw cannotCross(path);
-    const source = Function.prototype.toString.call(value);
-    if (TEXT_IS_ENOUGH.has(String(path.at(-1)))) return source;
-    return this.#note([path, 'source', source]);
+    return this.#note([path, 'source', Function.prototype.toString.call(value)]);
   }
 
   #note(patch: Patch): undefined {
