@@ -423,6 +423,9 @@ describe('methods', () => {
     await db.put({ _id: 'd' });
     await expect(db.remove({ _id: 'd' })).rejects.toMatchObject({ status: 409, docId: 'd' });
     await expect(db.remove({ _id: 'missing' })).rejects.toMatchObject({ status: 404 });
+    await expect(db.remove('missing', '1-a')).rejects.toMatchObject({ status: 404, docId: 'missing' });
+    await expect(db.remove('d', '1-a')).rejects.toMatchObject({ status: 409, docId: 'd' });
+    await expect(db.remove('a', revs[0]!)).rejects.toMatchObject({ status: 409, docId: 'a' });
     await expect(db.remove(undefined as never)).rejects.toMatchObject({ status: 400 });
     await expect(db.remove({} as never)).rejects.toThrow(Error);
     expect((await db.info()).doc_del_count).toBe(3);

@@ -30,6 +30,7 @@ import {
   type GetOptions,
   type IndexFields,
   type IndexList,
+  isDatabaseError,
   type MapFunction,
   notAnObject,
   type OpenAttachmentOptions,
@@ -485,7 +486,14 @@ export class SettleDB<Content extends AnyContent = AnyContent>
       await this.get(id, options);
       throw conflict(id);
     }
-    return this.put({ _id: id, _rev: rev, _deleted: true }, options);
+    return this.put({ _id: id, _rev: rev, _deleted: true }, options).catch(async (error: unknown) => {
+      // As CouchDB's DELETE has it: what never was is missing, not in conflict.
+      if (isDatabaseError(error) && error.status === 409)
+        await this.get(id, { signal: options.signal }).catch((why: unknown) => {
+          if (isDatabaseError(why) && why.reason === 'missing') throw why;
+        });
+      throw error;
+    });
   }
 
   #lifelong<O extends CallOptions>(options: O): O {
