@@ -31,7 +31,6 @@ databaseConformance('http', open, {
   prefix: false,
   databaseOptions: false,
   compactionRecord: false,
-  attachments: false,
   localAttachments: false,
   // Nobody tells a client that another one destroyed the database.
   events: false,

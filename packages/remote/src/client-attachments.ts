@@ -9,6 +9,7 @@ import {
   type BulkDocsRow,
   type Bytes,
   type CallOptions,
+  chunksOf,
   corrupt,
   type Doc,
   type ExistingDoc,
@@ -43,20 +44,24 @@ interface Part {
 }
 
 /** Reads the data of new attachments, in order, into a form that can be sent, and sent again. */
-export async function prepareDoc(doc: Doc, bytes: Bytes = portableBytes): Promise<Outgoing> {
+export async function prepareDoc(
+  doc: Doc,
+  bytes: Bytes = portableBytes,
+  signal?: AbortSignal | undefined,
+): Promise<Outgoing> {
   const attachments: Record<string, unknown> = Object.create(null);
   const parts: Part[] = [];
   let size = 0;
   let mustBeParts = false;
   for (const [name, given] of Object.entries(doc._attachments ?? {}) as [string, Attachment][]) {
     attachments[name] = given;
-    if (!isObject(given) || given.stub === true || given.data === undefined) continue;
+    if (!isObject(given) || given.stub === true || given.data === undefined || given.data === null) continue;
     const { data, encoded, encoding, digest, length, revpos, content_type } = given;
+    const blob = await toBlob(data, bytes, signal);
     if (typeof data === 'string' && data.length < MULTIPART_BYTES) {
       attachments[name] = { content_type, data, ...(revpos === undefined ? {} : { revpos }) };
       continue;
     }
-    const blob = await toBlob(data, bytes);
     const type = content_type ?? (blob.type || 'application/octet-stream');
     const packed = encoded === true && encoding !== undefined;
     const about = { content_type: type, ...(revpos === undefined ? {} : { revpos }) };
@@ -83,14 +88,18 @@ export async function prepareDoc(doc: Doc, bytes: Bytes = portableBytes): Promis
   return { doc: made };
 }
 
-/** Kept whole where the platform keeps Blobs (browsers: on disk, when they are large). @throws badarg, bad_request */
-async function toBlob(data: unknown, bytes: Bytes): Promise<Blob> {
-  if (typeof data === 'string') return new Blob([bytes.fromBase64(data) as Uint8Array<ArrayBuffer>]);
+/**
+ * Any form of data as what can be sent, and sent again; kept whole where the platform keeps Blobs (browsers: on disk, when they
+ * are large).
+ *
+ * @throws badarg for a string that is no base64, 400 for what holds no bytes
+ */
+async function toBlob(data: unknown, bytes: Bytes, signal: AbortSignal | undefined): Promise<Blob> {
   if (data instanceof Blob) return data;
-  if (typeof data === 'function') return toBlob(await data(), bytes);
-  if (data instanceof ReadableStream) return new Response(data as ReadableStream<Uint8Array>).blob();
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of chunksOf(data, bytes, signal)) chunks.push(chunk);
   const type = (data as { type?: unknown } | null)?.type;
-  return new Blob([data as BlobPart], typeof type === 'string' ? { type } : {});
+  return new Blob(chunks as Uint8Array<ArrayBuffer>[], typeof type === 'string' ? { type } : {});
 }
 
 /** A document and its parts in one request. */
@@ -254,7 +263,8 @@ export async function openAttachment(
   if (!Object.hasOwn(stubs, name)) throw notFound('Document is missing attachment', id);
   const { content_type, digest, revpos, length, encoding, encoded_length } = stubs[name]!;
   const last = Math.min(end ?? length, length);
-  if (start > 0 && start >= length) throw unsatisfiable();
+  if ((start > 0 && start >= length) || (end !== undefined && end <= start && length > 0))
+    throw unsatisfiable();
   const whole = start === 0 && last === length;
   const range = whole ? undefined : `bytes=${start}-${last - 1}`;
   const call = attachmentCall(id, name, { rev: doc._rev, signal }, range);
@@ -347,7 +357,7 @@ export async function putAttachment(
   { signal }: CallOptions,
   bytes: Bytes = portableBytes,
 ): Promise<Written> {
-  const blob = await toBlob(typeof data === 'string' ? decodeGiven(data, bytes) : data, bytes);
+  const blob = await toBlob(data, bytes, signal);
   const answer = await http.json({
     method: 'PUT',
     path: pathOf(id, name),
@@ -358,21 +368,6 @@ export async function putAttachment(
     docId: id,
   });
   return check.checkWritten(answer, id);
-}
-
-/** @throws badarg, as a local database does */
-function decodeGiven(text: string, bytes: Bytes): Uint8Array {
-  const dense = text.replace(/\s+/g, '');
-  if (dense.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(dense))
-    throw check.rowError({
-      id: '',
-      error: true,
-      status: 500,
-      name: 'badarg',
-      message: 'Some query argument is invalid',
-      reason: 'Some query argument is invalid',
-    });
-  return bytes.fromBase64(dense);
 }
 
 /** One that is not there is no error, and no edit. */

@@ -94,7 +94,7 @@ function resultsOf(
     return taken;
   };
   const exact = asked.map(({ id, rev }) =>
-    take((row) => 'doc' in row && row.doc._id === id && row.doc._rev === rev),
+    take((row) => 'doc' in row && row.doc._id === id && row.doc._rev === rev, 1),
   );
   return asked.map(({ id, rev }, i) => {
     const found = [...exact[i]!, ...take((row) => 'doc' in row && row.doc._id === id)];

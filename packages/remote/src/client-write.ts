@@ -71,7 +71,7 @@ export async function sendEdits(
   const { prepareDoc, sendPrepared } = await import('./client-attachments');
   const prepared: Outgoing[] = [];
   // One after another, in order: their data may be parts of one stream.
-  for (const doc of docs) prepared.push(hasAttachments(doc) ? await prepareDoc(doc, bytes) : { doc });
+  for (const doc of docs) prepared.push(hasAttachments(doc) ? await prepareDoc(doc, bytes, signal) : { doc });
   return sendPrepared(http, prepared, newEdits, send, signal);
 }
 

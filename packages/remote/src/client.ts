@@ -178,7 +178,7 @@ export class RemoteDatabase<Content extends object = object> implements Database
     let body = edit;
     if (edit._attachments !== undefined && !isLocalId(id)) {
       const { multipartCall, prepareDoc } = await import('./client-attachments');
-      const prepared = await prepareDoc(edit, this.#options.bytes);
+      const prepared = await prepareDoc(edit, this.#options.bytes, signal);
       if ('alone' in prepared)
         return check.checkWritten(await http.json(multipartCall(prepared, new_edits, signal)), id);
       body = prepared.doc;
@@ -275,6 +275,8 @@ export class RemoteDatabase<Content extends object = object> implements Database
       given.length < 5 && !isRevArgument(third, fourth)
         ? [undefined, third, fourth]
         : [third || undefined, fourth, fifth];
+    if (typeof name !== 'string' || name === '' || name.startsWith('_'))
+      throw badRequest(`An attachment cannot be named ${JSON.stringify(name)}`);
     const { http, attachments } = await this.#forAttachment(id, name, options as CallOptions);
     const { bytes } = this.#options;
     if (rev !== undefined) parseRev(rev);
@@ -315,8 +317,9 @@ export class RemoteDatabase<Content extends object = object> implements Database
   async #forAttachment(id: string, name: string, { signal }: CallOptions) {
     if (typeof id !== 'string') throw invalidIdType();
     if (isLocalId(id)) throw notFound('missing', id);
+    // No attachment is called so.
     if (typeof name !== 'string' || name === '' || name.startsWith('_'))
-      throw badRequest(`An attachment cannot be named ${JSON.stringify(name)}`);
+      throw notFound('Document is missing attachment', id);
     if (isDotId(id) || name === '.' || name === '..') throw badRequest('No URL can name this attachment');
     const http = await this.#ready(signal);
     return { http, attachments: await import('./client-attachments') };

@@ -10,7 +10,6 @@ import {
   type Doc,
   type ExistingDoc,
   generationOf,
-  type NewAttachment,
   uuid,
 } from '@settledb/core';
 import {
@@ -272,8 +271,9 @@ function encode(bytes: Uint8Array): string {
 
 /** For whoever checks attachments in JSON. @throws attachment_too_large */
 export function checkInline(doc: Doc, limit: number): void {
-  for (const [name, attachment] of Object.entries(doc._attachments ?? {})) {
-    const { data } = attachment as NewAttachment;
+  // Whether they are attachments at all is for the database to say.
+  for (const [name, attachment] of Object.entries<unknown>(doc._attachments ?? {})) {
+    const data = isObject(attachment) ? attachment.data : undefined;
     if (typeof data === 'string' && data.length * 0.75 - 2 > limit)
       throw failure(413, 'attachment_too_large', name);
   }

@@ -1,3 +1,4 @@
+export { chunksOf } from './attachment-data';
 export { type Bytes, portableBytes } from './bytes';
 export * from './changes';
 export type * from './database';
