@@ -2,7 +2,8 @@
  * The class of a page whose databases are in a worker: SettleDB's verbs, each a message. What they mean is done by the
  * SettleDB in the worker; here is only what must be there at once (names, feeds, events) or cannot cross.
  */
-import { type CallOptions, closed, Emitter } from '@settledb/core';
+import { type CallOptions, closed, type Database, Emitter } from '@settledb/core';
+import type { DumpOptions, Input, LoadOptions, LoadResult } from '@settledb/dump';
 import { nameOf } from '@settledb/remote';
 import {
   againOptions,
@@ -16,6 +17,7 @@ import {
   type WatchedReplication,
 } from '@settledb/replication';
 import { followChanges, followLive, Link, type LinkOptions, type Targets } from '@settledb/worker';
+import { lazyDump } from './dumps';
 import { either } from './feeds';
 import { type LazyLive, lazyLive } from './live';
 import { type AnyContent, addressOf, type SettleOptions } from './options';
@@ -177,6 +179,18 @@ class HostedHandle extends Emitter {
       (half) => this.#replicate('replicate.from', peer, half),
       { ...options, signal },
     );
+  }
+
+  /** Runs in the page, over the verbs. `_local` documents cannot be listed from there. */
+  dump(options: DumpOptions = {}): ReadableStream<Uint8Array> {
+    return lazyDump(this, undefined, { ...options, signal: either(this.#life.signal, options.signal) });
+  }
+
+  /** Runs in the page, over the verbs. */
+  async load(input: Input, options: LoadOptions = {}): Promise<LoadResult> {
+    const { load } = await import('@settledb/dump');
+    const signal = either(this.#life.signal, options.signal);
+    return load(this as unknown as Database, input, { ...options, signal });
   }
 
   close(): Promise<void> {

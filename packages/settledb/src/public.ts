@@ -71,6 +71,7 @@ export {
   type WriteFailure,
   type Written,
 } from '@settledb/core';
+export type { DumpOptions, DumpProgress, LoadOptions, LoadProgress, LoadResult } from '@settledb/dump';
 export type { Adapter } from '@settledb/engine';
 export type {
   IndexingProgress,

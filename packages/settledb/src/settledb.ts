@@ -46,10 +46,12 @@ import {
   type ViewSource,
   type Written,
 } from '@settledb/core';
+import type { DumpOptions, Input, LoadOptions, LoadResult } from '@settledb/dump';
 import type { IndexingProgress } from '@settledb/query';
 import { remote } from '@settledb/remote';
 import type { ReplicateOptions, Replication, Sync, SyncOptions } from '@settledb/replication';
 import { type Connection, DirectConnection, LocalConnection } from './connection';
+import { lazyDump } from './dumps';
 import { connectedChanges, either } from './feeds';
 import type { FindOptions } from './find-options';
 import { type LazyLive, lazyLive } from './live';
@@ -438,6 +440,25 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     return this.#live;
   }
   #live: LazyLive<Content> | undefined;
+
+  /**
+   * The whole database as a stream of bytes, for a backup: every leaf with its ancestry, attachments, on request `_local`
+   * documents; NDJSON, gzipped, with checksums. Works of a remote database too. {@link load} takes it back.
+   */
+  dump(options: DumpOptions = {}): ReadableStream<Uint8Array> {
+    return lazyDump(this, this.#connection, this.#lifelong(options));
+  }
+
+  /**
+   * Loads a dump, also one of CouchDB (`_all_docs?include_docs=true`, `_bulk_docs`) or of pouchdb-dump, gzipped or not. What is there
+   * already is not written again: loading once more goes on where it was broken off.
+   *
+   * @throws corrupt for a dump that is damaged or cut off; what was loaded before is valid
+   */
+  async load(input: Input, options: LoadOptions = {}): Promise<LoadResult> {
+    const { load } = await import('@settledb/dump');
+    return load(this as Database, input, this.#lifelong(options));
+  }
 
   /** Replicates both ways. `push` is from this database to the peer. */
   sync(peer: Peer, options: SyncOptions = {}): Sync {

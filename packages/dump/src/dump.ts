@@ -1,0 +1,297 @@
+/**
+ * Writes a database as a dump: every leaf of every document with its ancestry, in the order of changes, and its attachments.
+ *
+ * Works over the verbs of `Database`, so that a remote database is dumped as a local one is. Writes go on meanwhile: a document
+ * changed while it is dumped comes in again at the end, with what it became.
+ */
+import {
+  type CallOptions,
+  type Database,
+  DatabaseError,
+  type ExistingDoc,
+  notImplemented,
+  portableBytes,
+  type Seq,
+} from '@settledb/core';
+import {
+  type AnyDoc,
+  Chain,
+  DATA_BYTES,
+  FORMAT,
+  type Line,
+  OWN_LOCALS,
+  SECTION_DOCS,
+  SECTION_LENGTH,
+  VERSION,
+} from './format';
+
+/** What is dumped: the verbs used. */
+export type Source = Pick<Database, 'id' | 'info' | 'changes' | 'bulkGet' | 'openAttachment' | 'get'> & {
+  /** With it, `local` can be asked for. */
+  localDocs?(options: CallOptions): Promise<ExistingDoc[]>;
+};
+
+export interface DumpProgress {
+  /** Revisions dumped so far. */
+  readonly docs: number;
+  /** Bytes of attachments. */
+  readonly content_length: number;
+  /** Where it is in the changes. */
+  readonly seq: Seq;
+}
+
+export interface DumpOptions extends CallOptions {
+  /** With `_local` documents: replication checkpoints, and the program's own. Of local databases only. Default false. */
+  readonly local?: boolean | undefined;
+  /** `false`: plain NDJSON. Default true. */
+  readonly gzip?: boolean | undefined;
+  /** Called after each section. What it throws ends the dump. */
+  readonly on_progress?: ((progress: DumpProgress) => void) | undefined;
+}
+
+/** A part of a dump: whole lines. */
+export interface Part {
+  readonly text: string;
+  /** The sum at its end, where a section ends there and no content is to follow. */
+  readonly sum?: string;
+}
+
+/** What a dump says of itself when it is over. */
+export interface Dumped {
+  readonly uuid: string;
+  readonly seq: Seq;
+  readonly docs: number;
+}
+
+/** Revisions read at a time. Bodies of one batch are in memory together. */
+const BATCH = 250;
+/** Digests remembered as written. Beyond it content may come twice, which costs room and nothing else. */
+const KNOWN_LIMIT = 100_000;
+
+interface Stubs {
+  readonly [name: string]: { readonly digest: string; readonly encoding?: string };
+}
+
+/** The dump as lines, in parts. @throws what the database fails with; corrupt for content that is damaged */
+export async function* parts(source: Source, options: DumpOptions): AsyncGenerator<Part, Dumped> {
+  const { signal } = options;
+  const [uuid, info] = await Promise.all([source.id({ signal }), source.info({ signal })]);
+  // Read first: what changes from now on comes after it.
+  const { update_seq: seq, doc_count } = info;
+  const writer = new Sections();
+  writer.add({ settledb: FORMAT, version: VERSION, uuid, seq, doc_count });
+  let at: Seq = 0;
+  const report = (): void =>
+    options.on_progress?.({ docs: writer.docs, content_length: writer.contentLength, seq: at });
+  for await (const { docs, last } of leaves(source, signal)) {
+    for (const doc of docs) {
+      const content = writer.unknown(doc);
+      if (content.length > 0) {
+        if (writer.pending) yield writer.close();
+        writer.add({ doc, content });
+        yield writer.close(false);
+        for (const [i, name] of content.entries())
+          yield* contentOf(source, doc, name, writer, i === content.length - 1, signal);
+        report();
+      } else {
+        writer.add({ doc });
+        if (writer.full) {
+          yield writer.close();
+          report();
+        }
+      }
+    }
+    at = last;
+  }
+  if (options.local) yield* localParts(source, writer, signal);
+  writer.add({ end: true, docs: writer.docs, seq });
+  yield writer.close();
+  report();
+  return { uuid, seq, docs: writer.docs };
+}
+
+/** The section being written. */
+class Sections {
+  docs = 0;
+  contentLength = 0;
+  readonly #chain = new Chain();
+  readonly #known = new Set<string>();
+  #text: string[] = [];
+  #length = 0;
+  #count = 0;
+
+  add(line: Line): void {
+    const text = `${JSON.stringify(line)}\n`;
+    this.#text.push(text);
+    this.#length += text.length;
+    this.#count++;
+    if ('doc' in line) this.docs++;
+  }
+
+  get pending(): boolean {
+    return this.#count > 0;
+  }
+
+  get full(): boolean {
+    return this.#count >= SECTION_DOCS || this.#length >= SECTION_LENGTH;
+  }
+
+  /** What was added, closed by its sum. */
+  close(whole = true): Part {
+    const sum = this.#chained();
+    const text = `${this.#take()}${JSON.stringify({ sum })}\n`;
+    return whole ? { text, sum } : { text };
+  }
+
+  /** What was added, in the middle of a section. */
+  flush(): Part {
+    this.#chain.add(this.#text.join(''));
+    return { text: this.#take() };
+  }
+
+  #chained(): string {
+    this.#chain.add(this.#text.join(''));
+    return this.#chain.sum();
+  }
+
+  #take(): string {
+    const text = this.#text.join('');
+    this.#text = [];
+    this.#length = 0;
+    this.#count = 0;
+    return text;
+  }
+
+  /** Attachments whose content was not written yet; it counts as written from now on. */
+  unknown(doc: AnyDoc): string[] {
+    const stubs = (doc._attachments ?? {}) as Stubs;
+    const names = Object.keys(stubs).filter((name) => !this.#known.has(keyOf(stubs[name]!)));
+    for (const name of names) this.#know(keyOf(stubs[name]!));
+    return names;
+  }
+
+  #know(key: string): void {
+    if (this.#known.size >= KNOWN_LIMIT) this.#known.delete(this.#known.values().next().value!);
+    this.#known.add(key);
+  }
+}
+
+const keyOf = ({ digest, encoding = '' }: Stubs[string]): string => `${digest} ${encoding}`;
+
+/** Every leaf of every document, in batches. */
+async function* leaves(
+  source: Source,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<{ docs: AnyDoc[]; last: Seq }> {
+  let wanted: { id: string; rev: string }[] = [];
+  let last: Seq = 0;
+  const feed = source.changes({ style: 'all_docs', return_docs: false, signal });
+  for await (const { id, seq, changes } of feed) {
+    wanted.push(...changes.map(({ rev }) => ({ id, rev })));
+    last = seq ?? last;
+    if (wanted.length < BATCH) continue;
+    yield { docs: await read(source, wanted, signal), last };
+    wanted = [];
+  }
+  signal?.throwIfAborted();
+  const ended = await feed;
+  // The database went away under it: what there is so far is not all of it.
+  if ('status' in ended)
+    throw new DatabaseError({ status: 412, name: 'closed', reason: 'database is closed' });
+  if (wanted.length > 0) yield { docs: await read(source, wanted, signal), last };
+}
+
+async function read(
+  source: Source,
+  wanted: readonly { id: string; rev: string }[],
+  signal: AbortSignal | undefined,
+): Promise<AnyDoc[]> {
+  // A revision that was edited meanwhile is answered by the leaf of its branch.
+  const request = { docs: wanted, revs: true, latest: true, att_encoding_info: true, signal };
+  const { results } = await source.bulkGet(request);
+  const docs = results.flatMap(({ docs }) => docs).map((row) => ('ok' in row ? row.ok : failed(row.error)));
+  return docs.filter((doc) => doc !== undefined) as AnyDoc[];
+}
+
+/** A document that was purged meanwhile is none. */
+function failed(error: { readonly id: string; readonly error: string; readonly reason: string }): undefined {
+  if (error.error === 'not_found') return undefined;
+  throw new DatabaseError({ status: 500, name: error.error, reason: error.reason, docId: error.id });
+}
+
+async function* contentOf(
+  source: Source,
+  doc: AnyDoc,
+  name: string,
+  writer: Sections,
+  isLast: boolean,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Part> {
+  const opened = await source.openAttachment(doc._id, name, { rev: doc._rev, encoded: true, signal });
+  const reader = opened.stream.getReader();
+  try {
+    if (opened.digest !== (doc._attachments as Stubs)[name]!.digest)
+      throw new DatabaseError({
+        status: 500,
+        name: 'content_md5_mismatch',
+        reason: `Attachment ${name} of ${doc._id} is not the one its document names`,
+        docId: doc._id,
+      });
+    for (;;) {
+      const { done, value } = await reader.read();
+      signal?.throwIfAborted();
+      if (done) break;
+      writer.contentLength += value.length;
+      for (let at = 0; at < value.length; at += DATA_BYTES)
+        writer.add({ data: portableBytes.toBase64([value.slice(at, at + DATA_BYTES)]) });
+      yield writer.flush();
+    }
+    yield writer.close(isLast);
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+async function* localParts(
+  source: Source,
+  writer: Sections,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Part> {
+  if (source.localDocs === undefined)
+    throw notImplemented('This database does not list its _local documents');
+  for (const { _id } of await source.localDocs({ signal })) {
+    if (OWN_LOCALS.has(_id)) continue;
+    const local = await source.get(_id, { attachments: true, signal });
+    writer.add({ local: local as AnyDoc });
+    if (writer.full) yield writer.close();
+  }
+}
+
+/**
+ * The whole database as a stream of bytes: NDJSON, gzipped. It is read as the stream is, in bounded memory; the stream fails with
+ * what the database fails with, and with the reason of `signal`.
+ */
+export function dump(source: Source, options: DumpOptions = {}): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  const lines = parts(source, options);
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        for (;;) {
+          options.signal?.throwIfAborted();
+          const { done, value } = await lines.next();
+          if (done) return controller.close();
+          if (value.text !== '') return controller.enqueue(encoder.encode(value.text));
+        }
+      },
+      async cancel() {
+        await lines.return(undefined as never);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return options.gzip === false ? stream : gzipped(stream);
+}
+
+export const gzipped = (stream: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> =>
+  stream.pipeThrough(new CompressionStream('gzip') as unknown as TransformStream<Uint8Array, Uint8Array>);

@@ -1,0 +1,140 @@
+/**
+ * Files of others: CouchDB's `_all_docs?include_docs=true` and `_bulk_docs`, a bare list of documents, and what pouchdb-dump
+ * writes. They have no checksums; what is cut off is found where the JSON is.
+ */
+import { badRequest } from '@settledb/core';
+import { type AnyDoc, damaged, isObject, truncated } from './format';
+import type { Writer } from './writer';
+
+const BATCH = 500;
+
+/** pouchdb-dump: a header, then lines of `{ docs }` and `{ seq }`. @returns the last seq told */
+export async function loadPouchDump(lines: AsyncIterable<string>, writer: Writer): Promise<unknown> {
+  let seq: unknown;
+  for await (const text of lines) {
+    if (text.trim() === '') continue;
+    const line = parsed(text);
+    if (!isObject(line)) throw damaged('a line that is no object');
+    if (Array.isArray(line.docs)) await writeDocs(line.docs, writer);
+    else if (line.seq !== undefined) seq = line.seq;
+  }
+  return seq;
+}
+
+/** One JSON text: a list of documents, or an object with the list `docs` or `rows`. */
+export async function loadJson(text: AsyncIterable<string>, writer: Writer): Promise<void> {
+  let batch: unknown[] = [];
+  const list = new ListScanner();
+  for await (const piece of text) {
+    for (const element of list.elements(piece)) {
+      const doc = documentOf(parsed(element), list.name);
+      if (doc !== undefined) batch.push(doc);
+      if (batch.length < BATCH) continue;
+      await writeDocs(batch, writer);
+      batch = [];
+    }
+  }
+  await writeDocs(batch, writer);
+  list.end();
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw damaged('JSON that is malformed', error);
+  }
+}
+
+function documentOf(element: unknown, list: string): unknown {
+  if (list !== 'rows') return element;
+  if (!isObject(element)) throw damaged('a row that is no object');
+  // Of a deleted document, or of a key that there is none for.
+  if (element.doc === null || element.error !== undefined) return undefined;
+  if (element.doc === undefined) throw badRequest('These rows have no documents: ask with include_docs=true');
+  return element.doc;
+}
+
+/** Those with a revision are taken as they are, the others as new ones. `_local` documents are of the database they were in. */
+async function writeDocs(docs: readonly unknown[], writer: Writer): Promise<void> {
+  const own = docs.filter((doc) => isObject(doc) && !String(doc._id ?? '').startsWith('_local/')) as AnyDoc[];
+  if (docs.some((doc) => !isObject(doc))) throw damaged('a document that is no object');
+  await writer.revisions(own.filter(({ _rev }) => _rev !== undefined));
+  await writer.edits(own.filter(({ _rev }) => _rev === undefined));
+}
+
+/** Characters of one element. */
+const ELEMENT_LIMIT = 256 * 1024 * 1024;
+const LISTS = new Set(['docs', 'rows']);
+
+/** Finds the elements of the list in a JSON text that comes in pieces, without having the whole of it at any time. */
+export class ListScanner {
+  /** Of the list that elements are from; '' for a text that is a list. */
+  name = '';
+  #depth = 0;
+  /** Depth of what is directly in the list; undefined outside of one. */
+  #inside: number | undefined;
+  #inString = false;
+  #escaped = false;
+  /** The last string outside of the list: a key, mostly. */
+  #key = '';
+  #held = '';
+  #found = false;
+
+  *elements(piece: string): Generator<string> {
+    let from = 0;
+    for (let i = 0; i < piece.length; i++) {
+      const char = piece.charCodeAt(i);
+      if (this.#inString) {
+        if (this.#escaped) this.#escaped = false;
+        else if (char === BACKSLASH) this.#escaped = true;
+        else if (char === QUOTE) this.#inString = false;
+        if (this.#inside === undefined && this.#inString) this.#key += piece[i];
+      } else if (char === QUOTE) {
+        this.#inString = true;
+        if (this.#inside === undefined) this.#key = '';
+      } else if (char === OPEN_LIST || char === OPEN_OBJECT) {
+        if (this.#opens(char)) from = i + 1;
+      } else if (char === CLOSE_LIST || char === CLOSE_OBJECT) {
+        this.#depth--;
+        if (this.#inside === undefined || this.#depth >= this.#inside) continue;
+        yield* this.#take(piece.slice(from, i));
+        this.#inside = undefined;
+      } else if (char === COMMA && this.#depth === this.#inside) {
+        yield* this.#take(piece.slice(from, i));
+        from = i + 1;
+      }
+    }
+    if (this.#inside === undefined) return;
+    this.#held += piece.slice(from);
+    if (this.#held.length > ELEMENT_LIMIT)
+      throw damaged(`a document of more than ${ELEMENT_LIMIT} characters`);
+  }
+
+  /** @throws corrupt when the text was not whole, bad_request when it was of another kind */
+  end(): void {
+    if (this.#depth !== 0 || this.#inString) throw truncated();
+    if (!this.#found) throw badRequest('This is no dump: no header, and no list of docs or rows');
+  }
+
+  /** @returns whether this is the list */
+  #opens(char: number): boolean {
+    this.#depth++;
+    const isList = char === OPEN_LIST && this.#inside === undefined;
+    const named = this.#depth === 2 && LISTS.has(this.#key);
+    if (!isList || !(this.#depth === 1 || named)) return false;
+    this.name = this.#depth === 1 ? '' : this.#key;
+    this.#inside = this.#depth;
+    this.#found = true;
+    return true;
+  }
+
+  *#take(rest: string): Generator<string> {
+    const text = (this.#held + rest).trim();
+    this.#held = '';
+    if (text !== '') yield text;
+  }
+}
+
+const [QUOTE, BACKSLASH, COMMA] = [34, 92, 44];
+const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [91, 93, 123, 125];

@@ -1,0 +1,89 @@
+/**
+ * The form of a dump: lines of JSON, in sections that are each closed by a checksum.
+ *
+ *   {"settledb":"dump","version":1,"uuid":…,"seq":…,"doc_count":…}      the header
+ *   {"doc":{…,"_revisions":…}}                                          one leaf; its attachments are stubs
+ *   {"sum":"…"}                                                         closes the section
+ *   {"doc":{…},"content":["name",…]}                                    one whose content follows, alone in its section
+ *   {"sum":"…"}
+ *   {"data":"base64"} … {"sum":"…"}                                     the content of each name, as stored
+ *   {"local":{…}}                                                       a `_local` document
+ *   {"end":true,"docs":…,"seq":…}  {"sum":"…"}
+ *
+ * A sum is the MD5 of the sum before it and the lines since, so that what is damaged, missing, twice or moved is found before it
+ * is used. Content stands once, with the first document that has it.
+ */
+import { corrupt, type DatabaseError, type ExistingDoc, Md5, type Seq } from '@settledb/core';
+
+export const FORMAT = 'dump';
+export const VERSION = 1;
+
+/** A section is written by one `bulkDocs`: as large as is quick, as small as is soon seen. */
+export const SECTION_DOCS = 1000;
+/** Characters. */
+export const SECTION_LENGTH = 1024 * 1024;
+/** Bytes of content on one line: a multiple of 3, so that base64 has no padding within. */
+export const DATA_BYTES = 48 * 1024;
+
+export interface Header {
+  readonly settledb: typeof FORMAT;
+  readonly version: number;
+  /** What `id()` of the database dumped answers. */
+  readonly uuid: string;
+  /** Every change up to here is in the dump, or has been replaced by one that is. */
+  readonly seq: Seq;
+  /** Documents that were there when it began, deleted ones not counted. */
+  readonly doc_count: number;
+}
+
+export type AnyDoc = ExistingDoc<Record<string, unknown>>;
+
+export type Line =
+  | Header
+  | { readonly doc: AnyDoc; readonly content?: readonly string[] }
+  | { readonly local: AnyDoc }
+  | { readonly data: string }
+  | { readonly sum: string }
+  | { readonly end: true; readonly docs: number; readonly seq: Seq };
+
+/** `_local` documents about the storage they are in: of no meaning in another. */
+export const OWN_LOCALS: ReadonlySet<string> = new Set(['_local/compaction', '_local/snapshot']);
+
+/** The sums of a dump, one after another. */
+export class Chain {
+  /** The sum of everything before this section; '' at the start. */
+  last: string;
+  readonly #encoder = new TextEncoder();
+  #hasher: Md5;
+
+  constructor(last = '') {
+    this.last = last;
+    this.#hasher = this.#begin();
+  }
+
+  /** @param text lines, each with its end */
+  add(text: string): void {
+    this.#hasher.update(this.#encoder.encode(text));
+  }
+
+  /** Closes the section. */
+  sum(): string {
+    this.last = Array.from(this.#hasher.digest(), (byte) => byte.toString(16).padStart(2, '0')).join('');
+    this.#hasher = this.#begin();
+    return this.last;
+  }
+
+  #begin(): Md5 {
+    const hasher = new Md5();
+    hasher.update(this.#encoder.encode(this.last));
+    return hasher;
+  }
+}
+
+export const damaged = (what: string, cause?: unknown): DatabaseError =>
+  corrupt(`The dump is damaged: ${what}. What was loaded before is valid; load a whole dump to go on`, cause);
+
+export const truncated = (): DatabaseError => damaged('it ends before its end');
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

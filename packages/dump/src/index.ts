@@ -1,0 +1,4 @@
+export { type DumpOptions, type DumpProgress, dump, type Source } from './dump';
+export type { Input } from './lines';
+export { type LoadResult, load } from './load';
+export type { LoadOptions, LoadProgress, Target } from './writer';

@@ -1,0 +1,150 @@
+/** Bytes as text: gunzipped where they are gzipped, in pieces as they come, or line by line. */
+import { badRequest } from '@settledb/core';
+import { damaged } from './format';
+
+/** What a dump may be read from. */
+export type Input = ReadableStream<Uint8Array> | AsyncIterable<Uint8Array> | Blob | Uint8Array;
+
+/** Characters of one line: engines end strings at 2^29, and a document that large is none. */
+const LINE_LIMIT = 256 * 1024 * 1024;
+
+/** The text of the input. @throws corrupt for what is no gzip after all, or is cut off; the reason of `signal` */
+export async function* textOf(input: Input, signal?: AbortSignal): AsyncGenerator<string> {
+  const { first, rest } = await begun(bytesOf(input, signal));
+  const isGzip = first[0] === 0x1f && first[1] === 0x8b;
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  const pieces = isGzip ? gunzipped(first, rest) : joined(first, rest);
+  try {
+    for await (const piece of pieces) yield decodedBy(decoder, piece);
+    yield decodedBy(decoder);
+  } finally {
+    await rest.return(undefined);
+  }
+}
+
+function decodedBy(decoder: TextDecoder, piece?: Uint8Array): string {
+  try {
+    return piece === undefined ? decoder.decode() : decoder.decode(piece, { stream: true });
+  } catch (error) {
+    throw damaged('it is not UTF-8', error);
+  }
+}
+
+/** As many bytes as tell what it is. */
+async function begun(
+  bytes: AsyncGenerator<Uint8Array>,
+): Promise<{ first: Uint8Array; rest: AsyncGenerator<Uint8Array> }> {
+  let first = new Uint8Array();
+  while (first.length < 2) {
+    const { done, value } = await bytes.next();
+    if (done) break;
+    const more = new Uint8Array(first.length + value.length);
+    more.set(first);
+    more.set(value, first.length);
+    first = more;
+  }
+  return { first, rest: bytes };
+}
+
+async function* joined(first: Uint8Array, rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  if (first.length > 0) yield first;
+  yield* rest;
+}
+
+async function* gunzipped(first: Uint8Array, rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const { readable, writable } = new DecompressionStream('gzip');
+  const writer = writable.getWriter();
+  let failure: { readonly error: unknown } | undefined;
+  const feed = async (): Promise<void> => {
+    for await (const piece of joined(first, rest)) {
+      await writer.ready;
+      await writer.write(piece as Uint8Array<ArrayBuffer>);
+    }
+    await writer.close();
+  };
+  const feeding = feed().catch((error: unknown) => {
+    failure ??= { error };
+    return writer.abort(error).catch(() => {});
+  });
+  const reader = readable.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      yield value;
+    }
+    await feeding;
+  } catch (error) {
+    await feeding;
+    // The platform says that its input is bad by a TypeError; anything else is what the source of the bytes failed with.
+    const cause = failure?.error ?? error;
+    throw cause instanceof TypeError || isZlibError(cause) ? damaged('it is no whole gzip', cause) : cause;
+  } finally {
+    reader.cancel().catch(() => {});
+    writer.abort().catch(() => {});
+  }
+}
+
+/** Node's, in some versions. */
+const isZlibError = (error: unknown): boolean =>
+  error instanceof Error && /^Z_|^ERR_/.test(String((error as { code?: unknown }).code ?? ''));
+
+async function* bytesOf(input: Input, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+  signal?.throwIfAborted();
+  if (input instanceof Uint8Array) yield input;
+  else if (input instanceof Blob) yield* pulled(input.stream(), signal);
+  else if (typeof (input as ReadableStream)?.getReader === 'function')
+    yield* pulled(input as ReadableStream<Uint8Array>, signal);
+  else if (typeof input === 'object' && input !== null && Symbol.asyncIterator in input) {
+    for await (const piece of input as AsyncIterable<Uint8Array>) {
+      signal?.throwIfAborted();
+      yield checked(piece);
+    }
+  } else throw badRequest('A dump is loaded from a stream of bytes, a Blob or a Uint8Array');
+}
+
+/** A stream that is not read to its end is cancelled: whoever sends must not wait for ever. */
+async function* pulled(
+  stream: ReadableStream<Uint8Array>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array> {
+  const reader = stream.getReader();
+  const cancel = (): void => void reader.cancel(signal?.reason).catch(() => {});
+  signal?.addEventListener('abort', cancel, { once: true });
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      signal?.throwIfAborted();
+      if (done) return;
+      yield checked(value);
+    }
+  } finally {
+    signal?.removeEventListener('abort', cancel);
+    cancel();
+  }
+}
+
+function checked(piece: unknown): Uint8Array {
+  if (piece instanceof Uint8Array) return piece;
+  throw badRequest('A dump is a stream of bytes');
+}
+
+/** Line by line, without their ends. The last one need not have an end. */
+export async function* linesOf(text: AsyncIterable<string>): AsyncGenerator<string> {
+  let open: string[] = [];
+  let length = 0;
+  for await (const piece of text) {
+    let from = 0;
+    for (let end = piece.indexOf('\n'); end >= 0; end = piece.indexOf('\n', from)) {
+      open.push(piece.slice(from, end));
+      yield open.length === 1 ? open[0]! : open.join('');
+      open = [];
+      length = 0;
+      from = end + 1;
+    }
+    length += piece.length - from;
+    if (length > LINE_LIMIT) throw damaged(`a line of more than ${LINE_LIMIT} characters`);
+    if (from < piece.length) open.push(piece.slice(from));
+  }
+  if (length > 0) yield open.join('');
+}

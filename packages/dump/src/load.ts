@@ -1,0 +1,91 @@
+/** Loads a dump, of whichever kind, into a database. */
+import { badRequest, type Seq } from '@settledb/core';
+import { loadJson, loadPouchDump } from './foreign';
+import { FORMAT, isObject, truncated } from './format';
+import { type Input, linesOf, textOf } from './lines';
+import { checkHeader, SectionLoader } from './sections';
+import { type Counts, type LoadOptions, type Target, Writer } from './writer';
+
+export interface LoadResult extends Counts {
+  /** Every document was taken. */
+  readonly ok: boolean;
+  readonly format: 'settledb' | 'pouchdb' | 'couchdb';
+  /** Of the database dumped, where the dump tells. */
+  readonly uuid?: string;
+  /** Up to where that database is in the dump, where the dump tells: a replication from it may go on there. */
+  readonly seq?: Seq;
+}
+
+/**
+ * Loads a dump: one of ours, of CouchDB (`_all_docs?include_docs=true`, `_bulk_docs`) or of pouchdb-dump; gzipped or not. What the
+ * database has already is not written again, so that loading once more goes on where it was broken off.
+ *
+ * @throws corrupt for input that is damaged or cut off: what was loaded before is valid; bad_request for what is no dump; what the
+ *   input or the database fails with; the reason of `signal`
+ */
+export async function load(target: Target, input: Input, options: LoadOptions = {}): Promise<LoadResult> {
+  const { signal } = options;
+  const text = textOf(input, signal);
+  try {
+    const writer = await Writer.on(target, options);
+    const { first, rest } = await firstLine(text);
+    const header = headerOf(first);
+    let told: { format: LoadResult['format']; uuid?: string; seq?: Seq };
+    if (header?.settledb === FORMAT) {
+      checkHeader(header);
+      const loaded = await new SectionLoader(linesOf(rest), writer).load();
+      told = { format: 'settledb', ...loaded };
+    } else if (header?.settledb !== undefined) {
+      throw badRequest('This is the manifest of a snapshot: loadSnapshot(url) loads it');
+    } else if (isPouchHeader(header)) {
+      const seq = await loadPouchDump(linesOf(rest), writer);
+      told = { format: 'pouchdb', ...(isSeq(seq) ? { seq } : {}) };
+    } else {
+      await loadJson(rest, writer);
+      told = { format: 'couchdb' };
+    }
+    signal?.throwIfAborted();
+    const { counts } = writer;
+    return { ok: counts.doc_write_failures === 0, ...told, ...counts };
+  } finally {
+    await text.return(undefined);
+  }
+}
+
+const isSeq = (value: unknown): value is Seq => typeof value === 'number' || typeof value === 'string';
+
+const isPouchHeader = (line: Record<string, unknown> | undefined): boolean =>
+  isObject(line?.db_info) && !('docs' in line!) && !('rows' in line!);
+
+/** Characters in which a header ends: a file of one long line has none. */
+const HEADER_LENGTH = 64 * 1024;
+
+/** What is before the first end of a line, if that comes soon; and the whole text again. */
+async function firstLine(
+  text: AsyncGenerator<string>,
+): Promise<{ first: string; rest: AsyncGenerator<string> }> {
+  let begin = '';
+  for (;;) {
+    const { done, value } = await text.next();
+    if (!done) begin += value;
+    else if (begin === '') throw truncated();
+    const end = begin.indexOf('\n');
+    if (!done && end < 0 && begin.length < HEADER_LENGTH) continue;
+    return { first: end < 0 ? begin : begin.slice(0, end), rest: after(begin, text) };
+  }
+}
+
+async function* after(begin: string, text: AsyncGenerator<string>): AsyncGenerator<string> {
+  yield begin;
+  yield* text;
+}
+
+function headerOf(line: string): Record<string, unknown> | undefined {
+  if (line.length > HEADER_LENGTH) return undefined;
+  try {
+    const value: unknown = JSON.parse(line);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,171 @@
+/**
+ * Loads the lines of a dump, section by section: none is written before its sum was found right. The content of attachments is
+ * streamed into the database, which takes it only if it is what its digest says.
+ */
+import { type Doc, notImplemented, portableBytes, type Seq } from '@settledb/core';
+import { type AnyDoc, Chain, damaged, type Header, isObject, type Line, truncated, VERSION } from './format';
+import type { Writer } from './writer';
+
+/** Lines of an open section, at most: what is damaged must not fill the memory. */
+const SECTION_LINES = 100_000;
+
+/** What the end of a dump tells. */
+export interface Loaded {
+  readonly uuid: string;
+  readonly seq: Seq;
+}
+
+export class SectionLoader {
+  readonly #lines: AsyncIterator<string>;
+  readonly #writer: Writer;
+  readonly #chain: Chain;
+  #header: Header | undefined;
+  #docs = 0;
+  /** What is wrong with the input: a database may take it for a fault of the document that it reads. */
+  #fault: { readonly error: unknown } | undefined;
+
+  /** @param start the sum before the first of the lines, and the header, where they are not the dump's first */
+  constructor(
+    lines: AsyncIterator<string>,
+    writer: Writer,
+    start?: { readonly sum: string; readonly header: Header; readonly docs: number },
+  ) {
+    this.#lines = lines;
+    this.#writer = writer;
+    this.#chain = new Chain(start?.sum);
+    this.#header = start?.header;
+    this.#docs = start?.docs ?? 0;
+  }
+
+  /**
+   * @param written called when everything before a section has been written, with the sum there and the documents so far
+   * @throws corrupt for what is damaged or cut off; what was in sections before is written then
+   */
+  async load(written: (sum: string, docs: number) => Promise<void> = async () => {}): Promise<Loaded> {
+    // One section is written while the next one is read.
+    let writing: Promise<void> = Promise.resolve();
+    try {
+      for (;;) {
+        const section = await this.#section();
+        await writing;
+        const end = await this.#begin(section);
+        if (end !== undefined) return end;
+        const [first] = section;
+        if (first !== undefined && 'doc' in first && first.content !== undefined) {
+          await this.#withContent(first.doc, first.content);
+          await written(this.#chain.last, this.#docs);
+        } else {
+          const [sum, docs] = [this.#chain.last, this.#docs];
+          writing = this.#write(section).then(() => written(sum, docs));
+          writing.catch(() => {}); // It is awaited in the next round.
+        }
+      }
+    } finally {
+      // What was verified before the fault is written all the same.
+      await writing.catch(() => {});
+    }
+  }
+
+  /** Notes what a section says of the dump. @returns the end, if it is that */
+  async #begin(section: Line[]): Promise<Loaded | undefined> {
+    const [first] = section;
+    if (first !== undefined && 'settledb' in first) {
+      if (this.#header !== undefined) throw damaged('a second header');
+      this.#header = first;
+      section.shift();
+    }
+    if (this.#header === undefined) throw damaged('it has no header');
+    this.#docs += section.filter((line) => 'doc' in line).length;
+    const last = section.at(-1);
+    if (last === undefined || !('end' in last)) return undefined;
+    await this.#write(section);
+    if (last.docs !== this.#docs) throw damaged(`${this.#docs} documents of ${last.docs}`);
+    if (!(await this.#lines.next()).done) throw damaged('something follows its end');
+    return { uuid: this.#header.uuid, seq: last.seq };
+  }
+
+  /** The next section, whole and right. */
+  async #section(): Promise<Line[]> {
+    const lines: Line[] = [];
+    for (;;) {
+      const line = await this.#line();
+      if ('sum' in line) return lines;
+      if (lines.push(line) > SECTION_LINES) throw damaged('a section without an end');
+    }
+  }
+
+  /** A line, which is added to the section; or its sum, found right. */
+  async #line(): Promise<Line> {
+    try {
+      return await this.#nextLine();
+    } catch (error) {
+      this.#fault ??= { error };
+      throw error;
+    }
+  }
+
+  async #nextLine(): Promise<Line> {
+    const { done, value: text } = await this.#lines.next();
+    if (done) throw truncated();
+    let line: unknown;
+    try {
+      line = JSON.parse(text);
+    } catch (error) {
+      throw damaged('a line that is no JSON', error);
+    }
+    if (!isObject(line)) throw damaged('a line that is no object');
+    if (!('sum' in line)) this.#chain.add(`${text}\n`);
+    else if (line.sum !== this.#chain.sum()) throw damaged('a checksum is wrong');
+    return line as unknown as Line;
+  }
+
+  async #write(section: readonly Line[]): Promise<void> {
+    await this.#writer.revisions(section.flatMap((line) => ('doc' in line ? [line.doc] : [])));
+    for (const line of section) if ('local' in line) await this.#writer.local(line.local);
+  }
+
+  async #withContent(doc: AnyDoc, names: readonly string[]): Promise<void> {
+    const isLacking = (await this.#writer.lacking([doc])).length > 0;
+    const contents = names.map(() => this.#pieces());
+    const attachments: Record<string, unknown> = Object.assign(Object.create(null), doc._attachments);
+    for (const [i, name] of names.entries()) {
+      if (!isObject(attachments[name])) throw damaged(`content of ${name}, which is no attachment`);
+      const { stub: _, ...attachment } = attachments[name];
+      attachments[name] = { ...attachment, encoded: true, data: () => streamOf(contents[i]!) };
+    }
+    await this.#writer.withContent({ ...doc, _attachments: attachments } as unknown as Doc, isLacking);
+    if (this.#fault !== undefined) throw this.#fault.error;
+    // Of a document that is there, or was refused, the content is passed over.
+    for (const content of contents) for (;;) if ((await content.next()).done) break;
+  }
+
+  /** The content of one attachment: lines to the next sum. */
+  async *#pieces(): AsyncGenerator<Uint8Array, undefined> {
+    for (;;) {
+      const line = await this.#line();
+      if ('sum' in line) return undefined;
+      if (!('data' in line)) throw damaged('a line where content should be');
+      yield portableBytes.fromBase64(line.data);
+    }
+  }
+}
+
+/** Read as it is pulled; not ended when it is cancelled, since what is left must be passed over. */
+const streamOf = (pieces: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> =>
+  new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await pieces.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+
+/** @throws 501 for a dump of a later version */
+export function checkHeader(line: Record<string, unknown>): Header {
+  if (line.version !== VERSION)
+    throw notImplemented(`This is a dump of version ${String(line.version)}; known is ${VERSION}`);
+  return line as unknown as Header;
+}

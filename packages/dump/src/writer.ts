@@ -1,0 +1,141 @@
+/** Writes what was read from a dump, and counts. Everything here can be repeated without harm. */
+import {
+  type CallOptions,
+  type Database,
+  type DatabaseError,
+  type Doc,
+  type ExistingDoc,
+  isDatabaseError,
+  type WriteFailure,
+} from '@settledb/core';
+import { type AnyDoc, isObject } from './format';
+
+/** What is loaded into: the verbs used. */
+export type Target = Pick<Database, 'id' | 'info' | 'bulkDocs' | 'revsDiff' | 'get' | 'put'>;
+
+export interface LoadProgress {
+  readonly docs_read: number;
+  /** Those that were lacking. */
+  readonly docs_written: number;
+}
+
+export interface LoadOptions extends CallOptions {
+  /** Called after each write. What it throws ends the loading. */
+  readonly on_progress?: ((progress: LoadProgress) => void) | undefined;
+}
+
+export interface Counts extends LoadProgress {
+  readonly doc_write_failures: number;
+  /** Documents that the database refused: the first {@link ERRORS_LIMIT} of them. */
+  readonly errors: readonly WriteFailure[];
+}
+
+const ERRORS_LIMIT = 100;
+
+export class Writer {
+  readonly #target: Target;
+  readonly #options: LoadOptions;
+  /** Nothing was ever written to it: all that comes is lacking. */
+  readonly #empty: boolean;
+  #read = 0;
+  #written = 0;
+  #failures = 0;
+  readonly #errors: WriteFailure[] = [];
+
+  static async on(target: Target, options: LoadOptions): Promise<Writer> {
+    const { update_seq } = await target.info({ signal: options.signal });
+    return new Writer(target, options, update_seq === 0);
+  }
+
+  private constructor(target: Target, options: LoadOptions, empty: boolean) {
+    this.#target = target;
+    this.#options = options;
+    this.#empty = empty;
+  }
+
+  get counts(): Counts {
+    const [docs_read, docs_written] = [this.#read, this.#written];
+    return { docs_read, docs_written, doc_write_failures: this.#failures, errors: this.#errors };
+  }
+
+  /** Revisions as they are; those that are there are left alone. */
+  async revisions(docs: readonly AnyDoc[]): Promise<void> {
+    if (docs.length > 0) await this.#revisions(docs, await this.lacking(docs));
+  }
+
+  /** One document whose content is at hand only now. */
+  async withContent(doc: Doc, isLacking: boolean): Promise<void> {
+    await this.#revisions([doc as AnyDoc], isLacking ? [doc as AnyDoc] : []);
+  }
+
+  async #revisions(docs: readonly AnyDoc[], wanted: readonly AnyDoc[]): Promise<void> {
+    await this.#write(wanted, false);
+    this.#note(docs.length);
+  }
+
+  /** Documents of a file without revisions, as new ones. */
+  async edits(docs: readonly object[]): Promise<void> {
+    if (docs.length === 0) return;
+    await this.#write(docs, true);
+    this.#note(docs.length);
+  }
+
+  async lacking(docs: readonly AnyDoc[]): Promise<readonly AnyDoc[]> {
+    if (this.#empty) return docs;
+    const revs: Record<string, string[]> = Object.create(null);
+    for (const { _id, _rev } of docs) {
+      revs[_id] ??= [];
+      revs[_id].push(_rev);
+    }
+    const diff = await this.#target.revsDiff(revs, { signal: this.#options.signal });
+    return docs.filter(({ _id, _rev }) => Object.hasOwn(diff, _id) && diff[_id]!.missing.includes(_rev));
+  }
+
+  /** A `_local` document, in place of the one there. */
+  async local({ _rev: _, ...doc }: AnyDoc): Promise<void> {
+    const { signal } = this.#options;
+    const there = await this.#target.get(doc._id, { signal }).catch((error: unknown) => {
+      if (isObject(error) && error.status === 404) return undefined;
+      throw error;
+    });
+    const rev = there === undefined ? {} : { _rev: (there as ExistingDoc)._rev };
+    await this.#target.put({ ...doc, ...rev } as Doc, { signal });
+  }
+
+  async #write(docs: readonly object[], new_edits: boolean): Promise<void> {
+    if (docs.length === 0) return;
+    const { signal } = this.#options;
+    let rows: readonly object[];
+    try {
+      rows = await this.#target.bulkDocs(docs as readonly Doc[], { new_edits, signal });
+    } catch (error) {
+      if (!isOfDocument(error)) throw error;
+      // Refused for one document in it: that one is told of, the others are written.
+      if (docs.length > 1) for (const doc of docs) await this.#write([doc], new_edits);
+      else this.#refused(docs[0] as { _id?: unknown }, error);
+      return;
+    }
+    const failed = rows.filter((row): row is WriteFailure => 'error' in row);
+    this.#failures += failed.length;
+    this.#errors.push(...failed.slice(0, ERRORS_LIMIT - this.#errors.length));
+    this.#written += docs.length - failed.length;
+  }
+
+  #refused({ _id }: { _id?: unknown }, { status, name, message, reason }: DatabaseError): void {
+    this.#failures++;
+    if (this.#errors.length < ERRORS_LIMIT)
+      this.#errors.push({ id: String(_id ?? ''), error: true, status, name, message, reason });
+  }
+
+  #note(read: number): void {
+    this.#read += read;
+    const { docs_read, docs_written } = this.counts;
+    this.#options.on_progress?.({ docs_read, docs_written });
+  }
+}
+
+/** The fault is a document's: malformed, too large, not allowed, or without the content of a stub. */
+const isOfDocument = (error: unknown): error is DatabaseError =>
+  isDatabaseError(error) &&
+  ([400, 403, 412, 413].includes(error.status) || error.name === 'doc_validation') &&
+  error.name !== 'closed';

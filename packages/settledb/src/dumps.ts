@@ -1,0 +1,40 @@
+/** `db.dump()` before its code is there: that is loaded when the stream is first read. */
+import { type CallOptions, type Database, type ExistingDoc, notImplemented } from '@settledb/core';
+import type { DumpOptions } from '@settledb/dump';
+import type { Connection } from './connection';
+
+interface Lists {
+  localDocs(options: CallOptions): Promise<ExistingDoc[]>;
+}
+
+export function lazyDump(
+  db: object,
+  connection: Connection | undefined,
+  options: DumpOptions,
+): ReadableStream<Uint8Array> {
+  const localDocs = async (call: CallOptions): Promise<ExistingDoc[]> => {
+    if (connection === undefined) throw notListed();
+    return connection.run((database) => {
+      if ('localDocs' in database) return (database as unknown as Lists).localDocs(call);
+      throw notListed();
+    }, call.signal);
+  };
+  const source = new Proxy(db as Database & Lists, {
+    get: (target, verb) => (verb === 'localDocs' ? localDocs : Reflect.get(target, verb, target)),
+  });
+  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        reader ??= (await import('@settledb/dump')).dump(source, options).getReader();
+        const { done, value } = await reader.read();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel: (reason) => reader?.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+const notListed = (): Error => notImplemented('This database does not list its _local documents');

@@ -1,0 +1,295 @@
+/** What a dump holds is what is loaded; what is damaged is found before it is used. */
+import { memory } from '@settledb/adapter-memory';
+import { describe, expect, it } from 'vitest';
+import { SettleDB } from '../../packages/settledb/src/settledb';
+import { bytesOf, contentsOf, type Db, fillAtRandom, gzip, whole } from './content';
+
+let count = 0;
+const make = (): Db => new SettleDB(`dumped-${count++}`, { adapter: memory() });
+
+const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
+const plain = async (db: Db, more: object = {}): Promise<string> =>
+  new TextDecoder().decode(await whole(db.dump({ gzip: false, ...more })));
+
+describe('a dump', () => {
+  it.each([
+    1, 2, 3, 4, 5, 6,
+  ])('holds leaves, winners, ancestry and attachments (mixture %i)', async (seed) => {
+    const [a, b] = [make(), make()];
+    await fillAtRandom(a, seed);
+    const result = await b.load(a.dump());
+    const { update_seq } = await a.info();
+    expect(result).toMatchObject({
+      ok: true,
+      format: 'settledb',
+      uuid: await a.id(),
+      seq: update_seq,
+      errors: [],
+    });
+    expect(result.docs_written).toBe(result.docs_read);
+    expect(await contentsOf(b)).toEqual(await contentsOf(a));
+    const again = await b.load(a.dump());
+    expect(again).toMatchObject({ ok: true, docs_read: result.docs_read, docs_written: 0 });
+    expect(await contentsOf(b)).toEqual(await contentsOf(a));
+  });
+
+  it('of an empty database is one', async () => {
+    expect(await make().load(make().dump())).toMatchObject({ ok: true, docs_read: 0, seq: 0 });
+  });
+
+  it('merges into a database that has documents', async () => {
+    const [a, b, c] = [make(), make(), make()];
+    await fillAtRandom(a, 11);
+    await fillAtRandom(b, 12);
+    await c.load(a.dump());
+    await c.load(b.dump());
+    await a.replicate.from(b);
+    expect(await contentsOf(c)).toEqual(await contentsOf(a));
+  });
+
+  it('has content that many documents share once, and large content in pieces', async () => {
+    const [a, b] = [make(), make()];
+    const data = bytesOf(3_000_000, 5);
+    for (const id of ['x', 'y', 'z']) await a.putAttachment(id, 'f', data as never, 'x/y');
+    const bytes = await whole(a.dump());
+    expect(bytes.length).toBeLessThan(4_000_000);
+    expect(await b.load(bytes)).toMatchObject({ ok: true, docs_written: 3 });
+    expect(await contentsOf(b)).toEqual(await contentsOf(a));
+  });
+
+  it('holds what is written while it is made, or what comes after its seq', async () => {
+    const [a, b] = [make(), make()];
+    await a.bulkDocs(Array.from({ length: 3000 }, (_, i) => ({ _id: `d${i}`, n: 0 })));
+    const reader = a.dump({ gzip: false }).getReader();
+    const pieces = [(await reader.read()).value!];
+    const doc = await a.get('d2999');
+    await a.put({ ...doc, n: 1 });
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      pieces.push(value);
+    }
+    const { seq, ok } = await b.load(new Blob(pieces as Uint8Array<ArrayBuffer>[]));
+    expect({ seq, ok }).toEqual({ seq: 3000, ok: true });
+    await b.replicate.from(a, { since: seq });
+    expect(await contentsOf(b)).toEqual(await contentsOf(a));
+  });
+
+  it('has _local documents where they are asked for', async () => {
+    const [a, b, c] = [make(), make(), make()];
+    await a.put({ _id: '_local/mine', n: 1 } as never);
+    await a.put({ _id: 'd' });
+    await a.compact();
+    await b.put({ _id: '_local/mine', n: 0 } as never);
+    await b.load(a.dump({ local: true }));
+    expect(await b.get('_local/mine')).toMatchObject({ n: 1, _rev: '0-2' });
+    await c.load(a.dump());
+    await expect(c.get('_local/mine')).rejects.toMatchObject({ status: 404 });
+    expect(await plain(a, { local: true })).not.toContain('_local/compaction');
+  });
+
+  it('tells its progress, and ends with its signal', async () => {
+    const [a, b] = [make(), make()];
+    await a.bulkDocs(Array.from({ length: 2500 }, (_, i) => ({ _id: `d${i}` })));
+    const [dumped, loaded]: [number[], number[]] = [[], []];
+    await b.load(a.dump({ on_progress: ({ docs }) => dumped.push(docs) }), {
+      on_progress: ({ docs_read }) => loaded.push(docs_read),
+    });
+    expect(dumped.at(-1)).toBe(2500);
+    expect(loaded.at(-1)).toBe(2500);
+    const stop = new AbortController();
+    const reason = new Error('enough');
+    const loading = make().load(a.dump(), { signal: stop.signal, on_progress: () => stop.abort(reason) });
+    await expect(loading).rejects.toBe(reason);
+    await expect(whole(a.dump({ signal: AbortSignal.abort(reason) }))).rejects.toBe(reason);
+  });
+});
+
+/** Every leaf of `some` is one of `all`. */
+async function expectPart(some: Db, all: ReadonlySet<string>): Promise<number> {
+  let leaves = 0;
+  for (const value of (await contentsOf(some)).values())
+    for (const text of (value as { texts: string[] }).texts) {
+      expect(all.has(text)).toBe(true);
+      leaves++;
+    }
+  return leaves;
+}
+
+const leavesIn = async (db: Db): Promise<Set<string>> =>
+  new Set([...(await contentsOf(db)).values()].flatMap((value) => (value as { texts: string[] }).texts));
+
+function spliced(lines: readonly string[], at: number, count: number, ...more: string[]): string[] {
+  return [...lines.slice(0, at), ...more, ...lines.slice(at + count)];
+}
+
+async function small(): Promise<Db> {
+  const db = make();
+  await db.put({ _id: 'a', text: 'one' });
+  await db.putAttachment('b', 'f', bytesOf(100, 1) as never, 'x/y');
+  await db.put({ _id: 'c', text: 'zwei ☃' });
+  return db;
+}
+
+describe('a damaged dump', () => {
+  it('cut off anywhere is refused; what came before is valid, and loading again goes on', async () => {
+    const a = await small();
+    const all = await leavesIn(a);
+    for (const bytes of [await whole(a.dump({ gzip: false })), await whole(a.dump())]) {
+      const b = make();
+      // The last byte of plain text is the end of a line, which may be missing.
+      const ends = bytes[0] === 0x1f ? bytes.length : bytes.length - 1;
+      // One byte of a gzip is nothing that anybody knows.
+      for (let end = 0; end < ends; end++)
+        await expect(b.load(bytes.slice(0, end)), `${end}`).rejects.toMatchObject(
+          bytes[0] === 0x1f && end === 1 ? { name: 'bad_request' } : { name: 'corrupt' },
+        );
+      await expectPart(b, all);
+      expect(await b.load(bytes)).toMatchObject({ ok: true });
+      expect(await contentsOf(b)).toEqual(await contentsOf(a));
+    }
+  });
+
+  it('with any byte changed is refused, and nothing wrong is loaded', async () => {
+    const a = await small();
+    const all = await leavesIn(a);
+    for (const bytes of [await whole(a.dump({ gzip: false })), await whole(a.dump())]) {
+      const b = make();
+      const isGzip = bytes[0] === 0x1f;
+      for (let at = 0; at < bytes.length; at++) {
+        // A gzip's header says when and where it was made: of no meaning.
+        if (isGzip && at >= 3 && at < 10) continue;
+        const wrong = bytes.slice();
+        wrong[at]! ^= 1;
+        await b.load(wrong).then(
+          () => expect.fail(`byte ${at} of ${isGzip ? 'gzip' : 'text'}`),
+          () => undefined,
+        );
+      }
+      await expectPart(b, all);
+    }
+  });
+
+  it('with lines or sections moved, missing or twice is refused', async () => {
+    const a = make();
+    await a.bulkDocs(Array.from({ length: 2100 }, (_, i) => ({ _id: `d${i}` })));
+    const lines = (await plain(a)).split('\n').slice(0, -1);
+    const sums = lines.flatMap((line, i) => (line.startsWith('{"sum"') ? [i] : []));
+    const section = lines.slice(sums[0]! + 1, sums[1]! + 1);
+    const variants = [
+      spliced(lines, sums[0]! + 1, section.length),
+      spliced(lines, sums[0]! + 1, 0, ...section),
+      spliced(lines, 3, 1),
+      spliced(lines, 3, 0, lines[3]!),
+      [...lines, ...lines],
+      lines.slice(sums[0]! + 1),
+    ];
+    for (const variant of variants)
+      await expect(make().load(utf8(variant.join('\n')))).rejects.toMatchObject({
+        status: expect.any(Number),
+      });
+  });
+
+  it('of a later version is not guessed at', async () => {
+    const text = (await plain(make())).replace('"version":1', '"version":2');
+    await expect(make().load(utf8(text))).rejects.toMatchObject({ status: 501 });
+  });
+
+  it('fails with what its stream fails with', async () => {
+    const error = new Error('network');
+    const stream = new ReadableStream({ pull: (controller) => controller.error(error) });
+    await expect(make().load(stream)).rejects.toBe(error);
+  });
+});
+
+describe('files of others', () => {
+  const docs = [
+    { _id: 'a', _rev: '1-aa', n: 1, text: '"],{\\' },
+    { _id: 'b', _rev: '3-bb', list: [1, [2], { docs: [3] }] },
+  ];
+  const expectLoaded = async (db: Db): Promise<void> => {
+    expect(await db.get('a')).toMatchObject(docs[0]!);
+    expect(await db.get('b')).toMatchObject(docs[1]!);
+  };
+  const rows = docs.map((doc) => ({ id: doc._id, key: doc._id, value: { rev: doc._rev }, doc }));
+
+  it.each([
+    ['_all_docs', JSON.stringify({ total_rows: 2, offset: 0, rows })],
+    [
+      '_all_docs, as CouchDB lays it out',
+      `{"total_rows":2,"offset":0,"rows":[\r\n${rows.map((row) => JSON.stringify(row)).join(',\r\n')}\r\n]}\n`,
+    ],
+    ['_bulk_docs', JSON.stringify({ new_edits: false, docs })],
+    ['_bulk_docs, indented', JSON.stringify({ docs, new_edits: false }, undefined, 2)],
+    ['a list', JSON.stringify(docs)],
+    [
+      'pouchdb-dump',
+      `${[
+        { version: '1.2.6', db_type: 'leveldb', start_time: '2026-01-01', db_info: { doc_count: 2 } },
+        { docs: [docs[0]] },
+        { seq: 1 },
+        { docs: [docs[1]] },
+        { seq: 2 },
+      ]
+        .map((line) => JSON.stringify(line))
+        .join('\n')}\n`,
+    ],
+  ])('%s is loaded, whole or in pieces, also gzipped', async (name, text) => {
+    const bytes = utf8(text);
+    const slowly = new ReadableStream<Uint8Array>({
+      start(controller) {
+        for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
+        controller.close();
+      },
+    });
+    for (const input of [bytes, slowly, await gzip(bytes)]) {
+      const db = make();
+      const result = await db.load(input);
+      expect(result).toMatchObject({ ok: true, docs_read: 2, docs_written: 2 });
+      expect(result).toMatchObject(
+        name === 'pouchdb-dump' ? { format: 'pouchdb', seq: 2 } : { format: 'couchdb' },
+      );
+      await expectLoaded(db);
+      expect(await db.load(bytes)).toMatchObject({ docs_written: 0 });
+    }
+    // Of lines, those before the cut are whole: only what has no end of its own is found to be cut off.
+    if (name !== 'pouchdb-dump')
+      for (let end = 0; end < bytes.length - 2; end++)
+        await expect(make().load(bytes.slice(0, end)), `${end}`).rejects.toThrow();
+  });
+
+  it('with attachments, deleted rows and documents without revisions are loaded', async () => {
+    const db = make();
+    const file = { content_type: 'text/plain', data: btoa('hello'), revpos: 1, digest: 'md5-x' };
+    const deleted = { id: 'g', key: 'g', value: { rev: '2-c', deleted: true }, doc: null };
+    const doc = { _id: 'a', _rev: '1-aa', _attachments: { f: file } };
+    const row = { id: 'a', key: 'a', value: { rev: '1-aa' }, doc };
+    expect(await db.load(utf8(JSON.stringify({ rows: [row, deleted] })))).toMatchObject({ docs_written: 1 });
+    expect(await db.get('a', { attachments: true })).toMatchObject({
+      _attachments: { f: { data: file.data } },
+    });
+    expect(await db.load(utf8('{"docs":[{"_id":"new","n":1},{"n":2}]}'))).toMatchObject({ docs_written: 2 });
+    expect(await db.get('new')).toMatchObject({ n: 1 });
+  });
+
+  it('name the documents that are refused, and load the others', async () => {
+    const db = make();
+    const bad = {
+      _id: 'b',
+      _rev: '1-b',
+      _attachments: { f: { stub: true, digest: 'md5-none', content_type: 't' } },
+    };
+    const result = await db.load(
+      utf8(JSON.stringify({ docs: [docs[0], bad, { _id: '_no', _rev: '1-a' }, docs[1]] })),
+    );
+    expect(result).toMatchObject({ ok: false, docs_read: 4, docs_written: 2, doc_write_failures: 2 });
+    expect(result.errors.map(({ id }) => id).sort()).toEqual(['_no', 'b']);
+    await expectLoaded(db);
+  });
+
+  it('that are none are refused', async () => {
+    const rowsOnly = JSON.stringify({ rows: [{ id: 'a', key: 'a', value: { rev: '1-a' } }] });
+    for (const text of ['hello', '{}', '{"a":[]}', '7', rowsOnly, '<html></html>'])
+      await expect(make().load(utf8(text)), text).rejects.toMatchObject({ status: 400 });
+  });
+});
