@@ -1,4 +1,13 @@
 export { type DumpOptions, type DumpProgress, dump, type Source } from './dump';
 export type { Input } from './lines';
 export { type LoadResult, load } from './load';
+export {
+  type LoadSnapshotOptions,
+  loadSnapshot,
+  type Manifest,
+  type Sink,
+  type SnapshotOptions,
+  type SnapshotResult,
+  writeSnapshot,
+} from './snapshot';
 export type { LoadOptions, LoadProgress, Target } from './writer';

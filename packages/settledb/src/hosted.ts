@@ -3,7 +3,17 @@
  * SettleDB in the worker; here is only what must be there at once (names, feeds, events) or cannot cross.
  */
 import { type CallOptions, closed, type Database, Emitter } from '@settledb/core';
-import type { DumpOptions, Input, LoadOptions, LoadResult } from '@settledb/dump';
+import type {
+  DumpOptions,
+  Input,
+  LoadOptions,
+  LoadResult,
+  LoadSnapshotOptions,
+  Manifest,
+  Sink,
+  SnapshotOptions,
+  SnapshotResult,
+} from '@settledb/dump';
 import { nameOf } from '@settledb/remote';
 import {
   againOptions,
@@ -191,6 +201,27 @@ class HostedHandle extends Emitter {
     const { load } = await import('@settledb/dump');
     const signal = either(this.#life.signal, options.signal);
     return load(this as unknown as Database, input, { ...options, signal });
+  }
+
+  /** Writes the database as static files, for {@link loadSnapshot}: `sink(name, bytes)` is given each, `manifest.json` last. */
+  async writeSnapshot(sink: Sink, options: SnapshotOptions = {}): Promise<Manifest> {
+    const { writeSnapshot } = await import('@settledb/dump');
+    return writeSnapshot(this as unknown as Database, sink, {
+      ...options,
+      signal: either(this.#life.signal, options.signal),
+    });
+  }
+
+  /**
+   * Fills the database from a snapshot, given the URL of its manifest. Replication goes on from there:
+   * `const { seq } = await db.loadSnapshot(url); db.sync(remote, { pull: { since: seq } })`.
+   */
+  async loadSnapshot(url: string | URL, options: LoadSnapshotOptions = {}): Promise<SnapshotResult> {
+    const { loadSnapshot } = await import('@settledb/dump');
+    return loadSnapshot(this as unknown as Database, url, {
+      ...options,
+      signal: either(this.#life.signal, options.signal),
+    });
   }
 
   close(): Promise<void> {

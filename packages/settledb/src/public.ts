@@ -71,7 +71,18 @@ export {
   type WriteFailure,
   type Written,
 } from '@settledb/core';
-export type { DumpOptions, DumpProgress, LoadOptions, LoadProgress, LoadResult } from '@settledb/dump';
+export type {
+  DumpOptions,
+  DumpProgress,
+  LoadOptions,
+  LoadProgress,
+  LoadResult,
+  LoadSnapshotOptions,
+  Manifest,
+  Sink,
+  SnapshotOptions,
+  SnapshotResult,
+} from '@settledb/dump';
 export type { Adapter } from '@settledb/engine';
 export type {
   IndexingProgress,

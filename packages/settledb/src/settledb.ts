@@ -46,7 +46,17 @@ import {
   type ViewSource,
   type Written,
 } from '@settledb/core';
-import type { DumpOptions, Input, LoadOptions, LoadResult } from '@settledb/dump';
+import type {
+  DumpOptions,
+  Input,
+  LoadOptions,
+  LoadResult,
+  LoadSnapshotOptions,
+  Manifest,
+  Sink,
+  SnapshotOptions,
+  SnapshotResult,
+} from '@settledb/dump';
 import type { IndexingProgress } from '@settledb/query';
 import { remote } from '@settledb/remote';
 import type { ReplicateOptions, Replication, Sync, SyncOptions } from '@settledb/replication';
@@ -458,6 +468,21 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   async load(input: Input, options: LoadOptions = {}): Promise<LoadResult> {
     const { load } = await import('@settledb/dump');
     return load(this as Database, input, this.#lifelong(options));
+  }
+
+  /** Writes the database as static files, for {@link loadSnapshot}: `sink(name, bytes)` is given each, `manifest.json` last. */
+  async writeSnapshot(sink: Sink, options: SnapshotOptions = {}): Promise<Manifest> {
+    const { writeSnapshot } = await import('@settledb/dump');
+    return writeSnapshot(this as Database, sink, this.#lifelong(options));
+  }
+
+  /**
+   * Fills the database from a snapshot, given the URL of its manifest. Replication goes on from there:
+   * `const { seq } = await db.loadSnapshot(url); db.sync(remote, { pull: { since: seq } })`.
+   */
+  async loadSnapshot(url: string | URL, options: LoadSnapshotOptions = {}): Promise<SnapshotResult> {
+    const { loadSnapshot } = await import('@settledb/dump');
+    return loadSnapshot(this as Database, url, this.#lifelong(options));
   }
 
   /** Replicates both ways. `push` is from this database to the peer. */

@@ -1,0 +1,147 @@
+/**
+ * A dump as static files, from which an empty database is filled before its first replication: chunks of gzipped lines, named by
+ * their hash so that caches may keep them for ever, and a manifest that names them. The sums of the dump run on from
+ * chunk to chunk: chunks of two snapshots are never mixed.
+ */
+import { badRequest, type CallOptions, DatabaseError, Md5, type Seq } from '@settledb/core';
+import { type DumpOptions, gzipped, parts, type Source } from './dump';
+import { damaged, isObject } from './format';
+import { linesOf, textOf } from './lines';
+import { SectionLoader } from './sections';
+import { type Counts, type LoadOptions, type Target, Writer } from './writer';
+
+export interface Manifest {
+  readonly settledb: 'snapshot';
+  readonly version: 1;
+  /** `id()` of the database it is of. */
+  readonly source: string;
+  /** Where a replication from that database goes on. */
+  readonly seq: Seq;
+  readonly docs: number;
+  readonly chunks: readonly { readonly name: string; readonly length: number }[];
+}
+
+/** Takes a file: to write it where a static server finds it. */
+export type Sink = (name: string, bytes: Uint8Array) => void | Promise<void>;
+
+export type SnapshotOptions = Pick<DumpOptions, 'signal' | 'on_progress'>;
+
+/** Characters of a chunk: some 1 MB gzipped, which is worth a request and is in memory twice. */
+const CHUNK_LENGTH = 4 * 1024 * 1024;
+const CHUNK_NAME = /^[0-9a-f]{32}\.ndjson\.gz$/;
+
+/** Writes a database as a snapshot; `manifest.json` last, so that it never names what is not there. */
+export async function writeSnapshot(
+  source: Source,
+  sink: Sink,
+  options: SnapshotOptions = {},
+): Promise<Manifest> {
+  const lines = parts(source, { ...options, local: false });
+  const chunks: { name: string; length: number }[] = [];
+  let text = '';
+  const flush = async (): Promise<void> => {
+    const stream = gzipped(new Blob([text]).stream());
+    const bytes = new Uint8Array(
+      await new Response(stream as ReadableStream<Uint8Array<ArrayBuffer>>).arrayBuffer(),
+    );
+    const digest = new Md5().update(bytes).digest();
+    const hash = Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
+    const name = `${hash}.ndjson.gz`;
+    await sink(name, bytes);
+    chunks.push({ name, length: bytes.length });
+    text = '';
+  };
+  for (;;) {
+    options.signal?.throwIfAborted();
+    const { done, value } = await lines.next();
+    if (!done) text += value.text;
+    if (done ? text !== '' : text.length >= CHUNK_LENGTH) await flush();
+    if (!done) continue;
+    const { uuid, seq, docs } = value;
+    const manifest: Manifest = { settledb: 'snapshot', version: 1, source: uuid, seq, docs, chunks };
+    await sink('manifest.json', new TextEncoder().encode(JSON.stringify(manifest)));
+    return manifest;
+  }
+}
+
+export interface LoadSnapshotOptions extends LoadOptions {
+  /** Default: the platform's. */
+  readonly fetch?: typeof fetch | undefined;
+}
+
+export interface SnapshotResult extends Counts {
+  readonly ok: boolean;
+  readonly source: string;
+  /** For `since` of the replication that goes on: `db.sync(remote, { pull: { since: seq } })`. */
+  readonly seq: Seq;
+}
+
+/**
+ * Loads a snapshot. Again after a failure: what is there is not written again.
+ *
+ * @param url of the manifest
+ * @throws corrupt as `load` does; what `fetch` fails with; the status of an answer that is none
+ */
+export async function loadSnapshot(
+  target: Target,
+  url: string | URL,
+  options: LoadSnapshotOptions = {},
+): Promise<SnapshotResult> {
+  // Called as a function of nothing: browsers' fetch refuses another `this`.
+  const get = options.fetch ?? ((input: RequestInfo | URL, init?: RequestInit) => fetch(input, init));
+  const response = await asked(get, url, options, 'no-cache');
+  const manifest = checkManifest(await response.json().catch(() => undefined));
+  const base = new URL(url, globalThis.location?.href);
+  const writer = await Writer.on(target, options);
+  const text = textOfChunks(manifest, (name) => asked(get, new URL(name, base), options), options);
+  try {
+    const { uuid, seq } = await new SectionLoader(linesOf(text), writer).load();
+    if (uuid !== manifest.source || seq !== manifest.seq)
+      throw damaged('its manifest is of another snapshot');
+    const { counts } = writer;
+    return { ok: counts.doc_write_failures === 0, source: uuid, seq, ...counts };
+  } finally {
+    await text.return(undefined);
+  }
+}
+
+async function* textOfChunks(
+  { chunks }: Manifest,
+  open: (name: string) => Promise<Response>,
+  { signal }: CallOptions,
+): AsyncGenerator<string> {
+  for (const { name } of chunks) {
+    const { body } = await open(name);
+    if (body !== null) yield* textOf(body, signal);
+  }
+}
+
+async function asked(
+  get: typeof fetch,
+  url: string | URL,
+  { signal }: CallOptions,
+  cache: RequestCache = 'default',
+): Promise<Response> {
+  const response = await get(url, { cache, ...(signal === undefined ? {} : { signal }) });
+  if (response.ok) return response;
+  await response.body?.cancel();
+  throw new DatabaseError({
+    status: response.status,
+    name: response.status === 404 ? 'not_found' : 'snapshot_failed',
+    reason: `${String(url)} was answered by ${response.status}`,
+  });
+}
+
+function checkManifest(value: unknown): Manifest {
+  if (
+    !isObject(value) ||
+    value.settledb !== 'snapshot' ||
+    value.version !== 1 ||
+    !Array.isArray(value.chunks)
+  )
+    throw badRequest('This is no manifest of a snapshot, or one of another version');
+  // Names from outside must not lead elsewhere.
+  if (!value.chunks.every((chunk) => isObject(chunk) && CHUNK_NAME.test(String(chunk.name))))
+    throw badRequest('The manifest names what is no chunk');
+  return value as unknown as Manifest;
+}

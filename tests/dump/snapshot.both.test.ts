@@ -1,0 +1,68 @@
+/** A database filled from static files, and the replication that goes on from there. */
+import { memory } from '@settledb/adapter-memory';
+import { describe, expect, it } from 'vitest';
+import { SettleDB } from '../../packages/settledb/src/settledb';
+import { bytesOf, contentsOf, type Db, fillAtRandom } from './content';
+
+let count = 0;
+const make = (): Db => new SettleDB(`snapshot-${count++}`, { adapter: memory() });
+const URL_ = 'https://files.example/s/manifest.json';
+
+/** Files, and a fetch that serves them. */
+async function written(db: Db) {
+  const files = new Map<string, Uint8Array>();
+  const manifest = await db.writeSnapshot(
+    (name, bytes) => void files.set(`https://files.example/s/${name}`, bytes),
+  );
+  const get = async (url: string | URL | Request): Promise<Response> => {
+    const bytes = files.get(String(url));
+    return new Response((bytes as Uint8Array<ArrayBuffer>) ?? 'none', {
+      status: bytes === undefined ? 404 : 200,
+    });
+  };
+  return { files, manifest, fetch: get as typeof fetch };
+}
+
+describe('a snapshot', () => {
+  it('fills a database; replication brings what came after it, and nothing again', async () => {
+    const [a, b] = [make(), make()];
+    await fillAtRandom(a, 21);
+    // More than one chunk, within the content of one attachment.
+    await a.putAttachment('large', 'f', bytesOf(7_000_000, 9) as never, 'x/y');
+    const { fetch, manifest } = await written(a);
+    expect(manifest.chunks.length).toBeGreaterThan(1);
+    const result = await b.loadSnapshot(URL_, { fetch });
+    expect(result).toMatchObject({ ok: true, source: await a.id(), seq: (await a.info()).update_seq });
+    expect(await contentsOf(b)).toEqual(await contentsOf(a));
+    await a.put({ _id: 'later' });
+    const options = { pull: { since: result.seq } };
+    expect(await b.sync(a, options)).toMatchObject({
+      pull: { docs_read: 1, docs_written: 1 },
+      push: { docs_read: 0 },
+    });
+    await a.put({ _id: 'again' });
+    expect(await b.sync(a, options)).toMatchObject({ pull: { docs_read: 1 }, push: { docs_read: 0 } });
+    expect(await b.sync(a)).toMatchObject({ pull: { docs_read: 0 }, push: { docs_read: 0 } });
+    expect(await contentsOf(b)).toEqual(await contentsOf(a));
+  });
+
+  it('that is not whole, or mixed, is refused, and loaded by another try', async () => {
+    const [a, b] = [make(), make()];
+    await a.bulkDocs([{ _id: 'x' }, { _id: 'y' }]);
+    const { files, fetch, manifest } = await written(a);
+    const [at] = [...files.keys()];
+    const bytes = files.get(at!)!;
+    files.delete(at!);
+    await expect(b.loadSnapshot(URL_, { fetch })).rejects.toMatchObject({ status: 404 });
+    files.set(at!, bytes.slice(0, -9));
+    await expect(b.loadSnapshot(URL_, { fetch })).rejects.toMatchObject({ name: 'corrupt' });
+    files.set(at!, bytes);
+    files.set(URL_, new TextEncoder().encode(JSON.stringify({ ...manifest, seq: 7 })));
+    await expect(b.loadSnapshot(URL_, { fetch })).rejects.toMatchObject({ name: 'corrupt' });
+    files.set(URL_, new TextEncoder().encode(JSON.stringify({ ...manifest, chunks: [{ name: '../x' }] })));
+    await expect(b.loadSnapshot(URL_, { fetch })).rejects.toMatchObject({ status: 400 });
+    files.set(URL_, new TextEncoder().encode(JSON.stringify(manifest)));
+    expect(await b.loadSnapshot(URL_, { fetch })).toMatchObject({ ok: true });
+    expect(await contentsOf(b)).toEqual(await contentsOf(a));
+  });
+});
