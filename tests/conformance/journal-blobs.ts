@@ -142,6 +142,22 @@ export function journalBlobs(bench: NewBench, shared: boolean): void {
       });
     }
 
+    it('may come with the commit that names it, and again with the next attempt', async () => {
+      const { open, reopen } = await bench();
+      const journal = await open();
+      await journal.read();
+      await journal.blobs.put(place(3), [noise(9, 3)], 'relaxed');
+      const contents = [1, 2].map((n) => ({ place: place(n), bytes: noise(50_000, n) }));
+      const missed = await journal.append({ ...commit(1, 2), contents }, { epoch: 1, n: 0 }, 'relaxed');
+      expect(missed?.commits).toEqual([]);
+      const made = { ...commit(1, 2), contents, places: [place(3)] };
+      expect(await journal.append(made, start, 'strict')).toBeUndefined();
+      for (const bytes of contents.map((each) => each.bytes)) bytes.fill(0);
+      const again = await reopen();
+      for (const n of [1, 2]) expect(same((await whole(again, place(n)))!, noise(50_000, n))).toBe(true);
+      expect((await again.read()).commits).toHaveLength(1);
+    });
+
     it('ends with the database', async () => {
       const { open, adapter, name } = await bench();
       const journal = await open();

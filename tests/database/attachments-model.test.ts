@@ -29,8 +29,9 @@ const LARGE = noise(530_000, 5);
 const DOCS = ['a', 'b', 'c', 'd'];
 const NAMES = ['f', 'g', 'h'];
 
-async function open(adapter: Adapter, auto_compaction: boolean): Promise<AnyDatabase> {
-  const store = await openLogStore<DatabaseTables>(await adapter.open('db'), schema);
+/** @param stagedBytes content that is put with its commit; other is put before */
+async function open(adapter: Adapter, auto_compaction: boolean, stagedBytes = 0): Promise<AnyDatabase> {
+  const store = await openLogStore<DatabaseTables>(await adapter.open('db'), schema, { stagedBytes });
   return LocalDatabase.open(store, { name: 'db', adapter: 'memory', auto_compaction });
 }
 
@@ -150,7 +151,9 @@ async function run(seed: number, isSlow: boolean): Promise<Trial> {
   const adapter = isSlow ? slow(world, seed) : world;
   const isBold = seed % 2 === 0;
   const contexts = 1 + Math.floor(random() * 3);
-  const dbs = await Promise.all(Array.from({ length: contexts }, () => open(adapter, seed % 5 === 0)));
+  const dbs = await Promise.all(
+    Array.from({ length: contexts }, () => open(adapter, seed % 5 === 0, seed % 3 === 0 ? 1000 : 0)),
+  );
   const bytes = new Map<string, Uint8Array>();
   const trial: Trial = { seed, random, bytes, written: new Map(), refused: 0 };
   for (const each of [...CONTENTS, LARGE]) bytes.set(await digestOf(dbs[0]!, each), each);

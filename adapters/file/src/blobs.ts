@@ -42,7 +42,7 @@ export class BlobFiles {
   ): Promise<void> {
     const path = join(this.#folder, place);
     await this.#make();
-    const fd = this.#try(path, () => this.#files.open(path, 'wx'));
+    const fd = this.#try(path, () => this.#files.open(path, 'w+'));
     try {
       let end = 0;
       let start: Buffer = MAGIC;

@@ -12,6 +12,7 @@ import type {
   Journal,
   JournalEvent,
   JournalState,
+  PlacedChunk,
   Position,
   Rewrite,
 } from '@settledb/engine';
@@ -68,6 +69,8 @@ export class FileJournal implements Journal {
     expected: Position,
     durability: Durability,
   ): Promise<JournalState | undefined> {
+    const { contents = [] } = commit;
+    if (contents.length > 0) await this.#putContents(contents, durability);
     while (this.#writing !== undefined) await this.#writing;
     this.#check();
     if (commit.n !== expected.n + 1) throw new TypeError(`commit ${commit.n} cannot follow ${expected.n}`);
@@ -75,9 +78,22 @@ export class FileJournal implements Journal {
     if (expected.epoch !== epoch || expected.n !== n) return this.#read(expected);
     const parts: Part[] = commit.segments.map((block) => ({ kind: KIND_BLOCK, block }));
     parts.push({ kind: KIND_COMMIT, commit });
-    const written = this.#write(parts, durability);
-    if (written !== undefined) await written;
+    try {
+      const written = this.#write(parts, durability);
+      if (written !== undefined) await written;
+    } catch (error) {
+      // A full disk needs the room back. After any other failure nobody knows what the log has.
+      if (!this.#log.isPoisoned) this.#blobFiles.drop(contents.map(({ place }) => place));
+      throw error;
+    }
     return undefined;
+  }
+
+  /** Each in a file of its own, before the commit. */
+  async #putContents(contents: readonly PlacedChunk[], durability: Durability): Promise<void> {
+    this.#check();
+    this.#log.check();
+    for (const { place, bytes } of contents) await this.#blobFiles.put(place, [bytes], durability);
   }
 
   async rewrite(change: Rewrite, expected: Position): Promise<JournalState | undefined> {

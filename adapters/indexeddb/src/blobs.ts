@@ -4,6 +4,7 @@
  */
 import type { Durability } from '@settledb/core';
 import type { BlobJournal, Position } from '@settledb/engine';
+import { bytesOf, chunkRecord } from './chunk';
 import type { Connection } from './connection';
 import { checkState } from './schema';
 import type { Work } from './transaction';
@@ -14,12 +15,19 @@ type Run = <Answer>(what: string, call: () => Promise<Answer>) => Promise<Answer
 /** Keys of all chunks of a place. */
 const all = (place: string): IDBKeyRange => IDBKeyRange.bound([place], [place, []]);
 
+interface Asked {
+  readonly place: string;
+  readonly index: number;
+  readonly resolve: (chunk: Uint8Array | undefined) => void;
+  readonly reject: (error: unknown) => void;
+}
+
 export function indexedDbBlobs(connection: Connection, run: Run): BlobJournal {
   const putChunk = (place: string, index: number, chunk: Uint8Array, durability: Durability): Promise<void> =>
     connection.replay<void>(
       { stores: ['blob'], mode: 'readwrite', durability },
       ({ blob, after, answer }) => {
-        after(blob.put(ownBuffer(chunk), [place, index]), () => answer(undefined));
+        after(blob.put(chunkRecord(chunk), [place, index]), () => answer(undefined));
       },
     );
   const dropAll = (places: readonly string[]): Promise<void> =>
@@ -27,6 +35,31 @@ export function indexedDbBlobs(connection: Connection, run: Run): BlobJournal {
       work.answer(undefined);
       for (const place of places) work.blob.delete(all(place));
     });
+  /** What is asked for in one turn is one transaction: a hundred small ones cost hardly more than one. */
+  let asked: Asked[] = [];
+  const readAsked = (): void => {
+    const batch = asked;
+    asked = [];
+    run('Reading attachments', () =>
+      connection.replay<unknown[]>({ stores: ['blob'], mode: 'readonly' }, ({ blob, after, answer }) => {
+        const requests = batch.map(({ place, index }) => blob.get([place, index]));
+        after(requests.at(-1)!, () => answer(requests.map(({ result }) => result)));
+      }),
+    ).then(
+      (values) => {
+        for (const [i, { place, index, resolve, reject }] of batch.entries()) {
+          try {
+            resolve(bytesOf(values[i], place, index));
+          } catch (error) {
+            reject(error);
+          }
+        }
+      },
+      (error) => {
+        for (const { reject } of batch) reject(error);
+      },
+    );
+  };
   return {
     async put(place, chunks, durability) {
       let index = 0;
@@ -42,12 +75,9 @@ export function indexedDbBlobs(connection: Connection, run: Run): BlobJournal {
       }
     },
     get: (place, index) =>
-      run('Reading an attachment', () =>
-        connection.replay({ stores: ['blob'], mode: 'readonly' }, ({ blob, after, answer }) => {
-          const asked = blob.get([place, index]);
-          after(asked, () => answer(asked.result as Uint8Array | undefined));
-        }),
-      ),
+      new Promise((resolve, reject) => {
+        if (asked.push({ place, index, resolve, reject }) === 1) queueMicrotask(readAsked);
+      }),
     drop: (places) => run('Dropping attachments', () => dropAll(places)),
     places: () =>
       run('Listing attachments', () =>
@@ -79,7 +109,3 @@ function dropIfAt(
     answer(isAt);
   });
 }
-
-/** A view is stored with all of the buffer it looks at. */
-const ownBuffer = (chunk: Uint8Array): Uint8Array =>
-  chunk.byteLength === chunk.buffer.byteLength ? chunk : new Uint8Array(chunk);

@@ -3,6 +3,7 @@
  */
 import { contentGone } from '@settledb/core';
 import type { Block, Commit, JournalState, Position, Rewrite } from '@settledb/engine';
+import { chunkRecord } from './chunk';
 import { checkRecord, checkRecords, checkState, commitOfTail, type LogRecord, type State } from './schema';
 import type { Work } from './transaction';
 
@@ -75,7 +76,7 @@ export function readState(
  */
 export function addCommit(
   work: Work<JournalState | undefined>,
-  { n, head, tail, segments, places = [] }: Commit,
+  { n, head, tail, segments, places = [], contents = [] }: Commit,
   by: string,
   expected: Expectation,
   alone: boolean,
@@ -86,14 +87,15 @@ export function addCommit(
   const added = log.add(record, n);
   let last: IDBRequest = added;
   for (const { id, text } of segments) last = work.block.put(text, id);
-  const contents = places.map((place) => work.blob.getKey([place, 0]));
+  for (const { place, bytes } of contents) last = work.blob.put(chunkRecord(bytes), [place, 0]);
+  const named = places.map((place) => work.blob.getKey([place, 0]));
   // Nothing else is written that could stand if the record does not: Firefox completes a transaction whose request failed
   // after `commit()`.
-  const early = alone && segments.length === 0 && places.length === 0;
-  after(contents.at(-1) ?? (early ? asked : last), () => {
+  const early = alone && last === added && named.length === 0;
+  after(named.at(-1) ?? (early ? asked : last), () => {
     const undone = objection(checkState(asked.result), expected);
     if (undone !== undefined) return fail(new Undo(undone));
-    if (contents.some(({ result }) => result === undefined)) return fail(contentGone());
+    if (named.some(({ result }) => result === undefined)) return fail(contentGone());
     answer(undefined);
     if (early) work.commit();
   });
@@ -104,7 +106,7 @@ export function addCommit(
     event.stopPropagation();
     // Segments asked for already would overwrite those of the commit that stands at n: undo all of it. And where more was
     // asked, the answer would be that it was done.
-    if (segments.length > 0 || places.length > 0) return fail(new Undo('taken'));
+    if (last !== added || named.length > 0) return fail(new Undo('taken'));
     const winners = log.getAll(IDBKeyRange.lowerBound(expected.n, true));
     after(winners, () => {
       const undone = objection(checkState(asked.result), expected);

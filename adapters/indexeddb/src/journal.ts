@@ -145,7 +145,7 @@ export class IndexedDbJournal implements Journal {
     }
     return this.#run('Committing', async () => {
       const stores: StoreName[] = commit.segments.length > 0 ? ['log', 'block', 'meta'] : ['log', 'meta'];
-      if (commit.places !== undefined) stores.push('blob');
+      if (commit.places !== undefined || commit.contents !== undefined) stores.push('blob');
       const scope: Scope = { stores, mode: 'readwrite', durability };
       const by = `${this.#id}.${this.#writes++}`;
       const answer = await this.#write(

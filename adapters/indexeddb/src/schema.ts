@@ -5,7 +5,7 @@
  *   block  id       → text                      segments (positive ids), blocks of rewrites (negative)
  *   meta   'state'  → { id, epoch, through, fence, by }     read by every append, in its own transaction
  *          'manifest' → text
- *   blob   [place, i] → bytes                   chunk i of the content at a place
+ *   blob   [place, i] → { sum, bytes }          chunk i of the content at a place, and its checksum (chunk.ts)
  */
 
 import { corrupt } from '@settledb/core';

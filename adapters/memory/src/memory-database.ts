@@ -53,8 +53,9 @@ export class MemoryDatabase {
   /** False, and nothing done, when `expected` is not where the database is. */
   append(commit: Commit, expected: Position): boolean {
     if (!this.isAt(expected)) return false;
-    const { n, head, tail, places = [] } = commit;
+    const { n, head, tail, places = [], contents = [] } = commit;
     if (!places.every((place) => this.blobs.has(place))) throw contentGone();
+    for (const { place, bytes } of contents) this.blobs.set(place, [new Uint8Array(bytes)]);
     this.#commits.set(n, { n, head, tail });
     for (const { id, text } of commit.segments) this.#blocks.set(id, text);
     this.#n = n;

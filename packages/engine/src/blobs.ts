@@ -2,10 +2,13 @@
  * Content over a journal: gives places their names, and knows which of them writes of this context are about to name.
  */
 import { type Blobs, type Durability, uuid } from '@settledb/core';
-import type { Journal, Position } from './journal';
+import type { Commit, Journal, Position } from './journal';
 
 /** Writes of this context that may come in between while it sweeps, each time. What is left, the next compaction sweeps. */
 const SWEEP_TRIES_MAX = 10;
+
+/** Bytes of little content that are held back for their commits at most; what is more is put at once. Several files of a camera roll. */
+export const STAGED_BYTES = 4 * 1024 * 1024;
 
 export interface BlobHost {
   /** Fails when the store is of no more use. */
@@ -19,10 +22,14 @@ export class JournalBlobs implements Blobs {
   readonly #host: BlobHost;
   /** Put, or being put, and not yet named by a row. */
   readonly #underWay = new Set<string>();
+  /** Of one chunk, to be put with the commit that names it: that saves a transaction, and a leftover. */
+  readonly #staged = new Map<string, Uint8Array>();
+  #room: number;
 
-  constructor(journal: Journal, host: BlobHost) {
+  constructor(journal: Journal, host: BlobHost, stagedBytes: number) {
     this.#journal = journal;
     this.#host = host;
+    this.#room = stagedBytes;
   }
 
   async put(
@@ -31,6 +38,12 @@ export class JournalBlobs implements Blobs {
   ): Promise<string> {
     this.#host.check();
     const place = uuid();
+    const [only, more] = Array.isArray(chunks) ? (chunks as Uint8Array[]) : [];
+    if (only !== undefined && more === undefined && only.length <= this.#room) {
+      this.#room -= only.length;
+      this.#staged.set(place, only);
+      return place;
+    }
     this.#underWay.add(place);
     try {
       await this.#journal.blobs.put(place, chunks, options.durability ?? 'relaxed');
@@ -43,17 +56,35 @@ export class JournalBlobs implements Blobs {
 
   async get(place: string, index: number): Promise<Uint8Array | undefined> {
     this.#host.check();
-    return this.#journal.blobs.get(place, index);
+    return (index === 0 ? this.#staged.get(place) : undefined) ?? this.#journal.blobs.get(place, index);
+  }
+
+  /** `commit` as the journal is to have it, which is the first to name `places`. */
+  naming(commit: Commit, places: readonly string[]): Commit {
+    const contents = places.flatMap((place) => {
+      const bytes = this.#staged.get(place);
+      return bytes === undefined ? [] : { place, bytes };
+    });
+    if (contents.length === 0) return { ...commit, places };
+    const put = places.filter((place) => !this.#staged.has(place));
+    return put.length === 0 ? { ...commit, contents } : { ...commit, places: put, contents };
   }
 
   release(place: string): void {
     this.#underWay.delete(place);
+    this.#unstage(place);
   }
 
   async drop(places: readonly string[]): Promise<void> {
-    for (const place of places) this.#underWay.delete(place);
-    const some = places.filter((place) => place !== '');
-    if (some.length > 0) await this.#journal.blobs.drop(some);
+    const put = places.filter((place) => place !== '' && !this.#unstage(place));
+    for (const place of put) this.#underWay.delete(place);
+    if (put.length > 0) await this.#journal.blobs.drop(put);
+  }
+
+  #unstage(place: string): boolean {
+    const bytes = this.#staged.get(place);
+    this.#room += bytes?.length ?? 0;
+    return this.#staged.delete(place);
   }
 
   /**

@@ -29,10 +29,17 @@ export interface Commit {
   readonly segments: readonly Block[];
   /** Places of content that it is the first to name. Where other contexts may sweep, one that is gone refuses it. */
   readonly places?: readonly string[] | undefined;
+  /** Content that it is the first to name, and that is put with it: one chunk each. It may have been put before, by an attempt. */
+  readonly contents?: readonly PlacedChunk[] | undefined;
+}
+
+export interface PlacedChunk {
+  readonly place: string;
+  readonly bytes: Uint8Array;
 }
 
 /** A commit as it is read back: without the segments, which are loaded when needed. */
-export type CommitRead = Omit<Commit, 'segments' | 'places'>;
+export type CommitRead = Omit<Commit, 'segments' | 'places' | 'contents'>;
 
 /** Where a context believes the journal to be. */
 export interface Position {
@@ -74,7 +81,10 @@ export interface BlobJournal {
     chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
     durability: Durability,
   ): Promise<void>;
-  /** `undefined` when it is not there. @throws DatabaseError `corrupt` when it is known not to be what was put */
+  /**
+   * `undefined` when it is not there. Each chunk is checked against what was noted when it was put: nobody above does.
+   * @throws DatabaseError `corrupt` when it is not what was put
+   */
   get(place: string, index: number): Promise<Uint8Array | undefined>;
   /** Places that are not there are gone already. */
   drop(places: readonly string[]): Promise<void>;

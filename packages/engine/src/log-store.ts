@@ -21,7 +21,7 @@ import {
   type Tables,
 } from '@settledb/core';
 import type { AnyQuery } from './answer';
-import { JournalBlobs } from './blobs';
+import { JournalBlobs, STAGED_BYTES } from './blobs';
 import { Checkpointer } from './checkpoint';
 import { Wanted } from './directory';
 import { Follower } from './follower';
@@ -41,6 +41,8 @@ export interface LogStoreOptions {
   readonly textCacheLength?: number;
   /** Checkpoint by itself after enough commits. Default true; tests choose their moments. */
   readonly checkpoint?: boolean;
+  /** Bytes of content held back for their commits. Default {@link STAGED_BYTES}; 0: none. */
+  readonly stagedBytes?: number;
 }
 
 /**
@@ -54,7 +56,7 @@ export async function openLogStore<T extends Tables>(
 ): Promise<Store<T>> {
   const image = new Image(layoutOf(schema), options.textCacheLength ?? TEXT_CACHE_LENGTH);
   image.absorb(journal.takeOpened?.() ?? (await journal.read()));
-  return new LogStore<T>(journal, image, options.checkpoint ?? true);
+  return new LogStore<T>(journal, image, options.checkpoint ?? true, options.stagedBytes ?? STAGED_BYTES);
 }
 
 /** What a plan came to: a commit, or nothing to write, or what it threw. */
@@ -84,12 +86,10 @@ class LogStore<T extends Tables> implements Store<T> {
   #closing: Promise<void> | undefined;
   #gone: StoreEvent | undefined;
 
-  constructor(journal: Journal, image: Image, checkpoint: boolean) {
+  constructor(journal: Journal, image: Image, checkpoint: boolean, stagedBytes: number) {
     this.#journal = journal;
-    this.blobs = new JournalBlobs(journal, {
-      check: () => this.#checkThere(),
-      position: () => image.position,
-    });
+    const host = { check: () => this.#checkThere(), position: () => image.position };
+    this.blobs = new JournalBlobs(journal, host, stagedBytes);
     this.#image = image;
     this.#follower = new Follower(journal, image, () => this.#tell({ type: 'commit' }));
     this.#checkpointer = new Checkpointer(
@@ -157,7 +157,7 @@ class LogStore<T extends Tables> implements Store<T> {
         return attempt.value as R;
       }
       const { commit, head } = attempt.prepared;
-      const named = attempt.places?.length ? { ...commit, places: attempt.places } : commit;
+      const named = attempt.places?.length ? this.blobs.naming(commit, attempt.places) : commit;
       if (!(await this.#follower.append(named, attempt.position, durability))) continue;
       if (image.n === commit.n - 1) image.apply(commit.n, head, commit.tail);
       this.#cacheSegments(commit.segments);

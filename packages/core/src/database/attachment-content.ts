@@ -43,9 +43,14 @@ export interface Incoming {
 
 export interface ContentHost {
   readonly store: Store<DatabaseTables>;
+  /** Places whose bytes were seen by this handle: they need not be looked at again. */
+  readonly seen: Set<string>;
   readonly bytes: Bytes;
   readonly durability: Durability | undefined;
 }
+
+/** Places remembered at most: those of an import that repeats itself. */
+const SEEN_MAX = 4096;
 
 /** Key of the row of content with this digest. The same bytes may be one content as they are, and another when decoded. */
 export const blobKey = (digest: string, encoding: AttachmentEncoding | undefined): string =>
@@ -76,7 +81,7 @@ export async function takeIn(host: ContentHost, id: string, incoming: Incoming):
     if (!first.done && second.done) {
       content.chunk = first.value;
       const row = await rowOf(host.store, content.blob);
-      if (row === undefined || !(await holds(host.store, row, first.value))) await putChunk(host, content);
+      if (row === undefined || !(await holds(host, row, first.value))) await putChunk(host, content);
       content.replaces = content.place === undefined ? undefined : row?.place;
     } else if (place !== undefined) content.replaces = (await rowOf(host.store, content.blob))?.place;
     return content;
@@ -93,6 +98,11 @@ export async function putChunk(host: ContentHost, content: Content): Promise<voi
   content.chunk = undefined;
 }
 
+export function sawPlace(seen: Set<string>, place: string): void {
+  if (seen.size >= SEEN_MAX) seen.clear();
+  seen.add(place);
+}
+
 async function rowOf(store: Store<DatabaseTables>, blob: string): Promise<BlobRow | undefined> {
   const queries = [{ from: 'blobs', keys: [blob] }] as const;
   const [[row]] = store.readNow(queries) ?? (await store.read(queries));
@@ -100,14 +110,13 @@ async function rowOf(store: Store<DatabaseTables>, blob: string): Promise<BlobRo
 }
 
 /** Is what was stored still there? A write that relies on damaged bytes would be acknowledged, and lost. */
-async function holds(
-  { blobs }: Store<DatabaseTables>,
-  { place }: BlobRow,
-  chunk: Uint8Array,
-): Promise<boolean> {
+async function holds({ store, seen }: ContentHost, { place }: BlobRow, chunk: Uint8Array): Promise<boolean> {
+  if (seen.has(place)) return true;
   try {
-    const stored = await blobs.get(place, 0);
-    return stored?.length === chunk.length && stored.every((byte, i) => byte === chunk[i]);
+    const stored = await store.blobs.get(place, 0);
+    const isSame = stored?.length === chunk.length && stored.every((byte, i) => byte === chunk[i]);
+    if (isSame) sawPlace(seen, place);
+    return isSame;
   } catch (error) {
     if (isDatabaseError(error) && error.name === 'corrupt') return false;
     throw error;

@@ -18,8 +18,10 @@ export async function* chunksOf(
 ): AsyncGenerator<Uint8Array, void> {
   if (typeof data === 'string') yield* rechunked(decoded(checkBase64(data), bytes));
   else if (isBlob(data)) {
-    for (let at = 0; at < data.size; at += CHUNK_BYTES)
-      yield new Uint8Array(await data.slice(at, at + CHUNK_BYTES).arrayBuffer());
+    if (data.size <= CHUNK_BYTES) yield* slices(new Uint8Array(await data.arrayBuffer()), true);
+    else
+      for (let at = 0; at < data.size; at += CHUNK_BYTES)
+        yield new Uint8Array(await data.slice(at, at + CHUNK_BYTES).arrayBuffer());
   } else if (isBuffer(data)) yield* slices(new Uint8Array(data));
   else if (ArrayBuffer.isView(data))
     yield* slices(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
@@ -47,7 +49,12 @@ const has = (data: unknown, method: string): boolean =>
   data !== null &&
   typeof (data as { [name: string]: unknown })[method] === 'function';
 
-function* slices(view: Uint8Array): Generator<Uint8Array, void> {
+/** @param own nobody else has the bytes, and they are one chunk at most */
+function* slices(view: Uint8Array, own = false): Generator<Uint8Array, void> {
+  if (own) {
+    if (view.length > 0) yield view;
+    return;
+  }
   for (let at = 0; at < view.length; at += CHUNK_BYTES)
     yield new Uint8Array(view.subarray(at, at + CHUNK_BYTES));
 }

@@ -8,7 +8,7 @@
 import { badRequest, isDatabaseError, missingStub } from '../model/errors';
 import { formatRev } from '../model/revision';
 import type { Rev, WriteFailure } from '../model/types';
-import { type Content, type ContentHost, putChunk, takeIn } from './attachment-content';
+import { type Content, type ContentHost, putChunk, sawPlace, takeIn } from './attachment-content';
 import { AttachmentSet, bothKeys, checkName, type Entry, type Stubs, stubsIn } from './attachment-set';
 import { type Edit, failureRow, localKey } from './edits';
 import type { Outcome } from './plan-edits';
@@ -195,13 +195,14 @@ function isSwept(edit: Edit, outcome: Outcome): boolean {
 }
 
 async function giveBack(
-  { store }: ContentHost,
+  { store, seen }: ContentHost,
   contents: readonly Content[],
   isKnown: boolean,
 ): Promise<void> {
   const unused: string[] = [];
   for (const { place, named } of contents) {
     if (place === undefined) continue;
+    if (named) sawPlace(seen, place);
     if (named || !isKnown) store.blobs.release(place);
     else unused.push(place);
   }

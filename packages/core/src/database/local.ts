@@ -101,7 +101,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
   readonly #writer: Writer;
   readonly #closing = new Closing();
   readonly #feeds: ChangesSource;
-  readonly #attachments: AttachmentSource;
+  readonly #attachments: AttachmentSource & { readonly seen: Set<string> };
   readonly #unwatch: () => void;
   /** Why nothing more is possible. */
   #end: { readonly cause?: unknown } | undefined;
@@ -132,7 +132,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
     };
     this.#writer = new Writer((edits) => writeEdits(store, edits, this.#rules, options.durability));
     // Feeds ask no more of the signal than `Closing` has.
-    this.#attachments = { store, bytes: options.bytes ?? portableBytes };
+    this.#attachments = { store, bytes: options.bytes ?? portableBytes, seen: new Set() };
     this.#feeds = {
       store,
       bytes: this.#attachments.bytes,

@@ -114,8 +114,8 @@ export interface OpenedAttachment {
   /** Bytes that `stream` will give, if all goes well. */
   readonly size: number;
   /**
-   * The bytes, in chunks of at most 1 MB, read as they are pulled. Fails with `corrupt` at the end when they are not those
-   * of the digest (unless only a part was asked for). Cancel it when it is not read to its end.
+   * The bytes, in chunks of at most 1 MB, read as they are pulled. Fails with `corrupt` at a chunk that is not what was stored.
+   * Cancel it when it is not read to its end.
    */
   readonly stream: ReadableStream<Uint8Array>;
 }

@@ -103,8 +103,8 @@ export const CHUNK_BYTES = 512 * 1024;
  */
 export interface Blobs {
   /**
-   * Keeps `chunks` at a place of its own, durable as asked when it answers. Then a write names it (`Plan.places`), or it is dropped;
-   * until `release` or `drop` nobody here takes it for a leftover.
+   * Keeps `chunks` at a place of its own, durable as asked when it answers; what is little may be held back until it is named.
+   * Then a write names it (`Plan.places`), or it is dropped; until `release` or `drop` nobody here takes it for a leftover.
    * @param chunks of {@link CHUNK_BYTES}, the last one shorter; taken one at a time. They are not changed, nor kept
    * @returns the place
    */
@@ -112,7 +112,7 @@ export interface Blobs {
     chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
     options?: { readonly durability?: Durability | undefined },
   ): Promise<string>;
-  /** `undefined`: there is no such chunk (any more). @throws corrupt when it is not what was put, as far as that can be known */
+  /** `undefined`: there is no such chunk (any more). @throws corrupt when it is not what was put */
   get(place: string, index: number): Promise<Uint8Array | undefined>;
   /** The place is named by a row now, or may be swept. */
   release(place: string): void;
