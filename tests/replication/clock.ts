@@ -20,6 +20,8 @@ export class Clock {
   };
   readonly #dateNow = Date.now;
   readonly #performanceNow = performance.now;
+  /** See {@link settle}. */
+  busy: () => boolean = () => false;
   #now = 1_700_000_000_000;
   #last = 0;
 
@@ -57,7 +59,7 @@ export class Clock {
   /** Lets `ms` pass: what is due runs in its order, and what it begins comes to where it waits for a timer. */
   async pass(ms: number): Promise<void> {
     const end = this.#now + ms;
-    await settle();
+    await settle(this.busy);
     for (;;) {
       const due = this.#next(end);
       if (due === undefined) break;
@@ -66,7 +68,7 @@ export class Clock {
       if (timer.every === undefined) this.#timers.delete(id);
       else timer.at += Math.max(timer.every, 1);
       timer.run();
-      await settle();
+      await settle(this.busy);
     }
     this.#now = end;
   }
@@ -85,7 +87,14 @@ export class Clock {
   }
 }
 
-/** Everything that waits for no timer comes to its end: with databases in memory and no sockets there are only promises. */
-export async function settle(): Promise<void> {
-  for (let i = 0; i < 2; i++) await new Promise((resolve) => setImmediate(resolve));
+/**
+ * Everything that waits for no timer comes to its end: with databases in memory and no sockets there are only promises. While
+ * somebody is `busy` with what the platform does beside us (reading a Blob), more turns are waited.
+ */
+export async function settle(busy: () => boolean = () => false): Promise<void> {
+  for (let i = 0; i < TURNS || (i < MOST_TURNS && busy()); i++)
+    await new Promise((resolve) => setImmediate(resolve));
 }
+const TURNS = 4;
+/** Some milliseconds. */
+const MOST_TURNS = 400;

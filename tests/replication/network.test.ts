@@ -65,7 +65,8 @@ async function oneShots(seed: number): Promise<void> {
   );
   const all = [central, ...devices.map(({ near }) => near.db)];
   for (let round = 1 + random.below(2); round > 0; round--) {
-    for (let left = random.below(8); left > 0; left--) await edit(random.pick(all), random);
+    for (let left = random.below(8); left > 0; left--)
+      await edit(random.pick(all), random, { attachments: true });
     const { near, far } = random.pick(devices);
     const [source, target] = random.chance(0.5) ? [near, far] : [far, near];
     const before = await leavesOf(source.db);
@@ -99,5 +100,5 @@ async function oneShots(seed: number): Promise<void> {
 describe('over a network that fails', () => {
   it('no run is complete falsely, no checkpoint covers what is not there, and all end equal', async () => {
     await trials(Number(process.env.TRIALS ?? 1000), oneShots);
-  }, 240_000);
+  }, 600_000);
 });

@@ -238,5 +238,5 @@ async function trial(seed: number): Promise<void> {
 describe('replicas that come apart and together', () => {
   it('have what follows from the revisions they heard of, and in the end all the same', async () => {
     await trials(Number(process.env.TRIALS ?? 100), trial);
-  }, 240_000);
+  }, 600_000);
 });

@@ -262,4 +262,4 @@ function failureOf(error: unknown, { id, rev }: MissingRev): DatabaseError {
 /** 500 and such may be one damaged document; a network that fails, a server in trouble and a refusal concern all. */
 const mayConcernOne = (error: unknown): boolean => [400, 404, 413, 500].includes(statusOf(error));
 
-const asBase64 = (length: number): number => (length * 4) / 3;
+const asBase64 = (length: number): number => Math.ceil(length / 3) * 4;
