@@ -52,6 +52,22 @@ describe('any mixture of peers', () => {
     expect(await SettleDB.replicate(source as never, target as never)).toMatchObject({ docs_read: 0 });
   });
 
+  it('replicates from a PouchDB, whose id and info take a callback and no options', async () => {
+    const { make } = world();
+    const db = make.local!();
+    await fill(db as never, 3);
+    const plain =
+      (ask: () => unknown) =>
+      (...given: unknown[]): unknown => {
+        if (given.length > 0) (given[0] as () => void)();
+        return ask();
+      };
+    const replaced = { id: plain(() => db.id()), info: plain(() => db.info()) };
+    const pouch = Object.assign(peer(db as never, replaced), { registerDependentDatabase: () => {} });
+    const target = make.local!();
+    expect(await target.replicate.from(pouch)).toMatchObject({ docs_written: 3 });
+  });
+
   it.each(PAIRS)('syncs live: %s and %s', async (from, to) => {
     const { make } = world();
     const [one, other] = [make[from]!(), make[to]!()];

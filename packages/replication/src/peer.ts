@@ -45,6 +45,10 @@ export function checkPeer(role: 'source' | 'target', peer: Peer): void {
   }
 }
 
+/** The options of `id` and `info`. To those of a PouchDB the first argument is a callback: nothing else may be there. */
+export const bare = (peer: Peer, signal: AbortSignal): [{ signal: AbortSignal }?] =>
+  'registerDependentDatabase' in peer ? [] : [{ signal }];
+
 /**
  * Waits for a peer, but no longer than `signal` allows, whether or not the peer heeds it.
  *

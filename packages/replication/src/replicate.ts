@@ -17,6 +17,7 @@ import { Checkpoints, covers } from './checkpoint';
 import { checkOptions, type ReplicateOptions } from './options';
 import {
   ask,
+  bare,
   checkId,
   checkInfo,
   checkPeer,
@@ -249,10 +250,10 @@ function endWhenWoken({ progress }: Run, end: () => void): () => void {
 async function handshake(run: Run, signal: AbortSignal): Promise<Start> {
   const { source, target, settings, progress } = run;
   const [sourceId, targetId, from, to] = await Promise.all([
-    ask(signal, () => source.id({ signal })).then(checkId),
-    ask(signal, () => target.id({ signal })).then(checkId),
-    ask(signal, () => source.info({ signal })).then(checkInfo),
-    ask(signal, () => target.info({ signal })).then(checkInfo),
+    ask(signal, () => source.id(...bare(source, signal))).then(checkId),
+    ask(signal, () => target.id(...bare(target, signal))).then(checkId),
+    ask(signal, () => source.info(...bare(source, signal))).then(checkInfo),
+    ask(signal, () => target.info(...bare(target, signal))).then(checkInfo),
   ]);
   const instances = from.instance === '' && to.instance === '' ? '' : `${from.instance}/${to.instance}`;
   const describe = describing(progress);
