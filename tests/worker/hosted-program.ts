@@ -85,23 +85,23 @@ const calls = {
     worker.terminate();
     return running;
   },
-  /** Many handles' worth of writes, the worker terminated at some moment of it. @returns what was acknowledged */
-  async stormAndTerminate(
+  /** Four writers without pause, until the worker is terminated under them at the given acknowledgement. */
+  async writeAndTerminate(
     prefix: string,
-    count: number,
-    afterMs: number,
+    acknowledgements: number,
   ): Promise<{ acknowledged: string[]; errors: string[] }> {
     const acknowledged: string[] = [];
-    const errors = new Set<string>();
-    const storm = Array.from({ length: count }, async (_, n) => {
-      const answer = await settle(db.put({ _id: `${prefix} ${n}` }));
-      if ('value' in answer) acknowledged.push(`${prefix} ${n}`);
-      else errors.add(answer.error!);
-    });
-    await new Promise((resolve) => setTimeout(resolve, afterMs));
-    worker.terminate();
-    await Promise.all(storm);
-    return { acknowledged, errors: [...errors] };
+    const writer = async (who: number): Promise<string> => {
+      for (let n = 0; ; n++) {
+        const _id = `${prefix} ${who} ${n}`;
+        const answer = await settle(db.put({ _id }));
+        if (answer.error !== undefined) return answer.error;
+        acknowledged.push(_id);
+        if (acknowledged.length === acknowledgements) worker.terminate();
+      }
+    };
+    const errors = await Promise.all([0, 1, 2, 3].map(writer));
+    return { acknowledged, errors };
   },
   async follow(options: object = { live: true, since: 0 }): Promise<void> {
     feed = db.changes(options) as unknown as ChangesFeed;
