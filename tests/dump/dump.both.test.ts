@@ -101,7 +101,12 @@ describe('a dump', () => {
     const reason = new Error('enough');
     const loading = make().load(a.dump(), { signal: stop.signal, on_progress: () => stop.abort(reason) });
     await expect(loading).rejects.toBe(reason);
-    await expect(a.dump({ signal: AbortSignal.abort(reason) }).getReader().read()).rejects.toBe(reason);
+    await expect(
+      a
+        .dump({ signal: AbortSignal.abort(reason) })
+        .getReader()
+        .read(),
+    ).rejects.toBe(reason);
   });
 });
 
