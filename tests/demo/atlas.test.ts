@@ -144,10 +144,16 @@ describe.skipIf(executablePath === undefined)('the atlas', () => {
 
 /** The badge says so, both ways. */
 async function shows(page: Page, state: string, push: RegExp, pull: RegExp): Promise<void> {
-  await page.waitForSelector(`#sync[data-state="${state}"]`);
-  expect(await page.textContent('#sync-push')).toMatch(push);
-  expect(await page.textContent('#sync-pull')).toMatch(pull);
+  await expect
+    .poll(
+      async () =>
+        `${await page.getAttribute('#sync', 'data-state')}|${await page.textContent('#sync-push')}|${await page.textContent('#sync-pull')}`,
+      { timeout: 30_000 },
+    )
+    .toMatch(new RegExp(`^${state}\\|${bare(push)}\\|${bare(pull)}$`));
 }
+
+const bare = (pattern: RegExp): string => pattern.source.replaceAll(/^\^|\$$/g, '');
 
 async function edit(page: Page, text: string): Promise<void> {
   const before = await revisionOf(page);

@@ -87,7 +87,9 @@ function describe({ push, pull }: SyncStatus): [state: string, text: string] {
   if (phases.includes('failed')) return ['waiting', `sync ended: ${why}`];
   if (phases.includes('waiting')) return ['waiting', `${why} Trying again`];
   if (push.doc_write_failures > 0) return ['waiting', `the server refused ${push.doc_write_failures}`];
-  if (phases.every((phase) => phase === 'idle')) return ['settled', 'settled'];
+  // Changes that were read and are not looked through yet may be what the other half has just sent.
+  if (phases.every((phase) => phase === 'idle') && !push.pending && !pull.pending)
+    return ['settled', 'settled'];
   return ['syncing', phases.includes('transferring') ? 'syncing…' : 'connecting…'];
 }
 
