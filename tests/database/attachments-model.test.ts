@@ -31,7 +31,11 @@ const NAMES = ['f', 'g', 'h'];
 
 /** @param stagedBytes content that is put with its commit; other is put before */
 async function open(adapter: Adapter, auto_compaction: boolean, stagedBytes = 0): Promise<AnyDatabase> {
-  const store = await openLogStore<DatabaseTables>(await adapter.open('db'), schema, { stagedBytes });
+  const cachedBytes = stagedBytes;
+  const store = await openLogStore<DatabaseTables>(await adapter.open('db'), schema, {
+    stagedBytes,
+    cachedBytes,
+  });
   return LocalDatabase.open(store, { name: 'db', adapter: 'memory', auto_compaction });
 }
 

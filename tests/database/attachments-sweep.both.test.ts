@@ -13,6 +13,7 @@ async function open(adapter: Adapter): Promise<AnyDatabase> {
   const store = await openLogStore<DatabaseTables>(await adapter.open('db'), schema, {
     checkpoint: false,
     stagedBytes: 0, // content is put before its commit, as much is
+    cachedBytes: 0,
   });
   const db: AnyDatabase = await LocalDatabase.open(store, { name: 'db', adapter: 'memory' });
   onTestFinished(() => db.close());

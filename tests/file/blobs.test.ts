@@ -2,7 +2,7 @@
  * Attachments on a disk that fails, loses power or rots: a database over the file adapter, on a disk in memory. What was acknowledged
  * must be there, byte for byte, and what a document names must never be other bytes.
  */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
 import { type DatabaseTables, type Durability, LocalDatabase, schema } from '@settledb/core';
@@ -206,7 +206,7 @@ describe('a damaged file', () => {
 
   it('fails alone, naming file and byte, until it is put again', async () => {
     const folder = join(base, 'damaged');
-    const db = await openOn(file(), folder, 'relaxed');
+    let db = await openOn(file(), folder, 'relaxed');
     await db.putAttachment('bad', 'f', noise(1_200_000), 'x/y');
     await db.putAttachment('good', 'f', noise(1000, 2), 'x/y');
     await db.put({ _id: 'small', _attachments: { f: { data: noise(300, 3) } } });
@@ -217,6 +217,8 @@ describe('a damaged file', () => {
       bytes[bytes.length - 20]! ^= 1;
       writeFileSync(join(blobs, name), bytes);
     }
+    await db.close();
+    db = await openOn(file(), folder, 'relaxed');
     for (const id of ['bad', 'small']) {
       const error = await db.getAttachment(id, 'f').catch((cause: Error) => cause);
       expect(error).toMatchObject({ name: 'corrupt', status: 500 });
@@ -248,11 +250,12 @@ describe('a damaged file', () => {
 
   it('that is missing is damage too', async () => {
     const folder = join(base, 'missing');
-    const db = await openOn(file(), folder, 'relaxed');
+    let db = await openOn(file(), folder, 'relaxed');
     const { rev } = await db.putAttachment('a', 'f', noise(1000), 'x/y');
+    await db.close();
     const [name] = readdirSync(join(folder, 'log.blobs'));
-    const { unlinkSync } = await import('node:fs');
     unlinkSync(join(folder, 'log.blobs', name!));
+    db = await openOn(file(), folder, 'relaxed');
     await expect(db.getAttachment('a', 'f')).rejects.toMatchObject({ name: 'corrupt' });
     await db.putAttachment('a', 'f', rev, noise(1000), 'x/y');
     expect(same(await bytesOf(await db.getAttachment('a', 'f')), noise(1000))).toBe(true);

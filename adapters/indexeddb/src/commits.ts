@@ -97,7 +97,7 @@ export function addCommit(
     if (undone !== undefined) return fail(new Undo(undone));
     if (named.some(({ result }) => result === undefined)) return fail(contentGone());
     answer(undefined);
-    if (early) work.commit();
+    if (alone) work.commit(); // not early, all requests have succeeded
   });
   added.onerror = (event) => {
     if (added.error?.name !== 'ConstraintError') return; // the transaction aborts with it

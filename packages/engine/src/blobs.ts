@@ -7,8 +7,19 @@ import type { Commit, Journal, Position } from './journal';
 /** Writes of this context that may come in between while it sweeps, each time. What is left, the next compaction sweeps. */
 const SWEEP_TRIES_MAX = 10;
 
-/** Bytes of little content that are held back for their commits at most; what is more is put at once. Several files of a camera roll. */
-export const STAGED_BYTES = 4 * 1024 * 1024;
+/** Bytes of little content that are held back for their commits at most; what is more is put at once. */
+export const STAGED_BYTES = 8 * 1024 * 1024;
+/** Bytes of little content kept in memory: what a page shows again and again. */
+export const CACHED_BYTES = 8 * 1024 * 1024;
+/** Content larger than this is not kept: a few would push out all others. */
+const CACHED_MAX = 256 * 1024;
+
+export interface BlobLimits {
+  /** Bytes of content held back for their commits. Default {@link STAGED_BYTES}; 0: none. */
+  readonly stagedBytes?: number | undefined;
+  /** Bytes of content kept in memory. Default {@link CACHED_BYTES}. */
+  readonly cachedBytes?: number | undefined;
+}
 
 export interface BlobHost {
   /** Fails when the store is of no more use. */
@@ -25,11 +36,16 @@ export class JournalBlobs implements Blobs {
   /** Of one chunk, to be put with the commit that names it: that saves a transaction, and a leftover. */
   readonly #staged = new Map<string, Uint8Array>();
   #room: number;
+  /** Whole contents by place, the one used longest ago first. A place never holds other bytes. */
+  readonly #cache = new Map<string, Uint8Array>();
+  #cachedBytes = 0;
+  readonly #cacheLimit: number;
 
-  constructor(journal: Journal, host: BlobHost, stagedBytes: number) {
+  constructor(journal: Journal, host: BlobHost, limits: BlobLimits) {
     this.#journal = journal;
     this.#host = host;
-    this.#room = stagedBytes;
+    this.#room = limits.stagedBytes ?? STAGED_BYTES;
+    this.#cacheLimit = limits.cachedBytes ?? CACHED_BYTES;
   }
 
   async put(
@@ -56,7 +72,27 @@ export class JournalBlobs implements Blobs {
 
   async get(place: string, index: number): Promise<Uint8Array | undefined> {
     this.#host.check();
-    return (index === 0 ? this.#staged.get(place) : undefined) ?? this.#journal.blobs.get(place, index);
+    const known = index === 0 ? (this.#staged.get(place) ?? this.#cache.get(place)) : undefined;
+    const chunk = known ?? (await this.#journal.blobs.get(place, index));
+    if (index === 0 && chunk !== undefined) this.#keep(place, chunk);
+    // Whoever reads may do with it what he likes.
+    return chunk && this.#cache.has(place) && index === 0 ? new Uint8Array(chunk) : chunk;
+  }
+
+  #keep(place: string, chunk: Uint8Array): void {
+    if (chunk.length > CACHED_MAX) return;
+    this.#forget(place);
+    this.#cache.set(place, chunk);
+    this.#cachedBytes += chunk.length;
+    for (const oldest of this.#cache.keys()) {
+      if (this.#cachedBytes <= this.#cacheLimit) return;
+      this.#forget(oldest);
+    }
+  }
+
+  #forget(place: string): void {
+    this.#cachedBytes -= this.#cache.get(place)?.length ?? 0;
+    this.#cache.delete(place);
   }
 
   /** `commit` as the journal is to have it, which is the first to name `places`. */
@@ -72,12 +108,17 @@ export class JournalBlobs implements Blobs {
 
   release(place: string): void {
     this.#underWay.delete(place);
+    const bytes = this.#staged.get(place);
+    if (bytes !== undefined) this.#keep(place, bytes); // What was just written is read next.
     this.#unstage(place);
   }
 
   async drop(places: readonly string[]): Promise<void> {
     const put = places.filter((place) => place !== '' && !this.#unstage(place));
-    for (const place of put) this.#underWay.delete(place);
+    for (const place of put) {
+      this.#underWay.delete(place);
+      this.#forget(place);
+    }
     if (put.length > 0) await this.#journal.blobs.drop(put);
   }
 

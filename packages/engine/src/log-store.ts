@@ -21,7 +21,7 @@ import {
   type Tables,
 } from '@settledb/core';
 import type { AnyQuery } from './answer';
-import { JournalBlobs, STAGED_BYTES } from './blobs';
+import { type BlobLimits, JournalBlobs } from './blobs';
 import { Checkpointer } from './checkpoint';
 import { Wanted } from './directory';
 import { Follower } from './follower';
@@ -36,13 +36,11 @@ const LOAD_ROUNDS_MAX = 1000;
 /** Races a write may lose; each one lost means another context's write was done. */
 const RACES_MAX = 10_000;
 
-export interface LogStoreOptions {
+export interface LogStoreOptions extends BlobLimits {
   /** Characters of documents kept in memory. Default {@link TEXT_CACHE_LENGTH}. */
   readonly textCacheLength?: number;
   /** Checkpoint by itself after enough commits. Default true; tests choose their moments. */
   readonly checkpoint?: boolean;
-  /** Bytes of content held back for their commits. Default {@link STAGED_BYTES}; 0: none. */
-  readonly stagedBytes?: number;
 }
 
 /**
@@ -56,7 +54,7 @@ export async function openLogStore<T extends Tables>(
 ): Promise<Store<T>> {
   const image = new Image(layoutOf(schema), options.textCacheLength ?? TEXT_CACHE_LENGTH);
   image.absorb(journal.takeOpened?.() ?? (await journal.read()));
-  return new LogStore<T>(journal, image, options.checkpoint ?? true, options.stagedBytes ?? STAGED_BYTES);
+  return new LogStore<T>(journal, image, options.checkpoint ?? true, options);
 }
 
 /** What a plan came to: a commit, or nothing to write, or what it threw. */
@@ -86,10 +84,10 @@ class LogStore<T extends Tables> implements Store<T> {
   #closing: Promise<void> | undefined;
   #gone: StoreEvent | undefined;
 
-  constructor(journal: Journal, image: Image, checkpoint: boolean, stagedBytes: number) {
+  constructor(journal: Journal, image: Image, checkpoint: boolean, limits: BlobLimits) {
     this.#journal = journal;
     const host = { check: () => this.#checkThere(), position: () => image.position };
-    this.blobs = new JournalBlobs(journal, host, stagedBytes);
+    this.blobs = new JournalBlobs(journal, host, limits);
     this.#image = image;
     this.#follower = new Follower(journal, image, () => this.#tell({ type: 'commit' }));
     this.#checkpointer = new Checkpointer(
