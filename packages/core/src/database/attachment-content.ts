@@ -9,7 +9,7 @@ import type { AttachmentEncoding } from '../model/types';
 import type { BlobRow, DatabaseTables } from '../store/schema';
 import type { Durability, Store } from '../store/store';
 import { chunksOf } from './attachment-data';
-import { type Bytes, digestText } from './bytes';
+import { type Bytes, digestText, portableBytes } from './bytes';
 
 /** Content as it is or will be stored. */
 export interface Content {
@@ -45,7 +45,7 @@ export interface ContentHost {
   readonly store: Store<DatabaseTables>;
   /** Places whose bytes were seen by this handle: they need not be looked at again. */
   readonly seen: Set<string>;
-  readonly bytes: Bytes;
+  readonly bytes?: Bytes | undefined;
   readonly durability: Durability | undefined;
 }
 
@@ -60,8 +60,9 @@ export const isEncoded = (blob: string): boolean => blob.endsWith(';gzip');
 
 /** @throws DatabaseError for data that holds no bytes, or other ones than it says; what the storage fails with */
 export async function takeIn(host: ContentHost, id: string, incoming: Incoming): Promise<Content> {
-  const taken = new Intake(host.bytes, incoming.encoding);
-  const chunks = taken.watched(chunksOf(incoming.data, host.bytes, incoming.signal));
+  const { bytes = portableBytes } = host;
+  const taken = new Intake(bytes, incoming.encoding);
+  const chunks = taken.watched(chunksOf(incoming.data, bytes, incoming.signal));
   const first = await chunks.next();
   const second = first.done ? first : await chunks.next();
   let place: string | undefined;

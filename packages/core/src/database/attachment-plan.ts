@@ -4,12 +4,21 @@
  */
 import type { DatabaseError } from '../model/errors';
 import { isDatabaseError } from '../model/errors';
+import { generationOf } from '../model/revision';
 import type { Rev } from '../model/types';
 import type { BlobRefRow, BlobRow, BodyRow, DatabaseTables, DocRow, LocalRow } from '../store/schema';
 import type { Query, Store, Write } from '../store/store';
-import { BlobRows, stubsIn } from './attachment-set';
-import { type Attachable, DocFold } from './doc-fold';
-import { type Edit, failureRow, type LocalEdit, localKey } from './edits';
+import { BlobRows, type Surroundings, stubsIn } from './attachment-set';
+import { type Attacher, DocFold } from './doc-fold';
+import {
+  type Edit,
+  failureRow,
+  type LocalEdit,
+  localKey,
+  type NewEdit,
+  type ReplicatedEdit,
+  resolvedEdit,
+} from './edits';
 import { applyLocal } from './local-docs';
 import type { Outcome } from './plan-edits';
 
@@ -104,9 +113,26 @@ export class AttachmentsFound {
   }
 
   /** `undefined`: no edit of this document has attachments. */
-  of(id: string): Attachable | undefined {
+  of(id: string): Attacher | undefined {
     const texts = this.#texts.get(id);
-    return texts && { texts, rows: this.#rows };
+    if (texts === undefined) return undefined;
+    const resolve = (edit: NewEdit | ReplicatedEdit, around: Omit<Surroundings, 'rows'>) =>
+      edit.attachments!.resolve(edit.body, { ...around, rows: this.#rows }); // edits without any do not come here
+    return {
+      resolveNew(edit, parent, held) {
+        const text = typeof held === 'string' ? held : parent && texts.get(parent);
+        const generation = parent === undefined ? 1 : generationOf(parent) + 1;
+        const resolved = resolve(edit, { generation, before: stubsIn(text), replicated: false });
+        return isDatabaseError(resolved)
+          ? resolved
+          : resolvedEdit(edit, parent, resolved.body, resolved.blobs);
+      },
+      resolveReplicated(edit) {
+        const around = { generation: edit.path.generation, before: undefined, replicated: true };
+        const resolved = resolve(edit, around);
+        return isDatabaseError(resolved) ? resolved : { ...edit, ...resolved };
+      },
+    };
   }
 
   /** `undefined`: the edit has no attachments. */

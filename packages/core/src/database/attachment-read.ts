@@ -27,7 +27,7 @@ import type { BlobRow, DatabaseTables } from '../store/schema';
 import { CHUNK_BYTES, type Store } from '../store/store';
 import { isEncoded } from './attachment-content';
 import { bothKeys } from './attachment-set';
-import type { Bytes } from './bytes';
+import { type Bytes, portableBytes } from './bytes';
 import type { AttachmentsOptions, CallOptions, OpenAttachmentOptions } from './database';
 import { getDoc } from './get';
 
@@ -38,7 +38,8 @@ const LOADS_AT_ONCE = 16;
 
 export interface AttachmentSource {
   readonly store: Store<DatabaseTables>;
-  readonly bytes: Bytes;
+  /** Default: by what every platform has. */
+  readonly bytes?: Bytes | undefined;
   /** Places whose bytes were seen; not those that turn out to be damaged. */
   readonly seen?: Set<string> | undefined;
 }
@@ -47,9 +48,6 @@ export interface AttachmentSource {
 class Swept extends Error {
   override readonly name = 'Swept';
 }
-
-export const wantsData = ({ attachments, att_encoding_info }: AttachmentsOptions): boolean =>
-  Boolean(attachments || att_encoding_info);
 
 /** Calls `work` until nothing it reads is swept meanwhile. */
 export async function unswept<T>(work: () => Promise<T>): Promise<T> {
@@ -106,7 +104,8 @@ export async function fill(
       if (options.damaged === undefined || !isDatabaseError(error) || error.name !== 'corrupt') throw error;
       return options.damaged(doc, error);
     }
-    const data = options.binary ? source.bytes.toData(pieces, content_type) : source.bytes.toBase64(pieces);
+    const { bytes = portableBytes } = source;
+    const data = options.binary ? bytes.toData(pieces, content_type) : bytes.toBase64(pieces);
     const full: FullAttachment = { content_type, revpos, digest, data, ...encoding };
     (stubs as Record<string, Stub | FullAttachment>)[name] = full;
   });
@@ -279,7 +278,7 @@ export function getAttachment(
   options.signal?.throwIfAborted();
   return unswept(async () => {
     const { stub, row } = await find(source, id, name, options);
-    return source.bytes.toData(await load(source, row), stub.content_type);
+    return (source.bytes ?? portableBytes).toData(await load(source, row), stub.content_type);
   });
 }
 

@@ -13,11 +13,12 @@ import type { Cancelled, Change, ChangesResult, DocMeta, ExistingDoc } from '../
 import { conflicts } from '../model/winner';
 import type { DatabaseTables, DocRow } from '../store/schema';
 import type { Range, Store, Text } from '../store/store';
-import { type FillOptions, fill, unswept, wantsData } from './attachment-read';
-import { type Bytes, portableBytes } from './bytes';
+import type { FillOptions } from './attachment-read';
+import type { Bytes } from './bytes';
 import type { ChangesFeed, ChangesOptions } from './database';
 import { BasicFeed, type FeedController } from './feed';
 import { type Filter, type FilterSource, makeFilter } from './filter';
+import { loadAttachments, wantsData } from './load-attachments';
 import { Waker } from './waker';
 
 /** What a feed needs of its database. */
@@ -232,8 +233,9 @@ class Delivery {
   }
 
   /** @returns false when the document was changed or purged since: what there is of it comes at its new seq */
-  #fill({ id, seq, doc }: Change, options: FillOptions): Promise<boolean> {
-    const { store, bytes = portableBytes } = this.#source;
+  async #fill({ id, seq, doc }: Change, options: FillOptions): Promise<boolean> {
+    const { fill, unswept } = await loadAttachments();
+    const { store, bytes } = this.#source;
     let isFirst = true;
     return unswept(async () => {
       const [[row]] = isFirst ? [[undefined]] : await store.read([{ from: 'docs', keys: [id] }]);

@@ -8,9 +8,8 @@
 import { isLeaf } from '../model';
 import type { BlobRefRow, BodyRow, DatabaseTables, DocRow, LocalRow } from '../store/schema';
 import type { CallOptions, Plan, Store, Write } from '../store/store';
-import { refKey } from './attachment-plan';
 import { treeOf } from './doc-fold';
-import { hasBlobs, staleRefs, sweepAll } from './sweep';
+import { loadAttachments } from './load-attachments';
 
 /** Documents looked at in one commit: some 10 ms of work. */
 const SLICE_DOCS = 1_000;
@@ -35,7 +34,7 @@ export async function compact(store: Store<DatabaseTables>, options: CallOptions
     attached = true; // since the look
     await compactSlice(store, docs, since, attached, options);
   }
-  await sweepAll(store, options);
+  await (await loadAttachments()).sweepAll(store, options);
   await store.compact({ signal: options.signal });
   return { ok: true };
 }
@@ -96,7 +95,8 @@ async function compactSlice(
       const writes: Write<DatabaseTables>[] = [{ into: 'local', put: positionRow(positions[0], seq) }];
       if (gone.length > 0) writes.push({ into: 'bodies', delete: gone });
       const stale = refs.flatMap((each, i) => staleRefs(docs[i], each));
-      if (stale.length > 0) writes.push({ into: 'blobrefs', delete: stale.map(refKey) });
+      if (stale.length > 0)
+        writes.push({ into: 'blobrefs', delete: stale.map((ref) => [ref.blob, ref.id, ref.rev]) });
       return { writes, value: true };
     },
     { signal: options.signal },
@@ -109,4 +109,15 @@ function positionRow(before: LocalRow | undefined, seq: number): LocalRow[] {
   const writes = before === undefined ? 0 : Number(before.rev.slice(2));
   const body = JSON.stringify({ ...contentOf(before), last_seq: seq });
   return [{ id: POSITION, rev: `0-${writes + 1}`, body }];
+}
+
+async function hasBlobs(store: Store<DatabaseTables>): Promise<boolean> {
+  const [rows] = await store.read([{ from: 'blobs', range: {}, limit: 1 }]);
+  return rows.length > 0;
+}
+
+/** References of revisions that are no leaves of their document. */
+function staleRefs(row: DocRow | undefined, refs: readonly BlobRefRow[]): BlobRefRow[] {
+  const tree = row === undefined ? undefined : treeOf(row);
+  return refs.filter(({ rev }) => tree === undefined || !isLeaf(tree, rev));
 }

@@ -22,8 +22,7 @@ import { generationOf, nextRev } from '../model/revision';
 import type { Rev } from '../model/types';
 import type { BlobRefRow, BodyRow, DocRow } from '../store/schema';
 import type { Text } from '../store/store';
-import { type BlobRows, type Resolved, type Surroundings, stubsIn } from './attachment-set';
-import { type NewEdit, type ReplicatedEdit, resolvedEdit, revOf } from './edits';
+import { type NewEdit, type ReplicatedEdit, revOf } from './edits';
 
 export interface FoldRules {
   /** Most generations kept on a branch, ≥ 1. */
@@ -47,11 +46,14 @@ export interface Folded {
   readonly refs: readonly BlobRefRow[];
 }
 
-/** What edits with attachments need to know of the document. */
-export interface Attachable {
-  /** Bodies of revisions that may be edited, as text. */
-  readonly texts: ReadonlyMap<Rev, string | undefined>;
-  readonly rows: BlobRows;
+/** Puts the attachments of edits of one document into their bodies. Plans of edits without attachments have none. */
+export interface Attacher {
+  /**
+   * @param parent the revision extended
+   * @param held its body, where it is of this write
+   */
+  resolveNew(edit: NewEdit, parent: Rev | undefined, held: Text | undefined): NewEdit | DatabaseError;
+  resolveReplicated(edit: ReplicatedEdit): ReplicatedEdit | DatabaseError;
 }
 
 /** A body at hand: of this write, or the winner's that the row held. */
@@ -75,7 +77,7 @@ export class DocFold {
   readonly #id: string;
   readonly #stored: readonly BodyRow[] | undefined;
   readonly #rules: FoldRules;
-  readonly #attachable: Attachable | undefined;
+  readonly #attacher: Attacher | undefined;
   /** Made when it is needed: an edit that makes a document needs none. */
   #tree: RevTree | undefined;
   readonly #held: Held[] = [];
@@ -87,19 +89,19 @@ export class DocFold {
 
   /**
    * @param stored the document's rows of `bodies`, where they were read
-   * @param attachable where an edit has attachments
+   * @param attacher where an edit has attachments
    */
   constructor(
     id: string,
     before: DocRow | undefined,
     stored: readonly BodyRow[] | undefined,
     rules: FoldRules,
-    attachable?: Attachable,
+    attacher?: Attacher,
   ) {
     this.#id = id;
     this.#stored = stored;
     this.#rules = rules;
-    this.#attachable = attachable;
+    this.#attacher = attacher;
     this.#seq = before?.seq ?? 0;
     if (before !== undefined) {
       if (before.tree !== undefined) this.#tree = treeOf(before);
@@ -124,18 +126,9 @@ export class DocFold {
     return this.#merge(path, rev, whole, seq);
   }
 
-  /** The edit with its attachments resolved, beside those of the revision it extends. */
   #attach(edit: NewEdit, parent: Rev | undefined): NewEdit | DatabaseError {
-    const generation = parent === undefined ? 1 : generationOf(parent) + 1;
     const held = this.#held.find((each) => each.rev === parent)?.body;
-    const text = typeof held === 'string' ? held : parent && this.#attachable?.texts.get(parent);
-    const resolved = this.#resolve(edit, { generation, before: stubsIn(text), replicated: false });
-    return isDatabaseError(resolved) ? resolved : resolvedEdit(edit, parent, resolved.body, resolved.blobs);
-  }
-
-  #resolve(edit: NewEdit | ReplicatedEdit, around: Omit<Surroundings, 'rows'>): Resolved | DatabaseError {
-    const { rows } = this.#attachable!; // given where an edit has attachments
-    return edit.attachments!.resolve(edit.body, { ...around, rows });
+    return this.#attacher!.resolveNew(edit, parent, held); // given where an edit has attachments
   }
 
   #begin({ rev, deleted, body, blobs }: NewEdit, seq: number): Applied {
@@ -147,8 +140,7 @@ export class DocFold {
 
   /** A revision made elsewhere. A known one changes nothing and takes no seq. */
   replicate(edit: ReplicatedEdit, seq: number): Applied {
-    const around = { generation: edit.path.generation, before: undefined, replicated: true };
-    const resolved = edit.attachments === undefined ? edit : this.#resolve(edit, around);
+    const resolved = edit.attachments === undefined ? edit : this.#attacher!.resolveReplicated(edit);
     return isDatabaseError(resolved) ? resolved : this.#merge(edit.path, edit.rev, resolved, seq);
   }
 
@@ -181,7 +173,7 @@ export class DocFold {
   }
 
   #refs(kept: readonly Held[]): readonly BlobRefRow[] {
-    if (this.#attachable === undefined) return NONE;
+    if (this.#attacher === undefined) return NONE;
     return kept.flatMap(({ rev, blobs = [] }) => blobs.map((blob) => ({ blob, id: this.#id, rev })));
   }
 

@@ -32,18 +32,9 @@ import type { DatabaseTables } from '../store/schema';
 import type { CallOptions, Durability, Store, StoreEvent } from '../store/store';
 import { allDocs } from './all-docs';
 import type { AttachmentSource } from './attachment-read';
-import { getAttachment, openAttachment, wantsData } from './attachment-read';
-import {
-  allDocsWithData,
-  bulkGetWithData,
-  getWithData,
-  type PutArguments,
-  putAttachment,
-  removeAttachment,
-} from './attachment-verbs';
-import { writeAttached } from './attachment-write';
+import type { PutArguments } from './attachment-verbs';
 import { bulkGet } from './bulk-get';
-import { type Bytes, portableBytes } from './bytes';
+import type { Bytes } from './bytes';
 import { type ChangesSource, localChanges } from './changes';
 import { Closing } from './closing';
 import { compact } from './compact';
@@ -61,6 +52,7 @@ import type { FoldRules } from './doc-fold';
 import { docsOf, type Edit, type EditOptions, toEdit, toEdits } from './edits';
 import type { Evaluate } from './functions';
 import { getDoc } from './get';
+import { loadAttachments, wantsData } from './load-attachments';
 import { type LocalDocsOptions, listLocal } from './local-docs';
 import { untilAborted } from './on-abort';
 import { infoOf, type Outcome, writeEdits } from './plan-edits';
@@ -132,10 +124,10 @@ export class LocalDatabase<Content extends object = object> implements Database<
     };
     this.#writer = new Writer((edits) => writeEdits(store, edits, this.#rules, options.durability));
     // Feeds ask no more of the signal than `Closing` has.
-    this.#attachments = { store, bytes: options.bytes ?? portableBytes, seen: new Set() };
+    this.#attachments = { store, bytes: options.bytes, seen: new Set() };
     this.#feeds = {
       store,
-      bytes: this.#attachments.bytes,
+      bytes: options.bytes,
       evaluate: options.evaluate,
       closing: this.#closing as unknown as AbortSignal,
     };
@@ -173,7 +165,9 @@ export class LocalDatabase<Content extends object = object> implements Database<
     // Not async: one promise less on the way of every read.
     if (this.#end !== undefined) return Promise.reject(this.#closedError());
     if (options !== undefined && (wantsData(options) || options.atts_since !== undefined)) {
-      return getWithData(this.#attachments, id, options) as Promise<never>;
+      return loadAttachments().then(({ getWithData }) =>
+        getWithData(this.#attachments, id, options),
+      ) as Promise<never>;
     }
     return getDoc(this.store, id, options) as Promise<never>;
   }
@@ -210,7 +204,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
     this.#begin(request);
     const needsData = wantsData(request) || request.docs?.some?.((entry) => entry?.atts_since !== undefined);
     const answer = needsData
-      ? await bulkGetWithData(this.#attachments, request)
+      ? await (await loadAttachments()).bulkGetWithData(this.#attachments, request)
       : await bulkGet(this.store, request);
     return answer as BulkGetResult<Content>;
   }
@@ -219,7 +213,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
     this.#begin(options);
     const answer =
       options.include_docs && wantsData(options)
-        ? await allDocsWithData(this.#attachments, options)
+        ? await (await loadAttachments()).allDocsWithData(this.#attachments, options)
         : await allDocs(this.store, options);
     return answer as AllDocsResult<Content>;
   }
@@ -244,6 +238,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
   putAttachment(id: string, name: string, data: AttachmentData, type?: string): Promise<Written>;
   async putAttachment(...given: unknown[]): Promise<Written> {
     this.#begin((given[5] as CallOptions | undefined) ?? {});
+    const { putAttachment } = await loadAttachments();
     return putAttachment(this as unknown as Database, given as unknown as PutArguments);
   }
 
@@ -253,6 +248,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
     options: CallOptions & { readonly rev?: Rev | undefined } = {},
   ): Promise<BinaryData> {
     this.#begin(options);
+    const { getAttachment } = await loadAttachments();
     return getAttachment(this.#attachments, id, name, options);
   }
 
@@ -262,11 +258,13 @@ export class LocalDatabase<Content extends object = object> implements Database<
     options: OpenAttachmentOptions = {},
   ): Promise<OpenedAttachment> {
     this.#begin(options);
+    const { openAttachment } = await loadAttachments();
     return openAttachment(this.#attachments, id, name, options);
   }
 
   async removeAttachment(id: string, name: string, rev: Rev, options: CallOptions = {}): Promise<Written> {
     this.#begin(options);
+    const { removeAttachment } = await loadAttachments();
     return removeAttachment(this as unknown as Database, id, name, rev, options);
   }
 
@@ -343,7 +341,9 @@ export class LocalDatabase<Content extends object = object> implements Database<
     signal: AbortSignal | undefined,
   ): Promise<readonly Outcome[]> {
     const host = { ...this.#attachments, durability: this.#options.durability };
-    const work = writeAttached(host, edits, strict, (each) => this.#writer.add(each), signal);
+    const work = loadAttachments().then(({ writeAttached }) =>
+      writeAttached(host, edits, strict, (each) => this.#writer.add(each), signal),
+    );
     return signal === undefined ? work : untilAborted(work, signal);
   }
 

@@ -9,19 +9,11 @@ import { corrupt, isDatabaseError } from '../model/errors';
 import type { Rev, WriteFailure } from '../model/types';
 import type { BlobRefRow, BodyRow, DatabaseTables, DocRow, InfoRow, LocalRow } from '../store/schema';
 import type { Durability, Plan, Store, Write } from '../store/store';
-import {
-  type AttachmentQueries,
-  type AttachmentsFound,
-  attachmentQueries,
-  attachmentsFound,
-  type ContentDecision,
-  gone,
-  settle,
-} from './attachment-plan';
+import type { AttachmentQueries, AttachmentsFound, ContentDecision } from './attachment-plan';
 import { type Applied, type BodyKey, bodyText, DocFold, docRow, type FoldRules } from './doc-fold';
 import { type Edit, failureRow, localKey, type NewEdit } from './edits';
+import { loadAttachments } from './load-attachments';
 import { applyLocal } from './local-docs';
-import { sweepBlobs } from './sweep';
 
 /** What an edit came to. */
 export type Outcome = { readonly ok: true; readonly id: string; readonly rev: Rev } | WriteFailure;
@@ -71,32 +63,37 @@ export async function writeEdits(
 ): Promise<readonly Outcome[]> {
   const batch = batchOf(edits);
   let whole: readonly string[] = rules.autoCompaction ? batch.ids : NONE;
+  const needed = rules.autoCompaction || edits.some((edit) => edit.attachments !== undefined);
+  const attaching = needed ? await loadAttachments() : undefined;
   // At most once around per document that lacks its bodies, and more than twice only when other writers interfere.
   for (;;) {
     const asked = whole;
-    const attached = attachmentQueries(edits, rules.autoCompaction ? asked : NONE);
+    const attached = attaching?.attachmentQueries(edits, rules.autoCompaction ? asked : NONE);
     const decided = store.write(
       queriesOf(batch, asked, attached),
       ([info, docs, locals, ...rest]) => {
         const bodies = rest as BodyRow[][];
         const byId = asked.length === 0 ? undefined : new Map(asked.map((id, i) => [id, bodies[i] ?? NONE]));
-        const attachments = attachmentsFound(attached, rest.slice(asked.length));
+        const attachments = attached && attaching?.attachmentsFound(attached, rest.slice(asked.length));
         return planEdits(batch, { info: infoOf(info), docs, locals, bodies: byId, attachments }, rules);
       },
       { durability },
     );
-    const decision = await decided.catch((error) => gone(store, edits, error));
+    const decision = await (attaching === undefined
+      ? decided
+      : decided.catch((error) => attaching.gone(store, edits, error)));
     if (decision === undefined) continue;
     const { outcomes, lacking, content } = decision;
     if (lacking.length > 0) {
       whole = [...new Set([...whole, ...lacking])];
       continue;
     }
-    if (content === undefined) return outcomes;
-    settle(edits, content.named);
+    if (content === undefined || attaching === undefined) return outcomes;
+    attaching.settle(edits, content.named);
     // The write is done, whatever becomes of the rest: a compaction does it too.
     if (content.replaced.length > 0) await store.blobs.drop(content.replaced).catch(() => {});
-    if (content.freed.length > 0) await sweepBlobs(store, content.freed, durability).catch(() => {});
+    if (content.freed.length > 0)
+      await attaching.sweepBlobs(store, content.freed, durability).catch(() => {});
     return outcomes;
   }
 }
@@ -129,13 +126,17 @@ function batchOf(edits: readonly Edit[]): Batch {
 const INFO_KEYS = ['info'];
 const TREE = ['tree'];
 
-function queriesOf({ ids, locals }: Batch, whole: readonly string[], attached: AttachmentQueries) {
+function queriesOf(
+  { ids, locals }: Batch,
+  whole: readonly string[],
+  attached: AttachmentQueries | undefined,
+) {
   return [
     { from: 'info', keys: INFO_KEYS },
     { from: 'docs', keys: ids, texts: TREE },
     { from: 'local', keys: locals },
     ...whole.map((id) => ({ from: 'bodies' as const, range: { gte: [id], lte: [id, []] as const } })),
-    ...attached.queries,
+    ...(attached?.queries ?? NONE),
   ] as const;
 }
 

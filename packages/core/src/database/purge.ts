@@ -16,11 +16,10 @@ import {
 import type { Rev } from '../model/types';
 import type { BodyRow, DatabaseTables, DocRow, InfoRow } from '../store/schema';
 import type { CallOptions, Durability, Plan, Store, Write } from '../store/store';
-import { refKey } from './attachment-plan';
 import { docRow, treeOf } from './doc-fold';
 import { type IndexPlace, runQueries, runsAt, withoutRows } from './index-rows';
+import { loadAttachments } from './load-attachments';
 import { infoOf } from './plan-edits';
-import { sweepBlobs } from './sweep';
 
 export interface Purged {
   readonly ok: true;
@@ -54,7 +53,10 @@ export async function purge(
       ([info, [row], bodies, refs, views, rows, ...runs]) => {
         const planned = planPurge(infoOf(info), row, bodies, id, rev);
         const stale = refs.filter((ref) => planned.value.deletedRevs.includes(ref.rev));
-        const writes = [...planned.writes, { into: 'blobrefs' as const, delete: stale.map(refKey) }];
+        const writes = [
+          ...planned.writes,
+          { into: 'blobrefs' as const, delete: stale.map(({ blob, rev: of }) => [blob, id, of] as const) },
+        ];
         const value = { purged: planned.value, freed: stale.map(({ blob }) => blob) };
         // A document that is still there has a new seq, by which its indexes follow.
         if (!planned.value.documentWasRemovedCompletely) return { writes, value };
@@ -65,7 +67,12 @@ export async function purge(
     );
     if (done === undefined) continue;
     // Else a compaction does it.
-    if (done.freed.length > 0) await sweepBlobs(store, done.freed, options.durability).catch(() => {});
+    if (done.freed.length > 0) {
+      const sweep = loadAttachments().then(({ sweepBlobs }) =>
+        sweepBlobs(store, done.freed, options.durability),
+      );
+      await sweep.catch(() => {});
+    }
     return done.purged;
   }
 }

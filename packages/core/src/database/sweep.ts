@@ -3,11 +3,9 @@
  * that refers to it is before the commit, and keeps it, or after, and finds it gone. Only then its bytes go.
  */
 
-import { isLeaf } from '../model';
-import type { BlobRefRow, DatabaseTables, DocRow } from '../store/schema';
+import type { DatabaseTables } from '../store/schema';
 import type { CallOptions, Durability, Plan, Store, Write } from '../store/store';
 import { refKey } from './attachment-plan';
-import { treeOf } from './doc-fold';
 
 type DatabaseStore = Store<DatabaseTables>;
 
@@ -39,12 +37,6 @@ export async function sweepBlobs(
   );
   // No row names them: what cannot be dropped now, a later compaction sweeps.
   if (places.length > 0) await store.blobs.drop(places).catch(() => {});
-}
-
-/** True when there is anything of attachments. */
-export async function hasBlobs(store: DatabaseStore): Promise<boolean> {
-  const [rows] = await store.read([{ from: 'blobs', range: {}, limit: 1 }]);
-  return rows.length > 0;
 }
 
 /** All content that nothing refers to, and what crashed writers left. */
@@ -86,10 +78,4 @@ async function sweepLocalRefs(store: DatabaseStore, signal: AbortSignal | undefi
       },
     );
   }
-}
-
-/** References of revisions that are no leaves of their document. */
-export function staleRefs(row: DocRow | undefined, refs: readonly BlobRefRow[]): BlobRefRow[] {
-  const tree = row === undefined ? undefined : treeOf(row);
-  return refs.filter(({ rev }) => tree === undefined || !isLeaf(tree, rev));
 }
