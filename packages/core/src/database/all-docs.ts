@@ -11,7 +11,7 @@ import type { DatabaseTables, DocRow, InfoRow } from '../store/schema';
 import type { Range, Store } from '../store/store';
 import type { AllDocsOptions } from './database';
 import { treeOf } from './doc-fold';
-import { infoOf } from './plan-edits';
+import { infoOf } from './info';
 
 type DatabaseStore = Store<DatabaseTables>;
 

@@ -5,13 +5,14 @@
  * document whose winner dies while another leaf lives: that leaf's body moves from `bodies` to `docs`. (And a past revision that
  * comes after its children: is its body there?) The plan then writes nothing and says which documents it needs whole, and {@link writeEdits} plans again with their bodies.
  */
-import { corrupt, isDatabaseError } from '../model/errors';
+import { isDatabaseError } from '../model/errors';
 import type { Rev, WriteFailure } from '../model/types';
 import type { BlobRefRow, BodyRow, DatabaseTables, DocRow, InfoRow, LocalRow } from '../store/schema';
 import type { Durability, Plan, Store, Write } from '../store/store';
 import type { AttachmentQueries, AttachmentsFound, ContentDecision } from './attachment-plan';
 import { type Applied, type BodyKey, bodyText, DocFold, docRow, type FoldRules } from './doc-fold';
 import { type Edit, failureRow, localKey, type NewEdit } from './edits';
+import { infoOf } from './info';
 import { loadAttachments } from './load-attachments';
 import { applyLocal } from './local-docs';
 
@@ -138,13 +139,6 @@ function queriesOf(
     ...whole.map((id) => ({ from: 'bodies' as const, range: { gte: [id], lte: [id, []] as const } })),
     ...(attached?.queries ?? NONE),
   ] as const;
-}
-
-/** The one row of `info`, which opening wrote. */
-export function infoOf(rows: readonly (InfoRow | undefined)[]): InfoRow {
-  const info = rows[0];
-  if (info === undefined) throw corrupt('The row of the database counters is missing');
-  return info;
 }
 
 function planEdits(batch: Batch, found: Found, rules: FoldRules): Plan<DatabaseTables, Decision> {

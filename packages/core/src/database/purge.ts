@@ -18,8 +18,8 @@ import type { BodyRow, DatabaseTables, DocRow, InfoRow } from '../store/schema';
 import type { CallOptions, Durability, Plan, Store, Write } from '../store/store';
 import { docRow, treeOf } from './doc-fold';
 import { type IndexPlace, runQueries, runsAt, withoutRows } from './index-rows';
+import { infoOf } from './info';
 import { loadAttachments } from './load-attachments';
-import { infoOf } from './plan-edits';
 
 export interface Purged {
   readonly ok: true;
