@@ -9,10 +9,10 @@ export async function openPage(name, needsServer) {
   const executablePath = findBrowser();
   if (executablePath === undefined)
     throw new Error('No Chromium was found: install one, or set CHROMIUM_PATH.');
-  const script = await browserScript(name);
+  const scripts = await browserScript(name);
   const { url, server, end } = await (needsServer
-    ? besideServer(script)
-    : alone(script, await workerScript(name)));
+    ? besideServer(scripts)
+    : alone({ ...scripts, ...(await workerScript(name)) }));
   const browser = await chromium.launch({ executablePath, args: browserArgs });
   const close = async () => {
     await browser.close();
@@ -31,13 +31,12 @@ export async function openPage(name, needsServer) {
   }
 }
 
-async function besideServer(script) {
-  const { url, close } = await startServer(script);
+async function besideServer(scripts) {
+  const { url, close } = await startServer(scripts);
   return { url: `${url}/page`, server: url, end: close };
 }
 
-async function alone(script, worker) {
-  const scripts = { '/page.js': script, '/worker.js': worker };
+async function alone(scripts) {
   const server = createServer((request, response) => {
     const found = scripts[request.url];
     response.setHeader('content-type', found ? 'text/javascript' : 'text/html');

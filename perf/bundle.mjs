@@ -1,6 +1,6 @@
 /** Suites are TypeScript and import our own sources: bundled by esbuild before they run. */
 import { existsSync, mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 
@@ -33,40 +33,53 @@ export const loadSupport = (file) => load(file, `export * from '../../tests/supp
 async function load(name, contents, runs = true) {
   const folder = join(here, 'results', '.build');
   mkdirSync(folder, { recursive: true });
-  const outfile = join(folder, `${name}.mjs`);
-  await build({ ...common(contents), platform: 'node', plugins: [ownPackagesOnly], outfile });
-  return runs ? import(pathToFileURL(outfile).href) : undefined;
+  await build({
+    ...common(contents),
+    platform: 'node',
+    plugins: [ownPackagesOnly],
+    entryNames: name,
+    outdir: folder,
+    outExtension: { '.js': '.mjs' },
+  });
+  return runs ? import(pathToFileURL(join(folder, `${name}.mjs`)).href) : undefined;
 }
 
-/** The script of a page in which `window.perf(options)` runs a suite, or takes its figures. */
+/** `/page.js`, in which `window.perf(options)` runs a suite, or takes its figures, and the files that it loads: text by path. */
 export function browserScript(name) {
-  return script(`
+  return script(
+    'page',
+    `
     import * as module from './suites/${name}';
     import { runSuite } from './suite';
     const log = (line) => console.log(line);
     window.perf = (options) =>
-      'figures' in module ? module.figures(options, log) : runSuite(module.suite(options), options, log);`);
+      'figures' in module ? module.figures(options, log) : runSuite(module.suite(options), options, log);`,
+  );
 }
 
-/** The script of the worker that a suite has in `suites/<name>.worker.ts`, if it has one. */
+/** `/worker.js`, of the worker that a suite has in `suites/<name>.worker.ts`, if it has one, as {@link browserScript}. */
 export function workerScript(name) {
   const file = `src/suites/${name.replace(/\.browser$/, '')}.worker.ts`;
-  return existsSync(join(here, file)) ? script(`import './suites/${file.slice(11)}';`) : undefined;
+  return existsSync(join(here, file)) ? script('worker', `import './suites/${file.slice(11)}';`) : {};
 }
 
-async function script(contents) {
+async function script(name, contents) {
   const { outputFiles } = await build({
     ...common(contents),
     platform: 'browser',
     define: { global: 'globalThis' },
+    entryNames: name,
+    outdir: '/',
     write: false,
   });
-  return outputFiles[0].contents;
+  return Object.fromEntries(outputFiles.map(({ path, text }) => [`/${basename(path)}`, text]));
 }
 
 const common = (contents) => ({
   stdin: { contents, resolveDir: join(here, 'src'), loader: 'ts' },
   bundle: true,
+  // As users' bundlers do: what is loaded later does not slow down what is there at once.
+  splitting: true,
   format: 'esm',
   target: 'es2022',
   logLevel: 'warning',

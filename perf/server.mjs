@@ -1,18 +1,19 @@
 /** Our server beside a measurement: in a process of its own, on a folder that goes with it. */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { serverScript } from './bundle.mjs';
 
-/** @param script of a page to serve at `/page`, if there is one */
-export async function startServer(script) {
+/** @param scripts of a page to serve at `/page`, if there is one: text by path, of which `/page.js` is run */
+export async function startServer(scripts) {
   const folder = mkdtempSync(join(tmpdir(), 'settledb-perf-server-'));
   const args = [await serverScript(), join(folder, 'data')];
-  if (script !== undefined) {
-    const path = join(folder, 'page.js');
-    writeFileSync(path, script);
-    args.push(path);
+  if (scripts !== undefined) {
+    const pages = join(folder, 'page');
+    mkdirSync(pages);
+    for (const [path, text] of Object.entries(scripts)) writeFileSync(join(pages, path), text);
+    args.push(pages);
   }
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = new Promise((resolve) => child.once('exit', resolve));

@@ -8,7 +8,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright';
 import { loadSupport } from '../perf/bundle.mjs';
@@ -27,6 +27,10 @@ const hasBrowser = [
 
 mkdirSync(artifacts, { recursive: true });
 const totals = { passed: 0, failed: 0, skipped: 0 };
+/** More say no more. */
+const MOST_NAMED = 50;
+/** Names of tests that failed, said once more at the end: between thousands of lines nobody finds them. */
+const failures = [];
 let hasFailed = false;
 
 const onlyBrowsers = process.argv[2] === 'browsers';
@@ -50,6 +54,7 @@ console.log(`\n${browsers.join('\n')}`);
 if (!onlyBrowsers && !process.env.COUCHDB_URL)
   console.log('\nskipped: tests against a live CouchDB, because COUCHDB_URL is not set.');
 
+if (failures.length > 0) console.log(`\nfailed:\n${failures.slice(0, MOST_NAMED).join('\n')}`);
 console.log(`\n${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`);
 process.exit(hasFailed ? 1 : 0);
 
@@ -101,6 +106,8 @@ function run(project, config = 'vitest.config.ts') {
   totals.failed += numFailedTests;
   totals.skipped += numPendingTests + numTodoTests;
   for (const file of testResults) {
+    for (const { status: state, fullName } of file.assertionResults)
+      if (state === 'failed') failures.push(`  ${relative(root, file.name)}: ${fullName}`);
     const ran = file.assertionResults.filter(
       ({ status: state }) => state === 'passed' || state === 'failed',
     ).length;

@@ -14,6 +14,8 @@ export function bundled(script: string, home: string): string {
     bundle: true,
     platform: 'node',
     format: 'esm',
+    // One file: without this esbuild 0.28 leaves out the set-up of modules that are both imported and loaded later.
+    ignoreAnnotations: true,
     logLevel: 'error',
   });
   return outfile;

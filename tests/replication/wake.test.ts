@@ -2,7 +2,8 @@
  * A live replication whose connections died without anybody being told: it connects anew when the network is back, when the
  * page is looked at after a while, and when the machine wakes. The page is a stub, the clock is fake.
  */
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { loadAttachments } from '../../packages/core/src/database/load-attachments';
 import { type ReplicateOptions, type Replication, replicate } from '../../packages/replication/src/index';
 import { type AnyDatabase, fill, openTwo, peer } from './databases';
 
@@ -45,9 +46,11 @@ function dead(db: AnyDatabase): { source: ReturnType<typeof peer>; feeds: () => 
   return { source, feeds: () => feeds };
 }
 
+/** What waits for no timer comes to its end: there are only promises, once all code is loaded. */
 async function turns(): Promise<void> {
   for (let i = 0; i < 30; i++) await new Promise((resolve) => setImmediate(resolve));
 }
+beforeAll(() => loadAttachments());
 
 async function idle(options: ReplicateOptions = { retry: true }) {
   const [a, b] = await openTwo();

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { buildSync } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
 
@@ -117,5 +118,42 @@ describe('the package', () => {
       '--conditions=browser',
     );
     expect(printed).toBe('indexeddb');
+  });
+
+  it('works bundled into one file, the parts that are loaded later too', () => {
+    const home = mkdtempSync(join(scratch, 'bundled-'));
+    const contents = `
+      import { DatabaseError, SettleDB } from 'settledb';
+      import { file } from 'settledb/file';
+      const db = new SettleDB('a', { adapter: file() });
+      const wrong = [];
+      const note = (error) => wrong.push([error instanceof DatabaseError, error.name]);
+      await db.get('b').catch(note);
+      await db.put({ _id: 'a', _attachments: { f: { content_type: 'text/plain', data: 'aGk=' } } });
+      await db.getAttachment('a', 'g').catch(note);
+      await db.put({ _id: 'a' }).catch(note);
+      await db.find({ selector: 1 }).catch(note);
+      await db.query('no/view').catch(note);
+      const held = await file().open('a').catch((error) => error);
+      note(held);
+      await db.compact();
+      await db.destroy();
+      console.log(JSON.stringify(wrong));
+    `;
+    buildSync({
+      stdin: { contents, resolveDir: scratch },
+      outfile: join(home, 'out.mjs'),
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      logLevel: 'error',
+    });
+    const { printed } = run(readFileSync(join(home, 'out.mjs'), 'utf8'));
+    expect(printed).toEqual(
+      ['not_found', 'not_found', 'conflict', 'bad_request', 'not_found', 'locked'].map((name) => [
+        true,
+        name,
+      ]),
+    );
   });
 });

@@ -83,6 +83,8 @@ async function bundle(entry: string | URL): Promise<string> {
     bundle: true,
     write: false,
     format: 'esm',
+    // One file: without this esbuild 0.28 leaves out the set-up of modules that are both imported and loaded later.
+    ignoreAnnotations: true,
     platform: 'browser',
     target: 'es2022',
     sourcemap: 'inline',

@@ -104,14 +104,15 @@ async function serveFile(request) {
 /** URL path → script, or its source map. */
 async function bundlePage() {
   const { outputFiles } = await build({
-    entryPoints: [join(here, 'page/main.ts')],
+    entryPoints: { app: join(here, 'page/main.ts') },
     bundle: true,
+    splitting: true,
     format: 'esm',
     target: 'es2022',
     alias: { settledb: join(root, 'packages/settledb/src/entry.browser.ts') },
     minify: true,
     sourcemap: 'linked',
-    outfile: '/app.js',
+    outdir: '/',
     write: false,
     logLevel: 'warning',
   });
@@ -129,6 +130,8 @@ async function loadServer() {
     format: 'esm',
     platform: 'node',
     target: 'node20',
+    // One file: without this esbuild 0.28 leaves out the set-up of modules that are both imported and loaded later.
+    ignoreAnnotations: true,
     packages: 'bundle',
     outfile,
     logLevel: 'warning',
