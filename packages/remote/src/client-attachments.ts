@@ -24,8 +24,10 @@ import {
   uuid,
   type Written,
 } from '@settledb/core';
+import type { PutAttachment } from './client-attachment-call';
 import * as check from './client-check';
-import { badResponse, type Call, type Http, type Opened } from './client-http';
+import { badResponse } from './client-error';
+import type { Call, Http, Opened } from './client-http';
 import { closing, partHead, quoteFilename } from './multipart';
 import { encodeDocId, encodePart, isDotId, isObject, JSON_TYPE } from './wire';
 
@@ -349,12 +351,7 @@ function streamOf(pieces: AsyncGenerator<Uint8Array, void, void>): ReadableStrea
 /** By a request of its own, so that the document's other attachments need not be known. */
 export async function putAttachment(
   http: Http,
-  id: string,
-  name: string,
-  rev: Rev | undefined,
-  data: unknown,
-  type: string | undefined,
-  { signal }: CallOptions,
+  { id, name, rev, data, type, options: { signal } }: PutAttachment,
   bytes: Bytes = portableBytes,
 ): Promise<Written> {
   const blob = await toBlob(data, bytes, signal);

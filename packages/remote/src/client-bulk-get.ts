@@ -13,8 +13,9 @@ import {
   parseRev,
   type Rev,
 } from '@settledb/core';
+import { parseJson, readText } from './client-answer';
 import * as check from './client-check';
-import { type Call, type Http, parseJson, readText } from './client-http';
+import type { Call, Http } from './client-http';
 import type { Received } from './client-parts';
 import { encodeDocId, isDotId, isObject } from './wire';
 

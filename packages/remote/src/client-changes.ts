@@ -18,7 +18,8 @@ import {
   type Seq,
 } from '@settledb/core';
 import { checkChanges } from './client-check';
-import { badResponse, type Call, type Http, IDLE_TIMEOUT_MS, type QueryValues } from './client-http';
+import { badResponse } from './client-error';
+import { type Call, type Http, IDLE_TIMEOUT_MS, type QueryValues } from './client-http';
 import { isTexts } from './wire';
 
 /** Changes of one request of a live feed. Rows are some 100 bytes; with documents it is still a bounded answer. */

@@ -18,13 +18,13 @@ import type {
   WriteFailure,
   Written,
 } from '@settledb/core';
-import { badResponse } from './client-http';
+import { badResponse } from './client-error';
 import { fromWireError, isObject, isTexts } from './wire';
 
 const isRevText = (value: unknown): value is Rev => typeof value === 'string' && /^\d+-/.test(value);
 const isSeq = (value: unknown): value is Seq => typeof value === 'string' || typeof value === 'number';
 
-export { badResponse as unexpected } from './client-http';
+export { badResponse as unexpected } from './client-error';
 
 export function checkObject(answer: unknown, what: string): Record<string, unknown> {
   if (!isObject(answer)) throw badResponse(`${what} is no object`);

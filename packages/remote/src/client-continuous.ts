@@ -1,7 +1,9 @@
 /** A continuous feed: one request, a line for each change as it comes. */
 import type { Change, ChangesResult } from '@settledb/core';
+import { parseJson } from './client-answer';
 import { checkChanges } from './client-check';
-import { badResponse, type Call, type Http, parseJson } from './client-http';
+import { badResponse } from './client-error';
+import type { Call, Http } from './client-http';
 import { isObject } from './wire';
 
 /** Characters of one line: a change with its document. */

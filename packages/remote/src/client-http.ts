@@ -4,17 +4,17 @@
  * Either an answer of 2xx with JSON is returned, or a DatabaseError is thrown. What cannot be understood is never taken for
  * an answer: not HTML with status 200, not half a JSON text.
  */
-import { closed, DatabaseError, type DatabaseErrorInit } from '@settledb/core';
+import { closed, DatabaseError } from '@settledb/core';
+import { parseJson, piecesOf, readText } from './client-answer';
 import { type Auth, makeAuth } from './client-auth';
 import type { Compressor } from './client-compress';
+import { errorOf, RemoteError, unreachable } from './client-error';
+import { Idle } from './client-idle';
 import type { Target } from './client-target';
-import { type Credentials, fromWireError, isObject, JSON_TYPE } from './wire';
+import { type Credentials, JSON_TYPE } from './wire';
 
 /** ms without a byte, before or within an answer, after which a connection counts as dead. */
 export const IDLE_TIMEOUT_MS = 60_000;
-
-/** Characters of one answer. A server without end must not take the memory of a page; V8's strings end at twice this. */
-const MAX_ANSWER_LENGTH = 2 ** 28;
 
 /** Characters of a body from which on compressing it saves more time than it takes on most lines. */
 const COMPRESSED_LENGTH = 32_768;
@@ -32,26 +32,6 @@ export interface HttpOptions {
   readonly auth?: (Credentials & { readonly type?: 'basic' | 'cookie' | undefined }) | undefined;
   readonly compress?: boolean | undefined;
 }
-
-/** A failure of a request. `status` 502 `bad_response`, 503 `unreachable` and 504 `timeout` were made on this side. */
-export class RemoteError extends DatabaseError {
-  /** ms, where the server said when to come back. */
-  readonly retryAfterMs?: number;
-
-  constructor(init: DatabaseErrorInit, retryAfterMs?: number) {
-    super(init);
-    if (retryAfterMs !== undefined) this.retryAfterMs = retryAfterMs;
-  }
-}
-
-/** An answer that is not of the form the protocol has for it. */
-export const badResponse = (what: string, cause?: unknown): RemoteError =>
-  new RemoteError({
-    status: 502,
-    name: 'bad_response',
-    reason: `The server's answer makes no sense: ${what}`,
-    cause,
-  });
 
 export interface Call {
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE';
@@ -256,190 +236,4 @@ export class Http {
     }
     return unreachable(name, error);
   }
-}
-
-/**
- * What a platform or a given fetch says may quote the request, headers and all: it is not kept. The system's own error
- * below it (`ECONNREFUSED`, `ENOTFOUND`), which Node gives, knows of an address only, and is the `cause`.
- */
-function unreachable(name: string, error: unknown): RemoteError {
-  const below = error instanceof Error ? (error.cause as { code?: unknown } | undefined) : undefined;
-  const code = typeof below?.code === 'string' ? below.code : undefined;
-  const detail = code ?? (error instanceof TypeError ? crossOrigin(name) : errorName(error));
-  return new RemoteError({
-    status: 503,
-    name: 'unreachable',
-    reason: `${name} could not be reached${detail === '' ? '' : ` (${detail})`}`,
-    ...(code === undefined ? {} : { cause: below }),
-  });
-}
-
-/** A browser does not tell a page why, when CORS is the reason. */
-function crossOrigin(url: string): string {
-  const origin = globalThis.location?.origin;
-  if (origin === undefined || url.startsWith(`${origin}/`)) return '';
-  return `or does not let pages of ${origin} read its answers: see CORS in its settings`;
-}
-
-const errorName = (error: unknown): string => (error instanceof Error ? error.name : typeof error);
-
-/** Aborts when nothing was heard for a while, or when the given signal does, or when told to. */
-class Idle {
-  readonly #controller = new AbortController();
-  readonly #ms: number;
-  readonly #given: AbortSignal | undefined;
-  #timer: ReturnType<typeof setTimeout>;
-  timedOut = false;
-
-  constructor(ms: number, given: AbortSignal | undefined) {
-    this.#ms = ms;
-    this.#given = given;
-    given?.addEventListener('abort', this.abort);
-    this.#timer = this.#start();
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  /** Something was heard. */
-  heard(): void {
-    this.rest();
-    this.#timer = this.#start();
-  }
-
-  /** Nothing is expected until something is {@link heard} again. */
-  rest(): void {
-    clearTimeout(this.#timer);
-  }
-
-  end(): void {
-    this.rest();
-    this.#given?.removeEventListener('abort', this.abort);
-  }
-
-  /** As `reading`, but no longer than this lasts, whether or not the transport heeds the signal. */
-  race<T>(reading: Promise<T>): Promise<T> {
-    const { signal } = this;
-    return new Promise((resolve, reject) => {
-      const stop = (): void => reject(signal.reason);
-      if (signal.aborted) stop();
-      signal.addEventListener('abort', stop, { once: true });
-      reading.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
-    });
-  }
-
-  readonly abort = (): void => this.#controller.abort();
-
-  #start(): ReturnType<typeof setTimeout> {
-    return setTimeout(() => {
-      this.timedOut = true;
-      this.#controller.abort();
-    }, this.#ms);
-  }
-}
-
-async function* piecesOf(
-  response: Response,
-  request: Idle,
-  end: () => void,
-  fail: (error: unknown) => never,
-): AsyncGenerator<Uint8Array, void, void> {
-  request.heard();
-  const reader = response.body?.getReader();
-  let ended = reader === undefined;
-  try {
-    while (!ended) {
-      const { done, value } = await request.race(reader!.read());
-      ended = done;
-      if (done) return;
-      // While the reader is busy with it, nothing is waited for.
-      request.rest();
-      yield value;
-      request.heard();
-    }
-  } catch (error) {
-    fail(error);
-  } finally {
-    end();
-    if (!ended) reader?.cancel().catch(() => {});
-  }
-}
-
-export async function readText(pieces: AsyncIterable<Uint8Array>): Promise<string> {
-  const decoder = new TextDecoder('utf-8', { fatal: true });
-  let text = '';
-  for await (const piece of pieces) {
-    text += decode(decoder, piece);
-    if (text.length > MAX_ANSWER_LENGTH) throw badResponse('it is too long');
-  }
-  return text + decode(decoder);
-}
-
-/** @throws bad_response */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw badResponse('it is no JSON', cause);
-  }
-}
-
-function decode(decoder: TextDecoder, bytes?: Uint8Array): string {
-  try {
-    return bytes === undefined ? decoder.decode() : decoder.decode(bytes, { stream: true });
-  } catch (cause) {
-    throw badResponse('it is not UTF-8', cause);
-  }
-}
-
-/** What a status means where the body does not say. */
-const NAMES = new Map([
-  [400, 'bad_request'],
-  [401, 'unauthorized'],
-  [403, 'forbidden'],
-  [404, 'not_found'],
-  [405, 'method_not_allowed'],
-  [409, 'conflict'],
-  [412, 'precondition_failed'],
-  [413, 'too_large'],
-  [429, 'too_many_requests'],
-  [501, 'not_implemented'],
-  [503, 'service_unavailable'],
-]);
-
-function errorOf(response: Response, text: string, docId: string | undefined): DatabaseError {
-  const { status } = response;
-  const { error, reason } = readError(text);
-  const wire = { error: error ?? NAMES.get(status) ?? 'http_error', reason: reason ?? `HTTP ${status}` };
-  const retryAfterMs = readRetryAfter(response.headers.get('retry-after'));
-  if (retryAfterMs !== undefined) {
-    return new RemoteError({ status, name: wire.error, reason: wire.reason, docId }, retryAfterMs);
-  }
-  const known = fromWireError(wire, status, docId);
-  // The status is the server's word: an error named not_found within a 500 is still a 500.
-  if (known.status === status || known.name === 'doc_validation') return known;
-  return new RemoteError({ status, name: wire.error, reason: wire.reason, docId });
-}
-
-function readError(text: string): { error?: string; reason?: string } {
-  try {
-    const body: unknown = JSON.parse(text);
-    if (!isObject(body)) return {};
-    const { error, reason } = body;
-    return {
-      ...(typeof error === 'string' ? { error } : {}),
-      ...(typeof reason === 'string' ? { reason } : {}),
-    };
-  } catch {
-    return {};
-  }
-}
-
-/** Seconds, or a date. */
-function readRetryAfter(header: string | null): number | undefined {
-  if (header === null) return undefined;
-  if (/^\d{1,9}$/.test(header.trim())) return Number(header) * 1000;
-  const at = Date.parse(header);
-  return Number.isNaN(at) ? undefined : Math.max(0, at - Date.now());
 }

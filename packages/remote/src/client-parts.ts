@@ -9,7 +9,8 @@ import {
   type ExistingDoc,
   portableBytes,
 } from '@settledb/core';
-import { badResponse, parseJson, readText } from './client-http';
+import { parseJson, readText } from './client-answer';
+import { badResponse } from './client-error';
 import { boundaryOf, type Part, readMultipart } from './multipart';
 import { attachmentOrder } from './multipart-order';
 import { isObject } from './wire';

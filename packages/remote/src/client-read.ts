@@ -1,6 +1,9 @@
 /** Requests for reading: one document, and lists of them. */
 import {
   type AllDocsOptions,
+  type AllDocsResult,
+  type AttachmentsOptions,
+  type Bytes,
   badRequest,
   type ExistingDoc,
   type GetOptions,
@@ -15,7 +18,7 @@ import {
 import { bulkGetOver } from './client-bulk-get';
 import * as check from './client-check';
 import { type Call, formatQuery, type Http } from './client-http';
-import { encodeDocId, fromWireError, isTexts } from './wire';
+import { encodeDocId, fromWireError, isDotId, isTexts } from './wire';
 
 /** Characters of a query beyond which the options go into the body: servers and proxies end at 8,000, some at 2,000. */
 const MAX_QUERY_LENGTH = 1_800;
@@ -54,8 +57,53 @@ export function getCall(id: string, options: GetOptions): Call {
   };
 }
 
+type Receive = <D extends ExistingDoc | null | undefined>(doc: D) => D;
+
+/** How the data of attachments comes: as it was asked for, and checked. */
+async function receiver(options: AttachmentsOptions, bytes: Bytes | undefined): Promise<Receive> {
+  if (!options.attachments) return (doc) => doc;
+  const { receiveDoc } = await import('./client-attachments');
+  return (doc) => receiveDoc(doc, options, bytes);
+}
+
+/** One document, or with `open_revs` the revisions asked for. `call`: of {@link getCall}. */
+export async function readDoc<Content extends object>(
+  http: Http,
+  id: string,
+  call: Call,
+  options: GetOptions,
+  bytes: Bytes | undefined,
+): Promise<ExistingDoc<Content> | OpenRevsRow<Content>[]> {
+  if (isDotId(id)) return readDotDoc<Content>(http, id, options);
+  const receive = await receiver(options, bytes);
+  const answer = await http.json(call);
+  if (options.open_revs !== undefined)
+    return check
+      .checkOpenRevs<Content>(answer, id)
+      .map((row) => ('ok' in row ? { ok: receive(row.ok) } : row));
+  if (call.query?.open_revs === undefined) return receive(check.checkDoc<Content>(answer, id));
+  // `rev` with `latest` was asked as `open_revs`: see there.
+  const found = check.checkOpenRevs<Content>(answer, id).find((row) => 'ok' in row);
+  if (found === undefined) throw notFound('missing', id);
+  return receive(found.ok);
+}
+
+/** A list of documents. `call`: of {@link allDocsCall}. */
+export async function readAllDocs<Content extends object>(
+  http: Http,
+  call: Call,
+  options: AllDocsOptions,
+  bytes: Bytes | undefined,
+): Promise<AllDocsResult<Content>> {
+  const answer = check.checkAllDocs<Content>(await http.json(call));
+  if (!options.include_docs || !options.attachments) return answer;
+  const receive = await receiver(options, bytes);
+  const rows = answer.rows.map((row) => ('doc' in row ? { ...row, doc: receive(row.doc) } : row));
+  return { ...answer, rows };
+}
+
 /** A document whose id no URL can carry, by the requests that name ids in their body. */
-export async function readDotDoc<Content extends object>(
+async function readDotDoc<Content extends object>(
   http: Http,
   id: string,
   { rev, revs, latest, open_revs, conflicts, signal }: GetOptions,

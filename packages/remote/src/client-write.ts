@@ -12,11 +12,12 @@ import {
   type Rev,
   splitDoc,
   uuid,
+  type Written,
 } from '@settledb/core';
 import type { Outgoing } from './client-attachments';
 import * as check from './client-check';
 import type { Http } from './client-http';
-import { isDotId, isObject } from './wire';
+import { encodeDocId, isDotId, isObject } from './wire';
 
 /** Checked as a local database would, before anything is sent. */
 export function checkEdit(doc: unknown, newEdits: boolean): Doc {
@@ -56,6 +57,47 @@ export function asEdit(doc: Doc, { new_edits, force }: BulkDocsOptions): { edit:
   const made = uuid();
   const _revisions = { start: generation + 1, ids: [made, hash] };
   return { edit: { ...doc, _rev: `${generation + 1}-${made}`, _revisions }, new_edits: false };
+}
+
+/** One document by its `_id`, as it came from {@link asEdit}. */
+export async function putDoc(
+  http: Http,
+  id: string,
+  { edit, new_edits }: { readonly edit: Doc; readonly new_edits: boolean },
+  signal: AbortSignal | undefined,
+  bytes: Bytes | undefined,
+): Promise<Written> {
+  if (isDotId(id)) return putInBulk(http, edit, new_edits, signal, bytes);
+  let body = edit;
+  if (hasAttachments(edit)) {
+    const { multipartCall, prepareDoc } = await import('./client-attachments');
+    const prepared = await prepareDoc(edit, bytes, signal);
+    if ('alone' in prepared)
+      return check.checkWritten(await http.json(multipartCall(prepared, new_edits, signal)), id);
+    body = prepared.doc;
+  }
+  const answer = await http.json({
+    method: 'PUT',
+    path: `/${encodeDocId(id)}`,
+    query: { new_edits: new_edits ? undefined : false },
+    body,
+    signal,
+    docId: id,
+  });
+  return check.checkWritten(answer, id);
+}
+
+async function putInBulk(
+  http: Http,
+  doc: Doc,
+  newEdits: boolean,
+  signal: AbortSignal | undefined,
+  bytes: Bytes | undefined,
+): Promise<Written> {
+  const [row] = await sendEdits(http, [doc], newEdits, signal, bytes);
+  if (row === undefined) return { ok: true, id: doc._id!, rev: doc._rev! };
+  if ('error' in row) throw check.rowError(row);
+  return row;
 }
 
 /** Sends edits, those with much data one by one. */

@@ -1,5 +1,7 @@
-export { RemoteDatabase, type RemoteOptions, remote } from './client';
-export { type HeaderSource, RemoteError } from './client-http';
+export { RemoteDatabase, remote } from './client';
+export { RemoteError } from './client-error';
+export type { HeaderSource } from './client-http';
+export type { RemoteOptions } from './client-options';
 export { nameOf } from './client-target';
 export { checkDatabaseName, isDatabaseName } from './names';
 export {

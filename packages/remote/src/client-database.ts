@@ -1,0 +1,95 @@
+/** Requests about the database as a whole: who it is, what it holds, its making, upkeep and end. */
+import { type CallOptions, type DatabaseInfo, isDatabaseError, notFound, type Rev } from '@settledb/core';
+import * as check from './client-check';
+import type { Http } from './client-http';
+import { getCall, readDoc } from './client-read';
+import { pause } from './client-wait';
+
+/** ms between two looks at a compaction that the server still has under way. */
+const COMPACT_INTERVAL_MS = 200;
+
+/** What remote databases say of how they are kept. */
+export const ADAPTER = 'http';
+
+/** A database that is there already is fine. */
+export async function create(http: Http): Promise<void> {
+  try {
+    check.checkOk(await http.json({ method: 'PUT', path: '' }), 'the creation');
+  } catch (error) {
+    // Somebody else made it meanwhile.
+    if (!isDatabaseError(error) || error.status !== 412) throw error;
+  }
+}
+
+/** The server's uuid and the database's path. Where the server does not say, or may not be asked, the URL has to do. */
+export async function identify(http: Http, signal: AbortSignal | undefined): Promise<string> {
+  const { database, path } = http.target;
+  try {
+    const answer = await http.json({ method: 'GET', base: 'root', path: '', signal });
+    const { uuid: server } = check.checkObject(answer, 'the welcome');
+    return typeof server === 'string' && server !== '' ? `${server}/${path}` : database;
+  } catch (error) {
+    // For good: what may pass (5xx, no connection) must not change the id, on which checkpoints hang.
+    if (isDatabaseError(error) && [403, 404, 405].includes(error.status)) return database;
+    throw error;
+  }
+}
+
+export async function readInfo(http: Http, { signal }: CallOptions): Promise<DatabaseInfo> {
+  const answer = check.checkObject(await http.json({ method: 'GET', path: '', signal }), 'the information');
+  const { db_name, update_seq, doc_count } = answer;
+  if (typeof doc_count !== 'number' || !/^(string|number)$/.test(typeof update_seq)) {
+    throw check.unexpected('the information lacks doc_count or update_seq');
+  }
+  return {
+    ...answer,
+    db_name: typeof db_name === 'string' ? db_name : decodeURIComponent(http.target.path),
+    doc_count,
+    update_seq: update_seq as string | number,
+    host: http.target.name,
+    adapter: ADAPTER,
+    auto_compaction: false,
+  };
+}
+
+export async function compact(
+  http: Http,
+  { signal, interval = COMPACT_INTERVAL_MS }: CallOptions & { readonly interval?: number },
+): Promise<{ ok: true }> {
+  check.checkOk(await http.json({ method: 'POST', path: '/_compact', body: {}, signal }), 'the compaction');
+  while ((await readInfo(http, { signal })).compact_running === true) await pause(interval, signal);
+  return { ok: true };
+}
+
+export async function purge(
+  http: Http,
+  id: string,
+  rev: Rev,
+  { signal }: CallOptions,
+): Promise<{ ok: true; deletedRevs: Rev[]; documentWasRemovedCompletely: boolean }> {
+  const body = new Map([[id, [rev]]]);
+  const answer = await http.json({
+    method: 'POST',
+    path: '/_purge',
+    body: Object.fromEntries(body),
+    signal,
+    docId: id,
+  });
+  const deletedRevs = check.checkPurged(answer, id);
+  if (deletedRevs.length === 0) throw notFound('missing', id);
+  const all = { open_revs: 'all', signal } as const;
+  const left = await readDoc(http, id, getCall(id, all), all, undefined).catch((error: unknown) => {
+    if (isDatabaseError(error) && error.status === 404) return [];
+    throw error;
+  });
+  return { ok: true, deletedRevs, documentWasRemovedCompletely: Array.isArray(left) && left.length === 0 };
+}
+
+/** A database that is not there is destroyed already. */
+export async function destroy(http: Http, { signal }: CallOptions): Promise<void> {
+  try {
+    check.checkOk(await http.json({ method: 'DELETE', path: '', signal }), 'the deletion');
+  } catch (error) {
+    if (!isDatabaseError(error) || error.status !== 404) throw error;
+  }
+}

@@ -1,0 +1,100 @@
+/** Failures of requests as DatabaseErrors: what a server said, what it should not have said, and that nobody answered. */
+import { DatabaseError, type DatabaseErrorInit } from '@settledb/core';
+import { fromWireError, isObject } from './wire';
+
+/** A failure of a request. `status` 502 `bad_response`, 503 `unreachable` and 504 `timeout` were made on this side. */
+export class RemoteError extends DatabaseError {
+  /** ms, where the server said when to come back. */
+  readonly retryAfterMs?: number;
+
+  constructor(init: DatabaseErrorInit, retryAfterMs?: number) {
+    super(init);
+    if (retryAfterMs !== undefined) this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** An answer that is not of the form the protocol has for it. */
+export const badResponse = (what: string, cause?: unknown): RemoteError =>
+  new RemoteError({
+    status: 502,
+    name: 'bad_response',
+    reason: `The server's answer makes no sense: ${what}`,
+    cause,
+  });
+
+/** What a status means where the body does not say. */
+const NAMES = new Map([
+  [400, 'bad_request'],
+  [401, 'unauthorized'],
+  [403, 'forbidden'],
+  [404, 'not_found'],
+  [405, 'method_not_allowed'],
+  [409, 'conflict'],
+  [412, 'precondition_failed'],
+  [413, 'too_large'],
+  [429, 'too_many_requests'],
+  [501, 'not_implemented'],
+  [503, 'service_unavailable'],
+]);
+
+/** What the server says went wrong. `text`: the body, as far as it could be read. */
+export function errorOf(response: Response, text: string, docId: string | undefined): DatabaseError {
+  const { status } = response;
+  const { error, reason } = readError(text);
+  const wire = { error: error ?? NAMES.get(status) ?? 'http_error', reason: reason ?? `HTTP ${status}` };
+  const retryAfterMs = readRetryAfter(response.headers.get('retry-after'));
+  if (retryAfterMs !== undefined) {
+    return new RemoteError({ status, name: wire.error, reason: wire.reason, docId }, retryAfterMs);
+  }
+  const known = fromWireError(wire, status, docId);
+  // The status is the server's word: an error named not_found within a 500 is still a 500.
+  if (known.status === status || known.name === 'doc_validation') return known;
+  return new RemoteError({ status, name: wire.error, reason: wire.reason, docId });
+}
+
+function readError(text: string): { error?: string; reason?: string } {
+  try {
+    const body: unknown = JSON.parse(text);
+    if (!isObject(body)) return {};
+    const { error, reason } = body;
+    return {
+      ...(typeof error === 'string' ? { error } : {}),
+      ...(typeof reason === 'string' ? { reason } : {}),
+    };
+  } catch {
+    return {};
+  }
+}
+
+/** Seconds, or a date. */
+function readRetryAfter(header: string | null): number | undefined {
+  if (header === null) return undefined;
+  if (/^\d{1,9}$/.test(header.trim())) return Number(header) * 1000;
+  const at = Date.parse(header);
+  return Number.isNaN(at) ? undefined : Math.max(0, at - Date.now());
+}
+
+/**
+ * What a platform or a given fetch says may quote the request, headers and all: it is not kept. The system's own error
+ * below it (`ECONNREFUSED`, `ENOTFOUND`), which Node gives, knows of an address only, and is the `cause`.
+ */
+export function unreachable(name: string, error: unknown): RemoteError {
+  const below = error instanceof Error ? (error.cause as { code?: unknown } | undefined) : undefined;
+  const code = typeof below?.code === 'string' ? below.code : undefined;
+  const detail = code ?? (error instanceof TypeError ? crossOrigin(name) : errorName(error));
+  return new RemoteError({
+    status: 503,
+    name: 'unreachable',
+    reason: `${name} could not be reached${detail === '' ? '' : ` (${detail})`}`,
+    ...(code === undefined ? {} : { cause: below }),
+  });
+}
+
+/** A browser does not tell a page why, when CORS is the reason. */
+function crossOrigin(url: string): string {
+  const origin = globalThis.location?.origin;
+  if (origin === undefined || url.startsWith(`${origin}/`)) return '';
+  return `or does not let pages of ${origin} read its answers: see CORS in its settings`;
+}
+
+const errorName = (error: unknown): string => (error instanceof Error ? error.name : typeof error);

@@ -1,0 +1,57 @@
+/** The patience of one request. */
+
+/** Aborts when nothing was heard for a while, or when the given signal does, or when told to. */
+export class Idle {
+  readonly #controller = new AbortController();
+  readonly #ms: number;
+  readonly #given: AbortSignal | undefined;
+  #timer: ReturnType<typeof setTimeout>;
+  timedOut = false;
+
+  constructor(ms: number, given: AbortSignal | undefined) {
+    this.#ms = ms;
+    this.#given = given;
+    given?.addEventListener('abort', this.abort);
+    this.#timer = this.#start();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Something was heard. */
+  heard(): void {
+    this.rest();
+    this.#timer = this.#start();
+  }
+
+  /** Nothing is expected until something is {@link heard} again. */
+  rest(): void {
+    clearTimeout(this.#timer);
+  }
+
+  end(): void {
+    this.rest();
+    this.#given?.removeEventListener('abort', this.abort);
+  }
+
+  /** As `reading`, but no longer than this lasts, whether or not the transport heeds the signal. */
+  race<T>(reading: Promise<T>): Promise<T> {
+    const { signal } = this;
+    return new Promise((resolve, reject) => {
+      const stop = (): void => reject(signal.reason);
+      if (signal.aborted) stop();
+      signal.addEventListener('abort', stop, { once: true });
+      reading.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+    });
+  }
+
+  readonly abort = (): void => this.#controller.abort();
+
+  #start(): ReturnType<typeof setTimeout> {
+    return setTimeout(() => {
+      this.timedOut = true;
+      this.#controller.abort();
+    }, this.#ms);
+  }
+}
