@@ -45,7 +45,7 @@ const BROWSER_ENTRIES = [
   'packages/settledb/src/memory.ts',
   'packages/settledb/src/indexeddb.ts',
   'packages/settledb/src/eval.ts',
-  'packages/settledb/src/query.ts',
+  'packages/settledb/src/static.ts',
   'packages/settledb/src/worker.ts',
 ];
 
@@ -146,12 +146,15 @@ describe('the tree', () => {
     const seen = new Set<string>();
     const names: Record<string, string> = {
       '@settledb/core': 'packages/core/src/index.ts',
+      '@settledb/core/static': 'packages/core/src/database/static.ts',
       '@settledb/engine': 'packages/engine/src/index.ts',
       '@settledb/query': 'packages/query/src/index.ts',
       '@settledb/dump': 'packages/dump/src/index.ts',
       '@settledb/replication': 'packages/replication/src/index.ts',
+      '@settledb/replication/run': 'packages/replication/src/run.ts',
       '@settledb/worker': 'packages/worker/src/index.ts',
-      '@settledb/remote': 'packages/remote/src/index.ts',
+      '@settledb/remote/client': 'packages/remote/src/client.ts',
+      '@settledb/remote/target': 'packages/remote/src/client-target.ts',
       '@settledb/adapter-memory': 'adapters/memory/src/index.ts',
       '@settledb/adapter-indexeddb': 'adapters/indexeddb/src/index.ts',
     };

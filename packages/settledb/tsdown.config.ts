@@ -13,7 +13,7 @@ export default defineConfig({
     file: 'src/file.ts',
     journal: 'src/journal.ts',
     eval: 'src/eval.ts',
-    query: 'src/query.ts',
+    static: 'src/static.ts',
     server: 'src/server.ts',
     worker: 'src/worker.ts',
   },

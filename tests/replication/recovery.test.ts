@@ -4,8 +4,9 @@
  */
 import { getEventListeners } from 'node:events';
 import { remote } from '@settledb/remote';
+import { runCode } from '@settledb/replication';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { loadAttachments } from '../../packages/core/src/database/load-attachments';
+import { bringAll } from '../../packages/core/src/database/static';
 import { type Sync, sync } from '../../packages/replication/src/index';
 import { ORIGIN, testServer } from '../remote/support';
 import { Clock, settle } from './clock';
@@ -19,15 +20,10 @@ const LOOK_MS = 500;
 const HOUR_MS = 3_600_000;
 
 // On a clock of our own nothing may wait for a file to be loaded.
-beforeAll(() =>
-  Promise.all([
-    loadAttachments(),
-    import('../../packages/remote/src/client-attachments'),
-    import('../../packages/remote/src/client-parts'),
-    import('../../packages/remote/src/client-continuous'),
-    import('../../packages/remote/src/client-compress'),
-  ]),
-);
+beforeAll(async () => {
+  bringAll();
+  await runCode.load();
+});
 
 let clock: Clock | undefined;
 const running: Sync[] = [];

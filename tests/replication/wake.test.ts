@@ -2,8 +2,10 @@
  * A live replication whose connections died without anybody being told: it connects anew when the network is back, when the
  * page is looked at after a while, and when the machine wakes. The page is a stub, the clock is fake.
  */
+
+import { runCode } from '@settledb/replication';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { loadAttachments } from '../../packages/core/src/database/load-attachments';
+import { bringAll } from '../../packages/core/src/database/static';
 import { type ReplicateOptions, type Replication, replicate } from '../../packages/replication/src/index';
 import { type AnyDatabase, fill, openTwo, peer } from './databases';
 
@@ -50,7 +52,10 @@ function dead(db: AnyDatabase): { source: ReturnType<typeof peer>; feeds: () => 
 async function turns(): Promise<void> {
   for (let i = 0; i < 30; i++) await new Promise((resolve) => setImmediate(resolve));
 }
-beforeAll(() => loadAttachments());
+beforeAll(async () => {
+  bringAll();
+  await runCode.load();
+});
 
 async function idle(options: ReplicateOptions = { retry: true }) {
   const [a, b] = await openTwo();

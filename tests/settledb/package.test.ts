@@ -98,7 +98,7 @@ describe('the package', () => {
       const touched = [];
       Object.defineProperty(globalThis, 'indexedDB', { get: () => touched.push('indexedDB') });
       await import('settledb');
-      for (const path of ['memory', 'indexeddb', 'file', 'journal', 'eval', 'query', 'server']) await import('settledb/' + path);
+      for (const path of ['memory', 'indexeddb', 'file', 'journal', 'eval', 'static', 'server']) await import('settledb/' + path);
       console.log(JSON.stringify(touched));
     `;
     for (const flags of [[], ['--conditions=browser']])
@@ -118,6 +118,37 @@ describe('the package', () => {
       '--conditions=browser',
     );
     expect(printed).toBe('indexeddb');
+  });
+
+  it('needs no file later once settledb/static is imported, and says so where it is not', () => {
+    const program = (imports: string): string => `
+      import { renameSync } from 'node:fs';
+      ${imports}
+      const { SettleDB } = await import('settledb');
+      const { memory } = await import('settledb/memory');
+      const { createServer } = await import('settledb/server');
+      const dist = ${JSON.stringify(join(installed, 'dist'))};
+      const server = await createServer({ dir: 'served', port: 0, anonymous: true });
+      renameSync(dist, dist + '-gone');
+      const done = [];
+      const note = (what) => (value) => done.push(value?.name === 'not_loaded' ? value.status : what);
+      const db = new SettleDB('a', { adapter: memory() });
+      const attached = { _id: 'a', _attachments: { f: { content_type: 'text/plain', data: 'aGk=' } } };
+      await db.put(attached).then(note('attachment'), note('refused'));
+      await db.find({ selector: { _id: 'a' } }).then(note('find'), note('refused'));
+      await db.changes({ doc_ids: ['a'] }).then(note('filter'), note('refused'));
+      await db.replicate.to(server.url + '/a').then(note('replication'), note('refused'));
+      await new SettleDB(server.url + '/a').info().then(note('remote'), note('refused'));
+      await new Response(db.dump()).text().then(note('dump'), note('refused'));
+      await db.compact().then(note('compaction'), note('refused'));
+      renameSync(dist + '-gone', dist);
+      await server.close();
+      await db.close();
+      console.log(JSON.stringify(done));
+    `;
+    const words = ['attachment', 'find', 'filter', 'replication', 'remote', 'dump', 'compaction'];
+    expect(run(program("import 'settledb/static';")).printed).toEqual(words);
+    expect(run(program('')).printed).toEqual(words.map(() => 503));
   });
 
   it('works bundled into one file, the parts that are loaded later too', () => {

@@ -3,6 +3,7 @@
  * about a 401.
  */
 import type { HttpOptions } from './client-http';
+import { Session } from './client-session';
 import type { Target } from './client-target';
 import { formatBasic } from './wire';
 
@@ -18,21 +19,7 @@ export interface Auth {
 
 export function makeAuth({ credentials, root }: Target, options: HttpOptions): Auth {
   const { auth = credentials, headers, fetch } = options;
-  if (auth !== undefined && 'type' in auth && auth.type === 'cookie') {
-    // Few use it: loaded with the first request.
-    const session = import('./client-session').then(({ Session }) => new Session(root, auth, fetch));
-    session.catch(() => {});
-    let opened: Auth | undefined;
-    return {
-      cookies: true,
-      async headers() {
-        opened = await session;
-        return opened.headers();
-      },
-      renew: async () => (await session).renew(),
-      heard: (response) => opened?.heard(response),
-    };
-  }
+  if (auth !== undefined && 'type' in auth && auth.type === 'cookie') return new Session(root, auth, fetch);
   const own = auth === undefined ? {} : { authorization: formatBasic(auth) };
   return {
     headers: () => own,

@@ -14,9 +14,11 @@ import {
   type Rev,
 } from '@settledb/core';
 import { parseJson, readText } from './client-answer';
+import { receiveDoc } from './client-attachments';
 import * as check from './client-check';
 import type { Call, Http } from './client-http';
 import type { Received } from './client-parts';
+import { receiveParts } from './client-parts';
 import { encodeDocId, isDotId, isObject } from './wire';
 
 /** GETs under way at a time: what browsers allow to one host. */
@@ -51,7 +53,6 @@ export async function bulkGetOver<Content extends object>(
     if (!attachments) return check.checkBulkGet<Content>(await http.json(call), ids);
     const rows = await withParts(http, { ...call, accept: PARTS_OR_JSON }, options, bytes);
     if (Array.isArray(rows)) return check.checkBulkGet<Content>({ results: resultsOf(asked, rows) }, ids);
-    const { receiveDoc } = await import('./client-attachments');
     const found = check.checkBulkGet<Content>(rows, ids);
     return {
       results: found.results.map(({ id, docs: each }) => ({
@@ -79,7 +80,6 @@ async function withParts(
   const { response, pieces } = await http.open(call);
   const type = response.headers.get('content-type');
   if (!type?.startsWith('multipart/')) return parseJson(await readText(pieces));
-  const { receiveParts } = await import('./client-parts');
   return receiveParts(type, pieces, options, bytes);
 }
 
@@ -180,7 +180,6 @@ async function getOne<Content extends object>(
     if (attachments && rev !== undefined) {
       const parts = await withParts(http, { ...call, accept: PARTS_OR_JSON }, options, bytes);
       const found = Array.isArray(parts) && parts.every(isReceived) ? parts.map(asOpenRev) : parts;
-      const { receiveDoc } = await import('./client-attachments');
       const docs = check.checkOpenRevs<Content>(found, id).map((row) =>
         // Of parts the data was checked as it came.
         'ok' in row ? { ok: found === parts ? receiveDoc(row.ok, options, bytes) : row.ok } : missing,
@@ -193,7 +192,6 @@ async function getOne<Content extends object>(
         ? [{ ok: check.checkDoc<Content>(answer, id) }]
         : check.checkOpenRevs<Content>(answer, id);
     if (!attachments) return { id, docs: rows.map((row) => ('ok' in row ? { ok: row.ok } : missing)) };
-    const { receiveDoc } = await import('./client-attachments');
     return {
       id,
       docs: rows.map((row) => ('ok' in row ? { ok: receiveDoc(row.ok, options, bytes) } : missing)),

@@ -17,7 +17,9 @@ import {
   type FeedController,
   type Seq,
 } from '@settledb/core';
+import { receiveDoc } from './client-attachments';
 import { checkChanges } from './client-check';
+import { continuousPages } from './client-continuous';
 import { badResponse } from './client-error';
 import { type Call, type Http, IDLE_TIMEOUT_MS, type QueryValues } from './client-http';
 import { isTexts } from './wire';
@@ -147,7 +149,6 @@ class Reader {
   }
 
   async #listen(): Promise<number> {
-    const { continuousPages } = await import('./client-continuous');
     let count = 0;
     for await (const page of continuousPages(
       this.#http,
@@ -193,7 +194,6 @@ class Reader {
   async #received(page: ChangesResult): Promise<ChangesResult> {
     const { include_docs, attachments } = this.#options;
     if (!include_docs || !attachments) return page;
-    const { receiveDoc } = await import('./client-attachments');
     const results = page.results.map((row) =>
       row.doc ? { ...row, doc: receiveDoc(row.doc, this.#options, this.#bytes) } : row,
     );

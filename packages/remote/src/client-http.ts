@@ -8,6 +8,7 @@ import { closed, DatabaseError } from '@settledb/core';
 import { parseJson, piecesOf, readText } from './client-answer';
 import { type Auth, makeAuth } from './client-auth';
 import type { Compressor } from './client-compress';
+import { findCompressor } from './client-compress';
 import { errorOf, RemoteError, unreachable } from './client-error';
 import { Idle } from './client-idle';
 import type { Target } from './client-target';
@@ -217,10 +218,9 @@ export class Http {
     return response;
   }
 
-  /** Loaded when there is first something large to send. */
+  /** Looked for when there is first something large to send. */
   #compress(): Promise<Compressor | undefined> {
-    this.#compressor ??= import('./client-compress')
-      .then(({ findCompressor }) => findCompressor(this, this.#options.compress === true))
+    this.#compressor ??= findCompressor(this, this.#options.compress === true)
       // Without the means nothing is compressed; whoever asked for the request hears of what is wrong with the server.
       .catch(() => undefined);
     return this.#compressor;

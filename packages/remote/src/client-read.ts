@@ -15,6 +15,7 @@ import {
   parseRev,
   queryParseError,
 } from '@settledb/core';
+import { receiveDoc } from './client-attachments';
 import { bulkGetOver } from './client-bulk-get';
 import * as check from './client-check';
 import { type Call, formatQuery, type Http } from './client-http';
@@ -62,7 +63,6 @@ type Receive = <D extends ExistingDoc | null | undefined>(doc: D) => D;
 /** How the data of attachments comes: as it was asked for, and checked. */
 async function receiver(options: AttachmentsOptions, bytes: Bytes | undefined): Promise<Receive> {
   if (!options.attachments) return (doc) => doc;
-  const { receiveDoc } = await import('./client-attachments');
   return (doc) => receiveDoc(doc, options, bytes);
 }
 

@@ -15,6 +15,7 @@ import {
   type Written,
 } from '@settledb/core';
 import type { Outgoing } from './client-attachments';
+import { multipartCall, prepareDoc, sendPrepared } from './client-attachments';
 import * as check from './client-check';
 import type { Http } from './client-http';
 import { encodeDocId, isDotId, isObject } from './wire';
@@ -70,7 +71,6 @@ export async function putDoc(
   if (isDotId(id)) return putInBulk(http, edit, new_edits, signal, bytes);
   let body = edit;
   if (hasAttachments(edit)) {
-    const { multipartCall, prepareDoc } = await import('./client-attachments');
     const prepared = await prepareDoc(edit, bytes, signal);
     if ('alone' in prepared)
       return check.checkWritten(await http.json(multipartCall(prepared, new_edits, signal)), id);
@@ -110,7 +110,6 @@ export async function sendEdits(
 ): Promise<BulkDocsRow[]> {
   const send = (some: readonly Doc[]): Promise<BulkDocsRow[]> => sendBulk(http, some, newEdits, signal);
   if (!docs.some(hasAttachments)) return send(docs);
-  const { prepareDoc, sendPrepared } = await import('./client-attachments');
   const prepared: Outgoing[] = [];
   // One after another, in order: their data may be parts of one stream.
   for (const doc of docs) prepared.push(hasAttachments(doc) ? await prepareDoc(doc, bytes, signal) : { doc });

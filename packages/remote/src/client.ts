@@ -34,6 +34,7 @@ import {
   type Written,
 } from '@settledb/core';
 import { checkAttachmentName, putAttachmentCall } from './client-attachment-call';
+import * as attachments from './client-attachments';
 import { bulkGetOver } from './client-bulk-get';
 import { remoteChanges } from './client-changes';
 import { checkRevsDiff } from './client-check';
@@ -189,7 +190,7 @@ export class RemoteDatabase<Content extends object = object> implements Database
 
   async #forAttachment({ signal }: CallOptions) {
     const http = await this.#connection.ready(signal);
-    return { http, attachments: await import('./client-attachments') };
+    return { http, attachments };
   }
 
   async compact(options: CallOptions & { readonly interval?: number } = {}): Promise<{ ok: true }> {

@@ -1,4 +1,4 @@
-export { defaultBackOff } from './backoff';
+export { runCode } from './load-run';
 export type { ReplicateOptions, SyncOptions } from './options';
 export type { FailedRow, Peer } from './peer';
 export {
@@ -17,7 +17,6 @@ export {
   replicate,
   type WatchedReplication,
 } from './replicate';
-export { replicationId } from './replication-id';
 export {
   type Direction,
   type Sync,

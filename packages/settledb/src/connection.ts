@@ -188,16 +188,20 @@ export class LocalConnection implements Connection, Handle {
   }
 }
 
-/** A connection to a database that is always there, whatever may become of its calls: a remote one. */
-export class DirectConnection implements Connection {
-  readonly #database: Database;
+/** A connection to a database that is always there, whatever may become of its calls: a remote one. Only its code must come. */
+export class RemoteConnection implements Connection {
+  readonly #load: () => Promise<Database>;
   readonly #events: ConnectionEvents;
+  #opening: Promise<Database> | undefined;
+  #database: Database | undefined;
   #life = new AbortController();
   #closing: Promise<void> | undefined;
 
-  constructor(database: Database, events: ConnectionEvents) {
-    this.#database = database;
+  /** @param load the database; called again when it rejected */
+  constructor(load: () => Promise<Database>, events: ConnectionEvents) {
+    this.#load = load;
     this.#events = events;
+    this.#open().catch(() => {}); // The first call tells.
     queueMicrotask(() => events.created());
   }
 
@@ -209,8 +213,18 @@ export class DirectConnection implements Connection {
     return this.#life.signal;
   }
 
-  run<T>(work: (database: Database) => Promise<T>): Promise<T> {
-    return this.#closing === undefined ? work(this.#database) : Promise.reject(closed());
+  run<T>(work: (database: Database) => Promise<T>, signal?: AbortSignal | undefined): Promise<T> {
+    if (this.#closing !== undefined) return Promise.reject(closed());
+    if (this.#database !== undefined) return work(this.#database);
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    return new Promise<T>((resolve, reject) => {
+      const unlisten = signal && onAbort(signal, () => reject(signal.reason));
+      const start = (database: Database): void => {
+        unlisten?.();
+        if (!signal?.aborted) resolve(work(database));
+      };
+      this.#open().then(start, reject);
+    });
   }
 
   close(): Promise<void> {
@@ -219,17 +233,32 @@ export class DirectConnection implements Connection {
   }
 
   async destroy(options: CallOptions): Promise<{ ok: true }> {
-    if (this.#closing !== undefined) throw closed();
-    await this.#database.destroy(options);
+    await this.run((database) => database.destroy(options), options.signal);
     this.#closing = Promise.resolve();
     this.#endFeeds();
     this.#events.destroyed();
     return { ok: true };
   }
 
+  #open(): Promise<Database> {
+    this.#opening ??= this.#load().then(
+      (database) => {
+        this.#database = database;
+        return database;
+      },
+      (error: unknown) => {
+        this.#opening = undefined;
+        throw error;
+      },
+    );
+    return this.#opening;
+  }
+
   async #close(): Promise<void> {
     this.#endFeeds();
-    await this.#database.close();
+    // Calls made before go first.
+    const database = await this.#open().catch(() => undefined);
+    await database?.close();
   }
 
   #endFeeds(): void {

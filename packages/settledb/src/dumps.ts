@@ -1,6 +1,7 @@
 /** `db.dump()` before its code is there: that is loaded when the stream is first read. */
 import { type CallOptions, type Database, type ExistingDoc, notImplemented } from '@settledb/core';
 import type { DumpOptions } from '@settledb/dump';
+import { dumpCode } from './code';
 import type { Connection } from './connection';
 
 interface Lists {
@@ -26,7 +27,7 @@ export function lazyDump(
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        reader ??= (await import('@settledb/dump')).dump(source, options).getReader();
+        reader ??= (await dumpCode.load()).dump(source, options).getReader();
         const { done, value } = await reader.read();
         if (done) controller.close();
         else controller.enqueue(value);

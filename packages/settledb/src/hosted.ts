@@ -14,7 +14,7 @@ import type {
   SnapshotOptions,
   SnapshotResult,
 } from '@settledb/dump';
-import { nameOf } from '@settledb/remote';
+import { nameOf } from '@settledb/remote/target';
 import {
   againOptions,
   type ReplicateOptions,
@@ -27,6 +27,7 @@ import {
   type WatchedReplication,
 } from '@settledb/replication';
 import { followChanges, followLive, Link, type LinkOptions, type Targets } from '@settledb/worker';
+import { dumpCode, queryCode } from './code';
 import { lazyDump } from './dumps';
 import { either } from './feeds';
 import { type LazyLive, lazyLive } from './live';
@@ -198,14 +199,14 @@ class HostedHandle extends Emitter {
 
   /** Runs in the page, over the verbs. */
   async load(input: Input, options: LoadOptions = {}): Promise<LoadResult> {
-    const { load } = await import('@settledb/dump');
+    const { load } = await dumpCode.load();
     const signal = either(this.#life.signal, options.signal);
     return load(this as unknown as Database, input, { ...options, signal });
   }
 
   /** Writes the database as static files, for {@link loadSnapshot}: `sink(name, bytes)` is given each, `manifest.json` last. */
   async writeSnapshot(sink: Sink, options: SnapshotOptions = {}): Promise<Manifest> {
-    const { writeSnapshot } = await import('@settledb/dump');
+    const { writeSnapshot } = await dumpCode.load();
     return writeSnapshot(this as unknown as Database, sink, {
       ...options,
       signal: either(this.#life.signal, options.signal),
@@ -217,7 +218,7 @@ class HostedHandle extends Emitter {
    * `const { seq } = await db.loadSnapshot(url); db.sync(remote, { pull: { since: seq } })`.
    */
   async loadSnapshot(url: string | URL, options: LoadSnapshotOptions = {}): Promise<SnapshotResult> {
-    const { loadSnapshot } = await import('@settledb/dump');
+    const { loadSnapshot } = await dumpCode.load();
     return loadSnapshot(this as unknown as Database, url, {
       ...options,
       signal: either(this.#life.signal, options.signal),
@@ -232,7 +233,7 @@ class HostedHandle extends Emitter {
   /** Results that stay current: asked anew of the worker when something changed; what did not keeps its identity. */
   get live(): LazyLive<AnyContent> {
     this.#live ??= lazyLive<AnyContent>(async () => {
-      const { LiveQueries } = await import('@settledb/query');
+      const { LiveQueries } = await queryCode.load();
       return new LiveQueries(this as never);
     });
     return this.#live;

@@ -4,6 +4,7 @@
  */
 import { type Database, type LocalDatabase, notImplemented, type Queries } from '@settledb/core';
 import type { Indexes, IndexingProgress, LiveQueries, RegisteredViews } from '@settledb/query';
+import { queryCode } from './code';
 import type { LocalSettleOptions } from './options';
 
 /** What a handle tells its listeners. */
@@ -16,15 +17,6 @@ interface Opened {
   readonly database: Database;
   readonly queries: Promise<Queries>;
   leave(): void;
-}
-
-type QueryCode = typeof import('@settledb/query');
-
-let load = (): Promise<QueryCode> => import('@settledb/query');
-
-/** Has the code at hand, so that nothing need be loaded: see `query.ts`. */
-export function bring(code: QueryCode): void {
-  load = () => Promise.resolve(code);
 }
 
 const indexesOf = new WeakMap<Database, Indexes>();
@@ -58,7 +50,7 @@ export class HandleQueries {
 
   /** Live results on a database, for the handle `host`: they share its changes feed. */
   async liveOf(database: Database, host: LiveHost): Promise<LiveQueries> {
-    const [{ LiveQueries }, queries] = await Promise.all([import('@settledb/query'), this.of(database)]);
+    const [{ LiveQueries }, queries] = await Promise.all([queryCode.load(), this.of(database)]);
     if (this.#live?.database !== database) {
       const live = 'live' in queries ? (queries as unknown as WithLive).live(host) : new LiveQueries(host);
       this.#live = { database, live };
@@ -81,7 +73,7 @@ export class HandleQueries {
   #open(database: LocalDatabase): Opened {
     let leave = (): void => {};
     let left = false;
-    const queries = load().then(({ Indexes, LocalQueries }): Queries => {
+    const queries = queryCode.load().then(({ Indexes, LocalQueries }): Queries => {
       const indexes = indexesOf.get(database) ?? new Indexes(database);
       indexesOf.set(database, indexes);
       const { indexing, error } = this.#events;

@@ -9,6 +9,7 @@ import {
   type ReplicateOptions,
   type ReplicationChange,
   type ReplicationResult,
+  replicate,
   StatusBoard,
   type WatchedReplication,
   watch,
@@ -24,7 +25,6 @@ export function replicateHere(
   const progress = new StatusBoard();
   const { signal, ...rest } = options;
   const drive = async (controller: FeedController<ReplicationChange>): Promise<ReplicationResult> => {
-    const { replicate } = await import('@settledb/replication');
     const [source, target] = (to ? [db, peer] : [peer, db]) as Parameters<typeof replicate>[0][];
     const feed = replicate(source!, target!, { ...rest, signal: controller.signal });
     for (const event of ['active', 'paused', 'denied'] as const)

@@ -1,5 +1,6 @@
 /** What answers views and `_find` of the databases of a server. Loaded when it is first asked for. */
 import type { Database, Evaluate, ExistingDoc, LocalDatabase, Queries } from '@settledb/core';
+import { queryCode } from './code';
 
 /** @param evaluate makes functions of design documents; one that refuses leaves `_find`, and views by Mango */
 export function serverQueries(evaluate: Evaluate): (database: Database) => Promise<Queries | undefined> {
@@ -17,7 +18,7 @@ export function serverQueries(evaluate: Evaluate): (database: Database) => Promi
 }
 
 async function open(database: LocalDatabase, evaluate: Evaluate): Promise<Queries> {
-  const { definitionOf, Indexes, indexesOf, Mango, Views } = await import('@settledb/query');
+  const { definitionOf, Indexes, indexesOf, Mango, Views } = await queryCode.load();
   // So that cleaning up after views keeps the indexes of Mango.
   const definitions = [
     (ddoc: ExistingDoc<object>) =>

@@ -17,7 +17,6 @@ import {
   type RunningServer,
 } from '@settledb/remote/node';
 import { nodeBytes } from './bytes.node';
-
 import { serverQueries } from './server-queries';
 import { serverReplicator } from './server-replicator';
 

@@ -58,9 +58,10 @@ import type {
   SnapshotResult,
 } from '@settledb/dump';
 import type { IndexingProgress } from '@settledb/query';
-import { remote } from '@settledb/remote';
+import { nameOf } from '@settledb/remote/target';
 import type { ReplicateOptions, Replication, Sync, SyncOptions } from '@settledb/replication';
-import { type Connection, DirectConnection, LocalConnection } from './connection';
+import { dumpCode, remoteCode } from './code';
+import { type Connection, LocalConnection, RemoteConnection } from './connection';
 import { lazyDump } from './dumps';
 import { connectedChanges, either } from './feeds';
 import type { FindOptions } from './find-options';
@@ -199,10 +200,13 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     const events = { created, destroyed };
     if (address.kind === 'remote') {
       const { bytes } = new.target.platform as { readonly bytes?: Bytes };
-      const database = remote(address.url, { bytes, ...withoutName(options) });
-      this.name = database.name;
-      this.adapter = database.adapter;
-      this.#connection = new DirectConnection(database, events);
+      const given = { bytes, ...withoutName(options) };
+      this.name = nameOf(address.url);
+      this.adapter = 'http';
+      this.#connection = new RemoteConnection(
+        async () => (await remoteCode.load()).remote(address.url, given),
+        events,
+      );
     } else {
       const adapter = chooseAdapter(new.target.platform, options.adapter);
       this.name = address.name;
@@ -466,13 +470,13 @@ export class SettleDB<Content extends AnyContent = AnyContent>
    * @throws corrupt for a dump that is damaged or cut off; what was loaded before is valid
    */
   async load(input: Input, options: LoadOptions = {}): Promise<LoadResult> {
-    const { load } = await import('@settledb/dump');
+    const { load } = await dumpCode.load();
     return load(this as Database, input, this.#lifelong(options));
   }
 
   /** Writes the database as static files, for {@link loadSnapshot}: `sink(name, bytes)` is given each, `manifest.json` last. */
   async writeSnapshot(sink: Sink, options: SnapshotOptions = {}): Promise<Manifest> {
-    const { writeSnapshot } = await import('@settledb/dump');
+    const { writeSnapshot } = await dumpCode.load();
     return writeSnapshot(this as Database, sink, this.#lifelong(options));
   }
 
@@ -481,7 +485,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
    * `const { seq } = await db.loadSnapshot(url); db.sync(remote, { pull: { since: seq } })`.
    */
   async loadSnapshot(url: string | URL, options: LoadSnapshotOptions = {}): Promise<SnapshotResult> {
-    const { loadSnapshot } = await import('@settledb/dump');
+    const { loadSnapshot } = await dumpCode.load();
     return loadSnapshot(this as Database, url, this.#lifelong(options));
   }
 

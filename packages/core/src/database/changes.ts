@@ -15,10 +15,10 @@ import type { DatabaseTables, DocRow } from '../store/schema';
 import type { Range, Store, Text } from '../store/store';
 import type { FillOptions } from './attachment-read';
 import type { Bytes } from './bytes';
+import { filterCode, loadAttachments, wantsData } from './code';
 import type { ChangesFeed, ChangesOptions } from './database';
 import { BasicFeed, type FeedController } from './feed';
-import { type Filter, type FilterSource, makeFilter } from './filter';
-import { loadAttachments, wantsData } from './load-attachments';
+import type { Filter, FilterSource } from './filter';
 import { Waker } from './waker';
 
 /** What a feed needs of its database. */
@@ -110,7 +110,7 @@ async function run(
   const live = options.live || options.continuous;
   checkOptions(options);
   const since = isNow(options.since) ? (now ?? (await updateSeqInTurn(source))) : parseSince(options.since);
-  const plan = makePlan(options, since, await makeFilter(source, options));
+  const plan = makePlan(options, since, await filterOf(source, options));
   if (controller.cancelled) return cancelled();
   return live ? runLive(source, plan, controller) : runOnce(source, plan, controller);
 }
@@ -142,6 +142,13 @@ function checkOptions({ limit, batch_size, style, seq_interval }: ChangesOptions
     throw badRequest('invalid_seq_interval');
   if (style !== undefined && style !== 'main_only' && style !== 'all_docs')
     throw badRequest('`style` must be main_only or all_docs');
+}
+
+/** Most feeds want everything: what the others want is known by code of its own. */
+async function filterOf(source: FilterSource, options: ChangesOptions): Promise<Filter> {
+  const { filter, view, doc_ids, selector } = options;
+  if ([filter, view, doc_ids, selector].every((given) => given === undefined)) return {};
+  return (await filterCode.load()).makeFilter(source, options);
 }
 
 function parseSince(since: unknown): number {

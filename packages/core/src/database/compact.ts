@@ -8,8 +8,8 @@
 import { isLeaf } from '../model';
 import type { BlobRefRow, BodyRow, DatabaseTables, DocRow, LocalRow } from '../store/schema';
 import type { CallOptions, Plan, Store, Write } from '../store/store';
+import { loadAttachments } from './code';
 import { treeOf } from './doc-fold';
-import { loadAttachments } from './load-attachments';
 
 /** Documents looked at in one commit: some 10 ms of work. */
 const SLICE_DOCS = 1_000;

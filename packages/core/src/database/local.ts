@@ -37,7 +37,7 @@ import { bulkGet } from './bulk-get';
 import type { Bytes } from './bytes';
 import { type ChangesSource, localChanges } from './changes';
 import { Closing } from './closing';
-import { compact } from './compact';
+import { loadAttachments, wantsData } from './code';
 import type {
   AllDocsOptions,
   BulkDocsOptions,
@@ -53,12 +53,12 @@ import { docsOf, type Edit, type EditOptions, toEdit, toEdits } from './edits';
 import type { Evaluate } from './functions';
 import { getDoc } from './get';
 import { infoOf } from './info';
-import { loadAttachments, wantsData } from './load-attachments';
 import { type LocalDocsOptions, listLocal } from './local-docs';
 import { untilAborted } from './on-abort';
 import { type Outcome, writeEdits } from './plan-edits';
-import { type Purged, purge } from './purge';
+import type { Purged } from './purge';
 import { revsDiff } from './revs-diff';
+import { upkeepCode } from './upkeep-code';
 import { Writer } from './writer';
 
 export interface LocalOptions {
@@ -271,11 +271,13 @@ export class LocalDatabase<Content extends object = object> implements Database<
 
   async compact(options: CallOptions & { readonly interval?: number } = {}): Promise<{ ok: true }> {
     this.#begin(options);
+    const { compact } = await upkeepCode.load();
     return compact(this.store, options);
   }
 
   async purge(id: string, rev: Rev, options: CallOptions = {}): Promise<Purged> {
     this.#begin(options);
+    const { purge } = await upkeepCode.load();
     return purge(this.store, id, rev, { ...options, durability: this.#options.durability });
   }
 

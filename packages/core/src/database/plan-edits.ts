@@ -10,10 +10,10 @@ import type { Rev, WriteFailure } from '../model/types';
 import type { BlobRefRow, BodyRow, DatabaseTables, DocRow, InfoRow, LocalRow } from '../store/schema';
 import type { Durability, Plan, Store, Write } from '../store/store';
 import type { AttachmentQueries, AttachmentsFound, ContentDecision } from './attachment-plan';
+import { loadAttachments } from './code';
 import { type Applied, type BodyKey, bodyText, DocFold, docRow, type FoldRules } from './doc-fold';
 import { type Edit, failureRow, localKey, type NewEdit } from './edits';
 import { infoOf } from './info';
-import { loadAttachments } from './load-attachments';
 import { applyLocal } from './local-docs';
 
 /** What an edit came to. */

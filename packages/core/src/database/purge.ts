@@ -16,10 +16,10 @@ import {
 import type { Rev } from '../model/types';
 import type { BodyRow, DatabaseTables, DocRow, InfoRow } from '../store/schema';
 import type { CallOptions, Durability, Plan, Store, Write } from '../store/store';
+import { loadAttachments } from './code';
 import { docRow, treeOf } from './doc-fold';
 import { type IndexPlace, runQueries, runsAt, withoutRows } from './index-rows';
 import { infoOf } from './info';
-import { loadAttachments } from './load-attachments';
 
 export interface Purged {
   readonly ok: true;

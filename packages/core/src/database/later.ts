@@ -1,0 +1,31 @@
+/**
+ * Code that is loaded when it is first needed: who does not need it does not wait for it.
+ */
+import { DatabaseError } from '../model/errors';
+
+export class Later<Code> {
+  readonly #what: string;
+  readonly #load: () => Promise<Code>;
+  #code: Promise<Code> | undefined;
+
+  /** @param what it is for: `views and queries` */
+  constructor(what: string, load: () => Promise<Code>) {
+    this.#what = what;
+    this.#load = load;
+  }
+
+  /** @throws not_loaded when it cannot be had (the page is offline, a newer version was deployed); the next call tries again */
+  load(): Promise<Code> {
+    this.#code ??= this.#load().catch((cause: unknown) => {
+      this.#code = undefined;
+      const reason = `The code for ${this.#what} could not be loaded`;
+      throw new DatabaseError({ status: 503, name: 'not_loaded', reason, cause });
+    });
+    return this.#code;
+  }
+
+  /** Has it at hand: where `import()` is forbidden, as in service workers, and for pages that may be offline by then. */
+  bring(code: Code): void {
+    this.#code = Promise.resolve(code);
+  }
+}

@@ -1,0 +1,12 @@
+/** `@settledb/core/static`: for realms that must not load code later. */
+import * as attachments from './attachments';
+import { attachmentsCode, filterCode } from './code';
+import * as filter from './filter';
+import * as upkeep from './upkeep';
+import { upkeepCode } from './upkeep-code';
+
+export function bringAll(): void {
+  attachmentsCode.bring(attachments);
+  filterCode.bring(filter);
+  upkeepCode.bring(upkeep);
+}

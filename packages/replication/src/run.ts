@@ -1,0 +1,211 @@
+/**
+ * The work of a replication: attempts, each a pipeline (`transfer.ts`), until one comes to its end.
+ */
+import { DatabaseError, type FeedController, type Seq, uuid } from '@settledb/core';
+import { Announcer } from './announcer';
+import { BackOff } from './backoff';
+import { Checkpoints, covers } from './checkpoint';
+import { checkOptions, type ReplicateOptions } from './options';
+import { ask, bare, checkId, checkInfo, checkPeer, isObject, isRefusal, type Peer, statusOf } from './peer';
+import type { Progress, ReplicationChange, ReplicationResult } from './progress';
+import { replicationId } from './replication-id';
+import { RevSet } from './rev-set';
+import { Failure, type Run, type Start, transfer } from './transfer';
+import { onWake } from './wake';
+
+/** After cancelling or a failure: how long a write under way, and the checkpoint, may take to come to their end. */
+const GRACE_MS = 3000;
+/** Attempts that may fail, one after the other, for the same reason: a document that cannot be had or is not taken. */
+const DOCUMENT_TRIES = 10;
+/** How long nothing may happen after a wake-up before connections count as dead. */
+const STALLED_MS = 3000;
+
+/** @returns its result; rejects with what ended it, whose `result` has the counters */
+export async function run(
+  source: Peer,
+  target: Peer,
+  options: ReplicateOptions,
+  feed: FeedController<ReplicationChange>,
+  progress: Progress,
+): Promise<ReplicationResult> {
+  try {
+    checkPeer('source', source);
+    checkPeer('target', target);
+    const settings = checkOptions(options);
+    const announcer = new Announcer((event, error) => feed.emit(event, error));
+    const backOff = new BackOff(settings.backOff);
+    const denied = new RevSet();
+    const tries = { pair: undefined, documentTries: 0 };
+    await repeat({ source, target, settings, feed, progress, announcer, backOff, denied, ...tries });
+  } catch (error) {
+    const failure = error instanceof Failure ? error : new Failure(error);
+    progress.error = failure.error;
+    progress.phase = 'failed';
+    throw withResult(failure.error, progress.result('aborting', failure.lost));
+  }
+  progress.error = undefined;
+  const status = feed.cancelled ? 'cancelled' : 'complete';
+  progress.phase = status;
+  return progress.result(status);
+}
+
+/** Attempts until one ends well, one fails for good, or the feed is cancelled. */
+async function repeat(run: Run): Promise<void> {
+  const { feed, settings, progress, announcer, backOff } = run;
+  while (!feed.cancelled) {
+    progress.begin();
+    const reading = new AbortController();
+    try {
+      return await attempt(run, reading);
+    } catch (error) {
+      if (feed.cancelled) return;
+      if (reading.signal.reason === WOKEN) continue;
+      const failure = error instanceof Failure ? error : new Failure(error);
+      if (!settings.retry || isFinal(failure, run)) throw failure;
+      progress.error = failure.error;
+      progress.phase = 'waiting';
+      announcer.stalled(failure.error);
+      await backOff.wait(failure.error, feed.signal);
+    }
+  }
+}
+
+/** Trying again would not help: the request is wrong or not allowed, what it is about is not there, or is closed. */
+const FINAL = new Set([400, 401, 403, 404, 405, 410, 501]);
+
+function isFinal({ error, ofDocuments }: Failure, run: Run): boolean {
+  if (ofDocuments) return ++run.documentTries >= DOCUMENT_TRIES;
+  const closed = error instanceof DatabaseError && error.name === 'closed';
+  return isRefusal(error) || closed || FINAL.has(statusOf(error));
+}
+
+/** From the handshake to the end. However it ends, what was acknowledged is written down, if that can be done soon. */
+async function attempt(run: Run, reading: AbortController): Promise<void> {
+  const { feed } = run;
+  const writing = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  // Reads end at once. A write is let go on: it may be done already, and then should be acknowledged.
+  const end = (reason?: unknown): void => {
+    reading.abort(reason);
+    timer ??= setTimeout(() => writing.abort(), GRACE_MS);
+  };
+  const onCancel = (): void => end();
+  feed.signal.addEventListener('abort', onCancel);
+  const leave = run.settings.retry ? endWhenWoken(run, () => end(WOKEN)) : () => undefined;
+  let checkpoints: Checkpoints | undefined;
+  try {
+    const start = await handshake(run, reading.signal);
+    checkpoints = start.checkpoints;
+    await transfer(run, start, reading.signal, writing.signal);
+  } catch (error) {
+    end();
+    await checkpoints?.flush(writing.signal).catch(() => undefined);
+    throw error;
+  } finally {
+    leave();
+    feed.signal.removeEventListener('abort', onCancel);
+    clearTimeout(timer);
+    reading.abort();
+  }
+}
+
+/** Why an attempt is given up for another one at once: nothing failed, but its connections may be dead. */
+const WOKEN = new DatabaseError({
+  status: 503,
+  name: 'woken',
+  reason: 'The network is back: connecting anew',
+});
+
+/** A live feed that waits is asked for anew at once; a transfer only when nothing comes any more. */
+function endWhenWoken({ progress }: Run, end: () => void): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const leave = onWake(() => {
+    clearTimeout(timer);
+    if (progress.phase === 'idle') return end();
+    const { version } = progress;
+    timer = setTimeout(() => {
+      if (progress.version === version) end();
+    }, STALLED_MS);
+  });
+  return () => {
+    clearTimeout(timer);
+    leave();
+  };
+}
+
+/** Who are they, are they there, and how far did they come. */
+async function handshake(run: Run, signal: AbortSignal): Promise<Start> {
+  const { source, target, settings, progress } = run;
+  const [sourceId, targetId, from, to] = await Promise.all([
+    ask(signal, () => source.id(...bare(source, signal))).then(checkId),
+    ask(signal, () => target.id(...bare(target, signal))).then(checkId),
+    ask(signal, () => source.info(...bare(source, signal))).then(checkInfo),
+    ask(signal, () => target.info(...bare(target, signal))).then(checkInfo),
+  ]);
+  const instances = from.instance === '' && to.instance === '' ? '' : `${from.instance}/${to.instance}`;
+  const describe = describing(progress);
+  const open = async (apart?: Seq): Promise<Start> => {
+    const id = replicationId(sourceId, targetId, settings.query, apart);
+    const init = { source, target, id, sessionId: uuid(), on: settings.checkpointOn, instances, describe };
+    const checkpoints = new Checkpoints(init);
+    const since = notBeyond(from.seq, await checkpoints.resume(signal));
+    return { checkpoints, since, sourceSeq: from.seq };
+  };
+  const pair = `${sourceId} ${targetId} ${instances}`;
+  // Another database has taken the place of one: what was acknowledged was so by the other.
+  if (run.pair !== undefined && run.pair !== pair) progress.lastSeq = undefined;
+  run.pair = pair;
+  const { since } = settings;
+  const start = since === undefined ? await open() : await openAt(notBeyond(from.seq, since), open);
+  // Without checkpoints to rely on, this replication's own memory says where to go on.
+  const { lastSeq } = progress;
+  const relies = since === undefined && start.checkpoints.complete;
+  if (relies || lastSeq === undefined || notBeyond(from.seq, lastSeq) !== lastSeq) return start;
+  return { ...start, since: lastSeq };
+}
+
+/** Where to begin when the user says so. What follows a gap has checkpoints of its own, or none. */
+async function openAt(since: Seq, open: (apart?: Seq) => Promise<Start>): Promise<Start> {
+  const start = await open();
+  if (covers(start.since, since)) return { ...start, since };
+  if (since === 'now') {
+    start.checkpoints.mute();
+    return { ...start, since };
+  }
+  const own = await open(since);
+  return own.since === 0 ? { ...own, since } : own;
+}
+
+/** What was done since now, for the history of checkpoints. */
+function describing(progress: Progress): () => object {
+  const start_time = new Date().toISOString();
+  const before = progress.status();
+  return () => {
+    const { docs_read, docs_written, doc_write_failures } = progress.status();
+    return {
+      start_time,
+      end_time: new Date().toISOString(),
+      docs_read: docs_read - before.docs_read,
+      docs_written: docs_written - before.docs_written,
+      doc_write_failures: doc_write_failures - before.doc_write_failures,
+    };
+  };
+}
+
+/** A source whose numbers do not reach as far as the checkpoint is not the one, or not as new as the one, it was. */
+const notBeyond = (last: Seq | undefined, seq: Seq): Seq =>
+  typeof last === 'number' && typeof seq === 'number' && seq > last ? 0 : seq;
+
+/** The error as it was, with `result` added; made an `Error` where it was none. */
+function withResult(error: unknown, result: ReplicationResult): Error {
+  const whole = error instanceof Error && Object.isExtensible(error) ? error : asError(error);
+  return Object.assign(whole, { result });
+}
+
+function asError(error: unknown): DatabaseError {
+  const told = isObject(error) || error instanceof Error ? (error as Record<string, unknown>) : {};
+  const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+  const name = text(told.name) ?? text(told.error) ?? 'replication_failed';
+  const reason = text(told.reason) ?? text(told.message) ?? String(error);
+  return new DatabaseError({ status: statusOf(error) || 500, name, reason, cause: error });
+}

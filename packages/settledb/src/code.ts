@@ -1,0 +1,6 @@
+/** What is loaded when it is first needed. `static.ts` brings all of it along. */
+import { Later } from '@settledb/core';
+
+export const dumpCode = new Later('dumps and snapshots', () => import('@settledb/dump'));
+export const queryCode = new Later('views and queries', () => import('@settledb/query'));
+export const remoteCode = new Later('databases of a server', () => import('@settledb/remote/client'));

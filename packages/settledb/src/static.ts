@@ -1,0 +1,17 @@
+/**
+ * `settledb/static`: imported beside `settledb`, brings all code along, of which else much is loaded when it is first needed. For
+ * service workers, where `import()` is forbidden, and for programs in one file.
+ */
+import { bringAll } from '@settledb/core/static';
+import * as dump from '@settledb/dump';
+import * as query from '@settledb/query';
+import * as remote from '@settledb/remote/client';
+import { runCode } from '@settledb/replication';
+import * as run from '@settledb/replication/run';
+import { dumpCode, queryCode, remoteCode } from './code';
+
+bringAll();
+dumpCode.bring(dump);
+queryCode.bring(query);
+remoteCode.bring(remote);
+runCode.bring(run);
