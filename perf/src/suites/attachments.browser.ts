@@ -10,7 +10,8 @@ PouchDB.plugin(indexeddbPlugin);
 const adapter = indexeddb();
 const blobs = {
   make: (bytes: Uint8Array<ArrayBuffer>) => new Blob([bytes]),
-  size: async (data: unknown) => (await (data as Blob).arrayBuffer()).byteLength,
+  size: (data: unknown) => (data as Blob).size,
+  read: async (data: unknown) => (await (data as Blob).arrayBuffer()).byteLength,
 };
 
 export const suite = (): Suite => ({

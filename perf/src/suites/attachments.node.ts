@@ -10,6 +10,7 @@ import type { Suite } from '../suite';
 const buffers = {
   make: (bytes: Uint8Array) => Buffer.from(bytes),
   size: (data: unknown) => (data as Buffer).length,
+  read: (data: unknown) => (data as Buffer).length,
 };
 
 export function suite(): Suite {

@@ -1,8 +1,8 @@
 /**
  * MD5 as the digest of attachments, because CouchDB's protocol has it so: it finds damage, it keeps no secret.
  *
- * After RFC 1321 (R. Rivest). Browsers have no MD5 of their own. Four steps to a loop: unrolled by hand it would be no
- * quicker that anyone could notice (350 MB/s here) and three times as long.
+ * After RFC 1321 (R. Rivest). Browsers have no MD5 of their own. Steps are written out in a loop of four, without a function
+ * and without destructuring: 50 KB go at 290 MB/s so, at 90 otherwise (Node 20, interleaved).
  */
 
 /** A digest that takes its bytes in pieces. */
@@ -57,35 +57,58 @@ export class Md5 implements Hasher {
   }
 
   #blocks(bytes: Uint8Array, from: number, to: number): void {
-    let [a, b, c, d] = this.#state as unknown as [number, number, number, number];
+    // By index: destructured, they are not known to be integers in all that follows.
+    let a = this.#state[0]!;
+    let b = this.#state[1]!;
+    let c = this.#state[2]!;
+    let d = this.#state[3]!;
     for (let at = from; at < to; at += BLOCK) {
       for (let i = 0, byte = at; i < 16; i++, byte += 4) {
         w[i] = bytes[byte]! | (bytes[byte + 1]! << 8) | (bytes[byte + 2]! << 16) | (bytes[byte + 3]! << 24);
       }
-      const [a0, b0, c0, d0] = [a, b, c, d];
+      const a0 = a;
+      const b0 = b;
+      const c0 = c;
+      const d0 = d;
       for (let i = 0; i < 16; i += 4) {
-        a = step(a + (d ^ (b & (c ^ d))) + w[i]! + SINES[i]!, 7, b);
-        d = step(d + (c ^ (a & (b ^ c))) + w[i + 1]! + SINES[i + 1]!, 12, a);
-        c = step(c + (b ^ (d & (a ^ b))) + w[i + 2]! + SINES[i + 2]!, 17, d);
-        b = step(b + (a ^ (c & (d ^ a))) + w[i + 3]! + SINES[i + 3]!, 22, c);
+        a = (a + (d ^ (b & (c ^ d))) + w[i]! + SINES[i]!) | 0;
+        a = (((a << 7) | (a >>> 25)) + b) | 0;
+        d = (d + (c ^ (a & (b ^ c))) + w[i + 1]! + SINES[i + 1]!) | 0;
+        d = (((d << 12) | (d >>> 20)) + a) | 0;
+        c = (c + (b ^ (d & (a ^ b))) + w[i + 2]! + SINES[i + 2]!) | 0;
+        c = (((c << 17) | (c >>> 15)) + d) | 0;
+        b = (b + (a ^ (c & (d ^ a))) + w[i + 3]! + SINES[i + 3]!) | 0;
+        b = (((b << 22) | (b >>> 10)) + c) | 0;
       }
       for (let i = 16; i < 32; i += 4) {
-        a = step(a + (c ^ (d & (b ^ c))) + w[(5 * i + 1) & 15]! + SINES[i]!, 5, b);
-        d = step(d + (b ^ (c & (a ^ b))) + w[(5 * i + 6) & 15]! + SINES[i + 1]!, 9, a);
-        c = step(c + (a ^ (b & (d ^ a))) + w[(5 * i + 11) & 15]! + SINES[i + 2]!, 14, d);
-        b = step(b + (d ^ (a & (c ^ d))) + w[(5 * i) & 15]! + SINES[i + 3]!, 20, c);
+        a = (a + (c ^ (d & (b ^ c))) + w[(5 * i + 1) & 15]! + SINES[i]!) | 0;
+        a = (((a << 5) | (a >>> 27)) + b) | 0;
+        d = (d + (b ^ (c & (a ^ b))) + w[(5 * i + 6) & 15]! + SINES[i + 1]!) | 0;
+        d = (((d << 9) | (d >>> 23)) + a) | 0;
+        c = (c + (a ^ (b & (d ^ a))) + w[(5 * i + 11) & 15]! + SINES[i + 2]!) | 0;
+        c = (((c << 14) | (c >>> 18)) + d) | 0;
+        b = (b + (d ^ (a & (c ^ d))) + w[(5 * i) & 15]! + SINES[i + 3]!) | 0;
+        b = (((b << 20) | (b >>> 12)) + c) | 0;
       }
       for (let i = 32; i < 48; i += 4) {
-        a = step(a + (b ^ c ^ d) + w[(3 * i + 5) & 15]! + SINES[i]!, 4, b);
-        d = step(d + (a ^ b ^ c) + w[(3 * i + 8) & 15]! + SINES[i + 1]!, 11, a);
-        c = step(c + (d ^ a ^ b) + w[(3 * i + 11) & 15]! + SINES[i + 2]!, 16, d);
-        b = step(b + (c ^ d ^ a) + w[(3 * i + 14) & 15]! + SINES[i + 3]!, 23, c);
+        a = (a + (b ^ c ^ d) + w[(3 * i + 5) & 15]! + SINES[i]!) | 0;
+        a = (((a << 4) | (a >>> 28)) + b) | 0;
+        d = (d + (a ^ b ^ c) + w[(3 * i + 8) & 15]! + SINES[i + 1]!) | 0;
+        d = (((d << 11) | (d >>> 21)) + a) | 0;
+        c = (c + (d ^ a ^ b) + w[(3 * i + 11) & 15]! + SINES[i + 2]!) | 0;
+        c = (((c << 16) | (c >>> 16)) + d) | 0;
+        b = (b + (c ^ d ^ a) + w[(3 * i + 14) & 15]! + SINES[i + 3]!) | 0;
+        b = (((b << 23) | (b >>> 9)) + c) | 0;
       }
       for (let i = 48; i < 64; i += 4) {
-        a = step(a + (c ^ (b | ~d)) + w[(7 * i) & 15]! + SINES[i]!, 6, b);
-        d = step(d + (b ^ (a | ~c)) + w[(7 * i + 7) & 15]! + SINES[i + 1]!, 10, a);
-        c = step(c + (a ^ (d | ~b)) + w[(7 * i + 14) & 15]! + SINES[i + 2]!, 15, d);
-        b = step(b + (d ^ (c | ~a)) + w[(7 * i + 21) & 15]! + SINES[i + 3]!, 21, c);
+        a = (a + (c ^ (b | ~d)) + w[(7 * i) & 15]! + SINES[i]!) | 0;
+        a = (((a << 6) | (a >>> 26)) + b) | 0;
+        d = (d + (b ^ (a | ~c)) + w[(7 * i + 7) & 15]! + SINES[i + 1]!) | 0;
+        d = (((d << 10) | (d >>> 22)) + a) | 0;
+        c = (c + (a ^ (d | ~b)) + w[(7 * i + 14) & 15]! + SINES[i + 2]!) | 0;
+        c = (((c << 15) | (c >>> 17)) + d) | 0;
+        b = (b + (d ^ (c | ~a)) + w[(7 * i + 21) & 15]! + SINES[i + 3]!) | 0;
+        b = (((b << 21) | (b >>> 11)) + c) | 0;
       }
       a = (a + a0) | 0;
       b = (b + b0) | 0;
@@ -95,6 +118,3 @@ export class Md5 implements Hasher {
     this.#state.set([a, b, c, d]);
   }
 }
-
-const step = (sum: number, shift: number, next: number): number =>
-  (((sum << shift) | ((sum | 0) >>> (32 - shift))) + next) | 0;
