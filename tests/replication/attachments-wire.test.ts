@@ -1,4 +1,6 @@
 /** Attachments between our client and our server: exactly, both ways, small and large, as they are stored. */
+import { createHash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import { memory } from '@settledb/adapter-memory';
 import { describe, expect, it } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
@@ -15,6 +17,8 @@ function pair(): { near: Db; far: Db; log: string[] } {
 
 const bytes = (length: number, seed = 1): Buffer =>
   Buffer.from(Uint8Array.from({ length }, (_, i) => (Math.imul(i + seed, 2654435761) >>> 13) & 255));
+
+const digestOf = (data: Uint8Array): string => `md5-${createHash('md5').update(data).digest('base64')}`;
 
 async function fill(db: Db): Promise<void> {
   const file = (data: Buffer) => ({ content_type: 'x/y', data: data.toString('base64') });
@@ -52,5 +56,84 @@ describe('attachments over the wire', () => {
     await fill(one.far);
     expect(await SettleDB.replicate(one.far, other.far)).toMatchObject({ ok: true, docs_written: 3 });
     expect(await attachmentsOf(other.far)).toEqual(await attachmentsOf(one.far));
+  });
+});
+
+describe('attachments that a server has stored as gzip', () => {
+  const text = Buffer.from('settled '.repeat(400));
+  const packed = gzipSync(text);
+  const file = (data: Uint8Array, plain: Uint8Array) => ({
+    content_type: 'text/plain',
+    data,
+    encoded: true,
+    encoding: 'gzip',
+    length: plain.length,
+    revpos: 1,
+  });
+  /** Beside plain ones, before and after, and under a name that JavaScript sorts in front. */
+  const doc = {
+    _id: 'z',
+    _rev: '1-a',
+    _attachments: {
+      a: { content_type: 'x/y', data: bytes(5000), revpos: 1 },
+      t: file(packed, text),
+      7: file(gzipSync(Buffer.from('seven')), Buffer.from('seven')),
+      big: { content_type: 'x/y', data: bytes(300_000), revpos: 1 },
+    },
+  };
+
+  it('are pulled, and dumped, as they are stored', async () => {
+    const { near, far } = pair();
+    expect(await far.bulkDocs([doc] as never, { new_edits: false })).toEqual([]);
+    const expected = (await far.get('z', { att_encoding_info: true }))._attachments;
+    expect(expected).toMatchObject({
+      t: { encoding: 'gzip', encoded_length: packed.length, digest: digestOf(packed) },
+    });
+    expect(await near.replicate.from(far)).toMatchObject({
+      ok: true,
+      docs_written: 1,
+      doc_write_failures: 0,
+    });
+    const loaded = pair().near;
+    expect(await loaded.load(far.dump())).toMatchObject({ ok: true, docs_written: 1 });
+    for (const db of [near, loaded]) {
+      expect((await db.get('z', { att_encoding_info: true }))._attachments).toEqual(expected);
+      expect(await attachmentsOf(db)).toEqual(await attachmentsOf(far));
+    }
+    const opened = await far.openAttachment('z', 't', { encoded: true });
+    expect(opened).toMatchObject({ encoding: 'gzip', size: packed.length, length: text.length });
+    expect(Buffer.from(await new Response(opened.stream as never).arrayBuffer())).toEqual(packed);
+    // Back again, and nothing is new.
+    expect(await near.replicate.to(far)).toMatchObject({ docs_written: 0 });
+  });
+
+  it.each([
+    [
+      'substituted',
+      (body: Buffer) => body.fill(1, body.indexOf(packed) + 30, body.indexOf(packed) + 32),
+      'corrupt',
+    ],
+    ['shorter', (body: Buffer) => body.subarray(0, body.indexOf(packed) + 20), 'bad_response'],
+    [
+      'left out',
+      (body: Buffer) => Buffer.from(body.toString('latin1').replace('"t":', '"u":'), 'latin1'),
+      'bad_response',
+    ],
+  ] as const)('are refused where they came %s, and nothing is written', async (_how, meddle, name) => {
+    const { fetch } = testServer();
+    const meddling = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+      const response = await fetch(input, init);
+      if (!response.headers.get('content-type')?.startsWith('multipart/related')) return response;
+      const body = Buffer.from(await response.arrayBuffer());
+      return new Response(meddle(body) as Uint8Array<ArrayBuffer>, response);
+    };
+    const [far, near] = [new SettleDB(`${ORIGIN}/db`, { fetch: meddling }), pair().near];
+    await far.bulkDocs([doc] as never, { new_edits: false });
+    const opened = await far.openAttachment('z', 't', { encoded: true });
+    await expect(new Response(opened.stream as never).arrayBuffer()).rejects.toMatchObject({ name });
+    await expect(near.replicate.from(far)).rejects.toMatchObject({ status: expect.any(Number) });
+    await expect(near.get('z')).rejects.toMatchObject({ status: 404 });
+    expect(await near.load(far.dump()).catch((error: Error) => error)).toMatchObject({ name });
+    await expect(near.get('z')).rejects.toMatchObject({ status: 404 });
   });
 });

@@ -10,7 +10,6 @@ import {
   type Bytes,
   type CallOptions,
   chunksOf,
-  corrupt,
   type Doc,
   type ExistingDoc,
   isDatabaseError,
@@ -207,11 +206,8 @@ function checkDigest(digest: unknown, pieces: readonly Uint8Array[], bytes: Byte
   if (typeof digest !== 'string' || !digest.startsWith('md5-')) return;
   const hasher = bytes.hasher();
   for (const piece of pieces) hasher.update(piece);
-  if (digest !== `md5-${bytes.toBase64([hasher.digest()])}`) throw substituted(name);
+  if (digest !== `md5-${bytes.toBase64([hasher.digest()])}`) throw check.substituted(name);
 }
-
-const substituted = (name: string): Error =>
-  corrupt(`Attachment ${JSON.stringify(name)} came with other bytes than its digest is of`);
 
 const pathOf = (id: string, name: string): string => `/${encodeDocId(id)}/${encodePart(name)}`;
 
@@ -268,6 +264,12 @@ export async function openAttachment(
   if ((start > 0 && start >= length) || (end !== undefined && end <= start && length > 0))
     throw unsatisfiable();
   const whole = start === 0 && last === length;
+  if (options.encoded === true && whole && encoding !== undefined && encoded_length !== undefined) {
+    const { readStored } = await import('./client-stored');
+    const stored = readStored(http, doc, name, { digest, length: encoded_length, signal, bytes });
+    const about = { content_type, digest, revpos, length, encoding, encoded_length };
+    return { ...about, size: encoded_length, stream: streamOf(stored) };
+  }
   const range = whole ? undefined : `bytes=${start}-${last - 1}`;
   const call = attachmentCall(id, name, { rev: doc._rev, signal }, range);
   const pieces = read(() => http.open(call), {
@@ -327,9 +329,9 @@ async function* read(
     if (wanted.length > 0) yield wanted;
     if (left <= 0 && range !== undefined) break;
   }
-  if (left !== 0)
-    throw corrupt(`Attachment ${JSON.stringify(name)} came with another length than the server said`);
-  if (hasher !== undefined && digest !== `md5-${bytes.toBase64([hasher.digest()])}`) throw substituted(name);
+  if (left !== 0) throw check.differs(name);
+  if (hasher !== undefined && digest !== `md5-${bytes.toBase64([hasher.digest()])}`)
+    throw check.substituted(name);
 }
 
 function streamOf(pieces: AsyncGenerator<Uint8Array, void, void>): ReadableStream<Uint8Array> {

@@ -4,19 +4,20 @@
  * "Nothing new", "nothing missing" and "written" are said only by an answer of exactly that form. Everything else is
  * `bad_response`.
  */
-import type {
-  AllDocsResult,
-  BulkDocsRow,
-  BulkGetResult,
-  ChangesResult,
-  DatabaseError,
-  ExistingDoc,
-  OpenRevsRow,
-  Rev,
-  RevsDiffResult,
-  Seq,
-  WriteFailure,
-  Written,
+import {
+  type AllDocsResult,
+  type BulkDocsRow,
+  type BulkGetResult,
+  type ChangesResult,
+  corrupt,
+  type DatabaseError,
+  type ExistingDoc,
+  type OpenRevsRow,
+  type Rev,
+  type RevsDiffResult,
+  type Seq,
+  type WriteFailure,
+  type Written,
 } from '@settledb/core';
 import { badResponse } from './client-error';
 import { fromWireError, isObject, isTexts } from './wire';
@@ -194,3 +195,9 @@ function isChange(row: unknown): boolean {
   if (!isSeq(row.seq) && row.seq !== null) return false;
   return row.changes.length > 0 && row.changes.every((change) => isObject(change) && isRevText(change.rev));
 }
+
+/** Of the bytes of an attachment. */
+export const differs = (name: string): DatabaseError =>
+  corrupt(`Attachment ${JSON.stringify(name)} came with another length than the server said`);
+export const substituted = (name: string): DatabaseError =>
+  corrupt(`Attachment ${JSON.stringify(name)} came with other bytes than its digest is of`);

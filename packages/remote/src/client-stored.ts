@@ -1,0 +1,80 @@
+/**
+ * An attachment as a server has it stored: gzip, of which CouchDB's digest is. The platform's fetch undoes the encoding of one that
+ * is asked for alone, so it is taken from its document's multipart, where encodings stand in the parts.
+ *
+ * The attachments before it are received too, and passed over.
+ */
+import { type Bytes, type ExistingDoc, isDatabaseError } from '@settledb/core';
+import * as check from './client-check';
+import { badResponse, type Call, type Http, parseJson, readText } from './client-http';
+import { boundaryOf, readMultipart } from './multipart';
+import { attachmentOrder } from './multipart-order';
+import { encodeDocId, isObject } from './wire';
+
+const documentCall = ({ _id, _rev }: ExistingDoc, signal: AbortSignal | undefined): Call => ({
+  method: 'GET',
+  path: `/${encodeDocId(_id)}`,
+  query: { rev: _rev, attachments: true },
+  accept: 'multipart/related',
+  signal,
+  docId: _id,
+});
+
+interface Stored {
+  readonly digest: string;
+  /** Of the bytes as stored. */
+  readonly length: number;
+  readonly signal: AbortSignal | undefined;
+  readonly bytes: Bytes;
+}
+
+/** The part of one attachment; those before it are passed over. @throws corrupt, bad_response */
+export async function* readStored(
+  http: Http,
+  doc: ExistingDoc,
+  name: string,
+  stored: Stored,
+): AsyncGenerator<Uint8Array, void, void> {
+  const { response, pieces } = await http.open(documentCall(doc, stored.signal));
+  const boundary = boundaryOf(response.headers.get('content-type'));
+  if (boundary === undefined) throw badResponse('a document with attachments is no multipart');
+  const parts = readMultipart(pieces, boundary);
+  try {
+    const first = await parts.next();
+    if (first.done === true) throw badResponse('a document has no part');
+    const text = await readText(first.value.body);
+    const { _attachments } = check.checkObject(parseJson(text), 'the document');
+    const follows = (each: string): boolean =>
+      isObject(_attachments) && (_attachments[each] as { follows?: unknown } | undefined)?.follows === true;
+    const before = attachmentOrder(text).filter(follows);
+    if (!before.includes(name)) throw badResponse(`attachment ${JSON.stringify(name)} is missing`);
+    for (const each of before) {
+      const part = await parts.next();
+      if (part.done === true) throw badResponse(`attachment ${JSON.stringify(each)} is missing`);
+      if (each === name) return yield* verified(part.value.body, name, stored);
+    }
+  } catch (error) {
+    // Malformed by a server it is its answer that is bad, not our request.
+    if (isDatabaseError(error) && error.name === 'bad_request') throw badResponse(error.message, error);
+    throw error;
+  } finally {
+    await parts.return();
+  }
+}
+
+async function* verified(
+  body: AsyncIterable<Uint8Array>,
+  name: string,
+  { digest, length, bytes }: Stored,
+): AsyncGenerator<Uint8Array, void, void> {
+  const hasher = bytes.hasher();
+  let size = 0;
+  for await (const piece of body) {
+    hasher.update(piece);
+    size += piece.length;
+    yield piece;
+  }
+  if (size !== length) throw check.differs(name);
+  if (digest.startsWith('md5-') && digest !== `md5-${bytes.toBase64([hasher.digest()])}`)
+    throw check.substituted(name);
+}
