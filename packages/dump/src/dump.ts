@@ -18,6 +18,7 @@ import {
   Chain,
   DATA_BYTES,
   FORMAT,
+  type Header,
   type Line,
   OWN_LOCALS,
   SECTION_DOCS,
@@ -73,13 +74,17 @@ interface Stubs {
 }
 
 /** The dump as lines, in parts. @throws what the database fails with; corrupt for content that is damaged */
-export async function* parts(source: Source, options: DumpOptions): AsyncGenerator<Part, Dumped> {
-  const { signal } = options;
+export async function* parts(
+  source: Source,
+  options: DumpOptions & { readonly session?: string },
+): AsyncGenerator<Part, Dumped> {
+  const { signal, session } = options;
   const [uuid, info] = await Promise.all([source.id({ signal }), source.info({ signal })]);
   // Read first: what changes from now on comes after it.
   const { update_seq: seq, doc_count } = info;
   const writer = new Sections();
-  writer.add({ settledb: FORMAT, version: VERSION, uuid, seq, doc_count });
+  const header: Header = { settledb: FORMAT, version: VERSION, uuid, seq, doc_count };
+  writer.add(session === undefined ? header : { ...header, session });
   let at: Seq = 0;
   const report = (): void =>
     options.on_progress?.({ docs: writer.docs, content_length: writer.contentLength, seq: at });

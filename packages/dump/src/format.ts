@@ -1,7 +1,7 @@
 /**
  * The form of a dump: lines of JSON, in sections that are each closed by a checksum.
  *
- *   {"settledb":"dump","version":1,"uuid":…,"seq":…,"doc_count":…}      the header
+ *   {"settledb":"dump","version":1,"uuid":…,"seq":…,"doc_count":…}      the header; of a snapshot with "session":…
  *   {"doc":{…,"_revisions":…}}                                          one leaf; its attachments are stubs
  *   {"sum":"…"}                                                         closes the section
  *   {"doc":{…},"content":["name",…]}                                    one whose content follows, alone in its section
@@ -13,7 +13,7 @@
  * A sum is the MD5 of the sum before it and the lines since, so that what is damaged, missing, twice or moved is found before it
  * is used. Content stands once, with the first document that has it.
  */
-import { corrupt, type DatabaseError, type ExistingDoc, Md5, type Seq } from '@settledb/core';
+import { corrupt, type DatabaseError, type ExistingDoc, Md5, type Seq, SNAPSHOT_ID } from '@settledb/core';
 
 export const FORMAT = 'dump';
 export const VERSION = 1;
@@ -34,6 +34,8 @@ export interface Header {
   readonly seq: Seq;
   /** Documents that were there when it began, deleted ones not counted. */
   readonly doc_count: number;
+  /** Of a snapshot: the session that its source remembers it by. */
+  readonly session?: string;
 }
 
 export type AnyDoc = ExistingDoc<Record<string, unknown>>;
@@ -46,8 +48,8 @@ export type Line =
   | { readonly sum: string }
   | { readonly end: true; readonly docs: number; readonly seq: Seq };
 
-/** `_local` documents about the storage they are in: of no meaning in another. */
-export const OWN_LOCALS: ReadonlySet<string> = new Set(['_local/compaction', '_local/snapshot']);
+/** `_local` documents about the database they are in: of no meaning, or a wrong one, in another. */
+export const OWN_LOCALS: ReadonlySet<string> = new Set(['_local/compaction', SNAPSHOT_ID]);
 
 /** The sums of a dump, one after another. */
 export class Chain {

@@ -33,8 +33,8 @@ export async function load(target: Target, input: Input, options: LoadOptions = 
     let told: { format: LoadResult['format']; uuid?: string; seq?: Seq };
     if (header?.settledb === FORMAT) {
       checkHeader(header);
-      const loaded = await new SectionLoader(linesOf(rest), writer).load();
-      told = { format: 'settledb', ...loaded };
+      const { uuid, seq } = await new SectionLoader(linesOf(rest), writer).load();
+      told = { format: 'settledb', uuid, seq };
     } else if (header?.settledb !== undefined) {
       throw badRequest('This is the manifest of a snapshot: loadSnapshot(url) loads it');
     } else if (isPouchHeader(header)) {

@@ -3,7 +3,17 @@
  * streamed into the database, which takes it only if it is what its digest says.
  */
 import { type Doc, notImplemented, portableBytes, type Seq } from '@settledb/core';
-import { type AnyDoc, Chain, damaged, type Header, isObject, type Line, truncated, VERSION } from './format';
+import {
+  type AnyDoc,
+  Chain,
+  damaged,
+  type Header,
+  isObject,
+  type Line,
+  OWN_LOCALS,
+  truncated,
+  VERSION,
+} from './format';
 import type { Writer } from './writer';
 
 /** Lines of an open section, at most: what is damaged must not fill the memory. */
@@ -13,6 +23,8 @@ const SECTION_LINES = 100_000;
 export interface Loaded {
   readonly uuid: string;
   readonly seq: Seq;
+  /** See the header. */
+  readonly session?: string;
 }
 
 export class SectionLoader {
@@ -81,7 +93,8 @@ export class SectionLoader {
     await this.#write(section);
     if (last.docs !== this.#docs) throw damaged(`${this.#docs} documents of ${last.docs}`);
     if (!(await this.#lines.next()).done) throw damaged('something follows its end');
-    return { uuid: this.#header.uuid, seq: last.seq };
+    const { uuid, session } = this.#header;
+    return { uuid, seq: last.seq, ...(typeof session === 'string' ? { session } : {}) };
   }
 
   /** The next section, whole and right. */
@@ -121,7 +134,8 @@ export class SectionLoader {
 
   async #write(section: readonly Line[]): Promise<void> {
     await this.#writer.revisions(section.flatMap((line) => ('doc' in line ? [line.doc] : [])));
-    for (const line of section) if ('local' in line) await this.#writer.local(line.local);
+    for (const line of section)
+      if ('local' in line && !OWN_LOCALS.has(line.local._id)) await this.#writer.local(line.local);
   }
 
   async #withContent(doc: AnyDoc, names: readonly string[]): Promise<void> {

@@ -3,17 +3,26 @@
  * their hash so that caches may keep them for ever, and a manifest that names them. The sums of the dump run on from
  * chunk to chunk: chunks of two snapshots are never mixed.
  */
-import { badRequest, type CallOptions, DatabaseError, Md5, type Seq } from '@settledb/core';
+import {
+  badRequest,
+  type CallOptions,
+  type Database,
+  DatabaseError,
+  Md5,
+  type Seq,
+  uuid,
+} from '@settledb/core';
 import { type DumpOptions, gzipped, parts, type Source } from './dump';
 import { damaged, isObject } from './format';
 import { linesOf, textOf } from './lines';
+import { remember } from './remember';
 import { SectionLoader } from './sections';
 import { type Counts, type LoadOptions, type Target, Writer } from './writer';
 
 export interface Manifest {
   readonly settledb: 'snapshot';
   readonly version: 1;
-  /** `id()` of the database it is of. */
+  /** `id()` of the database it is of, as it was when asked for: the name of a remote database is another. */
   readonly source: string;
   /** Where a replication from that database goes on. */
   readonly seq: Seq;
@@ -30,13 +39,20 @@ export type SnapshotOptions = Pick<DumpOptions, 'signal' | 'on_progress'>;
 const CHUNK_LENGTH = 4 * 1024 * 1024;
 const CHUNK_NAME = /^[0-9a-f]{32}\.ndjson\.gz$/;
 
+/** What a snapshot is made of. It is remembered there, so that a replication from it goes on where the snapshot ends. */
+export type SnapshotSource = Source & Pick<Database, 'put'>;
+
 /** Writes a database as a snapshot; `manifest.json` last, so that it never names what is not there. */
 export async function writeSnapshot(
-  source: Source,
+  source: SnapshotSource,
   sink: Sink,
   options: SnapshotOptions = {},
 ): Promise<Manifest> {
-  const lines = parts(source, { ...options, local: false });
+  const session = uuid();
+  const { update_seq } = await source.info({ signal: options.signal });
+  // Before the first line names it, and with a position that is not after that of the snapshot.
+  await remember(source, { session_id: session, seq: update_seq }, options);
+  const lines = parts(source, { ...options, local: false, session });
   const chunks: { name: string; length: number }[] = [];
   let text = '';
   const flush = async (): Promise<void> => {
@@ -57,8 +73,8 @@ export async function writeSnapshot(
     if (!done) text += value.text;
     if (done ? text !== '' : text.length >= CHUNK_LENGTH) await flush();
     if (!done) continue;
-    const { uuid, seq, docs } = value;
-    const manifest: Manifest = { settledb: 'snapshot', version: 1, source: uuid, seq, docs, chunks };
+    const { uuid: source, seq, docs } = value;
+    const manifest: Manifest = { settledb: 'snapshot', version: 1, source, seq, docs, chunks };
     await sink('manifest.json', new TextEncoder().encode(JSON.stringify(manifest)));
     return manifest;
   }
@@ -72,7 +88,7 @@ export interface LoadSnapshotOptions extends LoadOptions {
 export interface SnapshotResult extends Counts {
   readonly ok: boolean;
   readonly source: string;
-  /** For `since` of the replication that goes on: `db.sync(remote, { pull: { since: seq } })`. */
+  /** Where a replication from that database goes on, by itself. */
   readonly seq: Seq;
 }
 
@@ -95,11 +111,15 @@ export async function loadSnapshot(
   const writer = await Writer.on(target, options);
   const text = textOfChunks(manifest, (name) => asked(get, new URL(name, base), options), options);
   try {
-    const { uuid, seq } = await new SectionLoader(linesOf(text), writer).load();
+    const { uuid, seq, session } = await new SectionLoader(linesOf(text), writer).load();
     if (uuid !== manifest.source || seq !== manifest.seq)
       throw damaged('its manifest is of another snapshot');
     const { counts } = writer;
-    return { ok: counts.doc_write_failures === 0, source: uuid, seq, ...counts };
+    const ok = counts.doc_write_failures === 0;
+    // Only what has all of it may say so.
+    if (ok && session !== undefined)
+      await remember(target, { session_id: session, seq: await writer.onlyThese() }, options);
+    return { ok, source: uuid, seq, ...counts };
   } finally {
     await text.return(undefined);
   }

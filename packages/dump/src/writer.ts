@@ -41,6 +41,7 @@ export class Writer {
   #written = 0;
   #failures = 0;
   readonly #errors: WriteFailure[] = [];
+  readonly #apart = new Apart();
 
   static async on(target: Target, options: LoadOptions): Promise<Writer> {
     const { update_seq } = await target.info({ signal: options.signal });
@@ -56,6 +57,14 @@ export class Writer {
   get counts(): Counts {
     const [docs_read, docs_written] = [this.#read, this.#written];
     return { docs_read, docs_written, doc_write_failures: this.#failures, errors: this.#errors };
+  }
+
+  /** Up to where all changes of the database are those written here; 0 where that is not known. */
+  async onlyThese(): Promise<number> {
+    if (!this.#empty) return 0;
+    const { update_seq } = await this.#target.info({ signal: this.#options.signal });
+    // Each revision written is one change: with as many as that, nobody else has written. Unless one came twice.
+    return this.#apart.all && update_seq === this.#written ? update_seq : 0;
   }
 
   /** Revisions as they are; those that are there are left alone. */
@@ -119,6 +128,7 @@ export class Writer {
     this.#failures += failed.length;
     this.#errors.push(...failed.slice(0, ERRORS_LIMIT - this.#errors.length));
     this.#written += docs.length - failed.length;
+    for (const doc of docs as readonly AnyDoc[]) this.#apart.add(doc);
   }
 
   #refused({ _id }: { _id?: unknown }, { status, name, message, reason }: DatabaseError): void {
@@ -139,3 +149,28 @@ const isOfDocument = (error: unknown): error is DatabaseError =>
   isDatabaseError(error) &&
   ([400, 403, 412, 413].includes(error.status) || error.name === 'doc_validation') &&
   error.name !== 'closed';
+
+/** Ids remembered, to be sure that none comes again: some 20 MB. */
+const IDS_LIMIT = 200_000;
+
+/** Whether all revisions added are different ones: those of a document one after another, and no document again later. */
+class Apart {
+  /** False also where there were too many to tell. */
+  all = true;
+  readonly #ids = new Set<string>();
+  #id: string | undefined;
+  #revs = new Set<string>();
+
+  add({ _id, _rev }: AnyDoc): void {
+    if (!this.all) return;
+    if (_id === this.#id) this.all = !this.#revs.has(_rev);
+    else {
+      this.all = !this.#ids.has(_id) && this.#ids.size < IDS_LIMIT;
+      this.#ids.add(_id);
+      this.#id = _id;
+      this.#revs = new Set();
+    }
+    this.#revs.add(_rev);
+    if (!this.all) this.#ids.clear();
+  }
+}

@@ -1,12 +1,31 @@
 /**
  * The work of a replication: attempts, each a pipeline (`transfer.ts`), until one comes to its end.
  */
-import { DatabaseError, type FeedController, type Seq, uuid } from '@settledb/core';
+import {
+  commonSnapshot,
+  DatabaseError,
+  type FeedController,
+  type Seq,
+  SNAPSHOT_ID,
+  snapshotSessions,
+  uuid,
+} from '@settledb/core';
 import { Announcer } from './announcer';
 import { BackOff } from './backoff';
 import { Checkpoints, covers } from './checkpoint';
-import { checkOptions, type ReplicateOptions } from './options';
-import { ask, bare, checkId, checkInfo, checkPeer, isObject, isRefusal, type Peer, statusOf } from './peer';
+import { type ChangesQuery, checkOptions, type ReplicateOptions } from './options';
+import {
+  ask,
+  bare,
+  checkId,
+  checkInfo,
+  checkPeer,
+  isNotFound,
+  isObject,
+  isRefusal,
+  type Peer,
+  statusOf,
+} from './peer';
 import type { Progress, ReplicationChange, ReplicationResult } from './progress';
 import { replicationId } from './replication-id';
 import { RevSet } from './rev-set';
@@ -151,17 +170,39 @@ async function handshake(run: Run, signal: AbortSignal): Promise<Start> {
     const since = notBeyond(from.seq, await checkpoints.resume(signal));
     return { checkpoints, since, sourceSeq: from.seq };
   };
+  const openFirst = async (): Promise<Start> => {
+    const start = await open();
+    if (start.since !== 0 || !start.checkpoints.complete || isFiltered(settings.query)) return start;
+    // Who is empty has loaded nothing; most first replications are told so without another request.
+    if ([from.seq, to.seq].some((seq) => seq === 0 || seq === '0')) return start;
+    const seq = await snapshotSeq(source, target, signal);
+    return seq === undefined ? start : { ...start, since: notBeyond(from.seq, seq) };
+  };
   const pair = `${sourceId} ${targetId} ${instances}`;
   // Another database has taken the place of one: what was acknowledged was so by the other.
   if (run.pair !== undefined && run.pair !== pair) progress.lastSeq = undefined;
   run.pair = pair;
   const { since } = settings;
-  const start = since === undefined ? await open() : await openAt(notBeyond(from.seq, since), open);
+  const start = since === undefined ? await openFirst() : await openAt(notBeyond(from.seq, since), open);
   // Without checkpoints to rely on, this replication's own memory says where to go on.
   const { lastSeq } = progress;
   const relies = since === undefined && start.checkpoints.complete;
   if (relies || lastSeq === undefined || notBeyond(from.seq, lastSeq) !== lastSeq) return start;
   return { ...start, since: lastSeq };
+}
+
+/** Of what a filter lets through nobody says here that it is there. */
+const isFiltered = ({ filter, view, doc_ids, selector }: ChangesQuery): boolean =>
+  [filter, view, doc_ids, selector].some((option) => option !== undefined);
+
+/** Where both say that a snapshot, which they have, ends in the source; undefined where there is none, or it may not be read. */
+async function snapshotSeq(source: Peer, target: Peer, signal: AbortSignal): Promise<Seq | undefined> {
+  const read = (peer: Peer): Promise<unknown> =>
+    ask(signal, () => peer.get(SNAPSHOT_ID, { signal })).catch((error: unknown) => {
+      if (!isNotFound(error) && !isRefusal(error)) throw error;
+    });
+  const there = await read(target);
+  return snapshotSessions(there).length === 0 ? undefined : commonSnapshot(await read(source), there);
 }
 
 /** Where to begin when the user says so. What follows a gap has checkpoints of its own, or none. */

@@ -481,8 +481,8 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   }
 
   /**
-   * Fills the database from a snapshot, given the URL of its manifest. Replication goes on from there:
-   * `const { seq } = await db.loadSnapshot(url); db.sync(remote, { pull: { since: seq } })`.
+   * Fills the database from a snapshot, given the URL of its manifest. The first replication with the database that it was made of
+   * goes on from there, by itself.
    */
   async loadSnapshot(url: string | URL, options: LoadSnapshotOptions = {}): Promise<SnapshotResult> {
     const { loadSnapshot } = await dumpCode.load();

@@ -9,6 +9,7 @@ export * from './leaf';
 export { type Hasher, Md5 } from './md5';
 export * from './revision';
 export { checkSelector, compileSelector, fieldAt, fieldPath, isGroup, matches } from './selector';
+export * from './snapshot-sessions';
 export { allRevs, ancestry, hasRev, isDeleted, isLeaf, leaves, leavesBelow, singleton } from './tree';
 export * from './tree-merge';
 export * from './tree-pack';

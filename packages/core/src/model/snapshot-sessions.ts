@@ -1,0 +1,51 @@
+/**
+ * The document `_local/snapshot`, by which a replication after a first sync by files begins where the files end:
+ *
+ *   { sessions: [{ session_id, seq, time }, …newest first] }
+ *
+ * A session is one making of a snapshot, and its entry in a database says two things: this database has all that the snapshot
+ * has, and all of its own changes up to `seq` are in it. So between two databases with a session in common, in either direction,
+ * nothing up to the source's `seq` is to be transferred. A source that was made anew, or restored from before the snapshot, has no
+ * such entry, and is read from its start. The document is never carried over to another database.
+ */
+import type { Seq } from './types';
+
+export const SNAPSHOT_ID = '_local/snapshot';
+
+export interface SnapshotSession {
+  readonly session_id: string;
+  readonly seq: Seq;
+  /** For people. */
+  readonly time?: string;
+}
+
+/** Sessions kept. With a snapshot made every day, whoever loads one that is two months old still begins there. */
+const SESSIONS = 64;
+
+/** What a document says, newest first; nothing where it is none, or malformed. */
+export function snapshotSessions(doc: unknown): SnapshotSession[] {
+  const sessions = (doc as { sessions?: unknown } | undefined)?.sessions;
+  return Array.isArray(sessions) ? sessions.filter(isSession) : [];
+}
+
+function isSession(value: unknown): value is SnapshotSession {
+  const { session_id, seq } = (value ?? {}) as Record<string, unknown>;
+  return typeof session_id === 'string' && (typeof seq === 'string' || typeof seq === 'number');
+}
+
+/** Fields of the document with one session more, the oldest beyond the limit left out. Pure. */
+export const withSession = (
+  doc: unknown,
+  session: SnapshotSession,
+): { readonly sessions: readonly SnapshotSession[] } => ({
+  sessions: [
+    session,
+    ...snapshotSessions(doc).filter(({ session_id }) => session_id !== session.session_id),
+  ].slice(0, SESSIONS),
+});
+
+/** Where a replication from the one to the other may begin, by what both say; undefined where they have no session in common. */
+export function commonSnapshot(source: unknown, target: unknown): Seq | undefined {
+  const known = new Set(snapshotSessions(target).map(({ session_id }) => session_id));
+  return snapshotSessions(source).find(({ session_id }) => known.has(session_id))?.seq;
+}
