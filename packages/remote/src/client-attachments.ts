@@ -27,6 +27,7 @@ import type { PutAttachment } from './client-attachment-call';
 import * as check from './client-check';
 import { badResponse } from './client-error';
 import type { Call, Http, Opened } from './client-http';
+import { readStored } from './client-stored';
 import { closing, partHead, quoteFilename } from './multipart';
 import { encodeDocId, encodePart, isDotId, isObject, JSON_TYPE } from './wire';
 
@@ -265,7 +266,6 @@ export async function openAttachment(
     throw unsatisfiable();
   const whole = start === 0 && last === length;
   if (options.encoded === true && whole && encoding !== undefined && encoded_length !== undefined) {
-    const { readStored } = await import('./client-stored');
     const stored = readStored(http, doc, name, { digest, length: encoded_length, signal, bytes });
     const about = { content_type, digest, revpos, length, encoding, encoded_length };
     return { ...about, size: encoded_length, stream: streamOf(stored) };

@@ -5,8 +5,10 @@
  * The attachments before it are received too, and passed over.
  */
 import { type Bytes, type ExistingDoc, isDatabaseError } from '@settledb/core';
+import { parseJson, readText } from './client-answer';
 import * as check from './client-check';
-import { badResponse, type Call, type Http, parseJson, readText } from './client-http';
+import { badResponse } from './client-error';
+import type { Call, Http } from './client-http';
 import { boundaryOf, readMultipart } from './multipart';
 import { attachmentOrder } from './multipart-order';
 import { encodeDocId, isObject } from './wire';
