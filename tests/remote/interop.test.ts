@@ -35,7 +35,8 @@ afterAll(async () => {
 });
 
 async function ours(): Promise<string> {
-  const server = await createServer({ dir: join(dir, 'ours'), port: 0, admins: { [name]: password } });
+  const options = { port: 0, admins: { [name]: password }, runStoredFunctions: true };
+  const server = await createServer({ dir: join(dir, 'ours'), ...options });
   cleanUp.push(() => server.close());
   return server.url.replace('://', `://${name}:${encodeURIComponent(password)}@`);
 }
@@ -168,9 +169,76 @@ const SERVERS: [string, () => Promise<string>][] = [
     : [['CouchDB', async () => couchdb.replace(/\/$/, '')] as [string, () => Promise<string>]]),
 ];
 
-describe.each(SERVERS)('our client and %s', (_server, start) => {
+describe.each(SERVERS)('our client and %s', (server, start) => {
+  let at = '';
+  beforeAll(async () => {
+    at = await start();
+  });
+
+  it('asks views and finds, makes indexes and takes them away', async () => {
+    const db = new SettleDB(`${at}/${unique('settle')}`);
+    await db.bulkDocs(['ann', 'bob', 'cid'].map((_id, i) => ({ _id, age: 30 + i, tags: ['x', `t${i}`] })));
+    await db.put({
+      _id: '_design/people',
+      views: {
+        age: { map: 'function (doc) { emit(doc.age, doc._id); }' },
+        tags: {
+          map: 'function (doc) { doc.tags.forEach(function (tag) { emit(tag, 1); }); }',
+          reduce: '_sum',
+        },
+      },
+    } as never);
+    const ids = async (options: object) => (await db.query('people/age', options)).rows.map(({ id }) => id);
+    expect(await ids({})).toEqual(['ann', 'bob', 'cid']);
+    expect(await ids({ descending: true, limit: 1 })).toEqual(['cid']);
+    expect(await ids({ startkey: 31, endkey: 32, inclusive_end: false })).toEqual(['bob']);
+    expect(await ids({ keys: [32, 30, 99] })).toEqual(['cid', 'ann']);
+    const [row] = (await db.query('people/age', { key: 30, include_docs: true })).rows;
+    expect(row).toMatchObject({ key: 30, value: 'ann', doc: { age: 30, tags: ['x', 't0'] } });
+    const groups = (await db.query('people/tags', { group: true })).rows;
+    expect(groups.map(({ key, value }) => [key, value])).toEqual([
+      ['t0', 1],
+      ['t1', 1],
+      ['t2', 1],
+      ['x', 3],
+    ]);
+    const several = await db.queries('people/tags', [{ key: 'x' }, { reduce: false, limit: 2 }]);
+    expect(several[0]!.rows).toMatchObject([{ key: null, value: 3 }]);
+    expect(several[1]!.rows).toHaveLength(2);
+    await expect(db.query('people/none')).rejects.toMatchObject({ status: 404 });
+    await expect(db.query('none')).rejects.toMatchObject({ status: 404 });
+    // express-pouchdb has nothing to tell there, and says so in a form that is none.
+    const info = db.viewInfo('people');
+    if (server === 'express-pouchdb') await expect(info).rejects.toMatchObject({ name: 'bad_response' });
+    else expect(await info).toMatchObject({ name: 'people', view_index: {} });
+    expect(await db.viewCleanup()).toEqual({ ok: true });
+
+    const made = await db.createIndex({ index: { fields: ['age'] }, name: 'age', ddoc: 'by' });
+    expect(made).toMatchObject({ result: 'created', name: 'age' });
+    expect(await db.createIndex({ fields: ['age'], name: 'age', ddoc: 'by' })).toMatchObject({
+      result: 'exists',
+    });
+    const { indexes } = await db.getIndexes();
+    expect(indexes.map(({ name, def }) => [name, def.fields])).toEqual([
+      ['_all_docs', [{ _id: 'asc' }]],
+      ['age', [{ age: 'asc' }]],
+    ]);
+    const found = await db.find({
+      selector: { age: { $gt: 30 } },
+      fields: ['_id'],
+      sort: [{ age: 'desc' }],
+      limit: 5,
+    });
+    expect(found.docs).toEqual([{ _id: 'cid' }, { _id: 'bob' }]);
+    expect((await db.explain({ selector: { age: 31 } })).index).toMatchObject({ name: 'age', type: 'json' });
+    await expect(db.find({ selector: { age: { $nope: 1 } } })).rejects.toBeInstanceOf(Error);
+    expect(await db.deleteIndex({ ddoc: '_design/by', name: 'age' })).toEqual({ ok: true });
+    expect((await db.getIndexes()).indexes).toHaveLength(1);
+    await db.destroy();
+  }, 120_000);
+
   it('push, pull again elsewhere, change both sides, sync: everything arrives', async () => {
-    const url = `${await start()}/${unique('settle')}`;
+    const url = `${at}/${unique('settle')}`;
     const one = memory('one');
     const two = memory('two');
     await fill(one);

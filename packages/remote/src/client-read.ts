@@ -22,7 +22,7 @@ import { type Call, formatQuery, type Http } from './client-http';
 import { encodeDocId, fromWireError, isDotId, isTexts } from './wire';
 
 /** Characters of a query beyond which the options go into the body: servers and proxies end at 8,000, some at 2,000. */
-const MAX_QUERY_LENGTH = 1_800;
+export const MAX_QUERY_LENGTH = 1_800;
 
 /** @throws bad_request for an id or revisions that are none */
 export function getCall(id: string, options: GetOptions): Call {

@@ -29,6 +29,7 @@ import {
   type OpenedAttachment,
   type OpenRevsRow,
   parseRev,
+  type Queries,
   type Rev,
   type RevsDiffResult,
   type Written,
@@ -40,8 +41,10 @@ import { remoteChanges } from './client-changes';
 import { checkRevsDiff } from './client-check';
 import { Connection } from './client-connection';
 import * as whole from './client-database';
+import { LazyQueries } from './client-lazy-queries';
 import { LocalDocs } from './client-local-docs';
 import type { RemoteOptions } from './client-options';
+import { RemoteQueries } from './client-queries';
 import { allDocsCall, getCall, readAllDocs, readDoc } from './client-read';
 import { nameOf } from './client-target';
 import { asEdit, checkEdit, fieldsOf, putDoc, sendEdits } from './client-write';
@@ -57,7 +60,10 @@ export function remote<Content extends object = object>(
   return new RemoteDatabase<Content>(url, options);
 }
 
-export class RemoteDatabase<Content extends object = object> implements Database<Content> {
+export class RemoteDatabase<Content extends object = object>
+  extends LazyQueries<Content>
+  implements Database<Content>, Queries<Content>
+{
   readonly name: string;
   readonly adapter = whole.ADAPTER;
   readonly #options: RemoteOptions;
@@ -65,6 +71,7 @@ export class RemoteDatabase<Content extends object = object> implements Database
   readonly #localDocs = new LocalDocs();
 
   constructor(url: string, options: RemoteOptions = {}) {
+    super();
     this.name = options.name ?? nameOf(url);
     this.#options = options;
     this.#connection = new Connection(url, options);
@@ -203,6 +210,11 @@ export class RemoteDatabase<Content extends object = object> implements Database
     options: CallOptions = {},
   ): Promise<{ ok: true; deletedRevs: Rev[]; documentWasRemovedCompletely: boolean }> {
     return whole.purge(await this.#connection.ready(options.signal), id, rev, options);
+  }
+
+  protected async answers(options: CallOptions | null | undefined): Promise<RemoteQueries<Content>> {
+    const http = await this.#connection.ready(options?.signal);
+    return new RemoteQueries<Content>(http, this.#options.bytes);
   }
 
   async close(): Promise<void> {

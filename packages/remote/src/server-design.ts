@@ -14,7 +14,9 @@ const MEMBERS: readonly (readonly [name: string, kinds: readonly string[]])[] = 
   ['options', []],
 ];
 
-const BUILT_IN_REDUCE = /^_(sum|count|stats|approx_count_distinct|first|last|(top|bottom)_([1-9]\d?|100))$/;
+/** What follows the name is ignored, as when it is asked. */
+const BUILT_IN_REDUCE =
+  /^_(sum|count|stats|approx_count_distinct|first|last|(top|bottom)_([1-9]\d?|100))(?!\w)/;
 
 /** @throws invalid_design_doc */
 export function checkDesign(doc: Readonly<Record<string, unknown>>): void {

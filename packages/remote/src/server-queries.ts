@@ -173,7 +173,7 @@ export const createIndex: DatabaseRoute = async (context) => {
   requireAdmin(context);
   const { request, server } = context;
   const body = await readObject(request, { limit: server.limits.document });
-  if (!isObject(body.index)) throw failure(400, 'missing_required_key', 'Missing required key: index');
+  if (body.index === undefined) throw failure(400, 'missing_required_key', 'Missing required key: index');
   const index = body as unknown as CreateIndexRequest;
   return jsonResponse(200, await (await queriesOf(context)).createIndex(index, { signal: request.signal }));
 };

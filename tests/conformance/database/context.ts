@@ -21,6 +21,12 @@ export interface Features {
   readonly prefix: boolean;
   /** `revs_limit`, `auto_compaction` and `deterministic_revs` may be set where the handle is opened. */
   readonly databaseOptions: boolean;
+  /** `query` takes a view that is stored nowhere. */
+  readonly temporaryViews: boolean;
+  /** A handle emits `indexing`, and `error` where functions of views throw. */
+  readonly viewEvents: boolean;
+  /** Design documents are stored whatever is wrong with their views. */
+  readonly uncheckedDesigns: boolean;
   /** `purge` is offered. */
   readonly purge: boolean;
   /** `_local/compaction` records how far compaction got. */
@@ -48,6 +54,9 @@ export const LOCAL_FEATURES: Features = {
   constructorChecks: true,
   prefix: true,
   databaseOptions: true,
+  temporaryViews: true,
+  viewEvents: true,
+  uncheckedDesigns: true,
   purge: true,
   compactionRecord: true,
   events: true,

@@ -92,7 +92,7 @@ export function followingConformance(context: Context): void {
     }
   });
 
-  it('tells of building, step by step', async () => {
+  context.when('viewEvents', 'tells of building, step by step', async () => {
     const db = fresh(context);
     await db.bulkDocs([DDOC, ...numbered(700).map((n) => ({ _id: `d${n}`, n }))]);
     const steps: Record<string, number>[] = [];
@@ -134,7 +134,7 @@ export function followingConformance(context: Context): void {
   });
 
   describe('a call that is given up', () => {
-    context.when('signals', 'leaves what is done, and the next one goes on from there', async () => {
+    context.when('viewEvents', 'leaves what is done, and the next one goes on from there', async () => {
       const db = fresh(context);
       await db.bulkDocs([DDOC, ...numbered(3_000).map((n) => ({ _id: `d${n}`, n }))]);
       const enough = new AbortController();

@@ -2,10 +2,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Context } from '../database/context';
 import { edit, store } from '../database/expectations';
-import { fresh, WAYS } from './support';
+import { fresh, waysOf } from './support';
 
 export function linkedConformance(context: Context): void {
-  for (const [way, ask] of WAYS) {
+  for (const [way, ask] of waysOf(context)) {
     describe(way, () => {
       it('brings the document of each row', async () => {
         const db = fresh(context);

@@ -2,7 +2,15 @@
 import { describe, expect, it } from 'vitest';
 import type { Context } from '../database/context';
 import { numbered, rejection } from '../database/expectations';
-import { type Ask, fresh, keysOf, type TestViewResult, type ViewsDatabase, valuesOf, WAYS } from './support';
+import {
+  type Ask,
+  fresh,
+  keysOf,
+  type TestViewResult,
+  type ViewsDatabase,
+  valuesOf,
+  waysOf,
+} from './support';
 
 const BY_DATE = 'function (doc) { emit([doc.year, doc.month, doc._id], doc.n); }';
 const BY_KIND = 'function (doc) { emit(doc.kind, doc.n); }';
@@ -25,7 +33,7 @@ async function dozen(context: Context): Promise<ViewsDatabase> {
 const entries = ({ rows }: TestViewResult): unknown[] => rows.map(({ key, value }) => [key, value]);
 
 export function reducingConformance(context: Context): void {
-  for (const [way, ask] of WAYS) describe(way, () => reducing(context, ask));
+  for (const [way, ask] of waysOf(context)) describe(way, () => reducing(context, ask));
 }
 
 function reducing(context: Context, ask: Ask): void {
@@ -147,6 +155,8 @@ function reducing(context: Context, ask: Ask): void {
     const map = `function (doc) { emit(doc.kind, ${value}); }`;
     const error = await rejection(ask(db, { map, reduce }));
     expect(error.status).toBeGreaterThanOrEqual(400);
+    // Elsewhere a reduce that there is not keeps the whole design document out.
+    if (!context.features.uncheckedDesigns && error.name === 'invalid_design_doc') return;
     expect((await ask(db, { map, reduce }, { reduce: false })).rows).toHaveLength(12);
   });
 
@@ -179,6 +189,7 @@ function reducing(context: Context, ask: Ask): void {
     const reduce =
       'function (keys, values) { if (values[0] === 1) throw new Error("one"); return values[0]; }';
     expect(valuesOf(await ask(db, { map: BY_KIND, reduce }, { group: true }))).toEqual([0, null, 2]);
+    if (!context.features.viewEvents) return;
     const errors: Error[] = [];
     db.on('error', (error: Error) => errors.push(error));
     await ask(db, { map: BY_KIND, reduce: `${reduce};` }, { group: true });

@@ -1,0 +1,260 @@
+/**
+ * Views and Mango of a remote database. What is asked, and whether it may be, is the server's to judge: its errors are handed on.
+ * Checked here are only what cannot be sent (functions) and that an answer is one.
+ */
+import {
+  type Bytes,
+  badRequest,
+  type CallOptions,
+  type CreateIndexRequest,
+  type CreateIndexResult,
+  type Explanation,
+  type FindRequest,
+  type FindResult,
+  type IndexFields,
+  type IndexList,
+  isDatabaseError,
+  type MapFunction,
+  notImplemented,
+  type Queries,
+  type ViewInfo,
+  type ViewOptions,
+  type ViewResult,
+  type ViewRow,
+  type ViewSource,
+} from '@settledb/core';
+import { checkObject, checkOk, unexpected } from './client-check';
+import { type Call, formatQuery, type Http } from './client-http';
+import { MAX_QUERY_LENGTH } from './client-read';
+import { encodePart, isDotId, isObject } from './wire';
+
+export class RemoteQueries<Content extends object> implements Required<Queries<Content>> {
+  readonly #http: Http;
+  readonly #bytes: Bytes | undefined;
+
+  constructor(http: Http, bytes: Bytes | undefined) {
+    this.#http = http;
+    this.#bytes = bytes;
+  }
+
+  /** @throws not_implemented for a function: CouchDB has had no temporary views since 2.0 */
+  async query(
+    view: string | MapFunction | ViewSource,
+    options: ViewOptions = {},
+  ): Promise<ViewResult<Content>> {
+    const given = options ?? {};
+    const call = viewCall(pathOf(view), given);
+    return this.#received(await this.#http.json(call), given);
+  }
+
+  async queries(
+    view: string,
+    queries: readonly ViewOptions[],
+    { signal }: CallOptions = {},
+  ): Promise<ViewResult<Content>[]> {
+    const path = pathOf(view);
+    if (!Array.isArray(queries)) throw badRequest('`queries` member must be an array.');
+    const body = { queries: queries.map(queryBody) };
+    const call: Call = { method: 'POST', path: `${path}/queries`, body, signal };
+    const answer = await this.#http.json(call).catch((error: unknown) => {
+      // No such view, a query that is wrong, or a server (PouchDB's) without this request: asking one by one tells.
+      if (isDatabaseError(error) && [400, 404, 405, 501].includes(error.status)) return undefined;
+      throw error;
+    });
+    if (answer === undefined) {
+      const results: ViewResult<Content>[] = [];
+      for (const query of queries) results.push(await this.query(view, { ...query, signal }));
+      return results;
+    }
+    const { results } = checkObject(answer, 'the answer');
+    if (!Array.isArray(results) || results.length !== queries.length)
+      throw unexpected('it has not a result for each query');
+    return Promise.all(results.map((result: unknown, i) => this.#received(result, queries[i]!)));
+  }
+
+  async viewCleanup({ signal }: CallOptions = {}): Promise<{ readonly ok: true }> {
+    const call: Call = { method: 'POST', path: '/_view_cleanup', body: {}, signal };
+    return checkOk(await this.#http.json(call), 'the cleanup');
+  }
+
+  async viewInfo(ddoc: string, { signal }: CallOptions = {}): Promise<ViewInfo> {
+    const path = `/_design/${segment(ddoc.replace(/^_design\//, ''))}/_info`;
+    const answer = checkObject(await this.#http.json({ method: 'GET', path, signal }), 'the information');
+    if (!isObject(answer.view_index)) throw unexpected('the information lacks view_index');
+    return answer as unknown as ViewInfo;
+  }
+
+  async createIndex(
+    request: CreateIndexRequest | IndexFields,
+    { signal }: CallOptions = {},
+  ): Promise<CreateIndexResult> {
+    if (!isObject(request)) throw badRequest('You must provide an index to create');
+    const call: Call = { method: 'POST', path: '/_index', body: indexBody(request), signal };
+    const { result, id, name } = checkObject(await this.#http.json(call), 'the answer');
+    if ((result !== 'created' && result !== 'exists') || typeof name !== 'string')
+      throw unexpected('it does not say that the index is there');
+    // PouchDB's server leaves out where it already was.
+    return { result, id: String(id ?? ''), name };
+  }
+
+  async getIndexes({ signal }: CallOptions = {}): Promise<IndexList> {
+    const { total_rows, indexes } = checkObject(
+      await this.#http.json({ method: 'GET', path: '/_index', signal }),
+      'the list of indexes',
+    );
+    if (!Array.isArray(indexes)) throw unexpected('indexes are no list');
+    return { total_rows: Number(total_rows ?? indexes.length), indexes };
+  }
+
+  async deleteIndex(
+    index: { readonly ddoc: string | null; readonly name: string; readonly type?: string },
+    { signal }: CallOptions = {},
+  ): Promise<{ readonly ok: true }> {
+    if (!isObject(index)) throw badRequest('You must provide an index to delete');
+    const { ddoc, type = 'json', name } = index;
+    if (!ddoc) throw badRequest('You must supply an index.ddoc when deleting');
+    if (!name) throw badRequest('You must supply an index.name when deleting');
+    // In one segment, as PouchDB's server has to have it, and with its beginning, without which that finds nothing.
+    const id = ddoc.startsWith('_design/') ? ddoc : `_design/${ddoc}`;
+    const path = `/_index/${[id, type, name].map(segment).join('/')}`;
+    return checkOk(await this.#http.json({ method: 'DELETE', path, signal }), 'the deletion');
+  }
+
+  async find(request: FindRequest): Promise<FindResult<Content>> {
+    const answer = checkObject(await this.#find('/_find', request), 'the answer');
+    if (!Array.isArray(answer.docs) || !answer.docs.every(isObject))
+      throw unexpected('it has no list of documents');
+    return answer as unknown as FindResult<Content>;
+  }
+
+  async explain(request: FindRequest): Promise<Explanation> {
+    const answer = checkObject(await this.#find('/_explain', request), 'the explanation');
+    if (!isObject(answer.index)) throw unexpected('the explanation names no index');
+    return answer as unknown as Explanation;
+  }
+
+  #find(path: string, request: FindRequest): Promise<unknown> {
+    return this.#http.json(findCall(path, request)).catch((error: unknown) => {
+      // With the name in `error` too, where PouchDB's users look for these two.
+      if (isDatabaseError(error) && INDEX_ERRORS.includes(error.name))
+        Object.assign(error, { error: error.name });
+      throw error;
+    });
+  }
+
+  async #received(answer: unknown, options: ViewOptions): Promise<ViewResult<Content>> {
+    const { rows } = checkObject(answer, 'the answer');
+    if (!Array.isArray(rows) || !rows.every((row) => isObject(row) && 'key' in row))
+      throw unexpected('it has no rows of a view');
+    if (!options.include_docs || !options.attachments) return answer as ViewResult<Content>;
+    const { receiveDoc } = await import('./client-attachments');
+    const receive = (row: ViewRow<Content>): ViewRow<Content> =>
+      row.doc ? { ...row, doc: receiveDoc(row.doc, options, this.#bytes) } : row;
+    return { ...(answer as ViewResult<Content>), rows: rows.map(receive) };
+  }
+}
+
+const INDEX_ERRORS: readonly string[] = ['unknown_error', 'no_usable_index'];
+
+/** One part of a path. @throws bad_request for the two that `URL` takes for steps */
+function segment(text: string): string {
+  if (isDotId(text)) throw badRequest(`No URL can name ${JSON.stringify(text)}`);
+  return encodePart(text);
+}
+
+/** `'ddoc/view'`; `'name'` for `'name/name'`. */
+function pathOf(view: string | MapFunction | ViewSource): string {
+  if (typeof view !== 'string') {
+    if (typeof view !== 'function' && !isObject(view)) throw badRequest('A query needs the name of a view');
+    throw notImplemented(
+      'A remote database answers only views of its design documents: store the function in one, or replicate and ask here',
+    );
+  }
+  const slash = view.indexOf('/');
+  const [ddoc, name] = slash < 0 ? [view, view] : [view.slice(0, slash), view.slice(slash + 1)];
+  return `/_design/${segment(ddoc)}/_view/${segment(name)}`;
+}
+
+type Values = Record<string, unknown>;
+
+/** Keys as they are; they are JSON wherever they go. */
+function keysOf(options: ViewOptions): Values {
+  const { key, keys, startkey = options.start_key, endkey = options.end_key } = options;
+  return { key, keys, startkey, endkey };
+}
+
+/** Everything else. What is the default is not said. @throws not_implemented for a reduce that is not stored */
+function flagsOf(options: ViewOptions): Record<string, string | number | boolean | undefined> {
+  const { include_docs, reduce, group_level, limit, skip, inclusive_end, stale, update } = options;
+  if (typeof reduce === 'function' || typeof reduce === 'string')
+    throw notImplemented('A remote database reduces only as its design document says');
+  const withAttachments = (include_docs && options.attachments) || undefined;
+  return {
+    include_docs: include_docs || undefined,
+    conflicts: (include_docs && options.conflicts) || undefined,
+    attachments: withAttachments,
+    att_encoding_info: withAttachments,
+    startkey_docid: options.startkey_docid,
+    endkey_docid: options.endkey_docid,
+    inclusive_end: inclusive_end === false ? false : undefined,
+    descending: options.descending || undefined,
+    limit: numberOf(limit),
+    skip: numberOf(skip),
+    reduce: reduce ?? undefined,
+    group: options.group || undefined,
+    group_level: numberOf(group_level),
+    stale,
+    update: update === true ? undefined : update,
+    update_seq: options.update_seq || undefined,
+  };
+}
+
+/** Text that is a number is one; in a body CouchDB takes no other. */
+const numberOf = (given: number | string | undefined): number | string | undefined =>
+  typeof given === 'string' && /^\d+$/.test(given) ? Number(given) : given;
+
+function viewCall(path: string, options: ViewOptions): Call {
+  const flags = flagsOf(options);
+  const { keys, ...bounds } = keysOf(options);
+  const { signal } = options;
+  const texts = Object.entries(bounds).map(([name, value]) => [name, toJson(value)]);
+  const query = { ...flags, ...Object.fromEntries(texts) };
+  if (keys === undefined && formatQuery(query).length <= MAX_QUERY_LENGTH)
+    return { method: 'GET', path, query, signal };
+  return { method: 'POST', path, query: flags, body: { ...bounds, keys }, signal };
+}
+
+const toJson = (value: unknown): string | undefined =>
+  value === undefined ? undefined : JSON.stringify(value);
+
+const queryBody = (options: ViewOptions): Values => ({ ...flagsOf(options), ...keysOf(options) });
+
+/** CouchDB's form, of either: name, ddoc and type beside the index. */
+function indexBody(request: Values): Values {
+  const { index = request.fields === undefined ? undefined : request } = request;
+  if (!isObject(index)) return request;
+  const { name, ddoc, type, ...fields } = index;
+  return {
+    index: fields,
+    name: request.name ?? name,
+    ddoc: request.ddoc ?? ddoc,
+    type: request.type ?? type ?? 'json',
+  };
+}
+
+function findCall(path: string, request: FindRequest): Call {
+  if (!isObject(request)) throw badRequest('You must provide search parameters to find()');
+  const { signal, ...body } = request as FindRequest;
+  return { method: 'POST', path, body: withPatterns(body), signal };
+}
+
+/** A RegExp in a selector as the text that CouchDB takes; its flags go before what they are for. */
+function withPatterns(value: unknown): unknown {
+  if (value instanceof RegExp) {
+    const flags = value.flags.replace(/[^ims]/g, '');
+    return flags === '' ? value.source : `(?${flags}:${value.source})`;
+  }
+  if (Array.isArray(value)) return value.map(withPatterns);
+  if (!isObject(value) || typeof value.toJSON === 'function') return value;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, withPatterns(each)]));
+}
