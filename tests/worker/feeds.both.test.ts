@@ -161,6 +161,20 @@ describe('replication', () => {
     await again;
   });
 
+  it('that waits says why, with the error it would have in the page', async () => {
+    const { Hosted } = hostAndPage();
+    const db = new Hosted('notes');
+    const feed = db.replicate.to('http://127.0.0.1:9/notes', { live: true, retry: true });
+    feed.catch(() => undefined);
+    for await (const { phase, error } of feed.statuses()) {
+      if (phase !== 'waiting') continue;
+      expect(error).toBeInstanceOf(Error);
+      expect(error).toMatchObject({ name: 'unreachable', status: 503 });
+      break;
+    }
+    feed.cancel();
+  });
+
   it('ends with its handle', async () => {
     const { Hosted } = hostAndPage();
     const db = new Hosted('one');

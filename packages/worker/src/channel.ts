@@ -165,7 +165,7 @@ export class Channel {
     else if (op[0] === 'part') this.#pending.get(op[1])?.parts.push(op[2]);
     else if (op[0] === 'items') this.#feeds.get(op[1])?.items(op[2]);
     else if (op[0] === 'event') this.#feeds.get(op[1])?.event(op[2], presented(op[3]));
-    else if (op[0] === 'at') this.#feeds.get(op[1])?.at(op[2]);
+    else if (op[0] === 'at') this.#feeds.get(op[1])?.at(withError(op[2]));
     else if (op[0] === 'end') this.#end(op[1], op[2]);
     else if (op[0] === 'told') this.#events.told(op[1], op[2], presented(op[3]));
     else if (op[0] === 'moved') this.#events.moved();
@@ -219,6 +219,12 @@ export class Channel {
     this.#feeds.delete(op[1]);
     sink?.end({ error });
   }
+}
+
+/** A replication's status, with the error it waits for. */
+function withError(at: unknown): unknown {
+  const { error } = (at ?? {}) as { error?: unknown };
+  return error === undefined ? at : { ...(at as object), error: presented(error) };
 }
 
 /** Errors that are passed by events. */
