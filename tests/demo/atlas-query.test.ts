@@ -1,11 +1,11 @@
 /** The query panel of the demo, as a person uses it in real Chromium; a picture is kept in .artifacts. */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Browser, chromium, type Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type AtlasServer, startServer, stopServer } from '../support/atlas-server';
 import { browserArgs, findBrowser } from '../support/find-browser';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -15,15 +15,14 @@ if (executablePath === undefined) console.log('skipped: the query panel, because
 
 describe.skipIf(executablePath === undefined)('the query panel', () => {
   let folder: string;
-  let server: ChildProcess;
+  let server: AtlasServer | undefined;
   let browser: Browser;
   let page: Page;
   const problems: string[] = [];
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'settledb-atlas-query-'));
-    const started = await startServer(folder);
-    server = started.process;
+    server = await startServer(folder);
     browser = await chromium.launch({
       args: browserArgs,
       ...(executablePath === undefined ? {} : { executablePath }),
@@ -33,14 +32,14 @@ describe.skipIf(executablePath === undefined)('the query panel', () => {
     page.on('console', (message) => {
       if (message.type() === 'error') problems.push(message.text());
     });
-    await page.goto(started.url);
+    await page.goto(`${server.url}/`);
     await page.click('#load-countries');
     await page.waitForFunction(() => document.querySelector('#count')?.textContent?.startsWith('250 of 250'));
   });
 
   afterAll(async () => {
     await browser?.close();
-    server?.kill('SIGTERM');
+    await stopServer(server?.process);
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -99,22 +98,3 @@ describe.skipIf(executablePath === undefined)('the query panel', () => {
     expect(problems).toEqual([]);
   });
 });
-
-/** `npm start` on a folder and a free port of its own. */
-function startServer(dir: string): Promise<{ process: ChildProcess; url: string }> {
-  const script = join(root, 'docs/examples/atlas/start.mjs');
-  const child = spawn(process.execPath, [script, '--dir', dir, '--port', '0'], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  return new Promise((resolve, reject) => {
-    let output = '';
-    const read = (chunk: Buffer): void => {
-      output += chunk;
-      const url = /http:\/\/[\w.]+:\d+(?=\/\s)/.exec(output)?.[0];
-      if (url !== undefined) resolve({ process: child, url: `${url}/` });
-    };
-    child.stdout.on('data', read);
-    child.stderr.on('data', read);
-    child.once('exit', (code) => reject(new Error(`the server ended with ${code}:\n${output}`)));
-  });
-}

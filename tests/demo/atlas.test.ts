@@ -1,13 +1,14 @@
 /**
  * The demo as a person uses it: two browsers on one server. Driven in real Chromium; a picture is kept in .artifacts.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Browser, chromium, type Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type AtlasServer, startServer, stopServer } from '../support/atlas-server';
 import { browserArgs, findBrowser } from '../support/find-browser';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -17,13 +18,13 @@ if (executablePath === undefined) console.log('skipped: the demo, because no Chr
 
 describe.skipIf(executablePath === undefined)('the atlas', () => {
   let folder: string;
-  let server: { process: ChildProcess; url: string };
+  let server: AtlasServer;
   let browser: Browser;
   const problems: string[] = [];
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'settledb-atlas-'));
-    server = await startServer(folder, 0);
+    server = await startServer(folder);
     browser = await chromium.launch({
       args: browserArgs,
       ...(executablePath === undefined ? {} : { executablePath }),
@@ -32,7 +33,7 @@ describe.skipIf(executablePath === undefined)('the atlas', () => {
 
   afterAll(async () => {
     await browser?.close();
-    await stop(server?.process);
+    await stopServer(server?.process);
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -130,7 +131,7 @@ describe.skipIf(executablePath === undefined)('the atlas', () => {
   it('goes on without the server, and syncs when it is back', async () => {
     const one = await person();
     await one.waitForFunction(() => document.querySelector('#count')?.textContent?.includes('of 250'));
-    await stop(server.process);
+    await stopServer(server.process);
     await one.fill('#search', 'Norway');
     await one.click('[data-id="country:NOR"]');
     await edit(one, 'Written without a server');
@@ -164,33 +165,3 @@ async function edit(page: Page, text: string): Promise<void> {
 
 const revisionOf = (page: Page): Promise<string | null> => page.textContent('.current-rev');
 const winnerOf = (page: Page): Promise<string | null> => page.getAttribute('.tree .winner', 'data-rev');
-
-/** `npm start`, as README says, on a folder and port of its own; resolves with the URL it prints. */
-function startServer(dir: string, port: number): Promise<{ process: ChildProcess; url: string }> {
-  const child = spawn(
-    process.execPath,
-    [join(root, 'docs/examples/atlas/start.mjs'), '--dir', dir, '--port', String(port)],
-    {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  );
-  return new Promise((resolve, reject) => {
-    let output = '';
-    const read = (chunk: Buffer): void => {
-      output += chunk;
-      const url = /http:\/\/[\w.]+:\d+(?=\/\s)/.exec(output)?.[0];
-      if (url !== undefined) resolve({ process: child, url });
-    };
-    child.stdout.on('data', read);
-    child.stderr.on('data', read);
-    child.once('exit', (code) => reject(new Error(`the server ended with ${code}:\n${output}`)));
-  });
-}
-
-function stop(child: ChildProcess | undefined): Promise<void> {
-  if (child === undefined || child.exitCode !== null) return Promise.resolve();
-  return new Promise((resolve) => {
-    child.once('exit', () => resolve());
-    child.kill('SIGTERM');
-  });
-}

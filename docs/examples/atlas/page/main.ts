@@ -1,9 +1,11 @@
 /**
- * The atlas: a page on a local database. It reads and writes only that; the network is the sync's business alone.
+ * The atlas: a page on a local database, which is kept and synced in a worker. The page reads and writes only that; the network
+ * is the sync's business alone.
  *
  * `?replica=name` keeps a database of its own for this window; `?remote=url` syncs with another server.
  */
-import { SettleDB } from 'settledb';
+import { connect } from 'settledb/worker';
+import { App } from './app';
 import { Catalogue } from './catalogue';
 import { loaders } from './dataset';
 import { byId } from './dom';
@@ -17,7 +19,12 @@ import { QueryPanel } from './query-panel';
 const parameters = new URLSearchParams(location.search);
 const replica = parameters.get('replica') ?? 'one';
 const remote = parameters.get('remote');
-const db = new SettleDB<Place>(replica === 'one' ? 'atlas' : `atlas-${replica}`);
+const name = replica === 'one' ? 'atlas' : `atlas-${replica}`;
+
+// What a person types into the panel "Ask" may be a function: it is their own page.
+const worker = document.querySelector<HTMLMetaElement>('meta[name="db-worker"]')!.content;
+const SettleDB = connect(() => new Worker(worker, { type: 'module' }), { functions: 'source' });
+const db = new SettleDB<Place>(name);
 
 const catalogue = new Catalogue();
 const editor = new Editor(db);
@@ -47,5 +54,9 @@ byId('new').addEventListener('click', () => {
 });
 const loaded = loaders(db);
 void catalogue.follow(db);
-new Network(db, remote ?? `${location.origin}/atlas`);
+const network = new Network(db, remote ?? `${location.origin}/atlas`);
+const app = new App(() => editor.hasDrafts);
+// A server of another origin may want a password: what the service worker sends goes to our own.
+if (remote === null) network.onUnsent = () => app.settleLater(name);
+app.onNetwork = () => network.again();
 new QueryPanel(db, (id) => void editor.open(id));

@@ -12,6 +12,8 @@ type Sync = ReturnType<SettleDB<Place>['sync']>;
 const SWITCH = 'atlas: offline';
 
 export class Network {
+  /** The server cannot be reached: what is written now is sent later. */
+  onUnsent: () => void = () => {};
   readonly #db: SettleDB<Place>;
   readonly #remote: string;
   #sync: Sync | undefined;
@@ -41,8 +43,17 @@ export class Network {
   async #follow(sync: Sync): Promise<void> {
     for await (const status of sync.statuses()) {
       if (this.#sync !== sync) return;
-      this.#show(...describe(status), status);
+      const [state, text] = describe(status);
+      this.#show(state, text, status);
+      if (state === 'offline') this.onUnsent();
     }
+  }
+
+  /** There may be a network now: a sync that waits to try again need not wait longer. */
+  again(): void {
+    if (this.#sync === undefined || byId('sync').dataset.state === 'settled') return;
+    this.#cut();
+    this.#connect();
   }
 
   #cut(): void {
@@ -85,13 +96,18 @@ function describe({ push, pull }: SyncStatus): [state: string, text: string] {
   const error = push.error ?? pull.error;
   const why = error instanceof Error ? error.message : '';
   if (phases.includes('failed')) return ['waiting', `sync ended: ${why}`];
-  if (phases.includes('waiting')) return ['waiting', `${why} Trying again`];
+  if (isUnreachable(error)) return ['offline', 'offline, saved here, sent later'];
+  if (phases.includes('waiting')) return ['waiting', `${why || 'no answer'} · trying again`];
   if (push.doc_write_failures > 0) return ['waiting', `the server refused ${push.doc_write_failures}`];
   // Changes that were read and are not looked through yet may be what the other half has just sent.
   if (phases.every((phase) => phase === 'idle') && !push.pending && !pull.pending)
     return ['settled', 'settled'];
   return ['syncing', phases.includes('transferring') ? 'syncing…' : 'connecting…'];
 }
+
+/** Nobody answered, as opposed to somebody who refused. */
+const isUnreachable = (error: unknown): boolean =>
+  ['unreachable', 'timeout'].includes((error as { name?: string } | undefined)?.name ?? '');
 
 /** Bytes as people read them. */
 function sizeOf(bytes: number): string {
