@@ -25,13 +25,13 @@ export function indexeddb(options: IndexedDbOptions = {}): Adapter {
   return {
     name: 'indexeddb',
     location: (name) => `indexeddb:${name}`,
-    open: (name, { mustExist = false } = {}) =>
-      IndexedDbJournal.open({ driver, name, mustExist, timeoutMs, answerTimeoutMs }),
-    async destroy(name) {
+    open: (name, { mustExist = false, blocked } = {}) =>
+      IndexedDbJournal.open({ driver, name, mustExist, timeoutMs, answerTimeoutMs, blocked }),
+    async destroy(name, { blocked } = {}) {
       const channel = new Channel(name);
       channel.post({ type: 'destroy' });
       channel.close();
-      await deleteDatabase(driver, name, timeoutMs);
+      await deleteDatabase(driver, name, timeoutMs, blocked);
     },
   };
 }

@@ -4,12 +4,16 @@
  * An open request cannot be taken back; one that answers after the deadline is closed when it comes.
  */
 import { ioError, notFound } from '@settledb/core';
+import type { Blocked } from '@settledb/engine';
 import { deleteDB, type IDBPDatabase, openDB, unwrap } from 'idb';
 import { nameOf, storageError } from './failure';
 import { createStores, FORMAT, PREFIX } from './schema';
 
 /** What a browser under load was never seen to need; past it, waiting longer helps nobody. */
 export const OPEN_TIMEOUT_MS = 10_000;
+
+/** After this long without an answer, whoever opens is told: behind another tab's upgrade or deletion the browser says nothing. */
+const SILENCE_MS = 1_000;
 
 /** The functions of `idb` used; tests put others in their place. */
 export interface Driver {
@@ -30,6 +34,8 @@ export interface OpenRequest {
   readonly terminated: () => void;
   /** Another context wants to delete (`null`) or upgrade the database and waits for us to close. */
   readonly blocking: (newVersion: number | null) => void;
+  /** It waits: said once for each opening. */
+  readonly blocked?: ((waiting: Blocked) => void) | undefined;
 }
 
 /**
@@ -41,9 +47,11 @@ export function openDatabase(request: OpenRequest): Promise<IDBDatabase> {
   return new Promise((resolve, reject) => {
     let over = false;
     let blocked = false;
+    const tell = once(request.blocked);
     const attempt = (): void => {
       openOnce(request, () => {
         blocked = true;
+        tell('upgrade');
       }).then(
         (db) => {
           if (over) db.close();
@@ -56,17 +64,24 @@ export function openDatabase(request: OpenRequest): Promise<IDBDatabase> {
       over = true;
       clearTimeout(retry);
       clearTimeout(deadline);
+      clearTimeout(silence);
       answer();
     };
     // Some releases of Safari 14 never answer the first open; a second one does (https://webkit.org/b/226547).
     const retry = setTimeout(attempt, timeoutMs / 2);
     const deadline = setTimeout(() => settle(() => reject(silent(name, timeoutMs, blocked))), timeoutMs);
+    const silence = setTimeout(() => tell('open'), Math.min(SILENCE_MS, timeoutMs / 2));
     attempt();
   });
 }
 
 /** Resolves when the database is gone; one that was not there is gone already. */
-export function deleteDatabase(driver: Driver, name: string, timeoutMs: number): Promise<void> {
+export function deleteDatabase(
+  driver: Driver,
+  name: string,
+  timeoutMs: number,
+  told?: (waiting: Blocked) => void,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     let blocked = false;
     const deadline = setTimeout(() => reject(silent(name, timeoutMs, blocked)), timeoutMs);
@@ -74,12 +89,21 @@ export function deleteDatabase(driver: Driver, name: string, timeoutMs: number):
       driver.deleteDB(PREFIX + name, {
         blocked() {
           blocked = true;
+          told?.('destroy');
         },
       });
     deleting()
       .then(resolve, (cause) => reject(storageError(`Deleting database "${name}"`, cause)))
       .finally(() => clearTimeout(deadline));
   });
+}
+
+function once(tell: ((waiting: Blocked) => void) | undefined): (waiting: Blocked) => void {
+  let told = false;
+  return (waiting) => {
+    if (!told) tell?.(waiting);
+    told = true;
+  };
 }
 
 async function openOnce(request: OpenRequest, blocked: () => void): Promise<IDBDatabase> {

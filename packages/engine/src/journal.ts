@@ -157,7 +157,18 @@ export interface Journal {
   close(): Promise<void>;
 }
 
-export interface OpenOptions {
+/**
+ * What waits for another context: `open`, for the browser's answer; `upgrade` and `destroy`, for contexts that keep the database
+ * open and do not react.
+ */
+export type Blocked = 'open' | 'upgrade' | 'destroy';
+
+export interface BlockedOptions {
+  /** Called, at most once, when the call waits. It goes on to wait, and ends in bounded time. */
+  readonly blocked?: ((waiting: Blocked) => void) | undefined;
+}
+
+export interface OpenOptions extends BlockedOptions {
   /** Reject `not_found` instead of making a database that is not there. Default false. */
   readonly mustExist?: boolean;
 }
@@ -169,5 +180,5 @@ export interface Adapter {
   location(name: string): string;
   open(name: string, options?: OpenOptions): Promise<Journal>;
   /** Removes the database and only what it made. No error when there is none. Contexts that have it open hear `destroyed`. */
-  destroy(name: string): Promise<void>;
+  destroy(name: string, options?: BlockedOptions): Promise<void>;
 }

@@ -5,6 +5,7 @@
  *      └ failed            └ closed, destroyed by itself: refuses every call from then on
  */
 import { type CallOptions, closed, type Database, onAbort } from '@settledb/core';
+import type { Blocked } from '@settledb/engine';
 import {
   acquire,
   destroy,
@@ -32,6 +33,8 @@ export interface ConnectionEvents {
   created(): void;
   /** The database was destroyed, by this handle or by whomever; `evicted`: by the browser. */
   destroyed(evicted?: boolean): void;
+  /** Opening or destroying it waits for another context. */
+  blocked?(waiting: Blocked): void;
 }
 
 interface Waiting {
@@ -131,6 +134,10 @@ export class LocalConnection implements Connection, Handle {
     if (this.#over) return;
     this.#over = this.#closing !== undefined;
     this.#events.destroyed(evicted);
+  }
+
+  blocked(waiting: Blocked): void {
+    this.#events.blocked?.(waiting);
   }
 
   #open(): void {

@@ -5,6 +5,8 @@ export {
   type Adapter,
   BLOCKS_PER_COMMIT,
   type Block,
+  type Blocked,
+  type BlockedOptions,
   type Commit,
   type CommitRead,
   type Journal,

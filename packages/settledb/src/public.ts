@@ -83,7 +83,7 @@ export type {
   SnapshotOptions,
   SnapshotResult,
 } from '@settledb/dump';
-export type { Adapter } from '@settledb/engine';
+export type { Adapter, Blocked } from '@settledb/engine';
 export type {
   IndexingProgress,
   IndexPolicy,

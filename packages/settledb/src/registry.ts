@@ -12,7 +12,7 @@ import {
   type Store,
   schema,
 } from '@settledb/core';
-import { type Adapter, openLogStore } from '@settledb/engine';
+import { type Adapter, type Blocked, openLogStore } from '@settledb/engine';
 
 /** Where a database lies. */
 export interface Location {
@@ -30,6 +30,8 @@ export interface Handle {
   detached(): void;
   /** It was destroyed, here or in another context; `evicted`: by the browser. After {@link detached}, once nothing is left of it. */
   destroyed(evicted?: boolean): void;
+  /** Opening or destroying it waits for another context. */
+  blocked(waiting: Blocked): void;
 }
 
 /** One opened database and the handles on it. */
@@ -58,7 +60,10 @@ export function acquire(location: Location, handle: Handle, options: SharedOptio
   }
   const begin = async (): Promise<LocalDatabase> => {
     await endings.get(key);
-    const journal = await location.adapter.open(location.name);
+    const blocked = (waiting: Blocked): void => {
+      for (const each of shared.handles) each.blocked(waiting);
+    };
+    const journal = await location.adapter.open(location.name, { blocked });
     const store = await openLogStore<DatabaseTables>(journal, schema).catch(async (error: unknown) => {
       await journal.close();
       throw error;
@@ -115,7 +120,10 @@ export async function destroy(location: Location, handle: Handle): Promise<void>
   const handles = new Set(shared === undefined ? [] : detach(key, shared)).add(handle);
   await end(key, async () => {
     if (shared !== undefined) await closeOpened(shared);
-    await location.adapter.destroy(location.name);
+    const blocked = (waiting: Blocked): void => {
+      for (const told of handles) told.blocked(waiting);
+    };
+    await location.adapter.destroy(location.name, { blocked });
   });
   for (const told of handles) told.destroyed();
 }

@@ -57,6 +57,7 @@ import type {
   SnapshotOptions,
   SnapshotResult,
 } from '@settledb/dump';
+import type { Blocked } from '@settledb/engine';
 import type { IndexingProgress } from '@settledb/query';
 import { nameOf } from '@settledb/remote/target';
 import type { ReplicateOptions, Replication, Sync, SyncOptions } from '@settledb/replication';
@@ -112,6 +113,12 @@ export interface SettleEvents {
   destroyed: undefined;
   /** The browser took it away by itself; what was not replicated is lost. `destroyed` follows. */
   evicted: undefined;
+  /**
+   * Opening the database, upgrading its layout or destroying it waits: for another tab or worker that keeps it open and does not react
+   * (`upgrade`, `destroy`), or for the browser's answer (`open`), as behind such a tab. It goes on when that is closed, else rejects
+   * `io` after 10 seconds. Ask the person to close the other tabs.
+   */
+  blocked: Blocked;
   closed: undefined;
   /** Progress of indexes that are built. */
   indexing: IndexingProgress;
@@ -197,7 +204,8 @@ export class SettleDB<Content extends AnyContent = AnyContent>
       if (evicted) this.fire('evicted');
       this.fire('destroyed');
     };
-    const events = { created, destroyed };
+    const blocked = (waiting: Blocked): void => this.fire('blocked', waiting);
+    const events = { created, destroyed, blocked };
     if (address.kind === 'remote') {
       const { bytes } = new.target.platform as { readonly bytes?: Bytes };
       const given = { bytes, ...withoutName(options) };

@@ -1,0 +1,115 @@
+/** Databases that another tab keeps open and does not let go: who waits says so, and does not wait for ever. */
+import { indexeddb } from '@settledb/adapter-indexeddb';
+import { deleteDB, type IDBPDatabase, openDB } from 'idb';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { HostedSettleDB } from '../../packages/settledb/src/hosted';
+import type { Blocked } from '../../packages/settledb/src/public';
+import { SettleDB } from '../../packages/settledb/src/settledb';
+import { hostAndPage, rejection } from '../worker/support';
+
+/** Short, so that giving up is seen too. */
+const TIMEOUT_MS = 600;
+const adapter = indexeddb({ openTimeoutMs: TIMEOUT_MS });
+let serial = 0;
+
+const here = (): ((name: string) => SettleDB) => (name) => new SettleDB(name, { adapter });
+const hosted = (): ((name: string) => SettleDB) => {
+  const { Hosted }: { Hosted: HostedSettleDB } = hostAndPage({}, {}, here() as never);
+  return (name) => new Hosted(name);
+};
+
+/** A tab that has the database open and hears nothing: old code, or a page that is frozen. */
+async function deaf(name: string, version?: number): Promise<IDBPDatabase> {
+  const db = await openDB(`settledb:${name}`, version, {
+    upgrade(fresh, _old, _new, tx) {
+      for (const store of ['log', 'block', 'meta']) fresh.createObjectStore(store);
+      void tx.objectStore('meta').put({ id: 'x', epoch: 0, through: 0, fence: 0, by: '' }, 'state');
+    },
+  });
+  onTestFinished(async () => {
+    db.close();
+    await deleteDB(`settledb:${name}`);
+  });
+  return db;
+}
+
+function heard(db: SettleDB): { readonly words: Blocked[]; readonly first: Promise<Blocked> } {
+  const words: Blocked[] = [];
+  const first = new Promise<Blocked>((resolve) => db.on('blocked', resolve));
+  db.on('blocked', (word) => words.push(word));
+  return { words, first };
+}
+
+describe.each([
+  ['in the page', here],
+  ['hosted', hosted],
+])('blocked, %s', (_, make) => {
+  const newName = (): string => `blocked-${Date.now()}-${serial++}`;
+
+  it('a destruction says so, and goes on when the other lets go', async () => {
+    const [name, open] = [newName(), make()];
+    const [db, bystander] = [open(name), open(name)];
+    await Promise.all([db.put({ _id: 'a' }), bystander.info()]);
+    const other = await deaf(name);
+    const [{ words, first }, { first: alsoTold }] = [heard(db), heard(bystander)];
+    const destroying = db.destroy();
+    expect(await first).toBe('destroy');
+    expect(await alsoTold).toBe('destroy');
+    other.close();
+    expect(await destroying).toEqual({ ok: true });
+    expect(words).toEqual(['destroy']);
+    expect((await bystander.info()).doc_count).toBe(0);
+    await bystander.destroy();
+  });
+
+  it('a destruction ends in time when the other never lets go', async () => {
+    const [name, open] = [newName(), make()];
+    const db = open(name);
+    await db.put({ _id: 'a' });
+    await deaf(name);
+    const { words } = heard(db);
+    const began = performance.now();
+    expect(await rejection(db.destroy())).toMatchObject({
+      name: 'io',
+      reason: expect.stringContaining('another tab or worker keeps it open'),
+    });
+    expect(performance.now() - began).toBeLessThan(10 * TIMEOUT_MS);
+    expect(words).toEqual(['destroy']);
+  });
+
+  it('an upgrade says so, and goes on when the other lets go', async () => {
+    const [name, open] = [newName(), make()];
+    const old = await deaf(name, 1);
+    const db = open(name);
+    const { words, first } = heard(db);
+    const put = db.put({ _id: 'a' });
+    expect(await first).toBe('upgrade');
+    old.close();
+    expect(await put).toMatchObject({ ok: true });
+    expect(words).toEqual(['upgrade']);
+    await db.destroy();
+  });
+
+  it('an opening behind a deletion that waits says so, and ends in time', async () => {
+    const [name, open] = [newName(), make()];
+    await deaf(name);
+    const deletion = deleteDB(`settledb:${name}`);
+    const db = open(name);
+    const { words } = heard(db);
+    const began = performance.now();
+    expect(await rejection(db.info())).toMatchObject({ name: 'io' });
+    expect(performance.now() - began).toBeLessThan(10 * TIMEOUT_MS);
+    expect(words).toEqual(['open']);
+    deletion.catch(() => {});
+  });
+
+  it('nothing is said where nobody is in the way', async () => {
+    const [name, open] = [newName(), make()];
+    const [db, second] = [open(name), open(name)];
+    const { words } = heard(db);
+    await Promise.all([db.put({ _id: 'a' }), second.info()]);
+    await db.destroy();
+    expect(words).toEqual([]);
+    await second.destroy();
+  });
+});
