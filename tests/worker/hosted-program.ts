@@ -17,6 +17,8 @@ let feed: ChangesFeed;
 const followed: Change[] = [];
 let check = (): void => {};
 const events: string[] = [];
+let stopped = false;
+const refusals: string[] = [];
 
 const start = (): Worker => {
   worker = new Worker('/worker.js', { type: 'module' });
@@ -64,6 +66,19 @@ const calls = {
       if ('value' in answer || answer.error === 'conflict') console.log(`${prefix} ${n}`);
       else n--;
     }
+  },
+  /** As {@link putForEver}, until `stop`, which tells the names of the errors met. */
+  async putUntilStopped(prefix: string): Promise<void> {
+    for (let n = 0; !stopped; n++) {
+      const answer = await settle(db.put({ _id: `${prefix} ${n}` }));
+      if (answer.error !== undefined && answer.error !== 'conflict') refusals.push(answer.error);
+      if ('value' in answer || answer.error === 'conflict') console.log(`${prefix} ${n}`);
+      else n--;
+    }
+  },
+  async stop(): Promise<string[]> {
+    stopped = true;
+    return refusals;
   },
   async putEach(prefix: string, count: number): Promise<string[]> {
     const ids: string[] = [];

@@ -1,0 +1,81 @@
+/**
+ * SharedWorkers that are killed while three tabs write: by the browser, as its task manager does, and with the process of the
+ * tab that made them. Nothing acknowledged is lost, no call hangs, every feed tells everything once.
+ */
+import type { Browser } from 'playwright';
+import { describe, expect, it, vi } from 'vitest';
+import { canOpenPages, type HostedTab, openHosted } from './tabs';
+
+const KILLS = 12;
+const PATIENCE = { timeout: 20_000, interval: 5 };
+
+/** Ends the shared worker of all tabs. */
+async function kill(browser: Browser): Promise<void> {
+  const session = await browser.newBrowserCDPSession();
+  const { targetInfos } = await session.send('Target.getTargets');
+  const workers = targetInfos.filter(({ type }) => type === 'shared_worker');
+  expect(workers).toHaveLength(1);
+  await session.send('Target.closeTarget', { targetId: workers[0]!.targetId });
+  await session.detach();
+}
+
+describe.skipIf(!canOpenPages())('a shared worker', () => {
+  it(`killed ${KILLS} times under three writers: calls in flight reject, the rest goes on`, async () => {
+    const { tabs, context, errors } = await openHosted('shared', 3);
+    const told: string[] = [];
+    for (const tab of tabs) {
+      await tab.call('follow');
+      tab.page.on('console', (message) => told.push(message.text()));
+    }
+    const writing = tabs.map((tab, n) => tab.call('putUntilStopped', `tab ${n}`));
+    for (let killed = 0; killed < KILLS; killed++) {
+      const before = told.length;
+      await vi.waitFor(() => expect(told.length - before).toBeGreaterThan(20 + 7 * killed), PATIENCE);
+      await kill(context.browser()!);
+    }
+    const before = told.length;
+    await vi.waitFor(() => expect(told.length - before).toBeGreaterThan(20), PATIENCE);
+    const refusals = await Promise.all(tabs.map(async (tab) => tab.call('stop')));
+    await Promise.all(writing);
+    // Whoever had a call in flight heard that it has ended, and of nothing else.
+    expect(refusals.flat().length).toBeGreaterThanOrEqual(KILLS);
+    expect(new Set(refusals.flat())).toEqual(new Set(['worker_terminated']));
+
+    const { rows } = await tabs[0]!.run<{ rows: { key: string }[] }>('allDocs');
+    const there = rows.map(({ key }) => key);
+    expect(told.filter((id) => !there.includes(id))).toEqual([]);
+    for (const tab of tabs) {
+      const heard = await tab.call('followed', there);
+      expect(heard.filter((id, at) => heard.indexOf(id) !== at)).toEqual([]);
+      expect([...heard].sort()).toEqual([...there].sort());
+    }
+    expect(errors).toEqual([]);
+  }, 120_000);
+
+  it('whose process dies with the tab that made it: the tabs that are left go on within a second', async () => {
+    const { tabs } = await openHosted('shared', 3);
+    const [maker, left, right] = tabs as [HostedTab, HostedTab, HostedTab];
+    const told: string[] = [];
+    for (const tab of tabs) {
+      await tab.call('follow');
+      tab.page.on('console', (message) => told.push(message.text()));
+    }
+    const writing = [left, right].map((tab, n) => tab.call('putUntilStopped', `tab ${n}`));
+    maker.call('putForEver', 'maker').catch(() => {}); // its page goes away
+    await vi.waitFor(() => expect(told.length).toBeGreaterThan(60), PATIENCE);
+    const crashed = maker.page.waitForEvent('crash');
+    maker.page.goto('chrome://crash').catch(() => {});
+    await crashed;
+    const [before, began] = [told.length, performance.now()];
+    await vi.waitFor(() => expect(told.length).toBeGreaterThan(before + 20), PATIENCE);
+    expect(performance.now() - began).toBeLessThan(1_000);
+    for (const tab of [left, right])
+      expect(new Set(await tab.call('stop'))).toEqual(new Set(['worker_terminated']));
+    await Promise.all(writing);
+    const { rows } = await left.run<{ rows: { key: string }[] }>('allDocs');
+    const there = rows.map(({ key }) => key);
+    expect(told.filter((id) => !there.includes(id))).toEqual([]);
+    for (const tab of [left, right])
+      expect((await tab.call('followed', there)).sort()).toEqual([...there].sort());
+  }, 60_000);
+});
