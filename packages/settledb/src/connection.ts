@@ -171,6 +171,9 @@ export class LocalConnection implements Connection, Handle {
   async #close(): Promise<void> {
     const shared = await this.#settled();
     this.#endFeeds();
+    // A closed handle may be kept for long: what was in memory must not be kept with it.
+    this.#shared = undefined;
+    this.#database = undefined;
     if (shared !== undefined) await release(this.#location, shared, this);
   }
 

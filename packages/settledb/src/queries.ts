@@ -68,6 +68,7 @@ export class HandleQueries {
   leave(): void {
     this.#opened?.leave();
     this.#opened = undefined;
+    this.#live = undefined;
   }
 
   #open(database: LocalDatabase): Opened {

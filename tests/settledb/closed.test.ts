@@ -1,0 +1,40 @@
+/** A closed handle keeps nothing of its database in memory, however long a program keeps the handle. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, it, onTestFinished } from 'vitest';
+import { SettleDB } from '../../packages/settledb/src/entry.node';
+
+const MB = 1024 * 1024;
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+function heapUsed(): number {
+  collect();
+  return process.memoryUsage().heapUsed;
+}
+
+it('a closed handle holds none of what was in memory', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'settledb-closed-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const db = new SettleDB(join(folder, 'db'));
+  await db.createIndex({ fields: ['n'] });
+  const before = heapUsed();
+  for (let i = 0; i < 20; i++) {
+    const docs = Array.from({ length: 200 }, (_, n) => ({
+      _id: `${i}-${n}`,
+      n,
+      text: `${i} ${n} `.repeat(1_000),
+    }));
+    await db.bulkDocs(docs);
+  }
+  await db.find({ selector: { n: { $gte: 0 } }, limit: 5_000 });
+  await db.allDocs({ include_docs: true });
+  const open = heapUsed() - before;
+  expect(open).toBeGreaterThan(16 * MB);
+  await db.close();
+  expect(heapUsed() - before).toBeLessThan(4 * MB);
+  await expect(db.get('0-0')).rejects.toMatchObject({ name: 'closed' });
+});
