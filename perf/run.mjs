@@ -109,7 +109,7 @@ function report({ lines, figures, where }) {
 function installPeers() {
   if (existsSync(join(here, 'node_modules'))) return;
   console.error('Installing the peers (perf/package.json) …');
-  execFileSync('npm', ['install', '--no-audit', '--no-fund', '--no-package-lock'], {
+  execFileSync('npm', ['install', '--legacy-peer-deps', '--no-audit', '--no-fund', '--no-package-lock'], {
     cwd: here,
     stdio: 'inherit',
   });

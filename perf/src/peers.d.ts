@@ -66,9 +66,17 @@ declare module 'pouchdb-find' {
   export default plugin;
 }
 declare module 'rxdb/plugins/core' {
+  interface RxDocument {
+    readonly score: number;
+    patch(change: object): Promise<unknown>;
+    remove(): Promise<unknown>;
+  }
   interface Collection {
+    insert(doc: object): Promise<unknown>;
     bulkInsert(docs: readonly object[]): Promise<unknown>;
-    find(query: object): { exec(): Promise<readonly unknown[]> };
+    find(query: object): { exec(): Promise<readonly RxDocument[]> };
+    findOne(id: string): { exec(): Promise<RxDocument | null> };
+    count(): { exec(): Promise<number> };
   }
   export function createRxDatabase(options: object): Promise<{
     addCollections(collections: object): Promise<Record<string, Collection> & { docs: Collection }>;
@@ -77,4 +85,66 @@ declare module 'rxdb/plugins/core' {
 }
 declare module 'rxdb/plugins/storage-dexie' {
   export function getRxStorageDexie(): object;
+}
+declare module 'rxdb/plugins/storage-memory' {
+  export function getRxStorageMemory(): object;
+}
+declare module 'libsql' {
+  import BetterSqlite from 'better-sqlite3';
+  export default BetterSqlite;
+}
+declare module '@tursodatabase/database' {
+  export function connect(path: string): Promise<unknown>;
+}
+declare module 'classic-level' {
+  interface Iterator<T> {
+    all(): Promise<T[]>;
+  }
+  interface Level<K, V> {
+    get(key: K): Promise<V | undefined>;
+    getMany(keys: readonly K[]): Promise<(V | undefined)[]>;
+    batch(operations: never): Promise<void>;
+    keys(range?: object): Iterator<K>;
+    values(range?: object): Iterator<V>;
+    sublevel<K, V>(name: string, options: object): Level<K, V>;
+  }
+  export interface ClassicLevel<K, V> extends Level<K, V> {}
+  export class ClassicLevel<K, V> {
+    constructor(path: string, options: object);
+    open(): Promise<void>;
+    close(): Promise<void>;
+  }
+}
+declare module '@seald-io/nedb' {
+  export default class Nedb<T> {
+    constructor(options: object);
+    loadDatabaseAsync(): Promise<void>;
+    insertAsync(docs: T | T[]): Promise<unknown>;
+    findAsync(query: object): Promise<T[]> & { sort(fields: object): Promise<T[]> };
+    findOneAsync(query: object): Promise<T | null>;
+    updateAsync(query: object, change: object): Promise<unknown>;
+    removeAsync(query: object, options: object): Promise<unknown>;
+    countAsync(query: object): Promise<number>;
+    ensureIndexAsync(options: object): Promise<void>;
+  }
+}
+declare module 'lokijs' {
+  interface Collection<T> {
+    insert(docs: T | T[]): unknown;
+    by(field: string, value: unknown): T | undefined;
+    find(query?: object): T[];
+    ensureIndex(field: keyof T): void;
+    update(doc: T): unknown;
+    remove(doc: T): unknown;
+    count(): number;
+    chain(): { simplesort(field: keyof T, options: object): { data(): T[] } };
+  }
+  export default class Loki {
+    constructor(name: string);
+    addCollection<T>(name: string, options: object): Collection<T>;
+    close(): void;
+  }
+}
+declare module 'lowdb/node' {
+  export function JSONFilePreset<T>(path: string, empty: T): Promise<{ data: T; write(): Promise<void> }>;
 }
