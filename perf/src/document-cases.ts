@@ -22,6 +22,8 @@ export interface Handle {
   /** One-shot replication from, or to, the database at `url`. Answers the number of revisions written. */
   pull?(url: string): Promise<number>;
   push?(url: string): Promise<number>;
+  /** Fills it from a snapshot. Answers the number of revisions written. */
+  load?(url: string): Promise<number>;
   close(): Promise<void>;
   destroy(): Promise<void>;
 }

@@ -71,7 +71,7 @@ export async function fillDatabase(
   }
 }
 
-async function ask(method: string, url: string, body?: unknown): Promise<unknown> {
+export async function ask(method: string, url: string, body?: unknown): Promise<unknown> {
   const json = { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
   const response = await fetch(url, { method, ...(body === undefined ? {} : json) });
   if (!response.ok) throw new Error(`${method} ${url}: ${response.status} ${await response.text()}`);

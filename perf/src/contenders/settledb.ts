@@ -35,6 +35,7 @@ function handle(db: SettleDB<Record<string, unknown>>): Handle {
     count: async () => (await db.info()).doc_count,
     pull: async (url) => (await db.replicate.from(url)).docs_written,
     push: async (url) => (await db.replicate.to(url)).docs_written,
+    load: async (url) => (await db.loadSnapshot(url)).docs_written,
     close: () => db.close(),
     destroy: async () => void (await db.destroy()),
   };
