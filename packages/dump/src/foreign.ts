@@ -9,15 +9,19 @@ import type { Writer } from './writer';
 const BATCH = 500;
 
 /** pouchdb-dump: a header, then lines of `{ docs }` and `{ seq }`. @returns the last seq told */
-export async function loadPouchDump(lines: AsyncIterable<string>, writer: Writer): Promise<unknown> {
+export async function loadPouchDump(
+  lines: AsyncIterable<readonly string[]>,
+  writer: Writer,
+): Promise<unknown> {
   let seq: unknown;
-  for await (const text of lines) {
-    if (text.trim() === '') continue;
-    const line = parsed(text);
-    if (!isObject(line)) throw damaged('a line that is no object');
-    if (Array.isArray(line.docs)) await writeDocs(line.docs, writer);
-    else if (line.seq !== undefined) seq = line.seq;
-  }
+  for await (const batch of lines)
+    for (const text of batch) {
+      if (text.trim() === '') continue;
+      const line = parsed(text);
+      if (!isObject(line)) throw damaged('a line that is no object');
+      if (Array.isArray(line.docs)) await writeDocs(line.docs, writer);
+      else if (line.seq !== undefined) seq = line.seq;
+    }
   return seq;
 }
 

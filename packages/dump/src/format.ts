@@ -51,11 +51,17 @@ export type Line =
 /** `_local` documents about the database they are in: of no meaning, or a wrong one, in another. */
 export const OWN_LOCALS: ReadonlySet<string> = new Set(['_local/compaction', SNAPSHOT_ID]);
 
+/** Characters hashed at a time. */
+const SUMMED_LENGTH = 64 * 1024;
+
 /** The sums of a dump, one after another. */
 export class Chain {
   /** The sum of everything before this section; '' at the start. */
   last: string;
   readonly #encoder = new TextEncoder();
+  /** Added, and not yet hashed: many short lines are dear to encode and hash one by one. */
+  #lines: string[] = [];
+  #length = 0;
   #hasher: Md5;
 
   constructor(last = '') {
@@ -65,11 +71,20 @@ export class Chain {
 
   /** @param text lines, each with its end */
   add(text: string): void {
-    this.#hasher.update(this.#encoder.encode(text));
+    this.#lines.push(text);
+    this.#length += text.length;
+    if (this.#length >= SUMMED_LENGTH) this.#flush();
+  }
+
+  #flush(): void {
+    this.#hasher.update(this.#encoder.encode(this.#lines.join('')));
+    this.#lines = [];
+    this.#length = 0;
   }
 
   /** Closes the section. */
   sum(): string {
+    this.#flush();
     this.last = Array.from(this.#hasher.digest(), (byte) => byte.toString(16).padStart(2, '0')).join('');
     this.#hasher = this.#begin();
     return this.last;

@@ -129,22 +129,86 @@ function checked(piece: unknown): Uint8Array {
   throw badRequest('A dump is a stream of bytes');
 }
 
-/** Line by line, without their ends. The last one need not have an end. */
-export async function* linesOf(text: AsyncIterable<string>): AsyncGenerator<string> {
+/** Characters read ahead: what is fetched and unpacked while what came before is written. */
+const AHEAD_LENGTH = 4 * 1024 * 1024;
+
+/** The same text, read before it is asked for, up to a bound; what reading fails with comes in its turn. */
+export async function* ahead(text: AsyncGenerator<string>): AsyncGenerator<string> {
+  const held: string[] = [];
+  let length = 0;
+  let over = false;
+  let failure: { readonly error: unknown } | undefined;
+  let wake: () => void = () => {};
+  const woken = (): Promise<void> =>
+    new Promise((resolve) => {
+      wake = resolve;
+    });
+  const read = async (): Promise<void> => {
+    for await (const piece of text) {
+      held.push(piece);
+      length += piece.length;
+      wake();
+      while (length > AHEAD_LENGTH && !over) await woken();
+      if (over) return;
+    }
+  };
+  read()
+    .catch((error: unknown) => {
+      failure = { error };
+    })
+    .finally(() => {
+      over = true;
+      wake();
+    });
+  try {
+    for (;;) {
+      const piece = held.splice(0).join('');
+      length = 0;
+      wake();
+      if (piece !== '') yield piece;
+      else if (!over) await woken();
+      else if (held.length === 0) break;
+    }
+    if (failure !== undefined) throw failure.error;
+  } finally {
+    over = true;
+    wake();
+  }
+}
+
+/** What reads for as long as `work` goes on: it ends with it, at once, wherever the reading was. */
+export async function whileReading<R>(
+  signal: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<R>,
+): Promise<R> {
+  const reading = new AbortController();
+  const stop = (): void => reading.abort(signal?.reason);
+  if (signal?.aborted) stop();
+  signal?.addEventListener('abort', stop, { once: true });
+  try {
+    return await work(reading.signal);
+  } finally {
+    signal?.removeEventListener('abort', stop);
+    stop();
+  }
+}
+
+/** Lines without their ends, as many as each piece of the text ends. The last one need not have an end. */
+export async function* linesOf(text: AsyncIterable<string>): AsyncGenerator<string[]> {
   let open: string[] = [];
   let length = 0;
   for await (const piece of text) {
-    let from = 0;
-    for (let end = piece.indexOf('\n'); end >= 0; end = piece.indexOf('\n', from)) {
-      open.push(piece.slice(from, end));
-      yield open.length === 1 ? open[0]! : open.join('');
+    const lines = piece.split('\n');
+    const rest = lines.pop()!; // Of a split there is one at least.
+    if (lines.length > 0) {
+      if (open.length > 0) lines[0] = open.join('') + lines[0];
       open = [];
       length = 0;
-      from = end + 1;
+      yield lines;
     }
-    length += piece.length - from;
+    length += rest.length;
     if (length > LINE_LIMIT) throw damaged(`a line of more than ${LINE_LIMIT} characters`);
-    if (from < piece.length) open.push(piece.slice(from));
+    if (rest !== '') open.push(rest);
   }
-  if (length > 0) yield open.join('');
+  if (length > 0) yield [open.join('')];
 }

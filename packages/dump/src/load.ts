@@ -2,7 +2,7 @@
 import { badRequest, type Seq } from '@settledb/core';
 import { loadJson, loadPouchDump } from './foreign';
 import { FORMAT, isObject, truncated } from './format';
-import { type Input, linesOf, textOf } from './lines';
+import { ahead, type Input, linesOf, textOf, whileReading } from './lines';
 import { checkHeader, SectionLoader } from './sections';
 import { type Counts, type LoadOptions, type Target, Writer } from './writer';
 
@@ -24,32 +24,42 @@ export interface LoadResult extends Counts {
  *   input or the database fails with; the reason of `signal`
  */
 export async function load(target: Target, input: Input, options: LoadOptions = {}): Promise<LoadResult> {
-  const { signal } = options;
-  const text = textOf(input, signal);
-  try {
-    const writer = await Writer.on(target, options);
-    const { first, rest } = await firstLine(text);
-    const header = headerOf(first);
-    let told: { format: LoadResult['format']; uuid?: string; seq?: Seq };
-    if (header?.settledb === FORMAT) {
-      checkHeader(header);
-      const { uuid, seq } = await new SectionLoader(linesOf(rest), writer).load();
-      told = { format: 'settledb', uuid, seq };
-    } else if (header?.settledb !== undefined) {
-      throw badRequest('This is the manifest of a snapshot: loadSnapshot(url) loads it');
-    } else if (isPouchHeader(header)) {
-      const seq = await loadPouchDump(linesOf(rest), writer);
-      told = { format: 'pouchdb', ...(isSeq(seq) ? { seq } : {}) };
-    } else {
-      await loadJson(rest, writer);
-      told = { format: 'couchdb' };
+  return whileReading(options.signal, async (signal) => {
+    const text = textOf(input, signal);
+    try {
+      return await loadText(target, text, options);
+    } finally {
+      // What does not end with a signal ends when it likes.
+      text.return(undefined).catch(() => {});
     }
-    signal?.throwIfAborted();
-    const { counts } = writer;
-    return { ok: counts.doc_write_failures === 0, ...told, ...counts };
-  } finally {
-    await text.return(undefined);
+  });
+}
+
+async function loadText(
+  target: Target,
+  text: AsyncGenerator<string>,
+  options: LoadOptions,
+): Promise<LoadResult> {
+  const writer = await Writer.on(target, options);
+  const { first, rest } = await firstLine(text);
+  const header = headerOf(first);
+  let told: { format: LoadResult['format']; uuid?: string; seq?: Seq };
+  if (header?.settledb === FORMAT) {
+    checkHeader(header);
+    const { uuid, seq } = await new SectionLoader(linesOf(ahead(rest)), writer).load();
+    told = { format: 'settledb', uuid, seq };
+  } else if (header?.settledb !== undefined) {
+    throw badRequest('This is the manifest of a snapshot: loadSnapshot(url) loads it');
+  } else if (isPouchHeader(header)) {
+    const seq = await loadPouchDump(linesOf(rest), writer);
+    told = { format: 'pouchdb', ...(isSeq(seq) ? { seq } : {}) };
+  } else {
+    await loadJson(rest, writer);
+    told = { format: 'couchdb' };
   }
+  options.signal?.throwIfAborted();
+  const { counts } = writer;
+  return { ok: counts.doc_write_failures === 0, ...told, ...counts };
 }
 
 const isSeq = (value: unknown): value is Seq => typeof value === 'number' || typeof value === 'string';

@@ -28,7 +28,10 @@ export interface Loaded {
 }
 
 export class SectionLoader {
-  readonly #lines: AsyncIterator<string>;
+  readonly #batches: AsyncIterator<readonly string[]>;
+  /** Lines that came; those from `#at` on are not read yet. */
+  #lines: readonly string[] = [];
+  #at = 0;
   readonly #writer: Writer;
   readonly #chain: Chain;
   #header: Header | undefined;
@@ -38,11 +41,11 @@ export class SectionLoader {
 
   /** @param start the sum before the first of the lines, and the header, where they are not the dump's first */
   constructor(
-    lines: AsyncIterator<string>,
+    lines: AsyncIterator<readonly string[]>,
     writer: Writer,
     start?: { readonly sum: string; readonly header: Header; readonly docs: number },
   ) {
-    this.#lines = lines;
+    this.#batches = lines;
     this.#writer = writer;
     this.#chain = new Chain(start?.sum);
     this.#header = start?.header;
@@ -92,7 +95,8 @@ export class SectionLoader {
     if (last === undefined || !('end' in last)) return undefined;
     await this.#write(section);
     if (last.docs !== this.#docs) throw damaged(`${this.#docs} documents of ${last.docs}`);
-    if (!(await this.#lines.next()).done) throw damaged('something follows its end');
+    if (this.#at < this.#lines.length || !(await this.#batches.next()).done)
+      throw damaged('something follows its end');
     const { uuid, session } = this.#header;
     return { uuid, seq: last.seq, ...(typeof session === 'string' ? { session } : {}) };
   }
@@ -101,7 +105,8 @@ export class SectionLoader {
   async #section(): Promise<Line[]> {
     const lines: Line[] = [];
     for (;;) {
-      const line = await this.#line();
+      // Without waiting where it is there: a dump is many short lines.
+      const line = this.#at < this.#lines.length ? this.#read() : await this.#line();
       if ('sum' in line) return lines;
       if (lines.push(line) > SECTION_LINES) throw damaged('a section without an end');
     }
@@ -110,16 +115,29 @@ export class SectionLoader {
   /** A line, which is added to the section; or its sum, found right. */
   async #line(): Promise<Line> {
     try {
-      return await this.#nextLine();
+      while (this.#at === this.#lines.length) {
+        const { done, value } = await this.#batches.next();
+        if (done) throw truncated();
+        this.#lines = value;
+        this.#at = 0;
+      }
+    } catch (error) {
+      this.#fault ??= { error };
+      throw error;
+    }
+    return this.#read();
+  }
+
+  #read(): Line {
+    try {
+      return this.#parsed(this.#lines[this.#at++]!); // In range: the callers see to it.
     } catch (error) {
       this.#fault ??= { error };
       throw error;
     }
   }
 
-  async #nextLine(): Promise<Line> {
-    const { done, value: text } = await this.#lines.next();
-    if (done) throw truncated();
+  #parsed(text: string): Line {
     let line: unknown;
     try {
       line = JSON.parse(text);

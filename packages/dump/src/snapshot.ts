@@ -14,7 +14,7 @@ import {
 } from '@settledb/core';
 import { type DumpOptions, gzipped, parts, type Source } from './dump';
 import { damaged, isObject } from './format';
-import { linesOf, textOf } from './lines';
+import { ahead, linesOf, textOf, whileReading } from './lines';
 import { remember } from './remember';
 import { SectionLoader } from './sections';
 import { type Counts, type LoadOptions, type Target, Writer } from './writer';
@@ -109,9 +109,9 @@ export async function loadSnapshot(
   const manifest = checkManifest(await response.json().catch(() => undefined));
   const base = new URL(url, globalThis.location?.href);
   const writer = await Writer.on(target, options);
-  const text = textOfChunks(manifest, (name) => asked(get, new URL(name, base), options), options);
-  try {
-    const { uuid, seq, session } = await new SectionLoader(linesOf(text), writer).load();
+  return whileReading(options.signal, async (signal) => {
+    const text = textOfChunks(manifest, (name) => asked(get, new URL(name, base), { signal }), { signal });
+    const { uuid, seq, session } = await new SectionLoader(linesOf(ahead(text)), writer).load();
     if (uuid !== manifest.source || seq !== manifest.seq)
       throw damaged('its manifest is of another snapshot');
     const { counts } = writer;
@@ -120,9 +120,7 @@ export async function loadSnapshot(
     if (ok && session !== undefined)
       await remember(target, { session_id: session, seq: await writer.onlyThese() }, options);
     return { ok, source: uuid, seq, ...counts };
-  } finally {
-    await text.return(undefined);
-  }
+  });
 }
 
 async function* textOfChunks(
