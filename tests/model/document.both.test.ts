@@ -43,13 +43,20 @@ describe('splitDoc', () => {
     .oneof(fc.string({ minLength: 1 }), fc.constantFrom('a', '"', '\\', '\\\\', 'a","_rev":"1-a', 'é\u0000'))
     .filter((text) => !text.startsWith('_'));
   const rev = fc.constantFrom(REV, '2-', '1-"', '3-\\', '9007199254740991-é');
+  const revisions = fc.constantFrom<unknown>(
+    { start: 1, ids: ['a'] },
+    { ids: ['b', '"}', 'a'], start: 3 },
+    { start: 1, ids: ['a'], _revisions: { start: 1, ids: ['a'] } },
+    {},
+    null,
+  );
   const meta = fc.record(
     {
       _id: id,
       _rev: rev,
       _deleted: fc.boolean(),
       _conflicts: fc.constant([REV]),
-      _revisions: fc.constant({ start: 1, ids: ['a'] }),
+      _revisions: revisions,
       _attachments: fc.constant({}),
       _access: fc.constant(['x']),
       _replication_id: fc.constant('r'),
@@ -59,7 +66,11 @@ describe('splitDoc', () => {
   /** Fields in any order, the database's among them. */
   const doc = fc
     .tuple(
-      fc.oneof(meta, fc.record({ _id: id, _rev: rev }, { requiredKeys: [] })),
+      fc.oneof(
+        meta,
+        fc.record({ _id: id, _rev: rev }, { requiredKeys: [] }),
+        fc.record({ _id: id, _rev: rev, _revisions: revisions }, { requiredKeys: ['_revisions'] }),
+      ),
       fc.dictionary(name, value, { maxKeys: 4, noNullPrototype: true }),
     )
     .chain(([own, content]) => {

@@ -140,7 +140,10 @@ function checkBulkGetRow<Content extends object>(
   row: unknown,
   id: string,
 ): BulkGetResult<Content>['results'][number]['docs'][number] {
-  if (isObject(row) && isObject(row.ok)) return { ok: checkDoc<Content>(row.ok, id) };
+  if (isObject(row) && isObject(row.ok)) {
+    checkDoc(row.ok, id);
+    return row as unknown as { ok: ExistingDoc<Content> };
+  }
   if (!isObject(row) || !isObject(row.error)) throw badResponse('_bulk_get has a row that is none');
   const { rev, error, reason } = row.error;
   return {

@@ -8,13 +8,14 @@ import {
   type Doc,
   type ExistingDoc,
   isRev,
+  type JsonSource,
   type Rev,
   uuid,
 } from '@settledb/core';
 import { type OutgoingPart, writeMultipart } from './multipart';
 import type { DatabaseContext } from './server-context';
 import { checkDoc, checkRev } from './server-docs';
-import { jsonResponse, readObject } from './server-http';
+import { jsonResponse, jsonTextResponse, readObject } from './server-http';
 import { docJson, docPart, wantsMultipart } from './server-multipart';
 import { respondWith, textStream, toStream } from './server-streams';
 import { checkSize, prepareWrites, refusedRow } from './server-write';
@@ -73,7 +74,7 @@ export async function bulkGet(context: DatabaseContext): Promise<Response> {
   const multipart = wantsMultipart(request, 'mixed') && request.headers.get('accept')?.includes('multipart/');
   const attachments = multipart || query.flag('attachments') === true;
   const revs = query.flag('revs');
-  const answer = await database.bulkGet({
+  const wanted = {
     // What of the attachments goes along is decided below, where they are written.
     docs: good.map(({ atts_since: _, ...entry }) => entry),
     // By which is known what of the attachments is.
@@ -81,8 +82,14 @@ export async function bulkGet(context: DatabaseContext): Promise<Response> {
     latest: query.flag('latest'),
     att_encoding_info: multipart || query.flag('att_encoding_info'),
     signal: request.signal,
-  });
+  };
   let next = 0;
+  if (!attachments && hasJson(database)) {
+    const found = await database.bulkGetJson(wanted);
+    const texts = asked.map((item) => ('id' in item ? found[next++]! : JSON.stringify(item.refused)));
+    return jsonTextResponse(200, `{"results":[${texts.join(',')}]}\n`);
+  }
+  const answer = await database.bulkGet(wanted);
   const results = asked.map((item) => ('id' in item ? withNamedRev(answer.results[next++]!) : item.refused));
   if (!attachments) return jsonResponse(200, { results });
   const sources = results.map(
@@ -94,6 +101,9 @@ export async function bulkGet(context: DatabaseContext): Promise<Response> {
   );
   return multipart ? asMultipart(context, sources) : asJson(context, sources);
 }
+
+const hasJson = (database: Database): database is Database & JsonSource =>
+  typeof (database as Partial<JsonSource>).bulkGetJson === 'function';
 
 interface Source extends Result {
   readonly attsSince?: readonly string[] | undefined;

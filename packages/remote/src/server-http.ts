@@ -219,8 +219,12 @@ export const failure = (status: number, name: string, reason: string): DatabaseE
 
 export type HeaderList = { readonly [name: string]: string };
 
-export function jsonResponse(status: number, value: unknown, headers: HeaderList = {}): Response {
-  return new Response(`${JSON.stringify(value)}\n`, {
+export function jsonResponse(status: number, value: unknown, headers?: HeaderList): Response {
+  return jsonTextResponse(status, `${JSON.stringify(value)}\n`, headers);
+}
+
+export function jsonTextResponse(status: number, text: string, headers: HeaderList = {}): Response {
+  return new Response(text, {
     status,
     headers: { 'content-type': JSON_TYPE, 'cache-control': 'must-revalidate', ...headers },
   });

@@ -98,28 +98,36 @@ async function missingRevs(
   // No prototype: `__proto__` and `constructor` are ids like any other.
   const asked: Record<string, string[]> = Object.create(null);
   for (const { id, revs } of rows) {
-    const unknown = revs.filter((rev) => !onTheWay.has(id, rev) && asked[id]?.includes(rev) !== true);
-    if (unknown.length > 0) asked[id] = [...(asked[id] ?? []), ...unknown];
+    for (const rev of revs) {
+      if (onTheWay.has(id, rev)) continue;
+      const others = asked[id];
+      if (others === undefined) asked[id] = [rev];
+      else if (!others.includes(rev)) others.push(rev);
+    }
   }
-  return compare(asked, Object.keys(asked), target, signal);
+  return compare(asked, target, signal);
 }
 
 /** A target that finds the question too long gets it in halves. */
 async function compare(
-  all: Record<string, string[]>,
-  ids: readonly string[],
+  asked: Readonly<Record<string, string[]>>,
   target: Peer,
   signal: AbortSignal,
 ): Promise<MissingRev[]> {
+  const ids = Object.keys(asked);
   if (ids.length === 0) return [];
-  const asked: Record<string, string[]> = Object.create(null);
-  for (const id of ids) asked[id] = all[id]!; // A key of it.
   try {
     return checkRevsDiff(await ask(signal, () => target.revsDiff(asked, { signal })), asked);
   } catch (error) {
     if (statusOf(error) !== 413 || ids.length === 1) throw error;
     const middle = Math.ceil(ids.length / 2);
-    const lower = await compare(all, ids.slice(0, middle), target, signal);
-    return [...lower, ...(await compare(all, ids.slice(middle), target, signal))];
+    const lower = await compare(partOf(asked, ids.slice(0, middle)), target, signal);
+    return [...lower, ...(await compare(partOf(asked, ids.slice(middle)), target, signal))];
   }
+}
+
+function partOf(asked: Readonly<Record<string, string[]>>, ids: readonly string[]): Record<string, string[]> {
+  const part: Record<string, string[]> = Object.create(null);
+  for (const id of ids) part[id] = asked[id]!; // A key of it.
+  return part;
 }

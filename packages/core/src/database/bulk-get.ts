@@ -3,18 +3,19 @@
  * that entry.
  */
 import { checkId, type DatabaseError, hasRev, isDatabaseError, missingBulkDocs, parseRev } from '../model';
-import type { BulkGetRequest, BulkGetResult, ExistingDoc } from '../model/types';
+import type { BulkGetRequest, BulkGetResult, Rev } from '../model/types';
 import type { DatabaseTables } from '../store/schema';
 import type { Store } from '../store/store';
 import type { BulkGetOptions } from './database';
-import { docOf, followed } from './get';
+import { docJson, docOf, followed } from './get';
 import { type KnownDoc, type RevisionRequest, readRevisions } from './revisions';
 
 interface Entry {
   readonly id: unknown;
   readonly rev?: unknown;
 }
-type EntryDocs = BulkGetResult['results'][number]['docs'];
+type ValidEntry = BulkGetRequest['docs'][number];
+type Failure = Extract<BulkGetResult['results'][number]['docs'][number], { readonly error: unknown }>;
 
 /** CouchDB's word for the revision of an entry that named none. */
 const NO_REV = 'undefined';
@@ -24,11 +25,52 @@ export async function bulkGet(
   store: Store<DatabaseTables>,
   request: BulkGetRequest & BulkGetOptions,
 ): Promise<BulkGetResult> {
+  const meta = { revs: request.revs };
+  const results = await lookUp(store, request, (document, rev) => docOf(document, rev, meta));
+  return { results };
+}
+
+/**
+ * As {@link bulkGet}, each answer as its JSON, of texts as they are stored.
+ *
+ * @param wantsMore attachments are to come with more than stubs: a document that has some is then `undefined`
+ */
+export async function bulkGetJson(
+  store: Store<DatabaseTables>,
+  request: BulkGetRequest & BulkGetOptions,
+  wantsMore: boolean,
+): Promise<(string | undefined)[]> {
+  const results = await lookUp(store, request, (document, rev) => docJson(document, rev, request.revs));
+  return results.map(({ id, docs }) => {
+    let json = '';
+    for (const row of docs) {
+      if (!('ok' in row)) json += `${json && ','}${JSON.stringify(row)}`;
+      else if (wantsMore && row.ok.includes(ATTACHMENTS)) return undefined;
+      else json += `${json && ','}{"ok":${row.ok}}`;
+    }
+    return `{"id":${JSON.stringify(id)},"docs":[${json}]}`;
+  });
+}
+
+/** In every document that has some, and in few others. */
+const ATTACHMENTS = '"_attachments":';
+
+interface Answer<D> {
+  readonly id: string;
+  readonly docs: (Failure | { readonly ok: D })[];
+}
+
+/** @param make a revision of a document as it is answered; `undefined`: its body is not there */
+async function lookUp<D>(
+  store: Store<DatabaseTables>,
+  request: BulkGetRequest & BulkGetOptions,
+  make: (document: KnownDoc, rev: Rev) => D | undefined,
+): Promise<Answer<D>[]> {
   request.signal?.throwIfAborted();
   if (!Array.isArray(request.docs)) throw missingBulkDocs();
   const entries = request.docs.map((entry): Entry => entry ?? { id: undefined });
   const refusals = entries.map(refusalOf);
-  const wanted = entries.filter((_, i) => refusals[i] === undefined) as { id: string; rev?: string }[];
+  const wanted = entries.filter((_, i) => refusals[i] === undefined) as ValidEntry[];
   const latest = request.latest === true;
   const documents = await readRevisions(
     store,
@@ -36,15 +78,12 @@ export async function bulkGet(
     request,
   );
   let at = 0;
-  const results = entries.map((entry, i) => {
+  return entries.map((entry, i) => {
     const refusal = refusals[i];
     const docs =
-      refusal === undefined
-        ? answer(documents[at++], entry as { id: string; rev?: string }, request)
-        : [refusal];
+      refusal === undefined ? answer(documents[at++], entry as ValidEntry, latest, make) : [refusal];
     return { id: entry.id as string, docs };
   });
-  return { results };
 }
 
 function requestFor(id: string, rev: string | undefined, latest: boolean): RevisionRequest {
@@ -57,31 +96,32 @@ function requestFor(id: string, rev: string | undefined, latest: boolean): Revis
   };
 }
 
-function answer(
+function answer<D>(
   document: KnownDoc | undefined,
-  { id, rev }: { readonly id: string; readonly rev?: string },
-  request: BulkGetOptions,
-): EntryDocs {
+  { id, rev }: ValidEntry,
+  latest: boolean,
+  make: (document: KnownDoc, rev: Rev) => D | undefined,
+): Answer<D>['docs'] {
   if (document === undefined) return [failure(id, rev, 'not_found', 'missing')];
   const { row } = document;
   if (rev === undefined) {
     if (row.deleted) return [failure(id, rev, 'not_found', 'deleted')];
-    return [{ ok: docOf(document, row.rev, { revs: request.revs })! }]; // the winner's body comes with its row
+    return [{ ok: make(document, row.rev)! }]; // the winner's body comes with its row
   }
-  const revs = row.rev === rev ? [rev] : followed(document.tree, [rev], request.latest === true);
+  const revs = row.rev === rev ? [rev] : followed(document.tree, [rev], latest);
   return revs.map((each) => {
     const known = each === row.rev || hasRev(document.tree, each);
-    const doc: ExistingDoc | undefined = known ? docOf(document, each, { revs: request.revs }) : undefined;
+    const doc = known ? make(document, each) : undefined;
     return doc === undefined ? failure(id, each, 'not_found', 'missing') : { ok: doc };
   });
 }
 
-function failure(id: unknown, rev: unknown, error: string, reason: string): EntryDocs[number] {
+function failure(id: unknown, rev: unknown, error: string, reason: string): Failure {
   return { error: { id: id as string, rev: (rev ?? NO_REV) as string, error, reason } };
 }
 
 /** Why an entry cannot be looked up at all. */
-function refusalOf({ id, rev }: Entry): EntryDocs[number] | undefined {
+function refusalOf({ id, rev }: Entry): Failure | undefined {
   try {
     if (id === undefined) return failure(null, rev, 'bad_request', 'document id missed');
     checkId(id);

@@ -212,3 +212,9 @@ export interface Database<Content extends object = object> {
   close(): Promise<void>;
   destroy(options?: CallOptions): Promise<{ ok: true }>;
 }
+
+/** A database that has its documents as JSON: what only passes through need not be read and written again. */
+export interface JsonSource {
+  /** As `bulkGet`: the JSON of each of its results. */
+  bulkGetJson(request: BulkGetRequest & BulkGetOptions): Promise<string[]>;
+}

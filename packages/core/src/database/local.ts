@@ -6,10 +6,10 @@ import {
   badRequest,
   closed,
   DatabaseError,
+  datedUuid,
   missingBulkDocs,
   missingId,
   notImplemented,
-  uuid,
 } from '../model';
 import type {
   AllDocsResult,
@@ -33,7 +33,7 @@ import type { CallOptions, Durability, Store, StoreEvent } from '../store/store'
 import { allDocs } from './all-docs';
 import type { AttachmentSource } from './attachment-read';
 import type { PutArguments } from './attachment-verbs';
-import { bulkGet } from './bulk-get';
+import { bulkGet, bulkGetJson } from './bulk-get';
 import type { Bytes } from './bytes';
 import { type ChangesSource, localChanges } from './changes';
 import { Closing } from './closing';
@@ -46,6 +46,7 @@ import type {
   ChangesOptions,
   Database,
   GetOptions,
+  JsonSource,
   OpenAttachmentOptions,
 } from './database';
 import type { FoldRules } from './doc-fold';
@@ -84,7 +85,7 @@ export interface LocalOptions {
 /** CouchDB's default: enough for replicas that were apart for long, little enough to send along. */
 const REVS_LIMIT = 1_000;
 
-export class LocalDatabase<Content extends object = object> implements Database<Content> {
+export class LocalDatabase<Content extends object = object> implements Database<Content>, JsonSource {
   readonly name: string;
   readonly adapter: string;
   readonly store: Store<DatabaseTables>;
@@ -208,6 +209,17 @@ export class LocalDatabase<Content extends object = object> implements Database<
       ? await (await loadAttachments()).bulkGetWithData(this.#attachments, request)
       : await bulkGet(this.store, request);
     return answer as BulkGetResult<Content>;
+  }
+
+  /** See {@link JsonSource}. */
+  async bulkGetJson(request: BulkGetRequest & BulkGetOptions): Promise<string[]> {
+    this.#begin(request);
+    const found = await bulkGetJson(this.store, request, wantsData(request));
+    const docs = request.docs.filter((_, i) => found[i] === undefined);
+    if (docs.length === 0) return found as string[];
+    const { results } = await this.bulkGet({ ...request, docs });
+    let next = 0;
+    return found.map((json) => json ?? JSON.stringify(results[next++]));
   }
 
   async allDocs(options: AllDocsOptions = {}): Promise<AllDocsResult<Content>> {
@@ -367,14 +379,14 @@ function checkRevsLimit(limit: number): void {
   if (!Number.isSafeInteger(limit) || limit < 1) throw badRequest('revs_limit must be a whole number from 1');
 }
 
-/** The uuid of the database in `store`. The first to open it gives it one, and counters at zero. */
+/** The uuid of the database in `store`. The first to open it gives it one, which says when, and counters at zero. */
 async function identify(store: Store<DatabaseTables>): Promise<string> {
   const queries = [{ from: 'info', keys: ['info'] }] as const;
   const [found] = await store.read(queries);
   if (found[0] !== undefined) return found[0].uuid;
   const fresh = {
     name: 'info',
-    uuid: uuid(),
+    uuid: datedUuid(Date.now()),
     update_seq: 0,
     doc_count: 0,
     doc_del_count: 0,

@@ -12,7 +12,7 @@ import type { Durability, Plan, Store, Write } from '../store/store';
 import type { AttachmentQueries, AttachmentsFound, ContentDecision } from './attachment-plan';
 import { loadAttachments } from './code';
 import { type Applied, type BodyKey, bodyText, DocFold, docRow, type FoldRules } from './doc-fold';
-import { type Edit, failureRow, localKey, type NewEdit } from './edits';
+import { type Edit, failureRow, localKey, type NewEdit, type ReplicatedEdit } from './edits';
 import { infoOf } from './info';
 import { applyLocal } from './local-docs';
 
@@ -157,11 +157,10 @@ function planEdits(batch: Batch, found: Found, rules: FoldRules): Plan<DatabaseT
       continue;
     }
     let fold = folds[place];
-    const isPlain = edit.kind === 'new' && edit.parent === undefined && edit.attachments === undefined;
-    if (fold === undefined && isPlain && !found.docs[place]) {
+    if (fold === undefined && !found.docs[place] && isFirst(edit)) {
       // A document that is new, as most are in bulk: nothing to fold, unless another edit follows.
-      const { id, rev, deleted, body } = edit;
-      folds[place] = docRow(id, ++seq, rev, deleted, undefined, bodyText(body));
+      const { id, rev, body } = edit;
+      folds[place] = docRow(id, ++seq, rev, isDeletion(edit), undefined, bodyText(body));
       outcomes[i] = { ok: true, id, rev };
       continue;
     }
@@ -174,10 +173,10 @@ function planEdits(batch: Batch, found: Found, rules: FoldRules): Plan<DatabaseT
         rules,
         attachments?.of(edit.id),
       );
-      if (begun !== undefined) fold.edit(edits[places.indexOf(place)] as NewEdit, begun.seq);
+      if (begun !== undefined) apply(fold, edits[places.indexOf(place)] as DocEdit, begun.seq);
       folds[place] = fold;
     }
-    const applied = edit.kind === 'new' ? fold.edit(edit, seq + 1) : fold.replicate(edit, seq + 1);
+    const applied = apply(fold, edit, seq + 1);
     if (!isFailure(applied) && applied.changed) seq += 1;
     outcomes[i] = outcome(edit.id, applied);
   }
@@ -189,6 +188,18 @@ function planEdits(batch: Batch, found: Found, rules: FoldRules): Plan<DatabaseT
   documents.writes.push(...content.writes);
   return { writes: documents.writes, places: content.named, value: { outcomes, lacking: NONE, content } };
 }
+
+type DocEdit = NewEdit | ReplicatedEdit;
+
+/** Of a document that is not there it makes a tree of one revision, and nothing else. */
+const isFirst = (edit: DocEdit): boolean =>
+  edit.attachments === undefined &&
+  (edit.kind === 'new' ? edit.parent === undefined : edit.path.hashes.length === 1);
+
+const isDeletion = (edit: DocEdit): boolean => (edit.kind === 'new' ? edit.deleted : edit.path.deleted);
+
+const apply = (fold: DocFold, edit: DocEdit, seq: number): Applied =>
+  edit.kind === 'new' ? fold.edit(edit, seq) : fold.replicate(edit, seq);
 
 const isFailure = (applied: Applied): applied is Extract<Applied, Error> => isDatabaseError(applied);
 

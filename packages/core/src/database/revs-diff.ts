@@ -22,12 +22,13 @@ export async function revsDiff(
   const queries = [{ from: 'docs', keys: ids, texts: ['tree'] }] as const;
   const [rows] = store.readNow(queries) ?? (await store.read(queries, { signal: options.signal }));
   const result: RevsDiffResult = Object.create(null);
-  for (const [i, id] of ids.entries()) {
+  for (let i = 0; i < ids.length; i++) {
+    const id = ids[i]!;
     const row = rows[i];
     const asked = revs[id]!; // a key of this object
     const tree = row?.tree === undefined ? undefined : treeOf(row);
     const missing = asked.filter((rev) => (tree === undefined ? rev !== row?.rev : !hasRev(tree, rev)));
-    if (missing.length > 0) result[id] = { missing, ...possibleAncestors(row, missing) };
+    if (missing.length > 0) result[id] = row ? { missing, ...possibleAncestors(row, missing) } : { missing };
   }
   return result;
 }
@@ -36,8 +37,7 @@ export async function revsDiff(
  * Leaves of a lower generation than some missing revision, highest first: what a source may assume the asker has, and so
  * need not send attachments again. Left out where there are none, as CouchDB leaves it out.
  */
-function possibleAncestors(row: DocRow | undefined, missing: readonly Rev[]): { possible_ancestors?: Rev[] } {
-  if (row === undefined) return {};
+function possibleAncestors(row: DocRow, missing: readonly Rev[]): { possible_ancestors?: Rev[] } {
   const highest = missing.reduce((most, rev) => Math.max(most, generationOf(rev)), 0);
   const lower = leaves(treeOf(row)).filter(({ generation }) => generation < highest);
   return lower.length === 0 ? {} : { possible_ancestors: lower.sort(byRev).map(({ rev }) => rev) };

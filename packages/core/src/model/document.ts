@@ -66,16 +66,17 @@ export function splitDoc(doc: unknown): SplitDoc {
 type Fields = Record<string, unknown>;
 
 /**
- * The quick way, for documents as they mostly are: no field of the database but `_id` and `_rev`, in front or at the end.
- * Their text is known, so they are cut off the JSON of the document, and no copy of it is made.
+ * The quick way, for documents as they mostly are: no field of the database but `_id`, `_rev` and (as replicators carry them)
+ * `_revisions`, in front or at the end. Their text is known, so they are cut off the JSON of the document, and no copy of it is made.
  *
  * @returns undefined when the document is otherwise
  */
 function splitText(fields: Fields): SplitDoc | undefined {
   for (const key in fields) {
-    if (key.charCodeAt(0) === UNDERSCORE && key !== '_id' && key !== '_rev') return undefined;
+    if (key.charCodeAt(0) === UNDERSCORE && key !== '_id' && key !== '_rev' && key !== '_revisions')
+      return undefined;
   }
-  const { _id: id, _rev: rev } = fields;
+  const { _id: id, _rev: rev, _revisions: revisions } = fields;
   if (id !== undefined) checkId(id);
   if (rev !== undefined && !isRev(rev)) throw invalidRev();
   const text = toJson(fields);
@@ -83,8 +84,11 @@ function splitText(fields: Fields): SplitDoc | undefined {
   const cut = { text, from: 1, to: text.length - 1 };
   if (id !== undefined && !cutMember(cut, `"_id":"${id}"`)) return undefined;
   if (rev !== undefined && !cutMember(cut, `"_rev":"${rev}"`)) return undefined;
-  const whole = id === undefined && rev === undefined;
-  return { id, rev, deleted: false, body: whole ? text : `{${text.slice(cut.from, cut.to)}}` };
+  if (revisions !== undefined && !cutMember(cut, `"_revisions":${toJson(revisions)}`)) return undefined;
+  const isWhole = cut.to - cut.from === text.length - 2;
+  const body = isWhole ? text : `{${text.slice(cut.from, cut.to)}}`;
+  if (revisions === undefined) return { id, rev, deleted: false, body };
+  return { id, rev, deleted: false, body, revisions: revisions as Revisions };
 }
 
 /**
