@@ -79,7 +79,7 @@ export const REASONS: readonly Reason[] = [
   {
     request: /_changes/,
     what: /pending: (nothing|0), CouchDB [1-9]/,
-    why: 'counted only when it is 0; with doc_ids CouchDB counts rows it filtered out',
+    why: 'with a limit counted while no document was changed twice, and when it is 0; with doc_ids CouchDB counts rows it filtered out',
   },
   {
     request: /since=(99|3|&|$|%22)/,

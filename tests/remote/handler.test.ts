@@ -1,10 +1,35 @@
 /** The server as a function from Request to Response: what it refuses, how it errs, who gets in. */
 import { DatabaseError } from '@settledb/core';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { fromFolderName, isDatabaseName, toFolderName } from '../../packages/remote/src/names';
 import { MemoryDatabases, ORIGIN, testServer } from './support';
 
 const basic = (name: string, password: string) => ({ authorization: `Basic ${btoa(`${name}:${password}`)}` });
+
+describe('instance_start_time', () => {
+  it('is the second in which the database was made, another one for a database made anew', async () => {
+    const server = testServer();
+    const created = async () => {
+      await server.ask('PUT', '/db');
+      const { body } = await server.ask('GET', '/db');
+      const json = { 'content-type': 'application/json' };
+      const commit = await server.ask('POST', '/db/_ensure_full_commit', {}, json);
+      expect(commit.body).toEqual({ ok: true, instance_start_time: body.instance_start_time });
+      return body.instance_start_time as string;
+    };
+    const first = await created();
+    expect(first).toMatch(/^\d+$/);
+    expect(Math.abs(Date.now() / 1000 - Number(first))).toBeLessThan(60);
+    expect(await created()).toBe(first);
+    await server.ask('DELETE', '/db');
+    const later = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 5000);
+    try {
+      expect(Number(await created())).toBeGreaterThan(Number(first));
+    } finally {
+      later.mockRestore();
+    }
+  });
+});
 
 describe('who gets in', () => {
   const closed = () => testServer({ anonymous: false, admins: { admin: 'secret', zoë: 'päss:word' } });
@@ -408,8 +433,16 @@ describe('feeds', () => {
     const server = testServer();
     await server.ask('PUT', '/db');
     await server.ask('POST', '/db/_bulk_docs', { docs: [{ _id: 'a' }, { _id: 'b' }] });
-    expect((await server.ask('GET', '/db/_changes?limit=1')).body).not.toHaveProperty('pending');
-    expect((await server.ask('GET', '/db/_changes?limit=2')).body.pending).toBe(0);
-    expect((await server.ask('GET', '/db/_changes?limit=3')).body.pending).toBe(0);
+    const pending = async (query: string) =>
+      (await server.ask('GET', `/db/_changes?${query}`)).body.pending as number | undefined;
+    expect(await pending('limit=1')).toBe(1);
+    expect(await pending('limit=2')).toBe(0);
+    expect(await pending('limit=3')).toBe(0);
+    // A number without a change: nobody has counted.
+    const { body } = await server.ask('GET', '/db/a');
+    await server.ask('PUT', '/db/a', body);
+    expect(await pending('limit=1')).toBeUndefined();
+    expect(await pending('limit=1&descending=true')).toBeUndefined();
+    expect(await pending('limit=2')).toBe(0);
   });
 });

@@ -56,7 +56,7 @@ export async function describe(context: Context, name: string): Promise<object |
 async function describeOpen({ server, request }: Context, name: string, database: Database): Promise<object> {
   const info = await database.info({ signal: request.signal });
   return {
-    instance_start_time: '0',
+    instance_start_time: await startTime(database),
     db_name: name,
     purge_seq: info.purge_seq ?? 0,
     update_seq: info.update_seq,
@@ -104,10 +104,22 @@ function startCompaction(server: ServerState, name: string, database: Database):
 }
 
 /** Every answered write is as durable as it gets: nothing is left to do. */
-export function ensureFullCommit({ request }: DatabaseContext): Response {
+export async function ensureFullCommit({ request, database }: DatabaseContext): Promise<Response> {
   checkJsonType(request);
-  return jsonResponse(201, { ok: true, instance_start_time: '0' });
+  return jsonResponse(201, { ok: true, instance_start_time: await startTime(database) });
 }
+
+/**
+ * When the database was made, in seconds, as CouchDB 3 says it: by this replicators see that another one has taken its place. `0`, as
+ * before CouchDB 3, where the database's id does not begin with it (it was made by an early release, or is not ours).
+ */
+async function startTime(database: Database): Promise<string> {
+  const [, time] = DATED_ID.exec(await database.id()) ?? [];
+  return time === undefined ? '0' : String(Math.floor(Number.parseInt(time, 16) / 1000));
+}
+
+/** 32 digits of a UUID version 7 of the years 2004 to 2039. */
+const DATED_ID = /^(01[0-9a-f]{10})7[0-9a-f]{19}$/;
 
 /** A database that can change its limit, as `LocalDatabase` can. */
 interface Limited {

@@ -62,14 +62,26 @@ async function* oneShotText(
   const result = await feed;
   // Cancelled: the client is gone, or the server closes, and a text that breaks off is no complete answer.
   if (!('last_seq' in result)) throw new Error('The feed was ended before it was whole');
-  const { last_seq, pending = count < limit ? 0 : await pendingAfter(database, last_seq) } = result;
+  const { last_seq } = result;
+  const { pending = count < limit ? 0 : await pendingAfter(database, last_seq, options) } = result;
   yield `${piece}\n],\n${closing({ last_seq, ...(pending === undefined ? {} : { pending }) })}`;
 }
 
-/** 0 where the limit was reached with the last change there is; undefined where nobody has counted what comes. */
-async function pendingAfter(database: Database, last: Seq): Promise<number | undefined> {
-  const { update_seq } = await database.info();
-  return update_seq === last ? 0 : undefined;
+/**
+ * What comes after a limit was reached. Exact while no document was changed twice, for then no number is without its change;
+ * else undefined, but for 0: nobody has counted.
+ */
+async function pendingAfter(
+  database: Database,
+  last: Seq,
+  { descending }: ChangesOptions,
+): Promise<number | undefined> {
+  // What comes then are earlier ones.
+  if (descending) return undefined;
+  const { update_seq, doc_count, doc_del_count = Number.NaN } = await database.info();
+  if (update_seq === last) return 0;
+  if (typeof last !== 'number' || doc_count + doc_del_count !== update_seq) return undefined;
+  return update_seq - last;
 }
 
 /** `pending` only where it is known: a client that believed in a wrong 0 would stop there. */
