@@ -179,3 +179,25 @@ describe('a key', () => {
     );
   });
 });
+
+it('keys are as they lie in stored indexes, whoever wrote them', () => {
+  const stored: [unknown, string][] = [
+    [null, '1'],
+    [false, '2'],
+    [true, '3'],
+    [0, '48\0'],
+    [-0, '48\0'],
+    [1, '4bff\0'],
+    [-1, '4400fffffffffffff\0'],
+    [1_000, '4c08f4\0'],
+    [0.1, '4bfb999999999999a\0'],
+    [Number.MAX_VALUE, '4ffefffffffffffff\0'],
+    [Number.NaN, '1'],
+    ['', '5\0'],
+    ['a\0b\u0001', '5a\u0001\u0001b\u0001\u0002\0'],
+    [['x', 1, null], '65x\x004bff\x001\0'],
+    [{ a: [] }, '75a\x006\0\0'],
+    [[Number.POSITIVE_INFINITY, undefined], '611\0'],
+  ];
+  for (const [key, text] of stored) expect([key, toKey(key)]).toEqual([key, text]);
+});

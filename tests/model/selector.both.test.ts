@@ -290,6 +290,16 @@ describe('a wrong selector is refused', () => {
     [{ $foo: 1 }, 'Invalid operator: $foo'],
     [{ a: { $regex: '(' } }, 'Query operator $regex must be a regular expression: ('],
     [{ a: { $beginsWith: 1 } }, 'Query operator $beginsWith must be a string. Received number: 1'],
+    [{ a: { $keyMapMatch: 1 } }, 'Query operator $keyMapMatch must be an object. Received number: 1'],
+    [{ a: { $elemMatch: 'a' } }, 'Query operator $elemMatch must be an object. Received string: a'],
+    [{ a: { $size: 'a' } }, 'Query operator $size must be a integer. Received string: a'],
+    [{ a: { $mod: [1.5, 0] } }, "Query operator $mod's divisor is not an integer. Received number: 1.5"],
+    [
+      { a: { $type: 1 } },
+      `Query operator $type must be a string. Supported values: ${types}. Received number: 1`,
+    ],
+    [{ a: { $all: {} } }, 'Query operator $all must be an array. Received object: {}'],
+    [{ $nor: 'a' }, 'Query operator $nor must be an array. Received string: a'],
   ])('%j', (selector, message) => {
     expect(() => checkSelector(selector)).toThrow(expect.objectContaining({ status: 400, message }));
   });

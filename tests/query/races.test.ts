@@ -103,3 +103,46 @@ it('a reduction that was stored meanwhile goes with the rows it was made of', as
   await expectRight(one, 1_200);
   await expectRight(other, 1_200);
 });
+
+it('batches that are read while others are written see documents change in between, and the index is right', async () => {
+  const COUNT = 4_500;
+  const adapter = memory();
+  const hooks: Hooks = {};
+  const one = await openContext(hooked(adapter, hooks), 'db');
+  const other = await openContext(adapter, 'db');
+  opened.push(one, other);
+  const source = 'function (doc, emit) { emit(doc.n, doc._rev); }';
+  await one.database.bulkDocs([
+    { _id: '_design/v', views: { v: { map: source, reduce: '_count' } } },
+    ...Array.from({ length: COUNT }, (_, n) => ({ _id: `d${String(n).padStart(4, '0')}`, n })),
+  ] as never);
+  let commits = 0;
+  hooks.before = async ({ kind }) => {
+    // Each time the commit is made anew, and rivals must end some time.
+    if (kind !== 'append' || ++commits > 12) return;
+    // Of those that are mapped already, of those that are on their way, and of those that come: some change, some go.
+    for (const at of [10, 150, 900, 2_500, 4_400]) {
+      const doc = (await other.database.get(`d${String(at + commits).padStart(4, '0')}`)) as never as object;
+      await other.database.put({
+        ...doc,
+        n: -commits,
+        ...(commits % 3 === 0 ? { _deleted: true } : {}),
+      } as never);
+    }
+    if (commits === 4) {
+      const { _rev } = await other.database.get('d4499');
+      await other.database.purge('d4499', _rev);
+    }
+  };
+  await one.views.query('v');
+  hooks.before = undefined;
+  expect(commits).toBeGreaterThan(4);
+  for (const { store, views } of [one, other]) {
+    await views.query('v');
+    const [states] = await store.read([{ from: 'views', range: { gte: '' } }]);
+    const state = states.find(({ view }) => view === storedId(source));
+    const { rows, expected } = await atOnce(store, state!.tag, (doc, emit) => emit(doc.n, doc._rev));
+    expect(rows).toEqual(expected);
+    await expectWhole(store);
+  }
+});

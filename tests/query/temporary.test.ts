@@ -1,6 +1,7 @@
 /** A temporary view while documents change under it: its answer is that of the moment it names, or of none it read. */
 import { memory } from '@settledb/adapter-memory';
-import type { ChangesResult, Loose } from '@settledb/core';
+import type { ChangesResult, Json, Loose, MapFunction } from '@settledb/core';
+import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { openContext } from '../support/query-context';
 import { mulberry32 } from '../support/slow-adapter';
@@ -46,5 +47,69 @@ it.each([
   const byId = (list: Loose[]): Loose[] => list.filter(([each]) => !late.has(each)).sort();
   expect(byId(answer.rows.map((row) => [row.id, row.key, row.value]))).toEqual(byId(expected));
   if (answer.update_seq === update_seq) expect(answer.total_rows).toBe(expected.length);
+  await database.close();
+});
+
+const keys = fc.oneof(
+  fc.integer({ min: -20, max: 20 }),
+  fc.double(),
+  fc.constantFrom(
+    null,
+    true,
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    Number.NEGATIVE_INFINITY,
+    undefined,
+    '',
+    'a',
+    'b\u0000',
+    'é',
+  ),
+  fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 2 }),
+);
+
+it('answers the first rows as they stand among all', () =>
+  fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.array(keys, { maxLength: 3 }), { minLength: 1, maxLength: 120 }),
+      fc.record({
+        limit: fc.integer({ min: 0, max: 6 }),
+        skip: fc.integer({ min: 0, max: 3 }),
+        descending: fc.boolean(),
+        startkey: fc.option(fc.constantFrom<Json>(null, -3, 0, 2.5, 'a', [1]), { nil: undefined }),
+      }),
+      async (emits, { limit, skip, ...range }) => {
+        const { database, views } = await openContext(memory(), 'db');
+        await database.bulkDocs(emits.map((_, n) => ({ _id: `d${n}`, n })));
+        // Not from the documents, where the keys would have become JSON.
+        const map: MapFunction = (doc, emit) => {
+          for (const key of emits[doc.n]!) emit(key, doc.n);
+        };
+        const all = await views.query(map, range);
+        const some = await views.query(map, { ...range, limit, skip });
+        expect(some.rows).toEqual(all.rows.slice(skip, skip + limit));
+        expect(some.total_rows).toBe(all.total_rows);
+        await database.close();
+      },
+    ),
+    { numRuns: 150 },
+  ));
+
+it('answers the first rows though those that were first change meanwhile', async () => {
+  const { database, views } = await openContext(memory(), 'db');
+  await database.bulkDocs(Array.from({ length: DOCS }, (_, n) => ({ _id: `d${n}`, n })));
+  const moved: Promise<unknown>[] = [];
+  const map: MapFunction = (doc, emit) => {
+    emit(doc.n);
+    if (moved.length > 0 || doc._id !== 'd500') return;
+    // The first ten go to the end, after they were mapped.
+    for (let n = 0; n < 10; n++)
+      moved.push(database.get(`d${n}`).then((each) => database.put({ ...each, n: 10_000 + n } as never)));
+    for (const end = performance.now() + SLOW_MS; performance.now() < end; );
+  };
+  const first = await views.query(map, { limit: 3, update_seq: true });
+  await Promise.all(moved);
+  if (first.update_seq === DOCS + 10) expect(first.rows.map(({ key }) => key)).toEqual([10, 11, 12]);
+  expect((await views.query(map, { limit: 3 })).rows.map(({ key }) => key)).toEqual([10, 11, 12]);
   await database.close();
 });

@@ -25,17 +25,24 @@ export interface Emitted {
 
 const NONE: readonly Emitted[] = [];
 
+/** Which rows to make. Those that are not count all the same. */
+export interface RowFilter {
+  /** Told of the key as it is emitted, which is cheaper to look at: false if the row is surely not wanted. */
+  readonly key?: ((key: unknown) => boolean) | undefined;
+  readonly row: (key: string, id: string) => boolean;
+}
+
 /** A map function made ready. Documents are handed to it one after the other. */
 export class Mapper {
   readonly #call: MapFunction;
-  readonly #wanted: ((key: string, id: string) => boolean) | undefined;
+  readonly #wanted: RowFilter | undefined;
   #rows: Emitted[] | undefined;
   #id = '';
   /** Rows that all documents so far emitted, wanted or not. */
   emitted = 0;
 
   /** @param wanted which rows to make. Default: all */
-  constructor(map: MapFunction, wanted?: (key: string, id: string) => boolean) {
+  constructor(map: MapFunction, wanted?: RowFilter) {
     this.#wanted = wanted;
     this.#call = map.length < 2 ? (doc, emit) => withGlobals({ emit }, () => map(doc, emit)) : map;
   }
@@ -62,9 +69,14 @@ export class Mapper {
 
   readonly #emit = (key?: unknown, value?: unknown): void => {
     if (this.#rows === undefined) return;
+    const wanted = this.#wanted;
+    if (wanted?.key?.(key) === false) {
+      this.emitted++;
+      return;
+    }
     const text = toKey(key);
     this.emitted++;
-    if (this.#wanted === undefined || this.#wanted(text, this.#id))
+    if (wanted === undefined || wanted.row(text, this.#id))
       this.#rows.push({ key: text, value: valueText(value) });
   };
 }

@@ -16,7 +16,7 @@ import {
   type Store,
 } from '@settledb/core';
 import type { IndexDefinition } from './index-reader';
-import { DOC_TEXTS, docOf, type Emitted, Mapper } from './map';
+import { DOC_TEXTS, docOf, type Emitted, Mapper, type RowFilter } from './map';
 import { Slices } from './slices';
 import { mapError } from './updater';
 
@@ -30,6 +30,8 @@ export interface MappedRows {
   readonly total: number;
   /** What the rows are those of. */
   readonly seq: number;
+  /** Nothing changed meanwhile: no row was taken back that `wanted` was told of. */
+  readonly isPlain: boolean;
 }
 
 /** A row of an index that is nowhere. */
@@ -41,7 +43,7 @@ export interface MappedRow extends IndexEntry {
 export async function mapAll(
   store: Store<DatabaseTables>,
   index: IndexDefinition,
-  wanted: (key: string, id: string) => boolean,
+  wanted: RowFilter,
   failed: (error: DatabaseError) => void,
   { signal }: CallOptions,
 ): Promise<MappedRows> {
@@ -96,6 +98,7 @@ export async function mapAll(
     rows: isPlain ? rows : rows.filter((row) => counts(row.id, row.seq)),
     total: totals.reduce((sum, [id, seq, count]) => (isPlain || counts(id, seq) ? sum + count : sum), 0),
     seq: now.update_seq,
+    isPlain,
   };
 }
 

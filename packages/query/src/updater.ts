@@ -31,6 +31,11 @@ const FIRST_BATCH_DOCS = 200;
 const BATCH_LENGTH = 1024 * 1024;
 /** Rows of a commit, about: some 6 ms of work in one go. */
 const COMMIT_ROWS = 1_200;
+/**
+ * ms of one turn at most, but for its last batch: each batch is read and mapped while the one before is written. Other contexts wait
+ * for their turns, though not for ever.
+ */
+const TURN_MS = 250;
 
 /** One step of building: first `{ indexed_docs: 0 }`, then one after each commit. */
 export interface IndexingProgress {
@@ -69,6 +74,13 @@ interface Batch {
   readonly docs: readonly DocRow[];
   /** The seq up to which the batch knows everything. */
   readonly through: number;
+  /** As many as were asked for: there are more. */
+  readonly isFull: boolean;
+}
+
+/** The commit that is under way, or was last: whether it counts. */
+class Writing {
+  last: Promise<boolean> = Promise.resolve(true);
 }
 
 export class Updater {
@@ -172,11 +184,17 @@ export class Updater {
       this.#indexed = 0;
       this.#events.indexing({ indexed_docs: 0 });
     }
-    const batch = await this.#read(since);
-    const behind = [...this.#wanted.values()].filter(
-      ({ index }) => (states.get(index.id)?.seq ?? 0) < batch.through,
-    );
-    if (behind.length > 0) await this.#map(batch, behind, states);
+    const behind = [...this.#wanted.values()];
+    const writing = new Writing();
+    for (const began = performance.now(); ; ) {
+      const batch = await this.#read(since);
+      const isLast = !(await this.#map(batch, behind, states, writing));
+      since = batch.through;
+      // Whoever came meanwhile, and whoever waits for what was written meanwhile, is seen to in the next turn.
+      if (isLast || !batch.isFull || !this.#awaited || performance.now() - began > TURN_MS) break;
+      if (this.#wanted.size > behind.length) break;
+    }
+    await writing.last;
   }
 
   /** The states of the wanted indexes. Whoever waited for no more than they have is answered. */
@@ -206,24 +224,29 @@ export class Updater {
     const average = length / Math.max(docs.length, 1) || 1;
     this.#batchDocs = Math.max(1, Math.min(BATCH_DOCS, Math.round(BATCH_LENGTH / average)));
     const through = docs.length < limit ? info!.update_seq : docs.at(-1)!.seq;
-    return { info: info!, docs, through };
+    return { info: info!, docs, through, isFull: docs.length >= limit };
   }
 
-  /** Maps the batch and commits it, in parts where there are many rows: while one is written, the next is mapped. */
+  /**
+   * Maps the batch and begins to commit it, in parts where there are many rows: while one is written, the next is mapped.
+   * @returns whether there is sense in going on
+   */
   async #map(
     { info, docs, through }: Batch,
-    behind: readonly Wanted[],
+    wanted: readonly Wanted[],
     states: Map<string, ViewStateRow>,
-  ): Promise<void> {
+    writing: Writing,
+  ): Promise<boolean> {
+    const behind = wanted.filter(({ index }) => (states.get(index.id)?.seq ?? 0) < through);
+    if (behind.length === 0) return false;
     let part = new Part(behind);
-    let writing: Promise<boolean> = Promise.resolve(true);
     const write = async (seq: number): Promise<boolean> => {
       const written = part;
       part = new Part(behind);
       // Where another context was quicker, what was mapped after it is worth nothing.
-      if (!(await writing)) return false;
-      writing = this.#write(written, states, seq, info);
-      writing.catch(() => undefined); // It is awaited in its turn.
+      if (!(await writing.last)) return false;
+      writing.last = this.#write(written, states, seq, info);
+      writing.last.catch(() => undefined); // It is awaited in its turn.
       return true;
     };
     for (const doc of docs) {
@@ -234,13 +257,10 @@ export class Updater {
       if (wait !== undefined) await wait;
       if (part.rows < COMMIT_ROWS && this.#awaited) continue;
       await this.#slices.next();
-      if (!(await write(doc.seq))) return;
-      if (!this.#awaited) {
-        await writing;
-        return;
-      }
+      if (!(await write(doc.seq))) return false;
+      if (!this.#awaited) return false;
     }
-    if (await write(through)) await writing;
+    return write(through);
   }
 
   /** @returns whether all of it counts */

@@ -16,11 +16,13 @@ import {
 } from '@settledb/core';
 import { dropUnused } from './cleanup';
 import { Definitions, type RegisteredViews, type View, viewDefinitions } from './definitions';
+import { FirstKeys } from './first-keys';
 import { Functions, textHash } from './functions';
 import { type Group, Groups } from './groups';
 import type { DefinitionsOf } from './index-reader';
 import type { Indexes, IndexHost } from './indexes';
 import { withDocs } from './linked';
+import type { RowFilter } from './map';
 import { checkReduced, planQuery, type QueryPlan } from './options';
 import { compareRows, firstRows, rangeTest, storeRange } from './ranges';
 import { reduceRange } from './reduce';
@@ -35,6 +37,9 @@ export interface ViewsOptions {
   /** Other kinds of indexes that design documents define: `viewCleanup` keeps them. */
   readonly definitions?: readonly DefinitionsOf[] | undefined;
 }
+
+/** Rows of a temporary view for which it pays to pass over what lies beyond them. */
+const FEW_ROWS = 1_000;
 
 type Host = IndexHost & Pick<Database, 'allDocs' | 'get'>;
 
@@ -183,9 +188,13 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
     const tests = plan.ranges.map(rangeTest);
     const isWanted = (key: string, id: string): boolean => tests.some((test) => test({ key, id }));
     const failed = this.#indexes.report.bind(this.#indexes);
-    const all = await mapAll(this.#indexes.store, index, isWanted, failed, options);
     const count =
       reducer !== undefined || plan.byKeys || plan.limit === undefined ? Infinity : plan.skip + plan.limit;
+    const map = (wanted: RowFilter) => mapAll(this.#indexes.store, index, wanted, failed, options);
+    const isFew = count > 0 && count <= FEW_ROWS;
+    let all = await map(isFew ? new FirstKeys(count, plan.descending).filter(isWanted) : { row: isWanted });
+    // Where a row was taken back, others that were passed over for it may count.
+    if (isFew && !all.isPlain) all = await map({ row: isWanted });
     const rows = firstRows(all.rows, plan.descending ? (x, y) => compareRows(y, x) : compareRows, count);
     const ranges = plan.byKeys ? tests.map((test) => rows.filter(test)) : [rows];
     if (reducer === undefined)

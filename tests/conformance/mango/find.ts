@@ -243,6 +243,49 @@ export function findConformance(context: MangoContext): void {
     expect(await ids(db, { tags })).toEqual(['a']);
   });
 
+  it('uses and sorts by _id as a later field of an index', async () => {
+    const db = await context.with(...people);
+    await db.createIndex({ fields: ['name.last', '_id'], name: 'last', ddoc: 'last' });
+    const request = { selector: { 'name.last': 'Lee', _id: { $gt: 'ann' } }, sort: ['name.last', '_id'] };
+    expect(await ids(db, request.selector, { sort: request.sort })).toEqual(['bob']);
+    expect((await db.explain(request as never)).index.name).toBe('last');
+    const sort = [{ 'name.last': 'desc' }, { _id: 'desc' }];
+    expect(await ids(db, { 'name.last': { $gt: null } }, { sort })).toEqual([
+      'dan',
+      'cid',
+      'bob',
+      'ann',
+      'eve',
+    ]);
+  });
+
+  it.each<[string, object, readonly string[]]>([
+    [
+      'several conditions on one field',
+      { $and: [{ age: { $gt: 20 } }, { age: { $gt: 25 } }] },
+      ['ann', 'cid'],
+    ],
+    ['what excludes itself', { age: { $gt: 30, $lt: 30 } }, []],
+    ['part of an object', { name: { first: 'Ann', last: { $regex: '^L' } } }, ['ann']],
+    ['an operator that is stored', { stored: { $eq: { $gt: 1 } } }, ['odd']],
+    ['one within a list of values', { stored: { $in: [{ $gt: 1 }, 2] } }, ['odd']],
+    ['objects in a list', { list: { $elemMatch: { k: 1, v: { $gt: 'a' } } } }, ['odd']],
+    ['all objects in a list', { list: { $allMatch: { k: { $gte: 1 } } } }, ['odd']],
+    ['null in a list', { nulls: { $elemMatch: { $eq: null } } }, ['odd']],
+    ['what is no list', { 'name.first': { $allMatch: { $eq: 'Ann' } } }, []],
+    ['null only', { age: { $lte: null } }, ['eve']],
+    ['whatever is present', { age: { $gte: null } }, ['ann', 'bob', 'cid', 'eve']],
+    ['no null', { age: { $ne: null } }, ['ann', 'bob', 'cid']],
+    ['a size of what has none', { 'name.first': { $size: 3 } }, []],
+    ['a pattern', { 'name.first': { $regex: /^[AB]/ } }, ['ann', 'bob']],
+    ['a pattern of what is no text', { age: { $regex: '3' } }, []],
+  ])('tells %s', async (_, selector, expected) => {
+    const odd = { _id: 'odd', stored: { $gt: 1 }, nulls: [1, null], list: [{ k: 1, v: 'b' }, { k: 2 }] };
+    const db = await context.with(...people, odd);
+    for (const fields of [['age'], ['name.first'], ['stored'], ['list'], ['nulls']])
+      await eitherWay(db, fields, selector, expected);
+  });
+
   it('follows the documents', async () => {
     const db = await context.with(...people);
     await db.createIndex({ fields: ['age'] });

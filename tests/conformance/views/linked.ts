@@ -20,6 +20,25 @@ export function linkedConformance(context: Context): void {
         expect(rows[0]!.doc).not.toBe(rows[2]!.doc);
       });
 
+      it('brings attachments as they are asked for', async () => {
+        const db = fresh(context);
+        const _attachments = { 'a.txt': { content_type: 'text/plain', data: 'aGVsbG8=' } };
+        await db.put({ _id: 'a', _attachments });
+        const map = 'function (doc) { emit(doc._id); }';
+        const of = async (options: object) =>
+          (await ask(db, { map }, options)).rows[0]!.doc?._attachments as
+            | Record<string, Record<string, unknown>>
+            | undefined;
+        expect(await of({ include_docs: true })).toMatchObject({ 'a.txt': { stub: true, length: 5 } });
+        expect(await of({ include_docs: true, attachments: true })).toMatchObject({
+          'a.txt': { data: 'aGVsbG8=' },
+        });
+        const { data } = (await of({ include_docs: true, attachments: true, binary: true }))!['a.txt']!;
+        expect(data).not.toBeTypeOf('string');
+        expect(await new Response(data as BodyInit).text()).toBe('hello');
+        expect(await of({ attachments: true })).toBeUndefined();
+      });
+
       it('brings conflicts with it', async () => {
         const db = fresh(context);
         await store(db, edit('a', '1-a', { n: 1 }), edit('a', '1-b', { n: 2 }));

@@ -235,4 +235,45 @@ function reducing(context: Context, ask: Ask): void {
       ).toEqual([[6], [5]]);
     }
   });
+
+  it('gives a custom function no keys when it is given its own results', async () => {
+    const db = fresh(context);
+    const many = 1_200;
+    await db.bulkDocs(numbered(many).map((n) => ({ _id: `d${n}`, n })));
+    const map = 'function (doc) { emit(doc.n % 3, doc.n); }';
+    const reduce =
+      'function (keys, values, rereduce) { if (rereduce !== (keys === null)) throw new Error("keys"); return rereduce ? sum(values) : keys.filter(function (k) { return k.length === 2 && typeof k[1] === "string"; }).length; }';
+    for (let time = 0; time < 2; time++) {
+      expect(valuesOf(await ask(db, { map, reduce }))).toEqual([many]);
+      expect(valuesOf(await ask(db, { map, reduce }, { group: true }))).toEqual([400, 400, 400]);
+      expect(valuesOf(await ask(db, { map, reduce }, { startkey: 1, endkey: 1 }))).toEqual([400]);
+    }
+  });
+
+  it.each([
+    ['_stats', 'doc.n', { sum: 719_400, count: 1_200, min: 0, max: 1_199, sumsqr: 575_280_200 }],
+    ['_sum', '[doc.n, 1]', [719_400, 1_200]],
+    ['_first', 'doc.n', 0],
+    ['_last', 'doc.n', 1_199],
+    ['_top_3', 'doc.n', [1_199, 1_198, 1_197]],
+    ['_bottom_2', 'doc.n', [0, 1]],
+  ])('puts %j of %s together from many rows', async (reduce, value, expected) => {
+    const db = fresh(context);
+    await db.bulkDocs(numbered(1_200).map((n) => ({ _id: `d${n}`, n })));
+    const map = `function (doc) { emit(doc.n, ${value}); }`;
+    for (let time = 0; time < 2; time++) {
+      expect(valuesOf(await ask(db, { map, reduce }))).toEqual([expected]);
+      // A range that begins and ends within stored runs is put together of both.
+      const within = await ask(db, { map, reduce: '_count' }, { startkey: 100, endkey: 1_099 });
+      expect(valuesOf(within)).toEqual([1_000]);
+    }
+  });
+
+  it('estimates how many keys there are, within three of a hundred', async () => {
+    const db = fresh(context);
+    await db.bulkDocs(numbered(1_200).map((n) => ({ _id: `d${n}`, n: n % 600 })));
+    const map = 'function (doc) { emit([doc.n, "x"], null); }';
+    const [count] = valuesOf(await ask(db, { map, reduce: '_approx_count_distinct' }));
+    expect(Math.abs((count as number) - 600)).toBeLessThan(18);
+  });
 }

@@ -80,20 +80,28 @@ const END = '\u0000';
  * keys only. Well-formed Unicode if the strings in the key are.
  */
 export function toKey(value: unknown): string {
-  const parts: string[] = [];
-  write(normalizeKey(value), parts);
-  return parts.join('');
+  return keyOf(isPlainList(value) ? value : normalizeKey(value));
 }
 
-function write(value: Json, parts: string[]): void {
-  const rank = rankOf(value);
-  parts.push(String(rank));
-  if (rank === NUMBER) parts.push(sortableNumber(value as number), END);
-  else if (rank === STRING) parts.push(escapeText(value as string), END);
-  else if (rank === ARRAY || rank === OBJECT) {
-    for (const item of rank === ARRAY ? (value as Json[]) : members(value)) write(item, parts);
-    parts.push(END);
+/** A list as most are, which is its own JSON. */
+function isPlainList(value: unknown): value is Json[] {
+  if (!Array.isArray(value) || 'toJSON' in value) return false;
+  for (let at = 0; at < value.length; at++) {
+    const item: unknown = value[at];
+    if (typeof item === 'string' || typeof item === 'boolean' || item === null) continue;
+    if (typeof item !== 'number' || !Number.isFinite(item)) return false;
   }
+  return true;
+}
+
+function keyOf(value: Json): string {
+  if (typeof value === 'number') return NUMBER + sortableNumber(value) + END;
+  if (typeof value === 'string') return STRING + escapeText(value) + END;
+  const rank = rankOf(value);
+  if (rank !== ARRAY && rank !== OBJECT) return String(rank);
+  let text = String(rank);
+  for (const item of rank === ARRAY ? (value as Json[]) : members(value)) text += keyOf(item);
+  return text + END;
 }
 
 /** Frees U+0000 for {@link END} and keeps the order: 0 → 1 1, 1 → 1 2. */
@@ -105,24 +113,20 @@ function escapeText(text: string): string {
 
 const DIGIT_0 = 48;
 const bits = new DataView(new ArrayBuffer(8));
+const bytes = new Uint8Array(bits.buffer);
+/** Two digits for each byte: `toString(16)` of what is no small integer takes four times as long as all of them. */
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
 /** Up to 16 hex digits that sort as the number: the bits of IEEE 754, made monotonic; zeros at the end are left out. */
 function sortableNumber(value: number): string {
   bits.setFloat64(0, value === 0 ? 0 : value);
-  const negative = (bits.getUint32(0) & 0x8000_0000) !== 0;
-  const flip = negative ? 0xffff_ffff : 0x8000_0000;
-  const high = hex((bits.getUint32(0) ^ flip) >>> 0);
-  const low = (bits.getUint32(4) ^ (negative ? 0xffff_ffff : 0)) >>> 0;
-  return trimmed(low === 0 ? high : high + hex(low));
-}
-
-const hex = (word: number): string => word.toString(16).padStart(8, '0');
-
-/** Without zeros at the end. */
-function trimmed(digits: string): string {
-  let end = digits.length;
-  while (digits.charCodeAt(end - 1) === DIGIT_0) end--;
-  return digits.slice(0, end);
+  const flip = bytes[0]! < 0x80 ? 0 : 0xff;
+  if (flip === 0) bytes[0]! ^= 0x80;
+  let end = bytes.length;
+  while (end > 0 && bytes[end - 1] === flip) end--;
+  let text = '';
+  for (let at = 0; at < end; at++) text += HEX[bytes[at]! ^ flip];
+  return text.charCodeAt(text.length - 1) === DIGIT_0 ? text.slice(0, -1) : text;
 }
 
 /** The key that {@link toKey} made `text` of. */

@@ -1,0 +1,55 @@
+/**
+ * The keys beyond which no row can be among the first so many: what a map emits is then passed over before it is looked at
+ * closer. Some more keys than wanted are kept, and cut down now and then.
+ */
+import { fromKey, type Json } from '@settledb/core';
+import type { RowFilter } from './map';
+
+/** Keys kept for each that is wanted: cutting down sorts, so it should not happen often. */
+const SPARE = 4;
+
+export class FirstKeys {
+  readonly #count: number;
+  readonly #descending: boolean;
+  #keys: string[] = [];
+  /** The last key that counts. Rows with that key do too, as their ids decide. */
+  #bound: string | undefined;
+  #boundKey: Json | undefined;
+
+  /** @param count rows wanted, at least one */
+  constructor(count: number, descending: boolean) {
+    this.#count = count;
+    this.#descending = descending;
+  }
+
+  /** What of `wanted` may be among the first. */
+  filter(wanted: RowFilter['row']): RowFilter {
+    return { key: (key) => this.#mayCount(key), row: (key, id) => wanted(key, id) && this.#add(key) };
+  }
+
+  /** False only for numbers and texts beyond a bound that is one too: everything else is compared as text. */
+  #mayCount(key: unknown): boolean {
+    const bound = this.#boundKey;
+    if (typeof key === 'number') {
+      if (typeof bound !== 'number' || !Number.isFinite(key)) return true;
+    } else if (typeof key !== 'string' || typeof bound !== 'string') return true;
+    return this.#descending ? key >= bound : key <= bound;
+  }
+
+  #add(key: string): boolean {
+    if (this.#bound !== undefined && (this.#descending ? key < this.#bound : key > this.#bound)) return false;
+    this.#keys.push(key);
+    if (this.#keys.length >= this.#count * SPARE) this.#cut();
+    return true;
+  }
+
+  #cut(): void {
+    this.#keys.sort();
+    if (this.#descending) this.#keys.reverse();
+    this.#keys.length = this.#count;
+    const bound = this.#keys[this.#count - 1] as string; // There are as many.
+    if (bound === this.#bound) return;
+    this.#bound = bound;
+    this.#boundKey = fromKey(bound);
+  }
+}
