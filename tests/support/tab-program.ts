@@ -175,6 +175,10 @@ const calls = {
       checkFollowed();
     }),
 
+  /** The first word of the event, from now on. */
+  async blocked(): Promise<string> {
+    return new Promise((resolve) => db.once('blocked', resolve));
+  },
   destroy: async () => settle(db.destroy()),
   /** How often the handle heard of it, once it has. */
   destroyed: (): Promise<number> =>

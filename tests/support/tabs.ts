@@ -60,8 +60,8 @@ export interface Tabs extends Pages {
 export const NAME = 'tabs';
 
 /** Opens `count` tabs on one database, until the test is over. */
-export async function openTabs(count: number): Promise<Tabs> {
-  const opened = await openPages({ entry, count });
+export async function openTabs(count: number, bfcache = false): Promise<Tabs> {
+  const opened = await openPages({ entry, count, bfcache });
   onTestFinished(() => opened.close());
   const start = async (context: TabContext): Promise<TabContext> => {
     await context.call('open', NAME);

@@ -12,7 +12,10 @@ import { createStores, FORMAT, PREFIX } from './schema';
 /** What a browser under load was never seen to need; past it, waiting longer helps nobody. */
 export const OPEN_TIMEOUT_MS = 10_000;
 
-/** After this long without an answer, whoever opens is told: behind another tab's upgrade or deletion the browser says nothing. */
+/**
+ * After this long without an answer, whoever waits is told. The browser says nothing behind another tab's upgrade or deletion, nor
+ * (Chromium) where the tab in the way stands still and cannot be asked.
+ */
 const SILENCE_MS = 1_000;
 
 /** The functions of `idb` used; tests put others in their place. */
@@ -84,17 +87,22 @@ export function deleteDatabase(
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     let blocked = false;
+    const tell = once(told);
+    const silence = setTimeout(() => tell('destroy'), Math.min(SILENCE_MS, timeoutMs / 2));
     const deadline = setTimeout(() => reject(silent(name, timeoutMs, blocked)), timeoutMs);
     const deleting = async (): Promise<void> =>
       driver.deleteDB(PREFIX + name, {
         blocked() {
           blocked = true;
-          told?.('destroy');
+          tell('destroy');
         },
       });
     deleting()
       .then(resolve, (cause) => reject(storageError(`Deleting database "${name}"`, cause)))
-      .finally(() => clearTimeout(deadline));
+      .finally(() => {
+        clearTimeout(silence);
+        clearTimeout(deadline);
+      });
   });
 }
 
