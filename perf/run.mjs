@@ -58,7 +58,7 @@ function needsServer(name) {
 async function runInNode(name) {
   const { suite, figures, runSuite } = await loadNode(name);
   const server = needsServer(name) ? await startServer() : undefined;
-  const given = { ...options, server: server?.url };
+  const given = { ...options, server: server?.url, startServer: (kind) => startServer(undefined, kind) };
   try {
     const answer = await (figures === undefined
       ? runSuite(suite(given), given, console.error)

@@ -3,19 +3,27 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { serverScript } from './bundle.mjs';
 
-/** @param scripts of a page to serve at `/page`, if there is one: text by path, of which `/page.js` is run */
-export async function startServer(scripts) {
+/**
+ * @param scripts of a page to serve at `/page`, if there is one: text by path, of which `/page.js` is run
+ * @param kind `relaxed` or `strict`, ours; or `express-pouchdb`
+ */
+export async function startServer(scripts, kind = 'relaxed') {
   const folder = mkdtempSync(join(tmpdir(), 'settledb-perf-server-'));
-  const args = [await serverScript(), join(folder, 'data')];
+  const ours = kind !== 'express-pouchdb';
+  const script = ours ? await serverScript() : fileURLToPath(new URL('pouchdb-server.mjs', import.meta.url));
+  const args = [script, join(folder, 'data')];
   if (scripts !== undefined) {
     const pages = join(folder, 'page');
     mkdirSync(pages);
     for (const [path, text] of Object.entries(scripts)) writeFileSync(join(pages, path), text);
     args.push(pages);
   }
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  mkdirSync(join(folder, 'data'));
+  const env = { ...process.env, DURABILITY: ours ? kind : '' };
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'], cwd: folder, env });
   const exited = new Promise((resolve) => child.once('exit', resolve));
   const url = await new Promise((resolve, reject) => {
     child.stdout.once('data', (line) => resolve(String(line).trim()));

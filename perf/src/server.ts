@@ -9,6 +9,7 @@ import { writeSnapshot } from '@settledb/dump';
 import { remote } from '@settledb/remote';
 import { createServer } from '../../packages/settledb/src/server';
 
+const durability = process.env.DURABILITY === 'strict' ? 'strict' : 'relaxed';
 const [, , dir = '', scripts] = process.argv;
 
 async function page(request: Request): Promise<Response | undefined> {
@@ -34,7 +35,7 @@ async function snapshot(database: string, file: string | undefined): Promise<Res
   return Response.json({ ok: true });
 }
 
-const server = await createServer({ dir, port: 0, anonymous: true, static: page });
+const server = await createServer({ dir, port: 0, anonymous: true, static: page, durability });
 console.log(server.url);
 process.once('SIGTERM', () => {
   server.close().then(

@@ -58,6 +58,10 @@ export interface RunOptions {
   readonly rounds: number;
   /** `http://host:port` of our server, for suites that need one. */
   readonly server?: string;
+  /** In Node: starts one more server, in a process of its own. */
+  readonly startServer?: (
+    kind: 'relaxed' | 'strict' | 'express-pouchdb',
+  ) => Promise<{ readonly url: string; close(): Promise<void> }>;
 }
 
 export async function runSuite(

@@ -1,0 +1,25 @@
+/** Servers under ten clients: each in a process of its own, asked from this one. CouchDB too, where COUCHDB_URL says one. */
+import { httpContender, httpUnits } from '../http-cases';
+import type { RunOptions, Suite } from '../suite';
+
+export function suite({ startServer }: RunOptions): Suite {
+  if (startServer === undefined) throw new Error('no way to start servers was given');
+  const couchdb = process.env.COUCHDB_URL;
+  const contenders = [
+    httpContender('settledb', () => startServer('relaxed')),
+    httpContender('settledb, strict', () => startServer('strict')),
+    httpContender('express-pouchdb', () => startServer('express-pouchdb')),
+    ...(couchdb === undefined
+      ? []
+      : [httpContender('CouchDB', async () => ({ url: couchdb.replace(/\/$/, ''), close: async () => {} }))]),
+  ];
+  return {
+    title: 'documents in 2,000 requests of each kind',
+    documents: 2_000,
+    units: httpUnits,
+    contenders,
+    end: async () => {
+      for (const contender of contenders) await contender.end();
+    },
+  };
+}
