@@ -80,10 +80,11 @@ describe('a server on files', () => {
       ...[5, ''].map((host) => ({ host })),
       ...[undefined, '', 5].map((none) => ({ dir: none })),
       { hosts: 'demo.test' },
+      ...[0, '5', 2 ** 31].map((idle) => ({ timeouts: { idle } })),
     ];
     for (const options of wrong) {
       const starting = createServer({ dir, anonymous: true, port: 0, ...(options as object) });
-      await expect(starting, JSON.stringify(options)).rejects.toThrow(/^(port|host|dir|hosts) must be/);
+      await expect(starting, JSON.stringify(options)).rejects.toThrow(/^(port|host|dir|hosts|timeouts\.idle) must be/);
       await expect(starting).rejects.toBeInstanceOf(TypeError);
     }
     await expect(createServer(undefined as never)).rejects.toThrow(/needs options/);

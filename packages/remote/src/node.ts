@@ -13,17 +13,26 @@ import { errorResponse, failure } from './server-http';
 
 export { FolderDatabases, type OpenDatabase, serverUuid } from './folder-databases';
 
-/** ms for the headers of a request, and for all of it: slow clients hold connections. */
-const HEADERS_TIMEOUT_MS = 15_000;
-const REQUEST_TIMEOUT_MS = 300_000;
-/** ms without a byte either way: who does not read what was asked for holds memory. Feeds have signs of life more often. */
-const IDLE_TIMEOUT_MS = 120_000;
+/** ms; see {@link Timeouts}. Slow clients hold connections, and those who do not read hold memory. */
+const TIMEOUTS: Timeouts = { headers: 15_000, request: 300_000, idle: 120_000 };
+/** ms between two looks for headers and requests that take too long: by so much they may take longer. */
+const CHECK_INTERVAL_MS = 5_000;
 /** ms that `close()` waits for answers under way before it cuts them off. */
 const CLOSE_TIMEOUT_MS = 5_000;
 /** Connections at a time; more wait in the system's queue. */
 const MAX_CONNECTIONS = 10_000;
 
 const LOOPBACK_HOSTS: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
+
+/** How long a client may take, in ms. */
+export interface Timeouts {
+  /** For the headers of a request. Default 15 s. */
+  readonly headers: number;
+  /** For a request whole, its body too. Default 5 min. */
+  readonly request: number;
+  /** Without a byte either way. Default 2 min; feeds have signs of life every minute. */
+  readonly idle: number;
+}
 
 export interface ServerOptions extends Omit<HandlerOptions, 'databases' | 'uuid'> {
   /** The folder that holds the databases. Made when it is not there. */
@@ -34,6 +43,8 @@ export interface ServerOptions extends Omit<HandlerOptions, 'databases' | 'uuid'
   readonly host?: string | undefined;
   /** With `anonymous` on loopback: further names by which this server may be called (a page elsewhere must not reach it by DNS). */
   readonly hosts?: readonly string[] | undefined;
+  /** After which a connection is cut off. */
+  readonly timeouts?: Partial<Timeouts> | undefined;
   readonly open: OpenDatabase;
 }
 
@@ -48,7 +59,7 @@ export interface RunningServer {
 /** @throws TypeError when nobody could use the server, or an option makes no sense; io when the port is taken or the folder cannot be written */
 export async function createServer(options: ServerOptions): Promise<RunningServer> {
   checkOptions(options);
-  const { dir, port = 5984, host = '127.0.0.1', open, hosts, ...rest } = options;
+  const { dir, port = 5984, host = '127.0.0.1', open, hosts, timeouts, ...rest } = options;
   const databases = new FolderDatabases(dir, open);
   // Before the folder is touched: options that make no sense should leave no trace.
   const check =
@@ -57,7 +68,7 @@ export async function createServer(options: ServerOptions): Promise<RunningServe
       : undefined;
   createHandler({ ...rest, databases, uuid: '' });
   const handler = createHandler({ ...rest, databases, uuid: await serverUuid(dir) });
-  const server = makeServer(handler, check);
+  const server = makeServer(handler, check, { ...TIMEOUTS, ...timeouts });
   await listen(server, port, host);
   const address = server.address() as AddressInfo;
   let closing: Promise<void> | undefined;
@@ -72,7 +83,10 @@ export async function createServer(options: ServerOptions): Promise<RunningServe
 }
 
 /** @throws TypeError: Node would take a port that is no number for the path of a socket */
-function checkOptions({ dir, port, host, hosts }: ServerOptions): void {
+function checkOptions({ dir, port, host, hosts, timeouts = {} }: ServerOptions): void {
+  for (const [name, ms] of Object.entries(timeouts ?? {}))
+    if (!(Number.isInteger(ms) && ms > 0 && ms < 2 ** 31))
+      throw new TypeError(`timeouts.${name} must be a whole number of ms, not ${JSON.stringify(ms)}`);
   if (typeof dir !== 'string' || dir === '')
     throw new TypeError(`dir must be the path of a folder, not ${String(dir)}`);
   if (port !== undefined && !(Number.isInteger(port) && port >= 0 && port <= 65_535))
@@ -86,6 +100,7 @@ function checkOptions({ dir, port, host, hosts }: ServerOptions): void {
 function makeServer(
   handler: Handler,
   check: ((request: Request) => Response | undefined) | undefined,
+  { headers, request, idle }: Timeouts,
 ): Server {
   const listener = getRequestListener(
     async (request, { incoming }: { incoming?: { socket?: { remoteAddress?: string | undefined } } }) =>
@@ -95,16 +110,17 @@ function makeServer(
       overrideGlobalObjects: false,
     },
   );
-  const server = createHttpServer((incoming, outgoing) => {
+  const connectionsCheckingInterval = Math.min(CHECK_INTERVAL_MS, headers, request);
+  const server = createHttpServer({ connectionsCheckingInterval }, (incoming, outgoing) => {
     // While the server closes, a connection goes with its last answer.
     outgoing.once('close', () => {
       if (!server.listening) setImmediate(() => server.closeIdleConnections());
     });
     void listener(incoming, outgoing);
   });
-  server.timeout = IDLE_TIMEOUT_MS;
-  server.headersTimeout = HEADERS_TIMEOUT_MS;
-  server.requestTimeout = REQUEST_TIMEOUT_MS;
+  server.timeout = idle;
+  server.headersTimeout = headers;
+  server.requestTimeout = request;
   server.maxConnections = MAX_CONNECTIONS;
   return server;
 }

@@ -1,0 +1,207 @@
+/** Clients that are slow, broken or many, on raw sockets: what they hold is bounded, and others are served meanwhile. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { memory } from '@settledb/adapter-memory';
+import {
+  type ChangesOptions,
+  type Database,
+  type DatabaseTables,
+  LocalDatabase,
+  schema,
+} from '@settledb/core';
+import { openLogStore } from '@settledb/engine';
+import { afterEach, describe, expect, it } from 'vitest';
+import { createServer, type RunningServer, type ServerOptions } from '../../packages/settledb/src/server';
+
+const cleanUp: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const undo of cleanUp.splice(0).reverse()) await undo();
+});
+
+async function start(options: Partial<ServerOptions> = {}): Promise<RunningServer> {
+  const dir = await mkdtemp(join(tmpdir(), 'settledb-sockets-'));
+  cleanUp.push(() => rm(dir, { recursive: true, force: true }));
+  const server = await createServer({ dir, port: 0, anonymous: true, ...options });
+  cleanUp.push(() => server.close());
+  return server;
+}
+
+interface Client {
+  readonly socket: Socket;
+  /** What came so far. */
+  text(): string;
+  /** Settles when the server has closed the connection, or broken it off. */
+  readonly closed: Promise<void>;
+}
+
+function client({ port }: RunningServer, allowHalfOpen = false): Promise<Client> {
+  return new Promise((resolve) => {
+    let text = '';
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen }, () =>
+      resolve({ socket, text: () => text, closed }),
+    );
+    const closed = new Promise<void>((end) => {
+      socket.once('close', () => end());
+      if (allowHalfOpen) socket.once('end', () => end());
+    });
+    socket.on('data', (data) => (text += data)).on('error', () => {});
+    cleanUp.push(() => socket.destroy());
+  });
+}
+
+const until = async (what: () => boolean): Promise<void> => {
+  while (!what()) await new Promise((resolve) => setTimeout(resolve, 5));
+};
+const HEAD = (path: string, method = 'GET') => `${method} ${path} HTTP/1.1\r\nHost: localhost\r\n`;
+
+describe('a client that is slow', () => {
+  it('with its headers is cut off, others being served meanwhile', async () => {
+    const server = await start({ timeouts: { headers: 300 } });
+    const slow = await client(server);
+    slow.socket.write(HEAD('/'));
+    const dripping = setInterval(() => slow.socket.write('X-A: b\r\n'), 20);
+    cleanUp.push(() => clearInterval(dripping));
+    expect((await fetch(`${server.url}/_up`)).status).toBe(200);
+    await slow.closed;
+    expect(slow.text()).toMatch(/^HTTP\/1\.1 408 /);
+  });
+
+  it('with its body is cut off, and nothing of it is written', async () => {
+    const server = await start({ timeouts: { headers: 300, request: 400 } });
+    await fetch(`${server.url}/db`, { method: 'PUT' });
+    const slow = await client(server);
+    slow.socket.write(
+      `${HEAD('/db', 'POST')}Content-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{"a":"`,
+    );
+    const dripping = setInterval(() => slow.socket.write('x'), 20);
+    cleanUp.push(() => clearInterval(dripping));
+    await slow.closed;
+    const { doc_count } = (await (await fetch(`${server.url}/db`)).json()) as { doc_count: number };
+    expect(doc_count).toBe(0);
+  });
+
+  it('to say anything at all is let go', async () => {
+    const server = await start({ timeouts: { idle: 200 } });
+    await (await client(server)).closed;
+  });
+});
+
+describe('headers that are too large', () => {
+  it('are 431, and the connection ends', async () => {
+    const server = await start();
+    const large = await client(server);
+    large.socket.write(`${HEAD('/')}X-Large: ${'x'.repeat(100_000)}\r\n\r\n`);
+    await large.closed;
+    expect(large.text()).toMatch(/^HTTP\/1\.1 431 /);
+    expect((await fetch(`${server.url}/_up`)).status).toBe(200);
+  });
+});
+
+describe('a client that has said all it will (a half-closed socket)', () => {
+  it('gets its answer whole', async () => {
+    const server = await start();
+    await fetch(`${server.url}/db`, { method: 'PUT' });
+    const docs = Array.from({ length: 2000 }, (_, i) => ({ _id: `d${i}`, text: 'x'.repeat(300) }));
+    const body = JSON.stringify({ docs });
+    const json = { 'content-type': 'application/json' };
+    await fetch(`${server.url}/db/_bulk_docs`, { method: 'POST', body, headers: json });
+    const half = await client(server, true);
+    half.socket.end(`${HEAD('/db/_changes?include_docs=true')}Connection: close\r\n\r\n`);
+    await half.closed;
+    expect(half.text().match(/"text"/g)).toHaveLength(2000);
+    expect(half.text()).toContain('"last_seq":2000');
+  });
+});
+
+/** A database of 40 MB in memory, and how many of its changes were read. */
+async function large(): Promise<{ options: Partial<ServerOptions>; read: () => number }> {
+  const store = await openLogStore<DatabaseTables>(await memory().open('large'), schema);
+  const db = await LocalDatabase.open<Record<string, unknown>>(store, { name: 'large', adapter: 'memory' });
+  const text = 'x'.repeat(10_000);
+  for (let at = 0; at < 4000; at += 500)
+    await db.bulkDocs(Array.from({ length: 500 }, (_, i) => ({ _id: `d${at + i}`, text })));
+  let count = 0;
+  const changes = (options: ChangesOptions = {}) => {
+    const feed = db.changes(options);
+    const iterate = feed[Symbol.asyncIterator].bind(feed);
+    feed[Symbol.asyncIterator] = () => {
+      const iterator = iterate();
+      const next = iterator.next.bind(iterator);
+      iterator.next = async () => {
+        count++;
+        return next();
+      };
+      return iterator;
+    };
+    return feed;
+  };
+  const counted = new Proxy(db, {
+    get: (_, name) => {
+      if (name === 'changes') return changes;
+      const value = Reflect.get(db, name, db) as unknown;
+      return typeof value === 'function' ? value.bind(db) : value;
+    },
+  });
+  return { options: { open: async () => counted as unknown as Database }, read: () => count };
+}
+
+describe('a client that does not read its answer', () => {
+  it('holds a few pieces of it, not the database; and gets the rest when it reads', async () => {
+    const { options, read } = await large();
+    const server = await start(options);
+    await fetch(`${server.url}/large`, { method: 'PUT' });
+    const lazy = await client(server);
+    lazy.socket.pause();
+    lazy.socket.write(`${HEAD('/large/_changes?include_docs=true')}Connection: close\r\n\r\n`);
+    await until(() => read() > 0);
+    let before = -1;
+    while (before !== read()) {
+      before = read();
+      await new Promise((resolve) => setTimeout(resolve, 300));
+    }
+    // What the system's buffers take, and ours. All would be 4,000.
+    expect(before).toBeLessThan(2000);
+    lazy.socket.resume();
+    await lazy.closed;
+    expect(lazy.text()).toContain('"last_seq":4000');
+  });
+
+  it('is cut off in the end, and what it was read from let go', async () => {
+    const { options, read } = await large();
+    const server = await start({ ...options, timeouts: { idle: 400 } });
+    await fetch(`${server.url}/large`, { method: 'PUT' });
+    const lazy = await client(server);
+    lazy.socket.pause();
+    lazy.socket.write(`${HEAD('/large/_changes?include_docs=true')}\r\n`);
+    await until(() => read() > 0);
+    // Nothing is open any more: closing needs no time-out of its own.
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    const begun = performance.now();
+    await server.close();
+    expect(performance.now() - begun).toBeLessThan(4000);
+    expect(read()).toBeLessThan(4000);
+  });
+});
+
+describe('feeds that wait', () => {
+  const FEEDS = 300;
+
+  it(`may be ${FEEDS}, each hears of a write, and they hold little`, async () => {
+    const server = await start();
+    await fetch(`${server.url}/db`, { method: 'PUT' });
+    const before = process.memoryUsage.rss();
+    const feeds = await Promise.all(Array.from({ length: FEEDS }, () => client(server)));
+    for (const { socket } of feeds)
+      socket.write(`${HEAD('/db/_changes?feed=continuous&heartbeat=10000')}\r\n`);
+    await until(() => feeds.every(({ text }) => text().includes('200 OK')));
+    // Both ends are in this process.
+    expect((process.memoryUsage.rss() - before) / FEEDS).toBeLessThan(500 * 1024);
+    const headers = { 'content-type': 'application/json' };
+    await fetch(`${server.url}/db`, { method: 'POST', body: '{"_id":"heard"}', headers });
+    await until(() => feeds.every(({ text }) => text().includes('"heard"')));
+    for (const { socket } of feeds) socket.destroy();
+    expect((await fetch(`${server.url}/_up`)).status).toBe(200);
+  });
+});
