@@ -166,6 +166,19 @@ describe('attachments over HTTP', () => {
     const raw = await server.fetch(`${ORIGIN}/db/z/t`, { headers: { 'accept-encoding': 'gzip' } });
     expect([raw.headers.get('content-encoding'), raw.headers.get('accept-ranges')]).toEqual(['gzip', 'none']);
     expect(Buffer.from(await raw.arrayBuffer())).toEqual(packed);
+    const bulkGet = async (query: string) => {
+      const docs = [{ id: 'z', rev: '1-a' }];
+      const { body } = await server.ask('POST', `/db/_bulk_get?${query}`, { docs });
+      return body.results[0].docs[0].ok._attachments.t;
+    };
+    const plain = { content_type: 'text/plain', revpos: 1, digest: md5(packed) };
+    const stub = { ...plain, length: text.length, stub: true };
+    const whole = { ...plain, data: text.toString('base64') };
+    const info = { encoding: 'gzip', encoded_length: packed.length };
+    expect(await bulkGet('')).toEqual(stub);
+    expect(await bulkGet('att_encoding_info=true')).toEqual({ ...stub, ...info });
+    expect(await bulkGet('attachments=true')).toEqual(whole);
+    expect(await bulkGet('attachments=true&att_encoding_info=true')).toEqual({ ...whole, ...info });
     const wrong = { ...doc, _rev: '1-b', _attachments: { t: { ...doc._attachments.t, digest: md5(text) } } };
     expect(await db.bulkDocs([wrong as never], { new_edits: false })).toMatchObject([
       { id: 'z', status: 400 },

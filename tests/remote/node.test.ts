@@ -84,7 +84,9 @@ describe('a server on files', () => {
     ];
     for (const options of wrong) {
       const starting = createServer({ dir, anonymous: true, port: 0, ...(options as object) });
-      await expect(starting, JSON.stringify(options)).rejects.toThrow(/^(port|host|dir|hosts|timeouts\.idle) must be/);
+      await expect(starting, JSON.stringify(options)).rejects.toThrow(
+        /^(port|host|dir|hosts|timeouts\.idle) must be/,
+      );
       await expect(starting).rejects.toBeInstanceOf(TypeError);
     }
     await expect(createServer(undefined as never)).rejects.toThrow(/needs options/);
