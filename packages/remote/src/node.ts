@@ -3,13 +3,18 @@
  *
  * Loopback and a password unless told otherwise. `close()` ends what is open in good order, and is bounded in time.
  */
-import { createServer as createHttpServer, type Server } from 'node:http';
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { ioError } from '@settledb/core';
 import { FolderDatabases, type OpenDatabase, serverUuid } from './folder-databases';
-import { createHandler, type Handler, type HandlerOptions } from './server';
-import { errorResponse, failure } from './server-http';
+import { type Answerer, createAnswerer, type HandlerOptions } from './server';
+import { type Answer, errorResponse, failure, TextAnswer, toResponse } from './server-http';
 
 export { FolderDatabases, type OpenDatabase, serverUuid } from './folder-databases';
 
@@ -66,8 +71,8 @@ export async function createServer(options: ServerOptions): Promise<RunningServe
     options.anonymous === true && isLoopback(host)
       ? hostCheck([...LOOPBACK_HOSTS, ...(hosts ?? [])])
       : undefined;
-  createHandler({ ...rest, databases, uuid: '' });
-  const handler = createHandler({ ...rest, databases, uuid: await serverUuid(dir) });
+  createAnswerer({ ...rest, databases, uuid: '' });
+  const handler = createAnswerer({ ...rest, databases, uuid: await serverUuid(dir) });
   const server = makeServer(handler, check, { ...TIMEOUTS, ...timeouts });
   await listen(server, port, host);
   const address = server.address() as AddressInfo;
@@ -97,14 +102,42 @@ function checkOptions({ dir, port, host, hosts, timeouts = {} }: ServerOptions):
     throw new TypeError('hosts must be a list of names');
 }
 
+interface Both {
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+}
+
+/** What tells the bridge that the answer is on its way. */
+const SENT = new Response(null, { headers: { 'x-hono-already-sent': 'true' } });
+
+/** Without a `Response`, whose stream would cost more than the rest of a small request. */
+function write({ status, headers, text }: TextAnswer, outgoing: ServerResponse): void {
+  if (outgoing.destroyed) return;
+  const body = Buffer.from(text);
+  const list: Record<string, string | number | string[]> = { 'content-length': body.length };
+  for (const [name, value] of headers) list[name] = value;
+  const cookies = headers.getSetCookie();
+  if (cookies.length > 0) list['set-cookie'] = cookies;
+  outgoing.writeHead(status, list);
+  outgoing.end(body);
+}
+
 function makeServer(
-  handler: Handler,
-  check: ((request: Request) => Response | undefined) | undefined,
+  handler: Answerer,
+  check: ((request: Request) => Answer | undefined) | undefined,
   { headers, request, idle }: Timeouts,
 ): Server {
   const listener = getRequestListener(
-    async (request, { incoming }: { incoming?: { socket?: { remoteAddress?: string | undefined } } }) =>
-      check?.(request) ?? handler.handle(request, { address: incoming?.socket?.remoteAddress }),
+    async (request, env) => {
+      // Never HTTP/2: the server made here speaks it not.
+      const { incoming, outgoing } = env as Partial<Both>;
+      const address = incoming?.socket.remoteAddress;
+      const answer = check?.(request) ?? (await handler.answer(request, { address }));
+      if (!(answer instanceof TextAnswer)) return answer;
+      if (outgoing === undefined) return toResponse(answer);
+      write(answer, outgoing);
+      return SENT;
+    },
     {
       // The application's own Request and Response stay what they are.
       overrideGlobalObjects: false,
@@ -137,7 +170,7 @@ function listen(server: Server, port: number, host: string): Promise<void> {
   });
 }
 
-async function closeAll(server: Server, handler: Handler, databases: FolderDatabases): Promise<void> {
+async function closeAll(server: Server, handler: Answerer, databases: FolderDatabases): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   handler.close();
   server.closeIdleConnections();
@@ -153,7 +186,7 @@ const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1)$/.
  * Without a password, only the name in the request tells a page of this machine from one that had its own name resolve
  * to 127.0.0.1 (DNS rebinding).
  */
-function hostCheck(hosts: readonly string[]): (request: Request) => Response | undefined {
+function hostCheck(hosts: readonly string[]): (request: Request) => Answer | undefined {
   const allowed = new Set(hosts.map((host) => host.toLowerCase()));
   return (request) => {
     if (allowed.has(new URL(request.url).hostname)) return undefined;

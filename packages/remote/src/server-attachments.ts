@@ -11,7 +11,7 @@ import {
 import { type Bytes, writeMultipart } from './multipart';
 import type { DatabaseContext } from './server-context';
 import { agreedRev, checkRev } from './server-docs';
-import { failure, jsonResponse, readBody } from './server-http';
+import { type Answer, failure, jsonResponse, readBody } from './server-http';
 import { iterate, respondWith, toStream } from './server-streams';
 import { prepareWrite } from './server-write';
 import { encodeDocId, encodePart } from './wire';
@@ -20,7 +20,7 @@ import { encodeDocId, encodePart } from './wire';
 const MAX_RANGES = 9;
 const DEFAULT_TYPE = 'application/octet-stream';
 
-export async function getAttachment(context: DatabaseContext, id: string, name: string): Promise<Response> {
+export async function getAttachment(context: DatabaseContext, id: string, name: string): Promise<Answer> {
   const { request, query, database } = context;
   const rev = query.text('rev');
   if (rev !== undefined) checkRev(rev);
@@ -121,7 +121,7 @@ function rangesResponse(
   options: OpenAttachmentOptions,
   whole: OpenedAttachment,
   ranges: readonly ByteRange[],
-): Promise<Response> {
+): Promise<Answer> {
   const boundary = uuid();
   const type = headersOf(whole)['content-type'];
   const parts = ranges.map((range) => ({
@@ -146,7 +146,7 @@ export async function* lazily(
 /** It was opened to be described only. */
 const leave = ({ stream }: OpenedAttachment): Promise<void> => stream.cancel().catch(() => {});
 
-export async function putAttachment(context: DatabaseContext, id: string, name: string): Promise<Response> {
+export async function putAttachment(context: DatabaseContext, id: string, name: string): Promise<Answer> {
   const { request, server, database, origin } = context;
   const rev = readRev(context);
   const type = request.headers.get('content-type') ?? DEFAULT_TYPE;
@@ -158,11 +158,7 @@ export async function putAttachment(context: DatabaseContext, id: string, name: 
   return jsonResponse(201, written, { location: `${origin}/${path}` });
 }
 
-export async function deleteAttachment(
-  context: DatabaseContext,
-  id: string,
-  name: string,
-): Promise<Response> {
+export async function deleteAttachment(context: DatabaseContext, id: string, name: string): Promise<Answer> {
   const rev = readRev(context);
   if (rev === undefined) {
     // Of a document that is not there that is said, else that the revision was not.

@@ -15,13 +15,13 @@ import {
 import { type OutgoingPart, writeMultipart } from './multipart';
 import type { DatabaseContext } from './server-context';
 import { checkDoc, checkRev } from './server-docs';
-import { jsonResponse, jsonTextResponse, readObject } from './server-http';
+import { type Answer, jsonResponse, jsonTextResponse, readObject } from './server-http';
 import { docJson, docPart, wantsMultipart } from './server-multipart';
 import { respondWith, textStream, toStream } from './server-streams';
 import { checkSize, prepareWrites, refusedRow } from './server-write';
 import { isObject, isTexts, JSON_TYPE, toWireError } from './wire';
 
-export async function bulkDocs(context: DatabaseContext): Promise<Response> {
+export async function bulkDocs(context: DatabaseContext): Promise<Answer> {
   const { database, request, server } = context;
   const body = await readObject(request, { limit: server.limits.request });
   if (body.docs === undefined) throw badRequest('POST body must include `docs` parameter.');
@@ -65,7 +65,7 @@ function toWireRow(row: BulkDocsRow): unknown {
   return { id: row.id, error, reason };
 }
 
-export async function bulkGet(context: DatabaseContext): Promise<Response> {
+export async function bulkGet(context: DatabaseContext): Promise<Answer> {
   const { database, query, request, server } = context;
   const { docs } = await readObject(request, { limit: server.limits.request });
   if (!Array.isArray(docs)) throw badRequest("Missing JSON list of 'docs'.");
@@ -111,7 +111,7 @@ interface Source extends Result {
 }
 
 /** A part for each revision; those with attachments are multipart themselves. */
-function asMultipart({ database, request }: DatabaseContext, sources: readonly Source[]): Promise<Response> {
+function asMultipart({ database, request }: DatabaseContext, sources: readonly Source[]): Promise<Answer> {
   const { signal } = request;
   const parts = sources.flatMap(({ docs, ...how }) =>
     docs.map((row): OutgoingPart => {
@@ -138,7 +138,7 @@ function asMultipart({ database, request }: DatabaseContext, sources: readonly S
 const headerText = (text: string): string =>
   /^[\x20-\x7e]*$/.test(text) ? text : encodeURIComponent(text.replace(/[\ud800-\udfff]/g, '?'));
 
-async function asJson({ database, request }: DatabaseContext, sources: readonly Source[]): Promise<Response> {
+async function asJson({ database, request }: DatabaseContext, sources: readonly Source[]): Promise<Answer> {
   const { signal } = request;
   async function* text(): AsyncGenerator<string, void, void> {
     let between = '{"results":[';
@@ -208,11 +208,11 @@ function withNamedRev({ id, docs }: BulkGetResult['results'][number]): Result {
   };
 }
 
-export async function revsDiff(context: DatabaseContext): Promise<Response> {
+export async function revsDiff(context: DatabaseContext): Promise<Answer> {
   return jsonResponse(200, await findMissing(context));
 }
 
-export async function missingRevs(context: DatabaseContext): Promise<Response> {
+export async function missingRevs(context: DatabaseContext): Promise<Answer> {
   const found = Object.entries(await findMissing(context)).map(([id, { missing }]) => [id, missing]);
   return jsonResponse(200, { missing_revs: Object.fromEntries(found) });
 }

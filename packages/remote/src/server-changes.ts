@@ -13,7 +13,7 @@ import {
 } from '@settledb/core';
 import type { DatabaseContext } from './server-context';
 import { continuousFeed, eventSourceFeed, longpollFeed, normalFeed } from './server-feeds';
-import { failure, jsonResponse, type Query, readObject } from './server-http';
+import { type Answer, failure, jsonResponse, type Query, readObject } from './server-http';
 import { isObject, isTexts } from './wire';
 
 /** ms between signs of life; a client that asks for more of them than this would be a load of its own. */
@@ -42,7 +42,7 @@ export interface FeedRequest {
   readonly cancel: () => void;
 }
 
-const FEEDS = new Map<string, (feed: FeedRequest) => Promise<Response>>([
+const FEEDS = new Map<string, (feed: FeedRequest) => Promise<Answer>>([
   ['normal', normalFeed],
   ['longpoll', longpollFeed],
   ['continuous', continuousFeed],
@@ -50,15 +50,15 @@ const FEEDS = new Map<string, (feed: FeedRequest) => Promise<Response>>([
   ['eventsource', eventSourceFeed],
 ]);
 
-export function changes(context: DatabaseContext): Promise<Response> {
+export function changes(context: DatabaseContext): Promise<Answer> {
   return answerChanges(context, {});
 }
 
-export async function postChanges(context: DatabaseContext): Promise<Response> {
+export async function postChanges(context: DatabaseContext): Promise<Answer> {
   return answerChanges(context, await readObject(context.request, { limit: context.server.limits.request }));
 }
 
-async function answerChanges(context: DatabaseContext, body: Record<string, unknown>): Promise<Response> {
+async function answerChanges(context: DatabaseContext, body: Record<string, unknown>): Promise<Answer> {
   const { database, query, request, server } = context;
   const name = query.text('feed') ?? 'normal';
   const write = FEEDS.get(name);

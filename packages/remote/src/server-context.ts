@@ -2,7 +2,7 @@
 import type { Database, Evaluate, Queries } from '@settledb/core';
 import type { Authenticator, User } from './server-auth';
 import type { Cookies } from './server-cookies';
-import type { Query } from './server-http';
+import type { Answer, Query } from './server-http';
 import type { Replicator, Task } from './server-replicate';
 import type { Settings } from './server-settings';
 import type { Validators } from './server-validate';
@@ -78,8 +78,8 @@ export interface DatabaseContext extends Context {
   readonly isAdmin: boolean;
 }
 
-export type Route = (context: Context) => Response | Promise<Response>;
-export type DatabaseRoute = (context: DatabaseContext) => Response | Promise<Response>;
+export type Route = (context: Context) => Answer | Promise<Answer>;
+export type DatabaseRoute = (context: DatabaseContext) => Answer | Promise<Answer>;
 /** Routes by method. HEAD is answered by GET where it is not named. */
 export type Methods<R> = ReadonlyMap<string, R>;
 

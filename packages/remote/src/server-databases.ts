@@ -3,7 +3,7 @@ import { badRequest, type Database, forbidden, notFound, notImplemented } from '
 import { checkSecurity, requireAdmin, requireServerAdmin } from './server-access';
 import { USERS_DATABASE } from './server-auth';
 import type { Context, DatabaseContext, ServerState } from './server-context';
-import { checkJsonType, failure, jsonResponse, readJson } from './server-http';
+import { type Answer, checkJsonType, failure, jsonResponse, readJson } from './server-http';
 import type { Task } from './server-replicate';
 import { DEFAULT_SECURITY } from './server-settings';
 import { encodePart } from './wire';
@@ -11,7 +11,7 @@ import { encodePart } from './wire';
 /** ms a compaction is waited for. A longer one goes on, and `compact_running` says so. */
 const COMPACT_WAIT_MS = 2_000;
 
-export async function createDatabase(context: Context): Promise<Response> {
+export async function createDatabase(context: Context): Promise<Answer> {
   requireServerAdmin(context);
   const { server, segments, origin, query } = context;
   // One shard is what there is; what could not be a number of them is refused all the same.
@@ -30,7 +30,7 @@ export async function createDatabase(context: Context): Promise<Response> {
   return jsonResponse(201, { ok: true }, { location: `${origin}/${encodePart(name)}` });
 }
 
-export async function destroyDatabase(context: Context): Promise<Response> {
+export async function destroyDatabase(context: Context): Promise<Answer> {
   requireServerAdmin(context);
   const { server, segments, query } = context;
   if (query.text('rev') !== undefined) {
@@ -43,7 +43,7 @@ export async function destroyDatabase(context: Context): Promise<Response> {
   return jsonResponse(200, { ok: true });
 }
 
-export async function databaseInfo(context: DatabaseContext): Promise<Response> {
+export async function databaseInfo(context: DatabaseContext): Promise<Answer> {
   return jsonResponse(200, await describeOpen(context, context.name, context.database));
 }
 
@@ -54,7 +54,7 @@ export async function describe(context: Context, name: string): Promise<object |
 }
 
 async function describeOpen({ server, request }: Context, name: string, database: Database): Promise<object> {
-  const info = await database.info({ signal: request.signal });
+  const info = await database.info();
   return {
     instance_start_time: await startTime(database),
     db_name: name,
@@ -70,7 +70,7 @@ async function describeOpen({ server, request }: Context, name: string, database
   };
 }
 
-export async function compact(context: DatabaseContext): Promise<Response> {
+export async function compact(context: DatabaseContext): Promise<Answer> {
   requireAdmin(context);
   const { database, name, server, request } = context;
   checkJsonType(request);
@@ -104,7 +104,7 @@ function startCompaction(server: ServerState, name: string, database: Database):
 }
 
 /** Every answered write is as durable as it gets: nothing is left to do. */
-export async function ensureFullCommit({ request, database }: DatabaseContext): Promise<Response> {
+export async function ensureFullCommit({ request, database }: DatabaseContext): Promise<Answer> {
   checkJsonType(request);
   return jsonResponse(201, { ok: true, instance_start_time: await startTime(database) });
 }
@@ -126,12 +126,12 @@ interface Limited {
   setRevsLimit(limit: number): Promise<void>;
 }
 
-export async function revsLimit({ database }: DatabaseContext): Promise<Response> {
+export async function revsLimit({ database }: DatabaseContext): Promise<Answer> {
   const { revs_limit } = await database.info();
   return jsonResponse(200, typeof revs_limit === 'number' ? revs_limit : 1000);
 }
 
-export async function putRevsLimit(context: DatabaseContext): Promise<Response> {
+export async function putRevsLimit(context: DatabaseContext): Promise<Answer> {
   requireAdmin(context);
   const limit = await readLimit(context, '`revs_limit` must be a whole number, 1 or more');
   if (!canLimit(context.database)) throw notImplemented('This database has a limit of its own');
@@ -157,12 +157,12 @@ async function readLimit({ request, server }: DatabaseContext, reason: string): 
   return limit;
 }
 
-export async function security({ server, name }: DatabaseContext): Promise<Response> {
+export async function security({ server, name }: DatabaseContext): Promise<Answer> {
   const { security: kept = DEFAULT_SECURITY } = await server.settings.of(name);
   return jsonResponse(200, kept);
 }
 
-export async function putSecurity(context: DatabaseContext): Promise<Response> {
+export async function putSecurity(context: DatabaseContext): Promise<Answer> {
   requireAdmin(context);
   const { server, name, request } = context;
   if (name === USERS_DATABASE) throw forbidden("You can't edit the security object of the user database.");
@@ -171,6 +171,6 @@ export async function putSecurity(context: DatabaseContext): Promise<Response> {
   return jsonResponse(200, { ok: true });
 }
 
-export function temporaryView(): Response {
+export function temporaryView(): Answer {
   throw failure(410, 'gone', 'Temporary views are not supported in CouchDB');
 }

@@ -19,7 +19,7 @@ import {
 } from '@settledb/core';
 import { writeMultipart } from './multipart';
 import type { DatabaseContext } from './server-context';
-import { failure, jsonResponse, mediaType, type Query, readJson } from './server-http';
+import { type Answer, failure, jsonResponse, mediaType, type Query, readJson } from './server-http';
 import { docJson, docPart, readMultipartDoc, relatedText, wantsMultipart } from './server-multipart';
 import { respondWith, textStream, toStream } from './server-streams';
 import { checkSize, prepareWrite } from './server-write';
@@ -27,12 +27,11 @@ import { encodeDocId, encodePart, isObject, isTexts, JSON_TYPE } from './wire';
 
 type Body = Record<string, unknown>;
 
-export async function getDoc(context: DatabaseContext, id: string): Promise<Response> {
+export async function getDoc(context: DatabaseContext, id: string): Promise<Answer> {
   const { query, request, database } = context;
   const meta = query.flag('meta');
   const revs = query.flag('revs');
   const options = {
-    signal: request.signal,
     revs,
     revs_info: query.flag('revs_info') ?? meta,
     conflicts: query.flag('conflicts') ?? meta,
@@ -90,7 +89,7 @@ export function checkRev(rev: unknown): asserts rev is string {
     throw badRequest('Invalid rev format');
 }
 
-function docResponse(request: Request, doc: ExistingDoc): Response {
+function docResponse(request: Request, doc: ExistingDoc): Answer {
   const headers = docHeaders(doc);
   return isKnown(request, headers.etag) ? notModified(headers.etag!) : jsonResponse(200, doc, headers);
 }
@@ -108,7 +107,7 @@ function isKnown(request: Request, etag: string | undefined): boolean {
   return tags.some((tag) => tag.trim().replace(/^W\//, '') === etag);
 }
 
-const notModified = (etag: string): Response => new Response(null, { status: 304, headers: { etag } });
+const notModified = (etag: string): Answer => new Response(null, { status: 304, headers: { etag } });
 
 /** None for a revision of another's making that no header can carry. */
 function etagOf(rev: Rev): string | undefined {
@@ -124,7 +123,7 @@ async function openRevs(
   id: string,
   options: GetOptions,
   open_revs: 'all' | string[],
-): Promise<Response> {
+): Promise<Answer> {
   const { signal } = request;
   if (!wantsMultipart(request, 'mixed')) {
     const attachments = query.flag('attachments');
@@ -147,7 +146,7 @@ async function openRevs(
   );
 }
 
-export async function putDoc(context: DatabaseContext, id: string): Promise<Response> {
+export async function putDoc(context: DatabaseContext, id: string): Promise<Answer> {
   const { request, server, query } = context;
   const newEdits = query.flag('new_edits') !== false;
   if (mediaType(request) === 'multipart/related') {
@@ -170,17 +169,15 @@ function namedDoc(context: DatabaseContext, id: string, body: Body): Doc {
 }
 
 /** Stores a document, after everything that may refuse it. */
-export async function writeDoc(context: DatabaseContext, doc: Doc, newEdits = true): Promise<Response> {
-  const { request, database, server } = context;
+export async function writeDoc(context: DatabaseContext, doc: Doc, newEdits = true): Promise<Answer> {
+  const { database, server } = context;
   checkSize(doc, server.limits);
   const prepared = await prepareWrite(context, doc);
-  const written = newEdits
-    ? await database.put(prepared, { signal: request.signal })
-    : await putAsGiven(context, prepared);
+  const written = newEdits ? await database.put(prepared) : await putAsGiven(context, prepared);
   return writtenResponse(context, doc, written);
 }
 
-export async function postDoc(context: DatabaseContext): Promise<Response> {
+export async function postDoc(context: DatabaseContext): Promise<Answer> {
   const { request, server } = context;
   const body = checkDoc(await readJson(request, { limit: server.limits.request }));
   if (body._id !== undefined && (typeof body._id !== 'string' || body._id === '')) {
@@ -213,8 +210,8 @@ export function agreedRev({ query, request }: DatabaseContext, inBody: unknown):
   return inHeader ?? rev;
 }
 
-async function putAsGiven({ database, request }: DatabaseContext, doc: Doc): Promise<Written> {
-  const [refused] = await database.bulkDocs([doc], { new_edits: false, signal: request.signal });
+async function putAsGiven({ database }: DatabaseContext, doc: Doc): Promise<Written> {
+  const [refused] = await database.bulkDocs([doc], { new_edits: false });
   if (refused !== undefined && 'error' in refused) {
     throw failure(refused.status, refused.name, refused.reason);
   }
@@ -223,22 +220,22 @@ async function putAsGiven({ database, request }: DatabaseContext, doc: Doc): Pro
   return { ok: true, id: doc._id!, rev };
 }
 
-function writtenResponse({ query, origin, name }: DatabaseContext, doc: Doc, written: Written): Response {
+function writtenResponse({ query, origin, name }: DatabaseContext, doc: Doc, written: Written): Answer {
   if (query.text('batch') === 'ok') return jsonResponse(202, { ok: true, id: written.id });
   const location = `${origin}/${encodePart(name)}/${encodeDocId(written.id)}`;
   const etag = etagOf(written.rev);
   return jsonResponse(doc._deleted === true ? 200 : 201, written, { location, ...(etag && { etag }) });
 }
 
-export async function deleteDoc(context: DatabaseContext, id: string): Promise<Response> {
-  const { database, request } = context;
+export async function deleteDoc(context: DatabaseContext, id: string): Promise<Answer> {
+  const { database } = context;
   const rev = agreedRev(context, undefined) ?? (await revisionToDelete(database, id));
   checkRev(rev);
   try {
     // What is deleted is not deleted once more.
     if (!isLocalId(id) && (await database.get(id, { rev }))._deleted) throw notFound('deleted', id);
     const doc = await prepareWrite(context, { _id: id, _rev: rev, _deleted: true });
-    const written = await database.put(doc, { signal: request.signal });
+    const written = await database.put(doc);
     const etag = etagOf(written.rev);
     return jsonResponse(200, written, { ...(etag && { etag }) });
   } catch (error) {
@@ -255,7 +252,7 @@ async function revisionToDelete(database: Database, id: string): Promise<string>
   throw failure(409, 'conflict', 'Document update conflict');
 }
 
-export async function copyDoc(context: DatabaseContext, id: string): Promise<Response> {
+export async function copyDoc(context: DatabaseContext, id: string): Promise<Answer> {
   const { database, query, request } = context;
   const destination = request.headers.get('destination');
   if (destination === null) throw badRequest('Destination header is mandatory for COPY.');

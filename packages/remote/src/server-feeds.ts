@@ -4,6 +4,7 @@
  */
 import type { Change, ChangesFeed, ChangesOptions, ChangesResult, Database, Seq } from '@settledb/core';
 import type { FeedRequest } from './server-changes';
+import type { Answer } from './server-http';
 import { JSON_TYPE } from './wire';
 
 /** Characters gathered before they are handed to the stream: a row at a time would cost a system call each. */
@@ -17,20 +18,20 @@ type Last = (seq: Seq, caughtUp: boolean) => string;
 const toLine: Write = (change) => `${JSON.stringify(change)}\n`;
 const toEvent: Write = (change) => `data: ${JSON.stringify(change)}\nid: ${JSON.stringify(change.seq)}\n\n`;
 
-export async function normalFeed(feed: FeedRequest): Promise<Response> {
+export async function normalFeed(feed: FeedRequest): Promise<Answer> {
   return respond(feed, oneShotText(feed, feed.options, '{"results":[\n'), JSON_TYPE);
 }
 
 /** Waits until there is something, then answers as a normal feed; with nothing in time, an empty one. */
-export async function longpollFeed(feed: FeedRequest): Promise<Response> {
+export async function longpollFeed(feed: FeedRequest): Promise<Answer> {
   return respond(feed, longpollText(feed), JSON_TYPE);
 }
 
-export async function continuousFeed(feed: FeedRequest): Promise<Response> {
+export async function continuousFeed(feed: FeedRequest): Promise<Answer> {
   return respond(feed, liveText(feed, toLine, '\n', lastLine), JSON_TYPE);
 }
 
-export async function eventSourceFeed(feed: FeedRequest): Promise<Response> {
+export async function eventSourceFeed(feed: FeedRequest): Promise<Answer> {
   return respond(
     feed,
     liveText(feed, toEvent, 'event: heartbeat\ndata: \n\n', () => ''),
@@ -214,7 +215,7 @@ class Waiter {
  * The first piece is made before anything is answered, so that what fails at once is an error with its status. What
  * fails later breaks the connection off: a client must not take half an answer for a whole one.
  */
-async function respond(feed: FeedRequest, text: AsyncGenerator<string>, type: string): Promise<Response> {
+async function respond(feed: FeedRequest, text: AsyncGenerator<string>, type: string): Promise<Answer> {
   const encoder = new TextEncoder();
   let next: IteratorResult<string, unknown> | undefined = await text.next();
   const stream = new ReadableStream<Uint8Array>(

@@ -6,6 +6,8 @@ import { isObject, JSON_TYPE, toWireError } from './wire';
 
 /** ms a client may take between two pieces of a body. Slower ones hold memory and a connection for nothing. */
 const BODY_IDLE_MS = 30_000;
+/** Bytes of a body that are waited for in one go, as long as for one piece of a larger one. */
+const SMALL_BODY = 64 * 1024;
 
 /** Largest whole number taken as an option: more than any timer or list bears. */
 const MAX_COUNT = 2 ** 31 - 1;
@@ -113,12 +115,32 @@ export async function readObject(request: Request, options: BodyOptions): Promis
 
 /** @throws too_large, bad_request for what is not UTF-8 */
 export async function readText(request: Request, limit: number): Promise<string> {
-  const bytes = await gather(readBody(request, limit));
+  const bytes = (await readSmall(request, limit)) ?? (await gather(readBody(request, limit)));
   try {
     // A byte order mark is kept, and is then no JSON; CouchDB refuses it as well.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
     throw badRequest('invalid UTF-8 JSON', cause);
+  }
+}
+
+/**
+ * A body that says it is small, in one go: without a stream for it, which costs more than most requests.
+ *
+ * @returns undefined for any other @throws timeout, bad_request
+ */
+async function readSmall(request: Request, limit: number): Promise<Uint8Array | undefined> {
+  const { headers } = request;
+  const length = headers.get('content-length');
+  if (length === null || headers.get('content-encoding') !== null) return undefined;
+  if (!(Number(length) <= Math.min(limit, SMALL_BODY))) return undefined;
+  try {
+    const bytes = new Uint8Array(await beforeIdle(request.arrayBuffer()));
+    // Who hands over requests may not have counted.
+    if (bytes.byteLength > limit) throw tooLargeRequest();
+    return bytes;
+  } catch (error) {
+    throw isDatabaseError(error) ? error : badRequest('The request body could not be read', error);
   }
 }
 
@@ -219,19 +241,41 @@ export const failure = (status: number, name: string, reason: string): DatabaseE
 
 export type HeaderList = { readonly [name: string]: string };
 
-export function jsonResponse(status: number, value: unknown, headers?: HeaderList): Response {
+/**
+ * An answer whose whole text is at hand. A `Response` would make a stream of it, which costs more than most requests; so this
+ * becomes one only for who wants one ({@link toResponse}).
+ */
+export class TextAnswer {
+  readonly headers: Headers;
+
+  constructor(
+    readonly status: number,
+    readonly text: string,
+    headers: HeaderList,
+  ) {
+    this.headers = new Headers(headers);
+  }
+}
+
+/** What routes give: an answer at hand, or one that may be a stream. */
+export type Answer = Response | TextAnswer;
+
+export const toResponse = (answer: Answer): Response =>
+  answer instanceof TextAnswer
+    ? new Response(answer.text, { status: answer.status, headers: answer.headers })
+    : answer;
+
+export function jsonResponse(status: number, value: unknown, headers?: HeaderList): Answer {
   return jsonTextResponse(status, `${JSON.stringify(value)}\n`, headers);
 }
 
-export function jsonTextResponse(status: number, text: string, headers: HeaderList = {}): Response {
-  return new Response(text, {
-    status,
-    headers: { 'content-type': JSON_TYPE, 'cache-control': 'must-revalidate', ...headers },
-  });
+export function jsonTextResponse(status: number, text: string, headers: HeaderList = {}): Answer {
+  const always = { 'content-type': JSON_TYPE, 'cache-control': 'must-revalidate' };
+  return new TextAnswer(status, text, { ...always, ...headers });
 }
 
 /** The answer for anything thrown. What is no DatabaseError is a defect of ours: its text stays here. */
-export function errorResponse(error: unknown): Response {
+export function errorResponse(error: unknown): Answer {
   const known = isDatabaseError(error)
     ? error
     : isTooDeep(error)
@@ -246,7 +290,7 @@ function isTooDeep(error: unknown): boolean {
   return error instanceof RangeError && /call stack/i.test(error.message);
 }
 
-export function methodNotAllowed(allowed: readonly string[]): Response {
+export function methodNotAllowed(allowed: readonly string[]): Answer {
   return jsonResponse(
     405,
     { error: 'method_not_allowed', reason: `Only ${allowed.join(',')} allowed` },

@@ -4,13 +4,13 @@
  */
 import { badRequest, type ExistingDoc, isDatabaseError } from '@settledb/core';
 import type { DatabaseContext } from './server-context';
-import { jsonResponse, readObject } from './server-http';
+import { type Answer, jsonResponse, readObject } from './server-http';
 import { isTexts } from './wire';
 
 /** Keys of one request; a replication asks for one. */
 const MAX_KEYS = 1_000;
 
-export async function localDocs({ database, query, request, server }: DatabaseContext): Promise<Response> {
+export async function localDocs({ database, query, request, server }: DatabaseContext): Promise<Answer> {
   const { keys, ...body } = await readObject(request, { limit: server.limits.request });
   if (!isTexts(keys) || keys.length > MAX_KEYS) {
     throw badRequest(`\`keys\` must be a list of at most ${MAX_KEYS} ids`);
@@ -26,7 +26,7 @@ export async function localDocs({ database, query, request, server }: DatabaseCo
 
   async function find(id: string): Promise<ExistingDoc | undefined> {
     try {
-      return await database.get(id, { signal: request.signal });
+      return await database.get(id);
     } catch (error) {
       if (isDatabaseError(error) && error.status === 404) return undefined;
       throw error;

@@ -3,14 +3,14 @@ import { badRequest, type Database, isDatabaseError, type Rev } from '@settledb/
 import { requireAdmin } from './server-access';
 import { checkRevLists } from './server-bulk';
 import type { DatabaseContext } from './server-context';
-import { jsonResponse, readJson, readObject } from './server-http';
+import { type Answer, jsonResponse, readJson, readObject } from './server-http';
 import type { DatabaseSettings } from './server-settings';
 
 /** CouchDB's default for `_purged_infos_limit`; and the most that may be asked for, as the list is one document. */
 const DEFAULT_LIMIT = 1_000;
 const MAX_LIMIT = 100_000;
 
-export async function purge(context: DatabaseContext): Promise<Response> {
+export async function purge(context: DatabaseContext): Promise<Answer> {
   requireAdmin(context);
   const { database, request, server, name } = context;
   const body = checkRevLists(await readObject(request, { limit: server.limits.request }));
@@ -42,7 +42,7 @@ async function purgeOne(database: Database, id: string, rev: Rev): Promise<boole
   }
 }
 
-export async function purgedInfos({ server, name }: DatabaseContext): Promise<Response> {
+export async function purgedInfos({ server, name }: DatabaseContext): Promise<Answer> {
   const { purged_infos = [] } = await server.settings.of(name);
   const byId = (a: PurgedInfo, b: PurgedInfo): number => (keyOf(a) < keyOf(b) ? -1 : 1);
   return jsonResponse(200, { purged_infos: [...purged_infos].sort(byId) });
@@ -51,12 +51,12 @@ export async function purgedInfos({ server, name }: DatabaseContext): Promise<Re
 type PurgedInfo = NonNullable<DatabaseSettings['purged_infos']>[number];
 const keyOf = ({ id, revs }: PurgedInfo): string => `${id}\0${revs.join()}`;
 
-export async function purgedInfosLimit({ server, name }: DatabaseContext): Promise<Response> {
+export async function purgedInfosLimit({ server, name }: DatabaseContext): Promise<Answer> {
   const { purged_infos_limit = DEFAULT_LIMIT } = await server.settings.of(name);
   return jsonResponse(200, purged_infos_limit);
 }
 
-export async function putPurgedInfosLimit(context: DatabaseContext): Promise<Response> {
+export async function putPurgedInfosLimit(context: DatabaseContext): Promise<Answer> {
   requireAdmin(context);
   const { server, name, request } = context;
   const limit = await readJson(request, { limit: server.limits.document, mustBeJson: false });

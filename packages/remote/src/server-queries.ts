@@ -17,6 +17,7 @@ import {
 import { requireAdmin } from './server-access';
 import type { DatabaseContext, DatabaseRoute } from './server-context';
 import {
+  type Answer,
   checkJsonType,
   failure,
   jsonResponse,
@@ -54,7 +55,7 @@ export async function designRoute(
   context: DatabaseContext,
   ddoc: string,
   path: readonly string[],
-): Promise<Response> {
+): Promise<Answer> {
   const [kind, name, more, ...rest] = path;
   const { method } = context.request;
   if (kind === '_info' && name === undefined)
@@ -74,14 +75,14 @@ export async function designRoute(
   throw notFound('Document is missing attachment');
 }
 
-async function designInfo(context: DatabaseContext, ddoc: string): Promise<Response> {
+async function designInfo(context: DatabaseContext, ddoc: string): Promise<Answer> {
   const { signal } = context.request;
   const queries = await queriesOf(context);
   if (queries.viewInfo === undefined) throw notImplemented('This database tells nothing of its views');
   return jsonResponse(200, await queries.viewInfo(ddoc, { signal }));
 }
 
-async function view(context: DatabaseContext, name: string, several: boolean): Promise<Response> {
+async function view(context: DatabaseContext, name: string, several: boolean): Promise<Answer> {
   const { query, request, server } = context;
   const queries = await queriesOf(context);
   const { signal } = request;
@@ -197,7 +198,7 @@ export const deleteIndexes: DatabaseRoute = async (context) => {
 };
 
 /** `DELETE /db/_index/_design/ddoc/json/name`, with or without `_design`. */
-export async function deleteIndex(context: DatabaseContext, path: readonly string[]): Promise<Response> {
+export async function deleteIndex(context: DatabaseContext, path: readonly string[]): Promise<Answer> {
   const [ddoc, type, name, ...rest] = path[0] === '_design' ? path.slice(1) : path;
   if (ddoc === undefined || type === undefined || name === undefined || rest.length > 0) throw notFound();
   if (context.request.method !== 'DELETE') return methodNotAllowed(['DELETE']);

@@ -5,7 +5,7 @@
 import { badRequest, notFound } from '@settledb/core';
 import { requireServerAdmin } from './server-access';
 import type { Context, Databases } from './server-context';
-import { failure, jsonResponse, readObject } from './server-http';
+import { type Answer, failure, jsonResponse, readObject } from './server-http';
 import { isObject, isTexts } from './wire';
 
 /** A request to `_replicate`, checked. `source` and `target` are URLs or names of databases here. */
@@ -45,7 +45,7 @@ export interface Task {
 /** Tasks at a time: each holds connections and memory. */
 const MAX_TASKS = 100;
 
-export async function replicate(context: Context): Promise<Response> {
+export async function replicate(context: Context): Promise<Answer> {
   requireServerAdmin(context);
   const { request, server } = context;
   const body = await readObject(request, { limit: server.limits.document });
@@ -144,7 +144,7 @@ function endpoint(what: string, value: unknown): { url: string; headers: Readonl
 
 const withoutCredentials = (url: string): string => url.replace(/^([a-z]+:\/\/)[^/?#]*@/i, '$1');
 
-export function activeTasks(context: Context): Response {
+export function activeTasks(context: Context): Answer {
   requireServerAdmin(context);
   const list = [...context.server.tasks].map(({ type, about, startedAt, updatedAt, progress }) => ({
     type,

@@ -4,7 +4,7 @@ import { isDatabaseName } from './names';
 import { requireServerAdmin } from './server-access';
 import type { Context } from './server-context';
 import { describe } from './server-databases';
-import { jsonResponse, readObject } from './server-http';
+import { type Answer, jsonResponse, readObject } from './server-http';
 import { SETTINGS_DATABASE } from './server-settings';
 
 /** Most uuids of one request, as in CouchDB. */
@@ -12,7 +12,7 @@ const MAX_UUIDS = 1000;
 /** Most databases described at a time when they are named, as in CouchDB. */
 const MAX_INFOS = 100;
 
-export function welcome({ server }: Context): Response {
+export function welcome({ server }: Context): Answer {
   return jsonResponse(200, {
     couchdb: 'Welcome',
     version: '3.5.0',
@@ -22,11 +22,11 @@ export function welcome({ server }: Context): Response {
   });
 }
 
-export function up(): Response {
+export function up(): Answer {
   return jsonResponse(200, { status: 'ok', seeds: {} });
 }
 
-export function uuids({ query }: Context): Response {
+export function uuids({ query }: Context): Answer {
   const text = query.text('count') ?? '1';
   if (!/^\d{1,10}$/.test(text)) throw badRequest('count must be a positive integer');
   if (Number(text) > MAX_UUIDS) throw badRequest('count parameter too large');
@@ -34,7 +34,7 @@ export function uuids({ query }: Context): Response {
   return jsonResponse(200, { uuids: list }, { 'cache-control': 'no-cache', pragma: 'no-cache' });
 }
 
-export async function allDatabases(context: Context): Promise<Response> {
+export async function allDatabases(context: Context): Promise<Answer> {
   requireServerAdmin(context);
   return jsonResponse(200, await listNames(context));
 }
@@ -57,12 +57,12 @@ export async function listNames({ server, query }: Context): Promise<string[]> {
   return names.slice(skip, skip + limit);
 }
 
-export async function databasesInfo(context: Context): Promise<Response> {
+export async function databasesInfo(context: Context): Promise<Answer> {
   requireServerAdmin(context);
   return jsonResponse(200, await describeAll(context, await listNames(context)));
 }
 
-export async function postDatabasesInfo(context: Context): Promise<Response> {
+export async function postDatabasesInfo(context: Context): Promise<Answer> {
   requireServerAdmin(context);
   const { keys } = await readObject(context.request, { limit: context.server.limits.document });
   if (keys === undefined) throw badRequest('`keys` member must exist.');
@@ -81,6 +81,6 @@ async function describeAll(context: Context, names: readonly unknown[]): Promise
 }
 
 /** Paths of the server that tell a person nothing but would, without this, be asked for as databases. */
-export function favicon(): Response {
+export function favicon(): Answer {
   return new Response('Not found.', { status: 404, headers: { 'content-type': 'text/plain' } });
 }

@@ -31,7 +31,7 @@ import {
   temporaryView,
 } from './server-databases';
 import { copyDoc, deleteDoc, getDoc, postDoc, putDoc } from './server-docs';
-import { failure, methodNotAllowed } from './server-http';
+import { type Answer, failure, methodNotAllowed } from './server-http';
 import {
   allDocs,
   allDocsQueries,
@@ -105,7 +105,7 @@ const DATABASE = new Map<string, Methods<DatabaseRoute>>([
   ['_view_cleanup', posted(viewCleanup)],
 ]);
 
-const DOCUMENT = methods<(context: DatabaseContext, id: string) => Promise<Response>>({
+const DOCUMENT = methods<(context: DatabaseContext, id: string) => Promise<Answer>>({
   DELETE: deleteDoc,
   GET: getDoc,
   HEAD: getDoc,
@@ -113,7 +113,7 @@ const DOCUMENT = methods<(context: DatabaseContext, id: string) => Promise<Respo
   COPY: copyDoc,
 });
 
-const ATTACHMENT = methods<(context: DatabaseContext, id: string, name: string) => Promise<Response>>({
+const ATTACHMENT = methods<(context: DatabaseContext, id: string, name: string) => Promise<Answer>>({
   DELETE: deleteAttachment,
   GET: getAttachment,
   HEAD: getAttachment,
@@ -121,7 +121,7 @@ const ATTACHMENT = methods<(context: DatabaseContext, id: string, name: string) 
 });
 
 /** @throws whatever the route throws, and 404 for paths nobody answers */
-export async function route(context: Context): Promise<Response> {
+export async function route(context: Context): Promise<Answer> {
   const { segments, request } = context;
   const [name = '', second] = segments;
   const root = segments.length <= 1 ? ROOT.get(name) : undefined;
@@ -138,7 +138,7 @@ export async function route(context: Context): Promise<Response> {
   return withDatabase(context, name);
 }
 
-async function withDatabase(context: Context, name: string): Promise<Response> {
+async function withDatabase(context: Context, name: string): Promise<Answer> {
   const { databases } = context.server;
   if (name === USERS_DATABASE && context.segments[1]?.startsWith('_')) requireServerAdmin(context);
   const database = (await databases.open(name)) ?? (await usersDatabase(context, name));
@@ -168,7 +168,7 @@ function isLost(error: unknown): boolean {
   return name === 'closed' || name === 'io';
 }
 
-async function ofDatabase(context: DatabaseContext): Promise<Response> {
+async function ofDatabase(context: DatabaseContext): Promise<Answer> {
   const { segments, request } = context;
   const [, second, third, ...rest] = segments;
   if (second === undefined) return call(OF_DATABASE, request, (answer) => answer(context));
@@ -187,7 +187,7 @@ async function ofDatabase(context: DatabaseContext): Promise<Response> {
   return ofDocument(context, second, third === undefined ? [] : [third, ...rest]);
 }
 
-function ofDocument(context: DatabaseContext, id: string, below: readonly string[]): Promise<Response> {
+function ofDocument(context: DatabaseContext, id: string, below: readonly string[]): Promise<Answer> {
   if (below[0]?.startsWith('_') && id.startsWith('_design/')) return designRoute(context, id.slice(8), below);
   if (below.length > 0) {
     if (id.startsWith('_local/'))
@@ -200,8 +200,8 @@ function ofDocument(context: DatabaseContext, id: string, below: readonly string
 async function call<R>(
   table: Methods<R>,
   request: Request,
-  run: (route: R) => Response | Promise<Response>,
-): Promise<Response> {
+  run: (route: R) => Answer | Promise<Answer>,
+): Promise<Answer> {
   const found = table.get(request.method);
   return found === undefined ? methodNotAllowed([...table.keys()]) : run(found);
 }

@@ -1,14 +1,14 @@
 /** `/_session`: who am I, log in for a cookie, log out. */
 import { badRequest, unauthorized } from '@settledb/core';
 import type { Context } from './server-context';
-import { checkMediaType, jsonResponse, parseJson, readText } from './server-http';
+import { type Answer, checkMediaType, jsonResponse, parseJson, readText } from './server-http';
 import { isObject, JSON_TYPE } from './wire';
 
 /** Bytes of a login. */
 const MAX_LOGIN_LENGTH = 16_384;
 const FORM_TYPE = 'application/x-www-form-urlencoded';
 
-export function session({ user }: Context): Response {
+export function session({ user }: Context): Answer {
   const { name, roles, by } = user;
   return jsonResponse(200, {
     ok: true,
@@ -21,7 +21,7 @@ export function session({ user }: Context): Response {
 }
 
 /** Name and password as JSON or as a form: CouchDB's replicator sends a form. */
-export async function login({ request, server, address }: Context): Promise<Response> {
+export async function login({ request, server, address }: Context): Promise<Answer> {
   const type = checkMediaType(request, [JSON_TYPE, FORM_TYPE]);
   const text = await readText(request, MAX_LOGIN_LENGTH);
   const given: unknown = type === FORM_TYPE ? Object.fromEntries(new URLSearchParams(text)) : parseJson(text);
@@ -36,6 +36,6 @@ export async function login({ request, server, address }: Context): Promise<Resp
 }
 
 /** The cookie is taken away. It stays good until its time is over: change the password to end it. */
-export function logout({ request, server }: Context): Response {
+export function logout({ request, server }: Context): Answer {
   return jsonResponse(200, { ok: true }, { 'set-cookie': server.cookies.clear(request) });
 }

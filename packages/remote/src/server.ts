@@ -8,7 +8,7 @@ import { type Accounts, Authenticator, NOBODY, USERS_DATABASE } from './server-a
 import type { Context, Databases, Limits, QueriesOf, ServerState } from './server-context';
 import { type CookieOptions, Cookies } from './server-cookies';
 import { type CorsOptions, corsHeaders, preflight } from './server-cors';
-import { errorResponse, Query } from './server-http';
+import { type Answer, errorResponse, Query, TextAnswer, toResponse } from './server-http';
 import type { Replicator } from './server-replicate';
 import { route } from './server-routes';
 import { Settings } from './server-settings';
@@ -67,9 +67,21 @@ export interface Handler {
 
 /** @throws TypeError when nobody could use the server */
 export function createHandler(options: HandlerOptions): Handler {
+  const { answer, close } = createAnswerer(options);
+  return { handle: async (request, from) => toResponse(await answer(request, from)), close };
+}
+
+/** As {@link Handler}, for who can write a text that is at hand without a `Response` around it. */
+export interface Answerer {
+  answer(request: Request, from?: { readonly address?: string | undefined }): Promise<Answer>;
+  close(): void;
+}
+
+/** @throws as {@link createHandler} */
+export function createAnswerer(options: HandlerOptions): Answerer {
   const server = makeState(options);
   return {
-    async handle(request, { address } = {}) {
+    async answer(request, { address } = {}) {
       const started = performance.now();
       const response = await answer(request, address, server, options);
       options.logger?.info?.(logLine(request, response, performance.now() - started));
@@ -110,7 +122,7 @@ async function answer(
   address: string | undefined,
   server: ServerState,
   options: HandlerOptions,
-): Promise<Response> {
+): Promise<Answer> {
   const cors = corsHeaders(request, options.cors);
   try {
     const page = await options.static?.(request);
@@ -170,19 +182,22 @@ function checkAccess({ segments: [first = ''], user }: Context): void {
   );
 }
 
-function withoutBody(request: Request, response: Response): Response {
-  if (request.method !== 'HEAD' || response.body === null) return response;
-  response.body.cancel().catch(() => {});
+function withoutBody(request: Request, response: Answer): Answer {
+  if (request.method !== 'HEAD') return response;
+  if (!(response instanceof TextAnswer)) {
+    if (response.body === null) return response;
+    response.body.cancel().catch(() => {});
+  }
   return new Response(null, { status: response.status, headers: response.headers });
 }
 
-function withHeaders(response: Response, headers: Record<string, string>): Response {
+function withHeaders(response: Answer, headers: Record<string, string>): Answer {
   for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
   return response;
 }
 
 /** Without user, password or body. What the client chose is percent-encoded, so a line stays one line. */
-function logLine(request: Request, response: Response, ms: number): string {
+function logLine(request: Request, response: Answer, ms: number): string {
   const { pathname, search } = new URL(request.url);
   const path = `${pathname}${search}`.slice(0, LOGGED_PATH_LENGTH);
   return `${request.method} ${path} ${response.status} ${ms.toFixed(1)} ms`;
