@@ -78,8 +78,10 @@ export async function contentsOf(db: Db): Promise<Map<string, unknown>> {
     const leaves = [];
     for (const { rev } of changes)
       leaves.push(await db.get(id, { rev, revs: true, attachments: true, att_encoding_info: true }));
+    // Only here and in CouchDB is the first change the winner; in PouchDB it may be another leaf.
+    const winner = deleted ? undefined : (await db.get(id))._rev;
     const texts = leaves.map((leaf) => JSON.stringify(leaf, sorted)).sort();
-    found.set(id, { winner: changes[0]!.rev, revs: changes.map(({ rev }) => rev).sort(), deleted, texts });
+    found.set(id, { winner, revs: changes.map(({ rev }) => rev).sort(), deleted, texts });
   }
   return found;
 }

@@ -158,27 +158,58 @@ export class SectionLoader {
 
   async #withContent(doc: AnyDoc, names: readonly string[]): Promise<void> {
     const isLacking = (await this.#writer.lacking([doc])).length > 0;
-    const contents = names.map(() => this.#pieces());
+    // One after another, whoever asks first: a worker's messages pull at all streams that they carry.
+    const contents: AsyncGenerator<Uint8Array>[] = [];
+    let turn: Promise<void> = Promise.resolve();
+    for (const _ of names) {
+      let ended: () => void = () => {};
+      contents.push(this.#pieces(turn, () => ended()));
+      turn = new Promise((resolve) => {
+        ended = resolve;
+      });
+    }
     const attachments: Record<string, unknown> = Object.assign(Object.create(null), doc._attachments);
     for (const [i, name] of names.entries()) {
       if (!isObject(attachments[name])) throw damaged(`content of ${name}, which is no attachment`);
       const { stub: _, ...attachment } = attachments[name];
       attachments[name] = { ...attachment, encoded: true, data: () => streamOf(contents[i]!) };
     }
-    await this.#writer.withContent({ ...doc, _attachments: attachments } as unknown as Doc, isLacking);
+    const whole = { ...doc, _attachments: attachments } as unknown as Doc;
+    await this.#writer.withContent(whole, isLacking).catch((error: unknown) => {
+      // As it was before the database, or the way there, made something else of it.
+      throw this.#fault === undefined ? error : this.#fault.error;
+    });
     if (this.#fault !== undefined) throw this.#fault.error;
     // Of a document that is there, or was refused, the content is passed over.
     for (const content of contents) for (;;) if ((await content.next()).done) break;
   }
 
   /** The content of one attachment: lines to the next sum. */
-  async *#pieces(): AsyncGenerator<Uint8Array, undefined> {
-    for (;;) {
-      const line = await this.#line();
-      if ('sum' in line) return undefined;
-      if (!('data' in line)) throw damaged('a line where content should be');
-      yield portableBytes.fromBase64(line.data);
+  async *#pieces(turn: Promise<void>, ended: () => void): AsyncGenerator<Uint8Array, undefined> {
+    await turn;
+    try {
+      for (;;) {
+        if (this.#fault !== undefined) throw this.#fault.error;
+        const line = await this.#line();
+        if ('sum' in line) return undefined;
+        if (!('data' in line)) throw damaged('a line where content should be');
+        yield bytesOf(line.data);
+      }
+    } catch (error) {
+      this.#fault ??= { error };
+      throw error;
+    } finally {
+      ended();
     }
+  }
+}
+
+/** Content is used before its sum is known to be right; the database takes it only if it is of its digest. */
+function bytesOf(base64: string): Uint8Array {
+  try {
+    return portableBytes.fromBase64(base64);
+  } catch (error) {
+    throw damaged('content that is no base64', error);
   }
 }
 
