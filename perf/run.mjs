@@ -52,7 +52,7 @@ for (const name of chosen) {
 
 /** Such suites find our server, in a process of its own, at `options.server`. */
 function needsServer(name) {
-  return /^(replication|pull|snapshot)/.test(name);
+  return /^(replication|pull|snapshot|attachment-memory)/.test(name);
 }
 
 async function runInNode(name) {
