@@ -254,6 +254,58 @@ describe('attachments over HTTP', () => {
       await expect(call()).rejects.toMatchObject({ name: expect.stringMatching(/corrupt|bad_response/) });
   });
 
+  it('whose download breaks off go on where it broke, a bounded number of times', async () => {
+    const { server } = setUp();
+    const honest = remote(`${ORIGIN}/db`, { fetch: server.fetch });
+    await honest.put({
+      _id: 'a',
+      _attachments: { f: { content_type: 'x/y', data: large as never } },
+    } as never);
+    /** Each answer of bytes ends with a broken connection after `length` of them. */
+    const breaking = (length: number, ignoresRanges = false) => {
+      const ranges: (string | null)[] = [];
+      const fetch: typeof globalThis.fetch = async (input, init) => {
+        const request = new Request(input, init);
+        if (!request.url.includes('/a/f')) return server.fetch(request);
+        ranges.push(request.headers.get('range'));
+        if (ignoresRanges) request.headers.delete('range');
+        const response = await server.fetch(request);
+        const bytes = new Uint8Array(await response.arrayBuffer());
+        const most = ignoresRanges ? length * ranges.length : length;
+        if (bytes.length <= most) return new Response(bytes, response);
+        const pieces = [bytes.slice(0, most)];
+        const body = new ReadableStream({
+          pull(controller) {
+            const piece = pieces.pop();
+            if (piece === undefined) controller.error(new TypeError('terminated'));
+            else controller.enqueue(piece);
+          },
+        });
+        return new Response(body, response);
+      };
+      return { db: remote(`${ORIGIN}/db`, { fetch }), ranges };
+    };
+    const readWhole = async (db: typeof honest, range = {}) =>
+      sumOf(await new Response((await db.openAttachment('a', 'f', range)).stream).blob());
+    const some = breaking(60_000);
+    expect(await readWhole(some.db)).toEqual(md5(large));
+    const end = large.length - 1;
+    expect(some.ranges).toEqual([null, `bytes=60000-${end}`, `bytes=120000-${end}`, `bytes=180000-${end}`]);
+    const part = breaking(50_000);
+    expect(await readWhole(part.db, { start: 10_000, end: 150_000 })).toEqual(
+      md5(large.slice(10_000, 150_000)),
+    );
+    expect(part.ranges).toEqual(['bytes=10000-149999', 'bytes=60000-149999', 'bytes=110000-149999']);
+    // Who knows no ranges sends it all again; what came before is passed over.
+    expect(await readWhole(breaking(60_000, true).db)).toEqual(md5(large));
+    const often = breaking(5_000);
+    await expect(readWhole(often.db)).rejects.toMatchObject({ name: 'unreachable' });
+    expect(often.ranges).toHaveLength(9);
+    const never = breaking(0);
+    await expect(readWhole(never.db)).rejects.toMatchObject({ name: 'unreachable' });
+    expect(never.ranges).toHaveLength(1);
+  });
+
   it('larger than the limit are refused wherever they come, before they are read', async () => {
     const { server, db } = setUp({ limits: { attachment: 1_000 } });
     await db.info();

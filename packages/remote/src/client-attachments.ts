@@ -25,6 +25,7 @@ import {
 } from '@settledb/core';
 import type { PutAttachment } from './client-attachment-call';
 import * as check from './client-check';
+import { download } from './client-download';
 import { badResponse } from './client-error';
 import type { Call, Http, Opened } from './client-http';
 import { readStored } from './client-stored';
@@ -270,16 +271,11 @@ export async function openAttachment(
     const about = { content_type, digest, revpos, length, encoding, encoded_length };
     return { ...about, size: encoded_length, stream: streamOf(stored) };
   }
-  const range = whole ? undefined : `bytes=${start}-${last - 1}`;
-  const call = attachmentCall(id, name, { rev: doc._rev, signal }, range);
-  const pieces = read(() => http.open(call), {
-    start,
-    last,
-    range,
-    name,
-    bytes,
-    digest: encoding === undefined && whole ? digest : undefined,
-  });
+  const divisible = encoding === undefined;
+  const ask = (range: string | undefined): Promise<Opened> =>
+    http.open(attachmentCall(id, name, { rev: doc._rev, signal }, range));
+  const checked = divisible && whole ? digest : undefined;
+  const about = { start, last, whole, name, bytes, digest: checked, divisible, signal };
   return {
     content_type,
     digest,
@@ -288,7 +284,7 @@ export async function openAttachment(
     // What the platform's fetch gives is decoded already.
     ...(encoded_length === undefined ? {} : { encoded_length }),
     size: last - start,
-    stream: streamOf(pieces),
+    stream: streamOf(download(ask, about)),
   };
 }
 
@@ -301,38 +297,6 @@ const unsatisfiable = (): Error =>
     message: 'Requested range not satisfiable',
     reason: 'Requested range not satisfiable',
   });
-
-interface Reading {
-  readonly start: number;
-  readonly last: number;
-  readonly range: string | undefined;
-  readonly name: string;
-  readonly bytes: Bytes;
-  readonly digest: string | undefined;
-}
-
-async function* read(
-  open: () => Promise<Opened>,
-  { start, last, range, name, bytes, digest }: Reading,
-): AsyncGenerator<Uint8Array, void, void> {
-  const { response, pieces } = await open();
-  // A server may answer with the whole, as CouchDB does where it is stored compressed.
-  let skip = range !== undefined && response.status === 200 ? start : 0;
-  let left = last - start;
-  const hasher = digest === undefined ? undefined : bytes.hasher();
-  for await (const piece of pieces) {
-    const from = Math.min(skip, piece.length);
-    skip -= from;
-    const wanted = piece.subarray(from, range === undefined ? undefined : from + left);
-    left -= wanted.length;
-    hasher?.update(wanted);
-    if (wanted.length > 0) yield wanted;
-    if (left <= 0 && range !== undefined) break;
-  }
-  if (left !== 0) throw check.differs(name);
-  if (hasher !== undefined && digest !== `md5-${bytes.toBase64([hasher.digest()])}`)
-    throw check.substituted(name);
-}
 
 function streamOf(pieces: AsyncGenerator<Uint8Array, void, void>): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(
