@@ -71,4 +71,27 @@ describe('attachments in Node', () => {
     expect(((await db.getAttachment('a', 'f')) as Typed).equals(bytes)).toBe(true);
     await db.close();
   });
+
+  it('of 10 KB, ten thousand of them, come back byte for byte, also after closing', async () => {
+    const count = 10_000;
+    const bytes = (i: number): Buffer => {
+      const own = Buffer.alloc(10_000, i & 255);
+      own.writeInt32LE(i, 5000);
+      return own;
+    };
+    const path = join(folder, 'many');
+    const db = new SettleDB(path);
+    for (let i = 0; i < count; i += 500)
+      await db.bulkDocs(
+        Array.from({ length: 500 }, (_, at) => ({
+          _id: `${i + at}`,
+          _attachments: { f: { content_type: 'x/y', data: bytes(i + at) } },
+        })),
+      );
+    await db.close();
+    const again = new SettleDB(path);
+    for (let i = 0; i < count; i++)
+      if (!((await again.getAttachment(`${i}`, 'f')) as Typed).equals(bytes(i))) expect.fail(`${i} differs`);
+    await again.close();
+  }, 120_000);
 });
