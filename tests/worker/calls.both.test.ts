@@ -1,7 +1,9 @@
 /** Calls from a page to its host: what crosses and how, and what is refused. */
+import { memory } from '@settledb/adapter-memory';
 import { conflict, DatabaseError, type Doc } from '@settledb/core';
 import { named } from '@settledb/worker';
 import { describe, expect, it, vi } from 'vitest';
+import { SettleDB } from '../../packages/settledb/src/settledb';
 import { countMessages, hostAndPage, rejection } from './support';
 
 /** A handle with one verb, to see what reaches it. */
@@ -77,6 +79,44 @@ describe('calls', () => {
     expect(all.total_rows).toBe(4_500);
     expect(all.rows.map((row) => row.key)).toEqual(ids);
     expect(await db.changes()).toHaveProperty('results.length', 4_500);
+  });
+
+  it('answer documents as they are in the page, whatever is in them, in lists of any length', async () => {
+    const open = new Map<string, SettleDB>();
+    const adapter = memory();
+    const { Hosted } = hostAndPage({}, {}, ((name: string) => {
+      const db = new SettleDB(name, { adapter });
+      open.set(name, db);
+      return db;
+    }) as never);
+    const hosted = new Hosted('odd');
+    await hosted.info();
+    const here = open.get('odd')!;
+    expect(await hosted.allDocs({ include_docs: true })).toEqual({ total_rows: 0, offset: 0, rows: [] });
+    await here.bulkDocs([
+      { _id: '"quoted" \\ \u2028', 'a "key"': ['\ud800', -0, 1e300, null, true] },
+      JSON.parse('{ "_id": "proto", "in": { "__proto__": { "a": 1 } }, "constructor": 2 }'),
+      { _id: 'empty' },
+      { _id: 'gone' },
+      { _id: 'with attachment', _attachments: { a: { content_type: 'text/plain', data: 'YQ==' } } },
+      ...Array.from({ length: 1_200 }, (_, n) => ({ _id: `row ${n}`, n })),
+    ]);
+    await here.remove(await here.get('gone'));
+    await here.bulkDocs({ docs: [{ _id: 'empty', _rev: '1-b', conflicting: true }], new_edits: false });
+    const keys = ['proto', 'gone', 'never', 'empty'];
+    for (const options of [
+      {},
+      { keys },
+      { conflicts: true },
+      { limit: 3, skip: 1 },
+      { attachments: true },
+      { att_encoding_info: true },
+    ]) {
+      const asked = { include_docs: true, update_seq: true, ...options };
+      const [there, inPage] = await Promise.all([hosted.allDocs(asked), here.allDocs(asked)]);
+      expect(there).toEqual(inPage);
+      expect(JSON.stringify(there)).toBe(JSON.stringify(inPage));
+    }
   });
 
   it('reach any verb the host has, and none it has not', async () => {

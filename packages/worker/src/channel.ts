@@ -162,7 +162,7 @@ export class Channel {
   #take(op: HostOp): void {
     if (op[0] === 'ok') this.#settle(op[1], { value: op[2], list: op[3] }, undefined);
     else if (op[0] === 'no') this.#refuse(op[1], op[2]);
-    else if (op[0] === 'part') this.#pending.get(op[1])?.parts.push(op[2]);
+    else if (op[0] === 'part') this.#pending.get(op[1])?.parts.push(itemsOf(op[2]));
     else if (op[0] === 'items') this.#feeds.get(op[1])?.items(op[2]);
     else if (op[0] === 'event') this.#feeds.get(op[1])?.event(op[2], presented(op[3]));
     else if (op[0] === 'at') this.#feeds.get(op[1])?.at(withError(op[2]));
@@ -220,6 +220,9 @@ export class Channel {
     sink?.end({ error });
   }
 }
+
+const itemsOf = (items: readonly unknown[] | string): readonly unknown[] =>
+  typeof items === 'string' ? JSON.parse(items) : items;
 
 /** A replication's status, with the error it waits for. */
 function withError(at: unknown): unknown {

@@ -3,11 +3,11 @@
  * forwarded by name; nothing here knows what they mean.
  */
 import { badRequest, closed } from '@settledb/core';
-import { inParts, transferables } from './answers';
+import { askForTexts, hasTexts, inParts, textOf, transferables } from './answers';
 import { decodeArguments } from './arguments';
 import { encodeError } from './errors';
 import { FeedPump } from './feed-pump';
-import { Outbox } from './outbox';
+import { type Later, Outbox } from './outbox';
 import { transfers, withoutStream } from './streams';
 import type { ClientOp, Crossing, Endpoint, HostOp } from './wire';
 
@@ -132,12 +132,16 @@ export class Session {
     try {
       const hosted = this.#hosted(number);
       const args = this.#decode(id, crossing, signal);
-      const answer: unknown = await verbOf(hosted, verb)(...args);
+      const asked = askForTexts(verb, args);
+      const answer: unknown = await verbOf(hosted, verb)(...asked);
       if (this.#over) return;
       const value = transfers(this.#endpoint) ? answer : await withoutStream(answer);
-      const { value: rest, parts, list } = inParts(value);
+      const asTexts = asked !== args && hasTexts(answer);
+      const { value: rest, parts, list } = inParts(value, asTexts ? 0 : undefined);
       if (bringsData(verb, args)) for (const each of transferables(value)) this.#transfer.add(each);
-      for (const part of parts) this.#outbox.add(['part', id, part]);
+      // One after the other, so that the page takes one apart while the next is made.
+      for (const part of parts)
+        this.#outbox.add((() => ['part', id, asTexts ? textOf(part) : part]) satisfies Later<HostOp>);
       this.#outbox.add(list === undefined ? ['ok', id, rest] : ['ok', id, rest, list]);
     } catch (error) {
       const aborted = abort?.signal.aborted && error === abort.signal.reason;

@@ -12,7 +12,7 @@
  */
 
 /** Raised when the operations change: page and host of different kinds refuse each other rather than misunderstand. */
-export const PROTOCOL = 1;
+export const PROTOCOL = 2;
 
 /**
  * Rows of an answer in one message. It is taken apart in one task of the page, at 1–2.5 µs a row: about a millisecond, while the
@@ -63,7 +63,8 @@ export type HostOp =
   /** With `list`, what came in parts before belongs there: a member of the value, or `''` for itself. */
   | readonly ['ok', id: number, value: unknown, list?: string]
   | readonly ['no', id: number, error: WireError]
-  | readonly ['part', id: number, items: readonly unknown[]]
+  /** Items, or their JSON. */
+  | readonly ['part', id: number, items: readonly unknown[] | string]
   | readonly ['items', id: number, items: readonly unknown[]]
   | readonly ['event', id: number, name: string, value: unknown]
   /** The position a feed since `now` begins at; the status of a replication. */

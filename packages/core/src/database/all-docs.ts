@@ -4,7 +4,7 @@
  * Rows of deleted documents lie between the live ones. Where `skip` or `limit` count, the store's own counting is right
  * only if it met none; else more is read, still within one snapshot, until there are enough live ones.
  */
-import { badRequest, conflicts, joinDoc, queryParseError } from '../model';
+import { badRequest, conflicts, docText, joinDoc, queryParseError } from '../model';
 import type { AllDocsResult, AllDocsRow, ExistingDoc, MissingRow } from '../model/types';
 import type { Key } from '../store/keys';
 import type { DatabaseTables, DocRow, InfoRow } from '../store/schema';
@@ -12,6 +12,12 @@ import type { Range, Store } from '../store/store';
 import type { AllDocsOptions } from './database';
 import { treeOf } from './doc-fold';
 import { infoOf } from './info';
+
+/**
+ * An option for who sends the answer elsewhere: documents are then their JSON text, which need not be parsed here to be made a text
+ * again. Not heeded with `conflicts` and `attachments`, nor by other databases than local ones.
+ */
+export const DOCS_AS_TEXT = Symbol.for('settledb.docsAsText');
 
 type DatabaseStore = Store<DatabaseTables>;
 
@@ -134,7 +140,10 @@ async function readPage(
 function liveRow(row: DocRow, options: AllDocsOptions): AllDocsRow {
   const { id, rev } = row;
   if (!options.include_docs) return { id, key: id, value: { rev } };
-  const doc: ExistingDoc = joinDoc(id, rev, false, (row.body as string | undefined) ?? '{}');
+  const body = (row.body as string | undefined) ?? '{}';
+  if (!options.conflicts && (options as { [DOCS_AS_TEXT]?: boolean })[DOCS_AS_TEXT])
+    return { id, key: id, value: { rev }, doc: docText(id, rev, false, body) as never };
+  const doc: ExistingDoc = joinDoc(id, rev, false, body);
   if (options.conflicts && row.tree !== undefined) {
     const losing = conflicts(treeOf(row));
     if (losing.length > 0) doc._conflicts = losing.map((leaf) => leaf.rev);

@@ -12,7 +12,7 @@ import type {
   Rev,
   Written,
 } from '../model/types';
-import { allDocs } from './all-docs';
+import { allDocs, DOCS_AS_TEXT } from './all-docs';
 import { type AttachmentSource, afterGeneration, type FillOptions, fill, unswept } from './attachment-read';
 import { checkName } from './attachment-set';
 import { bulkGet } from './bulk-get';
@@ -165,7 +165,7 @@ async function fillSince(
 /** `allDocs`, with data. */
 export function allDocsWithData(source: AttachmentSource, options: AllDocsOptions): Promise<AllDocsResult> {
   return unswept(async () => {
-    const answer = await allDocs(source.store, options);
+    const answer = await allDocs(source.store, { ...options, [DOCS_AS_TEXT]: false } as AllDocsOptions);
     await fill(
       source,
       answer.rows.flatMap((row) => ('doc' in row && row.doc ? [row.doc] : [])),

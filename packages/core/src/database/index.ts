@@ -1,3 +1,4 @@
+export { DOCS_AS_TEXT } from './all-docs';
 export { chunksOf } from './attachment-data';
 export { type Bytes, portableBytes } from './bytes';
 export * from './changes';
