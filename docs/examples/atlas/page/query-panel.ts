@@ -31,6 +31,7 @@ export class QueryPanel {
   readonly #indexes = element('ul', { class: 'indexes' });
   readonly #count = element('p', { class: 'count', role: 'status' });
   readonly #rows = element('ol', { class: 'answer' });
+  readonly #thrown = element('p', { class: 'warning thrown', role: 'status', hidden: true });
   readonly #box: HTMLElement;
   readonly #typed: Record<Mode, string> = { find: SELECTORS[0]!.text, query: MAPS[0]!.text };
   #mode: Mode = 'find';
@@ -50,6 +51,7 @@ export class QueryPanel {
     byId('ask').setAttribute('aria-pressed', String(!this.#box.hidden));
     if (this.#box.hidden) this.#leave();
     else this.#choose(this.#mode);
+    if (!this.#box.hidden) void attempt(() => this.#showIndexes());
   }
 
   #build(): HTMLElement {
@@ -76,6 +78,7 @@ export class QueryPanel {
         ),
         this.#text,
         this.#plan,
+        this.#thrown,
         make,
         this.#indexes,
       ),
@@ -105,6 +108,8 @@ export class QueryPanel {
 
   #ask(): void {
     this.#leave();
+    this.#leave = () => {};
+    this.#thrown.hidden = true;
     try {
       const question = read(this.#text.value);
       this.#typed[this.#mode] = this.#text.value;
@@ -135,12 +140,23 @@ export class QueryPanel {
     this.#plan.replaceChildren(
       element('p', {}, 'The function is called for every document, and asked again when one changes.'),
     );
+    // A map that throws leaves its document out and says so on the database.
+    const failed = (error: unknown): void => {
+      this.#thrown.textContent = (error as Error).message;
+      this.#thrown.hidden = false;
+    };
+    this.#db.on('error', failed);
     this.#follow(live, ({ rows }) => {
       const items = rows.map(({ id, key, value }) =>
-        this.#row(id, JSON.stringify(key), JSON.stringify(value)),
+        this.#row(id, JSON.stringify(key), value === null && id !== undefined ? id : JSON.stringify(value)),
       );
       this.#draw(items, rows.length, 'row');
     });
+    const leave = this.#leave;
+    this.#leave = () => {
+      this.#db.off('error', failed);
+      leave();
+    };
   }
 
   /** Draws each result, and says how often there was another. */
@@ -161,7 +177,12 @@ export class QueryPanel {
     const results = Number(this.#count.dataset.results);
     const often = results > 1 ? ` · changed ${results - 1}×` : '';
     this.#count.textContent = `${count}${count === SHOWN ? '+' : ''} ${what}${count === 1 ? '' : 's'} · live${often}`;
-    this.#rows.replaceChildren(...items);
+    const none = element(
+      'li',
+      { class: 'none' },
+      `No ${what} yet. What comes to match appears here by itself.`,
+    );
+    this.#rows.replaceChildren(...(items.length === 0 ? [none] : items));
   }
 
   #place(doc: Place & { readonly _id: string }): HTMLElement {
@@ -188,10 +209,9 @@ export class QueryPanel {
   }
 
   async #explain(request: FindOptions<Place>): Promise<void> {
-    const [explanation, { execution_stats: stats, warning }, { indexes }] = await Promise.all([
+    const [explanation, { execution_stats: stats, warning }] = await Promise.all([
       this.#db.explain(request),
       this.#db.find({ ...request, execution_stats: true }),
-      this.#db.getIndexes(),
     ]);
     const { index, plan } = explanation as typeof explanation & { plan: { steps: readonly string[] } };
     const looked =
@@ -204,13 +224,20 @@ export class QueryPanel {
         element('b', {}, index.ddoc === null ? 'All documents' : `Index ${namesOf(index)}`),
         looked && ` · ${looked}`,
       ),
-      ...plan.steps.map((step) => element('code', {}, step)),
+      // A name that was made up tells nothing that its fields do not.
+      ...plan.steps.map((step) => element('code', {}, step.replace(/_design\/(idx-\w+)\/\1/g, 'the index'))),
       ...(warning?.split('\n') ?? []).map((line) => element('p', { class: 'warning' }, line)),
     );
+    const [, wanted] = /index on (\[.*\]) would/.exec(warning ?? '') ?? [];
+    this.#fields.placeholder = wanted === undefined ? 'area' : (JSON.parse(wanted) as string[]).join(', ');
+  }
+
+  async #showIndexes(): Promise<void> {
+    const { indexes } = await this.#db.getIndexes();
     const made = indexes.filter(({ ddoc }) => ddoc !== null);
     this.#indexes.replaceChildren(
       ...made.map((each) => {
-        const remove = (): void => void attempt(() => this.#db.deleteIndex(each));
+        const remove = (): void => this.#change(() => this.#db.deleteIndex(each));
         return element(
           'li',
           {},
@@ -221,20 +248,26 @@ export class QueryPanel {
     );
   }
 
+  /** Makes or deletes an index: the same documents may now be found another way. */
+  #change(work: () => Promise<unknown>): void {
+    void attempt(async () => {
+      await work();
+      await this.#showIndexes();
+      this.#ask();
+    });
+  }
+
   #make(event: Event): void {
     event.preventDefault();
-    const fields = this.#fields.value
+    // Left empty, the one that the question would be helped by.
+    const { value, placeholder } = this.#fields;
+    const fields = (value.trim() === '' ? placeholder : value)
       .split(',')
       .map((name) => name.trim())
       .filter((name) => name !== '');
-    if (fields.length === 0) {
-      this.#fields.focus();
-      return;
-    }
-    void attempt(async () => {
+    this.#change(async () => {
       await this.#db.createIndex({ index: { fields } });
       this.#fields.value = '';
-      this.#ask();
     });
   }
 

@@ -50,7 +50,17 @@ export const MAPS: readonly Example[] = [
 
 /** An object as a program writes it. It is the person's own page: what is typed may run. */
 export function read(text: string): Record<string, unknown> {
-  const value: unknown = new Function(`return (${text}\n);`)();
+  const value: unknown = made(text)();
   if (typeof value !== 'object' || value === null) throw new Error('A question is an object: { … }');
   return value as Record<string, unknown>;
+}
+
+function made(text: string): () => unknown {
+  try {
+    return new Function(`return (${text}\n);`) as () => unknown;
+  } catch (error) {
+    // The bracket that is not expected is the one that was put behind the text.
+    const why = (error as Error).message.replace("Unexpected token ')'", 'it ends too early');
+    throw new Error(`This is not yet an object as JavaScript writes it: ${why}`);
+  }
 }
