@@ -23,6 +23,7 @@ import {
   type ViewRow,
   type ViewSource,
 } from '@settledb/core';
+import { receiveDoc } from './client-attachments';
 import { checkObject, checkOk, unexpected } from './client-check';
 import { type Call, formatQuery, type Http } from './client-http';
 import { MAX_QUERY_LENGTH } from './client-read';
@@ -147,7 +148,6 @@ export class RemoteQueries<Content extends object> implements Required<Queries<C
     if (!Array.isArray(rows) || !rows.every((row) => isObject(row) && 'key' in row))
       throw unexpected('it has no rows of a view');
     if (!options.include_docs || !options.attachments) return answer as ViewResult<Content>;
-    const { receiveDoc } = await import('./client-attachments');
     const receive = (row: ViewRow<Content>): ViewRow<Content> =>
       row.doc ? { ...row, doc: receiveDoc(row.doc, options, this.#bytes) } : row;
     return { ...(answer as ViewResult<Content>), rows: rows.map(receive) };

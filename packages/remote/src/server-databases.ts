@@ -53,7 +53,7 @@ export async function describe(context: Context, name: string): Promise<object |
   return database && describeOpen(context, name, database);
 }
 
-async function describeOpen({ server, request }: Context, name: string, database: Database): Promise<object> {
+async function describeOpen({ server }: Context, name: string, database: Database): Promise<object> {
   const info = await database.info();
   return {
     instance_start_time: await startTime(database),
