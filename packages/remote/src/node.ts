@@ -113,13 +113,13 @@ const SENT = new Response(null, { headers: { 'x-hono-already-sent': 'true' } });
 /** Without a `Response`, whose stream would cost more than the rest of a small request. */
 function write({ status, headers, text }: TextAnswer, outgoing: ServerResponse): void {
   if (outgoing.destroyed) return;
-  const body = Buffer.from(text);
-  const list: Record<string, string | number | string[]> = { 'content-length': body.length };
+  const list: Record<string, string | number | string[]> = { 'content-length': Buffer.byteLength(text) };
   for (const [name, value] of headers) list[name] = value;
   const cookies = headers.getSetCookie();
   if (cookies.length > 0) list['set-cookie'] = cookies;
   outgoing.writeHead(status, list);
-  outgoing.end(body);
+  // As text: Node then sends head and body in one write.
+  outgoing.end(text);
 }
 
 function makeServer(
