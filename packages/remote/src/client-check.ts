@@ -70,13 +70,11 @@ export function checkBulkDocs(
     throw badResponse('_bulk_docs has not a row for each document');
   const known = new Set(ids);
   const rows: BulkDocsRow[] = [];
-  answer.forEach((row: unknown, i) => {
+  const given: readonly unknown[] = newEdits ? inOrder(answer, ids) : answer;
+  given.forEach((row) => {
     if (!isObject(row)) throw badResponse('_bulk_docs has a row that is none');
     const { id, error, reason, status } = row;
-    const expected = newEdits ? (ids[i] ?? id) : id;
-    if (typeof id !== 'string' || id !== expected || (!newEdits && !known.has(id))) {
-      throw badResponse('_bulk_docs has a row for another document');
-    }
+    if (typeof id !== 'string' || (!newEdits && !known.has(id))) throw forAnother();
     if (typeof error === 'string') {
       rows.push(failureRow(id, error, typeof reason === 'string' ? reason : error, status));
     } else if (row.ok === true && isRevText(row.rev)) {
@@ -84,6 +82,28 @@ export function checkBulkDocs(
     } else throw badResponse('_bulk_docs has a row that is neither written nor refused');
   });
   return rows;
+}
+
+const forAnother = (): Error => badResponse('_bulk_docs has a row for another document');
+
+/**
+ * The rows in the order of the documents, as CouchDB has them. express-pouchdb now and then has them in that of their writing:
+ * each goes to its document by id then; documents without an id take what is left.
+ */
+function inOrder(answer: readonly unknown[], ids: readonly (string | undefined)[]): readonly unknown[] {
+  const idOf = (row: unknown): unknown => (isObject(row) ? row.id : undefined);
+  if (answer.every((row, i) => ids[i] === undefined || ids[i] === idOf(row))) return answer;
+  const left = new Set(answer);
+  const take = (fits: (row: unknown) => boolean): unknown => {
+    for (const row of left) {
+      if (!fits(row)) continue;
+      left.delete(row);
+      return row;
+    }
+    throw forAnother();
+  };
+  const named = ids.map((id) => (id === undefined ? undefined : take((row) => idOf(row) === id)));
+  return named.map((row) => row ?? take(() => true));
 }
 
 function failureRow(id: string, name: string, reason: string, status: unknown): BulkDocsRow {
