@@ -57,6 +57,26 @@ function section({ name, title, documents, where, date, machine, contenders, cas
   return `<section><h2>${escaped(name)}</h2><p class="where">${escaped(`${documents} ${title}. ${where}, ${machine}, ${date}.`)}</p>${charts.join('')}</section>`;
 }
 
+/** Every case in which a peer was faster: said before anything else, so that nobody has to look for them. */
+function losses(results) {
+  const lost = results.flatMap(({ name, cases = {} }) =>
+    Object.entries(cases).flatMap(([label, { ratios }]) =>
+      Object.entries(ratios)
+        // Of settledb's own variants none is a peer; a tenth is the noise of one run.
+        .filter(([peer, ratio]) => ratio < 0.9 && !peer.startsWith('settledb'))
+        .map(([peer, ratio]) => ({ name, label, peer, ratio })),
+    ),
+  );
+  if (lost.length === 0) return '';
+  const rows = lost
+    .sort((a, b) => a.ratio - b.ratio)
+    .map(
+      ({ name, label, peer, ratio }) =>
+        `<tr><td>${escaped(name)}</td><td>${escaped(label)}</td><td>${escaped(peer)}</td><td>${figure(1 / ratio)}× faster</td></tr>`,
+    );
+  return `<section><h2>Where a peer was faster</h2><table>${rows.join('')}</table></section>`;
+}
+
 const style = `
 :root{color-scheme:light dark;--ink:#1b2430;--paper:#fbfaf7;--soft:#6b7684;--line:#d9d5cb;--win:#2f7d5b;--loss:#b4532a}
 @media(prefers-color-scheme:dark){:root{--ink:#e8e6df;--paper:#14181d;--soft:#97a1ad;--line:#333b44;--win:#57b98b;--loss:#e08a5b}}
@@ -66,6 +86,7 @@ h3 b{margin-left:auto;font-variant-numeric:tabular-nums}small,.where{color:var(-
 .peer{display:grid;grid-template-columns:11rem 1fr 12rem;gap:.75rem;align-items:center;font-size:.9rem}
 .scale{position:relative;height:.7rem;background:linear-gradient(var(--soft),var(--soft)) ${ONE}% 0/1px 100% no-repeat,linear-gradient(var(--line),var(--line)) 0 50%/100% 1px no-repeat}
 .scale i{position:absolute;top:0;bottom:0;border-radius:2px}.win{background:var(--win)}.loss{background:var(--loss)}
+table{border-collapse:collapse;font-size:.9rem;width:100%}td{padding:.15rem .6rem .15rem 0;border-bottom:1px solid var(--line)}td:last-child{text-align:right;font-variant-numeric:tabular-nums;color:var(--loss)}
 .figure{font-variant-numeric:tabular-nums}.figure small{display:inline-block;margin-left:.5rem}
 @media(max-width:40rem){.peer{grid-template-columns:1fr;gap:.1rem;margin-bottom:.5rem}}`;
 
@@ -76,6 +97,7 @@ writeFileSync(
 <title>settledb: measured beside its peers</title><style>${style}</style>
 <h1>settledb, measured beside its peers</h1>
 <p>Each bar says how long a peer took for the same work, as a multiple of settledb's time, on a logarithmic scale. <b style="color:var(--win)">Right of the line</b> settledb was faster, <b style="color:var(--loss)">left of it</b> the peer was. All contenders run in one process or page, interleaved, their order rotated, after a warm-up round; the figures are medians of whole cases. Times belong to one machine on one day, ratios travel better. <code>npm run perf</code> makes the figures, <code>npm run perf:page</code> this page.</p>
+${losses([...newest.values()])}
 ${[...newest.values()].map(section).join('\n')}
 </html>
 `,
