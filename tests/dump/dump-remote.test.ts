@@ -1,17 +1,13 @@
 /** Dumps of remote databases, and into them: over real HTTP, from our server and from express-pouchdb. */
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer as createHttpServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
 import { createServer } from '../../packages/settledb/src/server';
+import { startExpressPouchDB } from '../support/express-pouchdb';
 import { type Db, fillAtRandom } from './content';
 import { dumpSuite } from './suite';
-
-// biome-ignore lint/suspicious/noExplicitAny: neither comes with types
-type Any = any;
 
 const folder = mkdtempSync(join(tmpdir(), 'settledb-dump-remote-'));
 const cleanUp: (() => unknown)[] = [];
@@ -35,23 +31,9 @@ describe('our server', () => {
 describe('express-pouchdb', () => {
   let url = '';
   beforeAll(async () => {
-    const [pouchdb, express, middleware] = ['pouchdb', 'express', 'express-pouchdb'];
-    const PouchDB = ((await import(pouchdb!)) as Any).default;
-    const { default: makeApp } = (await import(express!)) as Any;
-    const { default: makePouch } = (await import(middleware!)) as Any;
-    const app = makeApp();
-    const options = { inMemoryConfig: true, logPath: join(folder, 'express.log') };
-    app.use('/', makePouch(PouchDB.defaults({ prefix: `${folder}/` }), options));
-    const server = createHttpServer(app);
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    cleanUp.push(
-      () =>
-        new Promise((resolve) => {
-          server.closeAllConnections();
-          server.close(resolve);
-        }),
-    );
-    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const server = await startExpressPouchDB(folder);
+    cleanUp.push(() => server.close());
+    url = server.url;
   });
   dumpSuite('express-pouchdb', { make: at(() => url), local: false, fill: fillAtRandom });
 });

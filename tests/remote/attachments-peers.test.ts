@@ -4,13 +4,12 @@
  */
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer as createHttpServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
 import { createServer } from '../../packages/settledb/src/server';
+import { startExpressPouchDB } from '../support/express-pouchdb';
 
 // biome-ignore lint/suspicious/noExplicitAny: neither comes with types
 type Any = any;
@@ -30,20 +29,9 @@ async function ours(): Promise<string> {
 }
 
 async function expressPouch(): Promise<string> {
-  const [pouchdb, express, middleware] = ['pouchdb', 'express', 'express-pouchdb'];
-  const PouchDB = ((await import(pouchdb!)) as Any).default;
-  const { default: makeApp } = (await import(express!)) as Any;
-  const { default: makePouch } = (await import(middleware!)) as Any;
-  const app = makeApp();
-  const options = { inMemoryConfig: true, logPath: join(folder, 'express.log') };
-  app.use('/', makePouch(PouchDB.defaults({ prefix: `${folder}/` }), options));
-  const server = createHttpServer(app);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  cleanUp.push(() => {
-    server.closeAllConnections();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const server = await startExpressPouchDB(folder);
+  cleanUp.push(() => server.close());
+  return server.url;
 }
 
 const couchdb = process.env.COUCHDB_URL;

@@ -4,13 +4,12 @@
  * leaves, conflicts, deletions, bodies, attachments.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer as createHttpServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
 import { createServer } from '../../packages/settledb/src/server';
+import { importUntyped, startExpressPouchDB } from '../support/express-pouchdb';
 
 // biome-ignore lint/suspicious/noExplicitAny: neither comes with types
 type Any = any;
@@ -25,9 +24,7 @@ let PouchDB: Any;
 const cleanUp: (() => unknown)[] = [];
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'settledb-interop-'));
-  // By a name in a variable: the packages have no types.
-  const [pouchdb] = ['pouchdb'];
-  PouchDB = ((await import(pouchdb!)) as Any).default;
+  PouchDB = await importUntyped('pouchdb');
 });
 afterAll(async () => {
   for (const undo of cleanUp.reverse()) await undo();
@@ -42,22 +39,9 @@ async function ours(): Promise<string> {
 }
 
 async function expressPouch(): Promise<string> {
-  const [express, middleware] = ['express', 'express-pouchdb'];
-  const { default: makeApp } = (await import(express!)) as Any;
-  const { default: makePouch } = (await import(middleware!)) as Any;
-  const app = makeApp();
-  const options = { inMemoryConfig: true, logPath: join(dir, 'express.log') };
-  app.use('/', makePouch(PouchDB.defaults({ prefix: `${dir}/` }), options));
-  const server = createHttpServer(app);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  cleanUp.push(
-    () =>
-      new Promise((resolve) => {
-        server.closeAllConnections();
-        server.close(resolve);
-      }),
-  );
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const server = await startExpressPouchDB(dir);
+  cleanUp.push(() => server.close());
+  return server.url;
 }
 
 const bytes = Buffer.from(Array.from({ length: 100_000 }, (_, i) => (i * 31) & 255));

@@ -1,10 +1,9 @@
 /** The handler within somebody else's server, as docs/server.md shows it. */
-import { createServer as createHttpServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { remote } from '@settledb/remote';
 import { Hono } from 'hono';
 import { afterEach, describe, expect, it } from 'vitest';
+import { importUntyped, serveOn } from '../support/express-pouchdb';
 import { testServer } from './support';
 
 const cleanUp: (() => unknown)[] = [];
@@ -36,22 +35,12 @@ describe('the handler is mounted', () => {
 
   it('in Express', async () => {
     const { handle } = testServer();
-    const [express] = ['express'];
-    const { default: makeApp } = await import(express!);
-    const app = makeApp();
+    const app = (await importUntyped('express'))();
     const listener = getRequestListener((request) => handle(request), { overrideGlobalObjects: false });
     app.get('/', (_request: unknown, response: { send(text: string): void }) => response.send('ours'));
     app.use('/couch', (request: never, response: never) => listener(request, response));
-    const server = createHttpServer(app);
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    cleanUp.push(
-      () =>
-        new Promise((resolve) => {
-          server.closeAllConnections();
-          server.close(resolve);
-        }),
-    );
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const { url, close } = await serveOn(app);
+    cleanUp.push(close);
     expect(await (await fetch(url)).text()).toBe('ours');
     await use(`${url}/couch/db`);
   });
