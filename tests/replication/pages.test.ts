@@ -123,7 +123,12 @@ describe.skipIf(!canOpenPages())('a page and a server', () => {
     await equal(page);
     const { _conflicts } = await ask('GET', '/shared?conflicts=true');
     expect(_conflicts).toHaveLength(1);
-    expect(await call(page, 'status')).toMatchObject({ push: { pending: 0 }, pull: { pending: 0 } });
+    // Equal they may be a moment before both directions have read what the other brought.
+    const settled = async () => {
+      const { push, pull } = (await call(page, 'status')) as Record<'push' | 'pull', { pending: number }>;
+      return push.pending === 0 && pull.pending === 0;
+    };
+    await until(settled, RECOVERY_MS, () => call(page, 'status'));
     expect(opened.errors).toEqual([]);
   });
 
