@@ -11,7 +11,7 @@ import { SettleDB } from '../../packages/settledb/src/entry.node';
 import { createServer } from '../../packages/settledb/src/server';
 import { startExpressPouchDB } from '../support/express-pouchdb';
 
-// biome-ignore lint/suspicious/noExplicitAny: neither comes with types
+// biome-ignore lint/suspicious/noExplicitAny: documents and rows of several forms, looked into by the tests
 type Any = any;
 type Db = SettleDB<Record<string, unknown>>;
 

@@ -11,7 +11,7 @@ import { SettleDB } from '../../packages/settledb/src/entry.node';
 import { createServer } from '../../packages/settledb/src/server';
 import { importUntyped, startExpressPouchDB } from '../support/express-pouchdb';
 
-// biome-ignore lint/suspicious/noExplicitAny: neither comes with types
+// biome-ignore lint/suspicious/noExplicitAny: PouchDB ships no types, and settledb answers to the same calls
 type Any = any;
 
 /** With an underscore instead of a dash all servers take it as a name. */

@@ -229,11 +229,17 @@ export class RemoteConnection implements Connection {
     if (signal?.aborted) return Promise.reject(signal.reason);
     return new Promise<T>((resolve, reject) => {
       const unlisten = signal && onAbort(signal, () => reject(signal.reason));
-      const start = (database: Database): void => {
+      const start = (database: Database): Promise<T> => {
         unlisten?.();
-        if (!signal?.aborted) resolve(work(database));
+        signal?.throwIfAborted();
+        return work(database);
       };
-      this.#open().then(start, reject);
+      const fail = (error: unknown): never => {
+        unlisten?.();
+        throw error;
+      };
+      // Whatever `work` throws rejects, too.
+      this.#open().then(start, fail).then(resolve, reject);
     });
   }
 
