@@ -9,6 +9,8 @@ import { isRunning, processStart } from '../../adapters/file/src/process-identit
 import { bundled, start } from './child';
 import { commitOf, home } from './support';
 
+/** Waiting for the other to let go takes longer than this. */
+const AT_ONCE_MS = 5_000;
 const base = home();
 const script = bundled('lock-child.ts', base);
 
@@ -29,13 +31,13 @@ function deferred<T>() {
 }
 
 describe('the lock of a database', () => {
-  it('refuses a second process within a second, naming the first, and lets it in when the first was killed', async () => {
+  it('refuses a second process at once, naming the first, and lets it in when the first was killed', async () => {
     const folder = join(base, 'two processes');
     const { child, ended } = await holder(folder);
     const began = performance.now();
     const reason = expect.stringContaining(`pid ${child.pid}`);
     await expect(file().open(folder)).rejects.toMatchObject({ name: 'locked', status: 423, reason });
-    expect(performance.now() - began).toBeLessThan(1000);
+    expect(performance.now() - began).toBeLessThan(AT_ONCE_MS);
     await expect(file().destroy(folder)).rejects.toMatchObject({ name: 'locked' });
     child.kill('SIGKILL');
     // The zombie stays until this process looks: the lock must not wait for that.

@@ -6,7 +6,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { build } from 'esbuild';
-import { type BrowserContext, chromium, type Page } from 'playwright';
+import { type Browser, type BrowserContext, chromium, type LaunchOptions, type Page } from 'playwright';
+import { afterAll } from 'vitest';
 import { browserArgs, findBrowser } from './find-browser';
 
 export interface PagesOptions {
@@ -32,7 +33,7 @@ export interface Pages {
   readonly errors: string[];
   /** Opens one page more, and waits until its program has run. */
   open(): Promise<Page>;
-  /** Closes browser and server. */
+  /** Closes the pages and the server, and a browser that is theirs alone. */
   close(): Promise<void>;
 }
 
@@ -126,9 +127,26 @@ async function launch(
     const context = await chromium.launchPersistentContext(profile, options);
     return { context, quit: () => context.close() };
   }
-  const browser = await chromium.launch(options);
-  return { context: await browser.newContext(), quit: () => browser.close() };
+  if (bfcache) {
+    const browser = await chromium.launch(options);
+    return { context: await browser.newContext(), quit: () => browser.close() };
+  }
+  const context = await (await sharedBrowser(options)).newContext();
+  return { context, quit: () => context.close() };
 }
+
+/**
+ * The browser of a file's tests, each of which has a context with a storage of its own: to start one takes a second. Started again
+ * when a test has ended it.
+ */
+let shared: Browser | undefined;
+
+async function sharedBrowser(options: LaunchOptions): Promise<Browser> {
+  if (shared?.isConnected() !== true) shared = await chromium.launch(options);
+  return shared;
+}
+
+afterAll(() => shared?.close());
 
 function stop(server: Server): Promise<void> {
   server.closeAllConnections();

@@ -3,8 +3,11 @@ import { describe, expect, it, vi } from 'vitest';
 import { canOpenPages, type HostedTab, type HostedTabs, openHosted } from './tabs';
 
 const PATIENCE = { timeout: 15_000, interval: 20 };
-/** Within which the next owner must answer. */
-const TAKEOVER_MS = 1_000;
+/**
+ * Within which the next owner must answer. A second is what is promised, and measured by `npm run perf -- takeover`; here a machine
+ * with other things to do gets room, still far below the minute after which a silent worker is given up.
+ */
+const TAKEOVER_MS = 5_000;
 
 async function crash({ page }: HostedTab): Promise<void> {
   const crashed = page.waitForEvent('crash');
@@ -37,7 +40,7 @@ describe.skipIf(!canOpenPages())('tabs with a worker each', () => {
   });
 
   for (const [end, makeEnd] of Object.entries(ENDS)) {
-    it(`go on within a second when the owner is ${end}: nothing acknowledged is lost, feeds tell everything once`, async () => {
+    it(`go on soon when the owner is ${end}: nothing acknowledged is lost, feeds tell everything once`, async () => {
       const opened = await openHosted('dedicated', 3);
       const [owner, one, two] = opened.tabs as [HostedTab, HostedTab, HostedTab];
       for (const tab of [one, two]) await tab.call('follow');
@@ -90,37 +93,53 @@ describe.skipIf(!canOpenPages())('tabs with a worker each', () => {
     for (const tab of [owner, other]) expect(await tab.call('followed', ids)).toEqual(ids);
   });
 
-  it('go on within a second when the owner stands still without a word', async () => {
+  it('go on soon when the owner stands still without a word', async () => {
     const opened = await openHosted('dedicated', 2);
     const [owner, other] = opened.tabs as [HostedTab, HostedTab];
     await other.call('follow');
     await other.run('put', { _id: 'before' });
-    // The worker of the owner's tab, stopped in the middle of a task as a frozen one is.
-    const session = await opened.context.newCDPSession(owner.page);
-    const { promise: attached, resolve } = withResolvers<string>();
-    session.on('Target.attachedToTarget', ({ sessionId }) => resolve(sessionId));
-    await session.send('Target.setAutoAttach', {
-      autoAttach: true,
-      waitForDebuggerOnStart: false,
-      flatten: false,
-    });
-    const sessionId = await attached;
-    const say = (method: string): Promise<unknown> =>
-      session.send('Target.sendMessageToTarget', { sessionId, message: JSON.stringify({ id: 1, method }) });
-    await say('Debugger.enable');
-    await say('Debugger.pause');
-    // Stopped with the first message it takes.
+    // The worker of the owner's tab, stopped in the middle of a task as a frozen one is: with the first message it takes.
+    const { goOn } = await pauseWorker(opened, owner);
     const answer = await other.call('run', 'put', { _id: 'while' });
+    expect(answer).toMatchObject({ error: 'worker_terminated' });
     expect(answer.ms).toBeLessThan(12_000);
     const next = await other.call('run', 'put', { _id: 'after' });
     expect(next).toMatchObject({ value: { ok: true } });
     expect(next.ms).toBeLessThan(TAKEOVER_MS);
     expect(await other.call('owners')).toMatchObject({ held: 1 });
-    await say('Debugger.resume');
+    await goOn();
     await owner.run('put', { _id: 'awake again' });
     expect(await other.call('followed', ['before', 'after', 'awake again'])).toContain('after');
   });
 });
+
+/** Pauses the dedicated worker of a tab at the next thing it does. */
+async function pauseWorker({ context }: HostedTabs, { page }: HostedTab): Promise<{ goOn(): Promise<void> }> {
+  const session = await context.newCDPSession(page);
+  const { promise: attached, resolve } = withResolvers<string>();
+  session.on('Target.attachedToTarget', ({ sessionId }) => resolve(sessionId));
+  await session.send('Target.setAutoAttach', {
+    autoAttach: true,
+    waitForDebuggerOnStart: false,
+    flatten: false,
+  });
+  const sessionId = await attached;
+  let said = 0;
+  /** Resolves when the worker has done it: that a message is on its way says nothing. */
+  const say = async (method: string): Promise<void> => {
+    const id = ++said;
+    const { promise: done, resolve: answered } = withResolvers<void>();
+    session.on('Target.receivedMessageFromTarget', ({ message }) => {
+      if ((JSON.parse(message) as { id?: number }).id === id) answered();
+    });
+    const message = JSON.stringify({ id, method });
+    await session.send('Target.sendMessageToTarget', { sessionId, message });
+    await done;
+  };
+  await say('Debugger.enable');
+  await say('Debugger.pause');
+  return { goOn: () => say('Debugger.resume') };
+}
 
 function withResolvers<Value>() {
   let resolve!: (value: Value) => void;

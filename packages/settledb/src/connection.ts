@@ -88,7 +88,12 @@ export class LocalConnection implements Connection, Handle {
       const waiting: Waiting = {
         start: (database) => {
           unlisten?.();
-          work(database).then(resolve, reject);
+          // What one call throws must not keep those behind it waiting for ever.
+          try {
+            work(database).then(resolve, reject);
+          } catch (error) {
+            reject(error);
+          }
         },
         fail: (error) => {
           unlisten?.();
