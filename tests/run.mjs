@@ -6,8 +6,8 @@
  * Where there is no browser, that part is left out and said so; for Chromium, under CI, that is a failure. So is a part that ran
  * no test.
  */
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright';
@@ -28,19 +28,21 @@ const hasBrowser = [
 mkdirSync(artifacts, { recursive: true });
 const totals = { passed: 0, failed: 0, skipped: 0 };
 /** More say no more. */
-const MOST_NAMED = 50;
-/** Names of tests that failed, said once more at the end: between thousands of lines nobody finds them. */
+const MOST_NAMED = 20;
+/** Of what a failure says: the difference stands in the first lines. */
+const LINES_OF_FAILURE = 12;
+/** Tests that failed, and how, said once more at the end: between thousands of lines nobody finds them. */
 const failures = [];
 let hasFailed = false;
 
 const onlyBrowsers = process.argv[2] === 'browsers';
 const browsers = [];
 
-if (!onlyBrowsers) {
-  run('architecture');
-  run('node');
-}
-if (hasBrowser) run('browser');
+if (!onlyBrowsers) await run('architecture');
+// Side by side: in both, most of the time is spent waiting. What the second says is printed when the first has ended.
+const inBrowser = hasBrowser ? start('browser', { aside: !onlyBrowsers }) : undefined;
+if (!onlyBrowsers) await run('node');
+if (inBrowser !== undefined) await inBrowser.then(conclude);
 else {
   console.log(
     '\nskipped: every test that needs a browser, because no Chromium was found. `npx playwright install chromium`, or install one and set CHROMIUM_PATH.',
@@ -69,31 +71,43 @@ async function runOthers() {
   };
   for (const [project, reason] of Object.entries(lacking)) {
     const name = { firefox: 'Firefox', webkit: 'WebKitGTK' }[project];
-    if (reason === undefined) run(`${project}*`, 'vitest.browsers.config.ts');
+    if (reason === undefined) await run(`${project}*`, 'vitest.browsers.config.ts');
     browsers.push(reason === undefined ? `${name}: ran` : `${name}: not run, ${reason}`);
   }
 }
 
 /** Runs one of vitest's projects and adds up what it did. */
-function run(project, config = 'vitest.config.ts') {
-  const report = join(artifacts, `${project.replace('*', '')}.json`);
+async function run(project, config) {
+  conclude(await start(project, { config }));
+}
+
+/** Runs one of vitest's projects; `aside`: what it prints is kept until it is concluded. */
+function start(project, { config = 'vitest.config.ts', aside = false }) {
+  const name = project.replace('*', '');
+  const report = join(artifacts, `${name}.json`);
+  const log = aside ? join(artifacts, `${name}.log`) : undefined;
   rmSync(report, { force: true });
-  const { status } = spawnSync(
+  const out = log === undefined ? 'inherit' : openSync(log, 'w');
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+  const child = spawn(
     process.execPath,
-    [
-      vitest,
-      'run',
-      '--config',
-      config,
-      '--project',
-      project,
-      '--reporter=default',
-      '--reporter=json',
-      `--outputFile.json=${report}`,
-    ],
-    { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] },
+    [vitest, 'run', '--config', config, '--project', project, ...reporters],
+    { cwd: root, stdio: ['ignore', out, out] },
   );
-  if (status !== 0) hasFailed = true;
+  if (log !== undefined) closeSync(out);
+  return new Promise((resolve) => {
+    child.once('error', (error) => resolve({ project, report, log, status: error }));
+    child.once('close', (code, signal) => resolve({ project, report, log, status: code ?? signal }));
+  });
+}
+
+/** Prints what was kept, and adds up what a project did. */
+function conclude({ project, report, log, status }) {
+  if (log !== undefined) process.stdout.write(readFileSync(log));
+  if (status !== 0) {
+    hasFailed = true;
+    console.log(`${project}: ended with ${status}`);
+  }
   if (!existsSync(report)) {
     hasFailed = true;
     console.log(`${project}: no report was written`);
@@ -105,15 +119,28 @@ function run(project, config = 'vitest.config.ts') {
   totals.passed += numPassedTests;
   totals.failed += numFailedTests;
   totals.skipped += numPendingTests + numTodoTests;
-  for (const file of testResults) {
-    for (const { status: state, fullName } of file.assertionResults)
-      if (state === 'failed') failures.push(`  ${relative(root, file.name)}: ${fullName}`);
-    const ran = file.assertionResults.filter(
-      ({ status: state }) => state === 'passed' || state === 'failed',
-    ).length;
-    if (ran > 0) continue;
-    console.log(`${project}: ${file.name} ran no test`);
-    hasFailed = true;
-  }
+  for (const file of testResults) addFile(project, file);
   if (numPassedTests + numFailedTests === 0) hasFailed = true;
+}
+
+/** A file in which no test ran, and names of those that failed. */
+function addFile(project, { name, assertionResults }) {
+  let ran = 0;
+  for (const { status, fullName, failureMessages } of assertionResults) {
+    if (status === 'failed')
+      failures.push(`  ${relative(root, name)}: ${fullName}\n${excerpt(failureMessages)}`);
+    if (status === 'failed' || status === 'passed') ran++;
+  }
+  if (ran > 0) return;
+  console.log(`${project}: ${name} ran no test`);
+  hasFailed = true;
+}
+
+function excerpt(messages = []) {
+  const lines = messages.join('\n').split('\n');
+  const ours = lines.filter((line) => !/^ +at .*(node_modules|new Promise|node:)/.test(line));
+  return ours
+    .slice(0, LINES_OF_FAILURE)
+    .map((line) => `      ${line.slice(0, 200)}`)
+    .join('\n');
 }
