@@ -215,12 +215,16 @@ class Model {
   seq = 0;
 
   async check(store: TestStore): Promise<void> {
-    const [docs, bySeq, bodies, keyed] = await store.read([
+    const [docs, bySeq, bodies, keyed, later, among] = await store.read([
       { from: 'docs', range: {}, texts: true },
       { from: 'docs', by: 'seq', range: {} },
       { from: 'bodies', range: {}, texts: true },
       { from: 'docs', keys: [...this.docs.keys(), 'nobody'] },
+      { from: 'docs', by: 'seq', count: { gt: this.seq >> 1 } },
+      { from: 'bodies', count: { gte: ['b'], lt: ['pad', []] } },
     ]);
+    expect(later).toBe([...this.docs.values()].filter((seq) => seq > this.seq >> 1).length);
+    expect(among).toBe(bodies.filter(({ id }) => id >= 'b' && id <= 'pad').length);
     expect(docs.map((row) => [row.id, row.seq, row.body])).toEqual(
       [...this.docs].sort(byId).map(([id, seq]) => [id, seq, bodyOf(id, seq)]),
     );

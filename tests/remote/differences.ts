@@ -8,6 +8,8 @@ export interface Reason {
   readonly why: string;
   /** It depends on chance whether the difference shows. */
   readonly sometimes?: true;
+  /** It is about something that the server does not offer: such exchanges count for neither side. */
+  readonly notOffered?: true;
 }
 
 export const REASONS: readonly Reason[] = [
@@ -22,19 +24,30 @@ export const REASONS: readonly Reason[] = [
     what: /400|500/,
     why: 'lengths of URLs and headers, and Content-Length, are looked after by Node (see node.test.ts), not by the handler',
   },
-  { request: /rec_ad2\/ov/, what: /status 405/, why: 'X-HTTP-Method-Override is not offered' },
+  {
+    request: /rec_ad2\/ov/,
+    what: /status 405/,
+    why: 'X-HTTP-Method-Override is not offered',
+    notOffered: true,
+  },
   {
     request: /GET \/rec_ab$/,
     what: /status 200, CouchDB 401/,
     why: 'the scheme `basic` may be written in any case',
   },
-  { request: /GET \/rec_ab$/, what: /status 401, CouchDB 302/, why: 'there is no login page to be sent to' },
+  {
+    request: /GET \/rec_ab$/,
+    what: /status 401, CouchDB 302/,
+    why: 'there is no login page to be sent to',
+    notOffered: true,
+  },
   {
     request: /_shards|_scheduler/,
     what: /status 404/,
     why: 'there are no shards and no scheduler to ask about',
+    notOffered: true,
   },
-  { request: /_db_updates/, what: /status 404/, why: '_db_updates is not offered' },
+  { request: /_db_updates/, what: /status 404/, why: '_db_updates is not offered', notOffered: true },
   {
     request: /_design%2Fa/,
     what: /status 200, CouchDB 301/,
@@ -49,6 +62,7 @@ export const REASONS: readonly Reason[] = [
     request: /_(update|show)\/|rec_upd\/x/,
     what: /status (501|404)/,
     why: 'update, show, list and rewrite functions are not offered: CouchDB has deprecated them',
+    notOffered: true,
   },
   {
     request: /rec_values\/d[34]/,
@@ -60,7 +74,12 @@ export const REASONS: readonly Reason[] = [
     what: /status 405/,
     why: 'a GET of _replicate is a wrong method, not a wrong body',
   },
-  { request: /_replicator/, what: /status 404/, why: 'there is no _replicator database: see _replicate' },
+  {
+    request: /_replicator/,
+    what: /status 404/,
+    why: 'there is no _replicator database: see _replicate',
+    notOffered: true,
+  },
   {
     request: /_all_docs/,
     what: /body\.(results\.\d\.)?offset: 0/,
@@ -79,7 +98,7 @@ export const REASONS: readonly Reason[] = [
   {
     request: /_changes/,
     what: /pending: (nothing|0), CouchDB [1-9]/,
-    why: 'with a limit counted while no document was changed twice, and when it is 0; with doc_ids CouchDB counts rows it filtered out',
+    why: 'with doc_ids CouchDB counts rows it filtered out',
   },
   {
     request: /since=(99|3|&|$|%22)/,
@@ -105,6 +124,7 @@ export const REASONS: readonly Reason[] = [
     request: /filter=f\/tx/,
     what: /status 403/,
     why: 'functions of design documents are not run by the server',
+    notOffered: true,
   },
   {
     request: /_bulk_get/,
@@ -192,6 +212,7 @@ export const REASONS: readonly Reason[] = [
     request: /include_design\/_view/,
     what: /total_rows: 0/,
     why: 'design documents are not mapped: `options.include_design` and `local_seq` of views are not offered',
+    notOffered: true,
   },
   {
     request: /rec_ia\/_index/,

@@ -72,6 +72,8 @@ function naive(rows: Iterable<DocRow>, by: 'id' | 'seq', range: Range, how: How)
 
 const seen = (row: DocRow): string => `${row.id} ${row.seq} ${String(row.body)}`;
 
+const ALL: How = { reverse: false, skip: 0, limit: undefined };
+
 interface How {
   readonly reverse: boolean;
   readonly skip: number;
@@ -89,16 +91,13 @@ describe('reading', () => {
     });
     const check = async (by: 'id' | 'seq', range: Range, { limit, ...rest }: How): Promise<void> => {
       for (const each of [store, cold]) {
-        const [rows] = await each.read([
-          {
-            from: 'docs',
-            range,
-            texts: true,
-            ...rest,
-            ...(by === 'seq' ? { by } : {}),
-            ...(limit === undefined ? {} : { limit }),
-          },
+        const order = by === 'seq' ? { by } : {};
+        const upTo = limit === undefined ? {} : { limit };
+        const [rows, count] = await each.read([
+          { from: 'docs', range, texts: true, ...rest, ...order, ...upTo },
+          { from: 'docs', count: range, ...order },
         ]);
+        expect(count).toBe(naive(model.values(), by, range, ALL).length);
         expect(rows.map(seen)).toEqual(naive(model.values(), by, range, { limit, ...rest }));
       }
     };
@@ -126,6 +125,25 @@ describe('reading', () => {
     const [rows] = await cold.read([{ from: 'docs', by: 'seq', range: { gt: 0 }, limit: 3 }]);
     expect(rows.map((row) => row.seq)).toEqual([1, 2, 3]);
     expect(cold.stats().pagesLoaded).toBeLessThanOrEqual(4);
+  });
+
+  it('counts a range without loading what lies between its ends', async () => {
+    const { store, open } = await setUp();
+    await put(
+      store,
+      Array.from({ length: 5000 }, (_, i) => doc(nameOf(i), i + 1)),
+    );
+    await store.compact();
+    const cold = await open();
+    expect(await cold.read([{ from: 'docs', count: {} }])).toEqual([5000]);
+    expect(cold.stats().pagesLoaded).toBe(0);
+    const queries = [
+      { from: 'docs', by: 'seq', count: { gt: 1234 } },
+      { from: 'docs', count: { gte: nameOf(700), lt: nameOf(4100) } },
+      { from: 'bodies', count: {} },
+    ] as const;
+    expect(await cold.read(queries)).toEqual([3766, 3400, 0]);
+    expect(cold.stats().pagesLoaded).toBeLessThanOrEqual(3);
   });
 
   it('takes few rounds of loading for a range whose beginning is gone', async () => {

@@ -28,6 +28,7 @@ type Row = Record<string, unknown>;
 type AnyQuery = { from: string; texts?: boolean | readonly string[] } & Partial<{
   keys: readonly Key[];
   range: Range;
+  count: Range;
   by: string;
   reverse: boolean;
   skip: number;
@@ -81,7 +82,7 @@ export function naiveStore<T extends Tables>(schema: Schema, options: NaiveOptio
     return Object.freeze(filled);
   }
 
-  function answer(query: AnyQuery): (Row | undefined)[] {
+  function answer(query: AnyQuery): (Row | undefined)[] | number {
     const [table, rows] = tableOf(query.from);
     if (query.keys !== undefined) {
       return query.keys.map((key) => answerRow(rows.get(sortKey(key)), table, query));
@@ -90,8 +91,9 @@ export function naiveStore<T extends Tables>(schema: Schema, options: NaiveOptio
     if (fields === undefined) throw new Error(`no order ${query.by}`);
     const sorted = [...rows.values()]
       .map((row) => ({ row, at: sortKey(keyOf(row, fields)) }))
-      .filter(({ at }) => within(at, query.range ?? {}))
+      .filter(({ at }) => within(at, query.range ?? query.count ?? {}))
       .sort((a, b) => (a.at < b.at ? -1 : 1));
+    if (query.count !== undefined) return sorted.length;
     if (query.reverse) sorted.reverse();
     const skip = query.skip ?? 0;
     const end = query.limit === undefined ? undefined : skip + query.limit;

@@ -3,6 +3,7 @@
  * worth nothing but for finding what else is wanted.
  */
 import {
+  type CountQuery,
   type Key,
   type KeysQuery,
   type Range,
@@ -11,22 +12,29 @@ import {
   sortKey,
   type TextRef,
 } from '@settledb/core';
+import { countRange } from './count';
 import type { Bounds, Directory, TableState, Wanted } from './directory';
 import { isRef, type Row } from './layout';
 import type { TextCache } from './texts';
 
-export type AnyQuery = KeysQuery<string> | RangeQuery<string>;
+export type AnyQuery = KeysQuery<string> | RangeQuery<string> | CountQuery<string>;
+export type Answer = (Row | undefined)[] | number;
 
 export function answer(
   queries: readonly AnyQuery[],
   directory: Directory,
   cache: TextCache,
   wanted: Wanted,
-): (Row | undefined)[][] {
-  const answers = new Array<(Row | undefined)[]>(queries.length);
+): Answer[] {
+  const answers = new Array<Answer>(queries.length);
   for (let i = 0; i < queries.length; i++) {
     const query = queries[i] as AnyQuery;
     const table = directory.table(query.from);
+    if ('count' in query) {
+      const bounds = boundsOf(query.count);
+      answers[i] = countRange(directory, table, orderNumber(table, query.by), bounds, wanted);
+      continue;
+    }
     const rows =
       'keys' in query ? byKeys(query, table, directory, wanted) : byRange(query, table, directory, wanted);
     const texts = textFields(query.texts, table);

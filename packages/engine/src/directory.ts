@@ -125,7 +125,7 @@ export class Directory {
     if (recent !== undefined) return recent ?? undefined;
     const { fences } = table.rows;
     if (fences.ids.length === 0) return undefined;
-    const page = this.#page(table, 0, upperBound(fences.keys, key) - 1, wanted) as RowPage | undefined;
+    const page = this.page(table, 0, upperBound(fences.keys, key) - 1, wanted) as RowPage | undefined;
     if (page === undefined) return undefined;
     const at = positionOf(page, key);
     return at < 0 ? undefined : rowAt(table.layout, page, at);
@@ -177,7 +177,7 @@ export class Directory {
     const walk = new Walk(recent.keys(), bounds, reverse);
     const pages = pagesWithin(fences, bounds, reverse);
     for (const [i, number] of pages.entries()) {
-      const page = this.#page(table, order, number, wanted);
+      const page = this.page(table, order, number, wanted);
       if (page === undefined) {
         this.#wantMore(table, order, pages, i, expected, wanted);
         return;
@@ -219,12 +219,13 @@ export class Directory {
     const atLeast = from + wanted.pagesGiven;
     for (let i = from; i < pages.length && (rows < expected || i < atLeast); i++) {
       const number = pages[i] as number;
-      this.#page(table, order, number, wanted);
+      this.page(table, order, number, wanted);
       rows += orderOf(table, order).fences.counts[number] as number;
     }
   }
 
-  #page(table: TableState, order: number, number: number, wanted: Wanted): Page | undefined {
+  /** A page of an order, by its number among the fences. */
+  page(table: TableState, order: number, number: number, wanted: Wanted): Page | undefined {
     const id = orderOf(table, order).fences.ids[Math.max(number, 0)] as number;
     const page = this.#pages.get(id) ?? wanted.page(id);
     if (page === undefined) wanted.wantPage(id, this.#pages.decoderFor(table.layout, order));
@@ -246,7 +247,7 @@ export function orderOf<Value>(table: TableState, order: number): OrderState<Val
 }
 
 /** Page numbers that may hold keys within the bounds, in the order of the scan. */
-function pagesWithin(fences: Fences, { lower, upper }: Bounds, reverse: boolean): number[] {
+export function pagesWithin(fences: Fences, { lower, upper }: Bounds, reverse: boolean): number[] {
   const first = lower === undefined ? 0 : Math.max(upperBound(fences.keys, lower) - 1, 0);
   const last = upper === undefined ? fences.keys.length - 1 : upperBound(fences.keys, upper) - 1;
   const numbers: number[] = [];
@@ -255,7 +256,7 @@ function pagesWithin(fences: Fences, { lower, upper }: Bounds, reverse: boolean)
 }
 
 /** A cursor over sorted keys within bounds, forwards or backwards. */
-class Walk {
+export class Walk {
   at: number;
   readonly #end: number;
   readonly #step: 1 | -1;
@@ -272,6 +273,11 @@ class Walk {
     this.at = reverse ? end - 1 : first;
     this.#end = reverse ? first - 1 : end;
     if (end < first) this.#end = this.at;
+  }
+
+  /** Keys that are left. */
+  get length(): number {
+    return Math.abs(this.#end - this.at);
   }
 
   get more(): boolean {

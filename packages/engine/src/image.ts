@@ -3,7 +3,7 @@
  * asked synchronously; completed by loading what an answer wanted.
  */
 import { corrupt, type SortKey, sortKey } from '@settledb/core';
-import { type AnyQuery, answer } from './answer';
+import { type Answer, type AnyQuery, answer } from './answer';
 import { type CommitHead, decodeHead } from './commit';
 import { Directory, noFences, orderOf, type Wanted } from './directory';
 import {
@@ -114,7 +114,7 @@ export class Image {
     this.n = manifest.through;
   }
 
-  answer(queries: readonly AnyQuery[], wanted: Wanted): (Row | undefined)[][] {
+  answer(queries: readonly AnyQuery[], wanted: Wanted): Answer[] {
     return answer(queries, this.directory, this.texts, wanted);
   }
 

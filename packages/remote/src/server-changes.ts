@@ -12,7 +12,7 @@ import {
   type Seq,
 } from '@settledb/core';
 import type { DatabaseContext } from './server-context';
-import { continuousFeed, eventSourceFeed, longpollFeed, normalFeed } from './server-feeds';
+import { continuousFeed, eventSourceFeed, longpollFeed, normalFeed, pendingAfter } from './server-feeds';
 import { type Answer, failure, jsonResponse, type Query, readObject } from './server-http';
 import { isObject, isTexts } from './wire';
 
@@ -71,7 +71,8 @@ async function answerChanges(context: DatabaseContext, body: Record<string, unkn
   const timeoutMs = Math.min(query.count('timeout') ?? MAX_TIMEOUT_MS, MAX_TIMEOUT_MS);
   const since = options.since === 'now' ? (await database.info()).update_seq : options.since;
   if (options.limit === 0 && /^(normal|longpoll)$/.test(name)) {
-    return jsonResponse(200, { results: [], last_seq: since ?? 0 });
+    const last_seq = since ?? 0;
+    return jsonResponse(200, { results: [], last_seq, pending: await pendingAfter(database, last_seq) });
   }
   // A HEAD of a feed that waits would wait for nothing.
   if (request.method === 'HEAD')

@@ -2,7 +2,15 @@
  * The four feeds of `_changes` as streams. Everything is pulled: the store is read on when the client has taken what
  * was written (back-pressure), and nothing is held but the piece under way.
  */
-import type { Change, ChangesFeed, ChangesOptions, ChangesResult, Database, Seq } from '@settledb/core';
+import type {
+  Cancelled,
+  Change,
+  ChangesFeed,
+  ChangesOptions,
+  ChangesResult,
+  Database,
+  Seq,
+} from '@settledb/core';
 import type { FeedRequest } from './server-changes';
 import type { Answer } from './server-http';
 import { JSON_TYPE } from './wire';
@@ -12,8 +20,8 @@ const PIECE_LENGTH = 64 * 1024;
 
 /** A line (or event) of text per change. */
 type Write = (change: Change) => string;
-/** What a feed ends with; whether everything there was had been written then. */
-type Last = (seq: Seq, caughtUp: boolean) => string;
+/** What a feed ends with; how many changes were left, where that is known. */
+type Last = (seq: Seq, pending: number | undefined) => string;
 
 const toLine: Write = (change) => `${JSON.stringify(change)}\n`;
 const toEvent: Write = (change) => `data: ${JSON.stringify(change)}\nid: ${JSON.stringify(change.seq)}\n\n`;
@@ -39,8 +47,7 @@ export async function eventSourceFeed(feed: FeedRequest): Promise<Answer> {
   );
 }
 
-const lastLine: Last = (last_seq, caughtUp) =>
-  `${JSON.stringify({ last_seq, ...(caughtUp ? { pending: 0 } : {}) })}\n`;
+const lastLine: Last = (last_seq, pending) => `${JSON.stringify({ last_seq, pending })}\n`;
 
 async function* oneShotText(
   { database, signal }: FeedRequest,
@@ -60,29 +67,21 @@ async function* oneShotText(
     yield piece;
     piece = '';
   }
-  const result = await feed;
-  // Cancelled: the client is gone, or the server closes, and a text that breaks off is no complete answer.
-  if (!('last_seq' in result)) throw new Error('The feed was ended before it was whole');
-  const { last_seq } = result;
-  const { pending = count < limit ? 0 : await pendingAfter(database, last_seq, options) } = result;
+  const result = whole(await feed);
+  const { last_seq, pending = count < limit ? 0 : undefined } = result;
   yield `${piece}\n],\n${closing({ last_seq, ...(pending === undefined ? {} : { pending }) })}`;
 }
 
-/**
- * What comes after a limit was reached. Exact while no document was changed twice, for then no number is without its change;
- * else undefined, but for 0: nobody has counted.
- */
-async function pendingAfter(
-  database: Database,
-  last: Seq,
-  { descending }: ChangesOptions,
-): Promise<number | undefined> {
-  // What comes then are earlier ones.
-  if (descending) return undefined;
-  const { update_seq, doc_count, doc_del_count = Number.NaN } = await database.info();
-  if (update_seq === last) return 0;
-  if (typeof last !== 'number' || doc_count + doc_del_count !== update_seq) return undefined;
-  return update_seq - last;
+/** @throws when it was cancelled: the client is gone, or the server closes, and a text that breaks off is no complete answer */
+function whole(result: ChangesResult | Cancelled): ChangesResult {
+  if ('last_seq' in result) return result;
+  throw new Error('The feed was ended before it was whole');
+}
+
+/** How many changes come after `since`, where the database knows. */
+export async function pendingAfter(database: Database, since: Seq): Promise<number | undefined> {
+  const { results, pending } = await database.changes({ since, limit: 1 }).then(whole);
+  return pending === undefined ? undefined : pending + results.length;
 }
 
 /** `pending` only where it is known: a client that believed in a wrong 0 would stop there. */
@@ -92,8 +91,7 @@ function closing({ last_seq, pending }: Omit<ChangesResult, 'results'>): string 
 
 async function* longpollText(feed: FeedRequest): AsyncGenerator<string> {
   const { database, options, signal } = feed;
-  const first = await database.changes({ ...options, limit: 1, return_docs: true, signal });
-  if (!('last_seq' in first)) throw new Error('The feed was ended before it began');
+  const first = whole(await database.changes({ ...options, limit: 1, return_docs: true, signal }));
   // At once, so that the client knows that it is being served.
   yield '{"results":[\n';
   if (first.results.length > 0) {
@@ -144,7 +142,7 @@ async function* liveText(
   } finally {
     live.leave();
   }
-  yield last(since, count < limit);
+  yield last(since, count < limit ? 0 : await pendingAfter(database, since));
 }
 
 /** The next change, with signs of life while there is none; undefined when the time is up or the feed was ended. */

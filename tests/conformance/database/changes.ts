@@ -125,6 +125,22 @@ function positions(context: Context): void {
     for (const page of pages.slice(0, 3)) expect(page.last_seq).toBe(page.results.at(-1)!.seq);
   });
 
+  it('says with a limit how many come after it, and leaves numbers without a change out of account', async () => {
+    const db = await ten(context);
+    const { _rev } = (await db.get('doc-4')) as { _rev: string };
+    const { rev } = await db.put({ _id: 'doc-4', _rev, again: 1 });
+    await db.put({ _id: 'doc-4', _rev: rev, again: 2 });
+    const pendings = async (options: object): Promise<unknown> => (await changesOf(db, options)).pending;
+    expect(await pendings({ limit: 3 })).toBe(7);
+    const { last_seq } = await changesOf(db, { limit: 3 });
+    expect(await pendings({ limit: 4, since: last_seq })).toBe(3);
+    expect(await pendings({ limit: 10 })).toBe(0);
+    expect(await pendings({ limit: 20 })).toBe(0);
+    // Those that a filter would leave out are counted, as nobody has looked at them.
+    expect(await pendings({ limit: 1, selector: { _id: 'doc-1' } })).toBe(8);
+    expect(await pendings({ limit: 3, descending: true })).toBe(7);
+  });
+
   it('takes a limit of 0 as 1', async () => {
     const db = await ten(context);
     expect(idsOf((await changesOf(db, { limit: 0 })).results)).toEqual(['doc-0']);

@@ -57,6 +57,7 @@ export interface TestChange {
 export interface TestChanges {
   readonly results: readonly TestChange[];
   readonly last_seq: number | string;
+  readonly pending?: number;
 }
 
 export interface TestFeed extends PromiseLike<unknown> {

@@ -88,6 +88,8 @@ function updateSeqInTurn({ store }: ChangesSource): Promise<number> {
 interface Plan {
   readonly since: number;
   readonly limit: number;
+  /** A limit was asked for: the result says how many changes it left out. */
+  readonly counts: boolean;
   readonly descending: boolean;
   readonly perRead: number;
   readonly filter: Filter;
@@ -122,6 +124,7 @@ function makePlan(options: ChangesOptions, since: number, filter: Filter): Plan 
   return {
     since,
     limit: limit === undefined || limit < 0 ? Number.POSITIVE_INFINITY : limit || 1,
+    counts: limit !== undefined && limit >= 0,
     descending: Boolean(options.descending),
     perRead: batch_size || (needsBody ? DOCS_PER_READ : ROWS_PER_READ),
     filter,
@@ -165,7 +168,7 @@ async function runOnce(source: ChangesSource, plan: Plan, controller: Controller
   if (filter.ids !== undefined && filter.ids.size <= IDS_BY_KEY) {
     const { rows, updateSeq, lowest } = await readByIds(source, plan, filter.ids);
     await delivery.deliver(rows);
-    return delivery.result(descending ? (lowest ?? updateSeq) : updateSeq);
+    return withPending(source, plan, delivery.result(descending ? (lowest ?? updateSeq) : updateSeq));
   }
   // Where nothing is filtered every row is a result, and no more of them need be read.
   const size = filter.acceptId || filter.acceptDoc ? perRead : Math.min(perRead, limit);
@@ -181,7 +184,21 @@ async function runOnce(source: ChangesSource, plan: Plan, controller: Controller
     range = descending ? { gt: since, lt: looked! } : { gt: looked!, lte: until };
   }
   // Descending, as CouchDB: the last one looked at.
-  return delivery.result(descending ? (looked ?? until) : until);
+  return withPending(source, plan, delivery.result(descending ? (looked ?? until) : until));
+}
+
+/** With the number of changes after it, whatever the filter would make of them: as CouchDB counts. */
+async function withPending(
+  { store }: ChangesSource,
+  { counts, descending, since }: Plan,
+  result: ChangesResult & { readonly last_seq: number },
+): Promise<ChangesResult> {
+  if (!counts) return result;
+  const { last_seq } = result;
+  const count = descending ? { gt: since, lt: last_seq } : { gt: last_seq };
+  const queries = [{ from: 'docs', by: 'seq', count }] as const;
+  const [pending] = store.readNow(queries) ?? (await store.read(queries));
+  return { ...result, pending };
 }
 
 async function runLive(source: ChangesSource, plan: Plan, controller: Controller): Promise<Outcome> {
@@ -254,7 +271,7 @@ class Delivery {
   }
 
   /** @param looked the seq up to which everything was looked at, unless the limit ended it before */
-  result(looked: number): ChangesResult {
+  result(looked: number): ChangesResult & { readonly last_seq: number } {
     return { results: this.#results, last_seq: this.full ? this.#lastSeq : looked };
   }
 }

@@ -206,7 +206,7 @@ export interface Change<Content extends object = object> {
 export interface ChangesResult<Content extends object = object> {
   readonly results: readonly Change<Content>[];
   readonly last_seq: Seq;
-  /** Changes after `last_seq` that the feed has not looked at, where the source knows. */
+  /** With a `limit`: changes after `last_seq`, those that a filter would leave out among them. Servers may tell it always. */
   readonly pending?: number;
 }
 

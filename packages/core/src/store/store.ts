@@ -58,15 +58,24 @@ export interface RangeQuery<N> {
   readonly limit?: number;
   readonly texts?: boolean | readonly string[];
 }
-export type Query<T extends Tables> = { [N in keyof T & string]: KeysQuery<N> | RangeQuery<N> }[keyof T &
-  string];
+/** How many rows a range has, in the order `by` (default: the primary key): a number, without reading them. */
+export interface CountQuery<N> {
+  readonly from: N;
+  readonly count: Range;
+  readonly by?: string;
+}
+export type Query<T extends Tables> = {
+  [N in keyof T & string]: KeysQuery<N> | RangeQuery<N> | CountQuery<N>;
+}[keyof T & string];
 
 export type Found<T extends Tables, Q> =
   Q extends KeysQuery<infer N extends keyof T>
     ? (T[N] | undefined)[]
     : Q extends RangeQuery<infer N extends keyof T>
       ? T[N][]
-      : never;
+      : Q extends CountQuery<unknown>
+        ? number
+        : never;
 export type FoundAll<T extends Tables, Q extends readonly unknown[]> = {
   -readonly [I in keyof Q]: Found<T, Q[I]>;
 };
