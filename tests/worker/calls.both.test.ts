@@ -3,6 +3,7 @@ import { memory } from '@settledb/adapter-memory';
 import { conflict, DatabaseError, type Doc } from '@settledb/core';
 import { named } from '@settledb/worker';
 import { describe, expect, it, vi } from 'vitest';
+import { contextOf } from '../../packages/settledb/src/hosting';
 import { SettleDB } from '../../packages/settledb/src/settledb';
 import { countMessages, hostAndPage, rejection } from './support';
 
@@ -81,14 +82,100 @@ describe('calls', () => {
     expect(await db.changes()).toHaveProperty('results.length', 4_500);
   });
 
+  it('write documents of every kind as they are written in the page, and refuse the same ones', async () => {
+    const { Hosted } = hostAndPage();
+    const [hosted, here] = [new Hosted('there'), new SettleDB('here', { adapter: memory() })];
+    const rev = `1-${'a'.repeat(32)}`;
+    const data = { content_type: 'text/plain', data: 'YQ==' };
+    const lists: unknown[] = [
+      [
+        { _id: 'plain', 'a "key"': ['\ud800', '\u2028', 1e300] },
+        { a: 1, _id: 'last', b: { __proto__: null } },
+      ],
+      [JSON.parse('{ "__proto__": { "a": 1 }, "_id": "proto", "constructor": 2 }'), { _id: 'empty' }],
+      [{ _id: '_local/one', a: 1 }, { _id: '_design/one', views: {} }, { _id: 'with "quotes" \\' }],
+      [{ _id: 'dated', at: new Date(0), toJSON: () => ({ _id: 'other', a: 1 }) }, { _id: 'plain' }],
+      [
+        { _id: 'with data', _attachments: { a: data }, n: 1 },
+        { _id: 'gone', _deleted: true, a: 1 },
+      ],
+      [
+        { _id: 'plain', _rev: rev, n: 2 },
+        { _id: 'plain', _rev: '1-nothing', n: 3 },
+      ],
+      { docs: [{ _id: 'plain', _rev: rev, n: 2 }], new_edits: false },
+      {
+        docs: [{ _id: 'told', _rev: `2-${'b'.repeat(32)}`, _revisions: { start: 2, ids: ['b', 'a'] } }],
+        new_edits: false,
+      },
+      [{ _id: 'good' }, { _id: '_bad' }],
+      [{ _id: 'good' }, { _id: 'bad', _rev: 5 }],
+      [{ _id: 'good' }, { _id: 'bad', _unknown: 1 }],
+      [{ _id: 'good' }, { _id: '' }],
+      [{ _id: 'good' }, null],
+      [{ _id: 'good' }, undefined, 5],
+      [{ _id: 'good' }, { _id: 'big', n: 1n }],
+      { docs: [{ _id: 'good' }, { _id: 'no revision' }], new_edits: false },
+      {},
+      [],
+    ];
+    for (const list of lists) {
+      const answers = [hosted, here].map((db) =>
+        db.bulkDocs(list as never).catch(({ status, name, reason, docId, index }) => ({
+          ...{ status, name, reason, docId, index },
+        })),
+      );
+      const [there, inPage] = await Promise.all(answers);
+      expect(there).toEqual(inPage);
+    }
+    const options = { include_docs: true, attachments: true, conflicts: true };
+    expect(await hosted.allDocs(options)).toEqual(await here.allDocs(options));
+    expect(await hosted.get('_local/one')).toEqual(await here.get('_local/one'));
+    const [random] = await hosted.bulkDocs([{ n: 1 }]);
+    expect(await hosted.get((random as { id: string }).id)).toMatchObject({ n: 1 });
+  });
+
+  it('with a long list of which a part is no JSON write nothing of it', async () => {
+    const db = new (hostAndPage().Hosted)('notes');
+    const cycle: Record<string, unknown> = { _id: 'z' };
+    cycle.self = cycle;
+    for (const at of [0, 2_500, 6_999]) {
+      const docs = Array.from({ length: 7_000 }, (_, n) => (n === at ? cycle : { _id: `doc ${n}` }));
+      expect(await rejection(db.bulkDocs(docs as never))).toMatchObject({ status: 400 });
+    }
+    expect(await db.info()).toMatchObject({ doc_count: 0, update_seq: 0 });
+    expect(await db.put({ _id: 'a' })).toMatchObject({ ok: true });
+  });
+
+  it('give a class of the host that has verbs of its own documents as they are, and take its answers', async () => {
+    class Stamped extends SettleDB {
+      override bulkDocs(docs: never): never {
+        const list = docs as { _id: string; n: number }[];
+        return super.bulkDocs(list.map((doc) => ({ ...doc, twice: doc.n * 2 }))) as never;
+      }
+      override async get(id: string): Promise<never> {
+        return { ...(await super.get(id)), read: new Date(0) } as never;
+      }
+    }
+    const context = contextOf(Stamped.defaults({ adapter: memory() }) as typeof SettleDB);
+    const db = new (hostAndPage({}, {}, context).Hosted)('notes');
+    await db.bulkDocs([
+      { _id: 'a', n: 1 },
+      { _id: 'b', n: 2, _attachments: {} },
+    ]);
+    expect(await db.get('b')).toMatchObject({ n: 2, twice: 4, read: new Date(0) });
+    expect((await db.allDocs({ include_docs: true })).rows).toHaveLength(2);
+  });
+
   it('answer documents as they are in the page, whatever is in them, in lists of any length', async () => {
     const open = new Map<string, SettleDB>();
-    const adapter = memory();
-    const { Hosted } = hostAndPage({}, {}, ((name: string) => {
-      const db = new SettleDB(name, { adapter });
-      open.set(name, db);
-      return db;
-    }) as never);
+    const context = contextOf(SettleDB.defaults({ adapter: memory() }));
+    const keeping = (name: string): never => {
+      const db = context.open(name, {});
+      open.set(name, db as unknown as SettleDB);
+      return db as never;
+    };
+    const { Hosted } = hostAndPage({}, {}, { ...context, open: keeping });
     const hosted = new Hosted('odd');
     await hosted.info();
     const here = open.get('odd')!;

@@ -46,7 +46,7 @@ describe.skipIf(!canOpenPages())('tabs with a worker each', () => {
       for (const tab of [one, two]) await tab.call('follow');
       const writing = one.call('putEach', 'one', 300);
       const told: string[] = [];
-      owner.page.on('console', (message) => told.push(message.text()));
+      owner.onTold((text) => told.push(text));
       owner.call('putForEver', 'owner').catch(() => {}); // its page goes away
       await vi.waitFor(() => expect(told.length).toBeGreaterThan(20), PATIENCE);
       await makeEnd(owner, opened);

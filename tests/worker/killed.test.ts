@@ -27,7 +27,7 @@ describe.skipIf(!canOpenPages())('a shared worker', () => {
     const told: string[] = [];
     for (const tab of tabs) {
       await tab.call('follow');
-      tab.page.on('console', (message) => told.push(message.text()));
+      tab.onTold((text) => told.push(text));
     }
     const writing = tabs.map((tab, n) => tab.call('putUntilStopped', `tab ${n}`));
     for (let killed = 0; killed < KILLS; killed++) {
@@ -60,7 +60,7 @@ describe.skipIf(!canOpenPages())('a shared worker', () => {
     const told: string[] = [];
     for (const tab of tabs) {
       await tab.call('follow');
-      tab.page.on('console', (message) => told.push(message.text()));
+      tab.onTold((text) => told.push(text));
     }
     const writing = [left, right].map((tab, n) => tab.call('putUntilStopped', `tab ${n}`));
     maker.call('putForEver', 'maker').catch(() => {}); // its page goes away

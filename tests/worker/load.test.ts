@@ -30,7 +30,7 @@ describe.skipIf(!canOpenPages())('under load', () => {
     for (let killed = 0; killed < KILLS; killed++) {
       const tab = await opened.another();
       const before = told.length;
-      tab.page.on('console', (message) => told.push(message.text()));
+      tab.onTold((text) => told.push(text));
       tab.call('putForEver', `tab ${killed}`).catch(() => {}); // its page goes away
       // Killed after a different number of acknowledgements each time, always with a write under way.
       await vi.waitFor(() => expect(told.length - before).toBeGreaterThan(killed % 7), PATIENCE);

@@ -1,8 +1,9 @@
 /** A host and a page in one context, over a MessageChannel: everything but the worker itself. */
 import { memory } from '@settledb/adapter-memory';
-import { Host, type HostOptions } from '@settledb/worker';
+import { Host, type HostContext, type HostOptions } from '@settledb/worker';
 import { onTestFinished } from 'vitest';
 import { type ConnectOptions, connect, type HostedSettleDB } from '../../packages/settledb/src/hosted';
+import { contextOf } from '../../packages/settledb/src/hosting';
 import { SettleDB } from '../../packages/settledb/src/settledb';
 
 export type Open = (
@@ -18,15 +19,13 @@ export interface Pair {
 }
 
 /** A class of handles whose databases are in memory, behind the whole of host and client. */
-export function hostAndPage(options: ConnectOptions = {}, hostOptions: HostOptions = {}, open?: Open): Pair {
-  const adapter = memory();
-  const host = new Host(
-    {
-      open: (open ?? ((name: string, more: object) => new SettleDB(name, { ...more, adapter }))) as never,
-      dedicated: false,
-    },
-    hostOptions,
-  );
+export function hostAndPage(
+  options: ConnectOptions = {},
+  hostOptions: HostOptions = {},
+  given: Open | Omit<HostContext, 'dedicated'> = contextOf(SettleDB.defaults({ adapter: memory() })),
+): Pair {
+  const context = typeof given === 'function' ? { open: given as never } : given;
+  const host = new Host({ ...context, dedicated: false }, hostOptions);
   const page = (more: ConnectOptions = options): HostedSettleDB => {
     const { port1, port2 } = new MessageChannel();
     port1.addEventListener('message', host.accept);

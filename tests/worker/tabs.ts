@@ -24,6 +24,11 @@ export class HostedTab {
     ) as ReturnType<HostedCalls[Name]>;
   }
 
+  /** Acknowledgements, which the page logs. Not what the browser says there by itself: a favicon that is missing. */
+  onTold(listener: (text: string) => void): void {
+    this.page.on('console', (message) => message.type() === 'log' && listener(message.text()));
+  }
+
   /** The value of a verb. @throws when it was refused */
   async run<Value = never>(verb: string, ...args: unknown[]): Promise<Value> {
     const { value, error } = await this.call('run', verb, ...args);

@@ -4,6 +4,7 @@
  */
 import { type Host, listen, type HostOptions as Options } from '@settledb/worker';
 import { SettleDB } from './entry.browser';
+import { contextOf } from './hosting';
 import type { SettleDB as Base } from './settledb';
 
 export type { Target, Targets } from '@settledb/worker';
@@ -20,5 +21,5 @@ export interface HostOptions extends Options {
  * the script first runs.
  */
 export function host({ SettleDB: Class = SettleDB, ...options }: HostOptions = {}): Host {
-  return listen((name, more) => new Class(name, more), options);
+  return listen(contextOf(Class), options);
 }

@@ -39,6 +39,21 @@ export function textOf(rows: readonly unknown[]): string {
   return `[${texts.join()}]`;
 }
 
+/** Verbs whose answers are JSON by nature: see `Message`. Documents of a list gain nothing by it beside the clone. */
+const JSON_VERBS = new Set([
+  ...['put', 'post', 'remove', 'bulkDocs', 'get', 'info', 'id', 'revsDiff'],
+  ...['putAttachment', 'removeAttachment', 'purge', 'compact'],
+]);
+
+export function isJsonAnswer(verb: string, [, options]: readonly unknown[]): boolean {
+  // Base64 is better copied than looked through; and with `binary` it is none.
+  const more = options as
+    | { readonly attachments?: unknown; readonly atts_since?: unknown }
+    | null
+    | undefined;
+  return JSON_VERBS.has(verb) && (verb !== 'get' || !(more?.attachments || more?.atts_since));
+}
+
 export interface AnswerParts {
   readonly value: unknown;
   /** Sent before `value`, where it is long. */

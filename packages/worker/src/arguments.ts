@@ -1,13 +1,14 @@
 /**
  * Arguments of a call on their way to the host, and there.
  *
- * Documents cross as JSON text, made when the call is made: what the caller does to them afterwards changes nothing, and what JSON
+ * Documents cross as text, made when the call is made: what the caller does to them afterwards changes nothing, and what JSON
  * makes of dates, `toJSON`, `undefined` and reactive proxies is made of them here as it would be in the page. Documents with
  * attachment data, and all other arguments, cross as structured clones. What cannot cross in either way is named as a
  * {@link Patch} (signals, other handles, functions by name or source) or refused.
  */
 import { badRequest, type DatabaseError, evaluate } from '@settledb/core';
-import { type Crossing, LIST, type Patch, type Path } from './wire';
+import { docsIn, textsOf } from './documents';
+import { type Crossing, type DocTexts, LIST, type Patch, type Path } from './wire';
 
 /** Verbs whose first argument is a document, or documents. */
 const CONTENT = new Set(['put', 'post', 'bulkDocs', 'remove']);
@@ -38,7 +39,8 @@ export interface Encoding {
 export interface Encoded extends Crossing {
   /** Signals of the call. */
   readonly signals: readonly AbortSignal[];
-  /** Documents that are to be sent before, each list as one message. */
+  /** Documents that are to be sent before: as they cross, or, of long lists, each list to be made so as one message. */
+  readonly texts?: DocTexts | undefined;
   readonly lists?: readonly (readonly unknown[])[] | undefined;
 }
 
@@ -65,7 +67,7 @@ export function encodeArguments(verb: string, args: readonly unknown[], encoding
   };
 }
 
-interface Content extends Pick<Encoded, 'json' | 'parts' | 'lists'> {
+interface Content extends Pick<Encoded, 'json' | 'parts' | 'texts' | 'lists'> {
   /** The documents themselves, where their JSON will not do. */
   readonly value?: unknown;
 }
@@ -74,7 +76,7 @@ function encodeContent(content: object): Content {
   const docs = listOf(content);
   try {
     if ((docs ?? [content]).some(isMoreThanJson)) return { value: copy(content) };
-    if (docs !== undefined && docs.length > LIST) return inParts(content, docs);
+    if (docs !== undefined) return withList(content, docs);
     const json: unknown = JSON.stringify(content);
     return typeof json === 'string' ? { json } : { value: content };
   } catch {
@@ -82,12 +84,18 @@ function encodeContent(content: object): Content {
   }
 }
 
-/** A long list goes ahead of its call, in messages of their own. Its documents must stay as they are until the call is answered. */
-function inParts(content: object, docs: readonly unknown[]): Content {
+/**
+ * A list goes ahead of its call; a long one in messages of their own, and its documents must stay as they are until the call is
+ * answered.
+ */
+function withList(content: object, docs: readonly unknown[]): Content {
+  const around = Array.isArray(content)
+    ? { json: '[]', parts: '' }
+    : { json: JSON.stringify({ ...content, docs: [] }), parts: 'docs' };
+  if (docs.length <= LIST) return { ...around, texts: textsOf(docs) };
   const lists: unknown[][] = [];
   for (let at = 0; at < docs.length; at += LIST) lists.push(docs.slice(at, at + LIST));
-  if (Array.isArray(content)) return { json: '[]', parts: '', lists };
-  return { json: JSON.stringify({ ...content, docs: [] }), parts: 'docs', lists };
+  return { ...around, lists };
 }
 
 function listOf(content: object): readonly unknown[] | undefined {
@@ -234,15 +242,21 @@ export interface Decoding {
   handle(number: number): unknown;
   /** The signal of the call. */
   signal(): AbortSignal;
+  /** May documents be given that were taken apart in the page? */
+  readonly apart: boolean;
 }
 
-/** @param lists what came ahead, as JSON */
-export function decodeArguments(crossing: Crossing, lists: readonly string[], decoding: Decoding): unknown[] {
-  if (crossing.json === undefined && crossing.patches === undefined) return [...crossing.args];
+/** @param lists what came ahead */
+export function decodeArguments(
+  crossing: Crossing,
+  lists: readonly DocTexts[],
+  decoding: Decoding,
+): unknown[] {
   const args = [...crossing.args];
+  if (crossing.doc !== undefined) args[0] = crossing.doc;
   if (crossing.json !== undefined) args[0] = JSON.parse(crossing.json);
   if (crossing.parts !== undefined) {
-    const docs = lists.flatMap((json) => JSON.parse(json) as unknown[]);
+    const docs = lists.flatMap((texts) => docsIn(texts, decoding.apart));
     if (crossing.parts === '') args[0] = docs;
     else (args[0] as Record<string, unknown>)[crossing.parts] = docs;
   }

@@ -5,10 +5,20 @@
 import { badRequest } from '@settledb/core';
 import { whole } from './answers';
 import type { Encoded } from './arguments';
+import { textsOf } from './documents';
 import { decodeError, workerTerminated } from './errors';
 import { type Later, Outbox } from './outbox';
 import { asStream, hasStreams, streamsIn, transfers, withoutStreams } from './streams';
-import type { ClientOp, Endpoint, HostOp, WireError, WireOutcome } from './wire';
+import {
+  type ClientOp,
+  type Crossing,
+  type Endpoint,
+  type HostOp,
+  type Message,
+  opsIn,
+  type WireError,
+  type WireOutcome,
+} from './wire';
 
 /** What hears of a feed. */
 export interface Sink {
@@ -57,10 +67,10 @@ export class Channel {
     this.#endpoint = endpoint;
     this.#events = events;
     this.#outbox = new Outbox((ops) => this.#post(ops), 1);
-    endpoint.addEventListener('message', ({ data }: MessageEvent<readonly HostOp[]>) => {
+    endpoint.addEventListener('message', ({ data }: MessageEvent<Message<HostOp>>) => {
       this.heard = true;
       this.answered = true;
-      for (const op of data) this.#take(op);
+      for (const op of opsIn(data)) this.#take(op);
     });
     endpoint.addEventListener('messageerror', () => {
       this.die(workerTerminated('A message of the worker could not be read'));
@@ -89,7 +99,7 @@ export class Channel {
     reject: Pending['reject'],
   ): void {
     const id = ++serial;
-    const { signals, lists, ...crossing } = encoded;
+    const { signals, texts, lists, ...crossing } = encoded;
     let done: (() => void) | undefined;
     if (signals.length > 0) {
       const abort = (): void => this.#outbox.add(['abort', id]);
@@ -110,14 +120,24 @@ export class Channel {
       );
       return;
     }
-    for (const list of lists ?? []) this.#outbox.add((() => this.#part(id, list)) satisfies Later<ClientOp>);
-    this.#outbox.add(['call', id, handle, verb, crossing]);
+    const op = ['call', id, handle, verb, crossing] as const;
+    if (texts !== undefined) this.#outbox.add(['part', id, texts]);
+    if (lists === undefined) this.#outbox.add(op);
+    else this.#callWith(lists, op);
+  }
+
+  /** Its documents in parts, made one after the other. One that cannot be made fails the call, which is then not sent. */
+  #callWith(lists: readonly (readonly unknown[])[], call: ClientOp & { 0: 'call' }): void {
+    const id = call[1];
+    for (const list of lists) this.#outbox.add((() => this.#part(id, list)) satisfies Later<ClientOp>);
+    const last = (): ClientOp => (this.#pending.has(id) ? call : ['abort', id]);
+    this.#outbox.add(last satisfies Later<ClientOp>);
   }
 
   /** @returns the feed's number, for `more` and `cancel` */
   feed(handle: number, verb: string, encoded: Encoded, credit: number, sink: Sink): number {
     const id = ++serial;
-    const { signals: _, lists: _l, ...crossing } = encoded;
+    const { signals: _, texts: _t, lists: _l, ...crossing } = encoded;
     if (this.#over !== undefined) sink.lost(this.#over.error);
     else {
       this.#feeds.set(id, sink);
@@ -152,15 +172,15 @@ export class Channel {
 
   #part(id: number, list: readonly unknown[]): ClientOp {
     try {
-      return ['part', id, JSON.stringify(list)];
+      if (this.#pending.has(id)) return ['part', id, textsOf(list)];
     } catch (cause) {
       this.#settle(id, undefined, { error: badRequest(`The documents are no JSON: ${cause}`, cause) });
-      return ['part', id, '[]'];
     }
+    return ['abort', id];
   }
 
   #take(op: HostOp): void {
-    if (op[0] === 'ok') this.#settle(op[1], { value: op[2], list: op[3] }, undefined);
+    if (op[0] === 'ok' || op[0] === 'json') this.#settle(op[1], { value: op[2], list: op[3] }, undefined);
     else if (op[0] === 'no') this.#refuse(op[1], op[2]);
     else if (op[0] === 'part') this.#pending.get(op[1])?.parts.push(itemsOf(op[2]));
     else if (op[0] === 'items') this.#feeds.get(op[1])?.items(op[2]);
@@ -203,7 +223,9 @@ export class Channel {
   #post(ops: readonly ClientOp[]): void {
     if (this.#over !== undefined) return;
     try {
-      this.#endpoint.postMessage(ops, streamsIn(ops));
+      const text = textOf(ops);
+      if (text !== undefined) this.#endpoint.postMessage(text);
+      else this.#endpoint.postMessage(ops, streamsIn(ops));
     } catch (cause) {
       if (ops.length > 1) for (const op of ops) this.#post([op]);
       else this.#refused(ops[0]!, cause);
@@ -220,6 +242,27 @@ export class Channel {
     sink?.end({ error });
   }
 }
+
+/** Operations as JSON, if they are but calls that it can carry: in which documents are as they were made. */
+function textOf(ops: readonly ClientOp[]): string | undefined {
+  const texts: string[] = [];
+  for (const op of ops) {
+    if (op[0] !== 'call' || !isText(op[4])) return undefined;
+    const { args, json } = op[4];
+    const head = `["call",${op[1]},${op[2]},${JSON.stringify(op[3])}`;
+    texts.push(`${head},{"args":${JSON.stringify(args)}${json === undefined ? '' : `,"doc":${json}`}}]`);
+  }
+  return `[${texts.join()}]`;
+}
+
+/** In the place of its document there is nothing. */
+const isText = ({ args, json, parts, patches }: Crossing): boolean =>
+  patches === undefined &&
+  parts === undefined &&
+  args.every((arg, at) => isJson(arg) || (at === 0 && json !== undefined));
+
+/** Numbers that JSON has are seldom among arguments, and those that it has not need not be told from them. */
+const isJson = (value: unknown): boolean => typeof value === 'string' || typeof value === 'boolean';
 
 const itemsOf = (items: readonly unknown[] | string): readonly unknown[] =>
   typeof items === 'string' ? JSON.parse(items) : items;

@@ -26,6 +26,11 @@ export interface HostContext {
   open(name: string, options: object): Hosted;
   /** Is this a worker that only one page has? */
   readonly dedicated: boolean;
+  /**
+   * Are the handles' verbs all the package's own, and not those of a class derived from it? Then documents may be given to them and
+   * taken as text, in ways that only they know.
+   */
+  readonly own?: boolean;
 }
 
 export class Host {
@@ -85,6 +90,7 @@ export class Host {
     const session = new Session(endpoint, {
       functions: this.#functions,
       open: (name, options) => this.#open(name, options),
+      own: this.#context.own ?? false,
       follow: (hosted, verb, args) => this.#follow(hosted, verb, args),
     });
     this.#sessions.add(session);
@@ -120,11 +126,11 @@ interface Scope {
  * Listens for pages, in the worker this is called in. Call it when the script first runs: a service worker takes listeners
  * only then, and a dedicated worker's first message waits no longer.
  */
-export function listen(open: HostContext['open'], options: HostOptions = {}): Host {
+export function listen(context: Omit<HostContext, 'dedicated'>, options: HostOptions = {}): Host {
   const scope = globalThis as unknown as Scope;
   const isService = scope.clients !== undefined;
   const isShared = 'onconnect' in scope;
-  const host = new Host({ open, dedicated: !isService && !isShared }, options);
+  const host = new Host({ ...context, dedicated: !isService && !isShared }, options);
   if (!isShared) scope.addEventListener('message', host.accept);
   else {
     scope.addEventListener('connect', ({ ports: [port] }) => {

@@ -3,22 +3,33 @@
  * forwarded by name; nothing here knows what they mean.
  */
 import { badRequest, closed } from '@settledb/core';
-import { askForTexts, hasTexts, inParts, textOf, transferables } from './answers';
+import { askForTexts, hasTexts, inParts, isJsonAnswer, textOf, transferables } from './answers';
 import { decodeArguments } from './arguments';
 import { encodeError } from './errors';
 import { FeedPump } from './feed-pump';
 import { type Later, Outbox } from './outbox';
 import { transfers, withoutStream } from './streams';
-import type { ClientOp, Crossing, Endpoint, HostOp } from './wire';
+import {
+  type ClientOp,
+  type Crossing,
+  type DocTexts,
+  type Endpoint,
+  type HostOp,
+  type Message,
+  opsIn,
+} from './wire';
 
 /** What the host opens for a page: a database handle, with its verbs and events. */
 export interface Hosted {
+  readonly adapter?: string;
   on(event: string, listener: (value: unknown) => void): unknown;
   close(): Promise<unknown>;
 }
 
 export interface SessionOptions {
   open(name: string, options: object): Hosted;
+  /** See `HostContext`. */
+  readonly own: boolean;
   /** By name; for {@link named}. */
   readonly functions: Readonly<Record<string, unknown>>;
   /** Begins a feed of a handle, or joins one that is the same. */
@@ -46,7 +57,7 @@ export class Session {
   readonly #handles = new Map<number, Hosted | { readonly failure: unknown }>();
   readonly #aborts = new Map<number, AbortController>();
   readonly #feeds = new Map<number, FeedPump>();
-  readonly #lists = new Map<number, string[]>();
+  readonly #lists = new Map<number, DocTexts[]>();
   readonly #transfer = new Set<Transferable>();
   #calls = 0;
   #leaving = false;
@@ -58,9 +69,9 @@ export class Session {
     this.#endpoint = endpoint;
     this.#options = options;
     this.#outbox = new Outbox((ops) => this.#post(ops), HOPS);
-    endpoint.addEventListener('message', ({ data }: MessageEvent<readonly ClientOp[]>) => {
+    endpoint.addEventListener('message', ({ data }: MessageEvent<Message<ClientOp>>) => {
       // A BroadcastChannel has further listeners while a link is made.
-      if (Array.isArray(data)) for (const op of data) this.#take(op);
+      if (typeof data === 'string' || Array.isArray(data)) for (const op of opsIn(data)) this.#take(op);
     });
     endpoint.start?.();
   }
@@ -96,12 +107,17 @@ export class Session {
     else if (op[0] === 'more') this.#feeds.get(op[1])?.more(op[2]);
     else if (op[0] === 'feed') this.#feed(op[1], op[2], op[3], op[4], op[5]);
     else if (op[0] === 'cancel') this.#feeds.get(op[1])?.cancel();
-    else if (op[0] === 'abort') this.#aborts.get(op[1])?.abort();
+    else if (op[0] === 'abort') this.#abort(op[1]);
     else if (op[0] === 'part') this.#lists.set(op[1], [...(this.#lists.get(op[1]) ?? []), op[2]]);
     else if (op[0] === 'open') this.#open(op[1], op[2], op[3]);
     else if (op[0] === 'drop') this.#handles.delete(op[1]);
     else if (op[0] === 'ping') this.#outbox.add(['pong']);
     else this.end();
+  }
+
+  #abort(id: number): void {
+    this.#lists.delete(id);
+    this.#aborts.get(id)?.abort();
   }
 
   #open(number: number, name: string, options: object): void {
@@ -131,18 +147,24 @@ export class Session {
     this.#calls++;
     try {
       const hosted = this.#hosted(number);
-      const args = this.#decode(id, crossing, signal);
-      const asked = askForTexts(verb, args);
+      const { own } = this.#options;
+      const args = this.#decode(id, crossing, signal, own && hosted.adapter !== 'http');
+      const asked = own ? askForTexts(verb, args) : args;
       const answer: unknown = await verbOf(hosted, verb)(...asked);
       if (this.#over) return;
       const value = transfers(this.#endpoint) ? answer : await withoutStream(answer);
       const asTexts = asked !== args && hasTexts(answer);
+      const isJson = own && isJsonAnswer(verb, args);
       const { value: rest, parts, list } = inParts(value, asTexts ? 0 : undefined);
       if (bringsData(verb, args)) for (const each of transferables(value)) this.#transfer.add(each);
       // One after the other, so that the page takes one apart while the next is made.
-      for (const part of parts)
-        this.#outbox.add((() => ['part', id, asTexts ? textOf(part) : part]) satisfies Later<HostOp>);
-      this.#outbox.add(list === undefined ? ['ok', id, rest] : ['ok', id, rest, list]);
+      for (const part of parts) {
+        const made = (): unknown[] | string =>
+          asTexts ? textOf(part) : isJson ? JSON.stringify(part) : (part as unknown[]);
+        this.#outbox.add((() => ['part', id, made()]) satisfies Later<HostOp>);
+      }
+      const ok = isJson ? 'json' : 'ok';
+      this.#outbox.add(list === undefined ? [ok, id, rest] : [ok, id, rest, list]);
     } catch (error) {
       const aborted = abort?.signal.aborted && error === abort.signal.reason;
       this.#outbox.add(['no', id, aborted ? { type: 'aborted' } : encodeError(error)]);
@@ -160,7 +182,7 @@ export class Session {
     pump.onEnd = () => this.#feeds.delete(id);
     pump.run(() => {
       const hosted = this.#hosted(number);
-      const args = this.#decode(id, crossing, () => new AbortController().signal);
+      const args = this.#decode(id, crossing, () => new AbortController().signal, false);
       if (verb === 'changes') pump.tellStart(hosted, args[0]);
       return this.#options.follow(hosted, verb, args);
     });
@@ -173,13 +195,14 @@ export class Session {
     return hosted;
   }
 
-  #decode(id: number, crossing: Crossing, signal: () => AbortSignal): unknown[] {
+  #decode(id: number, crossing: Crossing, signal: () => AbortSignal, apart: boolean): unknown[] {
     const lists = crossing.parts === undefined ? [] : (this.#lists.get(id) ?? []);
     if (crossing.parts !== undefined) this.#lists.delete(id);
     return decodeArguments(crossing, lists, {
       functions: this.#options.functions,
       handle: (number) => this.#hosted(number),
       signal,
+      apart,
     });
   }
 
@@ -200,7 +223,8 @@ export class Session {
     const transfer = [...this.#transfer];
     this.#transfer.clear();
     try {
-      this.#endpoint.postMessage(ops, transfer);
+      const isJson = ops.every((op) => op[0] === 'json');
+      this.#endpoint.postMessage(isJson ? JSON.stringify(ops) : ops, transfer);
     } catch (error) {
       if (ops.length > 1) for (const op of ops) this.#post([op]);
       else this.#refused(ops[0]!, error);

@@ -12,7 +12,7 @@
  */
 
 /** Raised when the operations change: page and host of different kinds refuse each other rather than misunderstand. */
-export const PROTOCOL = 2;
+export const PROTOCOL = 3;
 
 /**
  * Rows of an answer in one message. It is taken apart in one task of the page, at 1–2.5 µs a row: about a millisecond, while the
@@ -42,15 +42,31 @@ export interface Crossing {
   readonly patches?: readonly Patch[] | undefined;
   /** The first argument, as JSON. */
   readonly json?: string | undefined;
+  /** The first argument, in an operation that is JSON itself. */
+  readonly doc?: unknown;
   /** Where the documents go that were sent before, in parts: a member of the first argument, or `''` for itself. */
   readonly parts?: string | undefined;
 }
+
+/** Documents of a list: see `documents.ts`. */
+export type DocTexts = readonly (string | null | undefined)[];
+
+/**
+ * What one message carries: operations, or their JSON where all of them are JSON by nature, which costs less than cloning their many
+ * little objects: 1,000 calls together 2.6 µs more than in the page, not 3.0 (the quickest of 40; medians 4.0 and 5.2, Chromium).
+ */
+export type Message<Op> = string | readonly Op[];
+
+/** The operations in a message. */
+export const opsIn = <Op>(message: Message<Op>): readonly Op[] =>
+  typeof message === 'string' ? JSON.parse(message) : message;
 
 export type ClientOp =
   | readonly ['open', handle: number, name: string, options: object]
   | readonly ['call', id: number, handle: number, verb: string, crossing: Crossing]
   | readonly ['feed', id: number, handle: number, verb: string, crossing: Crossing, credit: number]
-  | readonly ['part', id: number, json: string]
+  | readonly ['part', id: number, texts: DocTexts]
+  /** Also of a call that came to nothing before it was sent, while parts of it were. */
   | readonly ['abort', id: number]
   | readonly ['more', id: number, credit: number]
   | readonly ['cancel', id: number]
@@ -62,6 +78,8 @@ export type ClientOp =
 export type HostOp =
   /** With `list`, what came in parts before belongs there: a member of the value, or `''` for itself. */
   | readonly ['ok', id: number, value: unknown, list?: string]
+  /** As `ok`, of what is JSON by nature. */
+  | readonly ['json', id: number, value: unknown, list?: string]
   | readonly ['no', id: number, error: WireError]
   /** Items, or their JSON. */
   | readonly ['part', id: number, items: readonly unknown[] | string]

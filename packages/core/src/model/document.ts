@@ -24,6 +24,12 @@ export interface SplitDoc {
   readonly attachments?: Record<string, unknown>;
 }
 
+/**
+ * A document that was taken apart before it came here, by {@link splitDoc} in the page that sent it: what stands under this symbol
+ * is not made again. Only `_id` and this are there to be seen.
+ */
+export const SPLIT = Symbol.for('settledb.split');
+
 /** Fields that belong to the database: not part of the content. */
 const META = new Set([
   '_id',
@@ -58,6 +64,8 @@ const BRACE = 123;
  */
 export function splitDoc(doc: unknown): SplitDoc {
   if (typeof doc !== 'object' || doc === null || Array.isArray(doc)) throw notAnObject();
+  const apart = (doc as { readonly [SPLIT]?: SplitDoc })[SPLIT];
+  if (apart !== undefined) return apart;
   const fields = doc as Fields;
   if (typeof fields.toJSON === 'function') return splitDoc(JSON.parse(toJson(fields) ?? 'null'));
   return splitText(fields) ?? splitFields(fields);
