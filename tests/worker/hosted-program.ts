@@ -3,7 +3,7 @@
  * test. Everything is told as plain data; a call's failure is its error's name.
  */
 import type { Change, ChangesFeed } from '@settledb/core';
-import { connect, type HostedSettleDB } from '../../packages/settledb/src/worker';
+import { connect, type HostedSettleDB, named } from '../../packages/settledb/src/worker';
 
 export type Kind = 'dedicated' | 'instance' | 'shared' | 'service';
 
@@ -14,6 +14,7 @@ let Hosted: HostedSettleDB;
 let db: InstanceType<HostedSettleDB>;
 let worker: Worker;
 let feed: ChangesFeed;
+let replication: ReturnType<typeof db.replicate.to>;
 const followed: Change[] = [];
 let check = (): void => {};
 const events: string[] = [];
@@ -145,6 +146,15 @@ const calls = {
       look();
     });
     return replication.status().start_time;
+  },
+  /** One that waits for ten minutes when it has failed. */
+  async replicateLate(to: string): Promise<void> {
+    replication = db.replicate.to(to, { live: true, retry: true, back_off_function: named('late') as never });
+    replication.catch(() => {});
+  },
+  async attempts(): Promise<{ phase: string; attempts: number }> {
+    const { phase, attempts } = replication.status();
+    return { phase, attempts };
   },
   heard: (event: string): Promise<string[]> =>
     within(event, (resolve) => {

@@ -3,8 +3,8 @@
  *
  * The listeners for that exist only while somebody waits.
  */
+import { onReturn } from '@settledb/core';
 import { statusOf } from './peer';
-import { onReturn } from './wake';
 
 /** The first wait: long enough for a connection that was just cut, short enough not to be noticed. */
 const FIRST_DELAY_MS = 500;

@@ -10,6 +10,8 @@ import type { HostOp } from './wire';
 const MOST = 500;
 /** Turns of the microtask queue in which a batch may grow before it goes. */
 const HOPS = 8;
+/** Between two looks at a replication's status, which may change with every document. */
+const STATUS_MS = 100;
 /** Events of feeds that are told besides items and the end. */
 const EVENTS = ['paused', 'active', 'denied', 'indexing', 'checkpoint'];
 
@@ -73,6 +75,7 @@ export class FeedPump {
       const feed = begin();
       this.#feed = feed;
       if (this.#cancelled) feed.cancel();
+      void this.#tellStatuses(feed);
       for (const event of EVENTS) {
         feed.on(event, (value) => {
           this.#flush();
@@ -122,6 +125,15 @@ export class FeedPump {
     this.#items = [];
     this.#tellStatus();
     this.#send(['items', this.#id, items]);
+  }
+
+  /** What changes without an event: that it tries again, say. */
+  async #tellStatuses(feed: FeedLike): Promise<void> {
+    for await (const _ of feed.statuses?.() ?? []) {
+      if (this.#stopped) return;
+      this.#tellStatus();
+      await new Promise((resolve) => setTimeout(resolve, STATUS_MS));
+    }
   }
 
   /** Of a replication, whose status can be asked for at any time without waiting. */

@@ -5,6 +5,7 @@
  *   idle ── a call ─▶ connecting ── welcome ─▶ connected ── the host died, moved, or fell silent ─▶ connecting …
  *                        └─ in vain: waiting calls reject                └─ calls in flight reject (died) or are waited for
  */
+import { onPageReturn } from '@settledb/core';
 import { type Encoding, encodeArguments } from './arguments';
 import { Channel, type Sink } from './channel';
 import { workerTerminated } from './errors';
@@ -53,6 +54,7 @@ const MOST_DOUBLINGS = 6;
 
 export class Link {
   readonly #own: OwnWorker;
+  readonly #unlisten: () => void;
   readonly #encoding: Encoding;
   readonly #handles = new Map<number, LinkedHandle>();
   readonly #numbers = new WeakMap<object, number>();
@@ -72,6 +74,8 @@ export class Link {
       functions: options.functions ?? 'refuse',
       handleOf: (value) => this.#numbers.get(value),
     };
+    // One that is only now connected to begins whatever it does anew.
+    this.#unlisten = onPageReturn((isLong) => this.#channel?.send(['back', isLong]));
   }
 
   /** Takes part for `owner`, whose calls name it by the number returned. */
@@ -130,6 +134,7 @@ export class Link {
   /** Lets the host go. Handles of this link are then closed. */
   close(): void {
     this.#closed = true;
+    this.#unlisten();
     const error = workerTerminated('The page has let the worker go');
     this.#channel?.die(error);
     this.#channel = undefined;

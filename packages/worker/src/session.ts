@@ -2,7 +2,7 @@
  * One page as its host sees it: its handles, the calls it waits for, the feeds it follows. Whatever verbs a handle has are
  * forwarded by name; nothing here knows what they mean.
  */
-import { badRequest, closed } from '@settledb/core';
+import { badRequest, closed, tellReturn } from '@settledb/core';
 import { askForTexts, hasTexts, inParts, isJsonAnswer, textOf, transferables } from './answers';
 import { decodeArguments } from './arguments';
 import { encodeError } from './errors';
@@ -41,6 +41,8 @@ export interface FeedLike extends AsyncIterable<unknown>, PromiseLike<unknown> {
   on(event: string, listener: (value: unknown) => void): unknown;
   cancel(): void;
   status?(): unknown;
+  /** The status, now and whenever it has changed. */
+  statuses?(): AsyncIterable<unknown>;
 }
 
 /** Events of handles that are told to the page. What they pass crosses if it can. */
@@ -112,6 +114,7 @@ export class Session {
     else if (op[0] === 'open') this.#open(op[1], op[2], op[3]);
     else if (op[0] === 'drop') this.#handles.delete(op[1]);
     else if (op[0] === 'ping') this.#outbox.add(['pong']);
+    else if (op[0] === 'back') tellReturn(op[1]);
     else this.end();
   }
 

@@ -49,7 +49,8 @@ export class SharedFeeds {
       if (controller.cancelled && shared.followers.size > 0) return cancelledResult(shared.feed);
       return shared.feed;
     });
-    return Object.assign(feed, { status: () => shared.feed.status?.() });
+    const status = (): unknown => shared.feed.status?.();
+    return Object.assign(feed, { status, statuses: () => shared.feed.statuses?.() ?? nothing() });
   }
 
   #begin(key: string, feed: FeedLike): Shared {
@@ -72,6 +73,8 @@ export class SharedFeeds {
     return shared;
   }
 }
+
+async function* nothing(): AsyncGenerator<unknown> {}
 
 /** A replication's result as of now. */
 function cancelledResult(feed: FeedLike): unknown {

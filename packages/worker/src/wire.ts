@@ -73,6 +73,8 @@ export type ClientOp =
   /** The handle was closed: forget it. */
   | readonly ['drop', handle: number]
   | readonly ['ping']
+  /** The page is online again, or looked at again: of which its worker hears nothing. */
+  | readonly ['back', isLong: boolean]
   | readonly ['bye'];
 
 export type HostOp =

@@ -11,3 +11,4 @@ export { Later } from './later';
 export { LocalDatabase, type LocalOptions } from './local';
 export { onAbort } from './on-abort';
 export type * from './queries';
+export { onPageReturn, onReturn, tellReturn } from './return';
