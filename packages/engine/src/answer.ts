@@ -10,11 +10,11 @@ import {
   type RangeQuery,
   type SortKey,
   sortKey,
-  type TextRef,
 } from '@settledb/core';
 import { countRange } from './count';
 import type { Bounds, Directory, TableState, Wanted } from './directory';
-import { isRef, type Row } from './layout';
+import type { Row } from './layout';
+import type { TextFill } from './page';
 import type { TextCache } from './texts';
 
 export type AnyQuery = KeysQuery<string> | RangeQuery<string> | CountQuery<string>;
@@ -35,10 +35,12 @@ export function answer(
       answers[i] = countRange(directory, table, orderNumber(table, query.by), bounds, wanted);
       continue;
     }
-    const rows =
-      'keys' in query ? byKeys(query, table, directory, wanted) : byRange(query, table, directory, wanted);
     const texts = textFields(query.texts, table);
-    if (texts.length > 0) fillIn(rows, texts, cache, wanted);
+    const fill = texts.length === 0 ? undefined : new Texts(texts, cache, wanted);
+    const rows =
+      'keys' in query
+        ? byKeys(query, table, directory, wanted, fill)
+        : byRange(query, table, directory, wanted, fill);
     answers[i] = rows;
   }
   return answers;
@@ -49,17 +51,24 @@ function byKeys(
   table: TableState,
   directory: Directory,
   wanted: Wanted,
+  fill: TextFill | undefined,
 ): (Row | undefined)[] {
   const { keys } = query;
   const rows = new Array<Row | undefined>(keys.length);
-  for (let i = 0; i < keys.length; i++) rows[i] = directory.row(table, sortKey(keys[i] as Key), wanted);
+  for (let i = 0; i < keys.length; i++) rows[i] = directory.row(table, sortKey(keys[i] as Key), wanted, fill);
   return rows;
 }
 
-function byRange(query: RangeQuery<string>, table: TableState, directory: Directory, wanted: Wanted): Row[] {
+function byRange(
+  query: RangeQuery<string>,
+  table: TableState,
+  directory: Directory,
+  wanted: Wanted,
+  fill: TextFill | undefined,
+): Row[] {
   const order = orderNumber(table, query.by);
   const { reverse = false, skip = 0, limit = Number.POSITIVE_INFINITY } = query;
-  return directory.range(table, order, boundsOf(query.range), { reverse, skip, limit }, wanted);
+  return directory.range(table, order, boundsOf(query.range), { reverse, skip, limit }, wanted, fill);
 }
 
 function orderNumber(table: TableState, by: string | undefined): number {
@@ -85,32 +94,22 @@ function textFields(texts: boolean | readonly string[] | undefined, table: Table
   return texts === undefined || texts === false ? [] : texts;
 }
 
-/** Puts copies with the texts of the named fields in place of rows that have references there. */
-function fillIn(
-  rows: (Row | undefined)[],
-  fields: readonly string[],
-  cache: TextCache,
-  wanted: Wanted,
-): void {
-  for (let i = 0; i < rows.length; i++) {
-    const row = rows[i];
-    if (row === undefined) continue;
-    let copy: { [field: string]: unknown } | undefined;
-    for (const field of fields) {
-      const ref = row[field];
-      if (!isRef(ref)) continue;
-      const text = textAt(ref, cache, wanted);
-      if (text === undefined) continue;
-      copy ??= { ...row };
-      copy[field] = text;
-    }
-    if (copy !== undefined) rows[i] = copy as Row;
-  }
-}
+/** Texts out of the cache; what it lacks is wanted. */
+class Texts implements TextFill {
+  readonly fields: readonly string[];
+  readonly #cache: TextCache;
+  readonly #wanted: Wanted;
 
-function textAt({ block, at, length }: TextRef, cache: TextCache, wanted: Wanted): string | undefined {
-  if (length === 0) return '';
-  const text = cache.get(block) ?? wanted.block(block);
-  if (text === undefined) wanted.wantBlock(block);
-  return text?.slice(at, at + length);
+  constructor(fields: readonly string[], cache: TextCache, wanted: Wanted) {
+    this.fields = fields;
+    this.#cache = cache;
+    this.#wanted = wanted;
+  }
+
+  text(block: number, at: number, length: number): string | undefined {
+    if (length === 0) return '';
+    const text = this.#cache.get(block) ?? this.#wanted.block(block);
+    if (text === undefined) this.#wanted.wantBlock(block);
+    return text?.slice(at, at + length);
+  }
 }

@@ -10,7 +10,7 @@
  */
 import type { SortKey } from '@settledb/core';
 import type { Layout, OrderLayout, Row, TableLayout } from './layout';
-import { type OrderPage, type Page, positionOf, type RowPage, rowAt } from './page';
+import { filled, type OrderPage, type Page, positionOf, type RowPage, rowAt, type TextFill } from './page';
 import { lowerBound, Recent, upperBound } from './recent';
 
 /** Where the pages of an order begin, by page: first key, block id, rows. */
@@ -120,15 +120,16 @@ export class Directory {
   }
 
   /** The row at a primary key. */
-  row(table: TableState, key: SortKey, wanted: Wanted): Row | undefined {
+  row(table: TableState, key: SortKey, wanted: Wanted, fill?: TextFill): Row | undefined {
     const recent = table.rows.recent.values.get(key);
-    if (recent !== undefined) return recent ?? undefined;
+    if (recent === null) return undefined;
+    if (recent !== undefined) return fill === undefined ? recent : filled(recent, fill);
     const { fences } = table.rows;
     if (fences.ids.length === 0) return undefined;
     const page = this.page(table, 0, upperBound(fences.keys, key) - 1, wanted) as RowPage | undefined;
     if (page === undefined) return undefined;
     const at = positionOf(page, key);
-    return at < 0 ? undefined : rowAt(table.layout, page, at);
+    return at < 0 ? undefined : rowAt(table.layout, page, at, fill);
   }
 
   /** Rows of a range by primary key (order 0) or another order, at most `limit` after `skip`. */
@@ -138,6 +139,7 @@ export class Directory {
     bounds: Bounds,
     how: { reverse: boolean; skip: number; limit: number },
     wanted: Wanted,
+    fill?: TextFill,
   ): Row[] {
     const rows: Row[] = [];
     if (how.limit <= 0) return rows;
@@ -152,12 +154,13 @@ export class Directory {
     if (order === 0) {
       this.#scan<Row>(table, 0, bounds, how.reverse, expected, wanted, (recent, page, at) => {
         if (skip > 0) return skip-- > 0;
-        return take(recent ?? rowAt(table.layout, page as RowPage, at));
+        if (recent === undefined) return take(rowAt(table.layout, page as RowPage, at, fill));
+        return take(fill === undefined ? recent : filled(recent, fill));
       });
     } else {
       this.#scan<SortKey>(table, order, bounds, how.reverse, expected, wanted, (recent, page, at) => {
         if (skip > 0) return skip-- > 0;
-        return take(this.row(table, recent ?? ((page as OrderPage).primary[at] as SortKey), wanted));
+        return take(this.row(table, recent ?? ((page as OrderPage).primary[at] as SortKey), wanted, fill));
       });
     }
     return rows;
@@ -184,17 +187,16 @@ export class Directory {
       }
       const inPage = new Walk(page.keys, bounds, reverse);
       for (; inPage.more; inPage.step()) {
-        const key = inPage.key;
-        while (walk.more && walk.before(key)) {
-          const value = recent.values.get(walk.key);
-          walk.step();
-          if (value !== null && value !== undefined && !visit(value, undefined, 0)) return;
-        }
-        if (walk.more && walk.key === key) {
+        let isRecent = false;
+        // Most keys of a page stand alone between two recent ones: one comparison each.
+        while (walk.more && !walk.after(inPage.key)) {
+          const { key } = walk;
           const value = recent.values.get(key);
           walk.step();
+          if (key === inPage.key) isRecent = true;
           if (value !== null && value !== undefined && !visit(value, undefined, 0)) return;
-        } else if (!visit(undefined, page, inPage.at)) return;
+        }
+        if (!isRecent && !visit(undefined, page, inPage.at)) return;
       }
     }
     for (; walk.more; walk.step()) {
@@ -292,7 +294,7 @@ export class Walk {
     this.at += this.#step;
   }
 
-  before(key: SortKey): boolean {
-    return this.#step === 1 ? this.key < key : this.key > key;
+  after(key: SortKey): boolean {
+    return this.#step === 1 ? this.key > key : this.key < key;
   }
 }

@@ -65,23 +65,58 @@ export function decodeRows(table: TableLayout, text: string): RowPage {
   return { keys: Array.from({ length }, (_, i) => keyOf(rowAt(table, page, i))), columns };
 }
 
-/** The row at a position, made anew. */
-export function rowAt(table: TableLayout, page: { readonly columns: readonly Column[] }, at: number): Row {
-  const row: Record<string, Row[string]> = {};
-  const { fields, isText } = table;
-  for (let i = 0; i < fields.length; i++) {
-    const values = page.columns[i];
-    if (values === null || values === undefined) continue;
-    const value = isText[i] === true ? refAt(values, at) : values[at];
-    if (value !== null && value !== undefined) row[fields[i] as string] = value as Row[string];
-  }
-  return row;
+/** The texts of some fields in place of their references; `undefined` for one that is not there to be had. */
+export interface TextFill {
+  readonly fields: readonly string[];
+  text(block: number, at: number, length: number): string | undefined;
 }
 
-function refAt(values: readonly unknown[], at: number): TextRef | undefined {
-  const block = values[at * 3] as number;
+/** The row at a position, made anew. */
+export function rowAt(
+  table: TableLayout,
+  page: { readonly columns: readonly Column[] },
+  at: number,
+  fill?: TextFill,
+): Row {
+  const row: Record<string, unknown> = {};
+  const { fields, isText } = table;
+  const { columns } = page;
+  for (let i = 0; i < fields.length; i++) {
+    const values = columns[i];
+    if (values === null || values === undefined) continue;
+    const field = fields[i] as string;
+    const value = isText[i] === true ? longAt(values, at, field, fill) : values[at];
+    if (value !== null && value !== undefined) row[field] = value;
+  }
+  return row as Row;
+}
+
+function longAt(
+  values: readonly unknown[],
+  row: number,
+  field: string,
+  fill: TextFill | undefined,
+): TextRef | string | undefined {
+  const block = values[row * 3] as number;
   if (block === 0) return undefined;
-  return { block, at: values[at * 3 + 1] as number, length: values[at * 3 + 2] as number };
+  const at = values[row * 3 + 1] as number;
+  const length = values[row * 3 + 2] as number;
+  const text = fill?.fields.includes(field) ? fill.text(block, at, length) : undefined;
+  return text ?? { block, at, length };
+}
+
+/** A copy of the row with texts, if it has any. */
+export function filled(row: Row, fill: TextFill): Row {
+  let copy: Record<string, unknown> | undefined;
+  for (const field of fill.fields) {
+    const ref = row[field];
+    if (!isRef(ref)) continue;
+    const text = fill.text(ref.block, ref.at, ref.length);
+    if (text === undefined) continue;
+    copy ??= { ...row };
+    copy[field] = text;
+  }
+  return (copy as Row | undefined) ?? row;
 }
 
 export const encodeOrder = (page: OrderPage): string => JSON.stringify([page.keys, page.primary]);
