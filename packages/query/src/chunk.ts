@@ -101,17 +101,12 @@ async function workOut(
   through: number,
   origin: Origin,
 ): Promise<Change[]> {
-  const ranges: RangeQuery<'index'>[] = [];
-  for (const { view, docs } of mapped) {
-    const before = states.get(view);
-    for (const doc of docs) if (mayHaveRows(before, doc)) ranges.push(rowsOf(before.tag, doc.id));
-  }
-  const found = ranges.length === 0 ? [] : (store.readNow(ranges) ?? (await store.read(ranges)));
-  let at = 0;
-  return mapped.map((one) => {
-    const before = states.get(one.view);
-    const old = one.docs.map((doc) => (mayHaveRows(before, doc) ? (found[at++] as IndexEntry[]) : NONE));
-    return changeOf(one, before, old, through, origin);
+  const before = mapped.map(({ view }) => states.get(view));
+  const found = await oldRows(store, mapped, before);
+  return mapped.map((one, i) => {
+    const state = before[i];
+    const old = one.docs.map((doc) => (mayHaveRows(state, doc) ? found(state.tag, doc.id) : NONE));
+    return changeOf(one, state, old, through, origin);
   });
 }
 
@@ -121,9 +116,50 @@ function mayHaveRows(before: ViewStateRow | undefined, { seq }: MappedDoc): befo
   return before !== undefined && before.rows > 0 && seq > before.since;
 }
 
-const rowsOf = (tag: string, id: string): RangeQuery<'index'> => {
-  return { from: 'index', by: 'doc', range: { gte: [id, tag], lte: [id, tag, []] } };
-};
+type OldRows = (tag: string, id: string) => readonly IndexEntry[];
+
+/**
+ * The rows that documents have. Where most indexes there are follow together, which is usual, one search for a document finds
+ * those of all; else one for each index, as the others' rows may lie on pages that nobody needs.
+ */
+async function oldRows(
+  store: Store<DatabaseTables>,
+  mapped: readonly Mapped[],
+  before: readonly (ViewStateRow | undefined)[],
+): Promise<OldRows> {
+  const wanted = new Map<string, Set<string>>();
+  for (const [i, { docs }] of mapped.entries()) {
+    const state = before[i];
+    for (const doc of docs) {
+      if (!mayHaveRows(state, doc)) continue;
+      const tags = wanted.get(doc.id);
+      if (tags === undefined) wanted.set(doc.id, new Set([state.tag]));
+      else tags.add(state.tag);
+    }
+  }
+  if (wanted.size === 0) return () => NONE;
+  const all = [{ from: 'views', range: {} }] as const;
+  const [views] = store.readNow(all) ?? (await store.read(all));
+  const together = mapped.length > 1 && mapped.length * 2 >= views.length;
+  const queries: RangeQuery<'index'>[] = [];
+  for (const [id, tags] of wanted) {
+    if (together) queries.push({ from: 'index', by: 'doc', range: { gte: [id], lte: [id, []] } });
+    else
+      for (const tag of tags)
+        queries.push({ from: 'index', by: 'doc', range: { gte: [id, tag], lte: [id, tag, []] } });
+  }
+  const found = store.readNow(queries) ?? (await store.read(queries));
+  const rows = new Map<string, IndexEntry[]>();
+  for (const list of found) {
+    for (const row of list) {
+      const key = row.tag + row.id;
+      const known = rows.get(key);
+      if (known === undefined) rows.set(key, [row]);
+      else known.push(row);
+    }
+  }
+  return (tag, id) => rows.get(tag + id) ?? NONE;
+}
 
 function changeOf(
   { view, docs, threw }: Mapped,
