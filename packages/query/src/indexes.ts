@@ -157,6 +157,19 @@ export class Indexes extends Emitter implements IndexReader {
     };
   }
 
+  /** Names the rows of an index that holds every change there is; `undefined` when it does not, or memory cannot tell. */
+  tagNow(index: IndexDefinition): string | undefined {
+    const [infos, states] =
+      this.store.readNow([
+        { from: 'info', keys: ['info'] },
+        { from: 'views', keys: [index.id] },
+      ]) ?? [];
+    const state = states?.[0];
+    if (state === undefined || state.seq < (infos?.[0]?.update_seq ?? 0)) return undefined;
+    this.#kept.asked(index);
+    return state.tag;
+  }
+
   /** Brings indexes up to what the database is now. */
   async #updateAll(indexes: readonly IndexDefinition[]): Promise<void> {
     const [[info]] = await this.store.read([{ from: 'info', keys: ['info'] }]);

@@ -92,7 +92,8 @@ function rangesOf(index: MangoIndex, values: readonly Intervals[]): Ranges {
   return { ranges, exact, narrowness: narrowness(intervals) };
 }
 
-function exactRange(values: readonly Json[], length: number): IndexRange {
+/** Rows that begin with `values`. @param length fields of the index */
+export function exactRange(values: readonly Json[], length: number): IndexRange {
   const key = keyStart(values);
   if (values.length === length) {
     key.pop();
@@ -102,7 +103,7 @@ function exactRange(values: readonly Json[], length: number): IndexRange {
 }
 
 /** Rows that begin with `prefix` and go on with a value of `interval`. */
-function rangeWithin(prefix: readonly Json[], { from, to }: Interval, length: number): IndexRange {
+export function rangeWithin(prefix: readonly Json[], { from, to }: Interval, length: number): IndexRange {
   const start = keyStart(prefix);
   const isLast = prefix.length === length - 1;
   const after = (key: Json): Json[] => (isLast ? [...start, key] : [...start, key, BEYOND]);

@@ -76,7 +76,7 @@ export function documentsOf(
 }
 
 /** What is wanted first, which mostly is enough; then more and more. */
-function* batchSizes(wanted: number): Generator<number, never> {
+export function* batchSizes(wanted: number): Generator<number, never> {
   let size = Math.min(wanted, MAX_BATCH);
   for (;;) {
     yield size;
@@ -209,7 +209,7 @@ async function* indexed(
 }
 
 /** What of the ranges comes behind a place. */
-function behind(ranges: readonly IndexRange[], place: Place, descending: boolean): IndexRange[] {
+export function behind(ranges: readonly IndexRange[], place: Place, descending: boolean): IndexRange[] {
   const { key, id } = place;
   const sign = descending ? -1 : 1;
   const [near, far] = descending ? (['to', 'from'] as const) : (['from', 'to'] as const);

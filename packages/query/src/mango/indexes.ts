@@ -9,6 +9,7 @@ import {
   type CreateIndexResult,
   checkSelector,
   type Database,
+  type DatabaseTables,
   type Doc,
   type ExistingDoc,
   hash128,
@@ -16,6 +17,7 @@ import {
   isGroup,
   notFound,
   type Selector,
+  type Store,
 } from '@settledb/core';
 import { checkFields, invalid } from './fields';
 import { type IndexField, indexesOf, type MangoIndex } from './mango-index';
@@ -196,6 +198,19 @@ export class IndexCatalog {
     this.#database = database;
   }
 
+  /** As {@link list}, at once, when it is known and nothing changed since. */
+  listNow(store: Store<DatabaseTables>): readonly MangoIndex[] | undefined {
+    const [rows] = store.readNow(DESIGN_ROWS) ?? [];
+    if (rows === undefined) return undefined;
+    let known = 0;
+    for (const { id, rev, deleted } of rows) {
+      if (deleted) continue;
+      if (this.#known.get(id)?.rev !== rev) return undefined;
+      known++;
+    }
+    return known === this.#known.size ? this.#list : undefined;
+  }
+
   /** By design document, and in the order in which they stand there. */
   async list({ signal }: CallOptions = {}): Promise<readonly MangoIndex[]> {
     const { rows } = await this.#database.allDocs({ ...DESIGNS, signal });
@@ -219,4 +234,5 @@ interface KnownDesign {
   readonly indexes: readonly MangoIndex[];
 }
 
+const DESIGN_ROWS = [{ from: 'docs', range: { gte: '_design/', lt: '_design0' } }] as const;
 const DESIGNS = { startkey: '_design/', endkey: '_design0', inclusive_end: false };

@@ -12,6 +12,7 @@ import type {
   Queries,
 } from '@settledb/core';
 import type { IndexReader } from '../index-reader';
+import { FindsAtOnce, type LocalIndexes } from './at-once';
 import { ALL_DOCS, describe } from './describe';
 import type { Source } from './documents';
 import { explain } from './explain';
@@ -26,11 +27,13 @@ export class Mango<Content extends object = object>
   readonly source: Source;
   readonly catalog: IndexCatalog;
   readonly #database: Database;
+  readonly #atOnce: FindsAtOnce | undefined;
 
-  constructor(database: Database, reader: IndexReader) {
+  constructor(database: Database, reader: IndexReader | (IndexReader & LocalIndexes)) {
     this.#database = database;
     this.source = { database, reader };
     this.catalog = new IndexCatalog(database);
+    if ('tagNow' in reader) this.#atOnce = new FindsAtOnce(reader, this.catalog);
   }
 
   /** Answers when the index is built. */
@@ -61,6 +64,8 @@ export class Mango<Content extends object = object>
   }
 
   async find(request: FindRequest): Promise<FindResult<Content>> {
+    const found = await this.#atOnce?.find(request);
+    if (found !== undefined) return found as FindResult<Content>;
     const asked = checkRequest(request);
     const indexes = await this.catalog.list(request);
     return (await find(this.source, asked, indexes)) as FindResult<Content>;

@@ -10,31 +10,39 @@ export type Project = <D extends object>(doc: D) => D;
  * @throws DatabaseError 400 when `fields` is no list of names
  */
 export function projection(fields: unknown): Project {
-  if (fields === undefined || fields === 'all_fields') return (doc) => doc;
+  const paths = projectedPaths(fields);
+  if (paths === undefined) return (doc) => doc;
+  return <D extends object>(doc: D): D => {
+    const result: Fields = {};
+    for (const path of paths) {
+      const value = fieldAt(doc, path);
+      if (value !== undefined) place(result, path, value);
+    }
+    return result as D;
+  };
+}
+
+/** What {@link projection} takes of a document, in order; `undefined`: all of it. */
+export function projectedPaths(fields: unknown): readonly (readonly string[])[] | undefined {
+  if (fields === undefined || fields === 'all_fields') return undefined;
   if (!Array.isArray(fields) || fields.some((each) => typeof each !== 'string'))
     throw invalid(
       'invalid_fields_json',
       `Fields must be an array of strings, not: ${JSON.stringify(fields)}`,
     );
   // As CouchDB: no fields are all fields.
-  if (fields.length === 0) return (doc) => doc;
+  if (fields.length === 0) return undefined;
   const all = fields.map(fieldPath);
-  const paths = all.filter((path) => !all.some((other) => isWithin(path, other)));
-  return <D extends object>(doc: D): D => {
-    const result: Fields = {};
-    for (const path of paths) copy(doc, path, result);
-    return result as D;
-  };
+  return all.filter((path) => !all.some((other) => isWithin(path, other)));
 }
 
 /** The other path brings this one along. */
 const isWithin = (path: readonly string[], other: readonly string[]): boolean =>
   other.length < path.length && other.every((name, at) => name === path[at]);
 
-function copy(doc: object, path: readonly string[], into: Fields): void {
-  const value = fieldAt(doc, path);
-  if (value === undefined) return;
-  let parent = into;
+/** Puts a value at a path, making what leads there. */
+export function place(into: object, path: readonly string[], value: unknown): void {
+  let parent = into as Fields;
   for (const name of path.slice(0, -1)) {
     parent = (Object.hasOwn(parent, name) ? parent[name] : define(parent, name, {})) as Fields;
   }

@@ -18,10 +18,13 @@ export function warningOf(asked: Find, plan: Plan, tally: Tally, returned: numbe
   const warnings: string[] = [];
   if (isFullScan(plan)) warnings.push(NO_INDEX);
   if (plan.sorts) warnings.push(sortWarning(asked));
-  if (returned > 0 && tally.docs > FEW && tally.docs > returned * HIGH_PROPORTION)
-    warnings.push(MANY_EXAMINED);
+  const proportion = proportionWarning(tally.docs, returned);
+  if (proportion !== undefined) warnings.push(proportion);
   return warnings.length === 0 ? undefined : warnings.join('\n');
 }
+
+export const proportionWarning = (examined: number, returned: number): string | undefined =>
+  returned > 0 && examined > FEW && examined > returned * HIGH_PROPORTION ? MANY_EXAMINED : undefined;
 
 /** Names the index that would help: what is held to one value first, then what it is sorted by. */
 export function sortWarning({ exact, sortFields, sort }: Find): string {

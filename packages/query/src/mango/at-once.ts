@@ -1,0 +1,226 @@
+/**
+ * Finds answered at once, from memory: those of a plain shape, by an index that is up to date, where this context is alone. All
+ * of it is one turn of the event loop, so index and documents are of one state. Whatever is otherwise takes the long way.
+ */
+import {
+  compareJson,
+  type DatabaseTables,
+  type ExistingDoc,
+  type FindRequest,
+  type FindResult,
+  fieldAt,
+  fromKey,
+  type IndexEntry,
+  isDesignId,
+  type Json,
+  joinDoc,
+  type Store,
+} from '@settledb/core';
+import type { IndexDefinition, IndexRange } from '../index-reader';
+import { storeRange } from '../ranges';
+import { NO_BOOKMARK, readBookmark, writeBookmark } from './bookmark';
+import { choosePlan } from './choose';
+import { batchSizes, behind, type Place } from './documents';
+import type { IndexCatalog } from './indexes';
+import type { MangoIndex } from './mango-index';
+import { place } from './project';
+import { checkRequest, DEFAULT_LIMIT } from './request';
+import { holds, ID, type Prepared, prepare, rangeFor, type Shape, shapeOf } from './shape';
+import { proportionWarning } from './warning';
+
+/** The indexes of a database in this realm. */
+export interface LocalIndexes {
+  readonly store: Store<DatabaseTables>;
+  /** See `Indexes.tagNow`. */
+  tagNow(index: IndexDefinition): string | undefined;
+  update(index: IndexDefinition, options?: { readonly signal?: AbortSignal | undefined }): Promise<void>;
+}
+
+/** Shapes remembered, a few hundred bytes each. Programs have some dozens; those that make up fields must not fill memory. */
+const SHAPES_MAX = 200;
+
+export class FindsAtOnce {
+  readonly #indexes: LocalIndexes;
+  readonly #catalog: IndexCatalog;
+  /** By shape; `undefined` for those that are planned anew each time. */
+  #prepared = new Map<string, Prepared | undefined>();
+  /** What they were planned for. */
+  #list: readonly MangoIndex[] = [];
+
+  constructor(indexes: LocalIndexes, catalog: IndexCatalog) {
+    this.#indexes = indexes;
+    this.#catalog = catalog;
+  }
+
+  /** @returns undefined: ask the long way */
+  async find(request: FindRequest): Promise<FindResult | undefined> {
+    const shape = shapeOf(request);
+    if (shape === undefined || !isUsual(request)) return undefined;
+    const prepared = this.#prepare(shape, request);
+    if (prepared === undefined) return undefined;
+    let tag = this.#indexes.tagNow(prepared.definition);
+    if (tag === undefined) {
+      await this.#indexes.update(prepared.definition, request);
+      tag = this.#indexes.tagNow(prepared.definition);
+    }
+    return tag === undefined ? undefined : this.#answer(request, prepared, shape, tag);
+  }
+
+  #prepare(shape: Shape, request: FindRequest): Prepared | undefined {
+    const list = this.#catalog.listNow(this.#indexes.store);
+    if (list === undefined) return undefined;
+    if (list !== this.#list || this.#prepared.size >= SHAPES_MAX) {
+      this.#prepared = new Map();
+      this.#list = list;
+    }
+    const { key } = shape;
+    const known = this.#prepared.get(key);
+    if (known !== undefined || this.#prepared.has(key)) return known;
+    const asked = checkRequest({ ...request, bookmark: undefined });
+    const made = prepare(shape, asked, choosePlan(asked, list));
+    this.#prepared.set(key, made);
+    return made;
+  }
+
+  #answer(request: FindRequest, prepared: Prepared, { values }: Shape, tag: string): FindResult | undefined {
+    const started = performance.now();
+    const { bookmark, limit = DEFAULT_LIMIT, skip = 0 } = request;
+    const after = bookmark ? readBookmark(bookmark) : undefined;
+    if (after !== undefined && after.order !== prepared.order) return undefined;
+    const range = rangeFor(prepared, values);
+    const ranges = after === undefined ? [range] : behind([range], after, prepared.descending);
+    const reading = new Reading(this.#indexes.store, prepared, values, tag);
+    if (!reading.read(ranges[0], skip, limit)) return undefined;
+    const { docs, keys, looked, last } = reading;
+    const warning = proportionWarning(looked, docs.length);
+    return {
+      docs,
+      bookmark: last ? writeBookmark({ order: prepared.order, ...last }) : (bookmark ?? NO_BOOKMARK),
+      ...(request.execution_stats && {
+        execution_stats: {
+          total_keys_examined: keys,
+          total_docs_examined: looked,
+          total_quorum_docs_examined: 0,
+          results_returned: docs.length,
+          execution_time_ms: performance.now() - started,
+        },
+      }),
+      ...(warning && { warning }),
+    };
+  }
+}
+
+/** Nothing about it that the long way sees to: what is wrong, too. */
+function isUsual({
+  limit = DEFAULT_LIMIT,
+  skip = 0,
+  update,
+  conflicts,
+  signal,
+  bookmark,
+}: FindRequest): boolean {
+  if (signal?.aborted || conflicts || (update !== undefined && update !== true)) return false;
+  if (bookmark === NO_BOOKMARK) return false;
+  return Number.isInteger(limit) && limit > 0 && Number.isInteger(skip) && skip >= 0;
+}
+
+const BODY = ['body'] as const;
+
+/** The reading of one answer. */
+class Reading {
+  readonly docs: ExistingDoc<object>[] = [];
+  /** Of the last document that matched. */
+  last: Place | undefined;
+  keys = 0;
+  looked = 0;
+  readonly #store: Store<DatabaseTables>;
+  readonly #prepared: Prepared;
+  readonly #values: readonly Json[];
+  readonly #tag: string;
+  #skip = 0;
+  #limit = 0;
+  #lastRow: IndexEntry | undefined;
+
+  constructor(store: Store<DatabaseTables>, prepared: Prepared, values: readonly Json[], tag: string) {
+    this.#store = store;
+    this.#prepared = prepared;
+    this.#values = values;
+    this.#tag = tag;
+  }
+
+  /** @returns false when something is not in memory */
+  read(range: IndexRange | undefined, skip: number, limit: number): boolean {
+    const { descending: reverse } = this.#prepared;
+    this.#skip = skip;
+    this.#limit = limit;
+    const sizes = batchSizes(skip + limit);
+    for (let rest = range; rest !== undefined && this.docs.length < limit; ) {
+      const size = sizes.next().value;
+      const query = { from: 'index', range: storeRange(this.#tag, rest), reverse, limit: size } as const;
+      const [rows] = this.#store.readNow([query]) ?? [];
+      if (rows === undefined || !this.#take(rows)) return false;
+      const end = rows.length < size ? undefined : rows.at(-1);
+      rest = end && behind([rest], placeOf(end), reverse)[0];
+    }
+    this.last = this.#lastRow && placeOf(this.#lastRow);
+    return true;
+  }
+
+  #take(rows: readonly IndexEntry[]): boolean {
+    this.keys += rows.length;
+    const { covering } = this.#prepared;
+    if (covering === undefined) return this.#takeDocs(rows);
+    const keys = rows.map(({ key }) => fromKey(key) as readonly Json[]);
+    // A key has the values up to the first that is absent, with a mark after each but the last of all.
+    const isTold = (key: readonly Json[]): boolean => covering.last <= (key.length + 1) >> 1;
+    if (!keys.every(isTold)) return this.#takeDocs(rows);
+    for (const [i, row] of rows.entries()) {
+      if (this.docs.length === this.#limit) break;
+      const fieldOf = (_path: unknown, at: number): unknown => (at === ID ? row.id : keys[i]![2 * at]);
+      if (!this.#matches(fieldOf) || this.#isSkipped(row)) continue;
+      const doc = {};
+      for (const { path, at } of covering.fields) {
+        const value = fieldOf(path, at);
+        if (value !== undefined) place(doc, path, value);
+      }
+      this.docs.push(doc as ExistingDoc<object>);
+    }
+    return true;
+  }
+
+  #takeDocs(rows: readonly IndexEntry[]): boolean {
+    const ids = rows.map(({ id }) => id);
+    const [found] = this.#store.readNow([{ from: 'docs', keys: ids, texts: BODY }]) ?? [];
+    if (found === undefined) return false;
+    const { project } = this.#prepared;
+    for (let i = 0; i < rows.length; i++) {
+      const row = found[i];
+      if (row === undefined || row.deleted || isDesignId(row.id)) continue;
+      this.looked++;
+      if (this.docs.length === this.#limit) continue;
+      const doc = joinDoc(row.id, row.rev, false, (row.body as string | undefined) ?? '{}');
+      if (this.#matches((path) => fieldAt(doc, path)) && !this.#isSkipped(rows[i]!))
+        this.docs.push(project(doc));
+    }
+    return true;
+  }
+
+  #matches(find: (path: readonly string[], at: number) => unknown): boolean {
+    const { tests, present } = this.#prepared;
+    for (let i = 0; i < tests.length; i++) {
+      const { path, at, operator } = tests[i]!;
+      const value = find(path, at);
+      if (value === undefined || !holds(operator, compareJson(value, this.#values[i]!))) return false;
+    }
+    for (const { path, at } of present) if (find(path, at) === undefined) return false;
+    return true;
+  }
+
+  /** Notes that `row` matched. */
+  #isSkipped(row: IndexEntry): boolean {
+    this.#lastRow = row;
+    return this.#skip > 0 && this.#skip-- > 0;
+  }
+}
+
+const placeOf = ({ key, id }: IndexEntry): Place => ({ key: fromKey(key), id });

@@ -1,0 +1,208 @@
+/**
+ * Questions of a plain shape, as most are: fields compared with single values, `{ role: 'admin', score: { $gte: 10 } }`. Two that
+ * differ in those values alone have one plan but for its bounds, so it is made once for a shape.
+ */
+import { type FindRequest, fieldPath, isGroup, type Json } from '@settledb/core';
+import type { IndexDefinition, IndexRange } from '../index-reader';
+import { exactRange, pathsOf, rangeWithin } from './access';
+import { orderName } from './choose';
+import { pathKey } from './constraint';
+import { ALL, type Interval } from './interval';
+import { definitionOf } from './mango-index';
+import type { Plan } from './planner';
+import { type Project, projectedPaths } from './project';
+import type { Find } from './request';
+
+export type Comparison = '$eq' | '$gt' | '$gte' | '$lt' | '$lte';
+const COMPARISONS: ReadonlySet<string> = new Set<Comparison>(['$eq', '$gt', '$gte', '$lt', '$lte']);
+
+export interface Condition {
+  readonly name: string;
+  readonly operator: Comparison;
+}
+
+export interface Shape {
+  /** Equal for questions that differ in {@link values} alone. */
+  readonly key: string;
+  readonly conditions: readonly Condition[];
+  readonly values: readonly Json[];
+}
+
+/** No operators, no escapes, no fields of the database: `_id` is planned by rules of its own. And not {@link END}. */
+const PLAIN_NAME = /^[^_$\\\0][^\\\0]*$/;
+const END = '\0';
+
+/** @returns undefined for questions of any other shape, and for those that are wrong */
+export function shapeOf(request: FindRequest): Shape | undefined {
+  if (!isGroup(request) || !isGroup(request.selector)) return undefined;
+  const { selector, sort, fields, use_index } = request;
+  const conditions: Condition[] = [];
+  const values: Json[] = [];
+  let key = '';
+  for (const name of Object.keys(selector)) {
+    let operator = '$eq';
+    let value = selector[name];
+    if (isGroup(value)) {
+      const [only, ...more] = Object.keys(value);
+      if (only === undefined || more.length > 0 || !COMPARISONS.has(only)) return undefined;
+      operator = only;
+      value = value[only];
+    }
+    if (!isSingle(value) || !PLAIN_NAME.test(name)) return undefined;
+    conditions.push({ name, operator: operator as Comparison });
+    values.push(value);
+    key += name + END + operator + END;
+  }
+  if (sort !== undefined || fields !== undefined || use_index !== undefined) {
+    if (!isListOf(sort, isSortField) || !isListOf(fields, isString)) return undefined;
+    if (!isString(use_index) && !isListOf(use_index, isString)) return undefined;
+    key += JSON.stringify([sort, fields, use_index]);
+  }
+  return { key, conditions, values };
+}
+
+function isSingle(value: unknown): value is Json {
+  return typeof value === 'string' || value === null || typeof value === 'boolean' || Number.isFinite(value);
+}
+
+const isString = (value: unknown): boolean => typeof value === 'string';
+const isListOf = (value: unknown, isOne: (each: unknown) => boolean): boolean =>
+  value === undefined || (Array.isArray(value) && value.every(isOne));
+
+function isSortField(given: unknown): boolean {
+  if (typeof given === 'string') return true;
+  const values = isGroup(given) ? Object.values(given) : [];
+  return values.length === 1 && isString(values[0]);
+}
+
+/** What all questions of a shape have in common. */
+export interface Prepared {
+  readonly definition: IndexDefinition;
+  readonly order: string;
+  readonly descending: boolean;
+  /** Leading fields of the index that rows are found by: the place of their condition; -1: any value will do. */
+  readonly leading: readonly number[];
+  /** Fields of the index. */
+  readonly length: number;
+  readonly tests: readonly Test[];
+  /** Must be there besides, to have a place in the order. */
+  readonly present: readonly Covered[];
+  readonly project: Project;
+  /** Where rows of the index have all that is tested and answered. */
+  readonly covering: Covering | undefined;
+}
+
+interface Covering {
+  /** What is answered. */
+  readonly fields: readonly Covered[];
+  /** The last field of the index that is tested or answered. A row in which one before it is absent does not tell. */
+  readonly last: number;
+}
+
+interface Test extends Covered {
+  readonly operator: Comparison;
+}
+
+/** A field, and which of the index it is; -1: `_id`; below: none. */
+export interface Covered {
+  readonly path: readonly string[];
+  readonly at: number;
+}
+
+/** @returns undefined where the plan is no reading of one index in its order */
+export function prepare({ conditions }: Shape, asked: Find, plan: Plan): Prepared | undefined {
+  if (plan.kind !== 'index' || plan.sorts || plan.access.index.partial !== undefined) return undefined;
+  const { index } = plan.access;
+  const places = pathsOf(index).map(pathKey);
+  const tests = conditions.map(({ name, operator }): Test => {
+    const path = fieldPath(name);
+    return { operator, path, at: placeOf(path, places) };
+  });
+  const tested = new Set(tests.map(({ path }) => pathKey(path)));
+  const present = asked.sort
+    .filter(({ path }) => !tested.has(pathKey(path)))
+    .map(({ path }): Covered => ({ path, at: placeOf(path, places) }));
+  const leading: number[] = [];
+  for (let at = 0; at < places.length; at++) {
+    const condition = tests.findIndex((test) => test.at === at);
+    if (condition < 0 && !present.some((each) => each.at === at)) break;
+    leading.push(condition);
+  }
+  return {
+    definition: definitionOf(index),
+    order: orderName(asked, plan),
+    descending: plan.descending,
+    leading,
+    length: places.length,
+    tests,
+    present,
+    project: asked.project,
+    covering: coveringOf(places, asked, [...tests, ...present]),
+  };
+}
+
+/** `undefined` where documents have to be read, for what is tested or for what is answered. */
+function coveringOf(
+  places: readonly string[],
+  { request }: Find,
+  tested: readonly Covered[],
+): Covering | undefined {
+  const fields = projectedPaths(request.fields)?.map(
+    (path): Covered => ({ path, at: placeOf(path, places) }),
+  );
+  if (fields === undefined) return undefined;
+  const all = [...tested, ...fields].map(({ at }) => at);
+  return all.includes(ELSEWHERE) ? undefined : { fields, last: Math.max(...all) };
+}
+
+export const ID = -1;
+const ELSEWHERE = -2;
+
+function placeOf(path: readonly string[], places: readonly string[]): number {
+  if (path.length === 1 && path[0] === '_id') return ID;
+  const at = places.indexOf(pathKey(path));
+  return at < 0 ? ELSEWHERE : at;
+}
+
+/** The rows that can match: the range that `accessOf` finds for these conditions. */
+export function rangeFor({ leading, length, tests }: Prepared, values: readonly Json[]): IndexRange {
+  const prefix: Json[] = [];
+  for (const condition of leading) {
+    const interval = condition < 0 ? ALL[0]! : intervalOf(tests[condition]!.operator, values[condition]!);
+    if (interval !== undefined) return rangeWithin(prefix, interval, length);
+    prefix.push(values[condition]!);
+  }
+  return exactRange(prefix, length);
+}
+
+/** @returns undefined: the value alone */
+function intervalOf(operator: Comparison, key: Json): Interval | undefined {
+  switch (operator) {
+    case '$eq':
+      return undefined;
+    case '$gt':
+      return { from: { key, inclusive: false } };
+    case '$gte':
+      return { from: { key, inclusive: true } };
+    case '$lt':
+      return { to: { key, inclusive: false } };
+    default:
+      return { to: { key, inclusive: true } };
+  }
+}
+
+/** As core's operators. @param order of what was found against the value */
+export function holds(operator: Comparison, order: number): boolean {
+  switch (operator) {
+    case '$eq':
+      return order === 0;
+    case '$gt':
+      return order > 0;
+    case '$gte':
+      return order >= 0;
+    case '$lt':
+      return order < 0;
+    default:
+      return order <= 0;
+  }
+}

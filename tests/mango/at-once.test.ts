@@ -1,0 +1,173 @@
+/**
+ * Finds that are answered at once from memory, beside the same ones the long way: one state, asked by two planners of which one
+ * has a reader that only reads.
+ */
+import { memory } from '@settledb/adapter-memory';
+import { LocalDatabase, schema } from '@settledb/core';
+import { openLogStore } from '@settledb/engine';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Indexes, Mango } from '../../packages/query/src';
+import { documents, FIELDS } from './support';
+
+let count = 0;
+
+async function opened() {
+  const journal = await memory().open(`at-once-${Date.now()}-${++count}`);
+  const database = await LocalDatabase.open<Record<string, unknown>>(await openLogStore(journal, schema), {
+    name: 'at-once',
+    adapter: 'memory',
+  });
+  const indexes = new Indexes(database);
+  /** Reads of indexes by the long way. */
+  const reads = { count: 0 };
+  const reader = { read: indexes.read.bind(indexes) };
+  const counting = new Proxy(indexes, {
+    get(target, name) {
+      if (name === 'read') reads.count++;
+      const value = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  return { database, quick: new Mango(database, counting), long: new Mango(database, reader), reads };
+}
+
+const single = fc.constantFrom(null, false, true, -1, 0, 1, 2, '', 'x', 'xy', 'y');
+const condition = fc.oneof(
+  single,
+  fc
+    .tuple(fc.constantFrom('$eq', '$gt', '$gte', '$lt', '$lte'), single)
+    .map(([operator, value]) => ({ [operator]: value })),
+);
+const selector = fc.dictionary(fc.constantFrom(...FIELDS), condition, { maxKeys: 3 });
+const fieldNames = (max: number) =>
+  fc.uniqueArray(fc.constantFrom(...FIELDS, '_id'), { minLength: 1, maxLength: max });
+const sort = fc
+  .tuple(fieldNames(2), fc.constantFrom('asc', 'desc'))
+  .map(([names, direction]) => names.map((name) => ({ [name]: direction as 'asc' | 'desc' })));
+const request = fc.record(
+  {
+    selector,
+    sort,
+    fields: fieldNames(3),
+    limit: fc.integer({ min: 1, max: 6 }),
+    skip: fc.integer({ min: 0, max: 3 }),
+  },
+  { requiredKeys: ['selector'] },
+);
+const indexed = fc.array(fc.uniqueArray(fc.constantFrom(...FIELDS), { minLength: 1, maxLength: 3 }), {
+  minLength: 1,
+  maxLength: 3,
+});
+
+/** But for what is different each time, and for documents that need not be read. */
+function comparable(found: { execution_stats?: object | undefined }, isCovered: boolean): object {
+  const {
+    execution_time_ms: _,
+    total_docs_examined,
+    ...stats
+  } = found.execution_stats as Record<string, number>;
+  return { ...found, execution_stats: isCovered ? stats : { ...stats, total_docs_examined } };
+}
+
+describe('a find that is answered at once', () => {
+  it('is the one that is answered the long way: documents, order, bookmarks, statistics', () =>
+    fc.assert(
+      fc.asyncProperty(
+        documents,
+        indexed,
+        fc.array(request, { maxLength: 6 }),
+        async (docs, names, requests) => {
+          const { database, quick, long } = await opened();
+          await database.bulkDocs(docs);
+          for (const fields of names) await long.createIndex({ fields });
+          for (const each of requests) {
+            let bookmark: string | undefined;
+            for (let page = 0; page < 3; page++) {
+              const asked = { ...each, bookmark, execution_stats: true };
+              const found = await quick.find(asked);
+              const isCovered = found.execution_stats?.total_docs_examined === 0;
+              expect(comparable(found, isCovered)).toEqual(comparable(await long.find(asked), isCovered));
+              if (found.bookmark === 'nil') break;
+              bookmark = found.bookmark;
+            }
+          }
+          await database.close();
+        },
+      ),
+      { numRuns: 150 },
+    ));
+
+  it('is taken for questions of a plain shape, also after a write, and for no others', async () => {
+    const { database, quick, reads } = await opened();
+    await database.bulkDocs([
+      { _id: 'a', n: 1, role: 'x' },
+      { _id: 'b', n: 2, role: 'x' },
+    ]);
+    await quick.createIndex({ fields: ['n', 'role'] });
+    await quick.find({ selector: { n: 1 } }); // takes the list of indexes in
+    reads.count = 0;
+    const ids = async (asked: Parameters<Mango['find']>[0]) =>
+      (await quick.find(asked)).docs.map(({ _id }) => _id);
+    expect(await ids({ selector: { n: 2 } })).toEqual(['b']);
+    await database.put({ _id: 'c', n: 2, role: 'y' });
+    expect(await ids({ selector: { n: 2 } })).toEqual(['b', 'c']);
+    expect(await ids({ selector: { n: { $gte: 1 } }, sort: [{ n: 'desc' }], limit: 2 })).toEqual(['c', 'b']);
+    expect(reads.count).toBe(0);
+    expect(await ids({ selector: { n: { $in: [1, 2] } } })).toEqual(['a', 'b', 'c']);
+    expect(reads.count).toBeGreaterThan(0);
+    await database.close();
+  });
+
+  it('follows indexes that are made and deleted, and designs that are edited', async () => {
+    const { database, quick } = await opened();
+    await database.bulkDocs([{ _id: 'a', n: 1, m: 5 }]);
+    const made = await quick.createIndex({ fields: ['n'] });
+    const find = () => quick.find({ selector: { n: 1, m: 5 } });
+    expect((await find()).warning).toBeUndefined();
+    await quick.deleteIndex({ ddoc: made.id, name: made.name });
+    expect((await find()).warning).toContain('No matching index');
+    await quick.createIndex({ fields: ['m'], ddoc: 'other', name: 'by-m' });
+    expect((await find()).warning).toBeUndefined();
+    await database.put({ ...(await database.get('_design/other')), _deleted: true });
+    expect((await find()).docs).toHaveLength(1);
+    await database.close();
+  });
+
+  it('answers fields of the index without reading documents', async () => {
+    const { database, quick } = await opened();
+    await database.bulkDocs([
+      { _id: 'a', n: 1, o: { p: 'x' }, list: [1] },
+      { _id: 'b', n: 2, o: {} },
+      { _id: 'c', n: 3, o: { p: { q: [null] } } },
+    ]);
+    await quick.createIndex({ fields: ['n', 'o.p'] });
+    await quick.find({ selector: { n: 1 } });
+    const asked = { selector: { n: { $gte: 1 } }, fields: ['o.p', '_id'], execution_stats: true };
+    const { docs, execution_stats } = await quick.find(asked);
+    expect(docs).toEqual([{ o: { p: 'x' }, _id: 'a' }, { _id: 'b' }, { o: { p: { q: [null] } }, _id: 'c' }]);
+    expect(execution_stats).toMatchObject({ total_keys_examined: 3, total_docs_examined: 0 });
+    const whole = await quick.find({ ...asked, fields: ['n', '_rev'] });
+    expect(whole.execution_stats).toMatchObject({ total_docs_examined: 3 });
+    await database.close();
+  });
+
+  it('is refused as the long way refuses: by signals, closed databases, wrong requests', async () => {
+    const { database, quick } = await opened();
+    await database.bulkDocs([{ _id: 'a', n: 1 }]);
+    await quick.createIndex({ fields: ['n'] });
+    const selector = { n: 1 };
+    await quick.find({ selector });
+    await expect(quick.find({ selector, limit: -1 })).rejects.toMatchObject({ status: 400 });
+    await expect(quick.find({ selector, bookmark: 'wrong' })).rejects.toMatchObject({
+      name: 'invalid_bookmark',
+    });
+    await expect(quick.find({ selector, sort: [{ n: 'up' as 'asc' }] })).rejects.toMatchObject({
+      status: 400,
+    });
+    const signal = AbortSignal.abort(new Error('enough'));
+    await expect(quick.find({ selector, signal })).rejects.toThrow('enough');
+    await database.close();
+    await expect(quick.find({ selector })).rejects.toMatchObject({ name: 'closed' });
+  });
+});
