@@ -157,17 +157,18 @@ export class Indexes extends Emitter implements IndexReader {
     };
   }
 
-  /** Names the rows of an index that holds every change there is; `undefined` when it does not, or memory cannot tell. */
-  tagNow(index: IndexDefinition): string | undefined {
+  /** The counters, and the tag of an index that holds every change there is; `undefined` when memory cannot tell. */
+  lookNow(index: IndexDefinition): { info: InfoRow; tag: string | undefined } | undefined {
     const [infos, states] =
       this.store.readNow([
         { from: 'info', keys: ['info'] },
         { from: 'views', keys: [index.id] },
       ]) ?? [];
-    const state = states?.[0];
-    if (state === undefined || state.seq < (infos?.[0]?.update_seq ?? 0)) return undefined;
+    const info = infos?.[0];
+    if (info === undefined) return undefined;
     this.#kept.asked(index);
-    return state.tag;
+    const state = states?.[0];
+    return { info, tag: state !== undefined && state.seq >= info.update_seq ? state.tag : undefined };
   }
 
   /** Brings indexes up to what the database is now. */

@@ -11,6 +11,7 @@ import {
   fieldAt,
   fromKey,
   type IndexEntry,
+  type InfoRow,
   isDesignId,
   type Json,
   joinDoc,
@@ -28,11 +29,18 @@ import { checkRequest, DEFAULT_LIMIT } from './request';
 import { holds, ID, type Prepared, prepare, rangeFor, type Shape, shapeOf } from './shape';
 import { proportionWarning } from './warning';
 
+/** How things stand at the moment. */
+export interface Look {
+  readonly info: InfoRow;
+  /** Names the rows of the index; `undefined` when changes are not in it yet. */
+  readonly tag: string | undefined;
+}
+
 /** The indexes of a database in this realm. */
 export interface LocalIndexes {
   readonly store: Store<DatabaseTables>;
-  /** See `Indexes.tagNow`. */
-  tagNow(index: IndexDefinition): string | undefined;
+  /** See `Indexes.lookNow`. */
+  lookNow(index: IndexDefinition): Look | undefined;
   update(index: IndexDefinition, options?: { readonly signal?: AbortSignal | undefined }): Promise<void>;
 }
 
@@ -46,6 +54,8 @@ export class FindsAtOnce {
   #prepared = new Map<string, Prepared | undefined>();
   /** What they were planned for. */
   #list: readonly MangoIndex[] = [];
+  /** When that was looked at last. */
+  #listed: InfoRow | undefined;
 
   constructor(indexes: LocalIndexes, catalog: IndexCatalog) {
     this.#indexes = indexes;
@@ -56,14 +66,24 @@ export class FindsAtOnce {
   async find(request: FindRequest): Promise<FindResult | undefined> {
     const shape = shapeOf(request);
     if (shape === undefined || !isUsual(request)) return undefined;
-    const prepared = this.#prepare(shape, request);
-    if (prepared === undefined) return undefined;
-    let tag = this.#indexes.tagNow(prepared.definition);
-    if (tag === undefined) {
-      await this.#indexes.update(prepared.definition, request);
-      tag = this.#indexes.tagNow(prepared.definition);
+    let prepared = this.#prepared.get(shape.key);
+    let look = prepared && this.#indexes.lookNow(prepared.definition);
+    if (prepared === undefined || look === undefined || !this.#isListed(look.info)) {
+      prepared = this.#prepare(shape, request);
+      look = prepared && this.#indexes.lookNow(prepared.definition);
+      if (prepared === undefined || look === undefined) return undefined;
+      this.#listed = look.info;
     }
-    return tag === undefined ? undefined : this.#answer(request, prepared, shape, tag);
+    if (look.tag === undefined) {
+      await this.#indexes.update(prepared.definition, request);
+      look = this.#indexes.lookNow(prepared.definition);
+    }
+    return look?.tag === undefined ? undefined : this.#answer(request, prepared, shape, look.tag);
+  }
+
+  /** Nothing was written since, so no design document either. */
+  #isListed({ update_seq, purge_seq }: InfoRow): boolean {
+    return update_seq === this.#listed?.update_seq && purge_seq === this.#listed.purge_seq;
   }
 
   #prepare(shape: Shape, request: FindRequest): Prepared | undefined {

@@ -20,10 +20,13 @@ export const NO_BOOKMARK = 'nil';
 
 /** URL-safe base64 of JSON. */
 export function writeBookmark({ order, key, id }: Bookmark): string {
-  let bytes = '';
-  for (const byte of new TextEncoder().encode(JSON.stringify([order, key, id])))
-    bytes += String.fromCharCode(byte);
-  return btoa(bytes).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+  const text = JSON.stringify([order, key, id]);
+  let bytes = text;
+  if (!/^[\0-\x7f]*$/.test(text)) {
+    bytes = '';
+    for (const byte of new TextEncoder().encode(text)) bytes += String.fromCharCode(byte);
+  }
+  return btoa(bytes).replace(/[+/=]/g, (each) => (each === '+' ? '-' : each === '/' ? '_' : ''));
 }
 
 /** @throws DatabaseError 400 `invalid_bookmark` */

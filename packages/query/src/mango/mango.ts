@@ -33,7 +33,7 @@ export class Mango<Content extends object = object>
     this.#database = database;
     this.source = { database, reader };
     this.catalog = new IndexCatalog(database);
-    if ('tagNow' in reader) this.#atOnce = new FindsAtOnce(reader, this.catalog);
+    if ('lookNow' in reader) this.#atOnce = new FindsAtOnce(reader, this.catalog);
   }
 
   /** Answers when the index is built. */
