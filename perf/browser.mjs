@@ -1,47 +1,133 @@
-/** A page in Chromium with a suite in it, on an origin of its own or, where it needs one, that of our server. */
+/** A page with a suite in it, in any browser that is here, on an origin of its own or, where it needs one, that of our server. */
 import { createServer } from 'node:http';
-import { browserScript, loadSupport, workerScript } from './bundle.mjs';
+import { ALIVE_MS, loadSupport, pageFiles } from './bundle.mjs';
 import { startServer } from './server.mjs';
 
-export async function openPage(name, needsServer) {
-  const { chromium } = await import('playwright');
-  const { browserArgs, findBrowser } = await loadSupport('find-browser');
-  const executablePath = findBrowser();
-  if (executablePath === undefined)
-    throw new Error('No Chromium was found: install one, or set CHROMIUM_PATH.');
-  const scripts = await browserScript(name);
-  const { url, server, end } = await (needsServer
-    ? besideServer(scripts)
-    : alone({ ...scripts, ...(await workerScript(name)) }));
-  const browser = await chromium.launch({ executablePath, args: browserArgs });
-  const close = async () => {
-    await browser.close();
-    await end();
-  };
+/** How long a page may give no sign of life before it is given up: the longest task of a peer is far shorter. */
+const PATIENCE_MS = 36 * ALIVE_MS;
+
+/** What a browser is started by: it opens one page, and tells its version where it knows it. */
+export const BROWSERS = {
+  async chromium() {
+    const { chromium } = await import('playwright');
+    const { browserArgs, findBrowser } = await loadSupport('find-browser');
+    const executablePath = findBrowser();
+    if (executablePath === undefined)
+      throw new Error('No Chromium was found: install one, or set CHROMIUM_PATH.');
+    const browser = await chromium.launch({ executablePath, args: browserArgs });
+    return {
+      version: `Chromium ${browser.version()}`,
+      open: async (url) => void (await (await browser.newPage()).goto(url)),
+      close: () => browser.close(),
+    };
+  },
+  async firefox() {
+    const { Firefox, findFirefox } = await loadSupport('firefox');
+    const path = findFirefox();
+    if (path === undefined) throw new Error('No Firefox was found: install one, or set FIREFOX_PATH.');
+    return Firefox.start(path);
+  },
+  async webkit() {
+    const { WebKit, missingForWebKit } = await loadSupport('webkit');
+    const missing = missingForWebKit();
+    if (missing !== undefined) throw new Error(`WebKitGTK cannot be driven: ${missing}`);
+    return WebKit.start();
+  },
+};
+
+/** Runs a suite in a page, and answers what it answers, and `where`. Rejects when the page fails or falls silent. */
+export async function runInPage(name, kind, needsServer, options) {
+  const files = await pageFiles(name);
+  const beside = await (needsServer ? startServer(files) : alone(files));
+  const report = await listen();
+  let browser;
   try {
-    const page = await browser.newPage();
-    // An error there is a 404 that a replicator takes for an answer.
-    page.on('console', (message) => message.type() === 'log' && console.error(message.text()));
-    await page.goto(url);
-    await page.waitForFunction(() => 'perf' in window);
-    return { page, version: browser.version(), server, close };
-  } catch (error) {
-    await close();
-    throw error;
+    browser = await BROWSERS[kind]();
+    const told = { ...options, server: needsServer ? beside.url : undefined, reportTo: report.url };
+    await browser.open(
+      `${beside.url}${needsServer ? '/page' : '/'}#${encodeURIComponent(JSON.stringify(told))}`,
+    );
+    const { userAgent, ...answer } = await report.answer;
+    return { ...answer, where: browser.version ?? nameOf(kind, userAgent) };
+  } finally {
+    await browser?.close();
+    await beside.close();
+    report.close();
   }
 }
 
-async function besideServer(scripts) {
-  const { url, close } = await startServer(scripts);
-  return { url: `${url}/page`, server: url, end: close };
+function nameOf(kind, userAgent) {
+  if (kind === 'firefox') return `Firefox ${/Firefox\/([\d.]+)/.exec(userAgent)?.[1]}`;
+  return `WebKitGTK (Safari ${/Version\/([\d.]+)/.exec(userAgent)?.[1]})`;
 }
 
-async function alone(scripts) {
+/** An address that the page reports to. */
+async function listen() {
+  const { promise: answer, resolve, reject } = Promise.withResolvers?.() ?? withResolvers();
+  let timer;
+  const heard = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => reject(new Error('the page fell silent')), PATIENCE_MS);
+  };
+  const server = createServer(async (request, response) => {
+    const parts = [];
+    for await (const part of request) parts.push(part);
+    response.setHeader('access-control-allow-origin', '*');
+    response.end();
+    heard();
+    const value = JSON.parse(Buffer.concat(parts).toString() || 'null');
+    if (request.url === '/log') console.error(value);
+    if (request.url === '/answer') resolve(value);
+    if (request.url === '/error') reject(new Error(value));
+  });
+  answer.catch(() => {}); // it may fall silent while nobody waits yet
+  heard();
+  const url = await listening(server);
+  const close = () => {
+    clearTimeout(timer);
+    server.close();
+    server.closeAllConnections();
+  };
+  return { url, answer, close };
+}
+
+async function alone(files) {
   const server = createServer((request, response) => {
-    const found = scripts[request.url];
-    response.setHeader('content-type', found ? 'text/javascript' : 'text/html');
+    const found = files[request.url];
+    for (const [name, value] of Object.entries(headersOf(request.url))) response.setHeader(name, value);
     response.end(found ?? '<!doctype html><script type="module" src="/page.js"></script>');
   });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { url: `http://127.0.0.1:${server.address().port}/`, end: async () => server.close() };
+  const url = await listening(server);
+  const close = async () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { url: url.slice(0, -1), close };
+}
+
+function headersOf(path) {
+  const type = path.endsWith('.js')
+    ? 'text/javascript'
+    : path.endsWith('.wasm')
+      ? 'application/wasm'
+      : 'text/html';
+  // An isolated page has a clock of 5 to 20 µs in place of one of a millisecond.
+  return {
+    'content-type': type,
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-embedder-policy': 'require-corp',
+  };
+}
+
+const listening = (server) =>
+  new Promise((resolve) => {
+    server.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${server.address().port}/`));
+  });
+
+function withResolvers() {
+  let settle;
+  const promise = new Promise((resolve, reject) => {
+    settle = { resolve, reject };
+  });
+  return { promise, ...settle };
 }

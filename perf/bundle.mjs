@@ -1,5 +1,5 @@
 /** Suites are TypeScript and import our own sources: bundled by esbuild before they run. */
-import { existsSync, mkdirSync } from 'node:fs';
+import { mkdirSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
@@ -44,36 +44,49 @@ async function load(name, contents, runs = true) {
   return runs ? import(pathToFileURL(join(folder, `${name}.mjs`)).href) : undefined;
 }
 
-/** `/page.js`, in which `window.perf(options)` runs a suite, or takes its figures, and the files that it loads: text by path. */
-export function browserScript(name) {
-  return script(
-    'page',
-    `
+/**
+ * All files of a page with a suite in it: bytes by path. `/page.js` runs the suite, or takes its figures, as told by the JSON behind
+ * the `#` of its address, and posts what it has to say to the address named there: `log`, and at the end `answer` or `error`.
+ */
+export async function pageFiles(name) {
+  const page = `
     import * as module from './suites/${name}';
     import { runSuite } from './suite';
-    const log = (line) => console.log(line);
-    window.perf = (options) =>
-      'figures' in module ? module.figures(options, log) : runSuite(module.suite(options), options, log);`,
-  );
-}
-
-/** `/worker.js`, of the worker that a suite has in `suites/<name>.worker.ts`, if it has one, as {@link browserScript}. */
-export function workerScript(name) {
-  const file = `src/suites/${name.replace(/\.browser$/, '')}.worker.ts`;
-  return existsSync(join(here, file)) ? script('worker', `import './suites/${file.slice(11)}';`) : {};
-}
-
-async function script(name, contents) {
-  const { outputFiles } = await build({
-    ...common(contents),
-    platform: 'browser',
+    const { reportTo, ...options } = JSON.parse(decodeURIComponent(location.hash.slice(1)));
+    let posts = Promise.resolve();
+    const say = (what, value) => {
+      posts = posts.then(() => fetch(reportTo + what, { method: 'POST', body: JSON.stringify(value) }));
+      return posts;
+    };
+    const log = (line) => say('log', line);
+    // Keeps whoever waits from giving up on a page that only works.
+    const alive = setInterval(() => say('alive', 0), ${ALIVE_MS});
+    const run = async () => {
+      const { figures, suite } = { ...module };
+      const answer = await (figures ? figures(options, log) : runSuite(suite(options), options, log));
+      return { ...answer, userAgent: navigator.userAgent };
+    };
+    run()
+      .then((answer) => say('answer', answer), (error) => say('error', String(error.stack ?? error) + ' (' + error + ')'))
+      .finally(() => clearInterval(alive));`;
+  const { stdin, ...shared } = { ...common(page), platform: 'browser', outdir: '/', write: false };
+  const browser = {
+    ...shared,
     define: { global: 'globalThis' },
-    entryNames: name,
-    outdir: '/',
-    write: false,
-  });
-  return Object.fromEntries(outputFiles.map(({ path, text }) => [`/${basename(path)}`, text]));
+    loader: { '.wasm': 'file' },
+    publicPath: '/',
+  };
+  const workers = readdirSync(join(here, 'src/workers')).map((file) => join(here, 'src/workers', file));
+  const built = await Promise.all([
+    build({ ...browser, stdin, entryNames: 'page' }),
+    build({ ...browser, entryPoints: workers, entryNames: '[name]' }),
+  ]);
+  const files = built.flatMap(({ outputFiles }) => outputFiles);
+  return Object.fromEntries(files.map(({ path, contents }) => [`/${basename(path)}`, contents]));
 }
+
+/** ms between two signs of life of a page. */
+export const ALIVE_MS = 5_000;
 
 const common = (contents) => ({
   stdin: { contents, resolveDir: join(here, 'src'), loader: 'ts' },

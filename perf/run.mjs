@@ -1,20 +1,22 @@
 #!/usr/bin/env node
 /**
  * npm run perf [-- node | browser | <suite> | <suite>.node | <part of a case's name> …]
- *              [--docs 10000] [--rounds 3] [--check] [--accept]
+ *              [--docs 10000] [--rounds 3] [--browser chromium | firefox | webkit] [--node 24] [--check] [--accept]
  *
  * Measures settledb beside its peers, interleaved in one run: a table on standard output, JSON in perf/results.
  * --check names ratios that fell by more than a quarter below perf/baselines, and fails; --accept writes the baselines.
+ * --browser says in which browser the browser's suites run; each has its own results and baselines. --node fetches a newer Node
+ * by npx, for peers that this one has not.
  * The peers are installed on first use, from perf/package.json; they are no dependencies of anything else.
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { acceptBaseline, regressions } from './baselines.mjs';
-import { openPage } from './browser.mjs';
+import { BROWSERS, runInPage } from './browser.mjs';
 import { loadNode } from './bundle.mjs';
 import { startServer } from './server.mjs';
 import { printTable, summarize } from './table.mjs';
@@ -25,11 +27,16 @@ const { values, positionals } = parseArgs({
   options: {
     docs: { type: 'string' },
     rounds: { type: 'string', default: '3' },
+    browser: { type: 'string', default: 'chromium' },
+    node: { type: 'string' },
     check: { type: 'boolean', default: false },
     accept: { type: 'boolean', default: false },
   },
 });
 const options = { documents: values.docs && Number(values.docs), rounds: Number(values.rounds) };
+
+if (!(values.browser in BROWSERS))
+  throw new Error(`--browser is one of ${Object.keys(BROWSERS).join(', ')}, not ${values.browser}`);
 
 const suites = readdirSync(join(here, 'src/suites'))
   .map((file) => /^(?<name>[\w-]+\.(?:node|browser))\.ts$/.exec(file)?.groups.name)
@@ -45,9 +52,12 @@ const chosen = suites.filter(
 installPeers();
 for (const name of chosen) {
   console.error(`\n${name}`);
-  const answer = name.endsWith('.node') ? await runInNode(name) : await runInBrowser(name);
-  const results = answer.rounds === undefined ? report(answer) : table(name, answer);
-  save(name, results);
+  const inNode = name.endsWith('.node');
+  const answer = await (inNode
+    ? runInNode(name)
+    : runInPage(name, values.browser, needsServer(name), options));
+  const known = inNode || values.browser === 'chromium' ? name : name.replace(/browser$/, values.browser);
+  save(known, answer.rounds === undefined ? report(answer) : table(known, answer));
 }
 
 /** Such suites find our server, in a process of its own, at `options.server`. */
@@ -69,20 +79,8 @@ async function runInNode(name) {
   }
 }
 
-async function runInBrowser(name) {
-  const { page, version, server, close } = await openPage(name, needsServer(name));
-  try {
-    return {
-      ...(await page.evaluate((given) => window.perf(given), { ...options, server })),
-      where: `Chromium ${version}`,
-    };
-  } finally {
-    await close();
-  }
-}
-
 function table(name, answer) {
-  const { documents, title, units, where, rounds } = answer;
+  const { documents, title, units, measures, worst, missing, where, rounds } = answer;
   const summary = summarize(answer);
   if (casesNamed.length > 0) {
     summary.cases = Object.fromEntries(
@@ -90,7 +88,7 @@ function table(name, answer) {
     );
     if (Object.keys(summary.cases).length === 0) return { ...summary, where };
   }
-  printTable(`${where}, ${documents} ${title}, ${machine()}`, summary, units);
+  printTable(`${where}, ${documents} ${title}, ${machine()}`, summary, answer);
   if (values.accept) acceptBaseline(name, summary);
   if (values.check) {
     for (const line of regressions(name, summary)) {
@@ -98,7 +96,7 @@ function table(name, answer) {
       process.exitCode = 1;
     }
   }
-  return { ...summary, title, units, where, rounds };
+  return { ...summary, title, units, measures, worst, missing, where, rounds };
 }
 
 function report({ lines, figures, where }) {
@@ -107,7 +105,8 @@ function report({ lines, figures, where }) {
 }
 
 function installPeers() {
-  if (existsSync(join(here, 'node_modules'))) return;
+  const { dependencies } = JSON.parse(readFileSync(join(here, 'package.json'), 'utf8'));
+  if (Object.keys(dependencies).every((name) => existsSync(join(here, 'node_modules', name)))) return;
   console.error('Installing the peers (perf/package.json) …');
   execFileSync('npm', ['install', '--legacy-peer-deps', '--no-audit', '--no-fund', '--no-package-lock'], {
     cwd: here,

@@ -66,7 +66,10 @@ async function runRound(contender: Contender, time: Time, { docs, database }: Ro
   const ids = docs.map((doc) => doc._id);
   const pick = (i: number): string => ids[(i * 7919) % ids.length] as string;
   const extra = (prefix: string, count: number): PerfDoc[] =>
-    docs.slice(0, count).map((doc, i) => ({ ...doc, _id: `${prefix}-${i}-${doc._id}` }));
+    Array.from({ length: count }, (_, i) => {
+      const doc = docs[i % docs.length] as PerfDoc;
+      return { ...doc, _id: `${prefix}-${i}-${doc._id}` };
+    });
 
   let db = await contender.open(database);
   await db.count();

@@ -10,6 +10,11 @@ import { remote } from '@settledb/remote';
 import { createServer } from '../../packages/settledb/src/server';
 
 const durability = process.env.DURABILITY === 'strict' ? 'strict' : 'relaxed';
+/** An isolated page has a finer clock. */
+const ISOLATED = {
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-embedder-policy': 'require-corp',
+};
 const [, , dir = '', scripts] = process.argv;
 
 async function page(request: Request): Promise<Response | undefined> {
@@ -19,11 +24,11 @@ async function page(request: Request): Promise<Response | undefined> {
   if (scripts === undefined || request.method !== 'GET') return undefined;
   if (/^\/[\w-]+\.js$/.test(pathname))
     return new Response(await readFile(join(scripts, pathname)), {
-      headers: { 'content-type': 'text/javascript' },
+      headers: { ...ISOLATED, 'content-type': 'text/javascript' },
     });
   if (pathname !== '/page') return undefined;
   const html = '<!doctype html><script type="module" src="/page.js"></script>';
-  return new Response(html, { headers: { 'content-type': 'text/html' } });
+  return new Response(html, { headers: { ...ISOLATED, 'content-type': 'text/html' } });
 }
 
 async function snapshot(database: string, file: string | undefined): Promise<Response> {

@@ -3,7 +3,7 @@
  * rotated, so that noise of the machine falls on all alike.
  *
  * A file `suites/<name>.node.ts` or `suites/<name>.browser.ts` exports `suite`, or `figures` for measurements of settledb
- * alone; `npm run perf -- <name>` finds it.
+ * alone; `npm run perf -- <name>` finds it. Workers that pages start are the files of `workers/`, each `/<file>.js`.
  */
 import * as marky from 'marky';
 import { makeDocs, type PerfDoc } from './docs';
@@ -22,10 +22,16 @@ export interface RoundSetting {
   readonly docs: readonly PerfDoc[];
   /** A name nothing has used. */
   readonly database: string;
+  /** Its figures are thrown away: a case that takes long may do less. */
+  readonly warmUp: boolean;
+  /** Writes down the case `label` as measured otherwise than by `time`, in its unit. */
+  record(label: string, value: number): void;
 }
 
 export interface SuiteContender {
   readonly name: string;
+  /** Why it cannot take part here, if it cannot: asked once, and said beside the table. */
+  missing?(): Promise<string | undefined>;
   /** All cases of one round. What must not be measured is done outside `time`. Leaves nothing behind. */
   round(time: Time, setting: RoundSetting): Promise<void>;
 }
@@ -38,17 +44,25 @@ export interface Suite {
   readonly units: Readonly<Record<string, string>>;
   /** The first one is what the others are compared with: settledb. */
   readonly contenders: readonly SuiteContender[];
+  /** Case → the unit of its figures, of which less is better, where that is not ms. */
+  readonly measures?: Readonly<Record<string, string>>;
+  /** Show the worst round beside the median. */
+  readonly worst?: boolean;
   /** When all rounds are over. */
   readonly end?: () => void | Promise<void>;
 }
 
-/** Case → milliseconds for the whole case. */
+/** Case → milliseconds for the whole case, or what the suite's `measures` say. */
 export type Round = Record<string, number>;
 
 export interface Results {
   readonly title: string;
   readonly documents: number;
   readonly units: Readonly<Record<string, string>>;
+  readonly measures: Readonly<Record<string, string>>;
+  readonly worst: boolean;
+  /** Contender → why it took no part. */
+  readonly missing: Readonly<Record<string, string>>;
   /** Contender → its rounds, the warm-up left out. */
   readonly rounds: Record<string, Round[]>;
 }
@@ -69,9 +83,17 @@ export async function runSuite(
   { documents = suite.documents, rounds }: RunOptions,
   log: (line: string) => void,
 ): Promise<Results> {
-  const { contenders, title, units } = suite;
-  const results: Record<string, Round[]> = Object.fromEntries(contenders.map(({ name }) => [name, []]));
+  const { title, units, measures = {}, worst = false } = suite;
+  const missing: Record<string, string> = {};
+  const contenders: SuiteContender[] = [];
+  const results: Record<string, Round[]> = {};
   try {
+    for (const contender of suite.contenders) {
+      const reason = await contender.missing?.();
+      if (reason !== undefined) missing[contender.name] = reason;
+      else contenders.push(contender);
+    }
+    for (const { name } of contenders) results[name] = [];
     for (let round = 0; round <= rounds; round++) {
       const docs = makeDocs(documents, Math.random);
       for (let i = 0; i < contenders.length; i++) {
@@ -79,23 +101,32 @@ export async function runSuite(
         log(`${round === 0 ? 'warm-up' : `round ${round} of ${rounds}`}: ${contender.name}`);
         const times: Round = {};
         const database = `perf-${Date.now()}-${round}-${i}`;
-        await contender.round(stopwatch(contender.name, times), { docs, database });
+        const record = (label: string, value: number): void => {
+          times[label] = value;
+        };
+        await contender.round(stopwatch(contender.name, record), {
+          docs,
+          database,
+          warmUp: round === 0,
+          record,
+        });
         if (round > 0) results[contender.name]?.push(times);
       }
     }
   } finally {
     await suite.end?.();
   }
-  return { title, documents, units, rounds: results };
+  return { title, documents, units, measures, worst, missing, rounds: results };
 }
 
-function stopwatch(name: string, times: Round): Time {
+/** Measures by `time` what `record` then writes down. */
+export function stopwatch(name: string, record: (label: string, value: number) => void): Time {
   return async (label, work) => {
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     const mark = `${name}: ${label}`;
     marky.mark(mark);
     const value = await work();
-    times[label] = marky.stop(mark).duration;
+    record(label, marky.stop(mark).duration);
     return value;
   };
 }

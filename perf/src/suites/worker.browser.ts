@@ -10,7 +10,7 @@ import { makeDocs, type PerfDoc } from '../docs';
 import type { RunOptions } from '../suite';
 
 PouchDB.adapter('worker', workerAdapter);
-const Hosted = connect(() => new Worker('/worker.js', { type: 'module' }));
+const Hosted = connect(() => new Worker('/hosted.js', { type: 'module' }));
 
 const LOADED = 50_000;
 const PER_CALL = 1_000;

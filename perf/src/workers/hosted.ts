@@ -1,4 +1,4 @@
-/** The worker of the suite: what an application writes. */
+/** The worker of the suite `worker`: what an application writes. */
 import { host } from '../../../packages/settledb/src/worker';
 
 host({ scope: false });
