@@ -1,5 +1,10 @@
 /** A page with a suite in it, in any browser that is here, on an origin of its own or, where it needs one, that of our server. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { ALIVE_MS, loadSupport, pageFiles } from './bundle.mjs';
 import { startServer } from './server.mjs';
 
@@ -27,11 +32,27 @@ export const BROWSERS = {
     if (path === undefined) throw new Error('No Firefox was found: install one, or set FIREFOX_PATH.');
     return Firefox.start(path);
   },
+  /** Not driven: a driven one keeps nothing on disk, and then IndexedDB refuses Blobs, for which PouchDB waits in vain. */
   async webkit() {
-    const { WebKit, missingForWebKit } = await loadSupport('webkit');
+    const { display, findMiniBrowser, missingForWebKit } = await loadSupport('webkit');
     const missing = missingForWebKit();
-    if (missing !== undefined) throw new Error(`WebKitGTK cannot be driven: ${missing}`);
-    return WebKit.start();
+    if (missing !== undefined) throw new Error(`WebKitGTK cannot be started: ${missing}`);
+    const home = mkdtempSync(join(tmpdir(), 'settledb-webkit-'));
+    const children = [];
+    const env = { ...process.env, WEBKIT_DISABLE_COMPOSITING_MODE: '1', LIBGL_ALWAYS_SOFTWARE: '1' };
+    env.DISPLAY ||= await display(children);
+    for (const kind of ['DATA', 'CACHE', 'CONFIG']) env[`XDG_${kind}_HOME`] = join(home, kind);
+    return {
+      open: async (url) => void children.push(spawn(findMiniBrowser(), [url], { stdio: 'ignore', env })),
+      async close() {
+        for (const child of children.reverse()) {
+          const gone = once(child, 'exit');
+          child.kill();
+          await gone;
+        }
+        rmSync(home, { recursive: true, force: true, maxRetries: 5 });
+      },
+    };
   },
 };
 

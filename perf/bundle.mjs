@@ -21,10 +21,10 @@ export function loadNode(name) {
   return load(name, `export * from './suites/${name}'; export { runSuite } from './suite';`);
 }
 
-/** The path of the server's script, ready to be run by Node. */
-export async function serverScript() {
-  await load('server', `import './server';`, false);
-  return join(here, 'results', '.build', 'server.mjs');
+/** The path of a file of `src`, ready to be run by Node. */
+export async function nodeScript(name) {
+  await load(name, `import './${name}';`, false);
+  return join(here, 'results', '.build', `${name}.mjs`);
 }
 
 /** A file of tests/support, which is TypeScript too. */

@@ -2,13 +2,15 @@
 /**
  * npm run perf:page: docs/performance.html out of the newest result of each suite in perf/results. Bars on a logarithmic scale:
  * how many times the time of settledb each peer took; left of the line a peer was faster. Plain HTML, nothing to load.
+ * `npm run perf:page -- FILE` writes it elsewhere.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { figure } from './table.mjs';
 
 const results = fileURLToPath(new URL('results', import.meta.url));
-const target = fileURLToPath(new URL('../docs/performance.html', import.meta.url));
+const target = process.argv[2] ?? fileURLToPath(new URL('../docs/performance.html', import.meta.url));
 
 /** The scale's ends: a hundredth and a thousand times. What is beyond is drawn to the end; the figure stands beside it. */
 const [LOW, HIGH] = [0.01, 1000];
@@ -32,47 +34,50 @@ const escaped = (text) =>
     /[&<>"]/g,
     (char) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[char],
   );
-const figure = (value) =>
-  value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2);
 
-function bar(peer, ratio, ms) {
+function bar(peer, ratio, value, unit) {
   const at = place(ratio);
   const [left, width] = ratio >= 1 ? [ONE, at - ONE] : [at, ONE - at];
-  const words = ratio >= 1 ? `${figure(ratio)}× the time` : `${figure(1 / ratio)}× faster`;
-  return `<div class="peer"><span class="name">${escaped(peer)}</span><span class="scale"><i class="${ratio >= 1 ? 'win' : 'loss'}" style="left:${left.toFixed(2)}%;width:${Math.max(width, 0.3).toFixed(2)}%"></i></span><span class="figure">${words}<small>${figure(ms)} ms</small></span></div>`;
+  const [more, less] = unit === 'ms' ? ['the time', 'faster'] : ['as much', 'less'];
+  const words = ratio >= 1 ? `${figure(ratio)}× ${more}` : `${figure(1 / ratio)}× ${less}`;
+  return `<div class="peer"><span class="name">${escaped(peer)}</span><span class="scale"><i class="${ratio >= 1 ? 'win' : 'loss'}" style="left:${left.toFixed(2)}%;width:${Math.max(width, 0.3).toFixed(2)}%"></i></span><span class="figure">${words}<small>${figure(value)} ${escaped(unit)}</small></span></div>`;
 }
 
-function section({ name, title, documents, where, date, machine, contenders, cases, units, lines }) {
+function section({ name, title, documents, where, date, machine, lines, ...table }) {
   if (lines !== undefined)
     return `<section><h2>${escaped(name)}</h2><p class="where">${escaped(`${where}, ${machine}, ${date}`)}</p>${lines.map((line) => `<p>${escaped(line)}</p>`).join('')}</section>`;
-  const [us] = contenders;
-  const charts = Object.entries(cases).map(
-    ([label, { medians, ratios }]) =>
-      `<article><h3>${escaped(label)} <small>${escaped(units?.[label] ?? '')}</small><b>${medians[us] === undefined ? '' : `settledb ${figure(medians[us])} ms`}</b></h3>${Object.entries(
-        ratios,
-      )
-        .map(([peer, ratio]) => bar(peer, ratio, medians[peer]))
-        .join('')}</article>`,
+  const charts = Object.entries(table.cases).map(([label, found]) => chart(label, found, table));
+  const missing = Object.entries(table.missing ?? {}).map(
+    ([peer, reason]) => `<p class="where">${escaped(`${peer} took no part: ${reason}`)}</p>`,
   );
-  return `<section><h2>${escaped(name)}</h2><p class="where">${escaped(`${documents} ${title}. ${where}, ${machine}, ${date}.`)}</p>${charts.join('')}</section>`;
+  return `<section><h2>${escaped(name)}</h2><p class="where">${escaped(`${documents} ${title}. ${where}, ${machine}, ${date}.`)}</p>${missing.join('')}${charts.join('')}</section>`;
+}
+
+function chart(label, { medians, maxima, ratios }, { contenders, units, measures, worst }) {
+  const [us] = contenders;
+  const unit = measures?.[label] ?? 'ms';
+  const most = worst ? `, at worst ${figure(maxima[us])}` : '';
+  const own = medians[us] === undefined ? '' : `${us} ${figure(medians[us])} ${unit}${most}`;
+  const bars = Object.entries(ratios).map(([peer, ratio]) => bar(peer, ratio, medians[peer], unit));
+  return `<article><h3>${escaped(label)} <small>${escaped(units?.[label] ?? '')}</small><b>${escaped(own)}</b></h3>${bars.join('')}</article>`;
 }
 
 /** Every case in which a peer was faster: said before anything else, so that nobody has to look for them. */
 function losses(results) {
-  const lost = results.flatMap(({ name, cases = {} }) =>
+  const lost = results.flatMap(({ name, cases = {}, measures = {} }) =>
     Object.entries(cases).flatMap(([label, { ratios }]) =>
       Object.entries(ratios)
         // Of settledb's own variants none is a peer; a tenth is the noise of one run.
         .filter(([peer, ratio]) => ratio < 0.9 && !peer.startsWith('settledb'))
-        .map(([peer, ratio]) => ({ name, label, peer, ratio })),
+        .map(([peer, ratio]) => ({ name, label, peer, ratio, word: label in measures ? 'less' : 'faster' })),
     ),
   );
   if (lost.length === 0) return '';
   const rows = lost
     .sort((a, b) => a.ratio - b.ratio)
     .map(
-      ({ name, label, peer, ratio }) =>
-        `<tr><td>${escaped(name)}</td><td>${escaped(label)}</td><td>${escaped(peer)}</td><td>${figure(1 / ratio)}× faster</td></tr>`,
+      ({ name, label, peer, ratio, word }) =>
+        `<tr><td>${escaped(name)}</td><td>${escaped(label)}</td><td>${escaped(peer)}</td><td>${figure(1 / ratio)}× ${word}</td></tr>`,
     );
   return `<section><h2>Where a peer was faster</h2><table>${rows.join('')}</table></section>`;
 }
@@ -96,7 +101,7 @@ writeFileSync(
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <title>settledb: measured beside its peers</title><style>${style}</style>
 <h1>settledb, measured beside its peers</h1>
-<p>Each bar says how long a peer took for the same work, as a multiple of settledb's time, on a logarithmic scale. <b style="color:var(--win)">Right of the line</b> settledb was faster, <b style="color:var(--loss)">left of it</b> the peer was. All contenders run in one process or page, interleaved, their order rotated, after a warm-up round; the figures are medians of whole cases. Times belong to one machine on one day, ratios travel better. <code>npm run perf</code> makes the figures, <code>npm run perf:page</code> this page.</p>
+<p>Each bar says how long a peer took for the same work, as a multiple of settledb's time, on a logarithmic scale. <b style="color:var(--win)">Right of the line</b> settledb was faster, <b style="color:var(--loss)">left of it</b> the peer was. All contenders run in one process or page, or where the suite says so in one process each, interleaved, their order rotated, after a warm-up round; the figures are medians of whole cases. Times belong to one machine on one day, ratios travel better. <code>npm run perf</code> makes the figures, <code>npm run perf:page</code> this page.</p>
 ${losses([...newest.values()])}
 ${[...newest.values()].map(section).join('\n')}
 </html>

@@ -15,6 +15,7 @@ import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { apartProcesses } from './apart.mjs';
 import { acceptBaseline, regressions } from './baselines.mjs';
 import { BROWSERS, runInPage } from './browser.mjs';
 import { loadNode } from './bundle.mjs';
@@ -68,7 +69,12 @@ function needsServer(name) {
 async function runInNode(name) {
   const { suite, figures, runSuite } = await loadNode(name);
   const server = needsServer(name) ? await startServer() : undefined;
-  const given = { ...options, server: server?.url, startServer: (kind) => startServer(undefined, kind) };
+  const given = {
+    ...options,
+    server: server?.url,
+    startServer: (kind) => startServer(undefined, kind),
+    startApart: apartProcesses(values.node),
+  };
   try {
     const answer = await (figures === undefined
       ? runSuite(suite(given), given, console.error)

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { serverScript } from './bundle.mjs';
+import { nodeScript } from './bundle.mjs';
 
 /**
  * @param scripts of a page to serve at `/page`, if there is one: text by path, of which `/page.js` is run
@@ -13,7 +13,9 @@ import { serverScript } from './bundle.mjs';
 export async function startServer(scripts, kind = 'relaxed') {
   const folder = mkdtempSync(join(tmpdir(), 'settledb-perf-server-'));
   const ours = kind !== 'express-pouchdb';
-  const script = ours ? await serverScript() : fileURLToPath(new URL('pouchdb-server.mjs', import.meta.url));
+  const script = ours
+    ? await nodeScript('server')
+    : fileURLToPath(new URL('pouchdb-server.mjs', import.meta.url));
   const args = [script, join(folder, 'data')];
   if (scripts !== undefined) {
     const pages = join(folder, 'page');

@@ -21,10 +21,7 @@ export const httpUnits: Record<string, string> = {
 };
 
 /** @param start the server, which goes on through all rounds */
-export function httpContender(
-  name: string,
-  start: () => Promise<Running>,
-): SuiteContender & { end(): Promise<void> } {
+export function httpContender(name: string, start: () => Promise<Running>): SuiteContender {
   let running: Promise<Running> | undefined;
   return {
     name,

@@ -40,6 +40,7 @@ export interface PeopleContender {
 }
 
 const MANY = 100;
+const WRITERS = 10;
 const SCANS = 20;
 const BY_NAME = 200;
 const BY_ROLE = 20;
@@ -60,6 +61,7 @@ const ROLES = [
 export const operationUnits: Record<string, string> = {
   insertOne: 'each document, awaited one by one',
   insertMany: `as many again, ${MANY} at a time`,
+  'insertOne, 10 writers': `as many again: ${WRITERS} writers at once, each awaits one after the other`,
   findById: 'each document, awaited one by one',
   findAll: 'all documents, 10 times',
   'findByName, scan': `${SCANS} names`,
@@ -83,11 +85,17 @@ async function round(
 ): Promise<void> {
   const people = docs.map((doc, i) => personOf(doc._id, i));
   const more = docs.map((doc, i) => personOf(`more-${doc._id}`, docs.length + i));
-  const total = people.length + more.length;
+  const last = docs.map((doc, i) => personOf(`last-${doc._id}`, 2 * docs.length + i));
+  const total = people.length + more.length + last.length;
   const db = await open(database);
   await time('insertOne', () => each(people, (person) => db.insertOne(person)));
   await time('insertMany', async () => {
     for (let i = 0; i < more.length; i += MANY) await db.insertMany(more.slice(i, i + MANY));
+  });
+  await time('insertOne, 10 writers', () => {
+    const part = Math.ceil(last.length / WRITERS);
+    const parts = Array.from({ length: WRITERS }, (_, i) => last.slice(i * part, (i + 1) * part));
+    return Promise.all(parts.map((mine) => each(mine, (person) => db.insertOne(person))));
   });
   await time('findById', () => each(people, ({ _id }) => db.findById(_id)));
   await time('findAll', () => times(10, () => db.findAll(), total));
@@ -109,7 +117,7 @@ async function round(
     }
   });
   await time('deleteOne', () => each(people, ({ _id }) => db.deleteOne(_id)));
-  if ((await db.count()) !== more.length) throw new Error('not all were deleted');
+  if ((await db.count()) !== total - people.length) throw new Error('not all were deleted');
   await db.destroy();
 }
 

@@ -148,3 +148,74 @@ declare module 'lokijs' {
 declare module 'lowdb/node' {
   export function JSONFilePreset<T>(path: string, empty: T): Promise<{ data: T; write(): Promise<void> }>;
 }
+declare module 'tinybase' {
+  export interface Store {
+    transaction(work: () => void): void;
+    setRow(table: string, id: string, row: object): void;
+    setPartialRow(table: string, id: string, row: object): void;
+    setCell(table: string, id: string, cell: string, value: unknown): void;
+    delRow(table: string, id: string): void;
+    getTable(table: string): Record<string, object>;
+    getRow(table: string, id: string): object;
+    getCell(table: string, id: string, cell: string): unknown;
+    getRowIds(table: string): string[];
+    getSortedRowIds(table: string, cell?: string, descending?: boolean): string[];
+    getRowCount(table: string): number;
+    forEachRow(table: string, each: (id: string) => void): void;
+  }
+  export function createStore(): Store;
+  export function createIndexes(store: Store): {
+    setIndexDefinition(
+      index: string,
+      table: string,
+      slice: string | (() => string),
+      sortKey?: string,
+      sliceSorter?: undefined,
+      rowSorter?: (a: unknown, b: unknown) => number,
+    ): void;
+    getSliceRowIds(index: string, slice: string): string[];
+  };
+}
+declare module 'tinybase/persisters/persister-file' {
+  export function createFilePersister(
+    store: object,
+    path: string,
+    failed: (error: unknown) => void,
+  ): { load(): Promise<unknown>; save(): Promise<unknown>; destroy(): Promise<unknown> };
+}
+declare module 'tinybase/persisters/persister-indexed-db' {
+  export function createIndexedDbPersister(
+    store: object,
+    database: string,
+    seconds: number,
+    failed: (error: unknown) => void,
+  ): { load(): Promise<unknown>; save(): Promise<unknown>; destroy(): Promise<unknown> };
+}
+declare module '@sqlite.org/sqlite-wasm' {
+  interface Statement {
+    bind(values: readonly unknown[]): Statement;
+    step(): boolean;
+    stepReset(): Statement;
+    get(into: object): object;
+    reset(): Statement;
+    finalize(): void;
+  }
+  interface Pool {
+    OpfsSAHPoolDb: new (
+      path: string,
+    ) => {
+      exec(source: string): unknown;
+      prepare(source: string): Statement;
+      transaction(work: () => void): void;
+      close(): void;
+    };
+    unlink(path: string): boolean;
+  }
+  export default function init(options: object): Promise<{
+    installOpfsSAHPoolVfs(options: object): Promise<Pool>;
+  }>;
+}
+declare module '@sqlite.org/sqlite-wasm/sqlite3.wasm' {
+  const address: string;
+  export default address;
+}

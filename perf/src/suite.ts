@@ -6,6 +6,7 @@
  * alone; `npm run perf -- <name>` finds it. Workers that pages start are the files of `workers/`, each `/<file>.js`.
  */
 import * as marky from 'marky';
+import type { ApartProcess } from './apart';
 import { makeDocs, type PerfDoc } from './docs';
 
 /**
@@ -34,6 +35,8 @@ export interface SuiteContender {
   missing?(): Promise<string | undefined>;
   /** All cases of one round. What must not be measured is done outside `time`. Leaves nothing behind. */
   round(time: Time, setting: RoundSetting): Promise<void>;
+  /** When all rounds are over, or one has failed. */
+  end?(): Promise<void>;
 }
 
 export interface Suite {
@@ -76,6 +79,11 @@ export interface RunOptions {
   readonly startServer?: (
     kind: 'relaxed' | 'strict' | 'express-pouchdb',
   ) => Promise<{ readonly url: string; close(): Promise<void> }>;
+  /** In Node: processes for contenders of their own. */
+  readonly startApart?: {
+    start(newer: boolean): Promise<ApartProcess>;
+    missing(newer: boolean): string | undefined;
+  };
 }
 
 export async function runSuite(
@@ -114,6 +122,7 @@ export async function runSuite(
       }
     }
   } finally {
+    for (const contender of contenders) await contender.end?.();
     await suite.end?.();
   }
   return { title, documents, units, measures, worst, missing, rounds: results };

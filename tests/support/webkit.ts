@@ -10,7 +10,7 @@ const XVFB = '/usr/bin/Xvfb';
 /** ms for the driver and the browser to come up, on a busy machine. */
 const START_MS = 60_000;
 
-function findMiniBrowser(): string | undefined {
+export function findMiniBrowser(): string | undefined {
   if (process.env.MINIBROWSER_PATH !== undefined) return process.env.MINIBROWSER_PATH;
   const root = '/usr/lib';
   const places = readdirSync(root).flatMap((arch) =>
@@ -100,7 +100,8 @@ export class WebKit {
   }
 }
 
-async function display(processes: ChildProcess[]): Promise<string> {
+/** Starts a display that nobody sees. @returns its name */
+export async function display(processes: ChildProcess[]): Promise<string> {
   const child = spawn(XVFB, ['-displayfd', '3', '-screen', '0', '1024x768x24', '-nolisten', 'tcp'], {
     stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
   });

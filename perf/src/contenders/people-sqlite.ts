@@ -12,6 +12,8 @@ interface Statement {
 export interface Sqlite {
   exec(source: string): unknown;
   prepare(source: string): Statement | Promise<Statement>;
+  /** One statement with many rows of values, in one transaction; by a call for each where it is left out. */
+  many?(source: string, values: readonly (readonly unknown[])[]): Promise<unknown>;
   close(): unknown;
 }
 
@@ -37,7 +39,8 @@ export const peopleSqlite = (
 
 async function handle(db: Sqlite, remove: () => void): Promise<People> {
   const statement = async (source: string): Promise<Statement> => db.prepare(source);
-  const put = await statement('INSERT OR REPLACE INTO people VALUES (?, ?, ?, ?, ?)');
+  const PUT = 'INSERT OR REPLACE INTO people VALUES (?, ?, ?, ?, ?)';
+  const put = await statement(PUT);
   const get = await statement('SELECT body FROM people WHERE id = ?');
   const all = await statement('SELECT body FROM people ORDER BY id');
   const byName = await statement('SELECT body FROM people WHERE name = ?');
@@ -45,14 +48,21 @@ async function handle(db: Sqlite, remove: () => void): Promise<People> {
   const byScore = await statement('SELECT body FROM people ORDER BY score DESC');
   const remover = await statement('DELETE FROM people WHERE id = ?');
   const count = await statement('SELECT count(*) AS n FROM people');
-  const insert = (person: Person): unknown =>
-    put.run(person._id, person.name, person.role, person.score, JSON.stringify(person));
+  const valuesOf = (person: Person): unknown[] => [
+    person._id,
+    person.name,
+    person.role,
+    person.score,
+    JSON.stringify(person),
+  ];
+  const insert = (person: Person): unknown => put.run(...valuesOf(person));
   const parse = ({ body }: { body: string }): Person => JSON.parse(body);
   const rows = async (found: unknown): Promise<Person[]> => ((await found) as { body: string }[]).map(parse);
   const read = async (id: string): Promise<Person> => parse((await get.get(id)) as { body: string });
   return {
     insertOne: async (person) => insert(person),
     insertMany: async (people) => {
+      if (db.many !== undefined) return db.many(PUT, people.map(valuesOf));
       await db.exec('BEGIN');
       for (const person of people) await insert(person);
       await db.exec('COMMIT');
@@ -77,5 +87,27 @@ async function handle(db: Sqlite, remove: () => void): Promise<People> {
       await db.close();
       remove();
     },
+  };
+}
+
+/** A binding whose statements lose calls that come while one is under way: they wait for each other. */
+export async function oneAtATime(opening: Promise<unknown>): Promise<Sqlite> {
+  const db = (await opening) as Sqlite;
+  let last: Promise<unknown> = Promise.resolve();
+  const after = (work: () => unknown): Promise<unknown> => {
+    last = last.then(work);
+    return last;
+  };
+  return {
+    exec: (source) => after(() => db.exec(source)),
+    prepare: async (source) => {
+      const prepared = await db.prepare(source);
+      return {
+        run: (...values) => after(() => prepared.run(...values)),
+        get: (...values) => after(() => prepared.get(...values)),
+        all: (...values) => after(() => prepared.all(...values)),
+      };
+    },
+    close: () => db.close(),
   };
 }

@@ -6,6 +6,9 @@ import { SettleDB } from '../../../packages/settledb/src/settledb';
 import { pouchdb } from '../contenders/pouchdb';
 import { rawIndexedDB } from '../contenders/raw-indexeddb';
 import { settledb } from '../contenders/settledb';
+import { ifThere, sqliteWasm } from '../contenders/sqlite-wasm';
+import { tinybase } from '../contenders/tinybase';
+import { inIndexedDB, removeIndexedDB, TINYBASE } from '../contenders/tinybase-indexeddb';
 import { documentContender, documentUnits } from '../document-cases';
 import type { Suite } from '../suite';
 
@@ -21,5 +24,9 @@ export const suite = (): Suite => ({
     pouchdb('PouchDB idb', (name) => new PouchDB(name, { adapter: 'idb' })),
     pouchdb('PouchDB indexeddb', (name) => new PouchDB(name, { adapter: 'indexeddb' })),
     rawIndexedDB,
-  ].map(documentContender),
+    sqliteWasm,
+    tinybase(TINYBASE, inIndexedDB, removeIndexedDB),
+  ]
+    .map(documentContender)
+    .map(ifThere),
 });

@@ -8,6 +8,7 @@ import { SettleDB } from '../../../packages/settledb/src/settledb';
 import { dexieFind } from '../contenders/dexie-find';
 import { mango } from '../contenders/mango';
 import { rxdb } from '../contenders/rxdb';
+import { findSqliteWasm, ifThere } from '../contenders/sqlite-wasm';
 import { findContender, findUnits } from '../find-cases';
 import type { Suite } from '../suite';
 
@@ -25,5 +26,8 @@ export const suite = (): Suite => ({
     mango('PouchDB indexeddb', (name) => new PouchDB(name, { adapter: 'indexeddb' })),
     dexieFind,
     rxdb,
-  ].map(findContender),
+    findSqliteWasm,
+  ]
+    .map(findContender)
+    .map(ifThere),
 });

@@ -18,8 +18,5 @@ export function suite({ startServer }: RunOptions): Suite {
     documents: 2_000,
     units: httpUnits,
     contenders,
-    end: async () => {
-      for (const contender of contenders) await contender.end();
-    },
   };
 }

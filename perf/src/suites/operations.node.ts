@@ -9,20 +9,23 @@ import Libsql from 'libsql';
 import PouchDB from 'pouchdb';
 import find from 'pouchdb-find';
 import { SettleDB } from '../../../packages/settledb/src/settledb';
+import { apart } from '../apart';
 import { peopleLevel } from '../contenders/people-level';
 import { peopleMango } from '../contenders/people-mango';
 import { peopleLoki, peopleLowdb, peopleNedb } from '../contenders/people-memory';
 import { peopleRxdb } from '../contenders/people-rxdb-memory';
-import { peopleSqlite, type Sqlite } from '../contenders/people-sqlite';
+import { oneAtATime, peopleSqlite, type Sqlite } from '../contenders/people-sqlite';
+import { peopleTinybase } from '../contenders/tinybase';
+import { inFile } from '../contenders/tinybase-file';
 import { operationUnits, peopleContender } from '../operation-cases';
-import type { Suite } from '../suite';
+import type { RunOptions, Suite } from '../suite';
 
 PouchDB.plugin(find);
 
 /** Newer than the oldest Node this runs in. */
 const nodeSqlite = await import('node:sqlite' as string).catch(() => undefined);
 
-export function suite(): Suite {
+export function suite(options: RunOptions): Suite {
   const folder = mkdtempSync(join(tmpdir(), 'settledb-operations-'));
   const pathOf = (name: string): string => join(folder, name);
   const remove = (path: string): void => rmSync(path, { force: true, recursive: true });
@@ -46,18 +49,29 @@ export function suite(): Suite {
       ),
       sqlite('better-sqlite3 NORMAL', (path) => new BetterSqlite(path), 'NORMAL'),
       sqlite('better-sqlite3 FULL', (path) => new BetterSqlite(path), 'FULL'),
-      ...(nodeSqlite === undefined
-        ? []
-        : [sqlite('node:sqlite NORMAL', (path) => new nodeSqlite.DatabaseSync(path), 'NORMAL')]),
       sqlite('libsql NORMAL', (path) => new Libsql(path), 'NORMAL'),
-      sqlite('Turso', (path) => connect(path), undefined),
+      sqlite('Turso', (path) => oneAtATime(connect(path)), undefined),
       peopleLevel(pathOf, remove),
       peopleMango('PouchDB leveldb', (name) => new PouchDB(pathOf(`${name}-p`))),
       peopleNedb(pathOf, remove),
       peopleLowdb(pathOf, remove),
       peopleLoki,
       peopleRxdb,
-    ].map(peopleContender),
+      peopleTinybase(
+        'TinyBase (memory, JSON file)',
+        inFile((name) => pathOf(`${name}.tinybase`)),
+        (name) => remove(pathOf(`${name}.tinybase`)),
+      ),
+      peopleTinybase('TinyBase (memory only)', undefined, () => {}),
+    ]
+      .map(peopleContender)
+      .concat(
+        nodeSqlite === undefined
+          ? apart('node:sqlite NORMAL', 'operations: node:sqlite', options)
+          : peopleContender(
+              sqlite('node:sqlite NORMAL', (path) => new nodeSqlite.DatabaseSync(path), 'NORMAL'),
+            ),
+      ),
     end: () => remove(folder),
   };
 }

@@ -6,6 +6,9 @@ import indexeddbPlugin from 'pouchdb-adapter-indexeddb';
 import PouchDB from 'pouchdb-browser';
 import { SettleDB } from '../../../packages/settledb/src/settledb';
 import { dexie } from '../contenders/dexie';
+import { ifThere, viewsSqliteWasm } from '../contenders/sqlite-wasm';
+import { viewsTinybase } from '../contenders/tinybase';
+import { inIndexedDB, removeIndexedDB, TINYBASE } from '../contenders/tinybase-indexeddb';
 import { viewsOf } from '../contenders/views';
 import type { Suite } from '../suite';
 import { viewContender, viewUnits } from '../view-cases';
@@ -24,5 +27,9 @@ export const suite = (): Suite => ({
     viewsOf('PouchDB idb', (name) => new PouchDB(name, { adapter: 'idb' })),
     viewsOf('PouchDB indexeddb', (name) => new PouchDB(name, { adapter: 'indexeddb' })),
     dexie,
-  ].map(viewContender),
+    viewsSqliteWasm,
+    viewsTinybase(TINYBASE, inIndexedDB, removeIndexedDB),
+  ]
+    .map(viewContender)
+    .map(ifThere),
 });
