@@ -133,11 +133,13 @@ function races(bench: NewBench): void {
 }
 
 function knowing(bench: NewBench): void {
-  it('is not alone while another journal is open', async () => {
+  it('is not alone while another journal is open, from when that one can have committed', async () => {
     const b = await bench();
     const one = await b.open();
     await one.read();
     const two = await b.open();
+    expect(two.alone()).toBe(false);
+    await fill(two, 1, 1);
     expect([one.alone(), two.alone()]).toEqual([false, false]);
     await one.read();
     expect(one.alone()).toBe(false);

@@ -115,6 +115,38 @@ describe('checkpoints by themselves', () => {
     await check(third);
   });
 
+  it('are made of little where they cost little, as soon as nothing is written', async () => {
+    const { store, hooks, open } = await setUp();
+    const installed = done(hooks, isManifest);
+    await writes(store, 40);
+    await installed;
+    await turn(store);
+    expect(store.stats()).toMatchObject({ epoch: 1, recentRows: 0 });
+    await writes(store, 40);
+    await store.close(); // What is due when it pauses is due when it closes.
+    expect((await open()).stats()).toMatchObject({ epoch: 2, recentRows: 0 });
+  });
+
+  it('wait where few changes lie in many pages', async () => {
+    const { store, open } = await setUp();
+    const row = (i: number) => ({
+      id: `s${String(i).padStart(5, '0')}`,
+      seq: ++seq,
+      rev: `${seq}-x`,
+      body: '""',
+    });
+    await store.write([], () => ({
+      writes: [{ into: 'docs', put: Array.from({ length: 10_000 }, (_, i) => row(i)) }],
+      value: 0,
+    }));
+    await store.compact();
+    for (let i = 0; i < 40; i++) {
+      await store.write([], () => ({ writes: [{ into: 'docs', put: [row(i * 250)] }], value: 0 }));
+    }
+    await store.close();
+    expect((await open()).stats()).toMatchObject({ epoch: 1, recentRows: 40 });
+  });
+
   it('are not made twice when two contexts had one due', async () => {
     const { store, open } = await setUp();
     const other = await open();

@@ -25,8 +25,8 @@ export function indexeddb(options: IndexedDbOptions = {}): Adapter {
   return {
     name: 'indexeddb',
     location: (name) => `indexeddb:${name}`,
-    open: (name, { mustExist = false, blocked } = {}) =>
-      IndexedDbJournal.open({ driver, name, mustExist, timeoutMs, answerTimeoutMs, blocked }),
+    open: (name, { mustExist = false, blocked, reading } = {}) =>
+      IndexedDbJournal.open({ driver, name, mustExist, timeoutMs, answerTimeoutMs, blocked }, reading),
     async destroy(name, { blocked } = {}) {
       const channel = new Channel(name);
       channel.post({ type: 'destroy' });

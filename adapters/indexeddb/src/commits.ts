@@ -31,7 +31,9 @@ export interface StateRead {
 }
 
 /**
- * What happened after `known`. All that can be is asked at once; a context that slept through a rewrite asks once more.
+ * What happened after `known`. All is asked at once; only a context that slept through a rewrite asks once more. Without `known`
+ * that is the whole log: of the records that the manifest covers a rewrite leaves hardly any, and to wait for the state, which says
+ * how far it covers them, would take longer than to read those.
  *
  * @param seen is told the state as soon as it is known, before what takes longer
  */
@@ -41,29 +43,28 @@ export function readState(
   seen?: (state: State) => void,
 ): void {
   const asked = meta.get('state');
-  if (known === undefined) {
-    const manifest = meta.get('manifest');
-    after(asked, () => {
-      const state = checkState(asked.result);
-      seen?.(state);
-      readAnew(state, manifest);
-    });
-    return;
-  }
-  const records = log.getAll(IDBKeyRange.lowerBound(known.n, true));
+  if (seen !== undefined) after(asked, () => seen(checkState(asked.result)));
+  const manifest = known === undefined ? meta.get('manifest') : undefined;
+  const records = log.getAll(known && IDBKeyRange.lowerBound(known.n, true));
   after(records, () => {
     const state = checkState(asked.result);
-    if (state.epoch !== known.epoch) readAnew(state, meta.get('manifest'));
+    if (known === undefined) answerAnew(state, manifest?.result, records.result);
+    else if (state.epoch !== known.epoch) readAnew(state);
     else answer({ state, journal: { epoch: state.epoch, commits: commits(records.result, known.n) } });
   });
 
-  function readAnew(state: State, text: IDBRequest): void {
+  function readAnew(state: State): void {
+    const text = meta.get('manifest');
+    const later = log.getAll(IDBKeyRange.lowerBound(state.through, true));
+    after(later, () => answerAnew(state, text.result, later.result));
+  }
+
+  function answerAnew(state: State, text: unknown, records: readonly LogRecord[]): void {
     const { epoch, through } = state;
-    const later = log.getAll(IDBKeyRange.lowerBound(through, true));
-    after(later, () => {
-      const manifest = typeof text.result === 'string' ? { text: text.result, through } : undefined;
-      answer({ state, journal: { epoch, manifest, commits: commits(later.result, through) } });
-    });
+    const manifest = typeof text === 'string' ? { text, through } : undefined;
+    // One that does not say which it is stays, and is found to be damaged.
+    const later = records.filter((record) => !(record?.n <= through));
+    answer({ state, journal: { epoch, manifest, commits: commits(later, through) } });
   }
 }
 

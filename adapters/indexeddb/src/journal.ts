@@ -71,7 +71,11 @@ export class IndexedDbJournal implements Journal {
   /** Another context said that it destroys the database. */
   #destroying = false;
 
-  static async open(request: Omit<OpenRequest, 'terminated' | 'blocking'>): Promise<IndexedDbJournal> {
+  /** @param reading see `OpenOptions.reading` */
+  static async open(
+    request: Omit<OpenRequest, 'terminated' | 'blocking'>,
+    reading?: () => void,
+  ): Promise<IndexedDbJournal> {
     let journal: IndexedDbJournal | undefined;
     const tell = (what: (opened: IndexedDbJournal) => void): void => {
       if (journal !== undefined) what(journal);
@@ -89,13 +93,15 @@ export class IndexedDbJournal implements Journal {
       throw cause;
     });
     journal = new IndexedDbJournal(request.name, connection, channel);
+    reading?.();
     await journal.#begin();
     return journal;
   }
 
   /**
-   * Reads everything once for both: presence asks for the lock as soon as the fence is known, while the rest still comes. That
-   * is before the lock is held, so it does not make this context current (Presence.saw). A failure is left to those who ask again.
+   * Reads everything once for both: presence asks for the lock as soon as the fence is known, while the rest still comes, and nobody
+   * waits for it. That is before the lock is held, so it does not make this context current (Presence.saw). A failure is left to
+   * those who ask again.
    */
   async #begin(): Promise<void> {
     let reading: Promise<void> | undefined;
@@ -106,7 +112,8 @@ export class IndexedDbJournal implements Journal {
       }, reject);
     });
     this.#firstFence.catch(() => {}); // where there are no locks, nobody asks
-    await Promise.all([reading, this.#presence.greet()]);
+    this.#presence.greet();
+    await reading;
   }
 
   takeOpened(): JournalState | undefined {

@@ -29,8 +29,8 @@ const RENEW_MS = 350;
 const LOOK_AFTER_MS = 2000;
 /** Longer than any honest wait: a theft takes one turn. */
 const JOIN_TIMEOUT_MS = 10_000;
-/** How long opening waits for the lock: where all threads live it takes a ms, and the first read is then a fresh one. */
-const GREETING_MS = 100;
+/** How long closing waits for a lock that is being asked for, so that who opens next finds it free: where all live it takes a ms. */
+const FAREWELL_MS = 100;
 
 export interface PresenceHost {
   readonly name: string;
@@ -52,6 +52,8 @@ export class Presence {
   #mode: Mode = 'out';
   #hold: Hold | undefined;
   #joining: Promise<void> | undefined;
+  /** Ends the waiting for the shared lock. */
+  #giveUp: AbortController | undefined;
   #fence: number | undefined;
   /** Writes under way; the lock is kept while there are any. */
   #writers = 0;
@@ -73,11 +75,9 @@ export class Presence {
     globalThis.document?.addEventListener('resume', this.#onShow);
   }
 
-  /** Asks for the lock; waits for it if it comes soon. Reading needs no lock. */
-  async greet(): Promise<void> {
-    const { promise, stop } = timeout(GREETING_MS);
-    await Promise.race([promise, this.#joinQuietly()]);
-    stop();
+  /** Asks for the lock. Reading needs none. */
+  greet(): void {
+    void this.#joinQuietly();
   }
 
   /** See Journal.alone. */
@@ -154,6 +154,12 @@ export class Presence {
     globalThis.removeEventListener?.('pageshow', this.#onShow);
     globalThis.document?.removeEventListener('freeze', this.#onHide);
     globalThis.document?.removeEventListener('resume', this.#onShow);
+    this.#giveUp?.abort();
+    if (this.#joining !== undefined) {
+      const { promise, stop } = timeout(FAREWELL_MS);
+      await Promise.race([promise, this.#joining.catch(() => {})]);
+      stop();
+    }
     await this.#letGo();
     this.#host.channel.post({ type: 'bye' });
   }
@@ -183,7 +189,7 @@ export class Presence {
     this.#heardHello = false;
     const since = performance.now();
     const solo = channel.works ? await this.#acquire(locks, { ifAvailable: true }) : undefined;
-    if (solo === undefined) return this.#joinShared(locks);
+    if (solo === undefined) return this.#over ? undefined : this.#joinShared(locks);
     this.#take(solo, 'solo');
     this.#term++;
     this.#fresh = false;
@@ -194,6 +200,7 @@ export class Presence {
   /** Asks for the shared lock, and makes a holder that does not react lose it. */
   async #joinShared(locks: LockManager): Promise<void> {
     const giveUp = new AbortController();
+    this.#giveUp = giveUp;
     const waiting = this.#acquire(locks, { mode: 'shared', signal: giveUp.signal });
     this.#host.channel.post({ type: 'hello' });
     const steal = setTimeout(() => {

@@ -41,6 +41,8 @@ export function answer(
       'keys' in query
         ? byKeys(query, table, directory, wanted, fill)
         : byRange(query, table, directory, wanted, fill);
+    if ('keys' in query && wanted.any && texts.includes(table.layout.textFields.at(-1) as string))
+      hint(query.keys, table, directory, cache, wanted);
     answers[i] = rows;
   }
   return answers;
@@ -57,6 +59,20 @@ function byKeys(
   const rows = new Array<Row | undefined>(keys.length);
   for (let i = 0; i < keys.length; i++) rows[i] = directory.row(table, sortKey(keys[i] as Key), wanted, fill);
   return rows;
+}
+
+/** The blocks of rows whose pages are wanted: so that both come in one turn of the storage. */
+function hint(
+  keys: KeysQuery<string>['keys'],
+  table: TableState,
+  directory: Directory,
+  cache: TextCache,
+  wanted: Wanted,
+): void {
+  for (const key of keys) {
+    const block = directory.likelyBlock(table, sortKey(key as Key));
+    if (block !== undefined && cache.get(block) === undefined) wanted.hintBlock(block);
+  }
 }
 
 function byRange(

@@ -1,11 +1,14 @@
 /**
- * When to rewrite: checkpoints by themselves once reading the log on opening would cost more than it should, compaction when
- * asked or when most of the texts are dead. What is done is in `rewrite.ts`.
+ * When to rewrite: checkpoints by themselves once reading the log on opening would cost more than it should, sooner where they
+ * cost little and nothing is written just then; compaction when asked or when most of the texts are dead. What is done is in
+ * `rewrite.ts`.
  */
-import { closed, corrupt } from '@settledb/core';
+import { closed, corrupt, type SortKey } from '@settledb/core';
+import { type OrderState, orderOf } from './directory';
 import type { Follower } from './follower';
 import type { Image } from './image';
 import type { Journal } from './journal';
+import { upperBound } from './recent';
 import { Overtaken, rewrite } from './rewrite';
 
 /** A checkpoint is considered from this many commits on: reading 256 small records back costs about 3 ms. */
@@ -18,9 +21,21 @@ const CHANGED_SHARE = 1 / 8;
 const COMMITS_MAX = 2048;
 /** … or rows held outside pages. */
 const ROWS_MAX = 65_536;
+/** While nothing is written a checkpoint is considered from this many commits on … */
+const IDLE_COMMITS_MIN = 32;
+/** … or rows: opening reads 32 small records, or 256 rows, in about half a ms. */
+const IDLE_ROWS_MIN = 256;
+/** It is made if it writes no more than a page for so many rows (as above: an eighth of the rows is one in 16, in two orders), … */
+const ROWS_PER_PAGE = 16;
+/** … and a page for so many commits: about 6 KB for each. */
+const COMMITS_PER_PAGE = 4;
 /** Texts are compacted unasked when more than half of at least this many characters is dead. */
 const DEAD_LENGTH_MIN = 4 * 1024 * 1024;
-/** ms between the write that made it due and the checkpoint, so that a burst is not disturbed. */
+/** While one writes on, a checkpoint that is due waits for the end of it, but not beyond this many commits … */
+const BUSY_COMMITS_MAX = 1024;
+/** … or rows: an index of 10,000 rows is built without writing its first pages five times (20 ms of opening). */
+const BUSY_ROWS_MAX = 16_384;
+/** ms without a write, after which the checkpoint that is due is made. */
 const DELAY = 100;
 
 export interface Rewritable {
@@ -39,6 +54,8 @@ export class Checkpointer {
   #running: Promise<void> | undefined;
   /** After a failure, no unasked attempt before this commit. */
   #notBefore = 0;
+  /** It was found not to be worth while: not looked at again before this commit. */
+  #idleNotBefore = 0;
 
   constructor(store: Rewritable, automatic: boolean) {
     this.#store = store;
@@ -54,15 +71,23 @@ export class Checkpointer {
       this.#stopping.signal.aborted
     )
       return;
-    if (!isDue(this.#store.image, this.#notBefore)) return;
+    const { image } = this.#store;
+    const { n } = image;
+    if (!isLong(image) || n < this.#notBefore || (n < this.#idleNotBefore && !isDue(image))) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      this.#run(false, this.#stopping.signal).then(
-        () => this.consider(),
-        () => this.#putOff(),
-      );
+      const paused = image.n === n;
+      if (isDue(image) ? paused || isPressing(image) : paused && this.#isWorthwhile()) this.#runUnasked();
+      else this.consider();
     }, DELAY);
     unref(this.#timer);
+  }
+
+  #runUnasked(): void {
+    this.#run(false, this.#stopping.signal).then(
+      () => this.consider(),
+      () => this.#putOff(),
+    );
   }
 
   /** Everything: all pages, all blocks that are mostly dead, leftovers. */
@@ -77,7 +102,7 @@ export class Checkpointer {
     clearTimeout(this.#timer);
     this.#stopping.abort(closed());
     await this.#running?.catch(() => undefined);
-    if (!finish || !this.#automatic || !isDue(this.#store.image, this.#notBefore)) return;
+    if (!finish || !this.#automatic || !this.#isWanted()) return;
     await this.#run(false, undefined).catch(() => undefined); // The log has everything; only the next opening is slower.
   }
 
@@ -94,7 +119,7 @@ export class Checkpointer {
     await journal.exclusively(async () => {
       if (journal.shared) await follower.catchUp();
       // Another context may have made the checkpoint that was due here.
-      if (!full && !isDue(image, this.#notBefore)) return;
+      if (!full && !this.#isWanted()) return;
       const { live, dead } = image.use.totals();
       const everything = full || (dead > live && dead > DEAD_LENGTH_MIN);
       await this.#unlessOvertaken(() => rewrite(this.#store, everything, signal));
@@ -116,23 +141,77 @@ export class Checkpointer {
     }
   }
 
+  #isWanted(): boolean {
+    const { image } = this.#store;
+    return image.n >= this.#notBefore && isLong(image) && (isDue(image) || isWorthwhile(image));
+  }
+
+  #isWorthwhile(): boolean {
+    const { image } = this.#store;
+    const worthwhile = isWorthwhile(image);
+    if (!worthwhile) this.#idleNotBefore = image.n + IDLE_COMMITS_MIN;
+    return worthwhile;
+  }
+
   #putOff(): void {
     this.#notBefore = this.#store.image.n + COMMITS_MIN;
   }
 }
 
-function isDue(image: Image, notBefore: number): boolean {
-  if (image.n < notBefore) return false;
-  const commits = image.n - image.through;
-  let recent = 0;
-  for (const { rows } of image.directory.tables.values()) recent += rows.recent.size;
-  // Asked after each write: what is counted page by page only when it matters.
-  if (commits < COMMITS_MIN && recent < ROWS_MIN) return false;
+interface Length {
+  readonly commits: number;
+  readonly rows: number;
+}
+
+/** What an opening would have to read besides pages. Asked after each write. */
+function lengthOf({ n, through, directory }: Image): Length {
+  let rows = 0;
+  for (const table of directory.tables.values()) rows += table.rows.recent.size;
+  return { commits: n - through, rows };
+}
+
+function isDue(image: Image): boolean {
+  const { commits, rows } = lengthOf(image);
+  // What is counted page by page, only when it matters.
+  if (commits < COMMITS_MIN && rows < ROWS_MIN) return false;
   let stored = 0;
-  for (const { rows } of image.directory.tables.values()) {
-    for (const count of rows.fences.counts) stored += count;
+  for (const table of image.directory.tables.values()) {
+    for (const count of table.rows.fences.counts) stored += count;
   }
-  return recent >= stored * CHANGED_SHARE || commits >= COMMITS_MAX || recent >= ROWS_MAX;
+  return rows >= stored * CHANGED_SHARE || commits >= COMMITS_MAX || rows >= ROWS_MAX;
+}
+
+function isPressing(image: Image): boolean {
+  const { commits, rows } = lengthOf(image);
+  return commits >= BUSY_COMMITS_MAX || rows >= BUSY_ROWS_MAX;
+}
+
+function isLong(image: Image): boolean {
+  const { commits, rows } = lengthOf(image);
+  return commits >= IDLE_COMMITS_MIN || rows >= IDLE_ROWS_MIN;
+}
+
+/** Whether few pages would be rewritten for what they take in. */
+function isWorthwhile(image: Image): boolean {
+  const { commits, rows } = lengthOf(image);
+  let pages = 0;
+  for (const table of image.directory.tables.values()) {
+    for (let order = 0; order < table.layout.orders.length; order++)
+      pages += pagesChanged(orderOf(table, order));
+  }
+  return pages <= rows / ROWS_PER_PAGE + commits / COMMITS_PER_PAGE;
+}
+
+function pagesChanged({ recent, fences }: OrderState<unknown>): number {
+  let pages = 0;
+  /** Where the page of the last key ends. */
+  let end: SortKey | undefined;
+  for (const key of recent.keys()) {
+    if (pages > 0 && (end === undefined || key < end)) continue;
+    end = fences.keys[Math.max(upperBound(fences.keys, key), 1)];
+    pages++;
+  }
+  return pages;
 }
 
 /** A timer must not keep a Node process alive; browsers' timers are numbers and cannot. */

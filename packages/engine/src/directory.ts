@@ -12,12 +12,15 @@ import type { SortKey } from '@settledb/core';
 import type { Layout, OrderLayout, Row, TableLayout } from './layout';
 import { filled, type OrderPage, type Page, positionOf, type RowPage, rowAt, type TextFill } from './page';
 import { lowerBound, Recent, upperBound } from './recent';
+import { blockAt, type Runs } from './runs';
 
 /** Where the pages of an order begin, by page: first key, block id, rows. */
 export interface Fences {
   readonly keys: SortKey[];
   readonly ids: number[];
   readonly counts: number[];
+  /** Of pages of rows: where their last long fields lie. Older manifests have none. */
+  readonly runs?: Runs[];
 }
 
 export interface OrderState<Value> {
@@ -42,6 +45,7 @@ export class Wanted {
   #blocks: Set<number> | undefined;
   #loadedPages: Map<number, Page> | undefined;
   #loadedBlocks: Map<number, string> | undefined;
+  #hints: Set<number> | undefined;
 
   get any(): boolean {
     return this.#pages !== undefined || this.#blocks !== undefined;
@@ -57,6 +61,12 @@ export class Wanted {
     this.#blocks.add(id);
   }
 
+  /** Most likely wanted next: loaded with what is wanted, and no harm if it is not there. */
+  hintBlock(id: number): void {
+    this.#hints ??= new Set();
+    this.#hints.add(id);
+  }
+
   page(id: number): Page | undefined {
     return this.#loadedPages?.get(id);
   }
@@ -66,10 +76,12 @@ export class Wanted {
   }
 
   /** What is wanted; from now on nothing is. */
-  take(): { pages: [number, (text: string) => Page][]; blocks: number[] } {
-    const taken = { pages: [...(this.#pages ?? [])], blocks: [...(this.#blocks ?? [])] };
+  take(): { pages: [number, (text: string) => Page][]; blocks: number[]; hints: number[] } {
+    const hints = [...(this.#hints ?? [])].filter((id) => !this.#blocks?.has(id));
+    const taken = { pages: [...(this.#pages ?? [])], blocks: [...(this.#blocks ?? [])], hints };
     this.#pages = undefined;
     this.#blocks = undefined;
+    this.#hints = undefined;
     return taken;
   }
 
@@ -103,6 +115,7 @@ export interface Bounds {
 }
 
 export const noFences = (): Fences => ({ keys: [], ids: [], counts: [] });
+export const noRowFences = (): Fences & { readonly runs: Runs[] } => ({ ...noFences(), runs: [] });
 
 export class Directory {
   readonly tables: ReadonlyMap<string, TableState>;
@@ -130,6 +143,14 @@ export class Directory {
     if (page === undefined) return undefined;
     const at = positionOf(page, key);
     return at < 0 ? undefined : rowAt(table.layout, page, at, fill);
+  }
+
+  /** The block in which the last long field of the row at `key` most likely lies, whose page is not in memory. */
+  likelyBlock(table: TableState, key: SortKey): number | undefined {
+    const { fences, recent } = table.rows;
+    const page = Math.max(upperBound(fences.keys, key) - 1, 0);
+    if (recent.values.has(key) || this.#pages.get(fences.ids[page] as number) !== undefined) return undefined;
+    return blockAt(fences.runs?.[page], key);
   }
 
   /** Rows of a range by primary key (order 0) or another order, at most `limit` after `skip`. */

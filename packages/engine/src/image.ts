@@ -32,6 +32,8 @@ export class Image {
   readonly pages = new PageCache();
   readonly texts: TextCache;
   use = new BlockUse();
+  /** See {@link Manifest.inline}. */
+  inline: ReadonlyMap<number, string> = new Map();
   readonly #tables: readonly TableLayout[];
 
   constructor(layout: Layout, textCacheLength: number) {
@@ -96,7 +98,8 @@ export class Image {
   #reload(state: JournalState): void {
     const { manifest } = state;
     if (manifest === undefined) throw corrupt(`epoch ${state.epoch} has no manifest`);
-    const { tables, blocks } = decodeManifest(manifest.text);
+    const { tables, blocks, inline } = decodeManifest(manifest.text);
+    this.inline = new Map(inline);
     const pageIds = new Set<number>();
     for (const [name, table] of this.directory.tables) {
       for (let order = 0; order < table.layout.orders.length; order++) {
@@ -104,6 +107,10 @@ export class Image {
         at.recent.clear();
         at.fences = tables[name]?.[order] ?? noFences();
         for (const id of at.fences.ids) pageIds.add(id);
+        const [only] = at.fences.ids;
+        const text = this.inline.get(only as number);
+        if (text !== undefined)
+          this.pages.set(only as number, this.pages.decoderFor(table.layout, order)(text));
       }
     }
     this.pages.retain(pageIds);
@@ -127,15 +134,11 @@ export class Image {
    * @returns false when something is no longer there: another context rewrote the storage, read its state anew
    */
   async load(journal: Journal, wanted: Wanted): Promise<boolean> {
-    const { pages, blocks } = wanted.take();
-    const pageTexts = await loadAll(
-      journal,
-      pages.map(([id]) => id),
-    );
-    const blockTexts = await loadAll(journal, blocks);
+    const { pages, blocks, hints } = wanted.take();
+    const texts = await loadAll(journal, [...pages.map(([id]) => id), ...blocks, ...hints]);
     let whole = true;
     for (const [i, [id, decode]] of pages.entries()) {
-      const text = pageTexts[i];
+      const text = texts[i];
       if (text === undefined) {
         whole = false;
         continue;
@@ -144,10 +147,10 @@ export class Image {
       this.pages.set(id, page);
       wanted.givePage(id, page);
     }
-    for (const [i, id] of blocks.entries()) {
-      const text = blockTexts[i];
+    for (const [i, id] of [...blocks, ...hints].entries()) {
+      const text = texts[pages.length + i];
       if (text === undefined) {
-        whole = false;
+        if (i < blocks.length) whole = false;
         continue;
       }
       this.texts.set(id, text);

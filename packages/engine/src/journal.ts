@@ -171,6 +171,11 @@ export interface BlockedOptions {
 export interface OpenOptions extends BlockedOptions {
   /** Reject `not_found` instead of making a database that is not there. Default false. */
   readonly mustExist?: boolean;
+  /**
+   * Called, at most once, when what `takeOpened` answers is about to be read: it will hold every commit acknowledged before.
+   * Journals that have nothing to take do not call it.
+   */
+  readonly reading?: (() => void) | undefined;
 }
 
 export interface Adapter {

@@ -81,6 +81,8 @@ class LogStore<T extends Tables> implements Store<T> {
   /** The last write there is, under way or waiting for its turn. */
   #writes: Promise<unknown> | undefined;
   #refreshing: Promise<void> | undefined;
+  /** While calls are taken that memory answers as it is. */
+  #asOpened = false;
   #closing: Promise<void> | undefined;
   #gone: StoreEvent | undefined;
 
@@ -106,7 +108,7 @@ class LogStore<T extends Tables> implements Store<T> {
   ): Promise<FoundAll<T, Q>> {
     options.signal?.throwIfAborted();
     this.#check();
-    if (!this.#follower.current()) {
+    if (!this.#current()) {
       await Promise.all([this.#refresh(), this.#prefetch(queries as readonly AnyQuery[])]);
       options.signal?.throwIfAborted();
     }
@@ -119,10 +121,23 @@ class LogStore<T extends Tables> implements Store<T> {
 
   readNow<const Q extends readonly Query<T>[]>(queries: Q): FoundAll<T, Q> | undefined {
     this.#check();
-    if (!this.#follower.current()) return undefined;
+    if (!this.#current()) return undefined;
     const wanted = new Wanted();
     const found = this.#image.answer(queries as readonly AnyQuery[], wanted);
     return wanted.any ? undefined : (found as FoundAll<T, Q>);
+  }
+
+  asOpened<R>(work: () => R): R {
+    this.#asOpened = true;
+    try {
+      return work();
+    } finally {
+      this.#asOpened = false;
+    }
+  }
+
+  #current(): boolean {
+    return this.#asOpened || this.#follower.current();
   }
 
   async write<const Q extends readonly Query<T>[], R>(
@@ -215,6 +230,7 @@ class LogStore<T extends Tables> implements Store<T> {
 
   /** Loads what an answer from memory as it is would lack, while the journal is asked for what is new. */
   async #prefetch(queries: readonly AnyQuery[]): Promise<void> {
+    await undefined; // with the look: a caller that stands still after its call must not keep a transaction open
     const wanted = new Wanted();
     this.#image.answer(queries, wanted);
     // A block that is gone, or a failure: the answer itself will meet it.

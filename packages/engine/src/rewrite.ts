@@ -14,7 +14,7 @@
  */
 import { corrupt, ioError, type SortKey, type TextRef } from '@settledb/core';
 import type { Rewritable } from './checkpoint';
-import { type Fences, noFences, type OrderState, orderOf, type TableState } from './directory';
+import { type Fences, noFences, noRowFences, type OrderState, orderOf, type TableState } from './directory';
 import type { Image } from './image';
 import { BLOCKS_PER_COMMIT, type Block } from './journal';
 import { isRef, type Row } from './layout';
@@ -30,6 +30,7 @@ import {
   rowAt,
 } from './page';
 import { PAGES_LOADED_MAX } from './page-cache';
+import { runsOf } from './runs';
 import { isTail, Segments } from './texts';
 
 /** Another context rewrote the storage meanwhile: what was prepared here is void, and nothing is lost. */
@@ -44,6 +45,8 @@ const SALT_MAX = 2 ** 32;
 const BLOCKS_PER_REWRITE = 2 ** 20;
 /** New pages kept in memory until they are installed; a directory may be larger than memory should be. */
 const PAGES_KEPT_MAX = PAGES_LOADED_MAX / 2;
+/** Pages up to this long go into the manifest too, where they are the only one of their order: so a few KB in all. */
+const INLINE_LENGTH_MAX = 1024;
 /** Installing keeps writes of this context waiting, and loses to every commit of another: so it does not try for ever. */
 const INSTALL_TRIES_MAX = 100;
 
@@ -94,6 +97,8 @@ class Rewriting {
   readonly #snapshots: { table: TableState; order: number; entries: Entries<unknown>; fences: Fences }[] = [];
   readonly #orders: NewOrder[] = [];
   readonly #pages = new Map<number, Page>();
+  /** Short pages; those not changed are of before. */
+  readonly #short: Map<number, string>;
   readonly #segments: Segments;
   readonly #newUse = new Map<number, number>();
   readonly #moved: Moved[] = [];
@@ -118,6 +123,7 @@ class Rewriting {
     this.#nextId = () => -(base + next++);
     this.#segments = new Segments(this.#nextId);
     this.#useBefore = copyOf(store.image.use.sizes);
+    this.#short = new Map(store.image.inline);
     this.#sparse = full ? sparseBlocks(this.#image) : new Set();
     for (const table of this.#image.directory.tables.values()) {
       for (let order = 0; order < table.layout.orders.length; order++) {
@@ -144,7 +150,7 @@ class Rewriting {
   }
 
   async #rewriteRows(table: TableState, entries: Entries<Row>, fences: Fences): Promise<Fences> {
-    const made = noFences();
+    const made = noRowFences();
     let keys: SortKey[] = [];
     let rows: Row[] = [];
     const emit = async (all: boolean): Promise<void> => {
@@ -152,6 +158,7 @@ class Rewriting {
         const pageKeys = keys.slice(from, to);
         const pageRows = await this.#moveTexts(table, pageKeys, rows.slice(from, to));
         const page = pageOfRows(table.layout, pageKeys, pageRows);
+        made.runs.push(runsOf(pageKeys, pageRows, table.layout.textFields.at(-1)));
         await this.#putPage(made, page, encodeRows(page));
       }
       const rest = all ? keys.length : keys.length - (keys.length % PAGE_ROWS);
@@ -211,6 +218,7 @@ class Rewriting {
         made.keys.push(fences.keys[i] as SortKey);
         made.ids.push(fences.ids[i] as number);
         made.counts.push(fences.counts[i] as number);
+        made.runs?.push(fences.runs?.[i] ?? 0);
       } else {
         const page = await this.#load(table, order, fences.ids[i] as number);
         await visit(page, { keys: entries.keys.slice(from, to), values: entries.values.slice(from, to) });
@@ -280,6 +288,7 @@ class Rewriting {
 
   async #putPage(fences: Fences, page: Page, text: string): Promise<void> {
     const id = this.#nextId();
+    if (text.length <= INLINE_LENGTH_MAX) this.#short.set(id, text);
     fences.keys.push(page.keys[0] as SortKey);
     fences.ids.push(id);
     fences.counts.push(page.keys.length);
@@ -351,7 +360,19 @@ class Rewriting {
       orders[order] = fences;
       tables[table] = orders;
     }
-    return { tables, blocks: [...use].map(([id, { size, dead }]) => [id, size, dead] as const) };
+    const blocks = [...use].map(([id, { size, dead }]) => [id, size, dead] as const);
+    return { tables, blocks, inline: [...this.#inline()] };
+  }
+
+  /** Of the short pages, those that are all of an order. */
+  #inline(): Map<number, string> {
+    const inline = new Map<number, string>();
+    for (const { fences } of this.#orders) {
+      const [id = 0] = fences.ids;
+      const text = this.#short.get(id);
+      if (fences.ids.length === 1 && text !== undefined) inline.set(id, text);
+    }
+    return inline;
   }
 
   /** What each block of texts is worth as of `through`, and which blocks go. Commits after it are applied to that again. */
@@ -427,6 +448,7 @@ class Rewriting {
     for (const id of drop) image.texts.delete(id);
     for (const [id, page] of this.#pages) image.pages.set(id, page);
     image.pages.retain(new Set(this.#orders.flatMap(({ fences }) => fences.ids)));
+    image.inline = this.#inline();
     image.through = this.#through;
     image.epoch = this.#epoch + 1;
   }

@@ -4,7 +4,7 @@
  *   opening ── open ── (destroyed by another) ── idle ── opening at the next call ── open …
  *      └ failed            └ closed, destroyed by itself: refuses every call from then on
  */
-import { type CallOptions, closed, type Database, onAbort } from '@settledb/core';
+import { type CallOptions, closed, type Database, type LocalDatabase, onAbort } from '@settledb/core';
 import type { Blocked } from '@settledb/engine';
 import {
   acquire,
@@ -38,6 +38,8 @@ export interface ConnectionEvents {
 }
 
 interface Waiting {
+  /** Asked for before opening read: what that read answers it. */
+  early: boolean;
   readonly start: (database: Database) => void;
   readonly fail: (error: unknown) => void;
 }
@@ -86,6 +88,7 @@ export class LocalConnection implements Connection, Handle {
           reject(signal.reason);
         });
       const waiting: Waiting = {
+        early: false,
         start: (database) => {
           unlisten?.();
           // What one call throws must not keep those behind it waiting for ever.
@@ -145,6 +148,10 @@ export class LocalConnection implements Connection, Handle {
     this.#events.blocked?.(waiting);
   }
 
+  reading(): void {
+    for (const waiting of this.#waiting) waiting.early = true;
+  }
+
   #open(): void {
     const shared = acquire(this.#location, this, this.#options);
     this.#shared = shared;
@@ -154,10 +161,13 @@ export class LocalConnection implements Connection, Handle {
     );
   }
 
-  #opened(shared: Shared, database: Database): void {
+  #opened(shared: Shared, database: LocalDatabase): void {
     if (this.#shared !== shared) return;
     this.#database = database;
-    for (const waiting of this.#waiting.splice(0)) waiting.start(database);
+    for (const { early, start } of this.#waiting.splice(0)) {
+      if (early && database.store.asOpened) database.store.asOpened(() => start(database));
+      else start(database);
+    }
     if (this.#created) return;
     this.#created = true;
     this.#events.created();

@@ -32,6 +32,8 @@ export interface Handle {
   destroyed(evicted?: boolean): void;
   /** Opening or destroying it waits for another context. */
   blocked(waiting: Blocked): void;
+  /** Opening is about to read: it will hold what was acknowledged before. */
+  reading(): void;
 }
 
 /** One opened database and the handles on it. */
@@ -63,7 +65,10 @@ export function acquire(location: Location, handle: Handle, options: SharedOptio
     const blocked = (waiting: Blocked): void => {
       for (const each of shared.handles) each.blocked(waiting);
     };
-    const journal = await location.adapter.open(location.name, { blocked });
+    const reading = (): void => {
+      for (const each of shared.handles) each.reading();
+    };
+    const journal = await location.adapter.open(location.name, { blocked, reading });
     const store = await openLogStore<DatabaseTables>(journal, schema).catch(async (error: unknown) => {
       await journal.close();
       throw error;

@@ -382,7 +382,8 @@ function checkRevsLimit(limit: number): void {
 /** The uuid of the database in `store`. The first to open it gives it one, which says when, and counters at zero. */
 async function identify(store: Store<DatabaseTables>): Promise<string> {
   const queries = [{ from: 'info', keys: ['info'] }] as const;
-  const [found] = await store.read(queries);
+  const read = (): ReturnType<typeof store.read<typeof queries>> => store.read(queries);
+  const [found] = await (store.asOpened?.(read) ?? read());
   if (found[0] !== undefined) return found[0].uuid;
   const fresh = {
     name: 'info',

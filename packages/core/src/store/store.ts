@@ -152,6 +152,12 @@ export interface Store<T extends Tables> {
   readNow<const Q extends readonly Query<T>[]>(queries: Q): FoundAll<T, Q> | undefined;
 
   /**
+   * Runs `work`, at once; what it asks of `read` and `readNow` before it returns is answered from what opening read, without a look
+   * at what others committed since. For calls made before opening read it.
+   */
+  asOpened?<R>(work: () => R): R;
+
+  /**
    * Answers `queries`, calls `plan` with the answers, commits what it returns: all of it or none.
    * `plan` is synchronous and pure; it may be called again after a lost race. If it throws, nothing is written and
    * the call rejects with what it threw.

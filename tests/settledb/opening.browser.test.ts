@@ -1,0 +1,56 @@
+/**
+ * Calls made while a database is being opened (I9). Opening is held up after it read the storage, as a slow thread would be, and
+ * another context writes.
+ */
+import { indexeddb } from '@settledb/adapter-indexeddb';
+import { type DatabaseTables, LocalDatabase, schema } from '@settledb/core';
+import { type Adapter, openLogStore } from '@settledb/engine';
+import { expect, it } from 'vitest';
+import { SettleDB } from '../../packages/settledb/src/settledb';
+
+it('calls made before opening read are answered from that; those made after see what others wrote since', async () => {
+  const name = `opening-${Date.now()}`;
+  const real = indexeddb();
+  // What the registry does, around it: another context of the same page.
+  const journal = await real.open(name);
+  const other = await LocalDatabase.open<{ n: number }>(await openLogStore<DatabaseTables>(journal, schema), {
+    name,
+    adapter: 'indexeddb',
+  });
+  await other.put({ _id: 'a', n: 1 });
+
+  let opened = (): void => {};
+  const isOpened = new Promise<void>((resolve) => {
+    opened = resolve;
+  });
+  let goOn = (): void => {};
+  const held = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  const slow: Adapter = {
+    ...real,
+    async open(...given) {
+      const found = await real.open(...given);
+      opened();
+      await held;
+      return found;
+    },
+  };
+  const db = new SettleDB<{ n: number }>(name, { adapter: slow });
+  const early = [db.get('a'), db.info()] as const;
+  await isOpened;
+  const { _rev } = await other.get('a');
+  await other.put({ _id: 'a', _rev, n: 2 });
+  await other.put({ _id: 'b', n: 1 });
+  const late = [db.get('a'), db.get('b'), db.info(), db.allDocs()] as const;
+  goOn();
+  // Either would be right: what they saw was acknowledged before they were asked.
+  expect((await early[0]).n).toBeOneOf([1, 2]);
+  expect((await early[1]).doc_count).toBeOneOf([1, 2]);
+  expect(await late[0]).toMatchObject({ n: 2 });
+  expect(await late[1]).toMatchObject({ n: 1 });
+  expect(await late[2]).toMatchObject({ doc_count: 2, update_seq: 3 });
+  expect((await late[3]).rows).toHaveLength(2);
+  await other.close();
+  await db.destroy();
+});
