@@ -30,11 +30,16 @@ import { bothKeys } from './attachment-set';
 import { type Bytes, portableBytes } from './bytes';
 import type { AttachmentsOptions, CallOptions, OpenAttachmentOptions } from './database';
 import { getDoc } from './get';
+import { RecentBlobs } from './recent-blobs';
 
 /** How often a call begins again for content that was swept under it. Each time somebody compacted. */
 const TRIES_MAX = 20;
-/** Attachments loaded at a time: hides the storage's latency, and bounds what is in memory beside the answer. */
-const LOADS_AT_ONCE = 16;
+/**
+ * Attachments loaded at a time, and bytes of them but for the first: hides the storage's latency (what is asked for at once is one
+ * transaction), and bounds what is in memory beside the answer.
+ */
+const LOADS_AT_ONCE = 100;
+const LOADED_BYTES = 4 * 1024 * 1024;
 
 export interface AttachmentSource {
   readonly store: Store<DatabaseTables>;
@@ -42,6 +47,8 @@ export interface AttachmentSource {
   readonly bytes?: Bytes | undefined;
   /** Places whose bytes were seen; not those that turn out to be damaged. */
   readonly seen?: Set<string> | undefined;
+  /** Of this database, to be filled here. */
+  recent?: RecentBlobs | undefined;
 }
 
 /** What was to be read is not there any more. */
@@ -88,8 +95,8 @@ export async function fill(
     source,
     wanted.map(({ stub }) => stub),
   );
-  await each(wanted, async ({ doc, stubs, name, stub }, i) => {
-    const row = rows[i]!;
+  await each(rows, async (row, i) => {
+    const { doc, stubs, name, stub } = wanted[i]!;
     const { content_type, revpos, digest } = stub;
     const info = options.att_encoding_info && isEncoded(row.blob);
     const encoding = info ? ({ encoding: 'gzip', encoded_length: row.size } as const) : {};
@@ -97,15 +104,15 @@ export async function fill(
       stubs[name] = { ...stub, ...encoding };
       return;
     }
-    let pieces: Uint8Array[];
+    let data: BinaryData | string;
     try {
-      pieces = await load(source, row);
+      data = options.binary
+        ? await loadData(source, row, content_type)
+        : (source.bytes ?? portableBytes).toBase64(await load(source, row));
     } catch (error) {
       if (options.damaged === undefined || !isDatabaseError(error) || error.name !== 'corrupt') throw error;
       return options.damaged(doc, error);
     }
-    const { bytes = portableBytes } = source;
-    const data = options.binary ? bytes.toData(pieces, content_type) : bytes.toBase64(pieces);
     const full: FullAttachment = { content_type, revpos, digest, data, ...encoding };
     (stubs as Record<string, Stub | FullAttachment>)[name] = full;
   });
@@ -118,15 +125,24 @@ export function commonGeneration({ start, ids }: Revisions, since: readonly Rev[
   return at < 0 ? -1 : start - at;
 }
 
-async function each<T>(items: readonly T[], work: (item: T, i: number) => Promise<void>): Promise<void> {
-  let next = 0;
-  const run = async (): Promise<void> => {
-    while (next < items.length) {
-      const i = next++;
-      await work(items[i]!, i);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(LOADS_AT_ONCE, items.length) }, run));
+async function each(
+  rows: readonly BlobRow[],
+  work: (row: BlobRow, i: number) => Promise<void>,
+): Promise<void> {
+  const running = new Set<Promise<void>>();
+  let bytes = 0;
+  for (const [i, row] of rows.entries()) {
+    while (running.size === LOADS_AT_ONCE || (running.size > 0 && bytes + row.size > LOADED_BYTES))
+      await Promise.race(running);
+    bytes += row.size;
+    const one = work(row, i).finally(() => {
+      bytes -= row.size;
+      running.delete(one);
+    });
+    one.catch(() => {}); // told by whichever of the two waits
+    running.add(one);
+  }
+  await Promise.all(running);
 }
 
 async function rowsOf({ store }: AttachmentSource, stubs: readonly Stub[]): Promise<BlobRow[]> {
@@ -139,6 +155,15 @@ async function rowsOf({ store }: AttachmentSource, stubs: readonly Stub[]): Prom
     if (row === undefined) throw new Swept();
     return row;
   });
+}
+
+async function loadData(source: AttachmentSource, row: BlobRow, type: string): Promise<BinaryData> {
+  source.recent ??= new RecentBlobs();
+  const kept = source.recent.get(row, type);
+  if (kept !== undefined) return kept;
+  const data = (source.bytes ?? portableBytes).toData(await load(source, row), type);
+  source.recent.keep(row, type, data);
+  return data;
 }
 
 async function load(source: AttachmentSource, row: BlobRow): Promise<Uint8Array[]> {
@@ -278,7 +303,7 @@ export function getAttachment(
   options.signal?.throwIfAborted();
   return unswept(async () => {
     const { stub, row } = await find(source, id, name, options);
-    return (source.bytes ?? portableBytes).toData(await load(source, row), stub.content_type);
+    return loadData(source, row, stub.content_type);
   });
 }
 

@@ -1,0 +1,58 @@
+/** An attachment whose stored bytes are not what was written, in IndexedDB: it fails alone, wherever it is read from the storage. */
+import { openDB } from 'idb';
+import { expect, it, onTestFinished } from 'vitest';
+import { SettleDB } from '../../packages/settledb/src/entry.browser';
+import { noise, same } from '../conformance/database/attachment-bytes';
+
+/** Changes one byte of the content that begins as `bytes` do. */
+async function damage(name: string, bytes: Uint8Array): Promise<void> {
+  const storage = await openDB(`settledb:${name}`);
+  const keys = await storage.getAllKeys('blob');
+  let found = 0;
+  for (const key of keys) {
+    const record: { bytes: Uint8Array } = await storage.get('blob', key);
+    if (!same(record.bytes, bytes)) continue;
+    record.bytes[500]! ^= 1;
+    await storage.put('blob', record, key);
+    found++;
+  }
+  storage.close();
+  expect(found).toBe(1);
+}
+
+it('a damaged attachment fails alone; a Blob of it that was made before holds what was written', async () => {
+  const name = `damaged-${Date.now()}`;
+  const before = new SettleDB(name);
+  for (const [i, id] of ['a', 'b', 'c'].entries()) {
+    const data = new Blob([noise(50_000, i) as Uint8Array<ArrayBuffer>]);
+    await before.putAttachment(id, 'f', data, 'image/png');
+  }
+  await before.getAttachment('b', 'f');
+  await damage(name, noise(50_000, 1));
+  const kept = (await before.getAttachment('b', 'f')) as Blob;
+  expect(same(new Uint8Array(await kept.arrayBuffer()), noise(50_000, 1))).toBe(true);
+  await before.close();
+
+  const db = new SettleDB(name);
+  onTestFinished(() => void db.destroy());
+  const damaged = { status: 500, name: 'corrupt' };
+  for (let again = 0; again < 2; again++) {
+    await expect(db.getAttachment('b', 'f')).rejects.toMatchObject(damaged);
+    for (const binary of [false, true])
+      await expect(db.get('b', { attachments: true, binary })).rejects.toMatchObject(damaged);
+  }
+  for (const [i, id] of [
+    [0, 'a'],
+    [2, 'c'],
+  ] as const) {
+    const blob = (await db.getAttachment(id, 'f')) as Blob;
+    expect(same(new Uint8Array(await blob.arrayBuffer()), noise(50_000, i))).toBe(true);
+  }
+  // As replication asks for it: the others can be had.
+  const { results } = await db.bulkGet({ docs: ['a', 'b', 'c'].map((id) => ({ id })), attachments: true });
+  expect(results.map(({ docs: [row] }) => ('error' in row! ? row.error.error : 'ok'))).toEqual([
+    'ok',
+    'corrupt',
+    'ok',
+  ]);
+});
