@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ALIVE_MS, loadSupport, pageFiles } from './bundle.mjs';
+import { ALIVE_MS, loadSupport, pageFiles, programFiles } from './bundle.mjs';
 import { startServer } from './server.mjs';
 
 /** How long a page may give no sign of life before it is given up: the longest task of a peer is far shorter. */
@@ -14,12 +14,7 @@ const PATIENCE_MS = 36 * ALIVE_MS;
 /** What a browser is started by: it opens one page, and tells its version where it knows it. */
 export const BROWSERS = {
   async chromium() {
-    const { chromium } = await import('playwright');
-    const { browserArgs, findBrowser } = await loadSupport('find-browser');
-    const executablePath = findBrowser();
-    if (executablePath === undefined)
-      throw new Error('No Chromium was found: install one, or set CHROMIUM_PATH.');
-    const browser = await chromium.launch({ executablePath, args: browserArgs });
+    const browser = await launchChromium();
     return {
       version: `Chromium ${browser.version()}`,
       open: async (url) => void (await (await browser.newPage()).goto(url)),
@@ -55,6 +50,40 @@ export const BROWSERS = {
     };
   },
 };
+
+async function launchChromium(options) {
+  const { chromium } = await import('playwright');
+  const { browserArgs, findBrowser } = await loadSupport('find-browser');
+  const executablePath = findBrowser();
+  if (executablePath === undefined)
+    throw new Error('No Chromium was found: install one, or set CHROMIUM_PATH.');
+  return chromium.launch({ executablePath, args: browserArgs, ...options });
+}
+
+/**
+ * Tabs of one Chromium with a program of `src` in them, driven from Node.
+ *
+ * @param bfcache keep pages that are left in the back/forward cache, as browsers do and Playwright forbids
+ */
+export async function openTabs(program, bfcache) {
+  const { url, close } = await alone(await programFiles(program));
+  const browser = await launchChromium(
+    bfcache ? { ignoreDefaultArgs: ['--disable-back-forward-cache'] } : {},
+  );
+  const context = await browser.newContext();
+  return {
+    version: `Chromium ${browser.version()}`,
+    async open() {
+      const page = await context.newPage();
+      await page.goto(`${url}/`);
+      return page;
+    },
+    async close() {
+      await browser.close();
+      await close();
+    },
+  };
+}
 
 /** Runs a suite in a page, and answers what it answers, and `where`. Rejects when the page fails or falls silent. */
 export async function runInPage(name, kind, needsServer, options) {

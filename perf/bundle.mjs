@@ -69,6 +69,13 @@ export async function pageFiles(name) {
     run()
       .then((answer) => say('answer', answer), (error) => say('error', String(error.stack ?? error) + ' (' + error + ')'))
       .finally(() => clearInterval(alive));`;
+  return filesOf(page);
+}
+
+/** The same with a program of `src` in place of a suite. */
+export const programFiles = (name) => filesOf(`import './${name}';`);
+
+async function filesOf(page) {
   const { stdin, ...shared } = { ...common(page), platform: 'browser', outdir: '/', write: false };
   const browser = {
     ...shared,

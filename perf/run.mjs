@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { apartProcesses } from './apart.mjs';
 import { acceptBaseline, regressions } from './baselines.mjs';
-import { BROWSERS, runInPage } from './browser.mjs';
+import { BROWSERS, openTabs, runInPage } from './browser.mjs';
 import { loadNode } from './bundle.mjs';
 import { startServer } from './server.mjs';
 import { printTable, summarize } from './table.mjs';
@@ -27,14 +27,17 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     docs: { type: 'string' },
-    rounds: { type: 'string', default: '3' },
+    rounds: { type: 'string' },
     browser: { type: 'string', default: 'chromium' },
     node: { type: 'string' },
     check: { type: 'boolean', default: false },
     accept: { type: 'boolean', default: false },
   },
 });
-const options = { documents: values.docs && Number(values.docs), rounds: Number(values.rounds) };
+const options = {
+  documents: values.docs && Number(values.docs),
+  rounds: values.rounds && Number(values.rounds),
+};
 
 if (!(values.browser in BROWSERS))
   throw new Error(`--browser is one of ${Object.keys(BROWSERS).join(', ')}, not ${values.browser}`);
@@ -74,12 +77,13 @@ async function runInNode(name) {
     server: server?.url,
     startServer: (kind) => startServer(undefined, kind),
     startApart: apartProcesses(values.node),
+    openTabs,
   };
   try {
     const answer = await (figures === undefined
       ? runSuite(suite(given), given, console.error)
       : figures(given));
-    return { ...answer, where: `Node ${process.version}` };
+    return { where: `Node ${process.version}`, ...answer };
   } finally {
     await server?.close();
   }

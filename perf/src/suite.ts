@@ -6,6 +6,7 @@
  * alone; `npm run perf -- <name>` finds it. Workers that pages start are the files of `workers/`, each `/<file>.js`.
  */
 import * as marky from 'marky';
+import type { Page } from 'playwright';
 import type { ApartProcess } from './apart';
 import { makeDocs, type PerfDoc } from './docs';
 
@@ -14,6 +15,7 @@ import { makeDocs, type PerfDoc } from './docs';
  * before each case, so that it is not charged to the next. What it costs while one writes on is not measured here.
  */
 const PAUSE_MS = 400;
+const ROUNDS = 3;
 
 /** Measures `work` as the case `label`, and answers what it answers. Visible as a mark in DevTools. */
 export type Time = <T>(label: string, work: () => T | Promise<T>) => Promise<T>;
@@ -43,6 +45,8 @@ export interface Suite {
   readonly title: string;
   /** Where not told otherwise by `--docs`. */
   readonly documents: number;
+  /** Where not told otherwise by `--rounds`. Default 3. */
+  readonly rounds?: number;
   /** Case → what one timing holds. */
   readonly units: Readonly<Record<string, string>>;
   /** The first one is what the others are compared with: settledb. */
@@ -70,15 +74,23 @@ export interface Results {
   readonly rounds: Record<string, Round[]>;
 }
 
+export interface Tabs {
+  readonly version: string;
+  open(): Promise<Page>;
+  close(): Promise<void>;
+}
+
 export interface RunOptions {
   readonly documents: number | undefined;
-  readonly rounds: number;
+  readonly rounds: number | undefined;
   /** `http://host:port` of our server, for suites that need one. */
   readonly server?: string;
   /** In Node: starts one more server, in a process of its own. */
   readonly startServer?: (
     kind: 'relaxed' | 'strict' | 'express-pouchdb',
   ) => Promise<{ readonly url: string; close(): Promise<void> }>;
+  /** In Node: real tabs of Chromium with a program of `src` in them. */
+  readonly openTabs?: (program: string, bfcache: boolean) => Promise<Tabs>;
   /** In Node: processes for contenders of their own. */
   readonly startApart?: {
     start(newer: boolean): Promise<ApartProcess>;
@@ -88,7 +100,7 @@ export interface RunOptions {
 
 export async function runSuite(
   suite: Suite,
-  { documents = suite.documents, rounds }: RunOptions,
+  { documents = suite.documents, rounds = suite.rounds ?? ROUNDS }: RunOptions,
   log: (line: string) => void,
 ): Promise<Results> {
   const { title, units, measures = {}, worst = false } = suite;
