@@ -1,6 +1,6 @@
 /** Our server beside a measurement: in a process of its own, on a folder that goes with it. */
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -36,5 +36,14 @@ export async function startServer(scripts, kind = 'relaxed') {
     await exited;
     rmSync(folder, { force: true, recursive: true });
   };
-  return { url, close };
+  return { url, close, usage: () => usageOf(child.pid) };
+}
+
+/** CPU time so far and most memory of a process, where Linux says it. */
+function usageOf(pid) {
+  if (!existsSync(`/proc/${pid}/stat`)) return undefined;
+  // Behind the name, which may hold anything, in parentheses: user and system time in hundredths of a second are the 14th and 15th field.
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1).split(' ');
+  const [, kb] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return { cpuMs: (Number(fields[11]) + Number(fields[12])) * 10, rssMb: Number(kb) / 1024 };
 }

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ApartAnswer, ApartRound } from './apart';
 import { peopleSqlite, type Sqlite } from './contenders/people-sqlite';
+import { makeDocs } from './docs';
+import { insertContender } from './insert-cases';
 import { peopleContender } from './operation-cases';
 import { type SuiteContender, stopwatch } from './suite';
 
@@ -23,13 +25,56 @@ const contenders: Record<string, () => Promise<SuiteContender>> = {
       ),
     );
   },
+  'inserts: settledb': async () => {
+    const [{ SettleDB }, { file }] = await Promise.all([
+      import('../../packages/settledb/src/settledb'),
+      import('@settledb/adapter-file'),
+    ]);
+    return insertContender(async (name) => {
+      const db = new SettleDB<Record<string, unknown>>(pathOf(name), { adapter: file() });
+      return { put: (doc) => db.put(doc), destroy: () => db.destroy() };
+    });
+  },
+  'inserts: better-sqlite3': async () => {
+    const { sqlite } = await import('./contenders/sqlite');
+    return insertContender(sqlite('NORMAL', pathOf, remove).open);
+  },
+  'inserts: node:sqlite': async () => {
+    const { DatabaseSync } = await import('node:sqlite' as string);
+    return insertContender(async (name) => {
+      const db = new DatabaseSync(pathOf(name));
+      db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
+      db.exec('CREATE TABLE docs (id TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID');
+      const put = db.prepare('INSERT OR REPLACE INTO docs VALUES (?, ?)');
+      return {
+        put: async (doc) => put.run(doc._id, JSON.stringify(doc)),
+        destroy: async () => db.close(),
+      };
+    });
+  },
+  'inserts: classic-level': async () => {
+    const { ClassicLevel } = await import('classic-level');
+    return insertContender(async (name) => {
+      const db = new ClassicLevel<string, object>(pathOf(name), { valueEncoding: 'json' });
+      return {
+        put: (doc) => db.batch([{ type: 'put', key: doc._id, value: doc }] as never),
+        destroy: () => db.close(),
+      };
+    });
+  },
+  'inserts: PouchDB leveldb': async () => {
+    const { default: PouchDB } = await import('pouchdb');
+    const { pouchdb } = await import('./contenders/pouchdb');
+    return insertContender(pouchdb('PouchDB', (name) => new PouchDB(pathOf(name))).open);
+  },
 };
 
 async function run({ contender, name, setting }: ApartRound): Promise<ApartAnswer> {
   const figures: [string, number][] = [];
   const record = (label: string, value: number): void => void figures.push([label, value]);
   const { round } = await contenders[contender]!();
-  await round(stopwatch(name, record), { ...setting, record });
+  const docs = contender.startsWith('inserts') ? [] : makeDocs(setting.documents, Math.random);
+  await round(stopwatch(name, record), { ...setting, docs, record });
   return { figures };
 }
 

@@ -5,7 +5,7 @@ import type { RoundSetting, RunOptions, SuiteContender } from './suite';
 export interface ApartRound {
   readonly contender: string;
   readonly name: string;
-  readonly setting: Omit<RoundSetting, 'record'>;
+  readonly setting: Omit<RoundSetting, 'record' | 'docs'>;
 }
 export type ApartAnswer =
   | { readonly figures: readonly (readonly [label: string, value: number])[] }
@@ -32,7 +32,8 @@ export function apart(
   return {
     name,
     missing: async () => (startApart === undefined ? 'only in Node' : startApart.missing(newer)),
-    round: async (_time, { record, ...setting }) => {
+    round: async (_time, { record, documents, database, warmUp }) => {
+      const setting = { documents, database, warmUp };
       going ??= startApart!.start(newer);
       const child = await going;
       const answer = await child.run({ contender, name, setting });

@@ -94,7 +94,7 @@ async function round(db: string, time: Time): Promise<void> {
   await call('DELETE', db);
 }
 
-async function call(method: string, url: string, body?: object): Promise<Record<string, unknown>> {
+export async function call(method: string, url: string, body?: object): Promise<Record<string, unknown>> {
   const response = await fetch(url, {
     method,
     headers: { 'content-type': 'application/json', accept: 'application/json' },

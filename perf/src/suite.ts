@@ -23,6 +23,8 @@ export type Time = <T>(label: string, work: () => T | Promise<T>) => Promise<T>;
 export interface RoundSetting {
   /** The same for every contender of a round. */
   readonly docs: readonly PerfDoc[];
+  /** How many they are: for contenders that make documents of their own. */
+  readonly documents: number;
   /** A name nothing has used. */
   readonly database: string;
   /** Its figures are thrown away: a case that takes long may do less. */
@@ -86,9 +88,12 @@ export interface RunOptions {
   /** `http://host:port` of our server, for suites that need one. */
   readonly server?: string;
   /** In Node: starts one more server, in a process of its own. */
-  readonly startServer?: (
-    kind: 'relaxed' | 'strict' | 'express-pouchdb',
-  ) => Promise<{ readonly url: string; close(): Promise<void> }>;
+  readonly startServer?: (kind: 'relaxed' | 'strict' | 'express-pouchdb') => Promise<{
+    readonly url: string;
+    /** Of its process, where the system says it. */
+    usage(): { readonly cpuMs: number; readonly rssMb: number } | undefined;
+    close(): Promise<void>;
+  }>;
   /** In Node: real tabs of Chromium with a program of `src` in them. */
   readonly openTabs?: (program: string, bfcache: boolean) => Promise<Tabs>;
   /** In Node: processes for contenders of their own. */
@@ -115,7 +120,7 @@ export async function runSuite(
     }
     for (const { name } of contenders) results[name] = [];
     for (let round = 0; round <= rounds; round++) {
-      const docs = makeDocs(documents, Math.random);
+      let made: PerfDoc[] | undefined;
       for (let i = 0; i < contenders.length; i++) {
         const contender = contenders[(i + round) % contenders.length] as SuiteContender;
         log(`${round === 0 ? 'warm-up' : `round ${round} of ${rounds}`}: ${contender.name}`);
@@ -125,7 +130,11 @@ export async function runSuite(
           times[label] = value;
         };
         await contender.round(stopwatch(contender.name, record), {
-          docs,
+          get docs() {
+            made ??= makeDocs(documents, Math.random);
+            return made;
+          },
+          documents,
           database,
           warmUp: round === 0,
           record,
