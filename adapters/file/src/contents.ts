@@ -4,7 +4,7 @@
  * Texts stay in the file. In memory are one small entry per block and per commit that the manifest does not cover yet.
  */
 import { BLOCKS_PER_COMMIT } from '@settledb/engine';
-import { type FrameHeader, type FrameMeaning, KIND_BLOCK, KIND_COMMIT } from './frame';
+import { type FrameHeader, type FrameMeaning, KIND_BLOCK, KIND_COMMIT, type Sums } from './frame';
 
 /** Where a frame is. */
 export interface Place {
@@ -12,6 +12,8 @@ export interface Place {
   readonly bytes: number;
   /** The block is the tail within a commit's frame. */
   readonly isTail: boolean;
+  /** Of a block, once its frame was read: a part of it can then be read alone. */
+  sums?: Sums | undefined;
 }
 
 export class Contents {
@@ -50,10 +52,10 @@ export class Contents {
   }
 
   /** Takes in the next frame. Blocks show once their mark is in. */
-  apply(header: FrameHeader, meaning: FrameMeaning, offset: number): void {
-    const place = { offset, bytes: header.bytes, isTail: false };
+  apply(header: FrameHeader, meaning: FrameMeaning, offset: number, sums?: Sums): void {
+    const place: Place = { offset, bytes: header.bytes, isTail: false };
     if (meaning.kind === KIND_BLOCK) {
-      this.#pending.push([meaning.id, place]);
+      this.#pending.push([meaning.id, sums === undefined ? place : { ...place, sums }]);
       return;
     }
     for (const [id, each] of this.#pending) this.blocks.set(id, each);

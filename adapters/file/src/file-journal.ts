@@ -4,7 +4,7 @@
  * Small appends run from check to write in one turn of the event loop. A large one, or the end of a vacuum, takes the writer's
  * place meanwhile; whoever comes then waits for it. A position is compared only after waiting.
  */
-import { closed, type DatabaseError, type Durability, ioError } from '@settledb/core';
+import { closed, type DatabaseError, type Durability, ioError, type TextRef } from '@settledb/core';
 import type {
   BlobJournal,
   Commit,
@@ -122,6 +122,24 @@ export class FileJournal implements Journal {
       for (const place of places) {
         const frame = place && log.frame(place);
         texts.push(place && textIn(frame instanceof Promise ? await frame : frame!, place));
+      }
+      return texts;
+    } finally {
+      leave();
+    }
+  }
+
+  async loadParts(refs: readonly TextRef[]): Promise<(string | undefined)[]> {
+    this.#check();
+    const log = this.#log;
+    const places = refs.map(({ block }) => log.contents.blocks.get(block));
+    const leave = log.enter();
+    try {
+      const texts: (string | undefined)[] = [];
+      for (const [i, { at, length }] of refs.entries()) {
+        const place = places[i];
+        const part = place && log.part(place, at, length);
+        texts.push(part instanceof Promise ? await part : part);
       }
       return texts;
     } finally {

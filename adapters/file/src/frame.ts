@@ -171,6 +171,63 @@ export function isSound(frame: Buffer, salt: number): boolean {
 }
 
 /**
+ * Bytes of a frame that are checked by themselves when a part of its text is read: a page of the system's cache. In memory that is 4
+ * bytes for each, a thousandth of the log.
+ */
+const SUM_BYTES = 4096;
+
+/** By which parts of a block's frame can be checked, without the rest. */
+export interface Sums {
+  /** The running checksum after each {@link SUM_BYTES} of what is checked; the last is the frame's own. */
+  readonly running: Uint32Array;
+  readonly isWide: boolean;
+}
+
+/** Of a whole frame. The last of them says whether it is sound. */
+export function sumsOf(frame: Buffer, salt: number): Sums {
+  const running = new Uint32Array(Math.ceil((frame.length - CHECKED_FROM) / SUM_BYTES));
+  let crc = salt;
+  for (let i = 0; i < running.length; i++) {
+    const from = CHECKED_FROM + i * SUM_BYTES;
+    crc = crc32(frame.subarray(from, from + SUM_BYTES), crc);
+    running[i] = crc;
+  }
+  return { running, isWide: (frame[13]! & FLAG_FIRST_UTF16) !== 0 };
+}
+
+/** What to read of a block's frame for a part of its text, and how to make the text of it. */
+export interface FramePart {
+  readonly from: number;
+  readonly to: number;
+  /** @returns `undefined` when that is not what was written */
+  text(data: Buffer): string | undefined;
+}
+
+/** @param at of the text, in characters, as `length` */
+export function framePart(
+  { running, isWide }: Sums,
+  bytes: number,
+  salt: number,
+  at: number,
+  length: number,
+): FramePart {
+  const unit = isWide ? 2 : 1;
+  const start = FRAME_HEADER_BYTES + BLOCK_FIXED_BYTES + at * unit;
+  const end = start + length * unit;
+  const first = Math.floor((start - CHECKED_FROM) / SUM_BYTES);
+  const last = Math.ceil((end - CHECKED_FROM) / SUM_BYTES) - 1;
+  const from = CHECKED_FROM + first * SUM_BYTES;
+  return {
+    from,
+    to: Math.min(CHECKED_FROM + (last + 1) * SUM_BYTES, bytes),
+    text: (data) =>
+      crc32(data, first === 0 ? salt : running[first - 1]!) === running[last]
+        ? readText(data.subarray(start - from, end - from), isWide ? 1 : 0)
+        : undefined,
+  };
+}
+
+/**
  * What a checked frame says, whose payload begins at `at` of `data`; `undefined` for one this version would never have
  * written.
  */

@@ -7,7 +7,16 @@
 import { corrupt, type DatabaseError, ioError } from '@settledb/core';
 import type { Contents, Place } from './contents';
 import type { Files } from './files';
-import { FRAME_HEADER_BYTES, headerAt, isSound, meaningOf, type Part } from './frame';
+import {
+  FRAME_HEADER_BYTES,
+  framePart,
+  headerAt,
+  isSound,
+  meaningOf,
+  type Part,
+  type Sums,
+  sumsOf,
+} from './frame';
 import type { LogHeader } from './header';
 import { RecordEncoder } from './record-encoder';
 import { isFull, trouble } from './trouble';
@@ -138,6 +147,30 @@ export class Log {
   frame(place: Place): Buffer | Promise<Buffer> {
     if (place.bytes > SYNC_READ_BYTES) return this.#frameLater(Buffer.allocUnsafe(place.bytes), place);
     return this.#sound(this.#readNow(place.offset, place.bytes), place);
+  }
+
+  /**
+   * A part of the text of the block at `place`, without reading the rest; but for the first part of a block that was written since
+   * the log was opened. As well checked as the whole.
+   *
+   * @param at in characters, as `length`
+   * @throws DatabaseError `corrupt` when it is not what was written
+   */
+  part(place: Place, at: number, length: number): string | Promise<string> {
+    if (place.sums !== undefined) return this.#partBy(place.sums, place, at, length);
+    const take = (frame: Buffer): string => {
+      place.sums = sumsOf(frame, this.header.salt);
+      return this.#partBy(place.sums, place, at, length);
+    };
+    const frame = this.frame(place);
+    return frame instanceof Promise ? frame.then(take) : take(frame);
+  }
+
+  #partBy(sums: Sums, place: Place, at: number, length: number): string {
+    const part = framePart(sums, place.bytes, this.header.salt, at, length);
+    const text = part.text(this.#readNow(place.offset + part.from, part.to - part.from));
+    if (text === undefined) throw this.#damaged(place.offset);
+    return text;
   }
 
   /** The frames from byte `from` to byte `until`, which a frame ends at, one by one. Later appends are not waited for. */

@@ -19,9 +19,12 @@ import {
   type FrameHeader,
   type FrameMeaning,
   headerAt,
+  KIND_BLOCK,
   KIND_REWRITE,
   meaningOf,
   PREFIX_BYTES,
+  type Sums,
+  sumsOf,
 } from './frame';
 import { decodeHeader, HEADER_BYTES, isTornHeader, type LogHeader } from './header';
 import { WINDOW_BYTES, Window } from './window';
@@ -60,6 +63,7 @@ export async function recover(
 interface Found {
   readonly header: FrameHeader;
   readonly meaning: FrameMeaning;
+  readonly sums: Sums | undefined;
 }
 
 class Recovery {
@@ -89,7 +93,7 @@ class Recovery {
       }
       const objection = contents.objection(found.header, found.meaning);
       if (objection !== undefined) this.#refuse(at, objection);
-      contents.apply(found.header, found.meaning, at);
+      contents.apply(found.header, found.meaning, at, found.sums);
       at += found.header.bytes;
       if (contents.pending === 0) end = at;
     }
@@ -141,14 +145,15 @@ class Recovery {
     const inOne = header.bytes <= WINDOW_BYTES || header.kind === KIND_REWRITE;
     let part = await this.#window.view(at, inOne ? header.bytes : WINDOW_BYTES);
     const prefix = inOne ? part : Buffer.from(part.subarray(0, FRAME_HEADER_BYTES + PREFIX_BYTES));
-    let crc = checksum(part, salt);
+    const sums = inOne && header.kind === KIND_BLOCK ? sumsOf(part, salt) : undefined;
+    let crc = sums?.running.at(-1) ?? checksum(part, salt);
     for (let done = part.length; done < header.bytes && part.length > 0; done += part.length) {
       part = await this.#window.view(at + done, Math.min(WINDOW_BYTES, header.bytes - done));
       crc = crc32(part, crc);
     }
     if (crc !== header.crc) return undefined;
     const meaning = meaningOf(header, prefix.subarray(FRAME_HEADER_BYTES));
-    return meaning === undefined ? undefined : { header, meaning };
+    return meaning === undefined ? undefined : { header, meaning, sums };
   }
 
   #refuse(at: number, why: string): never {

@@ -125,7 +125,9 @@ class Texts implements TextFill {
   text(block: number, at: number, length: number): string | undefined {
     if (length === 0) return '';
     const text = this.#cache.get(block) ?? this.#wanted.block(block);
-    if (text === undefined) this.#wanted.wantBlock(block);
-    return text?.slice(at, at + length);
+    if (text !== undefined) return text.slice(at, at + length);
+    const part = this.#wanted.part(block, at);
+    if (part === undefined) this.#wanted.wantText(block, at, length);
+    return part;
   }
 }

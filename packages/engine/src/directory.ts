@@ -8,7 +8,7 @@
  * Every look-up is synchronous. What it lacks it puts into a {@link Wanted}, and its answer is then worth nothing; the caller
  * loads and asks again. So all answers of one call come from one moment.
  */
-import type { SortKey } from '@settledb/core';
+import type { SortKey, TextRef } from '@settledb/core';
 import type { Layout, OrderLayout, Row, TableLayout } from './layout';
 import { filled, type OrderPage, type Page, positionOf, type RowPage, rowAt, type TextFill } from './page';
 import { lowerBound, Recent, upperBound } from './recent';
@@ -36,15 +36,19 @@ export interface TableState {
   readonly orders: readonly OrderState<SortKey>[];
 }
 
+/** Texts of one block that are noted by themselves. Where more are wanted the block is. */
+export const PARTS_MAX = 8;
+
 /**
- * Page ids and block ids that a look-up lacked, and what was loaded for it, kept until the call is done. Nearly every call
- * lacks nothing, so the collections are made when something is.
+ * Pages and texts that a look-up lacked, and what was loaded for it, kept until the call is done. Nearly every call lacks
+ * nothing, so the collections are made when something is.
  */
 export class Wanted {
   #pages: Map<number, (text: string) => Page> | undefined;
-  #blocks: Set<number> | undefined;
+  #blocks: Map<number, TextRef[]> | undefined;
   #loadedPages: Map<number, Page> | undefined;
   #loadedBlocks: Map<number, string> | undefined;
+  #loadedParts: Map<string, string> | undefined;
   #hints: Set<number> | undefined;
 
   get any(): boolean {
@@ -56,9 +60,11 @@ export class Wanted {
     this.#pages.set(id, decode);
   }
 
-  wantBlock(id: number): void {
-    this.#blocks ??= new Set();
-    this.#blocks.add(id);
+  wantText(block: number, at: number, length: number): void {
+    this.#blocks ??= new Map();
+    const parts = this.#blocks.get(block);
+    if (parts === undefined) this.#blocks.set(block, [{ block, at, length }]);
+    else if (parts.length <= PARTS_MAX) parts.push({ block, at, length });
   }
 
   /** Most likely wanted next: loaded with what is wanted, and no harm if it is not there. */
@@ -75,8 +81,16 @@ export class Wanted {
     return this.#loadedBlocks?.get(id);
   }
 
-  /** What is wanted; from now on nothing is. */
-  take(): { pages: [number, (text: string) => Page][]; blocks: number[]; hints: number[] } {
+  part(block: number, at: number): string | undefined {
+    return this.#loadedParts?.get(`${block} ${at}`);
+  }
+
+  /** What is wanted, of blocks the texts, or more than {@link PARTS_MAX} of them; from now on nothing is. */
+  take(): {
+    pages: [number, (text: string) => Page][];
+    blocks: [number, readonly TextRef[]][];
+    hints: number[];
+  } {
     const hints = [...(this.#hints ?? [])].filter((id) => !this.#blocks?.has(id));
     const taken = { pages: [...(this.#pages ?? [])], blocks: [...(this.#blocks ?? [])], hints };
     this.#pages = undefined;
@@ -97,6 +111,11 @@ export class Wanted {
   giveBlock(id: number, text: string): void {
     this.#loadedBlocks ??= new Map();
     this.#loadedBlocks.set(id, text);
+  }
+
+  givePart({ block, at }: TextRef, text: string): void {
+    this.#loadedParts ??= new Map();
+    this.#loadedParts.set(`${block} ${at}`, text);
   }
 }
 

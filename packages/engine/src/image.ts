@@ -2,10 +2,10 @@
  * What one context knows of a journal: its position, the directory, the caches. Changed by commits and manifests, in order;
  * asked synchronously; completed by loading what an answer wanted.
  */
-import { corrupt, type SortKey, sortKey } from '@settledb/core';
+import { corrupt, type SortKey, sortKey, type TextRef } from '@settledb/core';
 import { type Answer, type AnyQuery, answer } from './answer';
 import { type CommitHead, decodeHead } from './commit';
-import { Directory, noFences, orderOf, type Wanted } from './directory';
+import { Directory, noFences, orderOf, PARTS_MAX, type Wanted } from './directory';
 import {
   BLOCKS_PER_COMMIT,
   type CommitRead,
@@ -15,9 +15,10 @@ import {
 } from './journal';
 import type { Layout, Row, TableLayout } from './layout';
 import { decodeManifest } from './manifest';
+import type { Page } from './page';
 import { PageCache } from './page-cache';
 import { type PlannedWrite, type Prepared, prepare } from './prepare';
-import { BlockUse, TextCache } from './texts';
+import { BlockUse, isTail, TextCache } from './texts';
 
 /** Blocks asked of the journal at a time, so that a read of everything does not hold all texts twice. */
 const LOAD_BLOCKS_MAX = 64;
@@ -135,35 +136,55 @@ export class Image {
    */
   async load(journal: Journal, wanted: Wanted): Promise<boolean> {
     const { pages, blocks, hints } = wanted.take();
-    const texts = await loadAll(journal, [...pages.map(([id]) => id), ...blocks, ...hints]);
-    let whole = true;
-    for (const [i, [id, decode]] of pages.entries()) {
-      const text = texts[i];
-      if (text === undefined) {
-        whole = false;
-        continue;
-      }
-      const page = decode(text);
-      this.pages.set(id, page);
-      wanted.givePage(id, page);
+    const { loadParts } = journal;
+    const whole: number[] = [];
+    const parts: TextRef[] = [];
+    for (const [id, refs] of blocks) {
+      if (loadParts !== undefined && this.#isPartly(id, refs)) parts.push(...refs);
+      else whole.push(id);
     }
-    for (const [i, id] of [...blocks, ...hints].entries()) {
-      const text = texts[pages.length + i];
-      if (text === undefined) {
-        if (i < blocks.length) whole = false;
-        continue;
-      }
+    const needed = [...pages.map(([id]) => id), ...whole];
+    // Where parts can be read, a whole block costs more than asking once again.
+    const ids = loadParts === undefined ? [...needed, ...hints] : needed;
+    const texts = await loadAll(ids, (some) => journal.load(some));
+    const partTexts = await loadAll(parts, (refs) => journal.loadParts!(refs));
+    for (const [i, text] of texts.entries()) {
+      if (text !== undefined) this.#loaded(ids[i] as number, text, pages[i]?.[1], wanted);
+    }
+    for (const [i, ref] of parts.entries()) {
+      const text = partTexts[i];
+      if (text !== undefined) wanted.givePart(ref, text);
+    }
+    return ![...texts.slice(0, needed.length), ...partTexts].includes(undefined);
+  }
+
+  /** @param decode of a page */
+  #loaded(id: number, text: string, decode: ((text: string) => Page) | undefined, wanted: Wanted): void {
+    if (decode === undefined) {
       this.texts.set(id, text);
       wanted.giveBlock(id, text);
+      return;
     }
-    return whole;
+    const page = decode(text);
+    this.pages.set(id, page);
+    wanted.givePage(id, page);
+  }
+
+  /** Whether a few texts of a block are read without it. A tail lies in a commit, and is short. */
+  #isPartly(id: number, refs: readonly TextRef[]): boolean {
+    if (isTail(id) || refs.length > PARTS_MAX) return false;
+    const { sizes } = this.use;
+    return this.texts.takePart(id, refs.length, sizes.get(id)?.size ?? 0, sizes.size);
   }
 }
 
-async function loadAll(journal: Journal, ids: readonly number[]): Promise<(string | undefined)[]> {
+async function loadAll<Id>(
+  ids: readonly Id[],
+  load: (ids: readonly Id[]) => Promise<(string | undefined)[]>,
+): Promise<(string | undefined)[]> {
   const texts: (string | undefined)[] = [];
   for (let i = 0; i < ids.length; i += LOAD_BLOCKS_MAX) {
-    for (const text of await journal.load(ids.slice(i, i + LOAD_BLOCKS_MAX))) texts.push(text);
+    for (const text of await load(ids.slice(i, i + LOAD_BLOCKS_MAX))) texts.push(text);
   }
   return texts;
 }

@@ -8,7 +8,7 @@
  *
  * Concurrency: the engine calls `append`, `rewrite` and `vacuum` of one journal one at a time; `load` and `read` at any time.
  */
-import type { Durability } from '@settledb/core';
+import type { Durability, TextRef } from '@settledb/core';
 
 /** Block ids per commit: `n * BLOCKS_PER_COMMIT` is the tail of commit n, the next ones are its segments. */
 export const BLOCKS_PER_COMMIT = 4096;
@@ -141,6 +141,12 @@ export interface Journal {
 
   /** The texts of blocks, in the order asked; `undefined` for one that is gone (the engine then reads the state anew). */
   load(ids: readonly number[]): Promise<(string | undefined)[]>;
+
+  /**
+   * Parts of blocks that are no tails, checked as `load` checks: where a part is had for less than the block. The answer is in the
+   * order asked; `undefined` for a block that is gone.
+   */
+  loadParts?(parts: readonly TextRef[]): Promise<(string | undefined)[]>;
 
   /** Ids of all blocks there are (tails included), for sweeping leftovers of a rewrite that never finished. */
   blockIds(): Promise<number[]>;

@@ -1,0 +1,139 @@
+/** Texts read out of a block without the rest of it: right, and checked as the whole is. */
+import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { file } from '@settledb/adapter-file';
+import { type DatabaseTables, type Store, schema } from '@settledb/core';
+import { type Journal, openLogStore } from '@settledb/engine';
+import { describe, expect, it } from 'vitest';
+import { act, home, logName, tail } from './support';
+
+const base = home();
+const LATIN = 'Wörter, wie sie sind. '.repeat(3_000);
+const WIDE = '文書は改訂の木である。'.repeat(6_000);
+const TEXTS = [LATIN, WIDE, 'short'];
+const BLOCKS = TEXTS.map((_, i) => tail(1) + 1 + i);
+/** Beginnings, ends, and across what is checked together. */
+const PARTS = [
+  [0, 1],
+  [0, 300],
+  [4_000, 200],
+  [8_100, 9_000],
+  [60_000, 5_000],
+] as const;
+
+async function filled(name: string): Promise<Journal> {
+  const journal = await file().open(join(base, name));
+  const segments = TEXTS.map((text, i) => ({ id: BLOCKS[i]!, text }));
+  await act(journal, { append: { n: 1, head: 'head', tail: '', segments } });
+  return journal;
+}
+
+async function expectParts(journal: Journal): Promise<void> {
+  const asked = BLOCKS.flatMap((block, i) =>
+    [...PARTS, [TEXTS[i]!.length - 3, 3] as const]
+      .filter(([at, length]) => at + length <= TEXTS[i]!.length)
+      .map(([at, length]) => ({ block, at, length })),
+  );
+  const whole = asked.map(({ block, at, length }) => TEXTS[BLOCKS.indexOf(block)]!.slice(at, at + length));
+  expect(await journal.loadParts!(asked)).toEqual(whole);
+}
+
+/** Another byte in place of one of a log. */
+function spoil(folder: string, at: number): void {
+  const path = logName(folder);
+  const fd = openSync(path, 'r+');
+  writeSync(fd, Buffer.from([readFileSync(path)[at]! ^ 1]), 0, 1, at);
+  closeSync(fd);
+}
+
+describe('a part of a block', () => {
+  it('is the text that stands there: just written, opened anew, vacuumed', async () => {
+    const journal = await filled('plain');
+    await expectParts(journal);
+    await expectParts(journal);
+    await journal.vacuum?.({ force: true });
+    await expectParts(journal);
+    await journal.close();
+    const again = await file().open(join(base, 'plain'));
+    await expectParts(again);
+    expect(await again.loadParts!([{ block: tail(9) + 1, at: 0, length: 1 }])).toEqual([undefined]);
+    await again.close();
+  });
+
+  it('is checked: what rotted since is told, naming file and byte, by whoever reads it', async () => {
+    const folder = join(base, 'rotten');
+    await (await filled('rotten')).close();
+    const journal = await file().open(folder);
+    const at = readFileSync(logName(folder)).indexOf(Buffer.from(LATIN.slice(0, 20), 'latin1'));
+    spoil(folder, at + 30_000);
+    const part = (from: number) => journal.loadParts!([{ block: BLOCKS[0]!, at: from, length: 10 }]);
+    expect(await part(0)).toEqual([LATIN.slice(0, 10)]);
+    await expect(part(29_995)).rejects.toMatchObject({
+      name: 'corrupt',
+      reason: expect.stringContaining(`${logName(folder)}: damaged at byte `),
+    });
+    await expect(journal.load([BLOCKS[0]!])).rejects.toMatchObject({ name: 'corrupt' });
+    await journal.close();
+  });
+});
+
+/** Which texts a store loads by themselves, and which blocks. */
+async function watched(folder: string, textCacheLength: number) {
+  const journal = await file().open(folder);
+  const loaded = { parts: 0, blocks: 0 };
+  const proxy = new Proxy(journal, {
+    get(target, name) {
+      const value = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      return (...given: unknown[]) => {
+        if (name === 'loadParts') loaded.parts += (given[0] as unknown[]).length;
+        if (name === 'load') loaded.blocks += (given[0] as number[]).filter((id) => id > 0).length;
+        return value.apply(target, given);
+      };
+    },
+  });
+  const store: Store<DatabaseTables> = await openLogStore(proxy, schema, { textCacheLength });
+  return { store, loaded };
+}
+
+const bodyOf = (i: number): string => JSON.stringify({ i, text: `${i} `.repeat(200) });
+const rows = Array.from({ length: 2_000 }, (_, i) => ({
+  id: `doc-${String(i).padStart(5, '0')}`,
+  seq: i + 1,
+  rev: '1-a',
+  body: bodyOf(i),
+}));
+
+describe('a store', () => {
+  const folder = join(base, 'store');
+  const read = async (store: Store<DatabaseTables>, i: number) => {
+    const [[row]] = await store.read([{ from: 'docs', keys: [rows[i]!.id], texts: ['body'] }]);
+    expect(row).toEqual(rows[i]);
+  };
+
+  it('reads single texts without their blocks, and blocks of which it needs more', async () => {
+    const first = await watched(folder, 32e6);
+    await first.store.write([], () => ({ writes: [{ into: 'docs', put: rows }], value: undefined }));
+    await first.store.close();
+    const { store, loaded } = await watched(folder, 32e6);
+    await read(store, 7);
+    expect(loaded).toEqual({ parts: 1, blocks: 0 });
+    await read(store, 8); // all would have room: now the block
+    await read(store, 9);
+    expect(loaded).toEqual({ parts: 1, blocks: 1 });
+    const [all] = await store.read([{ from: 'docs', range: {}, texts: ['body'] }]);
+    expect(all).toEqual(rows);
+    expect(loaded.parts).toBeLessThanOrEqual(9);
+    await store.close();
+  });
+
+  it('reads a block that has no room in memory when many texts of it were read', async () => {
+    const { store, loaded } = await watched(folder, 150_000);
+    for (let i = 0; i < 10; i++) await read(store, i * 2);
+    expect(loaded).toEqual({ parts: 10, blocks: 0 });
+    await read(store, 21);
+    await read(store, 22);
+    expect(loaded).toEqual({ parts: 10, blocks: 1 });
+    await store.close();
+  });
+});
