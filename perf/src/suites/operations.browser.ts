@@ -6,6 +6,7 @@ import find from 'pouchdb-find';
 import { getRxStorageDexie } from 'rxdb/plugins/storage-dexie';
 import { SettleDB } from '../../../packages/settledb/src/settledb';
 import { peopleDexie } from '../contenders/people-dexie';
+import { peopleLoki } from '../contenders/people-loki';
 import { peopleMango } from '../contenders/people-mango';
 import { peopleRxdbOver } from '../contenders/people-rxdb';
 import { ifThere, peopleSqliteWasm } from '../contenders/sqlite-wasm';
@@ -30,6 +31,7 @@ export const suite = (): Suite => ({
     peopleSqliteWasm,
     peopleTinybase(TINYBASE, inIndexedDB, removeIndexedDB),
     peopleTinybase('TinyBase (memory only)', undefined, () => {}),
+    peopleLoki,
   ]
     .map(peopleContender)
     .map(ifThere),
