@@ -15,6 +15,7 @@ import {
   hasRev,
   isDeleted,
   isLeaf,
+  isOneChain,
   leaves,
   leavesBelow,
   merge,
@@ -387,6 +388,28 @@ describe('packing', () => {
           { generation: 1, hashes: [other], deleted: true },
         ]);
         expect(unpackTree(packTree(tree))).toEqual(tree);
+      }),
+    );
+  });
+
+  it('shows whether it is one chain', () => {
+    const hash = fc.constantFrom('a', 'b', 'c', 'd').map((digit) => digit.repeat(32));
+    const path = fc.record({
+      generation: fc.integer({ min: 9, max: 12 }),
+      hashes: fc.uniqueArray(hash, { minLength: 1, maxLength: 4 }),
+      deleted: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.array(path, { minLength: 1, maxLength: 3 }), (list) => {
+        const tree = mergeAll(list);
+        const { chains } = tree;
+        expect(isOneChain(packTree(tree))).toBe(chains.length === 1 && chains[0]!.tip);
+      }),
+    );
+    fc.assert(
+      fc.property(paths, (list) => {
+        const tree = mergeAll(list);
+        if (isOneChain(packTree(tree))) expect(tree.chains).toHaveLength(1);
       }),
     );
   });

@@ -9,6 +9,8 @@ export interface IndexDefinition {
   /** A hash of all that decides the rows: the map's source or fields, and its options. */
   readonly id: string;
   readonly map: MapFunction;
+  /** The map leaves documents as they are, and keeps nothing of them: several may be given the same one. */
+  readonly pure?: true;
   /** For messages. */
   readonly name?: string | undefined;
   /** When it is brought up to date apart from being asked. Default `lazy`. */

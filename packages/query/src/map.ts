@@ -9,6 +9,7 @@ import {
   conflicts,
   type DocRow,
   type ExistingDoc,
+  isOneChain,
   joinDoc,
   type Loose,
   type MapFunction,
@@ -117,7 +118,7 @@ export const DOC_TEXTS = ['body', 'tree'] as const;
 /** The document of a row read with {@link DOC_TEXTS}, as a map sees it: the winner, with `_conflicts` when there are any. */
 export function docOf(row: DocRow): ExistingDoc<Record<string, Loose>> {
   const body = (row.body as string | undefined) ?? '{}';
-  if (row.tree === undefined) return joinDoc(row.id, row.rev, false, body);
+  if (row.tree === undefined || isOneChain(row.tree as string)) return joinDoc(row.id, row.rev, false, body);
   const losers = conflicts(unpackTree(row.tree as string));
   const meta = losers.length === 0 ? undefined : { _conflicts: losers.map(({ rev }) => rev) };
   return joinDoc(row.id, row.rev, false, body, meta);

@@ -250,8 +250,9 @@ export class Updater {
       return true;
     };
     for (const doc of docs) {
+      const source = new Source(doc);
       for (const [i, wanted] of behind.entries())
-        if (doc.seq > (states.get(wanted.index.id)?.seq ?? 0)) this.#mapOne(wanted, part, i, doc);
+        if (doc.seq > (states.get(wanted.index.id)?.seq ?? 0)) this.#mapOne(wanted, part, i, source);
       part.looked++;
       const wait = this.#slices.pause();
       if (wait !== undefined) await wait;
@@ -279,19 +280,35 @@ export class Updater {
     return after.length === mapped.length;
   }
 
-  #mapOne({ index, mapper }: Wanted, part: Part, at: number, row: DocRow): void {
-    const { id, seq, deleted } = row;
+  #mapOne({ index, mapper }: Wanted, part: Part, at: number, source: Source): void {
+    const { id, seq, deleted } = source.row;
     if (isDesignId(id)) return;
     const mapped = part.mapped[at]!; // One for each index.
     let emitted: readonly Emitted[] = [];
     try {
-      if (!deleted) emitted = mapper.run(docOf(row));
+      if (!deleted) emitted = mapper.run(source.docFor(index));
     } catch (cause) {
       mapped.threw++;
       this.#events.error(mapError(index, id, cause));
     }
     mapped.docs.push({ id, seq, emitted });
     part.rows += emitted.length;
+  }
+}
+
+/** A document to be mapped: made once for all maps that leave it as it is, anew for each of the others. */
+class Source {
+  readonly row: DocRow;
+  #shared: ReturnType<typeof docOf> | undefined;
+
+  constructor(row: DocRow) {
+    this.row = row;
+  }
+
+  docFor({ pure }: IndexDefinition): ReturnType<typeof docOf> {
+    if (!pure) return docOf(this.row);
+    this.#shared ??= docOf(this.row);
+    return this.#shared;
   }
 }
 

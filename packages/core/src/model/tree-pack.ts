@@ -46,6 +46,12 @@ export function unpackTree(packed: string): RevTree {
   return { chains };
 }
 
+/** True of trees, as most are, that are one chain by what can be seen without unpacking them: no branches, so no conflicts. */
+export function isOneChain(packed: string): boolean {
+  const count = Number.parseInt(packed.slice(packed.indexOf(',') + 1), 10);
+  return packed.startsWith('0') && packed.length === packed.indexOf(':') + 1 + count * HASH_LENGTH;
+}
+
 /** @returns where the next chain begins */
 function readHashes(packed: string, from: number, count: number, mixed: boolean, hashes: string[]): number {
   let at = from;

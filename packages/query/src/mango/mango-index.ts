@@ -68,6 +68,7 @@ function makeDefinition({ ddoc, name, fields, partial }: MangoIndex): IndexDefin
   let accepts: ((doc: object) => boolean) | undefined;
   return {
     id: `mango-${hash128(LAYOUT, 0, 0, 0, text)}`,
+    pure: true,
     name: `${ddoc.slice('_design/'.length)}/${name}`,
     map: (doc, emit) => {
       accepts ??= partial === undefined ? () => true : compileSelector(partial);
