@@ -15,6 +15,20 @@ async function crash({ page }: HostedTab): Promise<void> {
   await crashed;
 }
 
+/**
+ * Puts a document. The first call may be refused: in flight when the owner went, or made by a page that learns by it that its own
+ * worker serves nobody any more; the next is not. @returns the ms that the last one took
+ */
+async function putAtLast(tab: HostedTab, _id: string): Promise<number> {
+  let answer = await tab.call('run', 'put', { _id });
+  if (answer.error !== undefined) {
+    expect(answer.error).toBe('worker_terminated');
+    answer = await tab.call('run', 'put', { _id: `${_id}, again` });
+  }
+  expect(answer).toMatchObject({ value: { ok: true } });
+  return answer.ms;
+}
+
 /** Ways in which the owner's tab goes. */
 const ENDS: Record<string, (owner: HostedTab, opened: HostedTabs) => Promise<unknown>> = {
   closed: (owner) => owner.page.close(),
@@ -50,14 +64,7 @@ describe.skipIf(!canOpenPages())('tabs with a worker each', () => {
       owner.call('putForEver', 'owner').catch(() => {}); // its page goes away
       await vi.waitFor(() => expect(told.length).toBeGreaterThan(20), PATIENCE);
       await makeEnd(owner, opened);
-      let answer = await two.call('run', 'put', { _id: 'after' });
-      // In flight when the owner went, it may have been refused; the next is not.
-      if (answer.error !== undefined) {
-        expect(answer.error).toBe('worker_terminated');
-        answer = await two.call('run', 'put', { _id: 'again' });
-      }
-      expect(answer).toMatchObject({ value: { ok: true } });
-      expect(answer.ms).toBeLessThan(TAKEOVER_MS);
+      expect(await putAtLast(two, 'after')).toBeLessThan(TAKEOVER_MS);
       const kept = [...(await writing), ...told];
       const { rows }: { rows: { key: string }[] } = await two.run('allDocs');
       const there = new Set(rows.map(({ key }) => key));
@@ -78,18 +85,14 @@ describe.skipIf(!canOpenPages())('tabs with a worker each', () => {
       addEventListener('pageshow', (event) => Object.assign(globalThis, { persisted: event.persisted }));
     });
     await owner.page.goto('about:blank');
-    let answer = await other.call('run', 'put', { _id: 'while' });
-    // Its worker may stand still with the call in its hands.
-    if (answer.error === 'worker_terminated') answer = await other.call('run', 'put', { _id: 'again' });
-    expect(answer).toMatchObject({ value: { ok: true } });
-    expect(answer.ms).toBeLessThan(TAKEOVER_MS);
+    expect(await putAtLast(other, 'while')).toBeLessThan(TAKEOVER_MS);
     await owner.page.goBack({ waitUntil: 'commit' });
     const persisted = await owner.page.evaluate(() => (globalThis as { persisted?: boolean }).persisted);
     // Chromium may have thrown it out of the cache meanwhile: then it is a new page, and there is nothing to see.
     if (persisted !== true) return console.info('not kept in the back/forward cache');
-    await owner.run('put', { _id: 'back' });
+    await putAtLast(owner, 'back');
     const ids = (await owner.run<{ results: { id: string }[] }>('changes')).results.map(({ id }) => id);
-    expect(ids).toContain('back');
+    expect(ids.some((id) => id.startsWith('back'))).toBe(true);
     for (const tab of [owner, other]) expect(await tab.call('followed', ids)).toEqual(ids);
   });
 
@@ -109,13 +112,8 @@ describe.skipIf(!canOpenPages())('tabs with a worker each', () => {
     expect(next.ms).toBeLessThan(TAKEOVER_MS);
     expect(await other.call('owners')).toMatchObject({ held: 1 });
     await goOn();
-    // Its own worker serves nobody any more, which its page may learn by this call.
-    const woken = await owner.call('run', 'put', { _id: 'awake again' });
-    if (woken.error !== undefined) {
-      expect(woken.error).toBe('worker_terminated');
-      await owner.run('put', { _id: 'awake again' });
-    }
-    expect(await other.call('followed', ['before', 'after', 'awake again'])).toContain('after');
+    await putAtLast(owner, 'awake again');
+    expect(await other.call('followed', ['before', 'after'])).toContain('after');
   });
 });
 
