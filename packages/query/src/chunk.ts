@@ -90,7 +90,10 @@ function writesOf(changes: readonly Change[], runs: readonly Key[]): Write<Datab
     { into: 'index', delete: gone.map(({ tag, key, id, n }) => [tag, key, id, n]) },
     { into: 'index', put: changes.flatMap((change) => change.put) },
     { into: 'reductions', delete: runs },
-    { into: 'views', put: changes.map(({ after }) => after) },
+    {
+      into: 'views',
+      put: changes.flatMap(({ before, after }) => (after.seq === before?.seq ? [] : [after])),
+    },
   ];
 }
 
@@ -188,7 +191,8 @@ function changeOf(
   const after: ViewStateRow = {
     view,
     tag,
-    seq: through,
+    // One that was ahead of the others stays where it is: its documents were not mapped again.
+    seq: Math.max(through, before?.seq ?? 0),
     since: before?.since ?? origin.update_seq,
     rows,
     version: (before?.version ?? 0) + (changed ? 1 : 0),
