@@ -1,26 +1,21 @@
 /**
- * Attachments over HTTP: data on its way out in the form that suits its size, data that came checked against what the server says
- * of it. Loaded when there is first one.
+ * Attachments over HTTP: documents with them sent, and data that came checked against what the server says of it.
  */
 import {
-  type AttachmentsInput,
   type AttachmentsOptions,
   type BinaryData,
   type BulkDocsRow,
   type Bytes,
   type CallOptions,
-  chunksOf,
   type Doc,
   type ExistingDoc,
   isDatabaseError,
-  type NewAttachment,
   notFound,
   type OpenAttachmentOptions,
   type OpenedAttachment,
   portableBytes,
   type Rev,
   type Stub,
-  uuid,
   type Written,
 } from '@settledb/core';
 import type { PutAttachment } from './client-attachment-call';
@@ -28,111 +23,9 @@ import * as check from './client-check';
 import { download } from './client-download';
 import { badResponse } from './client-error';
 import type { Call, Http, Opened } from './client-http';
+import { multipartCall, type Outgoing, streamOf, toBlob } from './client-outgoing';
 import { readStored } from './client-stored';
-import { closing, partHead, quoteFilename } from './multipart';
-import { encodeDocId, encodePart, isDotId, isObject, JSON_TYPE } from './wire';
-
-/** Bytes of a document's new attachments from which on they go as bytes (multipart), not as base64 within JSON. */
-const MULTIPART_BYTES = 64 * 1024;
-
-type Attachment = NewAttachment & { readonly stub?: unknown };
-
-/** A document ready to go: as JSON among others, or by itself. */
-export type Outgoing = { readonly doc: Doc } | { readonly alone: Doc; readonly parts: readonly Part[] };
-interface Part {
-  readonly name: string;
-  readonly type: string;
-  readonly encoding: string | undefined;
-  readonly data: Blob;
-}
-
-/** Reads the data of new attachments, in order, into a form that can be sent, and sent again. */
-export async function prepareDoc(
-  doc: Doc,
-  bytes: Bytes = portableBytes,
-  signal?: AbortSignal | undefined,
-): Promise<Outgoing> {
-  const attachments: Record<string, unknown> = Object.create(null);
-  const parts: Part[] = [];
-  let size = 0;
-  let mustBeParts = false;
-  for (const [name, given] of Object.entries(doc._attachments ?? {}) as [string, Attachment][]) {
-    attachments[name] = given;
-    if (!isObject(given) || given.stub === true || given.data === undefined || given.data === null) continue;
-    const { data, encoded, encoding, digest, length, revpos, content_type } = given;
-    const blob = await toBlob(data, bytes, signal);
-    if (typeof data === 'string' && data.length < MULTIPART_BYTES) {
-      attachments[name] = { content_type, data, ...(revpos === undefined ? {} : { revpos }) };
-      continue;
-    }
-    const type = content_type ?? (blob.type || 'application/octet-stream');
-    const packed = encoded === true && encoding !== undefined;
-    const about = { content_type: type, ...(revpos === undefined ? {} : { revpos }) };
-    parts.push({ name, type, encoding: packed ? encoding : undefined, data: blob });
-    attachments[name] = {
-      ...about,
-      follows: true,
-      length: packed ? (length ?? 0) : blob.size,
-      ...(packed ? { encoding, encoded_length: blob.size } : {}),
-      ...(encoded === true && digest !== undefined ? { digest } : {}),
-    };
-    size += blob.size;
-    mustBeParts ||= packed;
-  }
-  const made = { ...doc, _attachments: attachments as AttachmentsInput };
-  if (parts.length === 0) return { doc: made };
-  const byPath = doc._id !== undefined && !isDotId(doc._id);
-  if (byPath && (mustBeParts || size >= MULTIPART_BYTES)) return { alone: made, parts };
-  for (const { name, type, data } of parts) {
-    const { revpos } = attachments[name] as { revpos?: number };
-    const text = bytes.toBase64([new Uint8Array(await data.arrayBuffer())]);
-    attachments[name] = { content_type: type, data: text, ...(revpos === undefined ? {} : { revpos }) };
-  }
-  return { doc: made };
-}
-
-/**
- * Any form of data as what can be sent, and sent again; kept whole where the platform keeps Blobs (browsers: on disk, when they
- * are large).
- *
- * @throws badarg for a string that is no base64, 400 for what holds no bytes
- */
-async function toBlob(data: unknown, bytes: Bytes, signal: AbortSignal | undefined): Promise<Blob> {
-  if (data instanceof Blob) return data;
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of chunksOf(data, bytes, signal)) chunks.push(chunk);
-  const type = (data as { type?: unknown } | null)?.type;
-  return new Blob(chunks as Uint8Array<ArrayBuffer>[], typeof type === 'string' ? { type } : {});
-}
-
-/** A document and its parts in one request. */
-export function multipartCall(
-  { alone, parts }: Extract<Outgoing, { alone: Doc }>,
-  newEdits: boolean,
-  signal: AbortSignal | undefined,
-): Call {
-  const boundary = uuid();
-  const pieces: BlobPart[] = [partHead({ 'Content-Type': JSON_TYPE }, boundary, true), JSON.stringify(alone)];
-  for (const { name, type, encoding, data } of parts) {
-    const headers = {
-      'Content-Disposition': quoteFilename(name),
-      'Content-Type': type.replace(/[^\x20-\x7e]/g, ''),
-      'Content-Length': String(data.size),
-      ...(encoding === undefined ? {} : { 'Content-Encoding': encoding }),
-    };
-    pieces.push(partHead(headers, boundary, false), data);
-  }
-  pieces.push(closing(boundary));
-  return {
-    method: 'PUT',
-    path: `/${encodeDocId(alone._id!)}`,
-    query: { new_edits: newEdits ? undefined : false },
-    body: new Blob(pieces),
-    type: `multipart/related; boundary="${boundary}"`,
-    signal,
-    docId: alone._id,
-  };
-}
+import { encodeDocId, encodePart, isObject } from './wire';
 
 /** Statuses that are about the one document: a row of a bulk answer, where it is one of many. */
 const OF_DOCUMENT: readonly number[] = [400, 403, 404, 409, 412, 413];
@@ -297,22 +190,6 @@ const unsatisfiable = (): Error =>
     message: 'Requested range not satisfiable',
     reason: 'Requested range not satisfiable',
   });
-
-function streamOf(pieces: AsyncGenerator<Uint8Array, void, void>): ReadableStream<Uint8Array> {
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { done, value } = await pieces.next();
-        if (done === true) controller.close();
-        else controller.enqueue(value);
-      },
-      async cancel() {
-        await pieces.return();
-      },
-    },
-    { highWaterMark: 0 },
-  );
-}
 
 /** By a request of its own, so that the document's other attachments need not be known. */
 export async function putAttachment(

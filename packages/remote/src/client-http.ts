@@ -43,6 +43,8 @@ export interface Call {
   readonly query?: QueryValues | undefined;
   /** JSON; or, with `type`, bytes as they are. */
   readonly body?: unknown;
+  /** In place of `body`: what is read while it is sent. */
+  readonly stream?: OutStream | undefined;
   /** The body's, where it is no JSON. */
   readonly type?: string | undefined;
   /** Default: JSON. */
@@ -54,6 +56,14 @@ export interface Call {
   readonly idleMs?: number | undefined;
   /** The document an error would be about. */
   readonly docId?: string | undefined;
+}
+
+/** A body that is made while it is sent: anew each time, for a request may have to be sent again. */
+export interface OutStream {
+  readonly length: number;
+  open(): ReadableStream<Uint8Array>;
+  /** What the making of it failed with. */
+  failure(): { readonly error: unknown } | undefined;
 }
 
 /** Undefined ones are left out. */
@@ -89,6 +99,11 @@ export class Http {
 
   get target(): Target {
     return this.#target;
+  }
+
+  /** Is it the platform's own `fetch` that sends? What others do with a stream nobody knows. */
+  get ownFetch(): boolean {
+    return this.#options.fetch === undefined;
   }
 
   /** Calls `end` once when this is closed. @returns the way to be left out */
@@ -184,6 +199,7 @@ export class Http {
     const own = await this.#auth.headers();
     signal.throwIfAborted();
     const url = `${call.base === 'root' ? root : database}${call.path}${formatQuery(call.query)}`;
+    const { stream } = call;
     const { type = call.body === undefined ? undefined : JSON_TYPE, accept = JSON_TYPE } = call;
     let body = (call.type === undefined && call.body !== undefined ? JSON.stringify(call.body) : call.body) as
       | BodyInit
@@ -204,6 +220,7 @@ export class Http {
         ...own,
         ...(type && { 'content-type': type }),
         ...encoding,
+        ...(stream && { 'content-length': String(stream.length) }),
         ...call.headers,
         ...given,
       },
@@ -212,6 +229,8 @@ export class Http {
       signal,
       ...(this.#auth.cookies === true ? { credentials: 'include' } : {}),
       ...(body === undefined ? {} : { body }),
+      // Redirected it could not be sent again; and to be ready for it, undici would keep all that was sent.
+      ...(stream && ({ body: stream.open(), duplex: 'half', redirect: 'error' } as RequestInit)),
     };
     const response = await fetch(url, init);
     this.#auth.heard(response);
@@ -229,6 +248,8 @@ export class Http {
   #failureOf(error: unknown, call: Call, request: Idle): unknown {
     if (call.signal?.aborted) return call.signal.reason;
     if (this.#closed) return closed();
+    const failed = call.stream?.failure();
+    if (failed !== undefined) return failed.error;
     if (error instanceof DatabaseError) return error;
     const { name } = this.#target;
     if (request.timedOut) {

@@ -14,10 +14,10 @@ import {
   uuid,
   type Written,
 } from '@settledb/core';
-import type { Outgoing } from './client-attachments';
-import { multipartCall, prepareDoc, sendPrepared } from './client-attachments';
+import { sendPrepared } from './client-attachments';
 import * as check from './client-check';
 import type { Http } from './client-http';
+import { multipartCall, type Outgoing, prepareDoc } from './client-outgoing';
 import { encodeDocId, isDotId, isObject } from './wire';
 
 /** Checked as a local database would, before anything is sent. */
@@ -71,7 +71,7 @@ export async function putDoc(
   if (isDotId(id)) return putInBulk(http, edit, new_edits, signal, bytes);
   let body = edit;
   if (hasAttachments(edit)) {
-    const prepared = await prepareDoc(edit, bytes, signal);
+    const prepared = await prepareDoc(edit, bytes, signal, http.ownFetch);
     if ('alone' in prepared)
       return check.checkWritten(await http.json(multipartCall(prepared, new_edits, signal)), id);
     body = prepared.doc;
@@ -112,7 +112,8 @@ export async function sendEdits(
   if (!docs.some(hasAttachments)) return send(docs);
   const prepared: Outgoing[] = [];
   // One after another, in order: their data may be parts of one stream.
-  for (const doc of docs) prepared.push(hasAttachments(doc) ? await prepareDoc(doc, bytes, signal) : { doc });
+  for (const doc of docs)
+    prepared.push(hasAttachments(doc) ? await prepareDoc(doc, bytes, signal, http.ownFetch) : { doc });
   return sendPrepared(http, prepared, newEdits, send, signal);
 }
 

@@ -16,6 +16,7 @@ export const nodeBytes: Bytes = {
   hasher: hasMd5() ? () => createHash('md5') : portableBytes.hasher,
   toBase64: (pieces) => (pieces.length === 1 ? view(pieces[0]!) : Buffer.concat(pieces)).toString('base64'),
   fromBase64: (text) => Buffer.from(text, 'base64'),
+  streamsOut: true,
   toData: (pieces, type) => Object.assign(Buffer.concat(pieces), { type }),
 };
 

@@ -1,6 +1,6 @@
 /**
- * Memory while one large attachment is put as a stream, pulled from our server (a process of its own), and read as a stream: resident
- * memory of a process that does nothing else, before and at its most.
+ * Memory while one large attachment is put as a stream, pushed to our server (a process of its own) and pulled from it, and read as a
+ * stream: resident memory of a process that does nothing else, before and at its most.
  */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -10,17 +10,20 @@ import { promisify } from 'node:util';
 import { SettleDB } from '../../../packages/settledb/src/entry.node';
 import type { RunOptions } from '../suite';
 
-const SIZE = 200_000_000;
+/** Bytes of the attachment: `SIZE_MB=500 npm run perf -- attachment-memory`. */
+const SIZE = Number(process.env.SIZE_MB ?? 200) * 1e6;
 const PIECE = 64 * 1024;
 /** ms between two looks at the memory. */
 const LOOK_MS = 10;
 
 interface MemoryFigures {
   readonly putMs: number;
+  readonly pushMs: number;
   readonly pullMs: number;
   readonly readMs: number;
   readonly beforeMB: number;
   readonly putMB: number;
+  readonly pushMB: number;
   readonly pullMB: number;
   readonly readMB: number;
 }
@@ -32,11 +35,11 @@ export async function figures({
   const script = `const { run } = await import(${JSON.stringify(import.meta.url)}); console.log(JSON.stringify(await run(${JSON.stringify(server)})));`;
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script]);
   const measured = JSON.parse(stdout) as MemoryFigures;
-  const { putMs, pullMs, readMs, beforeMB, putMB, pullMB, readMB } = measured;
+  const { putMs, pushMs, pullMs, readMs, beforeMB, putMB, pushMB, pullMB, readMB } = measured;
   return {
     figures: measured,
     lines: [
-      `One attachment of ${SIZE / 1e6} MB, as a stream: put in ${putMs} ms, pulled in ${pullMs} ms, read in ${readMs} ms; resident memory ${beforeMB} MB before, ${putMB - beforeMB} MB more at most while it is put, ${pullMB - beforeMB} MB more while it is pulled, ${readMB - beforeMB} MB more while it is read.`,
+      `One attachment of ${SIZE / 1e6} MB, as a stream: put in ${putMs} ms, pushed in ${pushMs} ms, pulled in ${pullMs} ms, read in ${readMs} ms; resident memory ${beforeMB} MB before, ${putMB - beforeMB} MB more at most while it is put, ${pushMB - beforeMB} MB more while it is pushed, ${pullMB - beforeMB} MB more while it is pulled, ${readMB - beforeMB} MB more while it is read.`,
     ],
   };
 }
@@ -61,6 +64,12 @@ export async function run(server: string): Promise<MemoryFigures> {
     await db.putAttachment('a', 'f', null, incoming(), 'application/x-noise');
     const putMs = Math.round(performance.now() - begun);
     const putMB = most;
+    most = beforeMB;
+    const pushing = performance.now();
+    const pushed = await db.replicate.to(`${server}/attachment-pushed`);
+    if (pushed.docs_written !== 2) throw new Error(`${pushed.docs_written} documents were pushed`);
+    const pushMs = Math.round(performance.now() - pushing);
+    const pushMB = most;
     await fill(`${server}/attachment-memory/a/f`);
     most = beforeMB;
     const pulling = performance.now();
@@ -77,7 +86,7 @@ export async function run(server: string): Promise<MemoryFigures> {
     clearInterval(timer);
     for (const each of [db, pulled, far]) await each.close();
     if (size !== SIZE || read !== SIZE) throw new Error(`${read} bytes were read`);
-    return { putMs, pullMs, readMs, beforeMB, putMB, pullMB, readMB: most };
+    return { putMs, pushMs, pullMs, readMs, beforeMB, putMB, pushMB, pullMB, readMB: most };
   } finally {
     rmSync(folder, { force: true, recursive: true });
   }

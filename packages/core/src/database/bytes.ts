@@ -15,6 +15,8 @@ export interface Bytes {
   fromBase64(text: string): Uint8Array;
   /** What `binary: true` and `getAttachment` answer. */
   toData(pieces: readonly Uint8Array[], type: string): BinaryData;
+  /** The platform's `fetch` sends streams over any connection, and its Blobs lie in memory. Browsers are the other way round. */
+  readonly streamsOut?: boolean;
 }
 
 /** Newer platforms do it themselves: `Uint8Array.fromBase64` and `toBase64` (ES2026). */

@@ -1,0 +1,197 @@
+/**
+ * Attachments on their way out: in the form that suits their size. What is little goes as base64 within JSON; what is more as bytes,
+ * a document by itself (multipart/related). Much that can be read again is read while it is sent, where the platform can.
+ */
+import {
+  type AttachmentsInput,
+  type Bytes,
+  badRequest,
+  chunksOf,
+  type Doc,
+  type NewAttachment,
+  portableBytes,
+  uuid,
+} from '@settledb/core';
+import type { Call, OutStream } from './client-http';
+import { closing, partHead, quoteFilename } from './multipart';
+import { encodeDocId, isDotId, isObject, JSON_TYPE } from './wire';
+
+/** Data that can be read as often as it must be sent is not held where it is as much as this, and the platform sends streams. */
+const STREAMED_BYTES = 1024 * 1024;
+/** Bytes of a document's new attachments from which on they go as bytes (multipart), not as base64 within JSON. */
+const MULTIPART_BYTES = 64 * 1024;
+
+type Attachment = NewAttachment & { readonly stub?: unknown };
+
+/** A document ready to go: as JSON among others, or by itself. */
+export type Outgoing = { readonly doc: Doc } | { readonly alone: Doc; readonly parts: readonly Part[] };
+interface Part {
+  readonly name: string;
+  readonly type: string;
+  readonly encoding: string | undefined;
+  readonly data: Blob | Source;
+}
+
+/**
+ * Reads the data of new attachments, in order, into a form that can be sent, and sent again.
+ *
+ * @param ownFetch the platform's is what will send it
+ */
+export async function prepareDoc(
+  doc: Doc,
+  bytes: Bytes = portableBytes,
+  signal?: AbortSignal | undefined,
+  ownFetch = false,
+): Promise<Outgoing> {
+  const byPath = doc._id !== undefined && !isDotId(doc._id);
+  const attachments: Record<string, unknown> = Object.create(null);
+  const parts: Part[] = [];
+  let size = 0;
+  let mustBeParts = false;
+  for (const [name, given] of Object.entries(doc._attachments ?? {}) as [string, Attachment][]) {
+    attachments[name] = given;
+    if (!isObject(given) || given.stub === true || given.data === undefined || given.data === null) continue;
+    const { data, encoded, encoding, digest, length, revpos, content_type } = given;
+    const isStreamed =
+      ownFetch && byPath && bytes.streamsOut === true && typeof data === 'function' && encoding === undefined;
+    const blob =
+      isStreamed && length !== undefined && length >= STREAMED_BYTES
+        ? new Source(name, length, () => chunksOf(data, bytes, signal))
+        : await toBlob(data, bytes, signal);
+    if (typeof data === 'string' && data.length < MULTIPART_BYTES) {
+      attachments[name] = { content_type, data, ...(revpos === undefined ? {} : { revpos }) };
+      continue;
+    }
+    const type = content_type ?? (blob.type || 'application/octet-stream');
+    const packed = encoded === true && encoding !== undefined;
+    const about = { content_type: type, ...(revpos === undefined ? {} : { revpos }) };
+    parts.push({ name, type, encoding: packed ? encoding : undefined, data: blob });
+    attachments[name] = {
+      ...about,
+      follows: true,
+      length: packed ? (length ?? 0) : blob.size,
+      ...(packed ? { encoding, encoded_length: blob.size } : {}),
+      ...(encoded === true && digest !== undefined ? { digest } : {}),
+    };
+    size += blob.size;
+    mustBeParts ||= packed;
+  }
+  const made = { ...doc, _attachments: attachments as AttachmentsInput };
+  if (parts.length === 0) return { doc: made };
+  if (byPath && (mustBeParts || size >= MULTIPART_BYTES)) return { alone: made, parts };
+  for (const { name, type, data } of parts) {
+    if (data instanceof Source) continue; // it is more than that many bytes
+    const { revpos } = attachments[name] as { revpos?: number };
+    const text = bytes.toBase64([new Uint8Array(await data.arrayBuffer())]);
+    attachments[name] = { content_type: type, data: text, ...(revpos === undefined ? {} : { revpos }) };
+  }
+  return { doc: made };
+}
+
+/** Data that is read while it is sent. */
+class Source {
+  constructor(
+    readonly name: string,
+    readonly size: number,
+    readonly open: () => AsyncIterable<Uint8Array>,
+  ) {}
+  readonly type = '';
+}
+
+/**
+ * Any form of data as what can be sent, and sent again; kept whole where the platform keeps Blobs (browsers: on disk, when they
+ * are large).
+ *
+ * @throws badarg for a string that is no base64, 400 for what holds no bytes
+ */
+export async function toBlob(data: unknown, bytes: Bytes, signal: AbortSignal | undefined): Promise<Blob> {
+  if (data instanceof Blob) return data;
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of chunksOf(data, bytes, signal)) chunks.push(chunk);
+  const type = (data as { type?: unknown } | null)?.type;
+  return new Blob(chunks as Uint8Array<ArrayBuffer>[], typeof type === 'string' ? { type } : {});
+}
+
+/** A document and its parts in one request. */
+export function multipartCall(
+  { alone, parts }: Extract<Outgoing, { alone: Doc }>,
+  newEdits: boolean,
+  signal: AbortSignal | undefined,
+): Call {
+  const boundary = uuid();
+  const pieces: (string | Blob | Source)[] = [
+    partHead({ 'Content-Type': JSON_TYPE }, boundary, true),
+    JSON.stringify(alone),
+  ];
+  for (const { name, type, encoding, data } of parts) {
+    const headers = {
+      'Content-Disposition': quoteFilename(name),
+      'Content-Type': type.replace(/[^\x20-\x7e]/g, ''),
+      'Content-Length': String(data.size),
+      ...(encoding === undefined ? {} : { 'Content-Encoding': encoding }),
+    };
+    pieces.push(partHead(headers, boundary, false), data);
+  }
+  pieces.push(closing(boundary));
+  return {
+    method: 'PUT',
+    path: `/${encodeDocId(alone._id!)}`,
+    query: { new_edits: newEdits ? undefined : false },
+    ...(pieces.some((piece) => piece instanceof Source)
+      ? { stream: streamed(pieces) }
+      : { body: new Blob(pieces as BlobPart[]) }),
+    type: `multipart/related; boundary="${boundary}"`,
+    signal,
+    docId: alone._id,
+  };
+}
+
+function streamed(given: readonly (string | Blob | Source)[]): OutStream {
+  const pieces = given.map((piece) => (typeof piece === 'string' ? new Blob([piece]) : piece));
+  let failure: { readonly error: unknown } | undefined;
+  async function* chunks(): AsyncGenerator<Uint8Array, void, void> {
+    failure = undefined;
+    try {
+      for (const piece of pieces) {
+        if (piece instanceof Source) yield* exactly(piece);
+        else yield new Uint8Array(await piece.arrayBuffer());
+      }
+    } catch (error) {
+      failure = { error };
+      throw error;
+    }
+  }
+  return {
+    length: pieces.reduce((sum, { size }) => sum + size, 0),
+    open: () => streamOf(chunks()),
+    failure: () => failure,
+  };
+}
+
+/** @throws badRequest for another number of bytes than was told: the request is then of no use */
+async function* exactly({ name, size, open }: Source): AsyncGenerator<Uint8Array, void, void> {
+  let left = size;
+  for await (const chunk of open()) {
+    left -= chunk.length;
+    if (left < 0) break;
+    yield chunk;
+  }
+  if (left !== 0)
+    throw badRequest(`Attachment ${JSON.stringify(name)} is not of the length it is said to be`);
+}
+
+export function streamOf(pieces: AsyncGenerator<Uint8Array, void, void>): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await pieces.next();
+        if (done === true) controller.close();
+        else controller.enqueue(value);
+      },
+      async cancel() {
+        await pieces.return();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

@@ -1,0 +1,99 @@
+/** Attachments too large to be held, sent over real HTTP while they are read: exact, or not there at all, and told why. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { memory } from '@settledb/adapter-memory';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SettleDB } from '../../packages/settledb/src/entry.node';
+import { createServer } from '../../packages/settledb/src/server';
+import { noise, same } from '../conformance/database/attachment-bytes';
+
+type Db = SettleDB<Record<string, unknown>>;
+type Server = Awaited<ReturnType<typeof createServer>>;
+
+const SIZE = 3_300_000;
+const PIECE = 100_000;
+const folder = mkdtempSync(join(tmpdir(), 'settledb-out-'));
+const credentials = { username: 'me', password: 'a long password' };
+let server: Server;
+let count = 0;
+
+beforeAll(async () => {
+  server = await createServer({ dir: folder, port: 0, admins: { me: credentials.password } });
+});
+afterAll(async () => {
+  await server.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const far = (): Db => new SettleDB(`${server.url}/out-${count++}`, { auth: credentials });
+
+/** A document as replication sends it, and how often its data was asked for. */
+function outgoing(make: () => AsyncIterable<Uint8Array>, length = SIZE) {
+  let opened = 0;
+  const data = (): AsyncIterable<Uint8Array> => {
+    opened++;
+    return make();
+  };
+  const attachment = { content_type: 'image/png', encoded: true, revpos: 1, length, data };
+  const doc = { _id: 'a', _rev: `1-${'a'.repeat(32)}`, _attachments: { f: attachment }, n: 1 };
+  return { doc, opened: () => opened };
+}
+
+async function* pieces(until = SIZE, fail?: Error): AsyncGenerator<Uint8Array> {
+  const bytes = noise(SIZE + PIECE);
+  for (let at = 0; at < until; at += PIECE) yield bytes.subarray(at, Math.min(until, at + PIECE));
+  if (fail !== undefined) throw fail;
+}
+
+const send = (db: Db, doc: object) => db.bulkDocs([doc] as never, { new_edits: false });
+const sent = async (db: Db, name = 'f'): Promise<boolean> =>
+  same((await db.getAttachment('a', name)) as Uint8Array, noise(SIZE));
+
+describe('a large attachment', () => {
+  it('is replicated exactly, beside others of its document', async () => {
+    const near: Db = new SettleDB('near', { adapter: memory() });
+    const file = (data: Uint8Array) => ({ content_type: 'image/png', data });
+    const _attachments = { 'é "1"': file(noise(SIZE)), small: file(noise(100)), empty: file(noise(0)) };
+    await near.bulkDocs([{ _id: 'a', _attachments }, { _id: 'b' }] as never);
+    const db = far();
+    expect(await near.replicate.to(db)).toMatchObject({ ok: true, docs_written: 2, doc_write_failures: 0 });
+    expect(await sent(db, 'é "1"')).toBe(true);
+    const whole = { attachments: true } as const;
+    expect(await db.get('a', whole)).toEqual(await near.get('a', whole));
+    expect(await near.replicate.to(db)).toMatchObject({ docs_read: 0 });
+  });
+
+  it('is read as it is sent, once, and again when the request must be sent again', async () => {
+    const db = far();
+    await db.info();
+    const first = outgoing(() => pieces());
+    expect(await send(db, first.doc)).toEqual([]);
+    expect(first.opened()).toBe(1);
+    expect(await sent(db)).toBe(true);
+    // Refused first, with what was sent of it: the client asks for other credentials and sends it again.
+    const authorization = (password: string): string => `Basic ${btoa(`me:${password}`)}`;
+    const renewed: Db = new SettleDB(`${server.url}/out-${count++}`, {
+      headers: (again) => ({ authorization: authorization(again ? credentials.password : 'wrong') }),
+    });
+    await renewed.info();
+    const second = outgoing(() => pieces());
+    expect(await send(renewed, second.doc)).toEqual([]);
+    expect(second.opened()).toBe(2);
+    expect(await sent(renewed)).toBe(true);
+  });
+
+  it('that fails while it is read fails with that error, and is not there', async () => {
+    const db = far();
+    await db.info();
+    const failure = Object.assign(new Error('no more'), { status: 502 });
+    await expect(send(db, outgoing(() => pieces(SIZE / 2, failure)).doc)).rejects.toBe(failure);
+    for (const length of [SIZE - 1, SIZE + 1]) {
+      const { doc } = outgoing(() => pieces(), length);
+      expect(await send(db, doc)).toMatchObject([{ id: 'a', status: 400, name: 'bad_request' }]);
+    }
+    await expect(db.get('a')).rejects.toMatchObject({ status: 404 });
+    expect(await send(db, outgoing(() => pieces()).doc)).toEqual([]);
+    expect(await sent(db)).toBe(true);
+  });
+});
