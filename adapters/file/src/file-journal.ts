@@ -23,6 +23,7 @@ import { removeQuietly } from './folder';
 import { commitOf, KIND_BLOCK, KIND_COMMIT, KIND_REWRITE, type Part, textOf } from './frame';
 import type { Lock } from './lock';
 import type { Log } from './log';
+import { Parts } from './parts';
 import { trouble } from './trouble';
 import { isWorthVacuum, Successor } from './vacuum';
 
@@ -30,6 +31,7 @@ export class FileJournal implements Journal {
   readonly shared = false;
   readonly blobs: BlobJournal;
   readonly #blobFiles: BlobFiles;
+  readonly #parts = new Parts();
   readonly #files: Files;
   readonly #folder: string;
   readonly #lock: Lock;
@@ -145,6 +147,12 @@ export class FileJournal implements Journal {
     } finally {
       leave();
     }
+  }
+
+  takesParts(block: number, count: number, size: number, haveRoom: boolean): boolean {
+    // A tail lies in a commit, and is short.
+    if (this.#log.contents.blocks.get(block)?.isTail !== false) return false;
+    return this.#parts.take(block, count, size, haveRoom);
   }
 
   async blockIds(): Promise<number[]> {

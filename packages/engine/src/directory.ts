@@ -37,7 +37,7 @@ export interface TableState {
 }
 
 /** Texts of one block that are noted by themselves. Where more are wanted the block is. */
-export const PARTS_MAX = 8;
+const PARTS_MAX = 8;
 
 /**
  * Pages and texts that a look-up lacked, and what was loaded for it, kept until the call is done. Nearly every call lacks

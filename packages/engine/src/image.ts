@@ -5,7 +5,7 @@
 import { corrupt, type SortKey, sortKey, type TextRef } from '@settledb/core';
 import { type Answer, type AnyQuery, answer } from './answer';
 import { type CommitHead, decodeHead } from './commit';
-import { Directory, noFences, orderOf, PARTS_MAX, type Wanted } from './directory';
+import { Directory, noFences, orderOf, type Wanted } from './directory';
 import {
   BLOCKS_PER_COMMIT,
   type CommitRead,
@@ -18,7 +18,7 @@ import { decodeManifest } from './manifest';
 import type { Page } from './page';
 import { PageCache } from './page-cache';
 import { type PlannedWrite, type Prepared, prepare } from './prepare';
-import { BlockUse, isTail, TextCache } from './texts';
+import { BlockUse, TextCache } from './texts';
 
 /** Blocks asked of the journal at a time, so that a read of everything does not hold all texts twice. */
 const LOAD_BLOCKS_MAX = 64;
@@ -136,16 +136,18 @@ export class Image {
    */
   async load(journal: Journal, wanted: Wanted): Promise<boolean> {
     const { pages, blocks, hints } = wanted.take();
-    const { loadParts } = journal;
     const whole: number[] = [];
     const parts: TextRef[] = [];
+    const { sizes } = this.use;
     for (const [id, refs] of blocks) {
-      if (loadParts !== undefined && this.#isPartly(id, refs)) parts.push(...refs);
+      const size = sizes.get(id)?.size ?? 0;
+      if (journal.takesParts?.(id, refs.length, size, sizes.size * size <= this.texts.limit))
+        parts.push(...refs);
       else whole.push(id);
     }
     const needed = [...pages.map(([id]) => id), ...whole];
     // Where parts can be read, a whole block costs more than asking once again.
-    const ids = loadParts === undefined ? [...needed, ...hints] : needed;
+    const ids = journal.loadParts === undefined ? [...needed, ...hints] : needed;
     const texts = await loadAll(ids, (some) => journal.load(some));
     const partTexts = await loadAll(parts, (refs) => journal.loadParts!(refs));
     for (const [i, text] of texts.entries()) {
@@ -168,13 +170,6 @@ export class Image {
     const page = decode(text);
     this.pages.set(id, page);
     wanted.givePage(id, page);
-  }
-
-  /** Whether a few texts of a block are read without it. A tail lies in a commit, and is short. */
-  #isPartly(id: number, refs: readonly TextRef[]): boolean {
-    if (isTail(id) || refs.length > PARTS_MAX) return false;
-    const { sizes } = this.use;
-    return this.texts.takePart(id, refs.length, sizes.get(id)?.size ?? 0, sizes.size);
   }
 }
 

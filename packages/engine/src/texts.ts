@@ -15,14 +15,6 @@ export const TAIL_LENGTH_MAX = 64 * 1024;
 /** Default bound of the cache, in characters: bodies of about 100,000 documents of 300 bytes. */
 export const TEXT_CACHE_LENGTH = 32 * 1024 * 1024;
 
-/** Blocks up to this length are always read whole. */
-const PART_OF_LENGTH_MIN = 16 * 1024;
-/**
- * Texts of a block that are read one by one before it is read whole, which costs as much as ten of them (a file: 12 µs and 130):
- * so reads here and there never cost more than twice the best. Where all blocks have room in the cache, one.
- */
-const PARTS_BEFORE_WHOLE = 10;
-
 export const isTail = (block: number): boolean => block > 0 && block % BLOCKS_PER_COMMIT === 0;
 
 interface Cached {
@@ -35,8 +27,6 @@ export class TextCache {
   readonly limit: number;
   length = 0;
   #blocks = new Map<number, Cached>();
-  /** Texts that were read without their block; an entry for a block at most. */
-  readonly #parts = new Map<number, number>();
   #clock = 0;
 
   constructor(limit: number) {
@@ -58,31 +48,13 @@ export class TextCache {
   }
 
   delete(id: number): void {
-    this.#parts.delete(id);
     const cached = this.#blocks.get(id);
     if (cached === undefined) return;
     this.#blocks.delete(id);
     this.length -= cached.text.length;
   }
 
-  /**
-   * Notes that texts of a block which is not here are wanted.
-   * @param blocks how many there are, about as long as this one
-   * @returns false when it is time to read the block
-   */
-  takePart(id: number, count: number, size: number, blocks: number): boolean {
-    const before = this.#parts.get(id) ?? 0;
-    const most = blocks * size <= this.limit ? 1 : PARTS_BEFORE_WHOLE;
-    if (size < PART_OF_LENGTH_MIN || before + count > most) {
-      this.#parts.delete(id);
-      return false;
-    }
-    this.#parts.set(id, before + count);
-    return true;
-  }
-
   clear(): void {
-    this.#parts.clear();
     this.#blocks.clear();
     this.length = 0;
   }
