@@ -4,8 +4,8 @@
  */
 import { corrupt, type SortKey, sortKey, type TextRef } from '@settledb/core';
 import { type Answer, type AnyQuery, answer } from './answer';
-import { type CommitHead, decodeHead } from './commit';
-import { Directory, noFences, orderOf, type Wanted } from './directory';
+import { type CommitHead, decodeHead, type TableChange } from './commit';
+import { Directory, noFences, type OrderState, orderOf, type Wanted } from './directory';
 import {
   BLOCKS_PER_COMMIT,
   type CommitRead,
@@ -13,7 +13,7 @@ import {
   type JournalState,
   type Position,
 } from './journal';
-import type { Layout, Row, TableLayout } from './layout';
+import type { Layout, OrderLayout, TableLayout } from './layout';
 import { decodeManifest } from './manifest';
 import type { Page } from './page';
 import { PageCache } from './page-cache';
@@ -70,25 +70,10 @@ export class Image {
       const table = this.directory.table(change.table.name);
       const { recent, layout } = table.rows;
       const { orders } = table;
-      // First every key that went, then every key that is: one row may take the key another had.
-      for (const [i, key] of change.deleted.entries()) {
-        recent.set(key, null);
-        for (const [o, old] of (change.oldsOfDeleted[i] ?? []).entries()) orders[o]?.recent.set(old, null);
-      }
-      for (const olds of change.olds ?? []) {
-        if (olds !== null)
-          for (let o = 0; o < orders.length; o++) orders[o]?.recent.set(olds[o] as SortKey, null);
-      }
-      for (let i = 0; i < change.rows.length; i++) {
-        const row = change.rows[i] as Row;
-        const key = layout.keyOf(row);
-        recent.set(key, row);
-        for (let o = 0; o < orders.length; o++) {
-          const order = orders[o] as (typeof orders)[number];
-          const orderKey = order.layout.keyOf(row);
-          order.recent.set(orderKey, key);
-        }
-      }
+      for (const key of change.deleted) recent.set(key, null);
+      for (const row of change.rows) recent.set(layout.keyOf(row), row);
+      for (const [o, order] of orders.entries())
+        order.recent.later(() => applyToOrder(change, o, order, layout.keyOf));
     }
     for (const [id, size] of head.blocks) this.use.add(id, size);
     for (const [id, length] of head.freed) this.use.free(id, length);
@@ -171,6 +156,18 @@ export class Image {
     this.pages.set(id, page);
     wanted.givePage(id, page);
   }
+}
+
+/** First every key that went, then every key that is: one row may take the key another had. */
+function applyToOrder(
+  { rows, olds = [], oldsOfDeleted }: TableChange,
+  o: number,
+  { recent, layout }: OrderState<SortKey>,
+  keyOf: OrderLayout['keyOf'],
+): void {
+  for (const keys of oldsOfDeleted) if (keys[o] !== undefined) recent.set(keys[o], null);
+  for (const keys of olds) if (keys !== null) recent.set(keys[o] as SortKey, null);
+  for (const row of rows) recent.set(layout.keyOf(row), keyOf(row));
 }
 
 async function loadAll<Id>(

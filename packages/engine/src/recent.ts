@@ -3,6 +3,9 @@
  *
  * Keys are sorted when a range is asked for, not when they are set: a bulk write sets ten thousand and sorts once; keys that
  * come in rising order (seqs) are never sorted at all. `null` stands for "gone", hiding what a directory page says.
+ *
+ * What a commit does to an order beside the primary one is put off until that order is asked for: nobody asks for the rows of a
+ * document while an index is built. No more is put off than commits lie between two checkpoints.
  */
 import type { SortKey } from '@settledb/core';
 
@@ -10,18 +13,35 @@ import type { SortKey } from '@settledb/core';
 const INSERT_SINGLY_MAX = 16;
 
 export class Recent<Value> {
-  readonly values = new Map<SortKey, Value | null>();
+  readonly #values = new Map<SortKey, Value | null>();
   #sorted: SortKey[] = [];
   #added: SortKey[] = [];
+  #putOff: (() => void)[] = [];
+
+  get values(): ReadonlyMap<SortKey, Value | null> {
+    if (this.#putOff.length > 0) this.#catchUp();
+    return this.#values;
+  }
 
   get size(): number {
     return this.values.size;
   }
 
+  /** Does `work`, which calls `set`, when this order is next asked for. All changes of an order are made so, or none. */
+  later(work: () => void): void {
+    this.#putOff.push(work);
+  }
+
+  #catchUp(): void {
+    const works = this.#putOff;
+    this.#putOff = [];
+    for (const work of works) work();
+  }
+
   set(key: SortKey, value: Value | null): void {
-    const before = this.values.size;
-    this.values.set(key, value);
-    if (this.values.size === before) return;
+    const before = this.#values.size;
+    this.#values.set(key, value);
+    if (this.#values.size === before) return;
     const last = this.#sorted.at(-1);
     if (this.#added.length === 0 && (last === undefined || key > last)) this.#sorted.push(key);
     else this.#added.push(key);
@@ -29,18 +49,20 @@ export class Recent<Value> {
 
   /** Takes out the entries for which `covered` holds: a checkpoint has them now. */
   forget(covered: (key: SortKey, value: Value | null) => boolean): void {
-    for (const [key, value] of this.values) if (covered(key, value)) this.values.delete(key);
-    this.#sorted = this.keys().filter((key) => this.values.has(key));
+    for (const [key, value] of this.values) if (covered(key, value)) this.#values.delete(key);
+    this.#sorted = this.keys().filter((key) => this.#values.has(key));
   }
 
   clear(): void {
-    this.values.clear();
+    this.#values.clear();
+    this.#putOff = [];
     this.#sorted = [];
     this.#added = [];
   }
 
   /** All keys in order. Not to be changed, and good until the next `set`. */
   keys(): readonly SortKey[] {
+    if (this.#putOff.length > 0) this.#catchUp();
     if (this.#added.length > INSERT_SINGLY_MAX) {
       this.#added.sort(compare);
       this.#sorted = merge(this.#sorted, this.#added);
