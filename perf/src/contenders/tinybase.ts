@@ -154,6 +154,7 @@ export const peopleTinybase = (
   remove: (database: string) => unknown,
 ): PeopleContender => ({
   name,
+  slow: keep !== undefined,
   open: async (database) => {
     const kept = await opened(keep, database);
     const { store } = kept;
