@@ -130,6 +130,8 @@ async function listen() {
     if (request.url === '/answer') resolve(value);
     if (request.url === '/error') reject(new Error(value));
   });
+  // Node's 5 s is the time between two signs of life: the connection would be closed just when one comes.
+  server.keepAliveTimeout = PATIENCE_MS;
   answer.catch(() => {}); // it may fall silent while nobody waits yet
   heard();
   const url = await listening(server);

@@ -55,7 +55,9 @@ export async function pageFiles(name) {
     const { reportTo, ...options } = JSON.parse(decodeURIComponent(location.hash.slice(1)));
     let posts = Promise.resolve();
     const say = (what, value) => {
-      posts = posts.then(() => fetch(reportTo + what, { method: 'POST', body: JSON.stringify(value) }));
+      const post = () => fetch(reportTo + what, { method: 'POST', body: JSON.stringify(value) });
+      // Once more: a connection that was kept may have gone meanwhile, and one post in vain must not silence the others.
+      posts = posts.then(post).catch(post).catch(() => {});
       return posts;
     };
     const log = (line) => say('log', line);
