@@ -7,6 +7,7 @@ export * from './ids';
 export { toJson } from './json';
 export * from './leaf';
 export { type Hasher, Md5 } from './md5';
+export { comparisons } from './operators';
 export * from './revision';
 export { checkSelector, compileSelector, fieldAt, fieldPath, isGroup, matches } from './selector';
 export * from './snapshot-sessions';

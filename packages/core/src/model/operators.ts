@@ -20,14 +20,19 @@ const compared =
     return (value) => holds(compareJson(value, wanted));
   };
 
+/** Operators that compare two values, as what the order of the one found to the one given must be. */
+export const comparisons: ReadonlyMap<string, (order: number) => boolean> = new Map([
+  ['$eq', (order) => order === 0],
+  ['$ne', (order) => order !== 0],
+  ['$gt', (order) => order > 0],
+  ['$gte', (order) => order >= 0],
+  ['$lt', (order) => order < 0],
+  ['$lte', (order) => order <= 0],
+]);
+
 /** By name, `$` included. `$and`, `$or`, `$nor`, `$not` are the selector's own. */
 export const operators: ReadonlyMap<string, Operator> = new Map<string, Operator>([
-  ['$eq', compared((order) => order === 0)],
-  ['$ne', compared((order) => order !== 0)],
-  ['$gt', compared((order) => order > 0)],
-  ['$gte', compared((order) => order >= 0)],
-  ['$lt', compared((order) => order < 0)],
-  ['$lte', compared((order) => order <= 0)],
+  ...[...comparisons].map(([name, holds]) => [name, compared(holds)] as const),
   ['$exists', exists],
   ['$type', ofType],
   ['$in', (given) => among('$in', given)],

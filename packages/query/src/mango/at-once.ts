@@ -26,7 +26,7 @@ import type { IndexCatalog } from './indexes';
 import type { MangoIndex } from './mango-index';
 import { place } from './project';
 import { checkRequest, DEFAULT_LIMIT } from './request';
-import { holds, ID, type Prepared, prepare, rangeFor, type Shape, shapeOf } from './shape';
+import { ID, type Prepared, prepare, rangeFor, type Shape, shapeOf } from './shape';
 import { proportionWarning } from './warning';
 
 /** How things stand at the moment. */
@@ -228,9 +228,9 @@ class Reading {
   #matches(find: (path: readonly string[], at: number) => unknown): boolean {
     const { tests, present } = this.#prepared;
     for (let i = 0; i < tests.length; i++) {
-      const { path, at, operator } = tests[i]!;
+      const { path, at, holds } = tests[i]!;
       const value = find(path, at);
-      if (value === undefined || !holds(operator, compareJson(value, this.#values[i]!))) return false;
+      if (value === undefined || !holds(compareJson(value, this.#values[i]!))) return false;
     }
     for (const { path, at } of present) if (find(path, at) === undefined) return false;
     return true;

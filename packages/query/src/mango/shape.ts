@@ -2,7 +2,7 @@
  * Questions of a plain shape, as most are: fields compared with single values, `{ role: 'admin', score: { $gte: 10 } }`. Two that
  * differ in those values alone have one plan but for its bounds, so it is made once for a shape.
  */
-import { type FindRequest, fieldPath, isGroup, type Json } from '@settledb/core';
+import { comparisons, type FindRequest, fieldPath, isGroup, type Json } from '@settledb/core';
 import type { IndexDefinition, IndexRange } from '../index-reader';
 import { exactRange, pathsOf, rangeWithin } from './access';
 import { orderName } from './choose';
@@ -101,6 +101,8 @@ interface Covering {
 
 interface Test extends Covered {
   readonly operator: Comparison;
+  /** @param order of what was found against the value */
+  readonly holds: (order: number) => boolean;
 }
 
 /** A field, and which of the index it is; -1: `_id`; below: none. */
@@ -116,7 +118,7 @@ export function prepare({ conditions }: Shape, asked: Find, plan: Plan): Prepare
   const places = pathsOf(index).map(pathKey);
   const tests = conditions.map(({ name, operator }): Test => {
     const path = fieldPath(name);
-    return { operator, path, at: placeOf(path, places) };
+    return { operator, holds: comparisons.get(operator)!, path, at: placeOf(path, places) };
   });
   const tested = new Set(tests.map(({ path }) => pathKey(path)));
   const present = asked.sort
@@ -188,21 +190,5 @@ function intervalOf(operator: Comparison, key: Json): Interval | undefined {
       return { to: { key, inclusive: false } };
     default:
       return { to: { key, inclusive: true } };
-  }
-}
-
-/** As core's operators. @param order of what was found against the value */
-export function holds(operator: Comparison, order: number): boolean {
-  switch (operator) {
-    case '$eq':
-      return order === 0;
-    case '$gt':
-      return order > 0;
-    case '$gte':
-      return order >= 0;
-    case '$lt':
-      return order < 0;
-    default:
-      return order <= 0;
   }
 }
