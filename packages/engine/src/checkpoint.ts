@@ -8,8 +8,9 @@ import { type OrderState, orderOf } from './directory';
 import type { Follower } from './follower';
 import type { Image } from './image';
 import type { Journal } from './journal';
+import { Overtaken } from './new-blocks';
 import { upperBound } from './recent';
-import { Overtaken, rewrite } from './rewrite';
+import { rewrite } from './rewrite';
 
 /** A checkpoint is considered from this many commits on: reading 256 small records back costs about 3 ms. */
 const COMMITS_MIN = 256;

@@ -16,9 +16,11 @@ import { corrupt, ioError, type SortKey, type TextRef } from '@settledb/core';
 import type { Rewritable } from './checkpoint';
 import { type Fences, noFences, noRowFences, type OrderState, orderOf, type TableState } from './directory';
 import type { Image } from './image';
-import { BLOCKS_PER_COMMIT, type Block } from './journal';
+import { BLOCKS_PER_COMMIT } from './journal';
 import { isRef, type Row } from './layout';
 import { encodeManifest, type Manifest } from './manifest';
+import { chunks, type Entries, mergeInto } from './merge-rows';
+import { NewBlocks, Overtaken } from './new-blocks';
 import {
   encodeOrder,
   encodeRows,
@@ -31,29 +33,14 @@ import {
 } from './page';
 import { PAGES_LOADED_MAX } from './page-cache';
 import { runsOf } from './runs';
-import { isTail, Segments } from './texts';
+import { isTail } from './texts';
 
-/** Another context rewrote the storage meanwhile: what was prepared here is void, and nothing is lost. */
-export class Overtaken extends Error {}
-
-/** Blocks are handed to the journal in slices of this many characters: a few ms of storage each. */
-const SLICE_LENGTH = 512 * 1024;
-/** Rows between pauses, in which the page may draw: about 10 ms of work. */
-const SLICE_ROWS = 2048;
-/** Random part of the ids of one rewrite, so that ids never meet those of one that was broken off. */
-const SALT_MAX = 2 ** 32;
-const BLOCKS_PER_REWRITE = 2 ** 20;
 /** New pages kept in memory until they are installed; a directory may be larger than memory should be. */
 const PAGES_KEPT_MAX = PAGES_LOADED_MAX / 2;
 /** Pages up to this long go into the manifest too, where they are the only one of their order: so a few KB in all. */
 const INLINE_LENGTH_MAX = 1024;
 /** Installing keeps writes of this context waiting, and loses to every commit of another: so it does not try for ever. */
 const INSTALL_TRIES_MAX = 100;
-
-interface Entries<Value> {
-  readonly keys: readonly SortKey[];
-  readonly values: readonly (Value | null)[];
-}
 
 interface Use {
   size: number;
@@ -92,6 +79,7 @@ class Rewriting {
   readonly #image: Image;
   readonly #full: boolean;
   readonly #signal: AbortSignal | undefined;
+  readonly #blocks: NewBlocks;
   readonly #epoch: number;
   readonly #through: number;
   readonly #snapshots: { table: TableState; order: number; entries: Entries<unknown>; fences: Fences }[] = [];
@@ -99,17 +87,9 @@ class Rewriting {
   readonly #pages = new Map<number, Page>();
   /** Short pages; those not changed are of before. */
   readonly #short: Map<number, string>;
-  readonly #segments: Segments;
-  readonly #newUse = new Map<number, number>();
   readonly #moved: Moved[] = [];
   readonly #useBefore: ReadonlyMap<number, Use>;
   readonly #sparse: ReadonlySet<number>;
-  readonly #nextId: () => number;
-  /** Every block that was put, or may have been. */
-  readonly #put: number[] = [];
-  #waiting: Block[] = [];
-  #waitingLength = 0;
-  #rowsSincePause = 0;
 
   constructor(store: Rewritable, full: boolean, signal: AbortSignal | undefined) {
     this.#store = store;
@@ -118,10 +98,7 @@ class Rewriting {
     this.#signal = signal;
     this.#epoch = store.image.epoch;
     this.#through = store.image.n;
-    const base = Math.floor(Math.random() * SALT_MAX) * BLOCKS_PER_REWRITE + 1;
-    let next = 0;
-    this.#nextId = () => -(base + next++);
-    this.#segments = new Segments(this.#nextId);
+    this.#blocks = new NewBlocks(store, { epoch: this.#epoch, n: this.#through }, signal);
     this.#useBefore = copyOf(store.image.use.sizes);
     this.#short = new Map(store.image.inline);
     this.#sparse = full ? sparseBlocks(this.#image) : new Set();
@@ -144,9 +121,7 @@ class Rewriting {
           : await this.#rewriteOrder(table, order, entries as Entries<SortKey>, fences);
       this.#orders.push({ table: table.layout.name, order, entries, fences: made });
     }
-    this.#segments.flush();
-    this.#takeSegments();
-    await this.#flush();
+    await this.#blocks.end();
   }
 
   async #rewriteRows(table: TableState, entries: Entries<Row>, fences: Fences): Promise<Fences> {
@@ -256,17 +231,13 @@ class Rewriting {
       const copy = { ...row } as { [field: string]: Row[string] };
       for (const field of textFields) {
         const ref = row[field];
-        if (moving(ref)) copy[field] = this.#move(ref, texts.get(ref.block) as string);
+        if (!moving(ref)) continue;
+        const block = texts.get(ref.block) as string;
+        copy[field] = this.#blocks.addText(block.slice(ref.at, ref.at + ref.length));
       }
       this.#moved.push({ table, key: keys[i] as SortKey, from: row, to: copy });
       return copy;
     });
-  }
-
-  #move(ref: TextRef, block: string): TextRef {
-    const moved = this.#segments.add(block.slice(ref.at, ref.at + ref.length));
-    this.#newUse.set(moved.block, (this.#newUse.get(moved.block) ?? 0) + ref.length);
-    return moved;
   }
 
   async #loadTexts(ids: ReadonlySet<number>): Promise<Map<number, string>> {
@@ -287,45 +258,13 @@ class Rewriting {
   }
 
   async #putPage(fences: Fences, page: Page, text: string): Promise<void> {
-    const id = this.#nextId();
+    const id = await this.#blocks.addPage(text, page.keys.length);
     if (text.length <= INLINE_LENGTH_MAX) this.#short.set(id, text);
     fences.keys.push(page.keys[0] as SortKey);
     fences.ids.push(id);
     fences.counts.push(page.keys.length);
     this.#pages.set(id, page);
     if (this.#pages.size > PAGES_KEPT_MAX) this.#pages.delete(this.#pages.keys().next().value as number);
-    this.#wait({ id, text });
-    this.#takeSegments();
-    this.#rowsSincePause += page.keys.length;
-    if (this.#waitingLength > SLICE_LENGTH) await this.#flush();
-    if (this.#rowsSincePause >= SLICE_ROWS) await this.#pause();
-  }
-
-  #takeSegments(): void {
-    for (const block of this.#segments.blocks.splice(0)) this.#wait(block);
-  }
-
-  #wait(block: Block): void {
-    this.#waiting.push(block);
-    this.#waitingLength += block.text.length;
-  }
-
-  async #flush(): Promise<void> {
-    if (this.#waiting.length === 0) return;
-    const put = this.#waiting;
-    this.#waiting = [];
-    this.#waitingLength = 0;
-    this.#signal?.throwIfAborted();
-    for (const { id } of put) this.#put.push(id);
-    if (!(await this.#store.follower.rewrite({ put }, { epoch: this.#epoch, n: this.#through })))
-      throw new Overtaken('another context rewrote the storage');
-    for (const { id, text } of put) if (this.#newUse.has(id)) this.#image.texts.set(id, text);
-  }
-
-  async #pause(): Promise<void> {
-    this.#signal?.throwIfAborted();
-    this.#rowsSincePause = 0;
-    await new Promise((resolve) => setTimeout(resolve, 0));
   }
 
   /** Installs the manifest; the last look at what was written meanwhile, in turn with writes. */
@@ -343,14 +282,9 @@ class Rewriting {
     throw ioError(`a checkpoint lost ${INSTALL_TRIES_MAX} races against other contexts`);
   }
 
-  /**
-   * Gives back the room of what was put for nothing; a full disk needs it most. Should the manifest be in force after all,
-   * the epoch is another one, and the storage drops nothing.
-   */
+  /** Should the manifest be in force after all, the epoch is another one, and what it names stays. */
   async abandon(): Promise<void> {
-    if (this.#put.length === 0 || this.#image.epoch !== this.#epoch) return;
-    const expected = { epoch: this.#epoch, n: this.#through };
-    await this.#store.follower.rewrite({ drop: this.#put }, expected).catch(() => false); // Else compaction sweeps.
+    if (this.#image.epoch === this.#epoch) await this.#blocks.abandon();
   }
 
   #manifest(use: ReadonlyMap<number, Use>): Manifest {
@@ -378,13 +312,13 @@ class Rewriting {
   /** What each block of texts is worth as of `through`, and which blocks go. Commits after it are applied to that again. */
   #outcome(leftovers: readonly number[]): { use: Map<number, Use>; drop: number[] } {
     const use = copyOf(this.#useBefore);
-    for (const [id, size] of this.#newUse) use.set(id, { size, dead: 0 });
+    for (const [id, size] of this.#blocks.use) use.set(id, { size, dead: 0 });
     for (const moved of this.#moved) this.#countMoved(moved, use);
     const drop = this.#oldPages();
     for (const [id, { size, dead }] of use) {
       if (dead + this.#freedSince(id) < size) continue;
       use.delete(id);
-      if (!isTail(id) && !this.#newUse.has(id)) drop.push(id);
+      if (!isTail(id) && !this.#blocks.use.has(id)) drop.push(id);
     }
     for (const id of this.#recordsCovered(use)) drop.push(id);
     const named = new Set(this.#orders.flatMap(({ fences }) => fences.ids));
@@ -462,40 +396,4 @@ function sparseBlocks(image: Image): Set<number> {
   const sparse = new Set<number>();
   for (const [id, { size, dead }] of image.use.sizes) if (dead * 2 > size) sparse.add(id);
   return sparse;
-}
-
-/** Where to cut `length` rows into pages; without `all`, only into whole ones. */
-function chunks(length: number, all: boolean): [from: number, to: number][] {
-  const count = all ? Math.ceil(length / PAGE_ROWS) : Math.floor(length / PAGE_ROWS);
-  const rows = all ? length / count : PAGE_ROWS;
-  return Array.from({ length: count }, (_, i) => [Math.round(i * rows), Math.round((i + 1) * rows)]);
-}
-
-/** Appends a page's rows and the entries that fall into it, in order, entries winning; `null` ones leave the row out. */
-function mergeInto<Value>(
-  keys: SortKey[],
-  values: Value[],
-  pageKeys: readonly SortKey[],
-  valueAt: (at: number) => Value,
-  entries: Entries<Value>,
-): void {
-  let e = 0;
-  const takeEntry = (): void => {
-    const value = entries.values[e] as Value | null;
-    if (value !== null) {
-      keys.push(entries.keys[e] as SortKey);
-      values.push(value);
-    }
-    e++;
-  };
-  for (let at = 0; at < pageKeys.length; at++) {
-    const key = pageKeys[at] as SortKey;
-    while (e < entries.keys.length && (entries.keys[e] as SortKey) < key) takeEntry();
-    if (e < entries.keys.length && entries.keys[e] === key) takeEntry();
-    else {
-      keys.push(key);
-      values.push(valueAt(at));
-    }
-  }
-  while (e < entries.keys.length) takeEntry();
 }

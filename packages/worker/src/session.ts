@@ -42,7 +42,7 @@ export interface FeedLike extends AsyncIterable<unknown>, PromiseLike<unknown> {
   cancel(): void;
   status?(): unknown;
   /** The status, now and whenever it has changed. */
-  statuses?(): AsyncIterable<unknown>;
+  statuses?(): AsyncIterable<unknown> | undefined;
 }
 
 /** Events of handles that are told to the page. What they pass crosses if it can. */

@@ -50,7 +50,7 @@ export class SharedFeeds {
       return shared.feed;
     });
     const status = (): unknown => shared.feed.status?.();
-    return Object.assign(feed, { status, statuses: () => shared.feed.statuses?.() ?? nothing() });
+    return Object.assign(feed, { status, statuses: () => shared.feed.statuses?.() });
   }
 
   #begin(key: string, feed: FeedLike): Shared {
@@ -73,8 +73,6 @@ export class SharedFeeds {
     return shared;
   }
 }
-
-async function* nothing(): AsyncGenerator<unknown> {}
 
 /** A replication's result as of now. */
 function cancelledResult(feed: FeedLike): unknown {

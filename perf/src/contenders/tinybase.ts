@@ -12,17 +12,21 @@ export interface Keeper {
   destroy(): Promise<unknown>;
 }
 export type Keep = (store: Store, database: string, failed: (error: unknown) => void) => Keeper;
+export type Remove = (database: string) => unknown;
 
 const TABLE = 'docs';
 
 class Kept {
   readonly store = createStore();
   readonly #keeper: Keeper | undefined;
+  readonly #remove: () => unknown;
   #failure: unknown;
   #running: Promise<unknown> = Promise.resolve();
   #next: Promise<void> | undefined;
 
-  constructor(keep: Keep | undefined, database: string) {
+  /** @param remove what is left of it once it is closed */
+  constructor(keep: Keep | undefined, database: string, remove: Remove) {
+    this.#remove = () => remove(database);
     this.#keeper = keep?.(this.store, database, (error) => {
       this.#failure = error;
     });
@@ -63,22 +67,23 @@ class Kept {
   async close(): Promise<void> {
     await this.#keeper?.destroy();
   }
+
+  async destroy(): Promise<void> {
+    await this.close();
+    await this.#remove();
+  }
 }
 
-async function opened(keep: Keep | undefined, database: string): Promise<Kept> {
-  const kept = new Kept(keep, database);
+async function opened(keep: Keep | undefined, database: string, remove: Remove): Promise<Kept> {
+  const kept = new Kept(keep, database, remove);
   await kept.load();
   return kept;
 }
 
-export const tinybase = (
-  name: string,
-  keep: Keep | undefined,
-  remove: (database: string) => unknown,
-): Contender => ({
+export const tinybase = (name: string, keep: Keep | undefined, remove: Remove): Contender => ({
   name,
   open: async (database) => {
-    const kept = await opened(keep, database);
+    const kept = await opened(keep, database, remove);
     const { store } = kept;
     return {
       bulk: (docs) => kept.put(docs),
@@ -93,23 +98,16 @@ export const tinybase = (
       },
       count: async () => store.getRowCount(TABLE),
       close: () => kept.close(),
-      destroy: async () => {
-        await kept.close();
-        await remove(database);
-      },
+      destroy: () => kept.destroy(),
     };
   },
 });
 
 /** An index of one slice, sorted by score; the place in it by bisection. */
-export const viewsTinybase = (
-  name: string,
-  keep: Keep | undefined,
-  remove: (database: string) => unknown,
-): ViewContender => ({
+export const viewsTinybase = (name: string, keep: Keep | undefined, remove: Remove): ViewContender => ({
   name,
   open: async (database) => {
-    const kept = await opened(keep, database);
+    const kept = await opened(keep, database, remove);
     const { store } = kept;
     const indexes = createIndexes(store);
     const scoreOf = (id: string): number => store.getCell(TABLE, id, 'score') as number;
@@ -140,23 +138,16 @@ export const viewsTinybase = (
         store.setCell(TABLE, _id, 'score', scoreOf(_id) + 1);
         await kept.save();
       },
-      destroy: async () => {
-        await kept.close();
-        await remove(database);
-      },
+      destroy: () => kept.destroy(),
     };
   },
 });
 
-export const peopleTinybase = (
-  name: string,
-  keep: Keep | undefined,
-  remove: (database: string) => unknown,
-): PeopleContender => ({
+export const peopleTinybase = (name: string, keep: Keep | undefined, remove: Remove): PeopleContender => ({
   name,
   slow: keep !== undefined,
   open: async (database) => {
-    const kept = await opened(keep, database);
+    const kept = await opened(keep, database, remove);
     const { store } = kept;
     const indexes = createIndexes(store);
     const by = async (field: string, value: string): Promise<number> =>
@@ -191,10 +182,7 @@ export const peopleTinybase = (
         const people = store.getSortedRowIds(TABLE, 'score', true).map((id) => kept.get(id) as Person);
         return [people[0]!.score, people.at(-1)!.score];
       },
-      destroy: async () => {
-        await kept.close();
-        await remove(database);
-      },
+      destroy: () => kept.destroy(),
     };
   },
 });

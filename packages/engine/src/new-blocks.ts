@@ -1,0 +1,100 @@
+/**
+ * The blocks of a rewrite: put in slices while reads and writes go on. Nothing names them before the manifest does, so what a
+ * crash leaves of them takes room and nothing else.
+ */
+import type { TextRef } from '@settledb/core';
+import type { Rewritable } from './checkpoint';
+import type { Image } from './image';
+import type { Block } from './journal';
+import { Segments } from './texts';
+
+/** Another context rewrote the storage meanwhile: what was prepared here is void, and nothing is lost. */
+export class Overtaken extends Error {}
+
+/** Blocks are handed to the journal in slices of this many characters: a few ms of storage each. */
+const SLICE_LENGTH = 512 * 1024;
+/** Rows between pauses, in which the page may draw: about 10 ms of work. */
+const SLICE_ROWS = 2048;
+/** Random part of the ids of one rewrite, so that ids never meet those of one that was broken off. */
+const SALT_MAX = 2 ** 32;
+const BLOCKS_PER_REWRITE = 2 ** 20;
+
+export class NewBlocks {
+  /** Characters of the texts that moved, by the segment they are in now. */
+  readonly use = new Map<number, number>();
+  readonly #store: Rewritable;
+  readonly #since: Image['position'];
+  readonly #signal: AbortSignal | undefined;
+  #lastId = -Math.floor(Math.random() * SALT_MAX) * BLOCKS_PER_REWRITE;
+  readonly #segments = new Segments(() => --this.#lastId);
+  /** Every block that was put, or may have been. */
+  readonly #put: number[] = [];
+  #waiting: Block[] = [];
+  #waitingLength = 0;
+  #rowsSincePause = 0;
+
+  /** @param since the state that is rewritten: once another context has done that, nothing more can be put */
+  constructor(store: Rewritable, since: Image['position'], signal: AbortSignal | undefined) {
+    this.#store = store;
+    this.#since = since;
+    this.#signal = signal;
+  }
+
+  /** @returns where the text will be */
+  addText(text: string): TextRef {
+    const ref = this.#segments.add(text);
+    this.use.set(ref.block, (this.use.get(ref.block) ?? 0) + text.length);
+    return ref;
+  }
+
+  /** @returns its id */
+  async addPage(text: string, rows: number): Promise<number> {
+    const id = --this.#lastId;
+    this.#wait({ id, text });
+    this.#takeSegments();
+    this.#rowsSincePause += rows;
+    if (this.#waitingLength > SLICE_LENGTH) await this.#flush();
+    if (this.#rowsSincePause >= SLICE_ROWS) await this.#pause();
+    return id;
+  }
+
+  /** Nothing is added any more: puts what is left. */
+  async end(): Promise<void> {
+    this.#segments.flush();
+    this.#takeSegments();
+    await this.#flush();
+  }
+
+  /** Gives back the room of what was put for nothing; a full disk needs it most. */
+  async abandon(): Promise<void> {
+    if (this.#put.length === 0) return;
+    await this.#store.follower.rewrite({ drop: this.#put }, this.#since).catch(() => false); // Else compaction sweeps.
+  }
+
+  #takeSegments(): void {
+    for (const block of this.#segments.blocks.splice(0)) this.#wait(block);
+  }
+
+  #wait(block: Block): void {
+    this.#waiting.push(block);
+    this.#waitingLength += block.text.length;
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#waiting.length === 0) return;
+    const put = this.#waiting;
+    this.#waiting = [];
+    this.#waitingLength = 0;
+    this.#signal?.throwIfAborted();
+    for (const { id } of put) this.#put.push(id);
+    if (!(await this.#store.follower.rewrite({ put }, this.#since)))
+      throw new Overtaken('another context rewrote the storage');
+    for (const { id, text } of put) if (this.use.has(id)) this.#store.image.texts.set(id, text);
+  }
+
+  async #pause(): Promise<void> {
+    this.#signal?.throwIfAborted();
+    this.#rowsSincePause = 0;
+    await new Promise((resolve) => setTimeout(resolve, 0));
+  }
+}
