@@ -147,6 +147,7 @@ describe('the tree', () => {
     const names: Record<string, string> = {
       '@settledb/core': 'packages/core/src/index.ts',
       '@settledb/core/static': 'packages/core/src/database/static.ts',
+      '@settledb/engine/static': 'packages/engine/src/static.ts',
       '@settledb/engine': 'packages/engine/src/index.ts',
       '@settledb/query': 'packages/query/src/index.ts',
       '@settledb/dump': 'packages/dump/src/index.ts',

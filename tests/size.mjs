@@ -1,20 +1,29 @@
 #!/usr/bin/env node
-/** npm run size: what one import costs a user, minified and gzipped. Over its budget is a failure. */
+/**
+ * npm run size: what one import costs a user whose bundler gets the published files, minified and gzipped. Over its budget is a
+ * failure. `--parts` names what weighs most, by source file.
+ */
+import { execSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { build } from 'esbuild';
+import { build, transform } from 'esbuild';
 
 /** KB, gzipped. The browser entry holds core, engine, IndexedDB, remote and replication. */
 const BUDGETS = [
-  ['settledb (browser)', 'entry.browser.ts', 25],
-  ['settledb/memory', 'memory.ts', 4],
-  ['settledb/indexeddb', 'indexeddb.ts', 8],
+  ['settledb (browser)', 'browser.js', 25],
+  ['settledb/memory', 'memory.js', 4],
+  ['settledb/indexeddb', 'indexeddb.js', 8],
 ];
+const PARTS_SHOWN = 40;
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+execSync('npm run build', { cwd: root, stdio: 'pipe' });
 
 for (const [name, entry, budget] of BUDGETS) {
   const { outputFiles, metafile } = await build({
-    entryPoints: [fileURLToPath(new URL(`../packages/settledb/src/${entry}`, import.meta.url))],
+    entryPoints: [`${root}packages/settledb/dist/${entry}`],
     bundle: true,
     minify: true,
     format: 'esm',
@@ -23,8 +32,10 @@ for (const [name, entry, budget] of BUDGETS) {
     outdir: '/out',
     write: false,
     metafile: true,
+    // Of imports that bundlers leave out, as the package allows.
+    logLevel: 'error',
   });
-  const { own, later } = partsOf(metafile);
+  const { own, later } = partsOf(metafile, entry);
   const weigh = (paths) => {
     const files = outputFiles.filter(({ path }) => paths.some((each) => path.endsWith(`/${basename(each)}`)));
     return gzipSync(Buffer.concat(files.map(({ contents }) => contents)), { level: 9 }).length / 1024;
@@ -36,19 +47,16 @@ for (const [name, entry, budget] of BUDGETS) {
     `${name.padEnd(22)} ${size.toFixed(1).padStart(6)} KB of ${budget} KB${over ? '  over its budget' : ''}${later.length > 0 ? `  (and ${weigh(later).toFixed(1)} KB loaded when needed)` : ''}`,
   );
   if (process.argv.includes('--parts')) {
-    const inputs = own.flatMap((path) => Object.entries(metafile.outputs[path].inputs));
-    for (const [path, { bytesInOutput }] of inputs
-      .sort(([, a], [, b]) => b.bytesInOutput - a.bytesInOutput)
-      .slice(0, 40)) {
-      console.log(`  ${String(bytesInOutput).padStart(7)}  ${path}`);
-    }
+    const inputs = own.flatMap((path) => Object.keys(metafile.outputs[path].inputs));
+    for (const [path, bytes] of (await sourcesOf(inputs)).slice(0, PARTS_SHOWN))
+      console.log(`  ${String(bytes).padStart(7)}  ${path}`);
   }
 }
 
 /** Output files that come with the import, and those that are loaded when they are first needed. */
-function partsOf({ outputs }) {
+function partsOf({ outputs }, entry) {
   const paths = Object.keys(outputs);
-  const entry = paths.find((path) => outputs[path].entryPoint?.startsWith('packages/settledb/src/'));
+  const first = paths.find((path) => outputs[path].entryPoint?.endsWith(`/dist/${entry}`));
   const own = new Set();
   const visit = (path) => {
     if (own.has(path)) return;
@@ -56,6 +64,19 @@ function partsOf({ outputs }) {
     for (const { path: next, kind } of outputs[path].imports)
       if (kind === 'import-statement' && outputs[next]) visit(next);
   };
-  visit(entry);
+  visit(first);
   return { own: [...own], later: paths.filter((path) => !own.has(path)) };
+}
+
+/** Source files in published ones, minified each by itself, the heaviest first. */
+async function sourcesOf(paths) {
+  const sizes = [];
+  for (const path of paths) {
+    const regions = readFileSync(path, 'utf8').matchAll(/^\/\/#region (\S+)\n([\s\S]*?)^\/\/#endregion/gm);
+    for (const [, source, code] of regions) {
+      const { code: small } = await transform(code, { minify: true, format: 'esm', target: 'es2022' });
+      sizes.push([source, small.length]);
+    }
+  }
+  return sizes.sort(([, a], [, b]) => b - a);
 }

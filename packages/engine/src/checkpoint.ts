@@ -10,7 +10,7 @@ import type { Image } from './image';
 import type { Journal } from './journal';
 import { Overtaken } from './new-blocks';
 import { upperBound } from './recent';
-import { rewrite } from './rewrite';
+import { rewriteCode } from './rewrite-code';
 
 /** A checkpoint is considered from this many commits on: reading 256 small records back costs about 3 ms. */
 const COMMITS_MIN = 256;
@@ -117,6 +117,7 @@ export class Checkpointer {
 
   async #rewrite(full: boolean, signal: AbortSignal | undefined): Promise<void> {
     const { journal, image, follower } = this.#store;
+    const { rewrite } = await rewriteCode.load();
     await journal.exclusively(async () => {
       if (journal.shared) await follower.catchUp();
       // Another context may have made the checkpoint that was due here.

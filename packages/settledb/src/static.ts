@@ -4,6 +4,7 @@
  */
 import { bringAll } from '@settledb/core/static';
 import * as dump from '@settledb/dump';
+import { bringRewrite } from '@settledb/engine/static';
 import * as query from '@settledb/query';
 import * as remote from '@settledb/remote/client';
 import { runCode } from '@settledb/replication';
@@ -11,6 +12,7 @@ import * as run from '@settledb/replication/run';
 import { dumpCode, queryCode, remoteCode } from './code';
 
 bringAll();
+bringRewrite();
 dumpCode.bring(dump);
 queryCode.bring(query);
 remoteCode.bring(remote);

@@ -1,0 +1,5 @@
+/** `@settledb/engine/static`: for realms that must not load code later. */
+import * as rewrite from './rewrite';
+import { rewriteCode } from './rewrite-code';
+
+export const bringRewrite = (): void => rewriteCode.bring(rewrite);
