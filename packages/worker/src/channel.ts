@@ -5,6 +5,7 @@
 import { badRequest } from '@settledb/core';
 import { whole } from './answers';
 import type { Encoded } from './arguments';
+import type { Call } from './call';
 import { textsOf } from './documents';
 import { decodeError, workerTerminated } from './errors';
 import { type Later, Outbox } from './outbox';
@@ -34,19 +35,24 @@ export interface ChannelEvents {
   told(handle: number, event: string, value: unknown): void;
   /** The host serves no more: calls made are still answered here, all else belongs to another. */
   moved(): void;
+  /** A message of its was lost, hence maybe an answer. */
+  broken(error: unknown): void;
 }
 
 interface Pending {
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (error: unknown) => void;
-  readonly signals: readonly AbortSignal[];
+  readonly call: Call;
   /** Stops listening to the signals. */
   readonly done?: (() => void) | undefined;
   /** Of an answer that comes in parts. */
   readonly parts: (readonly unknown[])[];
+  /** Was it given back already, to be asked of the next host? The first answer counts. */
+  isAgain?: boolean;
 }
 
 let serial = 0;
+
+/** Operations that ask the host for something new. */
+const ASKING: ReadonlySet<ClientOp[0]> = new Set(['call', 'part', 'feed']);
 
 export class Channel {
   readonly #endpoint: Endpoint;
@@ -55,7 +61,10 @@ export class Channel {
   readonly #pending = new Map<number, Pending>();
   readonly #feeds = new Map<number, Sink>();
   #over: { readonly error: unknown } | undefined;
-  #leaving = false;
+  #leaving: { readonly error: unknown } | undefined;
+  /** The last call that was posted, and the last that the host can have taken: calls are numbered in the order in which they go. */
+  #posted = 0;
+  #taken = Number.POSITIVE_INFINITY;
   /** Whether anything was heard since this was last set to false. */
   heard = false;
   /** Whether anything was ever heard. */
@@ -73,7 +82,7 @@ export class Channel {
       for (const op of opsIn(data)) this.#take(op);
     });
     endpoint.addEventListener('messageerror', () => {
-      this.die(workerTerminated('A message of the worker could not be read'));
+      events.broken(workerTerminated('A message of the worker could not be read'));
     });
     endpoint.start?.();
   }
@@ -83,21 +92,25 @@ export class Channel {
     return this.#pending.size > 0 || this.#feeds.size > 0;
   }
 
-  get calls(): number {
-    return this.#pending.size;
-  }
-
   send(op: ClientOp): void {
     this.#outbox.add(op);
   }
 
-  call(
-    handle: number,
-    verb: string,
-    encoded: Encoded,
-    resolve: Pending['resolve'],
-    reject: Pending['reject'],
-  ): void {
+  call(call: Call): void {
+    const { handle, verb, encoded } = call;
+    const left = this.#over ?? this.#leaving;
+    if (left !== undefined) {
+      call.lost(left.error, false);
+      return;
+    }
+    if (call.isAborted()) return;
+    if (encoded.json === undefined && !transfers(this.#endpoint) && hasStreams(encoded.args)) {
+      withoutStreams(encoded.args).then(
+        (args) => this.call(call.with(args)),
+        (error) => call.reject(error),
+      );
+      return;
+    }
     const id = ++serial;
     const { signals, texts, lists, ...crossing } = encoded;
     let done: (() => void) | undefined;
@@ -108,18 +121,7 @@ export class Channel {
         for (const signal of signals) signal.removeEventListener('abort', abort);
       };
     }
-    this.#pending.set(id, { resolve, reject, signals, done, parts: [] });
-    if (this.#over !== undefined) {
-      this.#settle(id, undefined, this.#over);
-      return;
-    }
-    if (crossing.json === undefined && !transfers(this.#endpoint) && hasStreams(crossing.args)) {
-      withoutStreams(crossing.args).then(
-        (args) => this.#outbox.add(['call', id, handle, verb, { ...crossing, args }]),
-        (error) => this.#settle(id, undefined, { error }),
-      );
-      return;
-    }
+    this.#pending.set(id, { call, done, parts: [] });
     const op = ['call', id, handle, verb, crossing] as const;
     if (texts !== undefined) this.#outbox.add(['part', id, texts]);
     if (lists === undefined) this.#outbox.add(op);
@@ -146,28 +148,47 @@ export class Channel {
     return id;
   }
 
-  /** Waits for the answers to calls that were made; feeds are lost. */
+  /**
+   * Gives back what another host can be asked, and waits for the answers that only this one has: to writes that it took. Feeds are
+   * lost.
+   */
   leave(error: unknown): void {
-    this.#leaving = true;
+    this.#leaving = { error };
+    this.#taken = Math.min(this.#taken, this.#posted);
+    this.#outbox.add(['leave']);
+    this.#giveBack(error);
     const sinks = [...this.#feeds.values()];
     this.#feeds.clear();
     for (const sink of sinks) sink.lost(error);
     this.#checkIdle();
   }
 
-  /** The host is gone, or given up: calls reject, feeds are lost. */
+  /** The host is gone, or given up: nothing is waited for any more. What was not yet posted is not. */
   die(error: unknown): void {
     if (this.#over !== undefined) return;
     this.#over = { error };
     try {
-      this.#outbox.flush();
       this.#endpoint.postMessage([['bye'] satisfies ClientOp]);
     } catch {
       // Nobody to say it to.
     }
     this.#endpoint.close();
-    for (const id of [...this.#pending.keys()]) this.#settle(id, undefined, { error });
+    this.#taken = Math.min(this.#taken, this.#posted);
+    this.#giveBack(error, true);
     this.leave(error);
+  }
+
+  /** @param all also calls that were taken and are no reads, which are thereby refused */
+  #giveBack(error: unknown, all = false): void {
+    for (const [id, pending] of [...this.#pending]) {
+      const isTaken = id <= this.#taken;
+      if (isTaken && !all && !pending.call.isRead) continue;
+      const isFirst = !pending.isAgain;
+      pending.isAgain = true;
+      // A read that was taken may still be answered.
+      if (all || !isTaken) this.#forget(id, pending);
+      if (isFirst) pending.call.lost(error, isTaken);
+    }
   }
 
   #part(id: number, list: readonly unknown[]): ClientOp {
@@ -188,11 +209,21 @@ export class Channel {
     else if (op[0] === 'at') this.#feeds.get(op[1])?.at(withError(op[2]));
     else if (op[0] === 'end') this.#end(op[1], op[2]);
     else if (op[0] === 'told') this.#events.told(op[1], op[2], presented(op[3]));
-    else if (op[0] === 'moved') this.#events.moved();
+    else if (op[0] === 'moved') this.#moved(op[1]);
+  }
+
+  #moved(last: number): void {
+    this.#taken = last;
+    if (this.#leaving === undefined) this.#events.moved();
+    else this.#giveBack(this.#leaving.error);
+    this.#checkIdle();
   }
 
   #refuse(id: number, wire: WireError): void {
-    const aborted = this.#pending.get(id)?.signals.find((signal) => signal.aborted);
+    const pending = this.#pending.get(id);
+    const aborted = pending?.call.encoded.signals.find((signal) => signal.aborted);
+    // It may only say that this host has let the database go.
+    if (pending?.isAgain) this.#forget(id, pending);
     this.#settle(id, undefined, { error: decodeError(wire, aborted?.reason) });
   }
 
@@ -208,28 +239,44 @@ export class Channel {
     failure: { readonly error: unknown } | undefined,
   ): void {
     const pending = this.#pending.get(id);
-    if (pending === undefined) return;
-    this.#pending.delete(id);
-    pending.done?.();
-    if (answer !== undefined) pending.resolve(asStream(whole(answer.value, pending.parts, answer.list)));
-    else pending.reject(failure!.error);
+    if (pending !== undefined) {
+      const { call, parts } = pending;
+      this.#forget(id, pending);
+      if (answer !== undefined) call.resolve(asStream(whole(answer.value, parts, answer.list)));
+      else call.reject(failure!.error);
+    }
     this.#checkIdle();
   }
 
-  #checkIdle(): void {
-    if (this.#leaving && this.#pending.size === 0) this.onIdle();
+  #forget(id: number, pending: Pending): void {
+    this.#pending.delete(id);
+    pending.done?.();
   }
 
-  #post(ops: readonly ClientOp[]): void {
+  #checkIdle(): void {
+    if (this.#leaving !== undefined && this.#pending.size === 0) this.onIdle();
+  }
+
+  #post(given: readonly ClientOp[]): void {
     if (this.#over !== undefined) return;
+    // Calls that were on their way were given back.
+    const ops = this.#leaving === undefined ? given : given.filter(([kind]) => !ASKING.has(kind));
+    if (ops.length === 0) return;
     try {
       const text = textOf(ops);
-      if (text !== undefined) this.#endpoint.postMessage(text);
-      else this.#endpoint.postMessage(ops, streamsIn(ops));
+      const streams = text === undefined ? streamsIn(ops) : [];
+      if (streams.length > 0) for (const op of ops) this.#spend(op);
+      this.#endpoint.postMessage(text ?? ops, streams);
+      for (const op of ops) if (op[0] === 'call') this.#posted = op[1];
     } catch (cause) {
       if (ops.length > 1) for (const op of ops) this.#post([op]);
       else this.#refused(ops[0]!, cause);
     }
+  }
+
+  #spend(op: ClientOp): void {
+    const call = op[0] === 'call' ? this.#pending.get(op[1])?.call : undefined;
+    if (call !== undefined && streamsIn([op]).length > 0) call.isSpent = true;
   }
 
   /** Something in it cannot be cloned. */

@@ -27,6 +27,8 @@ type Word =
 
 /** How long to wait for a word of the owner. Its worker may be busy with a task; a new owner needs a few milliseconds. */
 const ANSWER_MS = 300;
+/** The same where the owner has been silent for a while. */
+const SUSPECT_MS = 200;
 /** Words in vain after which a page is told that nobody answers. */
 const ASKED = 20;
 
@@ -98,7 +100,11 @@ export class Election {
   /** Looks whether `host` is the owner and answers; if nobody does, takes its place. @returns whether `host` is not, or no longer */
   async suspect(host: string): Promise<boolean> {
     if (this.#isOwner || !this.#wantsToBe) return host !== this.#host;
-    const owner = await this.#ask({ type: 'who' }, (word) => (word.type === 'owner' ? word : undefined));
+    const owner = await this.#ask(
+      { type: 'who' },
+      (word) => (word.type === 'owner' ? word : undefined),
+      SUSPECT_MS,
+    );
     if (owner === undefined) this.#steal();
     return owner?.host !== host;
   }
@@ -153,7 +159,11 @@ export class Election {
     for (const heard of this.#heard) heard(word);
   }
 
-  #ask<Answer>(word: Word, isAnswer: (word: Word) => Answer | undefined): Promise<Answer | undefined> {
+  #ask<Answer>(
+    word: Word,
+    isAnswer: (word: Word) => Answer | undefined,
+    forMs = ANSWER_MS,
+  ): Promise<Answer | undefined> {
     return new Promise((resolve) => {
       const settle = (answer: Answer | undefined): void => {
         this.#heard.delete(hear);
@@ -164,7 +174,7 @@ export class Election {
         const answer = isAnswer(heard);
         if (answer !== undefined) settle(answer);
       };
-      const timer = setTimeout(() => settle(undefined), ANSWER_MS);
+      const timer = setTimeout(() => settle(undefined), forMs);
       this.#heard.add(hear);
       this.#say(word);
     });

@@ -3,15 +3,17 @@
  * has gone, and connects anew: to the same worker, another one, or another tab's.
  *
  *   idle ── a call ─▶ connecting ── welcome ─▶ connected ── the host died, moved, or fell silent ─▶ connecting …
- *                        └─ in vain: waiting calls reject                └─ calls in flight reject (died) or are waited for
+ *                        └─ in vain: waiting calls reject                └─ calls in flight go to the next one, see call.ts; writes
+ *                                                                           that were taken are waited for while the host lives
  */
 import { onPageReturn } from '@settledb/core';
 import { type Encoding, encodeArguments } from './arguments';
+import { Call } from './call';
 import { Channel, type Sink } from './channel';
 import { workerTerminated } from './errors';
 import { whenGone } from './life';
 import { OwnWorker } from './own-worker';
-import { OTHER_TAB, OWN, Pulse } from './pulse';
+import { LEFT, OTHER_TAB, OWN, Pulse } from './pulse';
 import type { Targets } from './targets';
 import type { Endpoint } from './wire';
 
@@ -45,8 +47,8 @@ interface Waiting {
 }
 
 const TIMEOUT_MS = 10_000;
-/** How long calls in flight wait for a host that was given up but may come back: one that another tab's suspicion deposed. */
-const GRACE_MS = 3_000;
+/** Silences after which a host is left that is the owner, as it says elsewhere, and does not answer here. */
+const SILENCES = 2;
 /** A connection that lived less long is a failure, and the next one waits: 100 ms, doubling, to 6.4 s. */
 const YOUNG_MS = 1_000;
 const BACKOFF_MS = 100;
@@ -101,12 +103,13 @@ export class Link {
   call(number: number, verb: string, args: readonly unknown[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const encoded = encodeArguments(verb, args, this.#encoding);
-      const aborted = encoded.signals.find((signal) => signal.aborted);
-      if (aborted !== undefined) return reject(aborted.reason);
-      const channel = this.#channel;
-      if (channel !== undefined) return channel.call(number, verb, encoded, resolve, reject);
-      this.#use({ start: (next) => next.call(number, verb, encoded, resolve, reject), fail: reject });
+      this.#ask(new Call(number, verb, encoded, { resolve, reject }, (call) => this.#ask(call)));
     });
+  }
+
+  #ask(call: Call): void {
+    if (call.isAborted()) return;
+    this.#use({ start: (channel) => channel.call(call), fail: call.reject });
   }
 
   /** @throws DatabaseError 400 for arguments that cannot cross */
@@ -136,8 +139,10 @@ export class Link {
     this.#closed = true;
     this.#unlisten();
     const error = workerTerminated('The page has let the worker go');
-    this.#channel?.die(error);
+    const channel = this.#channel;
     this.#channel = undefined;
+    channel?.die(error);
+    // What that gave back too.
     this.#failWaiting(error);
     this.#own.close();
   }
@@ -182,42 +187,46 @@ export class Link {
     const channel: Channel = new Channel(endpoint, {
       told: (number, event, value) => this.#handles.get(number)?.told(event, value),
       moved: () => leave(workerTerminated('The worker serves no more')),
+      broken: (error) => gone(error),
     });
-    const gone = (error: unknown): void => {
+    const end = (error: unknown): void => {
       unwatch();
       pulse.stop();
-      const wasYoung = performance.now() - began < YOUNG_MS;
-      // One that answered was of use: the next may follow soon.
-      this.#deaths = wasYoung ? (channel.answered ? 1 : this.#deaths + 1) : 0;
-      if (this.#channel === channel) this.#channel = undefined;
       channel.die(error);
-      this.#reconnect();
+    };
+    const gone = (error: unknown): void => {
+      const isCurrent = this.#channel === channel;
+      if (isCurrent) {
+        this.#channel = undefined;
+        const wasYoung = performance.now() - began < YOUNG_MS;
+        // One that answered was of use: the next may follow soon.
+        this.#deaths = wasYoung ? (channel.answered ? 1 : this.#deaths + 1) : 0;
+      }
+      end(error);
+      if (isCurrent) this.#reconnect();
     };
     const leave = (error: unknown): void => {
       if (this.#channel !== channel) return;
       this.#channel = undefined;
       pulse.stop();
-      const deadline = setTimeout(() => gone(error), GRACE_MS);
-      channel.onIdle = () => {
-        clearTimeout(deadline);
-        unwatch();
-        channel.die(error);
-      };
+      pulse = new Pulse(channel, LEFT, { tick: () => {}, silent: () => end(error) });
+      channel.onIdle = () => end(error);
       channel.leave(error);
       this.#reconnect();
     };
     const unwatch =
       lock === undefined ? () => {} : whenGone(lock, () => gone(workerTerminated('The worker has ended')));
-    const pulse = new Pulse(channel, link === undefined ? OWN : OTHER_TAB, {
+    let pulse = new Pulse(channel, link === undefined ? OWN : OTHER_TAB, {
       tick: () => this.#own.keepAwake(),
-      silent: () => {
+      silent: (times) => {
         const error = workerTerminated('The worker does not answer');
         if (link === undefined) {
           this.#own.giveUp();
-          return gone(error);
+          gone(error);
+          return;
         }
         this.#own.suspect(host).then(
-          (isGone) => isGone && leave(error),
+          (isGone) => (isGone || times >= SILENCES) && leave(error),
           () => leave(error),
         );
       },

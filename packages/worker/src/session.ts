@@ -62,6 +62,8 @@ export class Session {
   readonly #lists = new Map<number, DocTexts[]>();
   readonly #transfer = new Set<Transferable>();
   #calls = 0;
+  /** The last call that was taken. */
+  #last = 0;
   #leaving = false;
   #over = false;
   /** Called when nothing of it is left. */
@@ -78,13 +80,12 @@ export class Session {
     endpoint.start?.();
   }
 
-  /** Serves no more: feeds belong to another host from now on, calls under way are answered. */
+  /** Serves no more: feeds belong to another host from now on, as do calls that were not yet taken. Those under way are answered. */
   leave(): void {
-    if (this.#leaving) return;
     this.#leaving = true;
     for (const pump of this.#feeds.values()) pump.stop();
     this.#feeds.clear();
-    this.#outbox.add(['moved']);
+    this.#outbox.add(['moved', this.#last]);
     this.#endWhenIdle();
   }
 
@@ -115,6 +116,7 @@ export class Session {
     else if (op[0] === 'drop') this.#handles.delete(op[1]);
     else if (op[0] === 'ping') this.#outbox.add(['pong']);
     else if (op[0] === 'back') tellReturn(op[1]);
+    else if (op[0] === 'leave') this.leave();
     else this.end();
   }
 
@@ -147,6 +149,9 @@ export class Session {
       this.#aborts.set(id, abort);
       return abort.signal;
     };
+    // The page was told, and asks another.
+    if (this.#leaving) return;
+    this.#last = id;
     this.#calls++;
     try {
       const hosted = this.#hosted(number);

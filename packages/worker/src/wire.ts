@@ -8,11 +8,12 @@
  *                                    ◀─  items 8 [… up to 1,000]
  *     more 8 500                     ─▶                             a slow page gives no more credit, and gets no more
  *
- * Ids are given by the page and never used again, so that an answer from a connection that was given up harms nobody.
+ * Ids are given by the page and never used again, so that an answer from a connection that was given up harms nobody. Those of calls
+ * rise in the order in which the calls go, so that one number says which of them were taken.
  */
 
 /** Raised when the operations change: page and host of different kinds refuse each other rather than misunderstand. */
-export const PROTOCOL = 3;
+export const PROTOCOL = 4;
 
 /**
  * Rows of an answer in one message. It is taken apart in one task of the page, at 1–2.5 µs a row: about a millisecond, while the
@@ -75,6 +76,8 @@ export type ClientOp =
   | readonly ['ping']
   /** The page is online again, or looked at again: of which its worker hears nothing. */
   | readonly ['back', isLong: boolean]
+  /** Asks another host from now on: what was taken is to be answered, and the last call that was is to be said. */
+  | readonly ['leave']
   | readonly ['bye'];
 
 export type HostOp =
@@ -92,8 +95,8 @@ export type HostOp =
   | readonly ['end', id: number, outcome: WireOutcome]
   | readonly ['told', handle: number, event: string, value: unknown]
   | readonly ['pong']
-  /** This host serves no more: calls made are answered, feeds and later calls belong to another. */
-  | readonly ['moved'];
+  /** This host serves no more: it answers the calls it took, up to `last`, and takes none after it. Feeds belong to another. */
+  | readonly ['moved', last: number];
 
 export type WireOutcome = { readonly value: unknown } | { readonly error: WireError };
 

@@ -1,0 +1,67 @@
+/**
+ * A call of the page, and what becomes of it when its host is lost: whether it may be sent to the next one.
+ *
+ * It may if it cannot have been carried out, because it never left the page or because the host said which call was the last it took.
+ * It may too if it only reads: asked twice, a read answers as asked once, later. A write that a host took and did not answer may have
+ * been carried out, and only who made it can tell what to do twice; it is refused, as `worker_terminated`.
+ */
+import type { Encoded } from './arguments';
+
+/** Verbs that change no document and no setting. A view that is brought up to date by one is so for all. */
+const READS = new Set([
+  ...['get', 'bulkGet', 'allDocs', 'revsDiff', 'info', 'id', 'getAttachment', 'openAttachment'],
+  ...['query', 'queries', 'viewInfo', 'getIndexes', 'find', 'explain'],
+]);
+/** Hosts that one call may lose, one after the other. */
+const TRIES = 5;
+
+export class Call {
+  readonly handle: number;
+  readonly verb: string;
+  readonly encoded: Encoded;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  /** Did it give away streams? There is nothing left of them to send. */
+  isSpent = false;
+  readonly #again: (call: Call) => void;
+  #tries = 0;
+
+  /** @param again called when it is to be sent to the next host */
+  constructor(
+    handle: number,
+    verb: string,
+    encoded: Encoded,
+    settle: Pick<Call, 'resolve' | 'reject'>,
+    again: (call: Call) => void,
+  ) {
+    this.handle = handle;
+    this.verb = verb;
+    this.encoded = encoded;
+    this.resolve = settle.resolve;
+    this.reject = settle.reject;
+    this.#again = again;
+  }
+
+  /** The same with other arguments. */
+  with(args: readonly unknown[]): Call {
+    return new Call(this.handle, this.verb, { ...this.encoded, args }, this, this.#again);
+  }
+
+  get isRead(): boolean {
+    return READS.has(this.verb);
+  }
+
+  /** Rejects when its signal has fired. @returns whether it did */
+  isAborted(): boolean {
+    const aborted = this.encoded.signals.find((signal) => signal.aborted);
+    if (aborted !== undefined) this.reject(aborted.reason);
+    return aborted !== undefined;
+  }
+
+  /** The host is lost. @param mayBeDone may it have carried the call out? */
+  lost(error: unknown, mayBeDone: boolean): void {
+    if (this.isAborted()) return;
+    if (this.isSpent || (mayBeDone && !this.isRead) || ++this.#tries > TRIES) this.reject(error);
+    else this.#again(this);
+  }
+}

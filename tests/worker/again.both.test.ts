@@ -1,0 +1,269 @@
+/**
+ * Calls whose host is lost: which of them are asked of the next one, and which are refused because they may have been done. Hosts are
+ * sessions that the test makes, each over a BroadcastChannel as another tab's worker has it, and moves or silences when it wants.
+ */
+import { expose } from 'comlink';
+import fc from 'fast-check';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { connect } from '../../packages/settledb/src/hosted';
+import { type Hosted, Session } from '../../packages/worker/src/session';
+import type { Control, Endpoint, Hello, Welcome } from '../../packages/worker/src/wire';
+import { rejection } from './support';
+
+const PATIENCE = { timeout: 15_000, interval: 5 };
+
+interface Doc {
+  readonly _id: string;
+  readonly n?: number;
+}
+
+/** One after the other serves the page. */
+class Hosts {
+  readonly sessions: Session[] = [];
+  /** What each host has done, in order. */
+  readonly done: string[][] = [];
+  /** Hosts that hear nothing and say nothing. */
+  readonly silent = new Set<number>();
+  /** What verbs wait for. */
+  gate: (verb: string, host: number) => Promise<void> = async () => {};
+  readonly #isOwn: boolean;
+
+  /** @param isOwn over a port of the page, as its own worker is reached */
+  constructor(isOwn = false) {
+    this.#isOwn = isOwn;
+  }
+
+  get now(): Session {
+    return this.sessions.at(-1)!;
+  }
+
+  /** A class of handles that they serve. */
+  connect() {
+    const { port1, port2 } = new MessageChannel();
+    port1.addEventListener('message', ({ data }: MessageEvent<Hello>) => {
+      const control: Control = {
+        attach: async (port) => this.#attach(port),
+        resign: () => {},
+        rejoin: () => {},
+        suspect: async () => true,
+      };
+      expose(control, data.port);
+    });
+    port1.start();
+    const Connected = connect(port2, { timeout_ms: 5_000 });
+    onTestFinished(() => {
+      Connected.disconnect();
+      for (const session of this.sessions) session.end();
+      port1.close();
+    });
+    return Connected;
+  }
+
+  #attach(port: MessagePort): Welcome {
+    const host = this.sessions.length;
+    const link = `again ${crypto.randomUUID()}`;
+    this.done.push([]);
+    const options = {
+      open: () => this.#handle(host),
+      own: false,
+      functions: {},
+      follow: () => null as never,
+    };
+    const endpoint = this.#isOwn ? port : new BroadcastChannel(link);
+    this.sessions.push(new Session(this.#unless(host, endpoint), options));
+    return { host: String(host), lock: undefined, link: this.#isOwn ? undefined : link };
+  }
+
+  #unless(host: number, endpoint: Endpoint): Endpoint {
+    return {
+      postMessage: (message, transfer) => {
+        if (!this.silent.has(host)) endpoint.postMessage(message, transfer ?? []);
+      },
+      addEventListener: (type, listener) =>
+        endpoint.addEventListener(type, (event) => {
+          if (!this.silent.has(host)) listener(event);
+        }),
+      start: () => endpoint.start?.(),
+      close: () => endpoint.close(),
+    };
+  }
+
+  #handle(host: number): Hosted {
+    const verb =
+      (name: string) =>
+      async (first: unknown): Promise<unknown> => {
+        const docs = Array.isArray(first) ? (first as Doc[]) : [first as Doc | string];
+        for (const doc of docs)
+          this.done[host]!.push(
+            `${name} ${typeof doc === 'string' ? doc : `${doc._id} ${doc.n ?? ''}`}`.trim(),
+          );
+        await this.gate(name, host);
+        return { ok: true, host };
+      };
+    const verbs = ['put', 'get', 'bulkDocs', 'putAttachment'].map((name) => [name, verb(name)] as const);
+    return { on: () => {}, close: async () => {}, ...Object.fromEntries(verbs) };
+  }
+}
+
+/** Never comes. */
+const never = new Promise<void>(() => {});
+
+async function begun(hosts = new Hosts()) {
+  const db = new (hosts.connect())<Doc>('notes');
+  expect(await db.get('first')).toMatchObject({ host: 0 });
+  hosts.done[0]!.length = 0;
+  return { hosts, db };
+}
+
+describe('a call that its host did not take', () => {
+  it('goes to the next host, a write too, and is done once', async () => {
+    const { hosts, db } = await begun();
+    // Posted, and on its way when the host says that it serves no more.
+    const calls = [db.put({ _id: 'a' }), db.get('b'), db.bulkDocs([{ _id: 'c' }, { _id: 'd' }])];
+    await undefined;
+    await undefined;
+    hosts.now.leave();
+    expect(await Promise.all(calls)).toMatchObject([{ host: 1 }, { host: 1 }, { host: 1 }]);
+    expect(hosts.done).toEqual([[], ['put a', 'get b', 'bulkDocs c', 'bulkDocs d']]);
+  });
+
+  it('goes there in the order in which it was made, before those made later, in whatever parts it is sent', async () => {
+    const { hosts, db } = await begun();
+    const many = Array.from({ length: 4_100 }, (_, n) => ({ _id: 'm', n }));
+    const calls: Promise<unknown>[] = [
+      db.put({ _id: 'a', n: 1 }),
+      db.bulkDocs(many),
+      db.put({ _id: 'a', n: 2 }),
+    ];
+    hosts.now.leave();
+    calls.push(db.put({ _id: 'a', n: 3 }));
+    await vi.waitFor(() => expect(hosts.sessions).toHaveLength(2), PATIENCE);
+    calls.push(db.put({ _id: 'a', n: 4 }));
+    await Promise.all(calls);
+    const all = hosts.done.flat();
+    expect(all.filter((each) => each.startsWith('put'))).toEqual([
+      'put a 1',
+      'put a 2',
+      'put a 3',
+      'put a 4',
+    ]);
+    expect(all.filter((each) => each.startsWith('bulkDocs'))).toEqual(many.map(({ n }) => `bulkDocs m ${n}`));
+  });
+
+  it('is refused when the streams it was given are gone with the host', async () => {
+    const { hosts, db } = await begun(new Hosts(true));
+    const attached = db.putAttachment('a', 'b', '1-c', new Blob(['hello']).stream(), 'text/plain');
+    const put = db.put({ _id: 'a' });
+    await undefined;
+    await undefined;
+    hosts.now.leave();
+    expect(await rejection(attached)).toMatchObject({ status: 503, name: 'worker_terminated' });
+    expect(await put).toMatchObject({ host: 1 });
+    expect(hosts.done[0]).toEqual([]);
+  });
+
+  it('ends with the reason of its signal when that fired meanwhile', async () => {
+    const { hosts, db } = await begun();
+    const abort = new AbortController();
+    const put = db.put({ _id: 'a' }, { signal: abort.signal });
+    await undefined;
+    await undefined;
+    hosts.now.leave();
+    const reason = new Error('enough');
+    abort.abort(reason);
+    await expect(put).rejects.toBe(reason);
+    expect(await db.get('b')).toMatchObject({ host: 1 });
+    expect(hosts.done.flat()).toEqual(['get b']);
+  });
+});
+
+describe('a call that its host took', () => {
+  it('is answered by it after it has resigned: a write by it alone, a read by whoever is first', async () => {
+    const { hosts, db } = await begun();
+    let release!: () => void;
+    const open = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    hosts.gate = async (_verb, host) => (host === 0 ? open : undefined);
+    const [put, get] = [db.put({ _id: 'a' }), db.get('b')];
+    await vi.waitFor(() => expect(hosts.done[0]).toHaveLength(2), PATIENCE);
+    hosts.now.leave();
+    expect(await get).toMatchObject({ host: 1 });
+    expect(await db.put({ _id: 'later' })).toMatchObject({ host: 1 });
+    release();
+    expect(await put).toMatchObject({ host: 0 });
+    expect(hosts.done).toEqual([
+      ['put a', 'get b'],
+      ['get b', 'put later'],
+    ]);
+  });
+
+  it.each([
+    'resigns and stands still',
+    'stands still without a word',
+  ])('whose host %s: a read is asked of the next, a write that may have been done is refused', async (how) => {
+    const { hosts, db } = await begun();
+    hosts.gate = async (_verb, host) => (host === 0 ? never : undefined);
+    const [put, get] = [db.put({ _id: 'a' }), db.get('b')];
+    await vi.waitFor(() => expect(hosts.done[0]).toHaveLength(2), PATIENCE);
+    if (how.startsWith('resigns')) hosts.now.leave();
+    // What was said is on its way.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    hosts.silent.add(0);
+    const refused = rejection(put);
+    expect(await get).toMatchObject({ host: 1 });
+    expect(await refused).toMatchObject({ status: 503, name: 'worker_terminated' });
+    expect(await db.put({ _id: 'c' })).toMatchObject({ host: 1 });
+    expect(hosts.done[1]).toEqual(['get b', 'put c']);
+  });
+
+  it('and that hosts without end take and lose: is refused at last', async () => {
+    const { hosts, db } = await begun();
+    hosts.gate = () => never;
+    const get = rejection(db.get('a'));
+    for (let host = 0; host < 6; host++) {
+      await vi.waitFor(() => expect(hosts.done[host]).toEqual(['get a']), PATIENCE);
+      hosts.now.leave();
+    }
+    expect(await get).toMatchObject({ name: 'worker_terminated' });
+  });
+});
+
+it('whatever is called while hosts come and go, a write is done once, and everything is answered', async () => {
+  const step = fc.oneof(
+    fc.constant('put'),
+    fc.constant('get'),
+    fc.constant('bulk'),
+    fc.constant('leave'),
+    fc.constant('task'),
+    fc.constant('microtask'),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), fc.nat(3), async (steps, slow) => {
+      const hosts = new Hosts();
+      const Connected = hosts.connect();
+      const db = new Connected<Doc>('notes');
+      hosts.gate = async () => {
+        for (let task = 0; task < slow; task++) await new Promise((resolve) => setTimeout(resolve));
+      };
+      const calls: Promise<unknown>[] = [];
+      const writes: string[] = [];
+      for (const [at, kind] of steps.entries()) {
+        if (kind === 'put') calls.push(db.put({ _id: `${at}` }));
+        else if (kind === 'get') calls.push(db.get(`${at}`));
+        else if (kind === 'bulk') calls.push(db.bulkDocs([{ _id: `${at}` }]));
+        else if (kind === 'leave') hosts.sessions.at(-1)?.leave();
+        else if (kind === 'task') await new Promise((resolve) => setTimeout(resolve));
+        else await undefined;
+        if (kind === 'put') writes.push(`put ${at}`);
+        if (kind === 'bulk') writes.push(`bulkDocs ${at}`);
+      }
+      await Promise.all(calls);
+      const done = hosts.done.flat().filter((each) => !each.startsWith('get'));
+      expect([...done].sort()).toEqual([...writes].sort());
+      Connected.disconnect();
+      for (const session of hosts.sessions) session.end();
+    }),
+    { numRuns: 40 },
+  );
+});
