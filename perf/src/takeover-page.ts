@@ -41,6 +41,14 @@ export class TakeoverTab {
     });
   }
 
+  /** As `watch`, with writes: a refusal is an answer. */
+  watchWrites(prefix: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#watching = this.#writing(prefix, resolve);
+      this.#watching.catch(reject);
+    });
+  }
+
   /** The longest time in ms between two answers since `watch`; the last one came some time after the owner had gone. */
   async outage(): Promise<number> {
     await pause(AFTER_MS);
@@ -59,6 +67,18 @@ export class TakeoverTab {
       last = now;
       begun();
       // Only after an answer: one that is still waited for is the outage.
+      if (this.#stop) return longest;
+      await pause(PAUSE_MS);
+    }
+  }
+
+  async #writing(prefix: string, begun: () => void): Promise<number> {
+    let longest = 0;
+    for (let n = 0; ; n++) {
+      const start = performance.now();
+      await this.#answered(() => this.#db!.put({ _id: `${prefix} ${n}` }), start);
+      longest = Math.max(longest, performance.now() - start);
+      begun();
       if (this.#stop) return longest;
       await pause(PAUSE_MS);
     }
@@ -91,9 +111,13 @@ export class TakeoverTab {
   }
 
   /** Whether it was answered. */
-  async #asked(_id: string, since: number): Promise<boolean> {
+  #asked(_id: string, since: number): Promise<boolean> {
+    return this.#answered(() => this.#db!.get(_id), since);
+  }
+
+  async #answered(call: () => Promise<unknown>, since: number): Promise<boolean> {
     try {
-      await this.#db!.get(_id);
+      await call();
       return true;
     } catch (error) {
       const refused = (error as Error).name === 'worker_terminated';

@@ -2,8 +2,12 @@
  * How long the other tabs of a hosted database are without an answer when the tab whose worker serves them has gone, by the way in which
  * it went: the longest time between two answers. One tab waits for each answer before it asks again, so that a call of its is in flight
  * at the owner; another asks anew every few ms. Real tabs of Chromium, driven from Node.
+ *
+ * Writes are seen in a pass of their own: one in flight may be refused, which is an answer too, and a worker that a debugger stops in
+ * the middle of a transaction keeps everybody from the storage until Chromium aborts that, after a minute.
  */
 import type { Page } from 'playwright';
+import { stopWorker } from '../../../tests/support/stopped-worker';
 import type { RunOptions, Suite, SuiteContender, Tabs } from '../suite';
 import type { TakeoverTab } from '../takeover-page';
 
@@ -42,6 +46,7 @@ const units = Object.fromEntries(
   Object.entries(WAYS).flatMap(([label, { unit }]) => [
     [label, unit],
     [`${label}, asking anew`, 'the same, for calls made after it'],
+    [`${label}, writing`, 'the same, for a write in flight: until it is acknowledged, or refused'],
   ]),
 );
 
@@ -58,9 +63,12 @@ export function suite({ openTabs }: RunOptions): Suite {
     async round(_time, { database, record }) {
       for (const [label, way] of Object.entries(WAYS)) {
         const tabs = await browser(way.bfcache ?? false);
-        const [inFlight, anew] = await outages(tabs, way, `${database}-${label}`);
-        record(label, inFlight);
-        record(`${label}, asking anew`, anew);
+        const outages = outagesOf(tabs, way, `${database}-${label}`);
+        const [inFlight, anew] = await outages('watch', 'watchNew');
+        record(label, inFlight!);
+        record(`${label}, asking anew`, anew!);
+        const [writing] = await outages('watchWrites');
+        record(`${label}, writing`, writing!);
       }
     },
     async end() {
@@ -83,21 +91,26 @@ export function suite({ openTabs }: RunOptions): Suite {
   };
 }
 
-async function outages(opened: Tabs, way: Way, database: string): Promise<readonly [number, number]> {
-  const pages: Page[] = [];
-  for (let n = 0; n < TABS; n++) {
-    const page = await opened.open();
-    pages.push(page);
-    await call(page, 'open', database);
-  }
-  // The first one is the owner: the others came when it was.
-  const [owner, patient, impatient] = pages as [Page, Page, Page];
-  await call(patient, 'put', 'asked for');
-  await Promise.all([call(patient, 'watch', 'asked for'), call(impatient, 'watchNew', 'asked for')]);
-  await way.go(owner);
-  const found = await Promise.all([call(patient, 'outage'), call(impatient, 'outage')]);
-  for (const page of pages) await page.close();
-  return found as [number, number];
+type Watch = 'watch' | 'watchNew' | 'watchWrites';
+
+/** @returns what takes the outages of the tabs besides the owner's, each of which does what is asked of it */
+function outagesOf(opened: Tabs, way: Way, database: string) {
+  return async (...watches: readonly Watch[]): Promise<readonly number[]> => {
+    const pages: Page[] = [];
+    for (let n = 0; n < TABS; n++) {
+      const page = await opened.open();
+      pages.push(page);
+      await call(page, 'open', database);
+    }
+    // The first one is the owner: the others came when it was.
+    const [owner, ...others] = pages as [Page, ...Page[]];
+    await call(others[0]!, 'put', `asked for ${watches[0]}`);
+    await Promise.all(watches.map((watch, n) => call(others[n]!, watch, `asked for ${watches[0]}`)));
+    await way.go(owner);
+    const found = await Promise.all(watches.map((_, n) => call(others[n]!, 'outage')));
+    for (const page of pages) await page.close();
+    return found as number[];
+  };
 }
 
 const call = (page: Page, name: keyof TakeoverTab, ...args: string[]): Promise<unknown> =>
@@ -115,27 +128,4 @@ async function crash(page: Page): Promise<void> {
   const crashed = page.waitForEvent('crash');
   page.goto('chrome://crash').catch(() => {}); // it never arrives
   await crashed;
-}
-
-async function stopWorker(page: Page): Promise<void> {
-  const session = await page.context().newCDPSession(page);
-  const attached = new Promise<string>((resolve) => {
-    session.on('Target.attachedToTarget', ({ sessionId }) => resolve(sessionId));
-  });
-  await session.send('Target.setAutoAttach', {
-    autoAttach: true,
-    waitForDebuggerOnStart: false,
-    flatten: false,
-  });
-  const sessionId = await attached;
-  const methods = ['Debugger.enable', 'Debugger.pause'];
-  for (const [id, method] of methods.entries()) {
-    const done = new Promise<void>((resolve) => {
-      session.on('Target.receivedMessageFromTarget', ({ message }) => {
-        if ((JSON.parse(message) as { id?: number }).id === id) resolve();
-      });
-    });
-    await session.send('Target.sendMessageToTarget', { sessionId, message: JSON.stringify({ id, method }) });
-    await done;
-  }
 }
