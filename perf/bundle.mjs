@@ -1,10 +1,14 @@
 /** Suites are TypeScript and import our own sources: bundled by esbuild before they run. */
-import { mkdirSync, readdirSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
+
+/** Where bundles for Node lie: within perf, so that they find the peers; each run's own, and gone with it. */
+const folder = join(here, 'results', `.build-${process.pid}`);
+process.once('exit', () => rmSync(folder, { force: true, recursive: true }));
 
 /** Packages stay outside a bundle for Node, but for our own, which are TypeScript. */
 const ownPackagesOnly = {
@@ -24,14 +28,13 @@ export function loadNode(name) {
 /** The path of a file of `src`, ready to be run by Node. */
 export async function nodeScript(name) {
   await load(name, `import './${name}';`, false);
-  return join(here, 'results', '.build', `${name}.mjs`);
+  return join(folder, `${name}.mjs`);
 }
 
 /** A file of tests/support, which is TypeScript too. */
 export const loadSupport = (file) => load(file, `export * from '../../tests/support/${file}';`);
 
 async function load(name, contents, runs = true) {
-  const folder = join(here, 'results', '.build');
   mkdirSync(folder, { recursive: true });
   await build({
     ...common(contents),
