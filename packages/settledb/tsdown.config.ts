@@ -25,9 +25,22 @@ export default defineConfig({
   sourcemap: true,
   noExternal: [/^@settledb\//, 'idb', 'comlink', '@hono/node-server'],
   external: [/^node:/],
+  // `query-….js`, which whole packages are, says more in a network panel than `src-….js`.
+  outputOptions: { chunkFileNames: (chunk) => `${nameOf(chunk)}-[hash].js` },
   inputOptions: { resolve: { mainFields: ['module', 'main'] } },
   // `Symbol.asyncDispose`, for programs whose `lib` is older.
   banner: { dts: '/// <reference lib="esnext.disposable" />' },
   // Not eager, types of other workspaces come out empty (rolldown-plugin-dts 0.16).
   dts: { resolve: true, eager: true },
 });
+
+interface Chunk {
+  readonly name: string;
+  readonly facadeModuleId?: string | null;
+  readonly moduleIds: readonly string[];
+}
+
+function nameOf({ name, facadeModuleId, moduleIds }: Chunk): string {
+  const index = [facadeModuleId, ...moduleIds].findLast((id) => id?.endsWith('/src/index.ts'));
+  return name === 'src' ? (index?.split('/').at(-3) ?? name) : name.replace(/\.d$/, '');
+}
