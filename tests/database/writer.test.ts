@@ -7,18 +7,30 @@ import { Writer } from '../../packages/core/src/database/writer';
 const edit = (id: string, body = '{}'): Edit => ({ kind: 'local', id, rev: undefined, deleted: false, body });
 const ids = (edits: readonly { readonly id: string }[]): string[] => edits.map(({ id }) => id);
 
+const outcomesOf = (edits: readonly Edit[]): Outcome[] =>
+  edits.map(({ id }) => ({ ok: true, id, rev: '0-1' }));
+
 /** Keeps every batch until `finish` or `fail`. */
 class Gate {
   readonly batches: string[][] = [];
-  readonly writer = new Writer((edits) => {
-    this.batches.push(ids(edits));
-    return new Promise((resolve, reject) => {
-      this.finish = () => resolve(edits.map(({ id }): Outcome => ({ ok: true, id, rev: '0-1' })));
-      this.fail = reject;
-    });
+  /** What a storage that takes writes at once answers. */
+  now: (edits: readonly Edit[]) => readonly Outcome[] | undefined = () => undefined;
+  readonly writer = new Writer({
+    write: (edits) => {
+      this.batches.push(ids(edits));
+      return new Promise((resolve, reject) => {
+        this.finish = () => resolve(outcomesOf(edits));
+        this.fail = reject;
+      });
+    },
+    writeNow: (edits) => this.now(edits),
   });
   finish = (): void => {};
   fail = (_error: unknown): void => {};
+
+  add(edits: readonly Edit[], signal?: AbortSignal): Promise<readonly Outcome[]> {
+    return this.writer.add(edits, signal, (outcomes) => outcomes);
+  }
 
   /** Until a batch is under way that was not when this was called. */
   async begun(count: number): Promise<void> {
@@ -29,9 +41,9 @@ class Gate {
 describe('the writer', () => {
   it('writes the calls of one turn together, and those that arrive meanwhile together after them', async () => {
     const gate = new Gate();
-    const first = ['a', 'b', 'c'].map((id) => gate.writer.add([edit(id)]));
+    const first = ['a', 'b', 'c'].map((id) => gate.add([edit(id)]));
     await gate.begun(1);
-    const second = ['d', 'e'].map((id) => gate.writer.add([edit(id), edit(`${id}2`)]));
+    const second = ['d', 'e'].map((id) => gate.add([edit(id), edit(`${id}2`)]));
     gate.finish();
     expect((await Promise.all(first)).map(ids)).toEqual([['a'], ['b'], ['c']]);
     await gate.begun(2);
@@ -49,7 +61,7 @@ describe('the writer', () => {
   it('bounds a batch, but never splits a call', async () => {
     const gate = new Gate();
     const many = Array.from({ length: 5_000 }, (_, i) => edit(`m${i}`));
-    const calls = [gate.writer.add([edit('a')]), gate.writer.add(many), gate.writer.add([edit('z')])];
+    const calls = [gate.add([edit('a')]), gate.add(many), gate.add([edit('z')])];
     for (const count of [1, 2, 3]) {
       await gate.begun(count);
       gate.finish();
@@ -61,7 +73,7 @@ describe('the writer', () => {
   it('bounds a batch by the length of its texts too', async () => {
     const gate = new Gate();
     const big = 'x'.repeat(3 * 1024 * 1024);
-    const calls = ['a', 'b'].map((id) => gate.writer.add([edit(id, big)]));
+    const calls = ['a', 'b'].map((id) => gate.add([edit(id, big)]));
     for (const count of [1, 2]) {
       await gate.begun(count);
       gate.finish();
@@ -72,9 +84,9 @@ describe('the writer', () => {
 
   it('goes on after a write that failed', async () => {
     const gate = new Gate();
-    const failing = gate.writer.add([edit('a')]);
+    const failing = gate.add([edit('a')]);
     await gate.begun(1);
-    const next = gate.writer.add([edit('b')]);
+    const next = gate.add([edit('b')]);
     gate.fail(new Error('no room'));
     await expect(failing).rejects.toThrow('no room');
     await gate.begun(2);
@@ -85,11 +97,7 @@ describe('the writer', () => {
   it('takes an aborted call back while it waits, and only that one', async () => {
     const gate = new Gate();
     const abort = new AbortController();
-    const calls = [
-      gate.writer.add([edit('a')]),
-      gate.writer.add([edit('b')], abort.signal),
-      gate.writer.add([edit('c')]),
-    ];
+    const calls = [gate.add([edit('a')]), gate.add([edit('b')], abort.signal), gate.add([edit('c')])];
     abort.abort(new Error('enough'));
     await expect(calls[1]).rejects.toThrow('enough');
     await gate.begun(1);
@@ -101,8 +109,8 @@ describe('the writer', () => {
   it('stops waiting for a write under way when aborted, and the neighbours get their answers', async () => {
     const gate = new Gate();
     const abort = new AbortController();
-    const aborted = gate.writer.add([edit('a')], abort.signal);
-    const neighbour = gate.writer.add([edit('b')]);
+    const aborted = gate.add([edit('a')], abort.signal);
+    const neighbour = gate.add([edit('b')]);
     await gate.begun(1);
     abort.abort(new Error('enough'));
     await expect(aborted).rejects.toThrow('enough');
@@ -112,16 +120,65 @@ describe('the writer', () => {
 
   it('closes after what it was given, and takes no more', async () => {
     const gate = new Gate();
-    const call = gate.writer.add([edit('a')]);
+    const call = gate.add([edit('a')]);
     let ended = false;
     const closing = gate.writer.close().then(() => {
       ended = true;
     });
-    await expect(gate.writer.add([edit('b')])).rejects.toThrow('database is closed');
+    await expect(gate.add([edit('b')])).rejects.toThrow('database is closed');
     await gate.begun(1);
     expect(ended).toBe(false);
     gate.finish();
     await Promise.all([call, closing]);
     expect(gate.batches).toEqual([['a']]);
+  });
+
+  it('writes at once what the storage takes so, the calls of a turn together, and waits for the rest', async () => {
+    const gate = new Gate();
+    const now: string[][] = [];
+    gate.now = (edits) => {
+      if (edits.some(({ id }) => id === 'slow')) return undefined;
+      now.push(ids(edits));
+      return outcomesOf(edits);
+    };
+    const first = ['a', 'b'].map((id) => gate.add([edit(id)]));
+    expect(now).toEqual([]);
+    expect((await Promise.all(first)).map(ids)).toEqual([['a'], ['b']]);
+    const slow = gate.add([edit('slow')]);
+    await gate.begun(1);
+    const after = gate.add([edit('c')]);
+    gate.finish();
+    expect((await Promise.all([slow, after])).map(ids)).toEqual([['slow'], ['c']]);
+    expect(now).toEqual([['a', 'b'], ['c']]);
+    expect(gate.batches).toEqual([['slow']]);
+    await gate.writer.close();
+  });
+
+  it('goes on after a write at once that failed, and does not try so what is long', async () => {
+    const gate = new Gate();
+    const now: string[][] = [];
+    gate.now = (edits) => {
+      if (edits[0]!.id === 'bad') throw new Error('no room');
+      now.push(ids(edits));
+      return outcomesOf(edits);
+    };
+    await expect(gate.add([edit('bad')])).rejects.toThrow('no room');
+    expect(ids(await gate.add([edit('a')]))).toEqual(['a']);
+    const long = gate.add([edit('long', 'x'.repeat(1024 * 1024))]);
+    await gate.begun(1);
+    gate.finish();
+    await long;
+    expect(now).toEqual([['a']]);
+  });
+
+  it('rejects a call whose answer cannot be made, and no other', async () => {
+    const gate = new Gate();
+    gate.now = outcomesOf;
+    const refuse = (): never => {
+      throw new Error('conflict');
+    };
+    const calls = [gate.writer.add([edit('a')], undefined, refuse), gate.add([edit('b')])];
+    await expect(calls[0]).rejects.toThrow('conflict');
+    expect(ids((await calls[1]) as readonly Outcome[])).toEqual(['b']);
   });
 });

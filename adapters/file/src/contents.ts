@@ -52,7 +52,12 @@ export class Contents {
   }
 
   /** Takes in the next frame. Blocks show once their mark is in. */
-  apply(header: FrameHeader, meaning: FrameMeaning, offset: number, sums?: Sums): void {
+  apply(
+    header: Pick<FrameHeader, 'bytes' | 'sequence'>,
+    meaning: FrameMeaning,
+    offset: number,
+    sums?: Sums,
+  ): void {
     const place: Place = { offset, bytes: header.bytes, isTail: false };
     if (meaning.kind === KIND_BLOCK) {
       this.#pending.push([meaning.id, sums === undefined ? place : { ...place, sums }]);

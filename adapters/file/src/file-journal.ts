@@ -78,10 +78,8 @@ export class FileJournal implements Journal {
     if (commit.n !== expected.n + 1) throw new TypeError(`commit ${commit.n} cannot follow ${expected.n}`);
     const { epoch, n } = this.#log.contents;
     if (expected.epoch !== epoch || expected.n !== n) return this.#read(expected);
-    const parts: Part[] = commit.segments.map((block) => ({ kind: KIND_BLOCK, block }));
-    parts.push({ kind: KIND_COMMIT, commit });
     try {
-      const written = this.#write(parts, durability);
+      const written = this.#write(partsOf(commit), durability);
       if (written !== undefined) await written;
     } catch (error) {
       // A full disk needs the room back. After any other failure nobody knows what the log has.
@@ -89,6 +87,20 @@ export class FileJournal implements Journal {
       throw error;
     }
     return undefined;
+  }
+
+  appendNow(commit: Commit, expected: Position): boolean {
+    this.#check();
+    if (commit.n !== expected.n + 1) throw new TypeError(`commit ${commit.n} cannot follow ${expected.n}`);
+    const { epoch, n } = this.#log.contents;
+    if (
+      this.#writing !== undefined ||
+      commit.contents?.length ||
+      expected.epoch !== epoch ||
+      expected.n !== n
+    )
+      return false;
+    return this.#log.appendNow(partsOf(commit));
   }
 
   /** Each in a file of its own, before the commit. */
@@ -357,6 +369,14 @@ export class FileJournal implements Journal {
   #check(): void {
     if (this.#closed !== undefined) throw closed();
   }
+}
+
+function partsOf(commit: Commit): Part[] {
+  const { segments } = commit;
+  if (segments.length === 0) return [{ kind: KIND_COMMIT, commit }];
+  const parts: Part[] = segments.map((block) => ({ kind: KIND_BLOCK, block }));
+  parts.push({ kind: KIND_COMMIT, commit });
+  return parts;
 }
 
 function commitsAfter(contents: Contents, known: number): Place[] {

@@ -85,28 +85,45 @@ export function boundOf(part: Part): number {
   return FRAME_HEADER_BYTES + REWRITE_FIXED_BYTES + drop.length * 8 + textBound(manifest?.text ?? '');
 }
 
-/** Writes `part` at `offset` of `data` (which has room for `boundOf(part)`) and answers where it ended. */
+/**
+ * Room for frames. Numbers are written through the view: by the buffer's own methods they cost several times as much until the engine has
+ * optimised those.
+ */
+export interface FrameRoom {
+  readonly data: Buffer;
+  readonly view: DataView;
+}
+
+export const frameRoom = (data: Buffer): FrameRoom => ({
+  data,
+  view: new DataView(data.buffer, data.byteOffset, data.length),
+});
+
+/** Writes `part` at `offset` of `room` (which has room for `boundOf(part)`) and answers where it ended. */
 export function writeFrame(
-  data: Buffer,
+  room: FrameRoom,
   offset: number,
   part: Part,
   salt: number,
   place: FramePlace,
 ): number {
+  const { data, view } = room;
   let flags = 0;
   let at = offset + FRAME_HEADER_BYTES;
   if (part.kind === KIND_BLOCK) {
-    at = data.writeDoubleLE(part.block.id, at);
+    view.setFloat64(at, part.block.id, true);
+    at += BLOCK_FIXED_BYTES;
     if (isWide(part.block.text)) flags |= FLAG_FIRST_UTF16;
     at = writeText(data, at, part.block.text, flags & FLAG_FIRST_UTF16);
   } else if (part.kind === KIND_COMMIT) {
     const { n, head, tail } = part.commit;
     if (isWide(head)) flags |= FLAG_FIRST_UTF16;
     if (isWide(tail)) flags |= FLAG_SECOND_UTF16;
-    const lengthAt = data.writeDoubleLE(n, at);
-    at = writeText(data, lengthAt + 4, head, flags & FLAG_FIRST_UTF16);
-    data.writeUInt32LE(at - lengthAt - 4, lengthAt);
-    at = writeText(data, at, tail, flags & FLAG_SECOND_UTF16);
+    view.setFloat64(at, n, true);
+    const headAt = at + COMMIT_FIXED_BYTES;
+    at = writeText(data, headAt, head, flags & FLAG_FIRST_UTF16);
+    view.setUint32(headAt - 4, at - headAt, true);
+    if (tail !== '') at = writeText(data, at, tail, flags & FLAG_SECOND_UTF16);
   } else {
     const { drop = [], manifest } = part.change;
     at = data.writeDoubleLE(part.epoch, at);
@@ -118,17 +135,17 @@ export function writeFrame(
       at = writeText(data, at, manifest.text, flags & FLAG_FIRST_UTF16);
     }
   }
-  sealBetween(data, offset, at, part.kind, flags, salt, place);
+  sealBetween(room, offset, at, part.kind, flags, salt, place);
   return at;
 }
 
 /** Fills in the header of a frame whose payload is there: also of one copied from another file. */
 export function seal(frame: Buffer, kind: number, flags: number, salt: number, place: FramePlace): void {
-  sealBetween(frame, 0, frame.length, kind, flags, salt, place);
+  sealBetween(frameRoom(frame), 0, frame.length, kind, flags, salt, place);
 }
 
 function sealBetween(
-  data: Buffer,
+  { data, view }: FrameRoom,
   from: number,
   to: number,
   kind: number,
@@ -136,15 +153,25 @@ function sealBetween(
   salt: number,
   place: FramePlace,
 ): void {
-  data.writeUInt32LE(salt, from);
-  data.writeUInt32LE(to - from - FRAME_HEADER_BYTES, from + 8);
-  data[from + 12] = kind;
-  data[from + 13] = flags;
-  data.writeUInt16LE(0, from + 14);
-  data.writeDoubleLE(place.sequence, from + 16);
-  data.writeDoubleLE(place.synced, from + 24);
-  data.writeUInt32LE(place.index, from + 32);
-  data.writeUInt32LE(crc32(data.subarray(from + CHECKED_FROM, to), salt), from + 4);
+  view.setUint32(from, salt, true);
+  view.setUint32(from + 8, to - from - FRAME_HEADER_BYTES, true);
+  view.setUint8(from + 12, kind);
+  view.setUint8(from + 13, flags);
+  view.setUint16(from + 14, 0, true);
+  view.setFloat64(from + 16, place.sequence, true);
+  view.setFloat64(from + 24, place.synced, true);
+  view.setUint32(from + 32, place.index, true);
+  view.setUint32(from + 4, crc32(data.subarray(from + CHECKED_FROM, to), salt), true);
+}
+
+/** What the frame of `part` says. */
+export function meaningOfPart(part: Part): FrameMeaning {
+  if (part.kind === KIND_BLOCK) return { kind: KIND_BLOCK, id: part.block.id };
+  if (part.kind === KIND_COMMIT)
+    return { kind: KIND_COMMIT, n: part.commit.n, hasTail: part.commit.tail !== '' };
+  const { drop = [], manifest } = part.change;
+  const { epoch, through } = part;
+  return { kind: KIND_REWRITE, epoch, through, drop, hasManifest: manifest !== undefined };
 }
 
 /** The header at `at` of `data`, unchecked but for its marker; `undefined` when no frame of this file begins there. */

@@ -8,17 +8,18 @@ import { corrupt, type DatabaseError, ioError } from '@settledb/core';
 import type { Contents, Place } from './contents';
 import type { Files } from './files';
 import {
+  boundOf,
   FRAME_HEADER_BYTES,
   framePart,
   headerAt,
   isSound,
-  meaningOf,
+  meaningOfPart,
   type Part,
   type Sums,
   sumsOf,
 } from './frame';
 import type { LogHeader } from './header';
-import { RecordEncoder } from './record-encoder';
+import { type Encoded, RecordEncoder } from './record-encoder';
 import { isFull, trouble } from './trouble';
 import { MOST_BYTES, readFully } from './window';
 
@@ -91,37 +92,46 @@ export class Log {
    * @throws DatabaseError `quota_exceeded` when there is no room: the log is as before; any other: the log is poisoned
    */
   append(parts: readonly Part[]): void | Promise<void> {
+    const record = this.#encode(parts);
+    if (record.bytes > SYNC_WRITE_BYTES) return this.#appendLarge(record);
+    this.#appendSmall(record);
+  }
+
+  /** As `append` where that is done at once. @returns false when it is not: nothing was written */
+  appendNow(parts: readonly Part[]): boolean {
+    if (boundsOf(parts) > SYNC_WRITE_BYTES) return false;
+    this.#appendSmall(this.#encode(parts));
+    return true;
+  }
+
+  #encode(parts: readonly Part[]): Encoded {
     this.check();
     if (performance.now() - this.#lookedAt >= LOOK_MS) this.#look();
-    const chunks = this.#encoder.encode(
-      parts,
-      this.header.salt,
-      this.contents.sequence + 1,
-      this.#syncedSequence,
-    );
-    let bytes = 0;
-    for (const chunk of chunks) bytes += chunk.length;
-    if (bytes > SYNC_WRITE_BYTES) return this.#appendLarge(chunks);
+    const { sequence } = this.contents;
+    return this.#encoder.encode(parts, this.header.salt, sequence + 1, this.#syncedSequence);
+  }
+
+  #appendSmall(record: Encoded): void {
     try {
       let at = this.#end;
-      for (const chunk of chunks) at = this.#writeNow(chunk, at);
+      for (const chunk of record.chunks) at = this.#writeNow(chunk, at);
     } catch (error) {
       throw this.#undo(error);
     }
-    this.#take(chunks);
+    this.#take(record);
   }
 
-  async #appendLarge(chunks: readonly Buffer[]): Promise<void> {
+  async #appendLarge(record: Encoded): Promise<void> {
     this.#users++;
     try {
       let at = this.#end;
-      for (const chunk of chunks) at = await writeFully(this.#files, this.#fd, chunk, at);
+      for (const chunk of record.chunks) at = await writeFully(this.#files, this.#fd, chunk, at);
     } catch (error) {
       throw this.#undo(error);
     } finally {
       this.#leave();
     }
-    this.#take(chunks);
+    this.#take(record);
   }
 
   /** Resolves when everything appended before is on the disk. One sync serves all who wait for it. */
@@ -201,14 +211,12 @@ export class Log {
     if (!this.isThere) throw this.poison(ioError(`${this.path} was removed while it was open`));
   }
 
-  #take(chunks: readonly Buffer[]): void {
-    for (const chunk of chunks) {
-      for (let at = 0; at < chunk.length; ) {
-        const header = headerAt(chunk, this.header.salt, at)!;
-        this.contents.apply(header, meaningOf(header, chunk, at + FRAME_HEADER_BYTES)!, this.#end);
-        at += header.bytes;
-        this.#end += header.bytes;
-      }
+  #take({ parts, sizes }: Encoded): void {
+    const sequence = this.contents.sequence + 1;
+    for (let i = 0; i < parts.length; i++) {
+      const bytes = sizes[i]!;
+      this.contents.apply({ bytes, sequence }, meaningOfPart(parts[i]!), this.#end);
+      this.#end += bytes;
     }
   }
 
@@ -300,6 +308,12 @@ export class Log {
       throw trouble(this.path, error);
     }
   }
+}
+
+function boundsOf(parts: readonly Part[]): number {
+  let bytes = 0;
+  for (const part of parts) bytes += boundOf(part);
+  return bytes;
 }
 
 /** Writes all of `data` at `position`, however little each call takes; answers where it ended. */

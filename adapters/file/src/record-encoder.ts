@@ -1,30 +1,46 @@
 /** Parts of a record → the bytes of its frames, small ones in a buffer that is used again. */
-import { boundOf, type Part, writeFrame } from './frame';
+import { boundOf, frameRoom, type Part, writeFrame } from './frame';
 
 /** Nearly every commit fits, and it costs nothing to keep. */
 const SCRATCH_BYTES = 256 * 1024;
 /** Frames are gathered to about this size, so that a bulk write is few calls and needs little room at a time. */
 const CHUNK_BYTES = 8 * 1024 * 1024;
 
-export class RecordEncoder {
-  readonly #scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
+/** A record ready to be written: good until the next one is encoded. */
+export interface Encoded {
+  readonly parts: readonly Part[];
+  /** Its frames, in order, as few buffers. */
+  readonly chunks: readonly Buffer[];
+  /** Bytes of each frame. */
+  readonly sizes: readonly number[];
+  /** Of all frames. */
+  readonly bytes: number;
+}
 
-  /** The frames of one record, in order, as few buffers. They are good until the next call. */
-  encode(parts: readonly Part[], salt: number, sequence: number, synced: number): Buffer[] {
+export class RecordEncoder {
+  readonly #scratch = frameRoom(Buffer.allocUnsafeSlow(SCRATCH_BYTES));
+
+  encode(parts: readonly Part[], salt: number, sequence: number, synced: number): Encoded {
     const chunks: Buffer[] = [];
-    let chunk = this.#scratch;
+    const sizes: number[] = [];
+    let bytes = 0;
+    let room = this.#scratch;
     let end = 0;
-    for (const [index, part] of parts.entries()) {
+    for (let index = 0; index < parts.length; index++) {
+      const part = parts[index]!;
       const bound = boundOf(part);
-      if (end + bound > chunk.length) {
-        if (end > 0) chunks.push(chunk.subarray(0, end));
-        chunk = Buffer.allocUnsafe(Math.max(bound, Math.min(CHUNK_BYTES, remainder(parts, index))));
+      if (end + bound > room.data.length) {
+        if (end > 0) chunks.push(room.data.subarray(0, end));
+        room = frameRoom(Buffer.allocUnsafe(Math.max(bound, Math.min(CHUNK_BYTES, remainder(parts, index)))));
         end = 0;
       }
-      end = writeFrame(chunk, end, part, salt, { sequence, synced, index });
+      const start = end;
+      end = writeFrame(room, start, part, salt, { sequence, synced, index });
+      sizes.push(end - start);
+      bytes += end - start;
     }
-    chunks.push(chunk.subarray(0, end));
-    return chunks;
+    chunks.push(room.data.subarray(0, end));
+    return { parts, chunks, sizes, bytes };
   }
 }
 

@@ -45,12 +45,16 @@ export class MemoryJournal implements Journal, Opened {
     expected: Position,
     _durability: Durability,
   ): Promise<JournalState | undefined> {
+    return this.appendNow(commit, expected) ? undefined : this.#read(expected);
+  }
+
+  appendNow(commit: Commit, expected: Position): boolean {
     this.#check();
     if (commit.n !== expected.n + 1) throw new TypeError(`commit ${commit.n} cannot follow ${expected.n}`);
-    if (!this.#database.append(commit, expected)) return this.#read(expected);
+    if (!this.#database.append(commit, expected)) return false;
     this.#seen = this.#database.changes;
     this.#hint();
-    return undefined;
+    return true;
   }
 
   async rewrite(change: Rewrite, expected: Position): Promise<JournalState | undefined> {

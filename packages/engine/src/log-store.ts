@@ -67,6 +67,8 @@ interface Attempt<R> {
   readonly failure: { readonly error: unknown } | undefined;
 }
 
+const COMMITTED: StoreEvent = { type: 'commit' };
+
 const isEmpty = (write: PlannedWrite): boolean =>
   (write.put?.length ?? 0) + (write.delete?.length ?? 0) === 0;
 
@@ -91,7 +93,7 @@ class LogStore<T extends Tables> implements Store<T> {
     const host = { check: () => this.#checkThere(), position: () => image.position };
     this.blobs = new JournalBlobs(journal, host, limits);
     this.#image = image;
-    this.#follower = new Follower(journal, image, () => this.#tell({ type: 'commit' }));
+    this.#follower = new Follower(journal, image, () => this.#tell(COMMITTED));
     this.#checkpointer = new Checkpointer(
       { journal, image, follower: this.#follower, inTurn: (work) => this.#inTurn(work) },
       checkpoint,
@@ -152,13 +154,34 @@ class LogStore<T extends Tables> implements Store<T> {
     return value;
   }
 
+  writeNow<const Q extends readonly Query<T>[], R>(
+    queries: Q,
+    plan: (found: FoundAll<T, Q>) => Plan<T, R>,
+    durability: Durability = 'relaxed',
+  ): { readonly value: R } | undefined {
+    this.#check();
+    const journal = this.#journal;
+    if (journal.appendNow === undefined || durability !== 'relaxed' || this.#writes !== undefined)
+      return undefined;
+    if (!this.#follower.current()) return undefined;
+    const wanted = new Wanted();
+    const { prepared, position, places, value, failure } = this.#plan(queries, plan, wanted);
+    if (wanted.any || places?.length) return undefined;
+    if (failure !== undefined) throw failure.error;
+    if (prepared !== undefined) {
+      if (!journal.appendNow(prepared.commit, position)) return undefined;
+      this.#applied(prepared);
+      this.#checkpointer.consider();
+    }
+    return { value: value as R };
+  }
+
   async #commit<const Q extends readonly Query<T>[], R>(
     queries: Q,
     plan: (found: FoundAll<T, Q>) => Plan<T, R>,
     { durability = 'relaxed', signal }: CallOptions & { readonly durability?: Durability | undefined },
   ): Promise<R> {
     this.#checkThere(); // Closing lets writes end that began before it.
-    const image = this.#image;
     for (let race = 0; race < RACES_MAX; race++) {
       signal?.throwIfAborted();
       const asked = this.#complete((wanted) => this.#plan(queries, plan, wanted), signal);
@@ -169,12 +192,10 @@ class LogStore<T extends Tables> implements Store<T> {
         if (attempt.failure !== undefined) throw attempt.failure.error;
         return attempt.value as R;
       }
-      const { commit, head } = attempt.prepared;
+      const { commit } = attempt.prepared;
       const named = attempt.places?.length ? this.blobs.naming(commit, attempt.places) : commit;
       if (!(await this.#follower.append(named, attempt.position, durability))) continue;
-      if (image.n === commit.n - 1) image.apply(commit.n, head, commit.tail);
-      this.#cacheSegments(commit.segments);
-      this.#tell({ type: 'commit' });
+      this.#applied(attempt.prepared);
       return attempt.value as R;
     }
     throw ioError(`the write lost ${RACES_MAX} races against other contexts`);
@@ -201,9 +222,13 @@ class LogStore<T extends Tables> implements Store<T> {
     }
   }
 
-  /** A bulk write is most likely read next: keep what of it fits comfortably in the cache. */
-  #cacheSegments(segments: readonly { readonly id: number; readonly text: string }[]): void {
-    for (const { id, text } of segments) this.#image.texts.set(id, text);
+  /** What the journal has is in memory, too, and told. */
+  #applied({ commit, head }: Prepared): void {
+    const image = this.#image;
+    if (image.n === commit.n - 1) image.apply(commit.n, head, commit.tail);
+    // A bulk write is most likely read next: keep what of it fits comfortably in the cache.
+    for (const { id, text } of commit.segments) image.texts.set(id, text);
+    this.#tell(COMMITTED);
   }
 
   /** Asks again until nothing is wanted. At once when nothing is, which spares most calls a promise. */
@@ -325,6 +350,7 @@ class LogStore<T extends Tables> implements Store<T> {
 
   /** What a watcher throws is its own affair: it must not turn a write that was done into one that failed. */
   #tell(event: StoreEvent): void {
+    if (this.#watchers.size === 0) return;
     for (const watcher of [...this.#watchers]) {
       try {
         watcher(event);

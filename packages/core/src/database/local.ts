@@ -56,7 +56,7 @@ import { getDoc } from './get';
 import { infoOf } from './info';
 import { type LocalDocsOptions, listLocal } from './local-docs';
 import { untilAborted } from './on-abort';
-import { type Outcome, writeEdits } from './plan-edits';
+import { type Outcome, writeEdits, writeEditsNow } from './plan-edits';
 import type { Purged } from './purge';
 import { revsDiff } from './revs-diff';
 import { upkeepCode } from './upkeep-code';
@@ -81,6 +81,8 @@ export interface LocalOptions {
   /** Takes the storage away after the store was closed. Without it there is no `destroy`. */
   readonly onDestroy?: (() => Promise<void>) | undefined;
 }
+
+const NO_OPTIONS: BulkDocsOptions = {};
 
 /** CouchDB's default: enough for replicas that were apart for long, little enough to send along. */
 const REVS_LIMIT = 1_000;
@@ -124,7 +126,10 @@ export class LocalDatabase<Content extends object = object> implements Database<
       revsLimit: options.revs_limit ?? REVS_LIMIT,
       autoCompaction: options.auto_compaction === true,
     };
-    this.#writer = new Writer((edits) => writeEdits(store, edits, this.#rules, options.durability));
+    this.#writer = new Writer({
+      write: (edits) => writeEdits(store, edits, this.#rules, options.durability),
+      writeNow: (edits) => writeEditsNow(store, edits, this.#rules, options.durability),
+    });
     // Feeds ask no more of the signal than `Closing` has.
     this.#attachments = { store, bytes: options.bytes, seen: new Set() };
     this.#feeds = {
@@ -174,16 +179,18 @@ export class LocalDatabase<Content extends object = object> implements Database<
     return getDoc(this.store, id, options) as Promise<never>;
   }
 
-  async put(doc: Doc<Content>, options: BulkDocsOptions = {}): Promise<Written> {
-    this.#begin(options);
-    const edit = toEdit(doc, this.#editOptions(options));
-    if (doc._id === undefined) throw missingId();
-    const [outcome] =
-      edit.given === undefined
-        ? await this.#writer.add([edit], options.signal)
-        : await this.#writeAttached([edit], true, options.signal);
-    if ('error' in outcome!) throw errorOf(outcome); // one edit, one outcome
-    return outcome!;
+  put(doc: Doc<Content>, options: BulkDocsOptions = NO_OPTIONS): Promise<Written> {
+    // Not async, as `get`.
+    try {
+      this.#begin(options);
+      const edit = toEdit(doc, this.#editOptions(options));
+      if (doc._id === undefined) throw missingId();
+      const { signal } = options;
+      if (edit.given === undefined) return this.#writer.add([edit], signal, written);
+      return this.#writeAttached([edit], true, signal).then(written);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   async bulkDocs(
@@ -197,7 +204,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
     if (edits.length === 0) return [];
     const rows = edits.some((edit) => edit.given !== undefined)
       ? await this.#writeAttached(edits, editOptions.newEdits, options.signal)
-      : await this.#writer.add(edits, options.signal);
+      : await this.#writer.add(edits, options.signal, asGiven);
     return editOptions.newEdits ? [...rows] : rows.filter((row) => 'error' in row);
   }
 
@@ -357,7 +364,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
   ): Promise<readonly Outcome[]> {
     const host = { ...this.#attachments, durability: this.#options.durability };
     const work = loadAttachments().then(({ writeAttached }) =>
-      writeAttached(host, edits, strict, (each) => this.#writer.add(each), signal),
+      writeAttached(host, edits, strict, (each) => this.#writer.add(each, undefined, asGiven), signal),
     );
     return signal === undefined ? work : untilAborted(work, signal);
   }
@@ -398,6 +405,14 @@ async function identify(store: Store<DatabaseTables>): Promise<string> {
       ? { writes: [{ into: 'info', put: [fresh] }], value: fresh.uuid }
       : { writes: [], value: info.uuid },
   );
+}
+
+const asGiven = (outcomes: readonly Outcome[]): readonly Outcome[] => outcomes;
+
+/** The answer of a call with one edit. @throws DatabaseError what the row of a failure says */
+function written([outcome]: readonly Outcome[]): Written {
+  if ('error' in outcome!) throw errorOf(outcome);
+  return outcome!;
 }
 
 /** The error that a failure row of one document stands for. */

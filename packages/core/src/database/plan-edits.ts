@@ -8,7 +8,7 @@
 import { isDatabaseError } from '../model/errors';
 import type { Rev, WriteFailure } from '../model/types';
 import type { BlobRefRow, BodyRow, DatabaseTables, DocRow, InfoRow, LocalRow } from '../store/schema';
-import type { Durability, Plan, Store, Write } from '../store/store';
+import type { Durability, FoundAll, Plan, Store, Write } from '../store/store';
 import type { AttachmentQueries, AttachmentsFound, ContentDecision } from './attachment-plan';
 import { loadAttachments } from './code';
 import { type Applied, type BodyKey, bodyText, DocFold, docRow, type FoldRules } from './doc-fold';
@@ -50,6 +50,26 @@ interface Decision {
 }
 
 const NONE: readonly never[] = [];
+
+/**
+ * As {@link writeEdits}, at once, where the store does that and no more than rows and counters are read.
+ *
+ * @returns undefined when nothing was written
+ */
+export function writeEditsNow(
+  store: Store<DatabaseTables>,
+  edits: readonly Edit[],
+  rules: FoldRules,
+  durability: Durability | undefined,
+): readonly Outcome[] | undefined {
+  if (store.writeNow === undefined || rules.autoCompaction) return undefined;
+  for (let i = 0; i < edits.length; i++) if (edits[i]!.attachments !== undefined) return undefined;
+  const batch = batchOf(edits);
+  const plan = ([info, docs, locals]: FoundFirst): Plan<DatabaseTables, Decision> =>
+    planEdits(batch, { info: infoOf(info), docs, locals, bodies: undefined, attachments: undefined }, rules);
+  const decided = store.writeNow(firstQueries(batch), plan, durability)?.value;
+  return decided === undefined || decided.lacking.length > 0 ? undefined : decided.outcomes;
+}
 
 /**
  * Writes `edits` in one commit; edits of one document in their order.
@@ -127,15 +147,19 @@ function batchOf(edits: readonly Edit[]): Batch {
 const INFO_KEYS = ['info'];
 const TREE = ['tree'];
 
-function queriesOf(
-  { ids, locals }: Batch,
-  whole: readonly string[],
-  attached: AttachmentQueries | undefined,
-) {
+function firstQueries({ ids, locals }: Batch) {
   return [
     { from: 'info', keys: INFO_KEYS },
     { from: 'docs', keys: ids, texts: TREE },
     { from: 'local', keys: locals },
+  ] as const;
+}
+
+type FoundFirst = FoundAll<DatabaseTables, ReturnType<typeof firstQueries>>;
+
+function queriesOf(batch: Batch, whole: readonly string[], attached: AttachmentQueries | undefined) {
+  return [
+    ...firstQueries(batch),
     ...whole.map((id) => ({ from: 'bodies' as const, range: { gte: [id], lte: [id, []] as const } })),
     ...(attached?.queries ?? NONE),
   ] as const;
@@ -244,11 +268,14 @@ function finishDocuments(
   if (bodies.length > 0) writes.push({ into: 'bodies', put: bodies });
   if (rows.length > 0) writes.push({ into: 'docs', put: rows });
   if (seq !== found.info.update_seq) {
+    const { name, uuid, doc_count, doc_del_count, purge_seq } = found.info;
     const info: InfoRow = {
-      ...found.info,
+      name,
+      uuid,
       update_seq: seq,
-      doc_count: found.info.doc_count + live,
-      doc_del_count: found.info.doc_del_count + dead,
+      doc_count: doc_count + live,
+      doc_del_count: doc_del_count + dead,
+      purge_seq,
     };
     writes.push({ into: 'info', put: [info] });
   }

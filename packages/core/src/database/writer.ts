@@ -24,30 +24,57 @@ interface Call {
   readonly reject: (error: unknown) => void;
 }
 
-export type WriteBatch = (edits: readonly Edit[]) => Promise<readonly Outcome[]>;
+/** A longer write is not tried at once: what the storage does not take then would have to be worked out twice. */
+const NOW_TEXT_LENGTH = 48 * 1024;
+
+/** Calls that are written together, and their edits. */
+interface Group {
+  readonly calls: readonly Call[];
+  readonly edits: readonly Edit[];
+}
+
+export interface WriteBatch {
+  write(edits: readonly Edit[]): Promise<readonly Outcome[]>;
+  /** Done when it returns; `undefined`: nothing was, ask `write`. */
+  writeNow(edits: readonly Edit[]): readonly Outcome[] | undefined;
+}
+
+const READY = Promise.resolve();
 
 export class Writer {
-  readonly #write: WriteBatch;
+  readonly #batch: WriteBatch;
   #waiting: Call[] = [];
   #running: Promise<void> | undefined;
   #closed = false;
 
-  constructor(write: WriteBatch) {
-    this.#write = write;
+  constructor(batch: WriteBatch) {
+    this.#batch = batch;
   }
 
   /**
    * Writes `edits` together. A call made while nothing is written starts at the next microtask, with all others of this turn.
    *
    * @param signal takes the call back while it waits; a write under way goes on, only its answer is not waited for
-   * @returns one outcome per edit, in order
+   * @param answer of the outcomes, one per edit, in order: makes what the call is answered; what it throws rejects it
    */
-  add(edits: readonly Edit[], signal?: AbortSignal): Promise<readonly Outcome[]> {
+  add<Answer>(
+    edits: readonly Edit[],
+    signal: AbortSignal | undefined,
+    answer: (outcomes: readonly Outcome[]) => Answer,
+  ): Promise<Answer> {
     if (this.#closed) return Promise.reject(closed());
-    return new Promise((resolve, reject) => {
+    return new Promise((settle, reject) => {
+      const resolve = (outcomes: readonly Outcome[]): void => {
+        try {
+          settle(answer(outcomes));
+        } catch (error) {
+          reject(error);
+        }
+      };
       const call: Call = { edits, textLength: textLength(edits), resolve, reject };
       this.#waiting.push(signal === undefined ? call : this.#abortable(call, signal));
-      this.#running ??= this.#run();
+      // The rest of this turn's calls come along.
+      this.#running ??= READY.then(this.#run);
     });
   }
 
@@ -73,18 +100,36 @@ export class Writer {
     return watched;
   }
 
-  async #run(): Promise<void> {
-    await undefined; // The rest of this turn's calls come along.
+  readonly #run = (): Promise<void> | undefined => {
+    const group = this.#runNow();
+    return group && this.#runLater(group);
+  };
+
+  /** Writes until nobody waits, without a promise. @returns what the storage does not take so */
+  #runNow(): Group | undefined {
     while (this.#waiting.length > 0) {
       const calls = this.#next();
+      const edits = calls.length === 1 ? calls[0]!.edits : calls.flatMap((call) => call.edits);
       try {
-        const edits = calls.length === 1 ? calls[0]!.edits : calls.flatMap((call) => call.edits);
-        share(calls, await this.#write(edits));
+        const done = isShort(calls) ? this.#batch.writeNow(edits) : undefined;
+        if (done === undefined) return { calls, edits };
+        share(calls, done);
       } catch (error) {
         for (const call of calls) call.reject(error);
       }
     }
     this.#running = undefined;
+    return undefined;
+  }
+
+  async #runLater(first: Group): Promise<void> {
+    for (let group: Group | undefined = first; group !== undefined; group = this.#runNow()) {
+      try {
+        share(group.calls, await this.#batch.write(group.edits));
+      } catch (error) {
+        for (const call of group.calls) call.reject(error);
+      }
+    }
   }
 
   /** Takes the calls of the next write. */
@@ -106,6 +151,12 @@ export class Writer {
     });
     return end < 0 ? this.#waiting.length : end;
   }
+}
+
+function isShort(calls: readonly Call[]): boolean {
+  let length = 0;
+  for (const call of calls) length += call.textLength;
+  return length <= NOW_TEXT_LENGTH;
 }
 
 /** Gives each call its outcomes. */

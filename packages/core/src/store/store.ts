@@ -169,6 +169,16 @@ export interface Store<T extends Tables> {
   ): Promise<R>;
 
   /**
+   * As `write`, at once, where all that is needed is in memory, nothing else is being written and the storage takes it without
+   * waiting; else `undefined`, and nothing was written. Throws what `write` would reject with.
+   */
+  writeNow?<const Q extends readonly Query<T>[], R>(
+    queries: Q,
+    plan: (found: FoundAll<T, Q>) => Plan<T, R>,
+    durability?: Durability | undefined,
+  ): { readonly value: R } | undefined;
+
+  /**
    * Calls `listener` after each commit that became visible here, own ones and other contexts' alike (those when heard of:
    * a hint, possibly late), and once with `destroyed` or `lost` when the storage went away under the store.
    * @returns the way to stop listening
