@@ -4,14 +4,15 @@
  * Rows of deleted documents lie between the live ones. Where `skip` or `limit` count, the store's own counting is right
  * only if it met none; else more is read, still within one snapshot, until there are enough live ones.
  */
-import { badRequest, conflicts, docText, joinDoc, queryParseError } from '../model';
-import type { AllDocsResult, AllDocsRow, ExistingDoc, MissingRow } from '../model/types';
+import { badRequest, conflicts, docText, queryParseError } from '../model';
+import type { AllDocsResult, AllDocsRow, MissingRow } from '../model/types';
 import type { Key } from '../store/keys';
 import type { DatabaseTables, DocRow, InfoRow } from '../store/schema';
 import type { Range, Store } from '../store/store';
 import type { AllDocsOptions } from './database';
 import { treeOf } from './doc-fold';
 import { infoOf } from './info';
+import { type KeptDocs, keptDocs } from './kept-docs';
 
 /**
  * An option for who sends the answer elsewhere: documents are then their JSON text, which need not be parsed here to be made a text
@@ -80,10 +81,11 @@ async function byKeys(
     { signal: options.signal },
   );
   const byId = new Map<unknown, DocRow | undefined>(ids.map((id, i) => [id, found[i]]));
+  const kept = keptDocs(store);
   const rows = wanted.map((key): AllDocsRow | MissingRow => {
     const row = byId.get(key);
     if (row === undefined) return { key: key as string, error: 'not_found' };
-    if (!row.deleted) return liveRow(row, options);
+    if (!row.deleted) return liveRow(kept, row, options);
     const { id, rev } = row;
     return { id, key: id, value: { rev, deleted: true }, ...(options.include_docs ? { doc: null } : {}) };
   });
@@ -108,7 +110,8 @@ async function byRange(store: DatabaseStore, options: AllDocsOptions): Promise<P
       live = page.docs.filter((row) => !row.deleted).slice(skip, skip + limit);
     } while (live.length < limit && page.docs.length === room);
   }
-  return { info: page.info, rows: live.map((row) => liveRow(row, options)) };
+  const kept = keptDocs(store);
+  return { info: page.info, rows: live.map((row) => liveRow(kept, row, options)) };
 }
 
 /** Rows of deleted documents that a page makes room for, at least: reading a few more costs nearly nothing. */
@@ -137,13 +140,14 @@ async function readPage(
   return { info: infoOf(infos), docs };
 }
 
-function liveRow(row: DocRow, options: AllDocsOptions): AllDocsRow {
+function liveRow(kept: KeptDocs, row: DocRow, options: AllDocsOptions): AllDocsRow {
   const { id, rev } = row;
   if (!options.include_docs) return { id, key: id, value: { rev } };
-  const body = (row.body as string | undefined) ?? '{}';
-  if (!options.conflicts && (options as { [DOCS_AS_TEXT]?: boolean })[DOCS_AS_TEXT])
+  if (!options.conflicts && (options as { [DOCS_AS_TEXT]?: boolean })[DOCS_AS_TEXT]) {
+    const body = (row.body as string | undefined) ?? '{}';
     return { id, key: id, value: { rev }, doc: docText(id, rev, false, body) as never };
-  const doc: ExistingDoc = joinDoc(id, rev, false, body);
+  }
+  const doc = kept.doc(row);
   if (options.conflicts && row.tree !== undefined) {
     const losing = conflicts(treeOf(row));
     if (losing.length > 0) doc._conflicts = losing.map((leaf) => leaf.rev);

@@ -11,6 +11,7 @@ import type { DocMeta, ExistingDoc, OpenRevsRow, Rev, RevInfo } from '../model/t
 import type { DatabaseTables, DocRow } from '../store/schema';
 import type { Store } from '../store/store';
 import type { GetOptions } from './database';
+import { keptDocs } from './kept-docs';
 import { getLocal } from './local-docs';
 import { KnownDoc, readRevisions } from './revisions';
 
@@ -38,7 +39,7 @@ export async function getDoc(
   if (typeof id !== 'string') throw invalidIdType();
   if (options === PLAIN) {
     const found = store.readNow([{ from: 'docs', keys: [id], texts: ['body'] }]);
-    if (found?.[0][0] !== undefined) return winnerOf(id, found[0][0]);
+    if (found?.[0][0] !== undefined) return winnerOf(store, id, found[0][0]);
   }
   if (isLocalId(id)) return getLocal(store, id, options);
   if (options.open_revs !== undefined) return getOpenRevs(store, id, options.open_revs, options);
@@ -53,13 +54,19 @@ async function getWinner(store: DatabaseStore, id: string, options: GetOptions):
   const [rows] = store.readNow(queries) ?? (await store.read(queries, { signal: options.signal }));
   const row = rows[0];
   if (options.revs_info && row !== undefined) return getRev(store, id, undefined, options);
-  return winnerOf(id, row, options);
+  return winnerOf(store, id, row, options);
 }
 
-function winnerOf(id: string, row: DocRow | undefined, options?: GetOptions): ExistingDoc {
+function winnerOf(
+  store: DatabaseStore,
+  id: string,
+  row: DocRow | undefined,
+  options?: GetOptions,
+): ExistingDoc {
   if (row === undefined) throw notFound('missing', id);
   if (row.deleted) throw notFound('deleted', id);
-  const meta = options && metaOf(new KnownDoc(row, new Map()), row.rev, options);
+  if (options === undefined) return keptDocs(store).doc(row);
+  const meta = metaOf(new KnownDoc(row, new Map()), row.rev, options);
   return joinDoc(id, row.rev, false, (row.body as string | undefined) ?? '{}', meta);
 }
 

@@ -14,7 +14,8 @@ import {
   type InfoRow,
   isDesignId,
   type Json,
-  joinDoc,
+  type KeptDocs,
+  keptDocs,
   type Store,
 } from '@settledb/core';
 import type { IndexDefinition, IndexRange } from '../index-reader';
@@ -157,12 +158,14 @@ class Reading {
   readonly #prepared: Prepared;
   readonly #values: readonly Json[];
   readonly #tag: string;
+  readonly #kept: KeptDocs;
   #skip = 0;
   #limit = 0;
   #lastRow: IndexEntry | undefined;
 
   constructor(store: Store<DatabaseTables>, prepared: Prepared, values: readonly Json[], tag: string) {
     this.#store = store;
+    this.#kept = keptDocs(store);
     this.#prepared = prepared;
     this.#values = values;
     this.#tag = tag;
@@ -218,7 +221,7 @@ class Reading {
       if (row === undefined || row.deleted || isDesignId(row.id)) continue;
       this.looked++;
       if (this.docs.length === this.#limit) continue;
-      const doc = joinDoc(row.id, row.rev, false, (row.body as string | undefined) ?? '{}');
+      const doc = this.#kept.doc(row);
       if (this.#matches((path) => fieldAt(doc, path)) && !this.#isSkipped(rows[i]!))
         this.docs.push(project(doc));
     }

@@ -1,0 +1,100 @@
+/**
+ * Documents as objects, of those that are read again and again: a copy of one costs an eighth to a half of making it of its text
+ * (perf, Node 20: 0.08 µs in place of 0.6 for eight plain fields, 0.4 in place of 1.6 with a list and an object among them).
+ *
+ * Nothing is kept at the first reading, so that reading everything once costs and leaves nothing. What is kept is a row's content, which
+ * never changes: each change of a document has a seq of its own.
+ */
+import { joinDoc } from '../model/document';
+import type { ExistingDoc } from '../model/types';
+import type { DatabaseTables, DocRow } from '../store/schema';
+import type { Store } from '../store/store';
+
+/** Characters of the texts of all that is kept, but for the last; as objects they take about twice as many bytes. */
+export const KEPT_LENGTH_MAX = 4 * 1024 * 1024;
+/** Longer documents are made of their texts each time: a few of them would push out hundreds. */
+export const DOC_LENGTH_MAX = 8 * 1024;
+/** Seqs of documents read once, each at its own place modulo this: 64 KB. A power of two. */
+const ONCE_READ = 16 * 1024;
+/** When all is full, one in so many that are read again takes the place of the oldest: the others stay, whatever is read. */
+const REPLACED_OF = 16;
+
+interface Kept {
+  readonly seq: number;
+  readonly rev: string;
+  readonly length: number;
+  readonly doc: ExistingDoc;
+}
+
+export class KeptDocs {
+  readonly #docs = new Map<string, Kept>();
+  #once: Uint32Array | undefined;
+  /** Characters of the texts of what is kept. */
+  length = 0;
+  #refused = 0;
+
+  /** The living document of a row that was read with its `body`. It belongs to the caller, who may change it. */
+  doc({ id, seq, rev, body }: DocRow): ExistingDoc {
+    const kept = this.#docs.get(id);
+    if (kept !== undefined) {
+      if (kept.seq === seq && kept.rev === rev) return copyOf(kept.doc);
+      this.#drop(id, kept);
+    }
+    const text = (body as string | undefined) ?? '{}';
+    const doc = joinDoc(id, rev, false, text);
+    if (text.length <= DOC_LENGTH_MAX && this.#isReadAgain(seq) && this.#makeRoom())
+      this.#keep(id, { seq, rev, length: text.length, doc: copyOf(doc) });
+    return doc;
+  }
+
+  #isReadAgain(seq: number): boolean {
+    this.#once ??= new Uint32Array(ONCE_READ);
+    const at = seq % ONCE_READ;
+    if (this.#once[at] === seq >>> 0) return true;
+    this.#once[at] = seq;
+    return false;
+  }
+
+  #makeRoom(): boolean {
+    if (this.length < KEPT_LENGTH_MAX) return true;
+    this.#refused = (this.#refused + 1) % REPLACED_OF;
+    if (this.#refused > 0) return false;
+    for (const [id, kept] of this.#docs) {
+      if (this.length < KEPT_LENGTH_MAX) break;
+      this.#drop(id, kept);
+    }
+    return true;
+  }
+
+  #keep(id: string, kept: Kept): void {
+    this.#docs.set(id, kept);
+    this.length += kept.length;
+  }
+
+  #drop(id: string, { length }: Kept): void {
+    this.#docs.delete(id);
+    this.length -= length;
+  }
+}
+
+const keptOf = new WeakMap<Store<DatabaseTables>, KeptDocs>();
+
+/** What is kept of the documents of a store. */
+export function keptDocs(store: Store<DatabaseTables>): KeptDocs {
+  const known = keptOf.get(store);
+  if (known !== undefined) return known;
+  const kept = new KeptDocs();
+  keptOf.set(store, kept);
+  return kept;
+}
+
+/** A deep copy of what was made of JSON. */
+function copyOf<Value extends object>(value: Value): Value {
+  const copy = (Array.isArray(value) ? value.slice() : { ...value }) as Record<string, unknown>;
+  for (const key in copy) {
+    const each = copy[key];
+    // Not what somebody gave all objects. A field `__proto__` is an own one by now, and is set like any other.
+    if (typeof each === 'object' && each !== null && Object.hasOwn(copy, key)) copy[key] = copyOf(each);
+  }
+  return copy as Value;
+}
