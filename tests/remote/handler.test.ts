@@ -70,6 +70,15 @@ describe('who gets in', () => {
     expect(() => testServer({ anonymous: false })).toThrow(TypeError);
   });
 
+  it('cannot be made with an administrator who has no password, as of a variable that is not set', () => {
+    for (const password of [undefined, null, '', 5])
+      expect(() => testServer({ anonymous: false, admins: { admin: password as never } })).toThrow(
+        /^The password of the administrator 'admin' must be a text, and not empty/,
+      );
+    for (const admins of ['admin', [['admin', 'secret']], { '': 'secret' }, { 'a:b': 'secret' }])
+      expect(() => testServer({ anonymous: false, admins: admins as never })).toThrow(TypeError);
+  });
+
   it('gives cross-origin headers to listed origins alone, and to nobody by default', async () => {
     const asked = { origin: 'https://app.example', 'access-control-request-method': 'PUT' };
     const none = await testServer().ask('OPTIONS', '/db', undefined, asked);
@@ -128,6 +137,12 @@ describe('what makes no sense', () => {
       ['PUT', '/db/_nope', {}],
       ['POST', '/db', { _id: 5 }],
       ['POST', '/db', { _id: '_x' }],
+      ['PUT', '/db/b', { _id: 5 }],
+      ...[5, true, null, '', ['b'], { b: 1 }].map((_id): [string, string, unknown] => [
+        'POST',
+        '/db/_bulk_docs',
+        { docs: [{ _id: 'b' }, { _id }] },
+      ]),
       ['POST', '/db/_bulk_docs', {}],
       ['POST', '/db/_bulk_docs', { docs: 5 }],
       ['POST', '/db/_bulk_docs', { docs: [5] }],

@@ -8,7 +8,7 @@ import { type DatabaseError, forbidden, isDatabaseError, unauthorized } from '@s
 import type { Databases } from './server-context';
 import { type Cookies, readCookie } from './server-cookies';
 import { DEFAULT_ITERATIONS, Passwords, sameText, toHex } from './server-passwords';
-import { parseBasic } from './wire';
+import { isObject, parseBasic } from './wire';
 
 export interface Accounts {
   /** Name → password. These may do everything. */
@@ -63,12 +63,13 @@ export class Authenticator {
   readonly #passwords = new Passwords();
   readonly #failures = new Map<string, { count: number; until: number }>();
 
-  /** @throws TypeError when nobody at all could use the server */
+  /** @throws TypeError when nobody at all could use the server, or anybody as an administrator without a password */
   constructor(accounts: Accounts, databases: Databases, cookies: Cookies) {
     this.#accounts = accounts;
     this.#databases = databases;
     this.#cookies = cookies;
     const { admins = {}, anonymous, authenticate } = accounts;
+    checkAdmins(admins);
     this.#admins = new Map(Object.entries(admins).map(([name, password]) => [name, digest(password)]));
     if (this.#admins.size === 0 && anonymous !== true && authenticate === undefined) {
       throw new TypeError(
@@ -168,6 +169,17 @@ export class Authenticator {
 interface Found extends Account {
   /** Absent for administrators. */
   readonly doc?: Readonly<Record<string, unknown>>;
+}
+
+/** A variable of the environment that is not set must not make a password that is empty. @throws TypeError */
+function checkAdmins(admins: unknown): void {
+  if (!isObject(admins)) throw new TypeError('admins must be an object: { name: password }');
+  for (const [name, password] of Object.entries(admins)) {
+    if (name === '' || name.includes(':'))
+      throw new TypeError(`The name of an administrator must not be empty nor have a colon: '${name}'`);
+    if (typeof password !== 'string' || password === '')
+      throw new TypeError(`The password of the administrator '${name}' must be a text, and not empty`);
+  }
 }
 
 const wrong = (): DatabaseError => unauthorized('Name or password is incorrect.');

@@ -5,6 +5,7 @@
  */
 import { badRequest, evaluate, isDatabaseError, unauthorized } from '@settledb/core';
 import { type Accounts, Authenticator, NOBODY, USERS_DATABASE } from './server-auth';
+import { checkHandlerOptions } from './server-check';
 import type { Context, Databases, Limits, QueriesOf, ServerState } from './server-context';
 import { type CookieOptions, Cookies } from './server-cookies';
 import { type CorsOptions, corsHeaders, preflight } from './server-cors';
@@ -65,7 +66,7 @@ export interface Handler {
   close(): void;
 }
 
-/** @throws TypeError when nobody could use the server */
+/** @throws TypeError when nobody could use the server, or an option makes no sense */
 export function createHandler(options: HandlerOptions): Handler {
   const { answer, close } = createAnswerer(options);
   return { handle: async (request, from) => toResponse(await answer(request, from)), close };
@@ -95,6 +96,7 @@ export function createAnswerer(options: HandlerOptions): Answerer {
 }
 
 function makeState(options: HandlerOptions): ServerState {
+  checkHandlerOptions(options);
   const { databases, runStoredFunctions } = options;
   const settings = new Settings(databases);
   const cookies = new Cookies(() => settings.secret(), options.cookies);
@@ -147,7 +149,8 @@ async function answer(
 
 /** A failure of the server, not of the request. 501 is an answer. */
 const isOurs = (error: unknown): boolean =>
-  !isDatabaseError(error) || (error.status >= 500 && error.status !== 501 && error.name !== 'doc_validation');
+  !isDatabaseError(error) ||
+  (error.status >= 500 && error.status !== 501 && !['doc_validation', 'badarg'].includes(error.name));
 
 async function makeContext(
   request: Request,

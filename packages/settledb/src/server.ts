@@ -54,6 +54,8 @@ export async function createServer(options: ServerOptions): Promise<RunningServe
   if (typeof options !== 'object' || options === null)
     throw new TypeError('A server needs options: { dir, and admins: { name: password } or anonymous: true }');
   const { runStoredFunctions, replicate, adapter = file(), durability, ...rest } = options;
+  if (replicate !== undefined && !(Array.isArray(replicate?.hosts) && replicate.hosts.every(isText)))
+    throw new TypeError("replicate.hosts must be a list of hosts: ['couch.example']");
   const functions = runStoredFunctions === true ? evaluate : refuseToEvaluate;
   return createServerOver({
     queries: serverQueries(functions),
@@ -63,6 +65,8 @@ export async function createServer(options: ServerOptions): Promise<RunningServe
     open: options.open ?? opener(adapter, functions, durability),
   });
 }
+
+const isText = (value: unknown): boolean => typeof value === 'string';
 
 function opener(adapter: Adapter, evaluate: Evaluate, durability: Durability | undefined): OpenDatabase {
   return async (path, { name, mustExist }) => {

@@ -1,0 +1,36 @@
+/** What a handler is told, checked before it serves anyone: a wrong type here may let in whom nobody meant. */
+import type { HandlerOptions } from './server';
+import { isObject, isTexts } from './wire';
+
+/** @throws TypeError that names the option */
+export function checkHandlerOptions({
+  cors,
+  limits = {},
+  cookies = {},
+  logger,
+  passwordIterations,
+  ...rest
+}: HandlerOptions): void {
+  // A text, too, has `includes`: `https://app.example.com` would let in `https://app.example`.
+  if (cors !== undefined && !(isObject(cors) && isTexts(cors.origins)))
+    throw new TypeError("cors.origins must be a list of origins: ['https://app.example']");
+  for (const [name, bytes] of Object.entries(limits ?? {}))
+    if (bytes !== undefined) checkWhole(`limits.${name}`, bytes);
+  const { timeout, sameSite } = cookies;
+  if (timeout !== undefined) checkWhole('cookies.timeout', timeout, 0);
+  if (sameSite !== undefined && !['Strict', 'Lax', 'None'].includes(sameSite))
+    throw new TypeError(
+      `cookies.sameSite must be 'Strict', 'Lax' or 'None', not ${JSON.stringify(sameSite)}`,
+    );
+  if (passwordIterations !== undefined) checkWhole('passwordIterations', passwordIterations);
+  if (logger !== undefined && typeof logger !== 'object')
+    throw new TypeError('logger must be an object: { info(line), error(line, cause) }');
+  for (const name of ['authenticate', 'static'] as const)
+    if (rest[name] !== undefined && typeof rest[name] !== 'function')
+      throw new TypeError(`${name} must be a function`);
+}
+
+function checkWhole(name: string, value: unknown, least = 1): void {
+  if (!(Number.isSafeInteger(value) && (value as number) >= least))
+    throw new TypeError(`${name} must be a whole number from ${least}, not ${JSON.stringify(value)}`);
+}
