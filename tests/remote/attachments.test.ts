@@ -332,6 +332,20 @@ describe('attachments over HTTP', () => {
     expect((await db.info()).doc_count).toBe(0);
   });
 
+  it('come with their digest in the header Content-MD5, and are refused when they have another', async () => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    const put = async (name: string, md5: string) => {
+      const headers = { 'content-type': 'text/plain', 'content-md5': md5 };
+      const url = `${ORIGIN}/db/${name}/f`;
+      const answer = await server.handle(new Request(url, { method: 'PUT', headers, body: 'hello' }));
+      return [answer.status, ((await answer.json()) as { error?: string }).error];
+    };
+    expect(await put('a', 'XUFAKrxLKna5cZ2REBfFkg==')).toEqual([201, undefined]);
+    expect(await put('b', 'AAAAAAAAAAAAAAAAAAAAAA==')).toEqual([400, 'content_md5_mismatch']);
+    expect((await server.ask('GET', '/db')).body.doc_count).toBe(1);
+  });
+
   it('in a body that breaks off, or lies about lengths, leave nothing behind', async () => {
     const { server, db } = setUp();
     await db.info();

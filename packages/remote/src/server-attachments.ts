@@ -3,9 +3,11 @@ import {
   type Database,
   type DatabaseError,
   type Doc,
+  digestMismatch,
   isDatabaseError,
   type OpenAttachmentOptions,
   type OpenedAttachment,
+  portableBytes,
   uuid,
 } from '@settledb/core';
 import { type Bytes, writeMultipart } from './multipart';
@@ -152,10 +154,22 @@ export async function putAttachment(context: DatabaseContext, id: string, name: 
   const type = request.headers.get('content-type') ?? DEFAULT_TYPE;
   await checkEdit(context, id, rev);
   const tooLarge = () => failure(413, 'attachment_too_large', name);
-  const body = toStream(readBody(request, server.limits.attachment, { tooLarge }));
+  const bytes = readBody(request, server.limits.attachment, { tooLarge });
+  const md5 = request.headers.get('content-md5');
+  const body = toStream(md5 === null ? bytes : checked(bytes, md5.trim(), id));
   const written = await database.putAttachment(id, name, rev, body, type, { signal: request.signal });
   const path = `${encodePart(context.name)}/${encodeDocId(id)}/${encodePart(name)}`;
   return jsonResponse(201, written, { location: `${origin}/${path}` });
+}
+
+/** Breaks off at the end, before anything is written, where the digest is not the one of the header Content-MD5. */
+async function* checked(bytes: Bytes, md5: string, id: string): AsyncGenerator<Uint8Array, void, void> {
+  const hasher = portableBytes.hasher();
+  for await (const piece of bytes) {
+    hasher.update(piece);
+    yield piece;
+  }
+  if (portableBytes.toBase64([hasher.digest()]) !== md5) throw digestMismatch(id);
 }
 
 export async function deleteAttachment(context: DatabaseContext, id: string, name: string): Promise<Answer> {

@@ -180,16 +180,17 @@ export async function writeDoc(context: DatabaseContext, doc: Doc, newEdits = tr
 export async function postDoc(context: DatabaseContext): Promise<Answer> {
   const { request, server } = context;
   const body = checkDoc(await readJson(request, { limit: server.limits.request }));
-  if (body._id !== undefined && (typeof body._id !== 'string' || body._id === '')) {
-    const reason = body._id === '' ? 'Document id must not be empty' : 'Document id must be a string';
-    throw failure(400, 'illegal_docid', reason);
-  }
   return writeDoc(context, { ...body, _id: body._id ?? uuid() } as Doc);
 }
 
-/** @throws bad_request */
+/** @throws bad_request; illegal_docid for an id that is no text */
 export function checkDoc(value: unknown): Body {
   if (!isObject(value)) throw badRequest('Document must be a JSON object');
+  const { _id } = value;
+  if (_id !== undefined && (typeof _id !== 'string' || _id === '')) {
+    const reason = _id === '' ? 'Document id must not be empty' : 'Document id must be a string';
+    throw failure(400, 'illegal_docid', reason);
+  }
   return value;
 }
 

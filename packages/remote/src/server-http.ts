@@ -40,7 +40,7 @@ export class Query {
   count(name: string): number | undefined {
     const value = this.text(name);
     if (value === undefined) return undefined;
-    if (!/^\d{1,10}$/.test(value))
+    if (!/^\d{1,20}$/.test(value))
       throw queryParseError(`Invalid value for integer: ${JSON.stringify(value)}`);
     return Math.min(Number(value), MAX_COUNT);
   }
