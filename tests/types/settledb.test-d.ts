@@ -184,6 +184,28 @@ export async function queried(db: SettleDB<Task>): Promise<void> {
   for await (const { rows } of db.live.query((doc, emit) => emit(doc.title), { limit: 5 })) rows[0]?.key;
 }
 
+export function mapped(): void {
+  const db = new SettleDB<Note & { tags?: string[] }>('notes', {
+    views: {
+      'by-tag': { map: (doc, emit) => doc.tags?.map((tag) => emit(tag.length, 1)), reduce: '_count' },
+      // A function of its own may name its type.
+      done: (doc: Note, emit) => emit(doc.done),
+      // @ts-expect-error no note has that
+      titles: (doc, emit) => emit(doc.title),
+    },
+  });
+  void db.query((doc, emit) => doc.tags?.map((tag) => emit(tag.length)));
+  void db.query({ map: (doc: Note, emit) => emit(doc.text.length), reduce: '_sum' });
+  const any: SettleDB = new SettleDB('any', { views: { done: (doc: Note, emit) => emit(doc.done) } });
+  void any.query((doc: Note, emit) => emit(doc.text));
+  void any.query((doc, emit) => emit(doc.anything.at[0]));
+  same<SettleDB<Note>['query'] extends SettleDB['query'] ? true : false, true>(true);
+  const tasks = new SettleDB<Task | Note>('both', {
+    views: { due: (doc: ExistingDoc<Task>, emit) => emit(doc.title) },
+  });
+  void tasks.query((doc, emit) => 'title' in doc && emit(doc.title));
+}
+
 export async function queriedOfTwoKinds(db: SettleDB<Task | Note>): Promise<void> {
   await db.find({ selector: { type: 'task', done: true } });
   await db.find({ selector: { text: { $regex: 'a' } }, sort: ['text'] });

@@ -16,8 +16,8 @@ import type { DefinedIndex, DefinitionsOf, IndexDefinition, IndexPolicy } from '
 import type { Reducer } from './reducers';
 
 /** A view of the program's own, that can be asked for by its name. Nothing of it is evaluated. */
-export interface RegisteredView {
-  readonly map: MapFunction;
+export interface RegisteredView<Content extends object = Loose> {
+  readonly map: MapFunction<Content>;
   /** A function, or the name of a built-in. */
   readonly reduce?: ReduceFunction | string | undefined;
   /**
@@ -30,7 +30,9 @@ export interface RegisteredView {
 }
 
 /** Views by name: `'by-tag'`, or `'ddoc/view'` in place of one of a design document. */
-export type RegisteredViews = { readonly [name: string]: RegisteredView | MapFunction };
+export type RegisteredViews<Content extends object = Loose> = {
+  readonly [name: string]: RegisteredView<Content> | MapFunction<Content>;
+};
 
 /** A view, ready to be asked. */
 export interface View {

@@ -18,7 +18,10 @@ export interface LazyLive<Content extends AnyContent> {
   /** Documents that match: without a `limit` all of them, up to 10,000. No bookmark and no statistics are given. */
   find(request: FindOptions<Content>): LiveQuery<FindResult<Content>>;
   /** Rows of a view. */
-  query(view: string | MapFunction | ViewSource, options?: ViewOptions): LiveQuery<ViewResult<Content>>;
+  query(
+    view: string | MapFunction<Content> | ViewSource<Content>,
+    options?: ViewOptions,
+  ): LiveQuery<ViewResult<Content>>;
   allDocs(options?: AllDocsOptions): LiveQuery<AllDocsResult<Content>>;
 }
 

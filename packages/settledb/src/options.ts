@@ -7,6 +7,7 @@ import {
   type Doc,
   type Durability,
   type Evaluate,
+  type Loose,
   type MissingRow,
   type Rev,
   type WriteFailure,
@@ -17,7 +18,7 @@ import type { RegisteredViews } from '@settledb/query';
 import type { RemoteOptions } from '@settledb/remote';
 
 /** Options of a local database. Where several handles in one page or process share a database, those of the first count. */
-export interface LocalSettleOptions {
+export interface LocalSettleOptions<Content extends object = Loose> {
   /**
    * Where the database is kept: an adapter (`memory()`, `indexeddb()`, `file()`, or your own) or the name of one: `'memory'`,
    * and `'indexeddb'` in browsers or `'file'` in Node, which are the defaults there.
@@ -34,13 +35,14 @@ export interface LocalSettleOptions {
   /** `strict`: a write is acknowledged when the disk has it; `relaxed` (default): when browser or operating system has it. */
   readonly durability?: Durability | undefined;
   /** Views of this program, by the name to `query` them by. They need no design document and evaluate no text. */
-  readonly views?: RegisteredViews | undefined;
+  readonly views?: RegisteredViews<Content> | undefined;
   /** Makes functions of the text of views in design documents: `evaluate` of `settledb/eval`. Without it they are refused. */
   readonly evaluate?: Evaluate | undefined;
 }
 
 /** Also {@link RemoteOptions}, where the name is a URL. */
-export type SettleOptions = LocalSettleOptions & Partial<RemoteOptions>;
+export type SettleOptions<Content extends object = Loose> = LocalSettleOptions<Content> &
+  Partial<RemoteOptions>;
 
 /** Content of documents nobody described: any fields. */
 // biome-ignore lint/suspicious/noExplicitAny: without a type, fields are the program's own business

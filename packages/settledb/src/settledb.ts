@@ -185,8 +185,9 @@ export class SettleDB<Content extends AnyContent = AnyContent>
    * @throws at once: TypeError without a name; bad_request for an adapter that is not known, and for a name that looks like a
    *   mistyped URL. Whatever else is wrong rejects the first call
    */
-  constructor(name: string, options?: SettleOptions);
-  constructor(options: SettleOptions & { readonly name: string });
+  // A view that names the type of its documents says nothing about the others.
+  constructor(name: string, options?: SettleOptions<NoInfer<Content>>);
+  constructor(options: SettleOptions<NoInfer<Content>> & { readonly name: string });
   constructor(first: string | (SettleOptions & { readonly name: string }), second?: SettleOptions) {
     super();
     const [name, options] =
@@ -384,7 +385,10 @@ export class SettleDB<Content extends AnyContent = AnyContent>
    * await db.query('notes/by-tag', { key: 'todo', include_docs: true });
    * await db.query((doc, emit) => emit(doc.type, 1), { reduce: '_sum', group: true });
    */
-  query(view: string | MapFunction | ViewSource, options: ViewOptions = {}): Promise<ViewResult<Content>> {
+  query(
+    view: string | MapFunction<Content> | ViewSource<Content>,
+    options: ViewOptions = {},
+  ): Promise<ViewResult<Content>> {
     return this.#ask((queries) => queries.query(view, options), options) as Promise<ViewResult<Content>>;
   }
 

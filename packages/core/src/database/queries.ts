@@ -17,7 +17,10 @@ export type Emit = (key?: unknown, value?: unknown) => void;
  * Called once per document, winners only; emits rows. Must depend on nothing but the document, whose type it may name. One that
  * takes no `emit` finds it as a global while it runs.
  */
-export type MapFunction = (doc: ExistingDoc<Loose>, emit: Emit) => void;
+export type MapFunction<Content extends object = Loose> = {
+  // As a method: a function may name one type of those that documents have. Where nobody described them, any.
+  map(doc: ExistingDoc<string extends keyof Content ? Loose : Content>, emit: Emit): void;
+}['map'];
 /** `keys` are `[key, id]` pairs, `null` when `values` are results of this function (`rereduce`). */
 export type ReduceFunction = (
   keys: readonly (readonly [Json, string])[] | null,
@@ -26,8 +29,8 @@ export type ReduceFunction = (
 ) => unknown;
 
 /** A view that is not stored in a design document. */
-export interface ViewSource {
-  readonly map: MapFunction | string;
+export interface ViewSource<Content extends object = Loose> {
+  readonly map: MapFunction<Content> | string;
   /** A function, its source, or a built-in's name such as `_sum`. */
   readonly reduce?: ReduceFunction | string | undefined;
 }
