@@ -113,6 +113,31 @@ describe('reading', () => {
     );
   });
 
+  it('answers all rows in the order of their numbers, whole or not, close together or far apart', async () => {
+    const { store } = await setUp();
+    for (const seqs of [
+      [3, 1, 2],
+      [2.5, -7, 0, 1e-9],
+      [5, 9e15, -2, 6],
+      [8, 7],
+    ]) {
+      const before = await store.read([{ from: 'docs', range: {} }]);
+      const gone = before[0].map(({ id }) => id);
+      await put(
+        store,
+        seqs.map((seq) => doc(`d${seq}`, seq)),
+        gone,
+      );
+      await store.compact();
+      await put(store, [doc('late', -100)]); // not in pages
+      const sorted = [-100, ...seqs].sort((a, b) => a - b);
+      for (const reverse of [false, true]) {
+        const [rows] = await store.read([{ from: 'docs', by: 'seq', range: {}, reverse, texts: false }]);
+        expect(rows.map(({ seq }) => seq)).toEqual(reverse ? [...sorted].reverse() : sorted);
+      }
+    }
+  });
+
   it('loads for a short range of another order only the pages of the rows it answers', async () => {
     const { store, open } = await setUp();
     // By seq, neighbours lie on different pages.

@@ -14,7 +14,7 @@ import {
 import { countRange } from './count';
 import type { Bounds, Directory, TableState, Wanted } from './directory';
 import type { Row } from './layout';
-import type { TextFill } from './page';
+import { NO_TEXTS, type TextFill } from './page';
 import type { TextCache } from './texts';
 
 export type AnyQuery = KeysQuery<string> | RangeQuery<string> | CountQuery<string>;
@@ -36,7 +36,8 @@ export function answer(
       continue;
     }
     const texts = textFields(query.texts, table);
-    const fill = texts.length === 0 ? undefined : new Texts(texts, cache, wanted);
+    const none = query.texts === false ? NO_TEXTS : undefined;
+    const fill = texts.length === 0 ? none : new Texts(texts, cache, wanted);
     const rows =
       'keys' in query
         ? byKeys(query, table, directory, wanted, fill)

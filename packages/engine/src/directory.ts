@@ -133,6 +133,10 @@ export interface Bounds {
   readonly upperOpen?: boolean;
 }
 
+const ALL = { reverse: false, skip: 0, limit: Number.POSITIVE_INFINITY };
+/** Numbers up to so many times as many as rows lie close together: most documents were written few times. */
+const SPREAD_MAX = 4;
+
 export const noFences = (): Fences => ({ keys: [], ids: [], counts: [] });
 export const noRowFences = (): Fences & { readonly runs: Runs[] } => ({ ...noFences(), runs: [] });
 
@@ -191,6 +195,10 @@ export class Directory {
       return rows.length + lacking < how.limit;
     };
     const expected = how.skip + how.limit;
+    if (order > 0 && this.#isMost(table, order, bounds, how)) {
+      const all = this.#byNumber(table, order, bounds, how.reverse, wanted, fill);
+      if (all !== undefined) return all;
+    }
     if (order === 0) {
       this.#scan<Row>(table, 0, bounds, how.reverse, expected, wanted, (recent, page, at) => {
         if (skip > 0) return skip-- > 0;
@@ -204,6 +212,47 @@ export class Directory {
       });
     }
     return rows;
+  }
+
+  /** Whether a range is all there is, or nearly, of an order by numbers that lie close together: as seqs do. */
+  #isMost(table: TableState, order: number, bounds: Bounds, how: { skip: number; limit: number }): boolean {
+    const { fences, recent } = orderOf(table, order);
+    const { keys, counts } = fences;
+    const from = keys[0];
+    const to = keys.at(-1);
+    if (how.skip > 0 || typeof from !== 'number' || typeof to !== 'number') return false;
+    let rows = recent.size;
+    for (const count of counts) rows += count;
+    if (how.limit < rows || to - from > rows * SPREAD_MAX) return false;
+    return pagesWithin(fences, bounds, false).length * 2 > keys.length;
+  }
+
+  /**
+   * Such a range: one pass over the rows as they lie, each put where its number says. To look up each by its key takes longer.
+   * @returns undefined where a number has no place: it is no whole one, or below the first
+   */
+  #byNumber(
+    table: TableState,
+    order: number,
+    { lower = Number.NEGATIVE_INFINITY, lowerOpen, upper = Number.POSITIVE_INFINITY, upperOpen }: Bounds,
+    reverse: boolean,
+    wanted: Wanted,
+    fill?: TextFill,
+  ): Row[] | undefined {
+    const { fences, layout } = orderOf(table, order);
+    const base = fences.keys[0] as number;
+    const places: Row[] = [];
+    let count = 0;
+    for (const row of this.range(table, 0, {}, ALL, wanted, fill)) {
+      const key = layout.keyOf(row);
+      if (key < lower || key > upper || (lowerOpen && key === lower) || (upperOpen && key === upper))
+        continue;
+      places[(key as number) - base] = row;
+      count++;
+    }
+    const rows = places.filter(() => true);
+    if (rows.length < count) return undefined;
+    return reverse ? rows.reverse() : rows;
   }
 
   /** Visits the live entries of an order: from `recent`, or in a page at a position. Stops when `visit` answers false. */

@@ -71,6 +71,9 @@ export interface TextFill {
   text(block: number, at: number, length: number): string | undefined;
 }
 
+/** Neither texts nor references: for who has no use for them, as they are an object for each row. */
+export const NO_TEXTS: TextFill = { fields: [], text: () => undefined };
+
 /** The row at a position, made anew. */
 export function rowAt(
   table: TableLayout,
@@ -85,7 +88,8 @@ export function rowAt(
     const values = columns[i];
     if (values === null || values === undefined) continue;
     const field = fields[i] as string;
-    const value = isText[i] === true ? longAt(values, at, field, fill) : values[at];
+    if (isText[i] && fill === NO_TEXTS) continue;
+    const value = isText[i] ? longAt(values, at, field, fill) : values[at];
     if (value !== null && value !== undefined) row[field] = value;
   }
   return row as Row;

@@ -319,12 +319,13 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     return this.#run((database) => database.revsDiff(revs, options), options);
   }
 
-  info(options?: CallOptions): Promise<DatabaseInfo> {
-    const bare = async (database: Database): Promise<DatabaseInfo> => {
-      const info = await database.info(options);
-      return this.#connection instanceof LocalConnection ? { ...info, db_name: this.name } : info;
-    };
-    return this.#run(bare, options);
+  async info(options?: CallOptions): Promise<DatabaseInfo> {
+    const info: { db_name: string } & DatabaseInfo = await this.#run(
+      (database) => database.info(options),
+      options,
+    );
+    if (this.#connection instanceof LocalConnection) info.db_name = this.name;
+    return info;
   }
 
   id(options?: CallOptions): Promise<string> {

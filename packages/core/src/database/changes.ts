@@ -250,7 +250,7 @@ class Delivery {
       if (plan.keepResults) this.#results.push(change);
       this.#lastSeq = row.seq;
       this.#left--;
-      const wait = controller.push(change);
+      const wait = controller.heard ? controller.push(change) : undefined;
       if (wait !== undefined) await wait;
       if (this.#left === 0 || controller.cancelled) return;
     }
@@ -313,7 +313,10 @@ function readDoc(row: DocRow, tree: string): ExistingDoc<Record<string, unknown>
 const textOf = (text: Text): string => text as string;
 
 /** What to read of rows at once: nothing long while most of them are going to be passed over by their id. */
-const early = (plan: Plan): readonly string[] => (plan.filter.acceptId === undefined ? plan.texts : []);
+const early = (plan: Plan): Texts => (plan.filter.acceptId === undefined ? wantedOf(plan.texts) : false);
+
+/** Where no text is wanted, no reference is either. */
+const wantedOf = (texts: readonly string[]): Texts => texts.length > 0 && texts;
 
 /** Those of `rows` whose id passes, with the texts that are needed. */
 async function select(
@@ -330,13 +333,14 @@ async function select(
   return filled.filter((row, at): row is DocRow => row !== undefined && row.seq === accepted[at]!.seq);
 }
 
+type Texts = false | readonly string[];
 type Read = { readonly rows: readonly DocRow[]; readonly updateSeq: number };
 
 async function readRows(
   { store }: ChangesSource,
   range: Range,
   limit: number,
-  texts: readonly string[],
+  texts: Texts,
   reverse = false,
 ): Promise<Read> {
   const queries = [
@@ -354,8 +358,8 @@ async function readByIds(
 ): Promise<Read & { readonly lowest: number | undefined }> {
   const { since, descending, texts, filter } = plan;
   const [found, [first], [info]] = await source.store.read([
-    { from: 'docs', keys: [...ids], texts },
-    { from: 'docs', by: 'seq', range: { gt: since }, limit: 1 },
+    { from: 'docs', keys: [...ids], texts: wantedOf(texts) },
+    { from: 'docs', by: 'seq', range: { gt: since }, limit: 1, texts: false },
     { from: 'info', keys: ['info'] },
   ]);
   const rows = found.filter(

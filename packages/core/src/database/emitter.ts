@@ -70,6 +70,11 @@ export class Emitter<Events extends object = AnyEvents> {
     return this.#entries.get(event)?.length ?? 0;
   }
 
+  /** Whether anybody listens to `event`. */
+  protected listens(event: string): boolean {
+    return this.#entries.has(event);
+  }
+
   /** Does nothing: for code written for Node's emitters. */
   setMaxListeners(_count: number): this {
     return this;

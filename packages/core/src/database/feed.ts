@@ -48,6 +48,8 @@ export interface FeedController<Item> {
   readonly signal: AbortSignal;
   /** The feed was cancelled: nothing more is delivered. A plain flag, for loops. */
   readonly cancelled: boolean;
+  /** Somebody listens to items, or may yet come to: else `push` can be spared. */
+  readonly heard: boolean;
   /**
    * Delivers an item: `change` to listeners at once, and to every iterator.
    * @returns a promise while an iterator has yet to take what it was given (await it before reading on), else `undefined`:
@@ -195,6 +197,9 @@ export class BasicFeed<Item, Result, Events extends object = AnyEvents>
       },
       get cancelled() {
         return feed.#cancelled;
+      },
+      get heard() {
+        return !feed.#observed || feed.#readers.size > 0 || feed.listens('change');
       },
       push: (item) => this.#push(item),
       emit: (event, value) => {

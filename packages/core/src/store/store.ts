@@ -45,7 +45,7 @@ export interface Range {
 export interface KeysQuery<N> {
   readonly from: N;
   readonly keys: readonly Key[];
-  /** Fill in long fields as strings: all of them, or the ones named. Default: references. */
+  /** Fill in long fields as strings: all of them, or the ones named. Default: references; `false`: those are not needed either. */
   readonly texts?: boolean | readonly string[];
 }
 /** Rows of a range, in the order `by` (default: the primary key). */
