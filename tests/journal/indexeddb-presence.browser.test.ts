@@ -50,6 +50,41 @@ describe('indexeddb presence', () => {
     expect(journal.alone()).toBe(true);
   });
 
+  it('is alone by what opening read, once that was taken', async () => {
+    for (let tries = 0; ; tries++) {
+      const { journal } = await open();
+      expect(journal.alone()).toBe(false);
+      expect(journal.takeOpened?.()).toMatchObject({ epoch: 0, commits: [] });
+      if (journal.alone()) return; // the lock came before the database, as it mostly does
+      expect(tries).toBeLessThan(20);
+    }
+  });
+
+  it('does not trust its lock when opening took so long that it may have been taken, and hears of what came meanwhile', async () => {
+    const { name, journal } = await open();
+    await journal.close();
+    let hold: () => void = () => {};
+    const held = new Promise<void>((resolve) => {
+      hold = resolve;
+    });
+    const driver = { openDB: (async (...args) => held.then(() => openDB(...args))) as typeof openDB };
+    const opening = indexeddb({ driver }).open(name); // has the lock before the database
+    const other = await indexeddb().open(name);
+    const appended = other.append(commit(1), START, 'relaxed');
+    // Either the lock was given back, or taken by force: then this is over before the other is open.
+    await Promise.race([appended, new Promise((resolve) => setTimeout(resolve, 900))]);
+    hold();
+    const slow = await opening;
+    expect(await appended).toBeUndefined();
+    const opened = slow.takeOpened?.();
+    if (opened?.commits.length === 0) expect(slow.alone()).toBe(false);
+    expect((await slow.read()).commits).toHaveLength(1);
+    expect(await slow.append(commit(2), { epoch: 0, n: 1 }, 'relaxed')).toBeUndefined();
+    expect((await other.read()).commits).toHaveLength(2);
+    await slow.close();
+    await other.close();
+  });
+
   // A context that lost the lock by force and sleeps does not know yet: here an outsider writes what its robber would.
   it('loses a commit whose key is taken although it believes to be alone, and says what stands there', async () => {
     for (const segments of [0, 2]) {

@@ -33,7 +33,7 @@ export class Connection {
   #over: unknown;
   readonly #watchdog: Watchdog;
 
-  private constructor(request: Request, events: ConnectionEvents) {
+  constructor(request: Request, events: ConnectionEvents) {
     this.#watchdog = new Watchdog(request.answerTimeoutMs, () => this.#silent());
     this.#events = events;
     this.#request = {
@@ -43,10 +43,9 @@ export class Connection {
     };
   }
 
-  static async open(request: Request, events: ConnectionEvents): Promise<Connection> {
-    const connection = new Connection(request, events);
-    connection.#db = await openDatabase(connection.#request);
-    return connection;
+  /** To be called once, and waited for before all other calls. */
+  async open(): Promise<void> {
+    this.#db = await openDatabase(this.#request);
   }
 
   get connected(): boolean {

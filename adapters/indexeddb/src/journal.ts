@@ -59,8 +59,9 @@ export class IndexedDbJournal implements Journal {
   readonly #pending = new Set<Promise<unknown>>();
   readonly #id = randomId();
   #opened: JournalState | undefined;
-  /** What opening read, for who first asks for the fence. */
+  /** What opening reads, for who first asks for the fence. */
   #firstFence: Promise<number> | undefined;
+  #tellFence!: (fence: number | Promise<never>) => void;
   #writes = 0;
   /** What new calls are refused with. */
   #over: DatabaseError | undefined;
@@ -76,44 +77,51 @@ export class IndexedDbJournal implements Journal {
     request: Omit<OpenRequest, 'terminated' | 'blocking'>,
     reading?: () => void,
   ): Promise<IndexedDbJournal> {
-    let journal: IndexedDbJournal | undefined;
+    let isOpen = false;
     const tell = (what: (opened: IndexedDbJournal) => void): void => {
-      if (journal !== undefined) what(journal);
+      if (isOpen) what(journal);
     };
-    const opening = Connection.open(request, {
+    const connection = new Connection(request, {
       // A read of the listener's heals the connection, or finds the database gone.
       terminated: () => tell((opened) => opened.#emit({ type: 'commit' })),
       gone: (evicted) => tell((opened) => opened.#gone(evicted)),
       outdated: (cause) => tell((opened) => opened.#end({ type: 'lost', cause }, closed(cause))),
     });
-    // Made while the browser opens the database: together they take no longer.
-    const channel = new Channel(request.name, (message) => tell((opened) => opened.#hear(message)));
-    const connection = await opening.catch((cause) => {
-      channel.close();
-      throw cause;
+    const opening = connection.open();
+    // While the browser opens the database a channel is made and the lock asked for: together they take no longer.
+    const channel = new Channel(request.name, (message) => {
+      if (isOpen) journal.#hear(message);
+      else journal.#presence.hear(message);
     });
-    journal = new IndexedDbJournal(request.name, connection, channel);
+    const journal = new IndexedDbJournal(request.name, connection, channel);
+    journal.#presence.greet();
+    try {
+      await opening;
+    } catch (cause) {
+      journal.#tellFence(Promise.reject(cause));
+      void journal.#presence.close().finally(() => channel.close());
+      throw cause;
+    }
+    isOpen = true;
     reading?.();
     await journal.#begin();
     return journal;
   }
 
   /**
-   * Reads everything once for both: presence asks for the lock as soon as the fence is known, while the rest still comes, and nobody
-   * waits for it. That is before the lock is held, so it does not make this context current (Presence.saw). A failure is left to
-   * those who ask again.
+   * Reads everything once for both: the fence for presence, and what a store begins with. Mostly the lock is held by then, and
+   * this context is current when it has read. A failure is left to those who ask again.
    */
   async #begin(): Promise<void> {
-    let reading: Promise<void> | undefined;
-    this.#firstFence = new Promise((resolve, reject) => {
-      reading = this.#readState(undefined, ({ fence }) => resolve(fence)).then(({ state, journal }) => {
-        this.#connection.identify(state.id);
-        this.#opened = journal;
-      }, reject);
-    });
-    this.#firstFence.catch(() => {}); // where there are no locks, nobody asks
-    this.#presence.greet();
-    await reading;
+    const { term } = this.#presence;
+    try {
+      const { state, journal } = await this.#readState(undefined, ({ fence }) => this.#tellFence(fence));
+      this.#connection.identify(state.id);
+      this.#opened = journal;
+      this.#presence.saw(term);
+    } catch (cause) {
+      this.#tellFence(Promise.reject(cause));
+    }
   }
 
   takeOpened(): JournalState | undefined {
@@ -124,6 +132,10 @@ export class IndexedDbJournal implements Journal {
 
   private constructor(name: string, connection: Connection, channel: Channel) {
     this.#name = name;
+    this.#firstFence = new Promise((resolve) => {
+      this.#tellFence = resolve;
+    });
+    this.#firstFence.catch(() => {}); // where there are no locks, nobody asks
     this.#connection = connection;
     this.blobs = indexedDbBlobs(connection, (what, call) => this.#run(what, call));
     this.#channel = channel;
@@ -139,7 +151,8 @@ export class IndexedDbJournal implements Journal {
   }
 
   alone(): boolean {
-    return this.#over === undefined && this.#presence.alone();
+    // What opening read is known here only, until it is taken.
+    return this.#over === undefined && this.#opened === undefined && this.#presence.alone();
   }
 
   read(known?: Position): Promise<JournalState> {
@@ -257,8 +270,13 @@ export class IndexedDbJournal implements Journal {
     const { term } = this.#presence;
     const { state, journal } = await this.#readState(known);
     this.#connection.identify(state.id);
-    this.#presence.saw(term);
+    this.#saw(term);
     return journal;
+  }
+
+  #saw(term: number): void {
+    this.#opened = undefined;
+    this.#presence.saw(term);
   }
 
   async #readFence(): Promise<number> {
@@ -297,7 +315,7 @@ export class IndexedDbJournal implements Journal {
       const { term, fence } = this.#presence;
       try {
         const answer = await attempt(fence);
-        if (current) this.#presence.saw(term);
+        if (current) this.#saw(term);
         return answer;
       } catch (failure) {
         cause = failure;

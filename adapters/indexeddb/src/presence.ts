@@ -12,7 +12,8 @@
  * - lease: only while every hello older than LEASE_MS must have been heard. Messages arrive in the order sent, so an echo of
  *   our own sent at t proves it for t. LEASE_MS is below STEAL_AFTER_MS: a thread that was busy or frozen meanwhile doubts first.
  * - fence: a writer reads it before it asks for the lock and compares it within each commit's transaction. One that lost the lock
- *   without noticing yet is refused, so that a later solo context misses nothing.
+ *   without noticing yet is refused, so that a later solo context misses nothing. Who opens the database asks for the lock
+ *   meanwhile, and reads the fence after; what was read more than LEASE_MS after the asking does not count.
  */
 import { ioError } from '@settledb/core';
 import type { Channel, Message } from './channel';
@@ -79,9 +80,9 @@ export class Presence {
     globalThis.document?.addEventListener('resume', this.#onShow);
   }
 
-  /** Asks for the lock. Reading needs none. */
+  /** Asks for the lock, while the database opens. Reading needs none. */
   greet(): void {
-    void this.#joinQuietly();
+    void this.#joinQuietly(true);
   }
 
   /** See Journal.alone. */
@@ -171,8 +172,8 @@ export class Presence {
     this.#host.channel.post({ type: 'bye' });
   }
 
-  #join(): Promise<void> {
-    return this.#joining ?? this.#track(this.#joinOnce());
+  #join(opening = false): Promise<void> {
+    return this.#joining ?? this.#track(this.#joinOnce(opening));
   }
 
   #track(work: Promise<void>): Promise<void> {
@@ -184,24 +185,46 @@ export class Presence {
   }
 
   /** Nobody waits for it: whoever writes next joins again, and hears of the failure. */
-  async #joinQuietly(): Promise<void> {
-    if (this.#host.locks !== undefined && !this.#over) await this.#join().catch(() => {});
+  async #joinQuietly(opening = false): Promise<void> {
+    if (this.#host.locks !== undefined && !this.#over) await this.#join(opening).catch(() => {});
   }
 
-  async #joinOnce(): Promise<void> {
-    const { locks, channel } = this.#host;
+  async #joinOnce(opening: boolean): Promise<void> {
+    const { locks } = this.#host;
     if (locks === undefined) return;
-    this.#fence = await this.#host.readFence();
+    if (opening && (await this.#joinSolo(locks, true))) return;
     if (this.#over) return;
+    this.#fence = await this.#host.readFence();
+    if (this.#over || (await this.#joinSolo(locks)) || this.#over) return;
+    await this.#joinShared(locks);
+  }
+
+  /** @param fenceAfter the fence is read when the lock is held: which is as good while the lock cannot have been taken by force */
+  async #joinSolo(locks: LockManager, fenceAfter = false): Promise<boolean> {
+    if (!this.#host.channel.works) return false;
     this.#heardHello = false;
     const since = performance.now();
-    const solo = channel.works ? await this.#acquire(locks, { ifAvailable: true }) : undefined;
-    if (solo === undefined) return this.#over ? undefined : this.#joinShared(locks);
-    this.#take(solo, 'solo');
+    const solo = await this.#acquire(locks, { ifAvailable: true });
+    if (solo === undefined) return false;
     this.#term++;
     this.#fresh = false;
+    if (fenceAfter) {
+      try {
+        this.#fence = await this.#host.readFence();
+      } catch (error) {
+        void solo.release();
+        throw error;
+      }
+      // Whoever takes it by force has waited for longer, from a time when it was held.
+      if (performance.now() - since > LEASE_MS) {
+        await solo.release();
+        return false;
+      }
+    }
+    this.#take(solo, 'solo');
     this.#leaseFrom = since; // no hello that matters to us is older: exclusive is granted only when nobody waits
     if (this.#heardHello) this.#share();
+    return true;
   }
 
   /** Asks for the shared lock, and makes a holder that does not react lose it. */

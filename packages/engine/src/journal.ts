@@ -120,7 +120,7 @@ export interface Journal {
 
   /**
    * Everything, as of some moment while the journal was being opened, where opening had to read it anyway; once. It spares
-   * the first reading, and is no proof of `alone`.
+   * the first reading. Until it was taken, or something read, the journal is not `alone`.
    */
   takeOpened?(): JournalState | undefined;
 
