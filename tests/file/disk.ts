@@ -117,6 +117,10 @@ export class Disk implements Files {
     this.#names.delete(path);
   }
 
+  async unlinkLarge(path: string): Promise<void> {
+    this.unlink(path);
+  }
+
   list(folder: string): string[] {
     this.fail('list');
     return [...this.#names.keys()].filter((path) => dirname(path) === folder).map((path) => basename(path));

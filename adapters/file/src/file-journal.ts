@@ -19,7 +19,6 @@ import type {
 import { BlobFiles } from './blobs';
 import type { Contents, Place } from './contents';
 import type { Files } from './files';
-import { removeQuietly } from './folder';
 import { commitOf, KIND_BLOCK, KIND_COMMIT, KIND_REWRITE, type Part, textOf } from './frame';
 import type { Lock } from './lock';
 import type { Log } from './log';
@@ -347,7 +346,8 @@ export class FileJournal implements Journal {
     }
     // Readers that began before the switch still use it; closing waits for them.
     await old.close().catch(() => {});
-    removeQuietly(this.#files, old.path);
+    // What stays is removed when the database is opened again.
+    await this.#files.unlinkLarge(old.path).catch(() => {});
   }
 
   #begin(old: Log, proceed: () => void): Successor {

@@ -25,6 +25,8 @@ export interface Files {
   stat(fd: number): { readonly size: number; readonly links: number };
   rename(from: string, to: string): void;
   unlink(path: string): void;
+  /** As `unlink`, for what may be large: to take the room back keeps the system busy, some 100 ms for a GB. */
+  unlinkLarge(path: string): Promise<void>;
   /** Names in a folder; none when it is not there. */
   list(folder: string): string[];
   /** Makes a folder with its parents; no error when it is there. Answers the first folder it made. */
@@ -52,6 +54,7 @@ export const nodeFiles: Files = {
   },
   rename: (from, to) => fs.renameSync(from, to),
   unlink: (path) => fs.unlinkSync(path),
+  unlinkLarge: (path) => settle((done) => fs.unlink(path, done)),
   list(folder) {
     try {
       return fs.readdirSync(folder);
