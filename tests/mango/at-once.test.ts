@@ -159,6 +159,45 @@ describe('a find that is answered at once', () => {
     await database.close();
   });
 
+  it('gives each caller documents of his own, as they are stored, however often it is asked', async () => {
+    const { database, quick, reads } = await opened();
+    const model = new Map<string, { n: number; list: number[] }>();
+    const write = async (id: string, n: number): Promise<void> => {
+      const known = await database.get(id).catch(() => undefined);
+      model.set(id, { n, list: [n] });
+      await database.put({ ...known, _id: id, n, list: [n] });
+    };
+    const remove = async (id: string): Promise<void> => {
+      model.delete(id);
+      await database.put({ ...(await database.get(id)), _deleted: true });
+    };
+    const check = async (): Promise<void> => {
+      const { docs } = await quick.find({ selector: { n: { $gte: 1 } }, sort: ['n'], limit: 100 });
+      const expected = [...model].filter(([, { n }]) => n >= 1).sort(([, a], [, b]) => a.n - b.n);
+      expect(docs.map(({ _id, n, list }) => [_id, { n, list }])).toEqual(expected);
+      for (const doc of docs) {
+        (doc.list as unknown[]).push('spoilt');
+        doc.n = 'spoilt';
+      }
+      const { docs: some } = await quick.find({ selector: { n: { $gte: 1 } }, fields: ['list'], limit: 100 });
+      for (const doc of some) (doc.list as unknown[]).push('spoilt');
+    };
+    for (let i = 0; i < 20; i++) await write(`id ${i}`, i);
+    await quick.createIndex({ fields: ['n'] });
+    await check();
+    reads.count = 0;
+    for (let round = 0; round < 6; round++) {
+      for (let again = 0; again < 3; again++) await check();
+      await write(`id ${round}`, 100 + round);
+      await check();
+      await remove(`id ${10 + round}`);
+      await write(`id ${10 + round - 1}`, 200 + round);
+    }
+    await check();
+    expect(reads.count).toBe(0);
+    await database.close();
+  });
+
   it('is refused as the long way refuses: by signals, closed databases, wrong requests', async () => {
     const { database, quick } = await opened();
     await database.bulkDocs([{ _id: 'a', n: 1 }]);

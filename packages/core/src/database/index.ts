@@ -7,7 +7,7 @@ export * from './emitter';
 export * from './feed';
 export * from './functions';
 export { type IndexPlace, runQueries, runsAt } from './index-rows';
-export { type KeptDocs, keptDocs } from './kept-docs';
+export { copyOf, type KeptDocs, keptDocs } from './kept-docs';
 export { Later } from './later';
 export { LocalDatabase, type LocalOptions } from './local';
 export { onAbort } from './on-abort';

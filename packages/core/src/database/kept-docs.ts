@@ -24,6 +24,8 @@ interface Kept {
   readonly rev: string;
   readonly length: number;
   readonly doc: ExistingDoc;
+  /** `update_seq` when it was last found to be what is stored. */
+  checked: number;
 }
 
 export class KeptDocs {
@@ -33,18 +35,34 @@ export class KeptDocs {
   length = 0;
   #refused = 0;
 
-  /** The living document of a row that was read with its `body`. It belongs to the caller, who may change it. */
-  doc({ id, seq, rev, body }: DocRow): ExistingDoc {
+  /**
+   * The living document of a row that was read with its `body`. It belongs to the caller, who may change it.
+   * @param now `update_seq` when the row was read, where that is known
+   */
+  doc({ id, seq, rev, body }: DocRow, now = 0): ExistingDoc {
     const kept = this.#docs.get(id);
     if (kept !== undefined) {
-      if (kept.seq === seq && kept.rev === rev) return copyOf(kept.doc);
+      if (kept.seq === seq && kept.rev === rev) {
+        kept.checked = now;
+        return copyOf(kept.doc);
+      }
       this.#drop(id, kept);
     }
     const text = (body as string | undefined) ?? '{}';
     const doc = joinDoc(id, rev, false, text);
     if (text.length <= DOC_LENGTH_MAX && this.#isReadAgain(seq) && this.#makeRoom())
-      this.#keep(id, { seq, rev, length: text.length, doc: copyOf(doc) });
+      this.#keep(id, { seq, rev, length: text.length, doc: copyOf(doc), checked: now });
     return doc;
+  }
+
+  /**
+   * The document by `id`, if it is kept and was found to be what is stored when the database was last written to: its row need not
+   * be looked for. Not to be changed, nor given to anybody but as a copy ({@link copyOf}).
+   * @param now `update_seq`, 1 at least; whenever it is the same, all documents are
+   */
+  current(id: string, now: number): ExistingDoc | undefined {
+    const kept = this.#docs.get(id);
+    return kept?.checked === now ? kept.doc : undefined;
   }
 
   #isReadAgain(seq: number): boolean {
@@ -89,7 +107,7 @@ export function keptDocs(store: Store<DatabaseTables>): KeptDocs {
 }
 
 /** A deep copy of what was made of JSON. */
-function copyOf<Value extends object>(value: Value): Value {
+export function copyOf<Value extends object>(value: Value): Value {
   const copy = (Array.isArray(value) ? value.slice() : { ...value }) as Record<string, unknown>;
   for (const key in copy) {
     const each = copy[key];

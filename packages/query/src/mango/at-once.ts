@@ -4,6 +4,7 @@
  */
 import {
   compareJson,
+  copyOf,
   type DatabaseTables,
   type ExistingDoc,
   type FindRequest,
@@ -79,7 +80,7 @@ export class FindsAtOnce {
       await this.#indexes.update(prepared.definition, request);
       look = this.#indexes.lookNow(prepared.definition);
     }
-    return look?.tag === undefined ? undefined : this.#answer(request, prepared, shape, look.tag);
+    return look?.tag === undefined ? undefined : this.#answer(request, prepared, shape, look.tag, look.info);
   }
 
   /** Nothing was written since, so no design document either. */
@@ -103,14 +104,20 @@ export class FindsAtOnce {
     return made;
   }
 
-  #answer(request: FindRequest, prepared: Prepared, { values }: Shape, tag: string): FindResult | undefined {
+  #answer(
+    request: FindRequest,
+    prepared: Prepared,
+    { values }: Shape,
+    tag: string,
+    info: InfoRow,
+  ): FindResult | undefined {
     const started = performance.now();
     const { bookmark, limit = DEFAULT_LIMIT, skip = 0 } = request;
     const after = bookmark ? readBookmark(bookmark) : undefined;
     if (after !== undefined && after.order !== prepared.order) return undefined;
     const range = rangeFor(prepared, values);
     const ranges = after === undefined ? [range] : behind([range], after, prepared.descending);
-    const reading = new Reading(this.#indexes.store, prepared, values, tag);
+    const reading = new Reading(this.#indexes.store, prepared, values, tag, info.update_seq);
     if (!reading.read(ranges[0], skip, limit)) return undefined;
     const { docs, keys, looked, last } = reading;
     const warning = proportionWarning(looked, docs.length);
@@ -159,12 +166,21 @@ class Reading {
   readonly #values: readonly Json[];
   readonly #tag: string;
   readonly #kept: KeptDocs;
+  readonly #now: number;
   #skip = 0;
   #limit = 0;
   #lastRow: IndexEntry | undefined;
 
-  constructor(store: Store<DatabaseTables>, prepared: Prepared, values: readonly Json[], tag: string) {
+  /** @param now `update_seq` */
+  constructor(
+    store: Store<DatabaseTables>,
+    prepared: Prepared,
+    values: readonly Json[],
+    tag: string,
+    now: number,
+  ) {
     this.#store = store;
+    this.#now = now;
     this.#kept = keptDocs(store);
     this.#prepared = prepared;
     this.#values = values;
@@ -212,18 +228,24 @@ class Reading {
   }
 
   #takeDocs(rows: readonly IndexEntry[]): boolean {
-    const ids = rows.map(({ id }) => id);
-    const [found] = this.#store.readNow([{ from: 'docs', keys: ids, texts: BODY }]) ?? [];
+    const kept = this.#kept;
+    const now = this.#now;
+    const known = rows.map(({ id }) => kept.current(id, now));
+    const ids: string[] = [];
+    for (let i = 0; i < rows.length; i++) if (known[i] === undefined) ids.push(rows[i]!.id);
+    const found =
+      ids.length === 0 ? [] : this.#store.readNow([{ from: 'docs', keys: ids, texts: BODY }])?.[0];
     if (found === undefined) return false;
     const { project } = this.#prepared;
+    let next = 0;
     for (let i = 0; i < rows.length; i++) {
-      const row = found[i];
-      if (row === undefined || row.deleted || isDesignId(row.id)) continue;
+      const row = known[i] === undefined ? found[next++] : undefined;
+      if ((known[i] === undefined && (row === undefined || row.deleted)) || isDesignId(rows[i]!.id)) continue;
       this.looked++;
       if (this.docs.length === this.#limit) continue;
-      const doc = this.#kept.doc(row);
+      const doc = known[i] ?? kept.doc(row!, now);
       if (this.#matches((path) => fieldAt(doc, path)) && !this.#isSkipped(rows[i]!))
-        this.docs.push(project(doc));
+        this.docs.push(project(known[i] === undefined ? doc : copyOf(doc)));
     }
     return true;
   }
