@@ -16,6 +16,8 @@ export interface QueryEvents {
 interface Opened {
   readonly database: Database;
   readonly queries: Promise<Queries>;
+  /** Once they are there. */
+  ready: Queries | undefined;
   leave(): void;
 }
 
@@ -35,6 +37,11 @@ export class HandleQueries {
   constructor(options: LocalSettleOptions, events: QueryEvents) {
     this.#options = options;
     this.#events = events;
+  }
+
+  /** As {@link of}, where they are there already. */
+  ready(database: Database): Queries | undefined {
+    return this.#opened?.database === database ? this.#opened.ready : undefined;
   }
 
   /** The queries of a database: its own, where it has them (a remote one), else those of its indexes. */
@@ -83,14 +90,20 @@ export class HandleQueries {
       const { evaluate, views } = this.#options;
       return new LocalQueries(database, indexes, { evaluate, views });
     });
-    return {
+    const opened: Opened = {
       database,
       queries,
+      ready: undefined,
       leave: () => {
         left = true;
         leave();
       },
     };
+    queries.then(
+      (ready) => (opened.ready = ready),
+      () => {}, // Whoever asks is told.
+    );
+    return opened;
   }
 }
 

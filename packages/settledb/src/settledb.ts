@@ -537,9 +537,10 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     work: (queries: Required<Queries>) => Promise<T>,
     options: CallOptions | null | undefined,
   ): Promise<T> {
-    return this.#run(async (database) => {
-      const queries = await this.#queries.of(database);
-      return work(queries as Required<Queries>);
+    return this.#run((database) => {
+      const ready = this.#queries.ready(database);
+      if (ready !== undefined) return work(ready as Required<Queries>);
+      return this.#queries.of(database).then((queries) => work(queries as Required<Queries>));
     }, options);
   }
 

@@ -64,8 +64,8 @@ export class FindsAtOnce {
     this.#catalog = catalog;
   }
 
-  /** @returns undefined: ask the long way */
-  async find(request: FindRequest): Promise<FindResult | undefined> {
+  /** The answer; what it will be, where the index has to follow first; `undefined`: ask the long way. */
+  find(request: FindRequest): FindResult | Promise<FindResult | undefined> | undefined {
     const shape = shapeOf(request);
     if (shape === undefined || !isUsual(request)) return undefined;
     let prepared = this.#prepared.get(shape.key);
@@ -76,10 +76,14 @@ export class FindsAtOnce {
       if (prepared === undefined || look === undefined) return undefined;
       this.#listed = look.info;
     }
-    if (look.tag === undefined) {
-      await this.#indexes.update(prepared.definition, request);
-      look = this.#indexes.lookNow(prepared.definition);
-    }
+    return look.tag === undefined
+      ? this.#findLater(request, prepared, shape)
+      : this.#answer(request, prepared, shape, look.tag, look.info);
+  }
+
+  async #findLater(request: FindRequest, prepared: Prepared, shape: Shape): Promise<FindResult | undefined> {
+    await this.#indexes.update(prepared.definition, request);
+    const look = this.#indexes.lookNow(prepared.definition);
     return look?.tag === undefined ? undefined : this.#answer(request, prepared, shape, look.tag, look.info);
   }
 

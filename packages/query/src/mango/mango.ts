@@ -63,9 +63,19 @@ export class Mango<Content extends object = object>
     return deleteIndex(this.#database, index, options);
   }
 
-  async find(request: FindRequest): Promise<FindResult<Content>> {
-    const found = await this.#atOnce?.find(request);
-    if (found !== undefined) return found as FindResult<Content>;
+  find(request: FindRequest): Promise<FindResult<Content>> {
+    // Not async: most finds are answered at once, and a promise each is enough.
+    try {
+      const found = this.#atOnce?.find(request);
+      if (found === undefined) return this.#find(request);
+      if (!(found instanceof Promise)) return Promise.resolve(found as FindResult<Content>);
+      return found.then((late) => (late as FindResult<Content> | undefined) ?? this.#find(request));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  async #find(request: FindRequest): Promise<FindResult<Content>> {
     const asked = checkRequest(request);
     const indexes = await this.catalog.list(request);
     return (await find(this.source, asked, indexes)) as FindResult<Content>;
