@@ -157,7 +157,9 @@ export class Directory {
 
   /** The row at a primary key. */
   row(table: TableState, key: SortKey, wanted: Wanted, fill?: TextFill): Row | undefined {
-    const recent = table.rows.recent.values.get(key);
+    const { values } = table.rows.recent;
+    // Long keys that are made anew are hashed for each look: not where there is nothing.
+    const recent = values.size === 0 ? undefined : values.get(key);
     if (recent === null) return undefined;
     if (recent !== undefined) return fill === undefined ? recent : filled(recent, fill);
     const { fences } = table.rows;
