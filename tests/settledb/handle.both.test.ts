@@ -406,8 +406,11 @@ describe('methods', () => {
       () => db.changes(back as never),
       () => (db.query as (...args: unknown[]) => unknown)(() => {}, {}, back),
       () => db.destroy(back as never),
+      () => db.sync('other', back as never),
+      () => db.replicate.to('other', back as never),
+      () => (db.replicate.from as (...args: unknown[]) => unknown)('other', {}, back),
     ];
-    for (const call of calls) expect(call).toThrow(/^\w+\(\) takes no callback/);
+    for (const call of calls) expect(call).toThrow(/^[\w.]+\(\) takes no callback/);
     expect((await db.query((_doc, emit) => emit(1))).rows).toEqual([]);
   });
 

@@ -82,7 +82,11 @@ function checkOptions(options: ChangesOptions): void {
   if (limit !== undefined && !Number.isInteger(limit)) throw badRequest('`limit` must be a whole number');
   if (doc_ids !== undefined && !isTexts(doc_ids))
     throw badRequest('`doc_ids` filter parameter is not a list.');
+  if (filter !== undefined && typeof filter !== 'function' && typeof filter !== 'string')
+    throw badRequest('`filter` must be a function or a name');
   if (filter === '_view' && !view) throw badRequest('`view` filter parameter is not provided.');
+  if (view !== undefined && typeof view !== 'string')
+    throw badRequest('`view` filter parameter must be of the form `designname/viewname`');
   if (selector === undefined || filter === undefined || filter === '_selector') return;
   throw badRequest(`selector invalid for filter "${typeof filter === 'function' ? 'function' : filter}"`);
 }
@@ -241,11 +245,11 @@ type AnyDoc = ExistingDoc<Record<string, unknown>>;
 
 function acceptBy(
   filter: NonNullable<Exclude<ChangesOptions['filter'], string>>,
-  { query_params = {} }: ChangesOptions,
+  { query_params }: ChangesOptions,
 ): (doc: AnyDoc) => boolean {
   return (doc) => {
     try {
-      return Boolean(filter(doc, { query: query_params }));
+      return Boolean(filter(doc, { query: query_params ?? {} }));
     } catch (error) {
       throw badRequest(`Filter function threw: ${error}`, error);
     }
@@ -254,17 +258,9 @@ function acceptBy(
 
 /** Everything but `feed`, `since` and `limit`. */
 function feedQuery(options: ChangesOptions): QueryValues {
-  const {
-    style,
-    descending,
-    include_docs,
-    conflicts,
-    attachments,
-    seq_interval,
-    query_params = {},
-  } = options;
+  const { style, descending, include_docs, conflicts, attachments, seq_interval, query_params } = options;
   const byFunction = typeof options.filter === 'function';
-  const given = Object.entries(byFunction ? {} : query_params).map(([name, value]) => [
+  const given = Object.entries((byFunction ? undefined : query_params) ?? {}).map(([name, value]) => [
     name,
     typeof value === 'string' ? value : JSON.stringify(value),
   ]);

@@ -5,6 +5,7 @@ import {
   type Bytes,
   badRequest,
   type Doc,
+  errorOf,
   invalidRev,
   isLocalId,
   missingId,
@@ -20,8 +21,18 @@ import type { Http } from './client-http';
 import { multipartCall, type Outgoing, prepareDoc } from './client-outgoing';
 import { encodeDocId, isDotId, isObject } from './wire';
 
-/** Checked as a local database would, before anything is sent. */
-export function checkEdit(doc: unknown, newEdits: boolean): Doc {
+/** Checked as a local database would, before anything is sent: an error tells of which document. */
+export function checkEdits(docs: readonly unknown[], newEdits: boolean): Doc[] {
+  return docs.map((doc, index) => {
+    try {
+      return checkEdit(doc, newEdits);
+    } catch (error) {
+      throw errorOf(error, doc, index);
+    }
+  });
+}
+
+function checkEdit(doc: unknown, newEdits: boolean): Doc {
   const { id, rev } = fieldsOf(doc);
   if (newEdits) return (id === undefined ? { ...(doc as Doc), _id: uuid() } : doc) as Doc;
   if (id === undefined) throw missingId();

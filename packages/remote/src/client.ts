@@ -47,7 +47,7 @@ import type { RemoteOptions } from './client-options';
 import { RemoteQueries } from './client-queries';
 import { allDocsCall, getCall, readAllDocs, readDoc } from './client-read';
 import { nameOf } from './client-target';
-import { asEdit, checkEdit, fieldsOf, putDoc, sendEdits } from './client-write';
+import { asEdit, checkEdits, fieldsOf, putDoc, sendEdits } from './client-write';
 import { isObject } from './wire';
 
 /**
@@ -115,7 +115,7 @@ export class RemoteDatabase<Content extends object = object>
     const docs: unknown = Array.isArray(input) ? input : isObject(given) ? given.docs : undefined;
     if (!Array.isArray(docs)) throw missingBulkDocs();
     const newEdits = (options.new_edits ?? given.new_edits) !== false;
-    const checked = docs.map((doc: unknown) => checkEdit(doc, newEdits));
+    const checked = checkEdits(docs, newEdits);
     const http = await this.#connection.ready(options.signal);
     // A request that says nothing is not made.
     if (checked.length === 0) return [];

@@ -99,11 +99,14 @@ const BOUND = [
 /** Arguments up to which a verb may be given a function that is no callback: a view's map; where bytes come from. */
 const FUNCTIONS_UP_TO: Readonly<Record<string, number>> = { query: 1, putAttachment: 4 };
 
-/** @throws TypeError what PouchDB would call, nothing here would: an error must not go nowhere */
-function refuseCallback(verb: string, count: number): void {
-  if (count > (FUNCTIONS_UP_TO[verb] ?? 0))
-    throw new TypeError(`${verb}() takes no callback: it returns a promise, or a feed with events`);
-}
+/** The method; a TypeError where it is given what PouchDB would call and nothing here would: an error must not go nowhere. */
+const withoutCallback =
+  <Args extends unknown[], Answer>(verb: string, method: (...args: Args) => Answer) =>
+  (...args: Args): Answer => {
+    if (typeof args[args.length - 1] === 'function' && args.length > (FUNCTIONS_UP_TO[verb] ?? 0))
+      throw new TypeError(`${verb}() takes no callback: it returns a promise, or a feed with events`);
+    return method(...args);
+  };
 
 /** A handle's events, and what their listeners are given. */
 export interface SettleEvents {
@@ -230,15 +233,16 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     // A peer that is only named is found where this database is.
     this.#makePeer = (peer, more) => new Handle(peer, { ...options, ...more });
     this.replicate = {
-      to: (peer, more = {}) => replicateBetween(this.#makePeer, this, peer, this.#lifelong(more)),
-      from: (peer, more = {}) => replicateBetween(this.#makePeer, peer, this, this.#lifelong(more)),
+      to: withoutCallback('replicate.to', (peer: Peer, more: ReplicateOptions = {}) =>
+        replicateBetween(this.#makePeer, this, peer, this.#lifelong(more)),
+      ),
+      from: withoutCallback('replicate.from', (peer: Peer, more: ReplicateOptions = {}) =>
+        replicateBetween(this.#makePeer, peer, this, this.#lifelong(more)),
+      ),
     };
     for (const verb of BOUND) {
       const method = this[verb] as (...args: unknown[]) => unknown;
-      const value = (...args: unknown[]): unknown => {
-        if (typeof args[args.length - 1] === 'function') refuseCallback(verb, args.length);
-        return method.apply(this, args);
-      };
+      const value = withoutCallback(verb, method.bind(this));
       Object.defineProperty(this, verb, { value, configurable: true, writable: true });
     }
   }

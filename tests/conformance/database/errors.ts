@@ -136,10 +136,22 @@ function particular(context: Context): void {
     });
   });
 
-  it('bulkDocs tells of the first invalid document', async () => {
+  it('bulkDocs tells of the first invalid document, which it is, and where in the list', async () => {
     const db = context.fresh();
     const docs = [{ _id: 'a' }, { _id: '_first' }, { _id: 'b', _second: 1 }];
-    await unchanged(db, () => refused(db.bulkDocs(docs), RESERVED_ID));
+    await unchanged(db, async () => {
+      const error = await rejection(db.bulkDocs(docs));
+      expect(error).toMatchObject({ ...RESERVED_ID, docId: '_first', index: 1 });
+    });
+  });
+
+  it('attachments need a name that is a text', async () => {
+    const db = context.fresh();
+    for (const name of [null, undefined, 5, {}, ''])
+      await refused(db.putAttachment('a', name as never, 'aGk=', 'text/plain'), {
+        status: 400,
+        name: 'bad_request',
+      });
   });
 
   it('new_edits: false needs a revision, and no document of the call is written without', async () => {

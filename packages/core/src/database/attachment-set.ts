@@ -191,6 +191,7 @@ export function stubsIn(body: string | undefined): Stubs | undefined {
 
 /** @throws DatabaseError 400 for a name that nobody could ask for */
 export function checkName(name: string): void {
+  if (typeof name !== 'string') throw badRequest(`Attachment name must be a string, not ${name}`);
   if (name.startsWith('_'))
     throw badRequest(`Attachment name '${name}' starts with an underscore, which is reserved`);
   if (name === '') throw badRequest('Attachment name must not be empty');

@@ -116,7 +116,7 @@ async function storedFilterTest(
 
 /** Passes documents for which the map emits. A map that throws on a document has not emitted, as in a view. */
 async function viewTest(source: FilterSource, view: string | undefined): Promise<AcceptDoc> {
-  const parts = view === undefined ? undefined : parseName(view);
+  const parts = typeof view === 'string' ? parseName(view) : undefined;
   if (parts === undefined)
     throw badRequest('`view` filter parameter must be of the form `designname/viewname`');
   const text = await functionText(source, parts.ddoc, ['views', parts.name, 'map']);

@@ -93,7 +93,7 @@ function literalStart(regex: string | RegExp): string {
   const source = typeof regex === 'string' ? regex : regex.source;
   const flags = typeof regex === 'string' ? '' : regex.flags;
   if (/[imuv]/.test(flags) || source.includes('|')) return '';
-  const literal = /^\^([\w \-/:@,;=#%&!~'"<>À-￿]*)(.?)/s.exec(source);
+  const literal = /^\^([\w \-/:@,;=#%&!~'"<>\u00c0-\uffff]*)(.?)/s.exec(source);
   if (literal === null) return '';
   const [, text = '', next = ''] = literal;
   // What stands before a quantifier may be absent.
