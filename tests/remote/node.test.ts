@@ -45,6 +45,20 @@ describe('a server on files', () => {
     expect(await readdir(dir)).toEqual(['server.json']);
   });
 
+  it('tells with HEAD how long the answer to GET is', async () => {
+    const { url } = await start({ dir: await folder() });
+    await fetch(`${url}/db`, { method: 'PUT' });
+    await fetch(`${url}/db/a`, { method: 'PUT', body: JSON.stringify({ text: 'zoë' }) });
+    await fetch(`${url}/db/b/f`, { method: 'PUT', body: 'hello' });
+    for (const path of ['', '/db', '/db/a', '/db/none', '/db/b/f', '/db/_all_docs']) {
+      const got = await fetch(url + path);
+      const head = await fetch(url + path, { method: 'HEAD' });
+      const length = String((await got.arrayBuffer()).byteLength);
+      expect([path, head.status, head.headers.get('content-length')]).toEqual([path, got.status, length]);
+      expect(await head.text()).toBe('');
+    }
+  });
+
   it('makes one database of many creations, and neither opens nor lists folders that are none', async () => {
     const dir = await folder();
     const server = await start({ dir });

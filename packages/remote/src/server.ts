@@ -187,7 +187,10 @@ function checkAccess({ segments: [first = ''], user }: Context): void {
 
 function withoutBody(request: Request, response: Answer): Answer {
   if (request.method !== 'HEAD') return response;
-  if (!(response instanceof TextAnswer)) {
+  if (response instanceof TextAnswer) {
+    // What GET would send; where there is a body, Node counts it.
+    response.headers.set('content-length', String(new TextEncoder().encode(response.text).length));
+  } else {
     if (response.body === null) return response;
     response.body.cancel().catch(() => {});
   }
