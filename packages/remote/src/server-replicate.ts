@@ -2,7 +2,7 @@
  * `_replicate` and `_active_tasks`. What replicates is handed in: this package knows no replication, and a server that
  * fetches whatever URL it is told would be a way into the network around it, so it is offered only where that was given.
  */
-import { badRequest, notFound } from '@settledb/core';
+import { badRequest, hash128, notFound } from '@settledb/core';
 import { requireServerAdmin } from './server-access';
 import type { Context, Databases } from './server-context';
 import { type Answer, failure, jsonResponse, readObject } from './server-http';
@@ -49,22 +49,24 @@ export async function replicate(context: Context): Promise<Answer> {
   requireServerAdmin(context);
   const { request, server } = context;
   const body = await readObject(request, { limit: server.limits.document });
-  const asked = checkReplicate(body);
-  const about = {
-    source: withoutCredentials(asked.source),
-    target: withoutCredentials(asked.target),
-    continuous: asked.continuous,
-    doc_ids: asked.doc_ids ?? null,
-    user: context.user.name,
-  };
-  const same = ({ about: other }: Task): boolean =>
-    ['source', 'target', 'continuous'].every((key) => other[key] === (about as Record<string, unknown>)[key]);
+  const running = (id: string): Task | undefined =>
+    [...server.tasks].find(({ about, cancel }) => about.replication_id === id && !cancel.signal.aborted);
   if (body.cancel === true) {
-    const found = [...server.tasks].find((task) => task.type === 'replication' && same(task));
+    const { replication_id } = body;
+    const id = typeof replication_id === 'string' ? replication_id : idOf(checkReplicate(body));
+    const found = running(id);
     if (found === undefined) throw notFound('missing');
     found.cancel.abort();
-    return jsonResponse(200, { ok: true });
+    return jsonResponse(200, { ok: true, _local_id: id });
   }
+  const asked = checkReplicate(body);
+  const id = idOf(asked);
+  // Whoever asks again, as after a restart of its own, must not make it two.
+  if (asked.continuous && running(id) !== undefined) return jsonResponse(202, { ok: true, _local_id: id });
+  return run(context, asked, id);
+}
+
+async function run({ request, server, user }: Context, asked: ReplicateRequest, id: string): Promise<Answer> {
   if (server.replicator === undefined)
     throw failure(
       501,
@@ -75,7 +77,14 @@ export async function replicate(context: Context): Promise<Answer> {
     throw failure(503, 'service_unavailable', 'Too many tasks are under way');
   const task: Task = {
     type: 'replication',
-    about,
+    about: {
+      replication_id: id,
+      source: withoutCredentials(asked.source),
+      target: withoutCredentials(asked.target),
+      continuous: asked.continuous,
+      doc_ids: asked.doc_ids ?? null,
+      user: user.name,
+    },
     startedAt: Date.now(),
     updatedAt: Date.now(),
     progress: {},
@@ -89,7 +98,13 @@ export async function replicate(context: Context): Promise<Answer> {
     return jsonResponse(200, { ok: true, ...(await work) });
   }
   work.catch(() => {});
-  return jsonResponse(202, { ok: true });
+  return jsonResponse(202, { ok: true, _local_id: id });
+}
+
+/** Of what goes where: the same request has the same, whoever makes it and by whatever password. */
+function idOf({ sourceHeaders: _, targetHeaders: __, source, target, ...rest }: ReplicateRequest): string {
+  const what = { ...rest, source: withoutCredentials(source), target: withoutCredentials(target) };
+  return hash128(0, 0, 0, 0, JSON.stringify(what));
 }
 
 /** @throws bad_request */
@@ -125,8 +140,8 @@ function checkReplicate(body: Record<string, unknown>): ReplicateRequest {
 
 /** A name, a URL, or `{ url, headers, auth }`. */
 function endpoint(what: string, value: unknown): { url: string; headers: Readonly<Record<string, string>> } {
-  if (typeof value === 'string' && value !== '') return { url: value, headers: {} };
-  if (!isObject(value) || typeof value.url !== 'string')
+  if (typeof value === 'string' && isNameOrUrl(value)) return { url: value, headers: {} };
+  if (!isObject(value) || typeof value.url !== 'string' || !isNameOrUrl(value.url))
     throw badRequest(`\`${what}\` must be a database's name or URL`);
   const headers: Record<string, string> = {};
   for (const [name, text] of Object.entries(isObject(value.headers) ? value.headers : {})) {
@@ -134,6 +149,7 @@ function endpoint(what: string, value: unknown): { url: string; headers: Readonl
   }
   const basic = isObject(value.auth) && isObject(value.auth.basic) ? value.auth.basic : undefined;
   if (basic !== undefined && typeof basic.username === 'string' && typeof basic.password === 'string') {
+    if (!isUrl(value.url)) throw badRequest(`\`${what}\` has a password, but is no URL`);
     const url = new URL(value.url);
     url.username = encodeURIComponent(basic.username);
     url.password = encodeURIComponent(basic.password);
@@ -141,6 +157,9 @@ function endpoint(what: string, value: unknown): { url: string; headers: Readonl
   }
   return { url: value.url, headers };
 }
+
+const isUrl = (text: string): boolean => /^https?:\/\//i.test(text) && URL.canParse(text);
+const isNameOrUrl = (text: string): boolean => text !== '' && (isUrl(text) || !/^https?:/i.test(text));
 
 const withoutCredentials = (url: string): string => url.replace(/^([a-z]+:\/\/)[^/?#]*@/i, '$1');
 

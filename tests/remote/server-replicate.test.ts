@@ -1,0 +1,55 @@
+/** `_replicate` of a server, between its own databases: what runs, what is asked for twice, what is cancelled. */
+import { expect, it } from 'vitest';
+import { serverReplicator } from '../../packages/settledb/src/server-replicator';
+import { type TestServer, testServer } from './support';
+
+async function setUp(): Promise<TestServer> {
+  const server = testServer({ replicator: serverReplicator(['couch.example']) });
+  for (const name of ['source', 'target']) await server.ask('PUT', `/${name}`);
+  await server.ask('POST', '/source/_bulk_docs', { docs: [{ _id: 'a' }, { _id: 'b' }] });
+  return server;
+}
+
+const between = { source: 'source', target: 'target' };
+const tasks = async (server: TestServer) =>
+  (await server.ask('GET', '/_active_tasks')).body as { replication_id: string; doc_ids: string[] | null }[];
+
+it('copies once, and then finds nothing to do', async () => {
+  const server = await setUp();
+  const once = await server.ask('POST', '/_replicate', between);
+  expect([once.status, once.body.ok, once.body.history[0].docs_written]).toEqual([200, true, 2]);
+  expect((await server.ask('POST', '/_replicate', between)).body.no_changes).toBe(true);
+});
+
+it('goes on as one, however often it is asked for, until it is cancelled by what it does or by its id', async () => {
+  const server = await setUp();
+  const request = { ...between, continuous: true };
+  const { status, body } = await server.ask('POST', '/_replicate', request);
+  expect([status, body.ok]).toEqual([202, true]);
+  expect((await server.ask('POST', '/_replicate', request)).body).toEqual(body);
+  expect((await tasks(server)).map(({ replication_id }) => replication_id)).toEqual([body._local_id]);
+
+  const some = await server.ask('POST', '/_replicate', { ...request, doc_ids: ['a'] });
+  expect(some.body._local_id).not.toBe(body._local_id);
+  expect(await tasks(server)).toHaveLength(2);
+  const cancelled = await server.ask('POST', '/_replicate', { ...request, doc_ids: ['a'], cancel: true });
+  expect([cancelled.status, cancelled.body.ok]).toEqual([200, true]);
+  const byId = { replication_id: body._local_id, cancel: true };
+  expect((await server.ask('POST', '/_replicate', byId)).status).toBe(200);
+  for (const again of [byId, { ...request, cancel: true }, { replication_id: 'none', cancel: true }])
+    expect((await server.ask('POST', '/_replicate', again)).status).toBe(404);
+  await expect.poll(() => tasks(server)).toEqual([]);
+  expect((await server.ask('POST', '/_replicate', request)).body).toEqual(body);
+  server.close();
+});
+
+it('refuses what is neither a name nor a URL, and hosts it was not told of', async () => {
+  const server = await setUp();
+  const auth = { basic: { username: 'me', password: 'secret' } };
+  for (const source of ['', 5, 'http://', 'http:source', { url: 'https://[' }, { url: 'source', auth }, {}]) {
+    const { status, body } = await server.ask('POST', '/_replicate', { ...between, source });
+    expect([source, status, body.error]).toEqual([source, 400, 'bad_request']);
+  }
+  const elsewhere = await server.ask('POST', '/_replicate', { ...between, source: 'http://localhost:1/a' });
+  expect(elsewhere.status).toBe(403);
+});
