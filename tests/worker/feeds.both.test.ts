@@ -26,6 +26,29 @@ function endless(): { open: () => object; read: () => number } {
 }
 
 describe('a feed', () => {
+  it('takes its turn among the calls: one made right after it is no past to it', async () => {
+    const asked: string[] = [];
+    const changes = (): BasicFeed<unknown, unknown> => {
+      asked.push('changes');
+      return new BasicFeed(async () => ({ status: 'cancelled' }));
+    };
+    const put = async ({ _id }: { _id: string }): Promise<unknown> => ({ ok: asked.push(`put ${_id}`) > 0 });
+    const info = async (): Promise<unknown> => ({ update_seq: 0 });
+    const open = () => ({ on: () => {}, close: async () => {}, changes, put, info });
+    const db = new (hostAndPage({}, {}, open as never).Hosted)('notes');
+    for (const connected of ['connecting', 'connected']) {
+      const calls = [db.put({ _id: 'a' }), db.changes({ live: true, since: 'now' }), db.put({ _id: 'b' })];
+      const abort = new AbortController();
+      abort.abort();
+      calls.push(db.changes({ live: true, since: 'now', signal: abort.signal }) as never);
+      const cancelled = db.changes({ live: true, since: 'now' });
+      cancelled.cancel();
+      calls.push(cancelled as never);
+      await Promise.all(calls);
+      expect(asked.splice(0).slice(0, 3), connected).toEqual(['put a', 'changes', 'put b']);
+    }
+  });
+
   it('is read no further ahead than the page allows, and goes on when the page does', async () => {
     const { open, read } = endless();
     const { Hosted } = hostAndPage({}, {}, open as never);

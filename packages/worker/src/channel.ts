@@ -105,7 +105,7 @@ export class Channel {
     }
     if (call.isAborted()) return;
     if (encoded.json === undefined && !transfers(this.#endpoint) && hasStreams(encoded.args)) {
-      withoutStreams(encoded.args).then(
+      withoutStreams(encoded.args, encoded.signals).then(
         (args) => this.call(call.with(args)),
         (error) => call.reject(error),
       );

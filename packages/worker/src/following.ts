@@ -113,15 +113,25 @@ function follow(
   request: Request,
   options: FeedOptions<unknown>,
 ): BasicFeed<unknown, unknown> {
-  return new BasicFeed((controller) => new Following(link, handle, request, controller).outcome, options);
+  // Asked for now, not when the feed starts, a microtask later: it is to take its turn among the calls, so that one that writes right
+  // after it is no past to a feed since `now`.
+  const begin = (): Following => new Following(link, handle, request);
+  const following = options.signal?.aborted ? undefined : begin();
+  const feed = new BasicFeed<unknown, unknown>(
+    (controller) => (following ?? begin()).tell(controller),
+    options,
+  );
+  // Also when it was cancelled before it started.
+  feed.whenOver(() => following?.cancel());
+  return feed;
 }
 
 class Following implements Sink {
-  readonly outcome: Promise<unknown>;
   readonly #link: Link;
   readonly #handle: number;
   readonly #request: Request;
-  readonly #controller: FeedController<unknown>;
+  readonly #outcome: Promise<unknown>;
+  #controller: FeedController<unknown> | undefined;
   #settle!: (outcome: Outcome) => void;
   #inbox: Message[] = [];
   #working = false;
@@ -130,18 +140,29 @@ class Following implements Sink {
   /** Handed on since more was asked for. */
   #used = 0;
 
-  constructor(link: Link, handle: number, request: Request, controller: FeedController<unknown>) {
+  constructor(link: Link, handle: number, request: Request) {
     this.#link = link;
     this.#handle = handle;
     this.#request = request;
-    this.#controller = controller;
-    this.outcome = new Promise((resolve, reject) => {
+    this.#outcome = new Promise((resolve, reject) => {
       this.#settle = (outcome) => ('error' in outcome ? reject(outcome.error) : resolve(outcome.value));
     });
+    this.#outcome.catch(() => {}); // of a feed that was cancelled before it started nobody hears
     this.#begin();
-    const cancel = (): void => this.#followed?.cancel();
-    if (controller.cancelled) cancel();
-    else controller.signal.addEventListener('abort', cancel, { once: true });
+  }
+
+  /** Hands on what comes, from now on. */
+  tell(controller: FeedController<unknown>): Promise<unknown> {
+    this.#controller = controller;
+    if (controller.cancelled) this.cancel();
+    else controller.signal.addEventListener('abort', () => this.cancel(), { once: true });
+    void this.#work();
+    return this.#outcome;
+  }
+
+  cancel(): void {
+    this.#followed?.cancel();
+    this.#followed = undefined;
   }
 
   items(items: readonly unknown[]): void {
@@ -157,6 +178,7 @@ class Following implements Sink {
   }
 
   end(end: Outcome): void {
+    this.#followed = undefined;
     this.#receive({ end });
   }
 
@@ -176,7 +198,7 @@ class Following implements Sink {
 
   #receive(message: Message): void {
     this.#inbox.push(message);
-    if (!this.#working) void this.#work();
+    if (!this.#working && this.#controller !== undefined) void this.#work();
   }
 
   /** One message after the other, each when who listens is done with the one before. */
@@ -184,7 +206,7 @@ class Following implements Sink {
     this.#working = true;
     for (let message = this.#inbox.shift(); message !== undefined; message = this.#inbox.shift()) {
       if ('items' in message) await this.#deliver(message.items);
-      else if ('event' in message) this.#controller.emit(message.event, message.value);
+      else if ('event' in message) this.#controller!.emit(message.event, message.value);
       else if ('lost' in message) this.#resume(message.lost);
       else this.#finish(message.end);
     }
@@ -192,11 +214,12 @@ class Following implements Sink {
   }
 
   async #deliver(items: readonly unknown[]): Promise<void> {
+    const controller = this.#controller!;
     this.#tries = 0;
     for (const item of items) {
-      if (this.#controller.cancelled) return;
+      if (controller.cancelled) return;
       this.#request.took?.(item);
-      const wait = this.#controller.push(item);
+      const wait = controller.push(item);
       if (wait !== undefined) await wait;
       if (++this.#used < this.#request.credit / 2) continue;
       this.#followed?.more(this.#used);
@@ -205,7 +228,7 @@ class Following implements Sink {
   }
 
   #resume(error: unknown): void {
-    if (this.#controller.cancelled) this.#finish({ value: { status: 'cancelled' } });
+    if (this.#controller!.cancelled) this.#finish({ value: { status: 'cancelled' } });
     else if (!this.#request.canResume() || ++this.#tries > TRIES) this.#finish({ error });
     else this.#begin();
   }

@@ -2,6 +2,7 @@
  * Streams among arguments and answers. A stream is given away, not copied; where it cannot be (Safari; a BroadcastChannel, which
  * is how another tab's worker is reached), it is read to its end and crosses as a Blob, which the browser may keep on disk.
  */
+import { badRequest } from '@settledb/core';
 import type { ClientOp, Endpoint } from './wire';
 
 /** Deep enough for `docs[]._attachments[].data`. */
@@ -60,17 +61,71 @@ function collect(value: unknown, found: Transferable[], depth: number): void {
     for (const each of Object.values(value)) collect(each, found, depth - 1);
 }
 
-/** The same with Blobs in their place, once those are read. */
-export async function withoutStreams(value: readonly unknown[]): Promise<readonly unknown[]> {
-  return (await replaced(value, DEPTH)) as readonly unknown[];
+/**
+ * The same with Blobs in their place, once those are read, one after another.
+ * @throws the reason of the first of `signals` that fires meanwhile; the stream that is being read is then cancelled
+ */
+export async function withoutStreams(
+  value: readonly unknown[],
+  signals: readonly AbortSignal[],
+): Promise<readonly unknown[]> {
+  return (await replaced(value, DEPTH, signals)) as readonly unknown[];
 }
 
-async function replaced(value: unknown, depth: number): Promise<unknown> {
-  if (isStream(value)) return new Response(value).blob();
+async function replaced(value: unknown, depth: number, signals: readonly AbortSignal[]): Promise<unknown> {
+  if (isStream(value)) return blobOf(value, signals);
   if (!isPlain(value) || depth === 0) return value;
-  if (Array.isArray(value)) return Promise.all(value.map((each) => replaced(each, depth - 1)));
-  const entries = Object.entries(value).map(async ([key, each]) => [key, await replaced(each, depth - 1)]);
-  return Object.fromEntries(await Promise.all(entries));
+  const entries: [string, unknown][] = [];
+  for (const [key, each] of Object.entries(value))
+    entries.push([key, await replaced(each, depth - 1, signals)]);
+  return Array.isArray(value) ? entries.map(([, each]) => each) : Object.fromEntries(entries);
+}
+
+/** Bytes in memory before they are given to a Blob, and in one chunk of a stream that is read from a Blob. */
+const CHUNK_BYTES = 1_000_000;
+
+/** Read here, and not by `Response`, which hides what a stream failed with (Safari) and cannot be stopped. */
+async function blobOf(stream: ReadableStream<unknown>, signals: readonly AbortSignal[] = []): Promise<Blob> {
+  const reader = stream.getReader();
+  const aborted = (): AbortSignal | undefined => signals.find((signal) => signal.aborted);
+  const cancel = (): void => void reader.cancel(aborted()?.reason).catch(() => {});
+  for (const signal of signals) signal.addEventListener('abort', cancel);
+  const blobs: Blob[] = [];
+  let pieces: Uint8Array<ArrayBuffer>[] = [];
+  let length = 0;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      aborted()?.throwIfAborted(); // cancelled, it says that it is done
+      if (done) return new Blob([...blobs, ...pieces]);
+      if (!ArrayBuffer.isView(value))
+        throw badRequest('Attachment data must be base64, a Blob, bytes, or a stream of bytes');
+      pieces.push(new Uint8Array(value.buffer, value.byteOffset, value.byteLength).slice());
+      length += value.byteLength;
+      if (length < CHUNK_BYTES) continue;
+      blobs.push(new Blob(pieces));
+      [pieces, length] = [[], 0];
+    }
+  } finally {
+    for (const signal of signals) signal.removeEventListener('abort', cancel);
+    cancel(); // of no effect on a stream that has ended
+  }
+}
+
+/** In chunks of a size that is bounded, as the host would give them: Safari's `stream()` may give all in one. */
+function streamOf(blob: Blob): ReadableStream<Uint8Array> {
+  let at = 0;
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      if (at >= blob.size) {
+        controller.close();
+        return;
+      }
+      const chunk = blob.slice(at, at + CHUNK_BYTES);
+      at += chunk.size;
+      controller.enqueue(new Uint8Array(await chunk.arrayBuffer()));
+    },
+  });
 }
 
 function isPlain(value: unknown): value is object {
@@ -82,11 +137,11 @@ function isPlain(value: unknown): value is object {
 /** An answer's `stream`, as a Blob where it cannot be given away. */
 export async function withoutStream(answer: unknown): Promise<unknown> {
   const { stream } = (answer ?? {}) as { stream?: unknown };
-  return isStream(stream) ? { ...(answer as object), stream: await new Response(stream).blob() } : answer;
+  return isStream(stream) ? { ...(answer as object), stream: await blobOf(stream) } : answer;
 }
 
 /** What {@link withoutStream} was given. */
 export function asStream(answer: unknown): unknown {
   const { stream } = (answer ?? {}) as { stream?: unknown };
-  return stream instanceof Blob ? { ...(answer as object), stream: stream.stream() } : answer;
+  return stream instanceof Blob ? { ...(answer as object), stream: streamOf(stream) } : answer;
 }
