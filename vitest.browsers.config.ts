@@ -3,9 +3,20 @@ import { firefoxProvider, webkitProvider } from './tests/support/browser-provide
 import { findFirefox } from './tests/support/firefox';
 import { missingForWebKit } from './tests/support/webkit';
 
-/** What is held in every engine: the database on IndexedDB, and in a worker. */
-const CONFORMANCE = ['tests/database-indexeddb.browser.test.ts', 'tests/journal/indexeddb.browser.test.ts'];
-const WORKER = ['tests/database-worker.browser.test.ts', 'tests/worker/*.both.test.ts'];
+/**
+ * What is held in every engine: all that touches its storage, its workers and their channels. The rest are pure functions, and tests
+ * that drive several tabs over Chromium's protocol; `tests/run.mjs` says so.
+ */
+const STORAGE = [
+  'tests/database-indexeddb*.browser.test.ts',
+  'tests/journal/indexeddb*.browser.test.ts',
+  'tests/store/indexeddb.browser.test.ts',
+  'tests/settledb/*.browser.test.ts',
+  'tests/dump/dump-indexeddb.browser.test.ts',
+  'tests/mango/conformance-indexeddb.browser.test.ts',
+  'tests/views-indexeddb.browser.test.ts',
+];
+const WORKER = ['tests/database-worker.browser.test.ts', 'tests/worker/*.{both,browser}.test.ts'];
 
 const firefox = findFirefox();
 const timeouts = { testTimeout: 120_000, hookTimeout: 120_000 };
@@ -21,7 +32,7 @@ export default defineConfig({
               test: {
                 ...timeouts,
                 name: 'firefox',
-                include: [...CONFORMANCE, ...WORKER],
+                include: [...STORAGE, ...WORKER],
                 browser: {
                   enabled: true,
                   headless: true,
@@ -38,7 +49,7 @@ export default defineConfig({
               test: {
                 ...timeouts,
                 name: 'webkit',
-                include: CONFORMANCE,
+                include: [...STORAGE, ...WORKER],
                 browser: {
                   enabled: true,
                   headless: true,

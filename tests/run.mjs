@@ -35,6 +35,10 @@ const LINES_OF_FAILURE = 12;
 const failures = [];
 let hasFailed = false;
 
+/** What `vitest.browsers.config.ts` leaves out, and why. */
+const CHROMIUM_ONLY =
+  'tests/tabs and tests/worker/*.test.ts (several real tabs, killed, frozen and debugged over the protocol of Chromium alone), tests/demo, and what touches neither storage nor workers (pure functions: one engine will do)';
+
 const onlyBrowsers = process.argv[2] === 'browsers';
 const browsers = [];
 
@@ -72,7 +76,9 @@ async function runOthers() {
   for (const [project, reason] of Object.entries(lacking)) {
     const name = { firefox: 'Firefox', webkit: 'WebKitGTK' }[project];
     if (reason === undefined) await run(`${project}*`, 'vitest.browsers.config.ts');
-    browsers.push(reason === undefined ? `${name}: ran` : `${name}: not run, ${reason}`);
+    browsers.push(
+      reason === undefined ? `${name}: ran but for ${CHROMIUM_ONLY}` : `${name}: not run, ${reason}`,
+    );
   }
 }
 

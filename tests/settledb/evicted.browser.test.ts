@@ -36,6 +36,10 @@ describe('an evicted database', () => {
   it('can be asked about, and asked to be kept', async () => {
     expect(typeof (await storage.persisted())).toBe('boolean');
     expect(typeof (await storage.persist())).toBe('boolean');
-    expect((await storage.estimate())!.quota).toBeGreaterThan(0);
+    const estimate = await storage.estimate();
+    // A browser may not tell (WebKitGTK 2.50).
+    if ((navigator.storage as StorageManager | undefined)?.estimate === undefined)
+      expect(estimate).toBeUndefined();
+    else expect(estimate!.quota).toBeGreaterThan(0);
   });
 });

@@ -41,6 +41,9 @@ export class Firefox {
       'network.connectivity-service.enabled': false,
       'dom.min_background_timeout_value': 4,
       'dom.disable_open_during_load': false,
+      // The user, who is asked whether storage may persist, says so at once.
+      'dom.storageManager.prompt.testing': true,
+      'dom.storageManager.prompt.testing.allow': true,
     };
     const lines = Object.entries(prefs).map(
       ([key, value]) => `user_pref("${key}", ${JSON.stringify(value)});`,

@@ -1,0 +1,96 @@
+/**
+ * Several workers of one origin, as several tabs have them, in one page: one owner, which serves all over channels between them, and
+ * what becomes of calls and feeds when it is terminated. For every engine; tests/worker/election.test.ts has real tabs of Chromium.
+ */
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { connect } from '../../packages/settledb/src/worker';
+import { rejection } from './support';
+
+const PATIENCE = { timeout: 30_000, interval: 10 };
+const TABS = 3;
+
+interface Tab {
+  readonly db: InstanceType<ReturnType<typeof connect>>;
+  readonly workers: Worker[];
+}
+
+/** Each with a worker of its own; the first is the owner: the others come when it is. */
+async function openTabs(name: string): Promise<Tab[]> {
+  const tabs: Tab[] = [];
+  for (let n = 0; n < TABS; n++) {
+    const workers: Worker[] = [];
+    const SettleDB = connect(() => {
+      const worker = new Worker(new URL('./plain-worker.ts', import.meta.url), { type: 'module' });
+      workers.push(worker);
+      return worker;
+    });
+    const db = new SettleDB(name);
+    onTestFinished(() => {
+      SettleDB.disconnect();
+      for (const worker of workers) worker.terminate();
+    });
+    await db.info();
+    tabs.push({ db, workers });
+  }
+  const { held = [] } = await navigator.locks.query();
+  expect(held.filter((lock) => lock.name?.startsWith('settledb:owner:'))).toHaveLength(1);
+  return tabs;
+}
+
+describe('workers of several tabs', () => {
+  it('serve all by one: documents, attachments as bytes and streams, feeds', async () => {
+    const [one, , three] = (await openTabs(`owners ${Math.random()}`)) as [Tab, Tab, Tab];
+    const heard: string[] = [];
+    const feed = three.db.changes({ live: true, since: 0 }).on('change', ({ id }) => heard.push(id));
+    await Promise.all([one, three].map(({ db }, n) => db.bulkDocs([{ _id: `${n} a` }, { _id: `${n} b` }])));
+    await vi.waitFor(() => expect([...heard].sort()).toEqual(['0 a', '0 b', '1 a', '1 b']), PATIENCE);
+    feed.cancel();
+    await feed;
+    const bytes = new Uint8Array(1_700_000).map((_, at) => at % 251);
+    await three.db.putAttachment('x', 'f', new Blob([bytes]).stream(), 'x/y');
+    const reader = (await three.db.openAttachment('x', 'f')).stream.getReader();
+    expect((await reader.read()).value!.length).toBeLessThanOrEqual(1_000_000);
+    await reader.cancel();
+    const read = new Uint8Array(await ((await one.db.getAttachment('x', 'f')) as Blob).arrayBuffer());
+    expect(read.every((byte, at) => byte === at % 251) && read.length === bytes.length).toBe(true);
+    expect(await rejection(three.db.put({ _id: '0 a' }))).toMatchObject({ status: 409 });
+    await one.db.destroy();
+  });
+
+  it('go on when the owner is terminated: reads are answered, nothing acknowledged is lost, feeds tell once', async () => {
+    const [one, two, three] = (await openTabs(`owners ${Math.random()}`)) as [Tab, Tab, Tab];
+    const heard: string[] = [];
+    const feed = two.db.changes({ live: true, since: 0 }).on('change', ({ id }) => heard.push(id));
+    const kept: string[] = [];
+    let isOver = false;
+    const write = async ({ db }: Tab, prefix: string): Promise<void> => {
+      for (let n = 0; !isOver; n++) {
+        const _id = `${prefix} ${n}`;
+        const refused = await db.put({ _id }).then(
+          () => undefined,
+          (error: Error) => error.name,
+        );
+        if (refused === undefined) kept.push(_id);
+        else expect(refused).toBe('worker_terminated');
+      }
+    };
+    const writing = [write(two, 'two'), write(three, 'three')];
+    await vi.waitFor(() => expect(kept.length).toBeGreaterThan(20), PATIENCE);
+    const reads = [two, three].map(({ db }) => db.get(kept[0]!));
+    one.workers[0]!.terminate();
+    for (const doc of await Promise.all(reads)) expect(doc._id).toBe(kept[0]);
+    const before = kept.length;
+    await vi.waitFor(() => expect(kept.length).toBeGreaterThan(before + 20), PATIENCE);
+    isOver = true;
+    await Promise.all(writing);
+    // The first tab makes itself another worker.
+    const { rows } = await one.db.allDocs();
+    const there = rows.map(({ key }) => key);
+    expect(kept.filter((id) => !there.includes(id))).toEqual([]);
+    await vi.waitFor(() => expect([...heard].sort()).toEqual([...there].sort()), PATIENCE);
+    feed.cancel();
+    await feed;
+    // Not destroyed: WebKitGTK 2.50 now and then keeps the connection of a worker that was terminated in the middle of a write, which
+    // no other can then delete or upgrade until the page goes (seen without any of our code, 8 times of 25).
+  });
+});
