@@ -206,6 +206,28 @@ describe('calls', () => {
     }
   });
 
+  it('read documents one by one as they are in the page, with whatever else is answered in the same turn', async () => {
+    const [hosted, here] = [new (hostAndPage().Hosted)('there'), new SettleDB('here', { adapter: memory() })];
+    const docs: object[] = [
+      { _id: '"quoted" \\ \u2028', 'a "key"': ['\ud800', -0, 1e300, null, true] },
+      JSON.parse('{ "_id": "proto", "in": { "__proto__": { "a": 1 } }, "constructor": 2 }'),
+      { _id: 'empty' },
+      { _id: '_design/one', views: {} },
+      { _id: 'attached', _attachments: { a: { content_type: 'text/plain', data: 'YQ==' } } },
+      ...Array.from({ length: 150 }, (_, n) => ({ _id: `long ${n}`, text: 'é'.repeat(1_000) })),
+    ];
+    const ids = [...docs.map((doc) => (doc as { _id: string })._id), 'missing', '_local/none', '_local/some'];
+    const [there, inPage] = await Promise.all(
+      [hosted, here].map(async (db) => {
+        await db.bulkDocs({ docs: docs as never });
+        await db.put({ _id: '_local/some', n: 1 });
+        const gets = [...ids, 5].map((id) => db.get(id as string).catch((error: Error) => error.message));
+        return JSON.stringify(await Promise.all([db.allDocs(), ...gets, db.get('proto', { revs: true })]));
+      }),
+    );
+    expect(there).toBe(inPage);
+  });
+
   it('reach any verb the host has, and none it has not', async () => {
     const find = vi.fn(async (request: unknown) => ({ docs: [], request }));
     const { Hosted } = hostAndPage({}, {}, withVerb('find', find) as never);

@@ -2,7 +2,7 @@
  * Answers on their way to the page: long lists in parts, so that no task of the page takes a long one apart at once; what an
  * answer owns (bytes, streams) handed over rather than copied.
  */
-import { DOCS_AS_TEXT } from '@settledb/core';
+import { DOCS_AS_TEXT, GET_AS_TEXT } from '@settledb/core';
 import { PART } from './wire';
 
 /** Members of an answer that may be long lists. */
@@ -20,23 +20,30 @@ interface TextRow {
  * only once, in the page. 1,000 of 300 bytes cost 2.0 ms more than in the page so, as structured clones 3.6.
  */
 export function askForTexts(verb: string, args: readonly unknown[]): readonly unknown[] {
+  if (verb === 'get' && args[1] === undefined) return [args[0], GET_AS_TEXT];
   const [options] = args as [Record<string, unknown> | null | undefined];
   if (verb !== 'allDocs' || !options?.include_docs) return args;
   return [{ ...options, [DOCS_AS_TEXT]: true }];
 }
 
-/** Is it an answer to {@link askForTexts} that has texts? A remote database has none. */
-export const hasTexts = (answer: unknown): boolean =>
-  (answer as { rows: Partial<TextRow>[] }).rows.some(({ doc }) => typeof doc === 'string');
+/** Is it an answer of `allDocs` to {@link askForTexts} that has texts? A remote database has none. */
+export const hasTexts = (answer: unknown): answer is { rows: unknown[] } =>
+  (answer as { rows?: Partial<TextRow>[] }).rows?.some(({ doc }) => typeof doc === 'string') ?? false;
 
-/** Rows of such an answer as the JSON of a list. */
-export function textOf(rows: readonly unknown[]): string {
+/**
+ * Rows of such an answer as a whole message, joined in one step: text put together in several is copied once more when it is sent, half
+ * of what that costs.
+ * @param more JSON of a further operation
+ */
+export function messageOf(id: number, rows: readonly unknown[], more?: string): string {
   const texts = (rows as readonly TextRow[]).map((row) => {
     if (typeof row.doc !== 'string') return JSON.stringify(row);
     const id = JSON.stringify(row.id);
     return `{"id":${id},"key":${id},"value":${JSON.stringify(row.value)},"doc":${row.doc}}`;
   });
-  return `[${texts.join()}]`;
+  texts[0] = `[["part",${id},[${texts[0] ?? ''}`;
+  texts[texts.length - 1] += more === undefined ? ']]]' : `]],${more}]`;
+  return texts.join();
 }
 
 /** Verbs whose answers are JSON by nature: see `Message`. Documents of a list gain nothing by it beside the clone. */
@@ -79,11 +86,11 @@ export function inParts(value: unknown, most = PART): AnswerParts {
 /** What {@link inParts} was given. */
 export function whole(
   value: unknown,
-  parts: readonly (readonly unknown[])[],
+  parts: readonly (readonly unknown[])[] | undefined,
   list: string | undefined,
 ): unknown {
   if (list === undefined) return value;
-  const items = parts.flat();
+  const items = parts?.flat() ?? [];
   return list === '' ? items : { ...(value as object), [list]: items };
 }
 

@@ -31,20 +31,28 @@ export class Call {
     handle: number,
     verb: string,
     encoded: Encoded,
-    settle: Pick<Call, 'resolve' | 'reject'>,
+    resolve: Call['resolve'],
+    reject: Call['reject'],
     again: (call: Call) => void,
   ) {
     this.handle = handle;
     this.verb = verb;
     this.encoded = encoded;
-    this.resolve = settle.resolve;
-    this.reject = settle.reject;
+    this.resolve = resolve;
+    this.reject = reject;
     this.#again = again;
   }
 
   /** The same with other arguments. */
   with(args: readonly unknown[]): Call {
-    return new Call(this.handle, this.verb, { ...this.encoded, args }, this, this.#again);
+    return new Call(
+      this.handle,
+      this.verb,
+      { ...this.encoded, args },
+      this.resolve,
+      this.reject,
+      this.#again,
+    );
   }
 
   get isRead(): boolean {
@@ -53,7 +61,8 @@ export class Call {
 
   /** Rejects when its signal has fired. @returns whether it did */
   isAborted(): boolean {
-    const aborted = this.encoded.signals.find((signal) => signal.aborted);
+    const { signals } = this.encoded;
+    const aborted = signals.length === 0 ? undefined : signals.find((signal) => signal.aborted);
     if (aborted !== undefined) this.reject(aborted.reason);
     return aborted !== undefined;
   }

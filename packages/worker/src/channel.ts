@@ -44,9 +44,9 @@ interface Pending {
   /** Stops listening to the signals. */
   readonly done?: (() => void) | undefined;
   /** Of an answer that comes in parts. */
-  readonly parts: (readonly unknown[])[];
+  parts: (readonly unknown[])[] | undefined;
   /** Was it given back already, to be asked of the next host? The first answer counts. */
-  isAgain?: boolean;
+  isAgain: boolean;
 }
 
 let serial = 0;
@@ -112,7 +112,7 @@ export class Channel {
       return;
     }
     const id = ++serial;
-    const { signals, texts, lists, ...crossing } = encoded;
+    const { signals, texts, lists } = encoded;
     let done: (() => void) | undefined;
     if (signals.length > 0) {
       const abort = (): void => this.#outbox.add(['abort', id]);
@@ -121,8 +121,8 @@ export class Channel {
         for (const signal of signals) signal.removeEventListener('abort', abort);
       };
     }
-    this.#pending.set(id, { call, done, parts: [] });
-    const op = ['call', id, handle, verb, crossing] as const;
+    this.#pending.set(id, { call, done, parts: undefined, isAgain: false });
+    const op = ['call', id, handle, verb, crossingOf(encoded)] as const;
     if (texts !== undefined) this.#outbox.add(['part', id, texts]);
     if (lists === undefined) this.#outbox.add(op);
     else this.#callWith(lists, op);
@@ -139,11 +139,10 @@ export class Channel {
   /** @returns the feed's number, for `more` and `cancel` */
   feed(handle: number, verb: string, encoded: Encoded, credit: number, sink: Sink): number {
     const id = ++serial;
-    const { signals: _, texts: _t, lists: _l, ...crossing } = encoded;
     if (this.#over !== undefined) sink.lost(this.#over.error);
     else {
       this.#feeds.set(id, sink);
-      this.#outbox.add(['feed', id, handle, verb, crossing, credit]);
+      this.#outbox.add(['feed', id, handle, verb, crossingOf(encoded), credit]);
     }
     return id;
   }
@@ -203,13 +202,19 @@ export class Channel {
   #take(op: HostOp): void {
     if (op[0] === 'ok' || op[0] === 'json') this.#settle(op[1], { value: op[2], list: op[3] }, undefined);
     else if (op[0] === 'no') this.#refuse(op[1], op[2]);
-    else if (op[0] === 'part') this.#pending.get(op[1])?.parts.push(itemsOf(op[2]));
+    else if (op[0] === 'part') this.#takePart(op[1], itemsOf(op[2]));
     else if (op[0] === 'items') this.#feeds.get(op[1])?.items(op[2]);
     else if (op[0] === 'event') this.#feeds.get(op[1])?.event(op[2], presented(op[3]));
     else if (op[0] === 'at') this.#feeds.get(op[1])?.at(withError(op[2]));
     else if (op[0] === 'end') this.#end(op[1], op[2]);
     else if (op[0] === 'told') this.#events.told(op[1], op[2], presented(op[3]));
     else if (op[0] === 'moved') this.#moved(op[1]);
+  }
+
+  #takePart(id: number, items: readonly unknown[]): void {
+    const pending = this.#pending.get(id);
+    if (pending?.parts !== undefined) pending.parts.push(items);
+    else if (pending !== undefined) pending.parts = [items];
   }
 
   #moved(last: number): void {
@@ -301,6 +306,11 @@ function textOf(ops: readonly ClientOp[]): string | undefined {
   }
   return `[${texts.join()}]`;
 }
+
+const crossingOf = ({ args, json, parts, patches }: Encoded): Crossing =>
+  json === undefined && parts === undefined && patches === undefined
+    ? { args }
+    : { args, json, parts, patches };
 
 /** In the place of its document there is nothing. */
 const isText = ({ args, json, parts, patches }: Crossing): boolean =>

@@ -103,14 +103,16 @@ export class Link {
   call(number: number, verb: string, args: readonly unknown[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const encoded = encodeArguments(verb, args, this.#encoding);
-      this.#ask(new Call(number, verb, encoded, { resolve, reject }, (call) => this.#ask(call)));
+      this.#ask(new Call(number, verb, encoded, resolve, reject, this.#ask));
     });
   }
 
-  #ask(call: Call): void {
+  /** Of the one that there is, or of the next. */
+  readonly #ask = (call: Call): void => {
     if (call.isAborted()) return;
-    this.#use({ start: (channel) => channel.call(call), fail: call.reject });
-  }
+    if (this.#channel !== undefined) this.#channel.call(call);
+    else this.#use({ start: (channel) => channel.call(call), fail: call.reject });
+  };
 
   /** @throws DatabaseError 400 for arguments that cannot cross */
   follow(number: number, verb: string, args: readonly unknown[], credit: number, sink: Sink): Followed {

@@ -28,6 +28,11 @@ export class Outbox<Op> {
     if (!this.#busy) void this.#run();
   }
 
+  /** Sends what there is, at once, unless some of it is made when its turn has come. */
+  hurry(): void {
+    if (this.#ops.length > 0 && !this.#ops.some((op) => typeof op === 'function')) this.#next();
+  }
+
   /** Sends what there is, at once. */
   flush(): void {
     while (this.#ops.length > 0) this.#next();

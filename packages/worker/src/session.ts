@@ -3,7 +3,7 @@
  * forwarded by name; nothing here knows what they mean.
  */
 import { badRequest, closed, tellReturn } from '@settledb/core';
-import { askForTexts, hasTexts, inParts, isJsonAnswer, textOf, transferables } from './answers';
+import { askForTexts, hasTexts, inParts, isJsonAnswer, messageOf, transferables } from './answers';
 import { decodeArguments } from './arguments';
 import { encodeError } from './errors';
 import { FeedPump } from './feed-pump';
@@ -49,19 +49,30 @@ export interface FeedLike extends AsyncIterable<unknown>, PromiseLike<unknown> {
 const EVENTS = ['created', 'destroyed', 'closed', 'error', 'indexing', 'evicted', 'blocked'];
 /** Verbs end in these: anything else of an object is not the page's to call. */
 const NO_VERB = new Set(['constructor', 'fire', 'on', 'once', 'off', 'then']);
-/** Microtasks without a further answer after which answers go: what one commit answers is answered within a few. */
+/**
+ * Microtasks without a further answer after which answers go, while other calls are under way: what one commit answers is answered
+ * within a few. The last answer does not wait.
+ */
 const HOPS = 8;
+
+/** Characters of documents that fill a message: the page parses them in about a quarter of a millisecond. */
+const MESSAGE_LENGTH = 64 * 1024;
+
+/** What goes to the page: operations, and such as are text already. */
+type Out = HostOp | readonly ['text', id: number, json: string] | readonly ['message', json: string];
 
 export class Session {
   readonly #endpoint: Endpoint;
   readonly #options: SessionOptions;
-  readonly #outbox: Outbox<HostOp>;
+  readonly #outbox: Outbox<Out>;
   readonly #handles = new Map<number, Hosted | { readonly failure: unknown }>();
   readonly #aborts = new Map<number, AbortController>();
   readonly #feeds = new Map<number, FeedPump>();
   readonly #lists = new Map<number, DocTexts[]>();
   readonly #transfer = new Set<Transferable>();
   #calls = 0;
+  /** Characters of documents that were answered since they last made a message full. */
+  #length = 0;
   /** The last call that was taken. */
   #last = 0;
   #leaving = false;
@@ -160,26 +171,53 @@ export class Session {
       const asked = own ? askForTexts(verb, args) : args;
       const answer: unknown = await verbOf(hosted, verb)(...asked);
       if (this.#over) return;
-      const value = transfers(this.#endpoint) ? answer : await withoutStream(answer);
-      const asTexts = asked !== args && hasTexts(answer);
-      const isJson = own && isJsonAnswer(verb, args);
-      const { value: rest, parts, list } = inParts(value, asTexts ? 0 : undefined);
-      if (bringsData(verb, args)) for (const each of transferables(value)) this.#transfer.add(each);
-      // One after the other, so that the page takes one apart while the next is made.
-      for (const part of parts) {
-        const made = (): unknown[] | string =>
-          asTexts ? textOf(part) : isJson ? JSON.stringify(part) : (part as unknown[]);
-        this.#outbox.add((() => ['part', id, made()]) satisfies Later<HostOp>);
-      }
-      const ok = isJson ? 'json' : 'ok';
-      this.#outbox.add(list === undefined ? [ok, id, rest] : [ok, id, rest, list]);
+      if (asked === args) await this.#answer(id, verb, args, answer);
+      // Where a remote database answers, there are no texts.
+      else if (typeof answer === 'string') this.#answerText(id, answer);
+      else if (hasTexts(answer)) this.#answerTexts(id, answer);
+      else await this.#answer(id, verb, args, answer);
     } catch (error) {
       const aborted = abort?.signal.aborted && error === abort.signal.reason;
       this.#outbox.add(['no', id, aborted ? { type: 'aborted' } : encodeError(error)]);
     } finally {
       this.#calls--;
       this.#aborts.delete(id);
+      // Nothing is under way that could be told with it.
+      if (this.#calls === 0) this.#outbox.hurry();
       if (this.#leaving) this.#endWhenIdle();
+    }
+  }
+
+  async #answer(id: number, verb: string, args: readonly unknown[], answer: unknown): Promise<void> {
+    const value = transfers(this.#endpoint) ? answer : await withoutStream(answer);
+    const isJson = this.#options.own && isJsonAnswer(verb, args);
+    const { value: rest, parts, list } = inParts(value);
+    if (bringsData(verb, args)) for (const each of transferables(value)) this.#transfer.add(each);
+    // One after the other, so that the page takes one apart while the next is made.
+    for (const part of parts) {
+      const made = (): unknown[] | string => (isJson ? JSON.stringify(part) : (part as unknown[]));
+      this.#outbox.add((() => ['part', id, made()]) satisfies Later<Out>);
+    }
+    const ok = isJson ? 'json' : 'ok';
+    this.#outbox.add(list === undefined ? [ok, id, rest] : [ok, id, rest, list]);
+  }
+
+  /** The page parses what there is while more is made. */
+  #answerText(id: number, text: string): void {
+    this.#outbox.add(['text', id, text]);
+    this.#length += text.length;
+    if (this.#length < MESSAGE_LENGTH) return;
+    this.#length = 0;
+    this.#outbox.hurry();
+  }
+
+  /** In parts too, the last of which goes with what is left of the answer. */
+  #answerTexts(id: number, answer: object): void {
+    const { value, parts, list } = inParts(answer, 0);
+    const ok = JSON.stringify(['json', id, value, list!] satisfies HostOp);
+    for (const [at, part] of parts.entries()) {
+      const more = at === parts.length - 1 ? ok : undefined;
+      this.#outbox.add((() => ['message', messageOf(id, part, more)]) satisfies Later<Out>);
     }
   }
 
@@ -226,13 +264,12 @@ export class Session {
     this.end();
   }
 
-  #post(ops: readonly HostOp[]): void {
+  #post(ops: readonly Out[]): void {
     if (this.#over && !this.#leaving) return;
     const transfer = [...this.#transfer];
     this.#transfer.clear();
     try {
-      const isJson = ops.every((op) => op[0] === 'json');
-      this.#endpoint.postMessage(isJson ? JSON.stringify(ops) : ops, transfer);
+      this.#endpoint.postMessage(jsonOf(ops) ?? ops.map(parsed), transfer);
     } catch (error) {
       if (ops.length > 1) for (const op of ops) this.#post([op]);
       else this.#refused(ops[0]!, error);
@@ -240,12 +277,28 @@ export class Session {
   }
 
   /** What a verb answered cannot be cloned. */
-  #refused(op: HostOp, cause: unknown): void {
+  #refused(op: Out, cause: unknown): void {
     const error = encodeError(badRequest(`An answer could not cross from the worker: ${cause}`));
     if (op[0] === 'ok') this.#endpoint.postMessage([['no', op[1], error]]);
     else if (op[0] === 'end') this.#endpoint.postMessage([['end', op[1], { error }]]);
   }
 }
+
+/** Operations as JSON, if all of them are JSON by nature. */
+function jsonOf(ops: readonly Out[]): string | undefined {
+  let hasTexts = false;
+  for (const [kind] of ops) {
+    if (kind === 'message' && ops.length === 1) return ops[0]![1] as string;
+    if (kind === 'text') hasTexts = true;
+    else if (kind !== 'json') return undefined;
+  }
+  if (!hasTexts) return JSON.stringify(ops);
+  const texts = ops.map((op) => (op[0] === 'text' ? `["json",${op[1]},${op[2]}]` : JSON.stringify(op)));
+  return texts.length === 1 ? `[${texts[0]}]` : `[${texts.join()}]`;
+}
+
+/** A text among operations that are not. */
+const parsed = (op: Out): Out => (op[0] === 'text' ? ['json', op[1], JSON.parse(op[2])] : op);
 
 type Verb = (...args: readonly unknown[]) => unknown;
 

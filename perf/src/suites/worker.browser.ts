@@ -1,6 +1,6 @@
 /**
  * What hosting in a worker costs a call, and what it spares the page. Costs are differences to the same call in the page, by
- * turns; what the page is spared is seen in its long tasks while documents are loaded, beside PouchDB in the page and in a worker.
+ * turns, and with them a bare message to a worker and back (more of that: perf/platform/messages.mjs); what the page is spared is seen in its long tasks while documents are loaded, beside PouchDB in the page and in a worker.
  */
 import PouchDB from 'pouchdb-browser';
 import workerAdapter from 'worker-pouch';
@@ -18,6 +18,22 @@ const PER_CALL = 1_000;
 const TIMES = 41;
 /** Calls one after the other in a timing of lone ones: the clock of a page is coarse. */
 const LONE = 200;
+
+/** A message to a worker and back, of the size of a lone call. */
+async function bareTrip(): Promise<() => Promise<unknown>> {
+  const script =
+    'onmessage = ({ ports: [port] }) => { port.onmessage = ({ data }) => port.postMessage(data); };';
+  const worker = new Worker(URL.createObjectURL(new Blob([script])));
+  const { port1, port2 } = new MessageChannel();
+  worker.postMessage('', [port2]);
+  const trip = (): Promise<unknown> =>
+    new Promise((resolve) => {
+      port1.onmessage = resolve;
+      port1.postMessage('[["call",1000,1,"info",{"args":[]}]]');
+    });
+  await trip();
+  return trip;
+}
 
 type Db = {
   get(id: string): Promise<unknown>;
@@ -113,6 +129,10 @@ export async function figures(
   const loneGet = await cost(page, hosted, LONE, async (db) => {
     for (let call = 0; call < LONE; call++) await db.get(id);
   });
+  const trip = await bareTrip();
+  const bare = await cost(page, hosted, LONE, async (db) => {
+    if (db === hosted) for (let call = 0; call < LONE; call++) await trip();
+  });
   const together = await cost(page, hosted, PER_CALL, (db) => Promise.all(ids.map(() => db.info())));
   const togetherGet = await cost(page, hosted, PER_CALL, (db) =>
     Promise.all(ids.map((each) => db.get(each))),
@@ -148,6 +168,7 @@ export async function figures(
     figures: { lone, loneGet, together, togetherGet, read, written, loads },
     lines: [
       `a lone call (info): ${us(lone)}; a lone get: ${us(loneGet)}`,
+      `a bare message to a worker and back, between them: ${us(bare)}`,
       `a call of 1,000 together (info): ${us(together)}; a get of 1,000: ${us(togetherGet)}`,
       `1,000 documents read by allDocs: ${ms(read)}; written by bulkDocs: ${ms(written)}`,
       ...Object.entries(loads).map(

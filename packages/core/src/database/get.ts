@@ -18,6 +18,8 @@ import { KnownDoc, readRevisions } from './revisions';
 type DatabaseStore = Store<DatabaseTables>;
 /** Most reads ask for a document and nothing else. */
 const PLAIN: GetOptions = {};
+/** This object, no other like it: the answer is the JSON text of the document, for a host, which sends it so. */
+export const GET_AS_TEXT: GetOptions = {};
 
 /** What of a revision's surroundings goes into the document. */
 export type MetaOptions = Pick<
@@ -37,9 +39,9 @@ export async function getDoc(
 ): Promise<ExistingDoc | OpenRevsRow[]> {
   options.signal?.throwIfAborted();
   if (typeof id !== 'string') throw invalidIdType();
-  if (options === PLAIN) {
+  if (options === PLAIN || options === GET_AS_TEXT) {
     const found = store.readNow([{ from: 'docs', keys: [id], texts: ['body'] }]);
-    if (found?.[0][0] !== undefined) return winnerOf(store, id, found[0][0]);
+    if (found?.[0][0] !== undefined) return winnerOf(store, id, found[0][0], options);
   }
   if (isLocalId(id)) return getLocal(store, id, options);
   if (options.open_revs !== undefined) return getOpenRevs(store, id, options.open_revs, options);
@@ -61,13 +63,15 @@ function winnerOf(
   store: DatabaseStore,
   id: string,
   row: DocRow | undefined,
-  options?: GetOptions,
+  options: GetOptions,
 ): ExistingDoc {
   if (row === undefined) throw notFound('missing', id);
   if (row.deleted) throw notFound('deleted', id);
-  if (options === undefined) return keptDocs(store).doc(row);
+  if (options === PLAIN) return keptDocs(store).doc(row);
+  const text = (row.body as string | undefined) ?? '{}';
+  if (options === GET_AS_TEXT) return docText(id, row.rev, false, text) as never;
   const meta = metaOf(new KnownDoc(row, new Map()), row.rev, options);
-  return joinDoc(id, row.rev, false, (row.body as string | undefined) ?? '{}', meta);
+  return joinDoc(id, row.rev, false, text, meta);
 }
 
 /** A revision by name, or, with `latest`, the best leaf that came of it. @param wanted undefined: the winner, if it lives */

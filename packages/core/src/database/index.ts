@@ -7,6 +7,7 @@ export { errorOf } from './edits';
 export * from './emitter';
 export * from './feed';
 export * from './functions';
+export { GET_AS_TEXT } from './get';
 export { type IndexPlace, runQueries, runsAt } from './index-rows';
 export { copyOf, type KeptDocs, keptDocs } from './kept-docs';
 export { Later } from './later';
