@@ -19,6 +19,8 @@ const FORMAT = 1;
 export interface TableChange {
   readonly table: TableLayout;
   readonly rows: Row[];
+  /** Their keys, where they are known already. */
+  readonly keys?: readonly SortKey[];
   olds: (readonly SortKey[] | null)[] | undefined;
   readonly deleted: SortKey[];
   readonly oldsOfDeleted: (readonly SortKey[])[];

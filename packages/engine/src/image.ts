@@ -13,7 +13,7 @@ import {
   type JournalState,
   type Position,
 } from './journal';
-import type { Layout, OrderLayout, TableLayout } from './layout';
+import type { Layout, TableLayout } from './layout';
 import { decodeManifest } from './manifest';
 import type { Page } from './page';
 import { PageCache } from './page-cache';
@@ -71,9 +71,10 @@ export class Image {
       const { recent, layout } = table.rows;
       const { orders } = table;
       for (const key of change.deleted) recent.set(key, null);
-      for (const row of change.rows) recent.set(layout.keyOf(row), row);
+      const keys = change.keys ?? change.rows.map(layout.keyOf);
+      for (let i = 0; i < keys.length; i++) recent.set(keys[i]!, change.rows[i]!);
       for (const [o, order] of orders.entries())
-        order.recent.later(() => applyToOrder(change, o, order, layout.keyOf));
+        order.recent.later(() => applyToOrder(change, o, order, keys));
     }
     for (const [id, size] of head.blocks) this.use.add(id, size);
     for (const [id, length] of head.freed) this.use.free(id, length);
@@ -163,11 +164,11 @@ function applyToOrder(
   { rows, olds = [], oldsOfDeleted }: TableChange,
   o: number,
   { recent, layout }: OrderState<SortKey>,
-  keyOf: OrderLayout['keyOf'],
+  keys: readonly SortKey[],
 ): void {
-  for (const keys of oldsOfDeleted) if (keys[o] !== undefined) recent.set(keys[o], null);
-  for (const keys of olds) if (keys !== null) recent.set(keys[o] as SortKey, null);
-  for (const row of rows) recent.set(layout.keyOf(row), keyOf(row));
+  for (const gone of oldsOfDeleted) if (gone[o] !== undefined) recent.set(gone[o], null);
+  for (const gone of olds) if (gone !== null) recent.set(gone[o] as SortKey, null);
+  for (const [i, row] of rows.entries()) recent.set(layout.keyOf(row), keys[i]!);
 }
 
 async function loadAll<Id>(

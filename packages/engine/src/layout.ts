@@ -21,6 +21,8 @@ export type PlannedRow = { readonly [field: string]: string | number | boolean |
 export interface OrderLayout {
   readonly name: string;
   readonly keyOf: (row: Row | PlannedRow) => SortKey;
+  /** The field that is its key when it is one field alone, by number; else -1. */
+  readonly field: number;
 }
 
 export interface TableLayout {
@@ -41,10 +43,11 @@ export function layoutOf(schema: Schema): Layout {
   const layout = new Map<string, TableLayout>();
   for (const [name, table] of Object.entries(schema)) {
     const texts = table.texts ?? [];
-    const orders = [{ name: '', keyOf: keyBy(table.key) }];
-    for (const [order, fields] of Object.entries(table.orders ?? {})) {
-      orders.push({ name: order, keyOf: keyBy(fields) });
-    }
+    const orderOf = (order: string, by: string | readonly string[]): OrderLayout => {
+      return { name: order, keyOf: keyBy(by), field: typeof by === 'string' ? table.fields.indexOf(by) : -1 };
+    };
+    const orders = [orderOf('', table.key)];
+    for (const [order, by] of Object.entries(table.orders ?? {})) orders.push(orderOf(order, by));
     layout.set(name, {
       number: layout.size,
       name,
@@ -52,7 +55,7 @@ export function layoutOf(schema: Schema): Layout {
       isText: table.fields.map((field) => texts.includes(field)),
       textFields: texts,
       orders,
-      keyField: typeof table.key === 'string' ? table.fields.indexOf(table.key) : -1,
+      keyField: orders[0]!.field,
     });
   }
   return layout;

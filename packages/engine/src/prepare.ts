@@ -114,12 +114,23 @@ function changeOf(
 ): TableChange {
   const { layout, orders } = table;
   const { textFields } = layout;
-  const change: TableChange = { table: layout, rows: [], olds: undefined, deleted: [], oldsOfDeleted: [] };
+  const kept: SortKey[] = [];
+  const change: TableChange = {
+    table: layout,
+    rows: [],
+    keys: kept,
+    olds: undefined,
+    deleted: [],
+    oldsOfDeleted: [],
+  };
   for (let i = 0; i < keys.length; i++) {
     const key = keys[i] as SortKey;
     const planned = rows[i] as PlannedRow | null;
     const old = directory.row(table, key, wanted);
-    if (planned !== null) change.rows.push(placed(planned, textFields, texts, freed));
+    if (planned !== null) {
+      kept.push(key);
+      change.rows.push(placed(planned, textFields, texts, freed));
+    }
     if (old === undefined) continue;
     for (const field of textFields) if (isRef(old[field])) free(freed, old[field], 1);
     const oldKeys = orders.map((order) => order.layout.keyOf(old));
@@ -135,15 +146,17 @@ function changeOf(
   return change;
 }
 
-/** A copy of the row, its new texts as references. */
+/** The row, where it has new texts a copy with references in their place. */
 function placed(row: PlannedRow, textFields: readonly string[], texts: Segments, freed: Freed): Row {
-  const copy = { ...row } as { [field: string]: Row[string] };
+  let copy: { [field: string]: PlannedRow[string] } | undefined;
   for (const field of textFields) {
     const value = row[field];
-    if (typeof value === 'string') copy[field] = texts.add(value);
-    else if (isRef(value)) free(freed, value, -1);
+    if (typeof value === 'string') {
+      copy ??= { ...row };
+      copy[field] = texts.add(value);
+    } else if (isRef(value)) free(freed, value, -1);
   }
-  return copy;
+  return (copy ?? row) as Row;
 }
 
 /** Few and short texts go into the commit's tail, many into segments. */
