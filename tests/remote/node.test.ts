@@ -103,6 +103,7 @@ describe('a server on files', () => {
       { cookies: { sameSite: 'lax' } },
       { passwordIterations: 0 },
       { authenticate: 5 },
+      { durability: 'stict' },
     ];
     for (const options of wrong) {
       const starting = createServer({ dir, anonymous: true, port: 0, ...(options as object) });

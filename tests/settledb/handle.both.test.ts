@@ -90,6 +90,15 @@ describe('making a handle', () => {
     await Promise.all([db.destroy(), same.close()]);
   });
 
+  it('does not take a misspelt durability for the lesser one', async () => {
+    const adapter = memory();
+    const db = new SettleDB('a', { adapter, durability: 'stict' as never });
+    for (const call of [() => db.info(), () => db.put({ _id: 'a' })])
+      await expect(call()).rejects.toMatchObject({ status: 400, name: 'bad_request' });
+    await db.close();
+    expect((await new SettleDB('a', { adapter, durability: 'strict' }).info()).doc_count).toBe(0);
+  });
+
   it('tells when it was opened', async () => {
     const db = new SettleDB(name(), { adapter: memory() });
     expect(await event(db, 'created')).toBe(db);

@@ -56,6 +56,8 @@ export async function createServer(options: ServerOptions): Promise<RunningServe
   const { runStoredFunctions, replicate, adapter = file(), durability, ...rest } = options;
   if (replicate !== undefined && !(Array.isArray(replicate?.hosts) && replicate.hosts.every(isText)))
     throw new TypeError("replicate.hosts must be a list of hosts: ['couch.example']");
+  if (durability !== undefined && durability !== 'relaxed' && durability !== 'strict')
+    throw new TypeError(`durability must be 'relaxed' or 'strict', not ${JSON.stringify(durability)}`);
   const functions = runStoredFunctions === true ? evaluate : refuseToEvaluate;
   return createServerOver({
     queries: serverQueries(functions),

@@ -112,7 +112,11 @@ export class LocalDatabase<Content extends object = object> implements Database<
     store: Store<DatabaseTables>,
     options: LocalOptions,
   ): Promise<LocalDatabase<Content>> {
-    checkRevsLimit(options.revs_limit ?? REVS_LIMIT);
+    const { revs_limit = REVS_LIMIT, durability = 'relaxed' } = options;
+    checkRevsLimit(revs_limit);
+    // Misspelt, it would promise less than was asked for.
+    if (durability !== 'relaxed' && durability !== 'strict')
+      throw badRequest(`durability must be 'relaxed' or 'strict', not ${durability}`);
     return new LocalDatabase(store, options, await identify(store));
   }
 
