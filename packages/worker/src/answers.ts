@@ -31,19 +31,26 @@ export const hasTexts = (answer: unknown): answer is { rows: unknown[] } =>
   (answer as { rows?: Partial<TextRow>[] }).rows?.some(({ doc }) => typeof doc === 'string') ?? false;
 
 /**
- * Rows of such an answer as a whole message, joined in one step: text put together in several is copied once more when it is sent, half
- * of what that costs.
+ * Rows of such an answer as a whole message: of a document, which says all of its row, only that, and any other row in a list. Joined in
+ * one step: text put together in several is copied once more when it is sent, half of what that costs.
  * @param more JSON of a further operation
  */
 export function messageOf(id: number, rows: readonly unknown[], more?: string): string {
-  const texts = (rows as readonly TextRow[]).map((row) => {
-    if (typeof row.doc !== 'string') return JSON.stringify(row);
-    const id = JSON.stringify(row.id);
-    return `{"id":${id},"key":${id},"value":${JSON.stringify(row.value)},"doc":${row.doc}}`;
-  });
-  texts[0] = `[["part",${id},[${texts[0] ?? ''}`;
+  const texts = (rows as readonly TextRow[]).map((row) =>
+    typeof row.doc === 'string' ? row.doc : JSON.stringify([row]),
+  );
+  texts[0] = `[["docs",${id},[${texts[0] ?? ''}`;
   texts[texts.length - 1] += more === undefined ? ']]]' : `]],${more}]`;
   return texts.join();
+}
+
+/** What {@link messageOf} was given. */
+export function rowsOf(items: readonly unknown[]): unknown[] {
+  return items.map((item) => {
+    if (Array.isArray(item)) return item[0] as unknown;
+    const doc = item as { _id: string; _rev: string };
+    return { id: doc._id, key: doc._id, value: { rev: doc._rev }, doc };
+  });
 }
 
 /** Verbs whose answers are JSON by nature: see `Message`. Documents of a list gain nothing by it beside the clone. */

@@ -3,7 +3,7 @@
  * becomes of calls and feeds is decided by {@link Link}, which makes the next one.
  */
 import { badRequest } from '@settledb/core';
-import { whole } from './answers';
+import { rowsOf, whole } from './answers';
 import type { Encoded } from './arguments';
 import type { Call } from './call';
 import { textsOf } from './documents';
@@ -203,6 +203,7 @@ export class Channel {
     if (op[0] === 'ok' || op[0] === 'json') this.#settle(op[1], { value: op[2], list: op[3] }, undefined);
     else if (op[0] === 'no') this.#refuse(op[1], op[2]);
     else if (op[0] === 'part') this.#takePart(op[1], itemsOf(op[2]));
+    else if (op[0] === 'docs') this.#takePart(op[1], rowsOf(op[2]));
     else if (op[0] === 'items') this.#feeds.get(op[1])?.items(op[2]);
     else if (op[0] === 'event') this.#feeds.get(op[1])?.event(op[2], presented(op[3]));
     else if (op[0] === 'at') this.#feeds.get(op[1])?.at(withError(op[2]));

@@ -88,6 +88,8 @@ export type HostOp =
   | readonly ['no', id: number, error: WireError]
   /** Items, or their JSON. */
   | readonly ['part', id: number, items: readonly unknown[] | string]
+  /** Rows of `allDocs` with documents: see `answers.ts`. */
+  | readonly ['docs', id: number, items: readonly unknown[]]
   | readonly ['items', id: number, items: readonly unknown[]]
   | readonly ['event', id: number, name: string, value: unknown]
   /** The position a feed since `now` begins at; the status of a replication. */
