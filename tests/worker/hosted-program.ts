@@ -53,7 +53,8 @@ const calls = {
   async open(kind: Kind, name: string): Promise<void> {
     Hosted = connect(await targetOf(kind));
     db = new Hosted(name);
-    for (const event of ['created', 'destroyed', 'closed'] as const) db.on(event, () => events.push(event));
+    for (const event of ['created', 'destroyed', 'closed', 'evicted'] as const)
+      db.on(event, () => events.push(event));
     await db.info();
   },
   /** Any verb. */

@@ -1,0 +1,54 @@
+/** Storage that the browser takes away or refuses, under a hosted database: by the DevTools protocol of a real Chromium. */
+import { describe, expect, it, vi } from 'vitest';
+import { canOpenPages, HostedTab, type HostedTabs, openHosted } from './tabs';
+
+const PATIENCE = { timeout: 20_000, interval: 20 };
+
+async function storageOf({ context, url }: HostedTabs, { page }: HostedTab) {
+  const session = await context.newCDPSession(page);
+  const origin = new URL(url).origin;
+  return {
+    /** All of the origin, as a browser does: of IndexedDB alone Chromium 156 takes nothing. */
+    evict: () => session.send('Storage.clearDataForOrigin', { origin, storageTypes: 'all' }),
+    /** @param quotaSize bytes; without, as before */
+    allow: (quotaSize?: number) =>
+      session.send('Storage.overrideQuotaForOrigin', {
+        origin,
+        ...(quotaSize === undefined ? {} : { quotaSize }),
+      }),
+  };
+}
+
+describe.skipIf(!canOpenPages())('storage under a hosted database', () => {
+  it('that is evicted: every tab hears of it, and goes on with an empty database of another id', async () => {
+    const opened = await openHosted('dedicated', 2);
+    const [owner, other] = opened.tabs as [HostedTab, HostedTab];
+    await other.run('put', { _id: 'before' });
+    const id = await other.run<string>('id');
+    await (await storageOf(opened, owner)).evict();
+    // Chromium says nothing to those that have it open: a write finds out, and is answered by nothing at all or by the new database.
+    await other.call('run', 'put', { _id: 'meanwhile' });
+    for (const tab of opened.tabs) expect(await tab.call('heard', 'evicted')).toContain('evicted');
+    await vi.waitFor(() => other.run('put', { _id: 'after' }), PATIENCE);
+    expect(await owner.run('get', 'after')).toMatchObject({ _id: 'after' });
+    expect(await owner.call('run', 'get', 'before')).toMatchObject({ error: 'not_found' });
+    expect(await owner.run('id')).not.toBe(id);
+  });
+
+  it('that is full: writes of every tab are refused as that, reads are not, and there is room again later', async () => {
+    const opened = await openHosted('dedicated', 0);
+    // Before the database is opened: Chromium asks only once in a while how much room is left.
+    const storage = await storageOf(opened, new HostedTab(await opened.open()));
+    await storage.allow(1_000_000);
+    const [owner, other] = [await opened.another(), await opened.another()];
+    await other.run('put', { _id: 'before', text: 'kept' });
+    for (const tab of [owner, other]) {
+      const large = { text: 'x'.repeat(3_000_000) };
+      expect(await tab.call('run', 'post', large)).toMatchObject({ error: 'quota_exceeded' });
+      expect(await tab.run('get', 'before')).toMatchObject({ text: 'kept' });
+    }
+    await storage.allow();
+    await vi.waitFor(() => other.run('put', { _id: 'after' }), PATIENCE);
+    expect(await owner.run('get', 'after')).toMatchObject({ _id: 'after' });
+  });
+});
