@@ -160,6 +160,17 @@ describe('a selector', () => {
     expect(matches({ f: { $in: [{ $eq: 1 }] } }, doc)).toBe(true);
   });
 
+  it('may hold tens of thousands of values, of every type', () => {
+    // Each of the documents compared with each of the values would be a billion comparisons.
+    const ids = Array.from({ length: 30_000 }, (_, i) => `id ${i}`);
+    const test = compileSelector({ f: { $in: [...ids, -0, null, true, ['l'], { o: 1 }] } });
+    expect(ids.filter((f) => !test({ f }))).toEqual([]);
+    for (const f of [0, -0, null, true, [['l']], { o: 1 }, ['id 7', 1], [null]])
+      expect(test({ f })).toBe(true);
+    for (const f of [1, false, 'id', '0', ['l'], [[]], { o: 2 }, {}, [], [['id 7']]])
+      expect(test({ f })).toBe(false);
+  });
+
   it('sees own members only', () => {
     const odd = JSON.parse('{"__proto__":{"a":1}}');
     expect(matches(JSON.parse('{"__proto__":{"a":1}}'), odd)).toBe(true);

@@ -84,10 +84,16 @@ function listOf(name: string, given: unknown): Json[] {
   return given.map(normalizeKey);
 }
 
+const isNested = (value: unknown): boolean => typeof value === 'object' && value !== null;
+
 /** Of a list some element, not the list itself, must be among them. */
 function among(name: string, given: unknown): Test {
   const list = listOf(name, given);
-  const isAmong = (value: unknown) => list.some((wanted) => equal(value, wanted));
+  // Ids that were collected may be tens of thousands: comparing each document with each of them took minutes.
+  const plain = new Set<unknown>(list.filter((wanted) => !isNested(wanted)));
+  const nested = list.filter(isNested);
+  const isAmong = (value: unknown): boolean =>
+    isNested(value) ? nested.some((wanted) => equal(value, wanted)) : plain.has(value ?? null);
   return (value) => (Array.isArray(value) ? value.some(isAmong) : isAmong(value));
 }
 
