@@ -1,8 +1,17 @@
 /** The handler within somebody else's server, as docs/server.md shows it. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 import { remote } from '@settledb/remote';
 import { Hono } from 'hono';
 import { afterEach, describe, expect, it } from 'vitest';
+import {
+  createHandler,
+  FolderDatabases,
+  serverQueries,
+  serverUuid,
+} from '../../packages/settledb/src/server';
 import { importUntyped, serveOn } from '../support/express-pouchdb';
 import { testServer } from './support';
 
@@ -23,6 +32,34 @@ async function use(url: string, fetch?: typeof globalThis.fetch): Promise<void> 
 }
 
 describe('the handler is mounted', () => {
+  it('over databases in a folder, as the documentation makes it', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'settledb-mounted-'));
+    cleanUp.push(() => rm(dir, { recursive: true, force: true }));
+    const once = async () => {
+      const databases = new FolderDatabases(dir);
+      const uuid = await serverUuid(dir);
+      const options = { databases, queries: serverQueries(), uuid, admins: { admin: 'secret' } };
+      const { handle, close } = createHandler(options);
+      const fetch: typeof globalThis.fetch = (input, init) => handle(new Request(input, init));
+      const db = remote<{ n?: number }>('http://admin:secret@x.test/db', { fetch });
+      const end = async () => {
+        await db.close();
+        close();
+        await databases.close();
+      };
+      return { db, fetch, end };
+    };
+    const first = await once();
+    await use('http://admin:secret@x.test/db', first.fetch);
+    expect((await first.db.find({ selector: { n: 1 } })).docs).toHaveLength(1);
+    const id = await first.db.id();
+    await first.end();
+    const second = await once();
+    expect(await second.db.get('a/b')).toMatchObject({ n: 1 });
+    expect(await second.db.id()).toBe(id);
+    await second.end();
+  });
+
   it('in Hono', async () => {
     const { handle } = testServer();
     const app = new Hono();

@@ -1,9 +1,18 @@
 /** What answers views and `_find` of the databases of a server. Loaded when it is first asked for. */
-import type { Database, Evaluate, ExistingDoc, LocalDatabase, Queries } from '@settledb/core';
+import {
+  type Database,
+  type Evaluate,
+  type ExistingDoc,
+  type LocalDatabase,
+  type Queries,
+  refuseToEvaluate,
+} from '@settledb/core';
 import { queryCode } from './code';
 
-/** @param evaluate makes functions of design documents; one that refuses leaves `_find`, and views by Mango */
-export function serverQueries(evaluate: Evaluate): (database: Database) => Promise<Queries | undefined> {
+/** @param evaluate makes functions of design documents; one that refuses, the default, leaves `_find`, and views by Mango */
+export function serverQueries(
+  evaluate: Evaluate = refuseToEvaluate,
+): (database: Database) => Promise<Queries | undefined> {
   const known = new WeakMap<Database, Promise<Queries>>();
   return async (database) => {
     // Another kind of database answers itself, or not at all.

@@ -12,6 +12,7 @@ import {
 import { type Adapter, openLogStore } from '@settledb/engine';
 import {
   createServer as createServerOver,
+  FolderDatabases as Folders,
   type OpenDatabase,
   type ServerOptions as Options,
   type RunningServer,
@@ -66,6 +67,25 @@ export async function createServer(options: ServerOptions): Promise<RunningServe
     runStoredFunctions,
     open: options.open ?? opener(adapter, functions, durability),
   });
+}
+
+/**
+ * The databases in the folder `dir`, for {@link createHandler}: opened when they are first asked for, and kept open until `close()`.
+ * What opens one is said as for {@link createServer}; default: the file adapter, and functions of design documents refused.
+ */
+export class FolderDatabases extends Folders {
+  constructor(
+    dir: string,
+    {
+      open,
+      adapter = file(),
+      durability,
+      runStoredFunctions,
+    }: Pick<ServerOptions, 'open' | 'adapter' | 'durability' | 'runStoredFunctions'> = {},
+  ) {
+    const functions = runStoredFunctions === true ? evaluate : refuseToEvaluate;
+    super(dir, open ?? opener(adapter, functions, durability));
+  }
 }
 
 const isText = (value: unknown): boolean => typeof value === 'string';
