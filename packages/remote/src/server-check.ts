@@ -17,7 +17,8 @@ export function checkHandlerOptions({
   for (const [name, bytes] of Object.entries(limits ?? {}))
     if (bytes !== undefined) checkWhole(`limits.${name}`, bytes);
   const { timeout, sameSite } = cookies;
-  if (timeout !== undefined) checkWhole('cookies.timeout', timeout, 0);
+  if (timeout !== undefined && !(typeof timeout === 'number' && timeout >= 0 && timeout < Infinity))
+    throw new TypeError(`cookies.timeout must be a number of seconds, not ${JSON.stringify(timeout)}`);
   if (sameSite !== undefined && !['Strict', 'Lax', 'None'].includes(sameSite))
     throw new TypeError(
       `cookies.sameSite must be 'Strict', 'Lax' or 'None', not ${JSON.stringify(sameSite)}`,
@@ -30,7 +31,7 @@ export function checkHandlerOptions({
       throw new TypeError(`${name} must be a function`);
 }
 
-function checkWhole(name: string, value: unknown, least = 1): void {
-  if (!(Number.isSafeInteger(value) && (value as number) >= least))
-    throw new TypeError(`${name} must be a whole number from ${least}, not ${JSON.stringify(value)}`);
+function checkWhole(name: string, value: unknown): void {
+  if (!(Number.isSafeInteger(value) && (value as number) > 0))
+    throw new TypeError(`${name} must be a whole number from 1, not ${JSON.stringify(value)}`);
 }
