@@ -113,6 +113,27 @@ describe('reading', () => {
     );
   });
 
+  it('reads ahead after the first two documents, so that a few more find the rest in memory', async () => {
+    const { store, open } = await setUp();
+    await put(
+      store,
+      Array.from({ length: 5000 }, (_, i) => ({ ...doc(nameOf(i), i + 1), body: 'x'.repeat(300) })),
+    );
+    await store.compact();
+    const { liveTextLength, pages } = store.stats();
+    const cold = await open();
+    const loaded: number[] = [];
+    for (let i = 0; i < 60; i++) {
+      const [[row]] = await cold.read([{ from: 'docs', keys: [nameOf((i * 2477) % 5000)], texts: true }]);
+      expect(row?.body).toHaveLength(300);
+      loaded.push(cold.stats().pagesLoaded);
+    }
+    expect(loaded[1]! - loaded[0]!).toBeLessThanOrEqual(1);
+    expect(loaded.at(-1)).toBeGreaterThanOrEqual(pages >> 1); // all of its rows
+    expect(new Set(loaded).size).toBeLessThan(pages >> 2); // calls that lacked something
+    expect(cold.stats().cachedTextLength).toBeGreaterThanOrEqual(liveTextLength);
+  });
+
   it('answers all rows in the order of their numbers, whole or not, close together or far apart', async () => {
     const { store } = await setUp();
     for (const seqs of [

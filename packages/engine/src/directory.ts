@@ -30,9 +30,8 @@ export interface OrderState<Value> {
   places?: Places;
 }
 
-/** Where rows lie, by number: page of rows × {@link PLACE} + position + 1, or 0. */
+/** Where rows lie, in the pages that have these fences, by number: page × {@link PLACE} + position + 1, or 0. */
 interface Places {
-  /** Of the pages of rows they were worked out from. */
   readonly fences: Fences;
   readonly low: number;
   readonly at: Int32Array;
@@ -221,9 +220,8 @@ export class Directory {
       this.#scan<SortKey>(table, order, bounds, how.reverse, expected, wanted, (recent, page, at) => {
         if (skip > 0) return skip-- > 0;
         const key = recent ?? ((page as OrderPage).primary[at] as SortKey);
-        const isPlaced =
-          page !== undefined && places !== undefined && (changed.size === 0 || !changed.has(key));
-        const placed = isPlaced ? this.#rowAt(table, places, page.keys[at] as SortKey, fill) : undefined;
+        const isPlaced = page !== undefined && places !== undefined && !changed.has(key);
+        const placed = isPlaced ? this.#rowAt(table, places, page.keys[at]!, fill) : undefined;
         return take(placed ?? this.row(table, key, wanted, fill));
       });
     }
@@ -231,8 +229,8 @@ export class Directory {
   }
 
   /**
-   * Where the rows of an order by numbers lie, as seqs are: worked out when many rows are asked for whose pages are in memory, and
-   * good until there are other pages. To look each up by its key takes some 14 comparisons of texts.
+   * Where the rows of an order by numbers lie, as seqs are, once many of them are asked for whose pages are in memory. To look each
+   * up by its key takes some 14 comparisons of texts.
    */
   #places(table: TableState, order: number, bounds: Bounds): Places | undefined {
     const state = orderOf(table, order);

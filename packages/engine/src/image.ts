@@ -3,6 +3,7 @@
  * asked synchronously; completed by loading what an answer wanted.
  */
 import { corrupt, type SortKey, sortKey, type TextRef } from '@settledb/core';
+import { Ahead } from './ahead';
 import { type Answer, type AnyQuery, answer } from './answer';
 import { type CommitHead, decodeHead, type TableChange } from './commit';
 import { Directory, noFences, type OrderState, orderOf, type Wanted } from './directory';
@@ -36,6 +37,7 @@ export class Image {
   /** See {@link Manifest.inline}. */
   inline: ReadonlyMap<number, string> = new Map();
   readonly #tables: readonly TableLayout[];
+  readonly #ahead = new Ahead();
 
   constructor(layout: Layout, textCacheLength: number) {
     this.layout = layout;
@@ -132,12 +134,18 @@ export class Image {
       else whole.push(id);
     }
     const needed = [...pages.map(([id]) => id), ...whole];
+    const decoders = new Map(pages);
     // Where parts can be read, a whole block costs more than asking once again.
-    const ids = journal.loadParts === undefined ? [...needed, ...hints] : needed;
+    const more =
+      journal.loadParts === undefined
+        ? [...hints, ...this.#ahead.of(this, [...needed, ...hints], decoders)]
+        : [];
+    const ids = [...needed, ...more];
     const texts = await loadAll(ids, (some) => journal.load(some));
     const partTexts = await loadAll(parts, (refs) => journal.loadParts!(refs));
     for (const [i, text] of texts.entries()) {
-      if (text !== undefined) this.#loaded(ids[i] as number, text, pages[i]?.[1], wanted);
+      const id = ids[i] as number;
+      if (text !== undefined) this.#loaded(id, text, decoders.get(id), wanted);
     }
     for (const [i, ref] of parts.entries()) {
       const text = partTexts[i];

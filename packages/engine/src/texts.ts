@@ -40,6 +40,10 @@ export class TextCache {
     return cached.text;
   }
 
+  has(id: number): boolean {
+    return this.#blocks.has(id);
+  }
+
   set(id: number, text: string): void {
     this.delete(id);
     this.#blocks.set(id, { text, used: ++this.#clock });
