@@ -145,7 +145,11 @@ export class Image {
     const partTexts = await loadAll(parts, (refs) => journal.loadParts!(refs));
     for (const [i, text] of texts.entries()) {
       const id = ids[i] as number;
-      if (text !== undefined) this.#loaded(id, text, decoders.get(id), wanted);
+      try {
+        if (text !== undefined) this.#loaded(id, text, decoders.get(id), wanted);
+      } catch (error) {
+        if (i < needed.length) throw error; // What was read ahead and is damaged: whoever needs it meets it.
+      }
     }
     for (const [i, ref] of parts.entries()) {
       const text = partTexts[i];
