@@ -10,8 +10,11 @@ import type { ExistingDoc } from '../model/types';
 import type { DatabaseTables, DocRow } from '../store/schema';
 import type { Store } from '../store/store';
 
-/** Characters of the texts of all that is kept, but for the last; as objects they take about twice as many bytes. */
-export const KEPT_LENGTH_MAX = 4 * 1024 * 1024;
+/**
+ * Characters of the texts of all that is kept, but for the last: 5,000 documents of 300. As objects they take about twice as many bytes, and
+ * to take one in costs 2 µs, nearly all of it for the collector, which copies what stays.
+ */
+export const KEPT_LENGTH_MAX = 1.5 * 1024 * 1024;
 /** Longer documents are made of their texts each time: a few of them would push out hundreds. */
 export const DOC_LENGTH_MAX = 8 * 1024;
 /** Seqs of documents read once, each at its own place modulo this: 64 KB. A power of two. */
