@@ -184,6 +184,26 @@ describe('replication', () => {
     await again;
   });
 
+  it('that is begun again in the same turn, before or after the one before is cancelled, goes on', async () => {
+    const { Hosted } = hostAndPage({ adapter: memory() });
+    const [db, other] = [new Hosted('one'), new Hosted('two')];
+    await Promise.all([db.info(), other.info()]);
+    const begin = (): Replication => db.replicate.to('two', { live: true });
+    let feed = begin();
+    let written = 0;
+    for (const inOrder of [true, false, true, false]) {
+      const before = feed;
+      if (inOrder) before.cancel();
+      feed = begin();
+      if (!inOrder) before.cancel();
+      await db.put({ _id: `${written++}` });
+      await vi.waitFor(async () => expect((await other.info()).doc_count).toBe(written), 5_000);
+      expect(await before).toMatchObject({ status: 'cancelled' });
+    }
+    feed.cancel();
+    expect(await feed).toMatchObject({ status: 'cancelled' });
+  });
+
   it('that waits says why, with the error it would have in the page', async () => {
     const { Hosted } = hostAndPage();
     const db = new Hosted('notes');

@@ -15,6 +15,8 @@ const EVENTS = [...STATES, 'denied'];
 interface Shared {
   readonly feed: FeedLike;
   readonly followers: Set<Follower>;
+  /** Followers, and those that are about to be. */
+  users: number;
   state: readonly [event: string, value: unknown] | undefined;
 }
 
@@ -31,13 +33,18 @@ export class SharedFeeds {
   /** The feed under `key`, begun if nobody follows it yet. Cancelling it ends what it follows when it was the last. */
   follow(key: string, begin: () => FeedLike): FeedLike {
     const shared = this.#running.get(key) ?? this.#begin(key, begin());
+    shared.users++;
     const feed = new BasicFeed<unknown, unknown>(async (controller) => {
       shared.followers.add(controller);
       if (shared.state !== undefined) controller.emit(...shared.state);
       const left = new Promise<void>((resolve) => {
         const leave = (): void => {
           shared.followers.delete(controller);
-          if (shared.followers.size === 0) shared.feed.cancel();
+          if (--shared.users === 0) {
+            // At once: whoever asks for the same from now on wants one that goes on.
+            this.#forget(key, shared);
+            shared.feed.cancel();
+          }
           resolve();
         };
         if (controller.cancelled) leave();
@@ -46,7 +53,7 @@ export class SharedFeeds {
       await Promise.race([left, shared.feed]);
       shared.followers.delete(controller);
       // Others go on with it: what it has come to so far is how it ends for this one.
-      if (controller.cancelled && shared.followers.size > 0) return cancelledResult(shared.feed);
+      if (controller.cancelled && shared.users > 0) return cancelledResult(shared.feed);
       return shared.feed;
     });
     const status = (): unknown => shared.feed.status?.();
@@ -54,7 +61,7 @@ export class SharedFeeds {
   }
 
   #begin(key: string, feed: FeedLike): Shared {
-    const shared: Shared = { feed, followers: new Set(), state: undefined };
+    const shared: Shared = { feed, followers: new Set(), users: 0, state: undefined };
     this.#running.set(key, shared);
     for (const event of EVENTS) {
       feed.on(event, (value) => {
@@ -66,11 +73,13 @@ export class SharedFeeds {
     feed.on('change', (item) => {
       for (const follower of shared.followers) void follower.push(item);
     });
-    const over = (): void => {
-      if (this.#running.get(key) === shared) this.#running.delete(key);
-    };
+    const over = (): void => this.#forget(key, shared);
     feed.then(over, over);
     return shared;
+  }
+
+  #forget(key: string, shared: Shared): void {
+    if (this.#running.get(key) === shared) this.#running.delete(key);
   }
 }
 
