@@ -185,7 +185,7 @@ describe('replication', () => {
   });
 
   it('that is begun again in the same turn, before or after the one before is cancelled, goes on', async () => {
-    const { Hosted } = hostAndPage({ adapter: memory() });
+    const { Hosted } = hostAndPage();
     const [db, other] = [new Hosted('one'), new Hosted('two')];
     await Promise.all([db.info(), other.info()]);
     const begin = (): Replication => db.replicate.to('two', { live: true });
