@@ -134,6 +134,37 @@ describe('reading', () => {
     expect(cold.stats().cachedTextLength).toBeGreaterThanOrEqual(liveTextLength);
   });
 
+  it('fails what lies in a block that cannot be read, and nothing that it was only read ahead for', async () => {
+    const { store, open, hooks } = await setUp();
+    const names = Array.from({ length: 5000 }, (_, i) => nameOf(i));
+    await put(
+      store,
+      names.map((name, i) => ({ ...doc(name, i + 1), body: 'x'.repeat(300) })),
+    );
+    await store.compact();
+    const read = async (from: TestStore, name: string): Promise<unknown> =>
+      (await from.read([{ from: 'docs', keys: [name], texts: true }]))[0][0]?.body?.length;
+    let asked: readonly number[] = [];
+    hooks.before = (step) => {
+      if (step.kind === 'load') asked = step.ids;
+    };
+    await read(await open(), '2500');
+    const damaged = asked.at(-1) as number; // after its page: the block of its text
+    hooks.before = (step) => {
+      if (step.kind === 'load' && step.ids.includes(damaged)) throw new Error('damaged');
+    };
+    const cold = await open();
+    const failed: string[] = [];
+    for (const name of names.filter((_, i) => i % 61 === 0 || i === 2500)) {
+      const length = await read(cold, name).catch(() => failed.push(name) * 0);
+      if (length !== 0) expect(length).toBe(300);
+    }
+    expect(failed).toContain('2500');
+    expect(failed.length).toBeLessThan(10); // those of its block alone
+    hooks.before = undefined;
+    for (const name of failed) expect(await read(cold, name)).toBe(300);
+  });
+
   it('answers all rows in the order of their numbers, whole or not, close together or far apart', async () => {
     const { store } = await setUp();
     for (const seqs of [

@@ -6,17 +6,9 @@ import type { Adapter, Journal, Rewrite } from '@settledb/engine';
 
 export type Step =
   | {
-      readonly kind:
-        | 'read'
-        | 'append'
-        | 'load'
-        | 'blockIds'
-        | 'put'
-        | 'get'
-        | 'drop'
-        | 'places'
-        | 'dropUnnamed';
+      readonly kind: 'read' | 'append' | 'blockIds' | 'put' | 'get' | 'drop' | 'places' | 'dropUnnamed';
     }
+  | { readonly kind: 'load'; readonly ids: readonly number[] }
   | { readonly kind: 'rewrite'; readonly change: Rewrite };
 
 export interface Hooks {
@@ -60,7 +52,7 @@ function hookedJournal(journal: Journal, hooks: Hooks): Journal {
       around({ kind: 'append' }, () => journal.append(commit, expected, durability)),
     rewrite: (change, expected) =>
       around({ kind: 'rewrite', change }, () => journal.rewrite(change, expected)),
-    load: (ids) => around({ kind: 'load' }, () => journal.load(ids)),
+    load: (ids) => around({ kind: 'load', ids }, () => journal.load(ids)),
     blockIds: () => around({ kind: 'blockIds' }, () => journal.blockIds()),
     exclusively: (work) => journal.exclusively(work),
     listen: (listener) =>

@@ -12,6 +12,8 @@ import { type BlockUse, isTail, type TextCache } from './texts';
 const LACKING_MAX = 4;
 /** Pages, and blocks, at a time: some 2 ms with what is lacking. */
 const AHEAD_MAX = 8;
+/** Orders of more pages are not read ahead: they would leave little room for those of others. */
+const ORDER_PAGES_MAX = PAGES_LOADED_MAX / 4;
 
 interface Memory {
   readonly directory: Directory;
@@ -54,7 +56,7 @@ function pagesOf({ directory, pages }: Memory, count: number, decoders: Decoders
   for (const table of directory.tables.values()) {
     for (let order = 0; order < table.layout.orders.length; order++) {
       const { ids } = orderOf(table, order).fences;
-      if (ids.length * 4 > PAGES_LOADED_MAX || !ids.includes(wanted as number)) continue;
+      if (ids.length > ORDER_PAGES_MAX || !ids.includes(wanted as number)) continue;
       for (const id of ids) {
         if (found.length >= count) return found;
         if (decoders.has(id) || pages.get(id) !== undefined) continue;

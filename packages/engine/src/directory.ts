@@ -252,7 +252,8 @@ export class Directory {
         if (key > high) high = key;
       }
     }
-    const at = new Int32Array(high - low < count * SPREAD_MAX ? high - low + 1 : 0);
+    // Without rows there is nothing between the highest and the lowest.
+    const at = new Int32Array(count > 0 && high - low < count * SPREAD_MAX ? high - low + 1 : 0);
     for (const [number, column] of columns.entries())
       for (let i = 0; i < column.length; i++) at[column[i]! - low] = number * PLACE + i + 1;
     state.places = { fences, low, at };

@@ -141,14 +141,18 @@ export class Image {
         ? [...hints, ...this.#ahead.of(this, [...needed, ...hints], decoders)]
         : [];
     const ids = [...needed, ...more];
-    const texts = await loadAll(ids, (some) => journal.load(some));
+    const load = (some: readonly number[]) => journal.load(some);
+    const texts = await loadAll(ids, load).catch((error) => {
+      if (more.length === 0) throw error;
+      return loadAll(needed, load); // What was read ahead and is damaged: whoever needs it meets it.
+    });
     const partTexts = await loadAll(parts, (refs) => journal.loadParts!(refs));
     for (const [i, text] of texts.entries()) {
       const id = ids[i] as number;
       try {
         if (text !== undefined) this.#loaded(id, text, decoders.get(id), wanted);
       } catch (error) {
-        if (i < needed.length) throw error; // What was read ahead and is damaged: whoever needs it meets it.
+        if (i < needed.length) throw error; // As above.
       }
     }
     for (const [i, ref] of parts.entries()) {
