@@ -89,6 +89,18 @@ describe('documents that are kept', () => {
     expect(most).toBeLessThan(KEPT_LENGTH_MAX + DOC_LENGTH_MAX);
   });
 
+  it('are not nested so deep that a copy would not fit the stack of whoever asks', () => {
+    const kept = new KeptDocs();
+    const nested = (levels: number): object => (levels === 0 ? {} : { in: [nested(levels - 2)] });
+    for (const levels of [90, 1_500]) {
+      for (let reading = 0; reading < 3; reading++)
+        expect(JSON.stringify(kept.doc(rowOf(`${levels}`, levels, nested(levels))))).toContain(
+          JSON.stringify(nested(levels)).slice(1),
+        );
+      expect(kept.current(`${levels}`, 0) !== undefined).toBe(levels === 90);
+    }
+  });
+
   it('are what get and allDocs answer: after edits, deletions, purges and edits made anew', async () => {
     const db = await LocalDatabase.open<Record<string, unknown>>(
       await openLogStore(await memory().open('kept'), schema),

@@ -5,7 +5,7 @@ import {
   type Bytes,
   badRequest,
   type Doc,
-  errorOf,
+  errorInList,
   invalidRev,
   isLocalId,
   missingId,
@@ -27,7 +27,7 @@ export function checkEdits(docs: readonly unknown[], newEdits: boolean): Doc[] {
     try {
       return checkEdit(doc, newEdits);
     } catch (error) {
-      throw errorOf(error, doc, index);
+      throw errorInList(error, doc, index);
     }
   });
 }

@@ -92,13 +92,13 @@ export function toEdits(docs: readonly unknown[], options: EditOptions): Edit[] 
     try {
       return toEdit(doc, options);
     } catch (error) {
-      throw errorOf(error, doc, index);
+      throw errorInList(error, doc, index);
     }
   });
 }
 
 /** What was wrong with a document of a list, told by its id and place. */
-export function errorOf(error: unknown, doc: unknown, index: number): unknown {
+export function errorInList(error: unknown, doc: unknown, index: number): unknown {
   if (!isDatabaseError(error)) return error;
   const id: unknown = (doc as { _id?: unknown } | null | undefined)?._id;
   return Object.assign(error, { index }, typeof id === 'string' ? { docId: id } : {});

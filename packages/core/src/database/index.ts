@@ -3,7 +3,7 @@ export { chunksOf } from './attachment-data';
 export { type Bytes, portableBytes } from './bytes';
 export * from './changes';
 export type * from './database';
-export { errorOf } from './edits';
+export { errorInList } from './edits';
 export * from './emitter';
 export * from './feed';
 export * from './functions';

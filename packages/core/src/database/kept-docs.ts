@@ -17,6 +17,8 @@ import type { Store } from '../store/store';
 export const KEPT_LENGTH_MAX = 1.5 * 1024 * 1024;
 /** Longer documents are made of their texts each time: a few of them would push out hundreds. */
 export const DOC_LENGTH_MAX = 8 * 1024;
+/** Documents nested deeper are made of their texts each time: a copy goes as deep in the stack, and who asks may be deep in it already. */
+const NESTING_MAX = 100;
 /** Seqs of documents read once, each at its own place modulo this: 64 KB. A power of two. */
 const ONCE_READ = 16 * 1024;
 /** When all is full, one in so many that are read again takes the place of the oldest: the others stay, whatever is read. */
@@ -53,7 +55,8 @@ export class KeptDocs {
     }
     const text = (body as string | undefined) ?? '{}';
     const doc = joinDoc(id, rev, false, text);
-    if (text.length <= DOC_LENGTH_MAX && this.#isReadAgain(seq) && this.#makeRoom())
+    const isWanted = text.length <= DOC_LENGTH_MAX && this.#isReadAgain(seq);
+    if (isWanted && !isNestedDeeper(doc, NESTING_MAX) && this.#makeRoom())
       this.#keep(id, { seq, rev, length: text.length, doc: copyOf(doc), checked: now });
     return doc;
   }
@@ -107,6 +110,11 @@ export function keptDocs(store: Store<DatabaseTables>): KeptDocs {
   const kept = new KeptDocs();
   keptOf.set(store, kept);
   return kept;
+}
+
+function isNestedDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((each) => isNestedDeeper(each, levels - 1));
 }
 
 /** A deep copy of what was made of JSON. */
