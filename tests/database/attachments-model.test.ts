@@ -7,16 +7,10 @@
  * then may be refused, but nothing that was written may be harmed.
  */
 import { memory } from '@settledb/adapter-memory';
-import {
-  type DatabaseTables,
-  isDatabaseError,
-  LocalDatabase,
-  leaves,
-  schema,
-  unpackTree,
-} from '@settledb/core';
+import { type DatabaseTables, isDatabaseError, LocalDatabase, leaves, schema } from '@settledb/core';
 import { type Adapter, openLogStore } from '@settledb/engine';
 import { describe, expect, it } from 'vitest';
+import { treeOf } from '../../packages/core/src/database/tip';
 import { bytesOf, noise, same, streamed } from '../conformance/database/attachment-bytes';
 import { bold } from '../support/bold-adapter';
 import { mulberry32, slow } from '../support/slow-adapter';
@@ -126,8 +120,9 @@ async function checkAll(db: AnyDatabase, trial: Trial): Promise<void> {
   ]);
   const named = new Set<string>();
   const expectedRefs = new Set<string>();
-  for (const { id, rev, tree } of docs) {
-    const revs = tree === undefined ? [rev] : leaves(unpackTree(tree as string)).map((leaf) => leaf.rev);
+  for (const row of docs) {
+    const { id } = row;
+    const revs = leaves(treeOf(row)).map((leaf) => leaf.rev);
     for (const each of revs) {
       const doc = await db.get(id, { rev: each, attachments: true, binary: true });
       const was = trial.written.get(`${id} ${each}`);

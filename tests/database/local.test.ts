@@ -56,7 +56,7 @@ describe('writes', () => {
     await db.put({ ...(await db.get('a')), _deleted: true });
     const asked = queries.filter(({ from, keys }) => from !== 'docs' || keys?.length === 2);
     expect(asked.every(({ from }) => from !== 'bodies')).toBe(true);
-    for (const query of asked) if (query.from === 'docs') expect(query.texts).toEqual(['tree']);
+    for (const query of asked) if (query.from === 'docs') expect(query.texts).toEqual(['tip']);
   });
 
   it('read bodies, in a second plan, only when a losing leaf comes to win', async () => {

@@ -4,13 +4,12 @@
  * Rows of deleted documents lie between the live ones. Where `skip` or `limit` count, the store's own counting is right
  * only if it met none; else more is read, still within one snapshot, until there are enough live ones.
  */
-import { badRequest, conflicts, docText, queryParseError } from '../model';
+import { badRequest, conflicts, docText, queryParseError, unpackTree } from '../model';
 import type { AllDocsResult, AllDocsRow, MissingRow } from '../model/types';
 import type { Key } from '../store/keys';
 import type { DatabaseTables, DocRow, InfoRow } from '../store/schema';
 import type { Range, Store } from '../store/store';
 import type { AllDocsOptions } from './database';
-import { treeOf } from './doc-fold';
 import { infoOf } from './info';
 import { type KeptDocs, keptDocs } from './kept-docs';
 
@@ -149,7 +148,8 @@ function liveRow(kept: KeptDocs, row: DocRow, options: AllDocsOptions): AllDocsR
   }
   const doc = kept.doc(row);
   if (options.conflicts && row.tree !== undefined) {
-    const losing = conflicts(treeOf(row));
+    // What a tip adds is the winner's.
+    const losing = conflicts(unpackTree(row.tree as string));
     if (losing.length > 0) doc._conflicts = losing.map((leaf) => leaf.rev);
   }
   return { id, key: id, value: { rev }, doc };

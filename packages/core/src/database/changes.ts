@@ -19,6 +19,7 @@ import { filterCode, loadAttachments, wantsData } from './code';
 import type { ChangesFeed, ChangesOptions } from './database';
 import { BasicFeed, type FeedController } from './feed';
 import type { Filter, FilterSource } from './filter';
+import { TREE_TEXTS, treeOf } from './tip';
 import { Waker } from './waker';
 
 /** What a feed needs of its database. */
@@ -94,7 +95,7 @@ interface Plan {
   readonly perRead: number;
   readonly filter: Filter;
   /** Long fields that are needed of a row that may pass. */
-  readonly texts: readonly ('tree' | 'body')[];
+  readonly texts: readonly ('tree' | 'tip' | 'body')[];
   readonly allLeaves: boolean;
   readonly includeDocs: boolean;
   readonly conflicts: boolean;
@@ -119,7 +120,8 @@ async function run(
 
 function makePlan(options: ChangesOptions, since: number, filter: Filter): Plan {
   const { limit, batch_size, include_docs, style } = options;
-  const needsTree = style === 'all_docs' || (include_docs && options.conflicts);
+  const trees =
+    style === 'all_docs' ? TREE_TEXTS : include_docs && options.conflicts ? (['tree'] as const) : [];
   const needsBody = include_docs || filter.acceptDoc !== undefined;
   return {
     since,
@@ -128,7 +130,7 @@ function makePlan(options: ChangesOptions, since: number, filter: Filter): Plan 
     descending: Boolean(options.descending),
     perRead: batch_size || (needsBody ? DOCS_PER_READ : ROWS_PER_READ),
     filter,
-    texts: [...(needsTree ? (['tree'] as const) : []), ...(needsBody ? (['body'] as const) : [])],
+    texts: [...trees, ...(needsBody ? (['body'] as const) : [])],
     allLeaves: style === 'all_docs',
     includeDocs: Boolean(include_docs),
     conflicts: Boolean(options.conflicts),
@@ -279,25 +281,25 @@ class Delivery {
 /** The row's change, or `undefined` where the filter does not want it. */
 function toChange(plan: Plan, row: DocRow): Change | undefined {
   const { filter, includeDocs, allLeaves } = plan;
-  const tree =
-    (allLeaves || (includeDocs && plan.conflicts)) && row.tree !== undefined ? textOf(row.tree) : '';
   let doc: ExistingDoc<Record<string, unknown>> | undefined;
   if (includeDocs || filter.acceptDoc !== undefined) {
-    doc = readDoc(row, plan.conflicts && includeDocs ? tree : '');
+    doc = readDoc(row, includeDocs && plan.conflicts);
     if (filter.acceptDoc !== undefined && !filter.acceptDoc(doc)) return undefined;
   }
   const changes =
-    allLeaves && tree !== '' ? leaves(unpackTree(tree)).map(({ rev }) => ({ rev })) : [{ rev: row.rev }];
+    allLeaves && row.tree !== undefined
+      ? leaves(treeOf(row)).map(({ rev }) => ({ rev }))
+      : [{ rev: row.rev }];
   const change: { -readonly [K in keyof Change]: Change[K] } = { id: row.id, seq: row.seq, changes };
   if (row.deleted) change.deleted = true;
   if (includeDocs && doc !== undefined) change.doc = doc;
   return change;
 }
 
-function readDoc(row: DocRow, tree: string): ExistingDoc<Record<string, unknown>> {
+function readDoc(row: DocRow, withConflicts: boolean): ExistingDoc<Record<string, unknown>> {
   let meta: Partial<DocMeta> | undefined;
-  if (tree !== '') {
-    const losers = conflicts(unpackTree(tree));
+  if (withConflicts && row.tree !== undefined) {
+    const losers = conflicts(unpackTree(textOf(row.tree))); // what a tip adds is the winner's
     if (losers.length > 0) meta = { _conflicts: losers.map(({ rev }) => rev) };
   }
   return joinDoc(

@@ -9,7 +9,7 @@ import { isLeaf } from '../model';
 import type { BlobRefRow, BodyRow, DatabaseTables, DocRow, LocalRow } from '../store/schema';
 import type { CallOptions, Plan, Store, Write } from '../store/store';
 import { loadAttachments } from './code';
-import { treeOf } from './doc-fold';
+import { hasPast, TREE_TEXTS, treeOf } from './tip';
 
 /** Documents looked at in one commit: some 10 ms of work. */
 const SLICE_DOCS = 1_000;
@@ -68,11 +68,11 @@ async function compactSlice(
   options: CallOptions,
 ): Promise<boolean> {
   // A document of one revision has no other bodies.
-  const ids = listed.filter((row) => row.tree !== undefined).map((row) => row.id);
+  const ids = listed.filter(hasPast).map((row) => row.id);
   return store.write(
     [
       { from: 'local', keys: [POSITION], texts: true },
-      { from: 'docs', keys: ids, texts: ['tree'] },
+      { from: 'docs', keys: ids, texts: TREE_TEXTS },
       { from: 'blobs', range: {}, limit: 1 },
       ...ids.map((id) => ({ from: 'bodies' as const, range: { gte: [id], lte: [id, []] as const } })),
       ...(attached ? ids : []).map((id) => ({

@@ -14,15 +14,15 @@ import {
   type RevPath,
   type RevTree,
   singleton,
-  unpackTree,
   winner,
 } from '../model';
 import { conflict, corrupt, type DatabaseError, isDatabaseError } from '../model/errors';
-import { generationOf, nextRev } from '../model/revision';
+import { generationOf, hashOf, nextRev } from '../model/revision';
 import type { Rev } from '../model/types';
 import type { BlobRefRow, BodyRow, DocRow } from '../store/schema';
 import type { Text } from '../store/store';
 import { type NewEdit, type ReplicatedEdit, revOf } from './edits';
+import { hasPast, wholeTree } from './tip';
 
 export interface FoldRules {
   /** Most generations kept on a branch, ≥ 1. */
@@ -68,11 +68,6 @@ interface Held {
 const NONE: readonly never[] = [];
 const UNCHANGED: Folded = { row: undefined, bodies: NONE, gone: NONE, refs: NONE };
 
-/** The revision tree of a row whose `tree` was asked for as text. */
-export function treeOf(row: DocRow): RevTree {
-  return row.tree === undefined ? singleton(row.rev, row.deleted === true) : unpackTree(row.tree as string);
-}
-
 export class DocFold {
   readonly #id: string;
   readonly #stored: readonly BodyRow[] | undefined;
@@ -104,7 +99,7 @@ export class DocFold {
     this.#attacher = attacher;
     this.#seq = before?.seq ?? 0;
     if (before !== undefined) {
-      if (before.tree !== undefined) this.#tree = treeOf(before);
+      if (hasPast(before)) ({ tree: this.#tree, forgotten: this.#forgotten } = wholeTree(before));
       this.#held.push({ rev: before.rev, deleted: before.deleted === true, body: before.body });
     }
   }
@@ -166,7 +161,7 @@ export class DocFold {
     const losers = this.#losers(tree, best.rev);
     return {
       row: docRow(this.#id, this.#seq, best.rev, best.deleted, tree, body),
-      bodies: losers.map((each) => this.#bodyRow(each)),
+      bodies: losers.map((each) => bodyRow({ ...each, id: this.#id })),
       gone: this.#gone(tree, best.rev),
       refs: this.#refs(held === undefined ? losers : [held, ...losers]),
     };
@@ -236,13 +231,6 @@ export class DocFold {
     return this.#held.filter(({ rev }) => rev !== best && keeps(tree, rev));
   }
 
-  #bodyRow({ rev, deleted, body }: Held): BodyRow {
-    const row: Mutable<BodyRow> = { id: this.#id, rev };
-    if (deleted) row.deleted = true;
-    if (body !== undefined) row.body = body;
-    return row;
-  }
-
   /** Keys of rows of `bodies` that go: the new winner's, forgotten revisions', and with auto compaction all but leaves'. */
   #gone(tree: RevTree, best: Rev): readonly BodyKey[] {
     if (this.#stored === undefined && this.#forgotten.length === 0) return NONE;
@@ -276,12 +264,25 @@ function freshRev(tree: RevTree, edit: NewEdit, parent: Rev): Rev {
   return rev;
 }
 
-const hashOf = (rev: Rev): string => rev.slice(rev.indexOf('-') + 1);
-
 /** An empty body is not stored. */
 export const bodyText = (body: string): string | undefined => (body === '{}' ? undefined : body);
 
-type Mutable<Row> = { -readonly [field in keyof Row]: Row[field] };
+export type Mutable<Row> = { -readonly [field in keyof Row]: Row[field] };
+
+/** The row of `bodies` of a revision that is not the winner. */
+export function bodyRow({ id, rev, deleted, body }: BodyOf): BodyRow {
+  const row: Mutable<BodyRow> = { id, rev };
+  if (deleted) row.deleted = true;
+  if (body !== undefined) row.body = body;
+  return row;
+}
+
+interface BodyOf {
+  readonly id: string;
+  readonly rev: Rev;
+  readonly deleted?: boolean;
+  readonly body?: Text | undefined;
+}
 
 /** The row of a document. @param tree left out when it is the one revision `rev` */
 export function docRow(

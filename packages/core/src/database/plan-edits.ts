@@ -11,10 +11,20 @@ import type { BlobRefRow, BodyRow, DatabaseTables, DocRow, InfoRow, LocalRow } f
 import type { Durability, FoundAll, Plan, Store, Write } from '../store/store';
 import type { AttachmentQueries, AttachmentsFound, ContentDecision } from './attachment-plan';
 import { loadAttachments } from './code';
-import { type Applied, type BodyKey, bodyText, DocFold, docRow, type FoldRules } from './doc-fold';
+import {
+  type Applied,
+  type BodyKey,
+  bodyRow,
+  bodyText,
+  DocFold,
+  docRow,
+  type FoldRules,
+  type Mutable,
+} from './doc-fold';
 import { type Edit, failureRow, localKey, type NewEdit, type ReplicatedEdit } from './edits';
 import { infoOf } from './info';
 import { applyLocal } from './local-docs';
+import { isUnread, TREE_TEXTS, tipAfter } from './tip';
 
 /** What an edit came to. */
 export type Outcome = { readonly ok: true; readonly id: string; readonly rev: Rev } | WriteFailure;
@@ -45,6 +55,8 @@ interface Decision {
   readonly outcomes: readonly Outcome[];
   /** Documents whose bodies must be read first; when there are any, nothing is written. */
   readonly lacking: readonly string[];
+  /** Trees must be read first; nothing is written. */
+  readonly lacksTrees?: true;
   /** Where there were attachments. */
   readonly content?: ContentDecision;
 }
@@ -67,8 +79,9 @@ export function writeEditsNow(
   const batch = batchOf(edits);
   const plan = ([info, docs, locals]: FoundFirst): Plan<DatabaseTables, Decision> =>
     planEdits(batch, { info: infoOf(info), docs, locals, bodies: undefined, attachments: undefined }, rules);
-  const decided = store.writeNow(firstQueries(batch), plan, durability)?.value;
-  return decided === undefined || decided.lacking.length > 0 ? undefined : decided.outcomes;
+  const decided = store.writeNow(firstQueries(batch, takesTrees(edits)), plan, durability)?.value;
+  if (decided === undefined || decided.lacksTrees || decided.lacking.length > 0) return undefined;
+  return decided.outcomes;
 }
 
 /**
@@ -86,12 +99,13 @@ export async function writeEdits(
   let whole: readonly string[] = rules.autoCompaction ? batch.ids : NONE;
   const needed = rules.autoCompaction || edits.some((edit) => edit.attachments !== undefined);
   const attaching = needed ? await loadAttachments() : undefined;
-  // At most once around per document that lacks its bodies, and more than twice only when other writers interfere.
+  let trees = needed || takesTrees(edits);
+  // At most once around for trees and once per document that lacks its bodies, and more than twice only when other writers interfere.
   for (;;) {
     const asked = whole;
     const attached = attaching?.attachmentQueries(edits, rules.autoCompaction ? asked : NONE);
     const decided = store.write(
-      queriesOf(batch, asked, attached),
+      queriesOf(batch, trees, asked, attached),
       ([info, docs, locals, ...rest]) => {
         const bodies = rest as BodyRow[][];
         const byId = asked.length === 0 ? undefined : new Map(asked.map((id, i) => [id, bodies[i] ?? NONE]));
@@ -105,6 +119,10 @@ export async function writeEdits(
       : decided.catch((error) => attaching.gone(store, edits, error)));
     if (decision === undefined) continue;
     const { outcomes, lacking, content } = decision;
+    if (decision.lacksTrees) {
+      trees = true;
+      continue;
+    }
     if (lacking.length > 0) {
       whole = [...new Set([...whole, ...lacking])];
       continue;
@@ -144,22 +162,31 @@ function batchOf(edits: readonly Edit[]): Batch {
   return { edits, ids, locals, places };
 }
 
-const INFO_KEYS = ['info'];
-const TREE = ['tree'];
+/** Of edits made here that delete nothing the tree is hardly ever read ({@link tipAfter}). */
+const takesTrees = (edits: readonly Edit[]): boolean =>
+  edits.some((edit) => edit.kind === 'replicated' || (edit.kind === 'new' && edit.deleted));
 
-function firstQueries({ ids, locals }: Batch) {
+const INFO_KEYS = ['info'];
+const TIP = ['tip'];
+
+function firstQueries({ ids, locals }: Batch, trees: boolean) {
   return [
     { from: 'info', keys: INFO_KEYS },
-    { from: 'docs', keys: ids, texts: TREE },
+    { from: 'docs', keys: ids, texts: trees ? TREE_TEXTS : TIP },
     { from: 'local', keys: locals },
   ] as const;
 }
 
 type FoundFirst = FoundAll<DatabaseTables, ReturnType<typeof firstQueries>>;
 
-function queriesOf(batch: Batch, whole: readonly string[], attached: AttachmentQueries | undefined) {
+function queriesOf(
+  batch: Batch,
+  trees: boolean,
+  whole: readonly string[],
+  attached: AttachmentQueries | undefined,
+) {
   return [
-    ...firstQueries(batch),
+    ...firstQueries(batch, trees),
     ...whole.map((id) => ({ from: 'bodies' as const, range: { gte: [id], lte: [id, []] as const } })),
     ...(attached?.queries ?? NONE),
   ] as const;
@@ -181,22 +208,19 @@ function planEdits(batch: Batch, found: Found, rules: FoldRules): Plan<DatabaseT
       continue;
     }
     let fold = folds[place];
-    if (fold === undefined && !found.docs[place] && isFirst(edit)) {
-      // A document that is new, as most are in bulk: nothing to fold, unless another edit follows.
-      const { id, rev, body } = edit;
-      folds[place] = docRow(id, ++seq, rev, isDeletion(edit), undefined, bodyText(body));
-      outcomes[i] = { ok: true, id, rev };
+    const before = found.docs[place];
+    // A document that is new, or its winner's next revision, as most are: nothing to fold, unless another edit follows.
+    const simple = fold === undefined ? simpleRow(before, edit, seq + 1, found, rules) : undefined;
+    if (simple !== undefined) {
+      folds[place] = simple;
+      seq += 1;
+      outcomes[i] = { ok: true, id: edit.id, rev: edit.rev };
       continue;
     }
     if (!(fold instanceof DocFold)) {
       const begun = fold;
-      fold = new DocFold(
-        edit.id,
-        found.docs[place],
-        found.bodies?.get(edit.id),
-        rules,
-        attachments?.of(edit.id),
-      );
+      if (isUnread(before?.tree)) return { writes: [], value: { outcomes, lacking: NONE, lacksTrees: true } };
+      fold = new DocFold(edit.id, before, found.bodies?.get(edit.id), rules, attachments?.of(edit.id));
       if (begun !== undefined) apply(fold, edits[places.indexOf(place)] as DocEdit, begun.seq);
       folds[place] = fold;
     }
@@ -214,6 +238,26 @@ function planEdits(batch: Batch, found: Found, rules: FoldRules): Plan<DatabaseT
 }
 
 type DocEdit = NewEdit | ReplicatedEdit;
+
+/** The row after an edit that makes the winner, and leaves everything else as it was; `undefined` where that takes a fold. */
+function simpleRow(
+  before: DocRow | undefined,
+  edit: DocEdit,
+  seq: number,
+  { attachments }: Found,
+  { autoCompaction, revsLimit }: FoldRules,
+): DocRow | undefined {
+  const { id, rev, body } = edit;
+  if (before === undefined)
+    return isFirst(edit) ? docRow(id, seq, rev, isDeletion(edit), undefined, bodyText(body)) : undefined;
+  if (edit.kind !== 'new' || autoCompaction || attachments !== undefined) return undefined;
+  const tip = tipAfter(before, edit, revsLimit);
+  if (tip === undefined) return undefined;
+  const row: Mutable<DocRow> = docRow(id, seq, rev, edit.deleted, undefined, bodyText(body));
+  if (before.tree !== undefined) row.tree = before.tree;
+  row.tip = tip;
+  return row;
+}
 
 /** Of a document that is not there it makes a tree of one revision, and nothing else. */
 const isFirst = (edit: DocEdit): boolean =>
@@ -260,6 +304,7 @@ function finishDocuments(
     if (row === undefined) continue;
     rows.push(row);
     const before = found.docs[i];
+    if (row === fold && before !== undefined) bodies.push(bodyRow(before));
     if (before !== undefined) before.deleted ? dead-- : live--;
     row.deleted ? dead++ : live++;
   }

@@ -17,9 +17,10 @@ import type { Rev } from '../model/types';
 import type { BodyRow, DatabaseTables, DocRow, InfoRow } from '../store/schema';
 import type { CallOptions, Durability, Plan, Store, Write } from '../store/store';
 import { loadAttachments } from './code';
-import { docRow, treeOf } from './doc-fold';
+import { docRow } from './doc-fold';
 import { type IndexPlace, runQueries, runsAt, withoutRows } from './index-rows';
 import { infoOf } from './info';
+import { TREE_TEXTS, treeOf } from './tip';
 
 export interface Purged {
   readonly ok: true;
@@ -43,7 +44,7 @@ export async function purge(
     const done = await store.write(
       [
         { from: 'info', keys: ['info'] },
-        { from: 'docs', keys: [id], texts: ['tree'] },
+        { from: 'docs', keys: [id], texts: TREE_TEXTS },
         { from: 'bodies', range: { gte: [id], lte: [id, []] } },
         { from: 'blobrefs', by: 'doc', range: { gte: [id], lte: [id, []] } },
         { from: 'views', range: { gte: '' } },
@@ -98,7 +99,9 @@ function planPurge(
   const { tree, removed } = rest;
   const seq = info.update_seq + 1;
   const after = tree === undefined ? undefined : rowAfter(row, tree, seq, bodies);
-  const gone = bodies.filter((body) => removed.includes(body.rev) || body.rev === after?.rev);
+  const gone = bodies.filter(
+    ({ rev: each }) => each === after?.rev || tree === undefined || !hasRev(tree, each),
+  );
   const writes: Write<DatabaseTables>[] = [
     { into: 'bodies', delete: gone.map((body) => [id, body.rev]) },
     after === undefined ? { into: 'docs', delete: [id] } : { into: 'docs', put: [after] },

@@ -9,7 +9,7 @@ import type { RevTree } from '../model';
 import type { Rev } from '../model/types';
 import type { BodyRow, DatabaseTables, DocRow } from '../store/schema';
 import type { CallOptions, Store } from '../store/store';
-import { treeOf } from './doc-fold';
+import { treeOf } from './tip';
 
 /** Which revisions of one document a call is about. */
 export interface RevisionRequest {

@@ -5,7 +5,7 @@ import { badRequest, generationOf, hasRev, type Leaf, leaves, parseRev } from '.
 import type { Rev, RevsDiffResult } from '../model/types';
 import type { DatabaseTables, DocRow } from '../store/schema';
 import type { CallOptions, Store } from '../store/store';
-import { treeOf } from './doc-fold';
+import { hasPast, TREE_TEXTS, treeOf } from './tip';
 
 /** Ids that lack nothing are absent. The answer has no prototype: ids may be named like one's members. */
 export async function revsDiff(
@@ -19,14 +19,14 @@ export async function revsDiff(
   }
   const ids = Object.keys(revs);
   for (const id of ids) checkRevs(revs[id]);
-  const queries = [{ from: 'docs', keys: ids, texts: ['tree'] }] as const;
+  const queries = [{ from: 'docs', keys: ids, texts: TREE_TEXTS }] as const;
   const [rows] = store.readNow(queries) ?? (await store.read(queries, { signal: options.signal }));
   const result: RevsDiffResult = Object.create(null);
   for (let i = 0; i < ids.length; i++) {
     const id = ids[i]!;
     const row = rows[i];
     const asked = revs[id]!; // a key of this object
-    const tree = row?.tree === undefined ? undefined : treeOf(row);
+    const tree = row === undefined || !hasPast(row) ? undefined : treeOf(row);
     const missing = asked.filter((rev) => (tree === undefined ? rev !== row?.rev : !hasRev(tree, rev)));
     if (missing.length > 0) result[id] = row ? { missing, ...possibleAncestors(row, missing) } : { missing };
   }

@@ -33,6 +33,9 @@ export function generationOf(rev: string): number {
   return Number.parseInt(rev, 10);
 }
 
+/** What follows the generation, of a revision that is known to be well-formed. */
+export const hashOf = (rev: string): string => rev.slice(rev.indexOf('-') + 1);
+
 export function formatRev(generation: number, hash: string): string {
   return `${generation}-${hash}`;
 }

@@ -5,7 +5,7 @@ import type { Chain, RevTree } from './chain';
 import { holderOf, holds, ownerOf, treeOf } from './chain';
 import type { Leaf } from './leaf';
 import { outranks } from './leaf';
-import { formatRev, generationOf } from './revision';
+import { formatRev, generationOf, hashOf } from './revision';
 import { descendants, graphOf } from './tree-graph';
 
 /** A tree of one revision without parents. */
@@ -95,5 +95,3 @@ export function allRevs(tree: RevTree): string[] {
   }
   return revs;
 }
-
-const hashOf = (rev: string): string => rev.slice(rev.indexOf('-') + 1);

@@ -13,8 +13,10 @@ export interface DocRow {
   readonly rev: string;
   /** The winner is a tombstone. */
   readonly deleted?: true;
-  /** The packed revision tree (`packTree`); absent while the tree is the one revision `rev`. */
+  /** The packed revision tree (`packTree`), but for what `tip` adds to it; absent while it is nothing but a tip and the winner. */
   readonly tree?: Text;
+  /** Revisions that the winner descends from, made since the tree was packed: see tip.ts. */
+  readonly tip?: Text;
   /** JSON of the winner without `_id _rev _deleted`. Absent: `{}`, or compacted away is impossible for a leaf (I4). */
   readonly body?: Text;
 }
@@ -130,9 +132,10 @@ export type DatabaseTables = {
 export const schema = {
   docs: {
     key: 'id',
-    fields: ['id', 'seq', 'rev', 'deleted', 'tree', 'body'],
+    fields: ['id', 'seq', 'rev', 'deleted', 'tree', 'body', 'tip'],
     orders: { seq: 'seq' },
-    texts: ['tree', 'body'],
+    // What is read most comes last: it is what is read ahead.
+    texts: ['tree', 'tip', 'body'],
   },
   bodies: { key: ['id', 'rev'], fields: ['id', 'rev', 'deleted', 'body'], texts: ['body'] },
   local: { key: 'id', fields: ['id', 'rev', 'body'], texts: ['body'] },

@@ -1,0 +1,74 @@
+/**
+ * A document that is edited again and again has a long history, and each edit adds one revision to it. So the newest ones lie beside
+ * the packed tree, in a short text of their own, until there are {@link TIP_REVS_MAX}: an edit of the winner then neither reads
+ * nor writes the tree (32 KB of a thousand revisions), whose text stays where it is.
+ *
+ *   tip    limit : hashes      of the revisions that the winner descends from, newest first, down to the one at which `tree`, where
+ *                              there is one, ends; `limit` is the `revs_limit` they were made under, 32 characters a hash
+ */
+import { hasRev, merge, type RevTree, singleton, unpackTree } from '../model';
+import { corrupt } from '../model/errors';
+import { formatRev, generationOf, hashOf } from '../model/revision';
+import type { DocRow } from '../store/schema';
+import type { Text } from '../store/store';
+import type { NewEdit } from './edits';
+
+/** A write has half a KB of them on average, and in every 32nd the tree's: both are least near the root of a thousand, `revs_limit`. */
+export const TIP_REVS_MAX = 32;
+const HASH_LENGTH = 32;
+
+/** What must be filled in of a row for {@link treeOf}. */
+export const TREE_TEXTS = ['tree', 'tip'] as const;
+
+/** The document has revisions besides the winner, or had. */
+export const hasPast = (row: DocRow): boolean => row.tree !== undefined || row.tip !== undefined;
+
+/** The revision tree of a row with its {@link TREE_TEXTS}. */
+export const treeOf = (row: DocRow): RevTree => wholeTree(row).tree;
+
+/** As {@link treeOf}, with the revisions that edits since the tree was packed put beyond the limit. */
+export function wholeTree(row: DocRow): { readonly tree: RevTree; readonly forgotten: readonly string[] } {
+  const packed = row.tree === undefined ? undefined : unpackTree(row.tree as string);
+  if (row.tip === undefined)
+    return { tree: packed ?? singleton(row.rev, row.deleted === true), forgotten: [] };
+  const { limit, hashes } = unpackTip(row.tip as string);
+  const generation = generationOf(row.rev);
+  const path = { generation, hashes: [hashOf(row.rev), ...hashes], deleted: row.deleted === true };
+  const { tree, forgotten } = merge(packed, path, limit);
+  const ofTip = hashes.map((hash, at) => formatRev(generation - 1 - at, hash));
+  return { tree, forgotten: [...forgotten, ...ofTip.filter((rev) => !hasRev(tree, rev))] };
+}
+
+/**
+ * The tip of a document's row after an edit of its winner, which wins again.
+ *
+ * @param before with its `tip`; its `tree` is not looked into
+ * @param limit `revs_limit`
+ * @returns undefined when the edit is no such one, or it is time to pack the tree
+ */
+export function tipAfter(before: DocRow, edit: NewEdit, limit: number): string | undefined {
+  const { rev, deleted, tree, tip } = before;
+  // A tombstone may let another leaf win; one within a tip would have to be marked.
+  if (edit.parent !== rev || edit.force || deleted || (edit.deleted && tree !== undefined)) return undefined;
+  // Bodies of what is put beyond the limit go when the tree is packed: not so late that they are more than the limit itself.
+  if (limit < TIP_REVS_MAX && generationOf(edit.rev) > limit) return undefined;
+  const hash = hashOf(rev);
+  const prefix = `${limit}:`;
+  const known = (tip as string | undefined) ?? prefix;
+  if (hash.length !== HASH_LENGTH || !known.startsWith(prefix)) return undefined;
+  if (known.length >= prefix.length + TIP_REVS_MAX * HASH_LENGTH) return undefined;
+  return prefix + hash + known.slice(prefix.length);
+}
+
+function unpackTip(tip: string): { readonly limit: number; readonly hashes: string[] } {
+  const start = tip.indexOf(':') + 1;
+  const limit = Number(tip.slice(0, start - 1));
+  if (!(limit >= 1) || tip.length === start || (tip.length - start) % HASH_LENGTH !== 0)
+    throw corrupt("The newest revisions in a document's row are damaged");
+  const hashes: string[] = [];
+  for (let at = start; at < tip.length; at += HASH_LENGTH) hashes.push(tip.slice(at, at + HASH_LENGTH));
+  return { limit, hashes };
+}
+
+/** The text was not filled in: it is there, but by reference. */
+export const isUnread = (text: Text | undefined): boolean => typeof text === 'object';

@@ -1,0 +1,210 @@
+/** Histories that lie partly beside their packed tree are what they would be if each edit had packed it. */
+import { memory } from '@settledb/adapter-memory';
+import { openLogStore } from '@settledb/engine';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { TIP_REVS_MAX, treeOf } from '../../packages/core/src/database/tip';
+import {
+  hasRev,
+  LocalDatabase,
+  leaves,
+  merge,
+  packTree,
+  type RevTree,
+  schema,
+  unpackTree,
+  winner,
+} from '../../packages/core/src/index';
+import type { DatabaseTables } from '../../packages/core/src/store/schema';
+import type { Store } from '../../packages/core/src/store/store';
+import { naiveStore } from '../support/naive-store';
+
+const ID = 'a';
+const hashOf = (rev: string): string => rev.slice(rev.indexOf('-') + 1);
+const generationOf = (rev: string): number => Number.parseInt(rev, 10);
+
+/** What is done to the one document. Numbers choose among what there is. */
+type Step =
+  | { readonly kind: 'edits'; readonly count: number; readonly together: boolean }
+  | { readonly kind: 'leaf' | 'delete' | 'stale'; readonly which: number }
+  | { readonly kind: 'replicate'; readonly which: number; readonly hashes: readonly string[] }
+  | { readonly kind: 'compact' };
+
+const which = fc.nat({ max: 1000 });
+const hash = fc
+  .array(fc.constantFrom(...'0123456789abcdef'), { minLength: 32, maxLength: 32 })
+  .map((digits) => digits.join(''));
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      kind: fc.constant('edits' as const),
+      count: fc.oneof(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 30, max: 70 })),
+      together: fc.boolean(),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constantFrom('leaf' as const, 'delete' as const, 'stale' as const),
+      which,
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('replicate' as const),
+      which,
+      hashes: fc.array(fc.oneof(hash, fc.constantFrom('x', 'y')), { minLength: 1, maxLength: 4 }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('compact' as const) }) },
+);
+
+class Model {
+  tree: RevTree | undefined;
+  /** Revisions whose bodies nobody took away. */
+  readonly written = new Map<string, number>();
+  readonly forgotten: string[] = [];
+  n = 0;
+
+  constructor(
+    readonly db: LocalDatabase<Record<string, unknown>>,
+    readonly limit: number,
+  ) {}
+
+  async take(step: Step): Promise<void> {
+    if (step.kind === 'compact') {
+      await this.db.compact();
+      const kept = new Set(this.tree === undefined ? [] : leaves(this.tree).map(({ rev }) => rev));
+      for (const rev of this.written.keys()) if (!kept.has(rev)) this.written.delete(rev);
+    } else if (step.kind === 'edits') await this.#edits(step);
+    else if (step.kind === 'replicate') await this.#replicate(step);
+    else await this.#one(step);
+    // What was put beyond the limit has lost its body, even if a path names it again.
+    for (const rev of this.written.keys()) {
+      if (this.tree !== undefined && hasRev(this.tree, rev)) continue;
+      this.written.delete(rev);
+      this.forgotten.push(rev);
+    }
+  }
+
+  async #edits({ count, together }: Extract<Step, { kind: 'edits' }>): Promise<void> {
+    for (let i = 0; i < count; i++) {
+      const best = this.tree === undefined ? undefined : winner(this.tree);
+      await this.#put(best === undefined || best.deleted ? undefined : best.rev, false, together);
+    }
+  }
+
+  /** An edit of some leaf, a deletion of one, or an edit of a past revision: a conflict. */
+  async #one({ kind, which }: Extract<Step, { kind: 'leaf' | 'delete' | 'stale' }>): Promise<void> {
+    if (this.tree === undefined) return;
+    const revs = leaves(this.tree).map(({ rev }) => rev);
+    const past = [...this.written.keys()].filter((rev) => !revs.includes(rev));
+    const from = kind === 'stale' ? past : revs;
+    if (from.length > 0) await this.#put(from[which % from.length]!, kind === 'delete', false);
+  }
+
+  /** @param twice in one write with an edit of what it makes */
+  async #put(parent: string | undefined, deleted: boolean, twice: boolean): Promise<void> {
+    const doc = { _id: ID, n: ++this.n, ...(parent === undefined ? {} : { _rev: parent }) };
+    const [first, second] = await this.db.bulkDocs([
+      deleted ? { ...doc, _deleted: true } : doc,
+      ...(twice ? [doc] : []),
+    ]);
+    if (second !== undefined) expect(second).toMatchObject({ status: 409 });
+    const accepted = this.tree === undefined || this.#extended(parent) !== undefined;
+    expect('ok' in first!).toBe(accepted);
+    if ('ok' in first!) this.#grow(first.rev, this.#extended(parent), deleted);
+  }
+
+  #extended(parent: string | undefined): string | undefined {
+    const all = this.tree === undefined ? [] : leaves(this.tree);
+    if (parent === undefined) return all[0]?.deleted ? all[0].rev : undefined;
+    return all.find(({ rev }) => rev === parent)?.rev;
+  }
+
+  #grow(rev: string, parent: string | undefined, deleted: boolean): void {
+    const hashes = parent === undefined ? [hashOf(rev)] : [hashOf(rev), hashOf(parent)];
+    this.tree = merge(this.tree, { generation: generationOf(rev), hashes, deleted }, this.limit).tree;
+    this.written.set(rev, this.n);
+  }
+
+  /** A path that joins some known revision, or none. */
+  async #replicate({ which, hashes }: Extract<Step, { kind: 'replicate' }>): Promise<void> {
+    const known = this.tree === undefined ? [] : [...this.written.keys()];
+    const joint = known.length === 0 || which % 4 === 0 ? undefined : known[which % known.length]!;
+    const path = joint === undefined ? hashes : [...hashes, hashOf(joint)];
+    const generation = (joint === undefined ? 0 : generationOf(joint)) + hashes.length;
+    const rev = `${generation}-${path[0]}`;
+    const doc = { _id: ID, _rev: rev, _revisions: { start: generation, ids: path }, n: ++this.n };
+    await this.db.bulkDocs([doc], { new_edits: false });
+    const merged = merge(this.tree, { generation, hashes: path, deleted: false }, this.limit);
+    this.tree = merged.tree;
+    if (merged.result.startsWith('new')) this.written.set(rev, this.n);
+  }
+
+  async check(store: Store<DatabaseTables>): Promise<void> {
+    const [rows, bodies] = await store.read([
+      { from: 'docs', keys: [ID], texts: ['tree', 'tip'] },
+      { from: 'bodies', range: {} },
+    ]);
+    const row = rows[0];
+    if (this.tree === undefined) return expect(row).toBe(undefined);
+    // As stored and read again: the order of chains is no matter of what they say.
+    const [tree, expected] = [treeOf(row!), this.tree].map((each) => unpackTree(packTree(each)));
+    const chains = ({ chains }: RevTree): string[] => chains.map((chain) => JSON.stringify(chain)).sort();
+    expect(chains(tree!)).toEqual(chains(expected!));
+    expect(row!.rev).toBe(winner(this.tree).rev);
+    const stale = bodies.filter(({ rev }) => !hasRev(this.tree!, rev));
+    expect(stale.length).toBeLessThanOrEqual(this.limit < TIP_REVS_MAX ? 0 : TIP_REVS_MAX);
+  }
+
+  /** Each revision that was written is still what it was, or is not to be had. */
+  async checkBodies(): Promise<void> {
+    for (const [rev, n] of this.written) {
+      expect(await this.db.get(ID, { rev })).toMatchObject({ _rev: rev, n });
+    }
+    for (const rev of this.forgotten.filter((each) => !hasRev(this.tree!, each)))
+      await expect(this.db.get(ID, { rev })).rejects.toMatchObject({ status: 404 });
+    const changes = await this.db.changes({ style: 'all_docs' });
+    if (!('results' in changes)) throw new Error('cancelled');
+    const revs = changes.results.flatMap((change) => change.changes.map(({ rev }) => rev)).sort();
+    expect(revs).toEqual(
+      this.tree === undefined
+        ? []
+        : leaves(this.tree)
+            .map(({ rev }) => rev)
+            .sort(),
+    );
+  }
+}
+
+const stores: readonly (readonly [string, () => Promise<Store<DatabaseTables>>])[] = [
+  ['a naive store', async () => naiveStore<DatabaseTables>(schema, { replans: true })],
+  ['the log engine', async () => openLogStore(await memory().open('tips'), schema)],
+];
+
+describe.each(stores)('a long history, on %s', (_name, newStore) => {
+  it('is what merging each edit makes of it', async () => {
+    const limits = fc.constantFrom(1, 2, 5, TIP_REVS_MAX - 1, TIP_REVS_MAX, TIP_REVS_MAX + 8, 1000);
+    await fc.assert(
+      fc.asyncProperty(limits, fc.array(step, { maxLength: 12 }), async (revs_limit, steps) => {
+        const store = await newStore();
+        const db = await LocalDatabase.open<Record<string, unknown>>(store, {
+          name: 'tips',
+          adapter: 'test',
+          revs_limit,
+        });
+        const model = new Model(db, revs_limit);
+        for (const each of steps) {
+          await model.take(each);
+          await model.check(store);
+        }
+        await model.checkBodies();
+        await db.close();
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
