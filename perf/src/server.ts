@@ -9,7 +9,8 @@ import { writeSnapshot } from '@settledb/dump';
 import { remote } from '@settledb/remote';
 import { createServer } from '../../packages/settledb/src/server';
 
-const durability = process.env.DURABILITY === 'strict' ? 'strict' : 'relaxed';
+const { KIND = 'pages' } = process.env;
+const durability = KIND === 'strict' ? 'strict' : 'relaxed';
 /** An isolated page has a finer clock. */
 const ISOLATED = {
   'cross-origin-opener-policy': 'same-origin',
@@ -40,7 +41,8 @@ async function snapshot(database: string, file: string | undefined): Promise<Res
   return Response.json({ ok: true });
 }
 
-const server = await createServer({ dir, port: 0, anonymous: true, static: page, durability });
+const pages = KIND === 'pages' ? { static: page } : {};
+const server = await createServer({ dir, port: 0, anonymous: true, durability, ...pages });
 console.log(server.url);
 process.once('SIGTERM', () => {
   server.close().then(

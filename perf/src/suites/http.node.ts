@@ -1,5 +1,5 @@
 /** Servers under ten clients: each in a process of its own, asked from this one. CouchDB too, where COUCHDB_URL says one. */
-import { httpContender, httpUnits } from '../http-cases';
+import { httpContender, httpMeasures, httpUnits } from '../http-cases';
 import type { RunOptions, Suite } from '../suite';
 
 export function suite({ startServer }: RunOptions): Suite {
@@ -17,6 +17,7 @@ export function suite({ startServer }: RunOptions): Suite {
     title: 'documents in 2,000 requests of each kind',
     documents: 2_000,
     units: httpUnits,
+    measures: httpMeasures,
     contenders,
   };
 }

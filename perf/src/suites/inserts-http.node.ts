@@ -1,6 +1,6 @@
 /** A hundred thousand inserts over HTTP by ten clients: latencies as clients see them, CPU time and memory of the server. */
 import { makeDocs } from '../docs';
-import { call } from '../http-cases';
+import { HttpClient } from '../http-client';
 import { countOf, insertMeasures, insertUnits, Latencies } from '../insert-cases';
 import type { RunOptions, Suite, SuiteContender } from '../suite';
 
@@ -14,9 +14,9 @@ export function suite({ startServer }: RunOptions): Suite {
     name,
     round: async (_time, setting) => {
       const { url, usage, close } = await startServer(kind);
+      const clients = new HttpClient(url);
       try {
-        const db = `${url}/inserts`;
-        await call('PUT', db);
+        await clients.call('PUT', '/inserts');
         const count = countOf(setting);
         const latencies = new Latencies(count);
         const before = usage();
@@ -28,7 +28,7 @@ export function suite({ startServer }: RunOptions): Suite {
             for (let doc = docs.pop(); doc !== undefined; doc = docs.pop()) {
               const { _id } = doc;
               const body = doc;
-              await latencies.time(() => call('PUT', `${db}/${_id}`, body));
+              await latencies.time(() => clients.call('PUT', `/inserts/${_id}`, body));
             }
           };
           await Promise.all(Array.from({ length: CLIENTS }, client));
@@ -41,6 +41,7 @@ export function suite({ startServer }: RunOptions): Suite {
         setting.record('CPU time', after.cpuMs - before.cpuMs);
         setting.record('RSS', after.rssMb);
       } finally {
+        clients.close();
         await close();
       }
     },
