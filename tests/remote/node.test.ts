@@ -87,6 +87,23 @@ describe('a server on files', () => {
     });
   });
 
+  it('makes the folders that are missing, and says so where it cannot', async () => {
+    const dir = join(await folder(), 'not', 'there', 'yet');
+    await start({ dir });
+    expect(await readdir(dir)).toEqual(['server.json']);
+    const file = join(dir, 'server.json', 'below');
+    await expect(start({ dir: file })).rejects.toMatchObject({
+      name: 'io',
+      message: expect.stringContaining(file),
+    });
+  });
+
+  // There the system says ENOENT, and Node's own making of folders one in another never ends.
+  it.skipIf(process.platform !== 'linux')('fails at once below /proc', async () => {
+    for (const dir of ['/proc/nope', '/proc/nope/more'])
+      await expect(start({ dir })).rejects.toMatchObject({ name: 'io' });
+  });
+
   it('refuses options that make no sense, leaving no trace', async () => {
     const dir = await folder();
     const wrong = [

@@ -4,7 +4,7 @@
  * What a database is made of is not known here: whoever starts the server says how to open one.
  */
 import { mkdir, open, readdir, readFile, rmdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { type Database, ioError, isDatabaseError, uuid as makeUuid } from '@settledb/core';
 import { fromFolderName, isStoredName, toFolderName } from './names';
 import type { Databases } from './server-context';
@@ -30,8 +30,12 @@ export class FolderDatabases implements Databases {
     this.#openDatabase = openDatabase;
   }
 
-  async open(name: string): Promise<Database | undefined> {
-    await this.#turns.get(name);
+  open(name: string): Promise<Database | undefined> {
+    const turn = this.#turns.get(name);
+    return turn === undefined ? this.#openHeld(name) : turn.then(() => this.#openHeld(name));
+  }
+
+  #openHeld(name: string): Promise<Database | undefined> {
     return this.#held.get(name) ?? this.#hold(name, this.#openExisting(name));
   }
 
@@ -90,11 +94,7 @@ export class FolderDatabases implements Databases {
 
   async #openExisting(name: string): Promise<Database | undefined> {
     const path = this.#path(name);
-    const there = await stat(path).then(
-      (found) => found.isDirectory(),
-      () => false,
-    );
-    if (!there) return undefined;
+    if (!(await isFolder(path))) return undefined;
     try {
       return await this.#openDatabase(path, { name, mustExist: true });
     } catch (error) {
@@ -125,7 +125,9 @@ export class FolderDatabases implements Databases {
 
 /** The identity of the server in `dir`, made on first use. Replications know their checkpoints by it. */
 export async function serverUuid(dir: string): Promise<string> {
-  await mkdir(dir, { recursive: true });
+  await makeFolder(resolve(dir)).catch((cause: unknown) => {
+    throw ioError(`Cannot make the folder ${dir}`, cause);
+  });
   const path = join(dir, IDENTITY_FILE);
   try {
     const file = await open(path, 'wx');
@@ -142,6 +144,22 @@ export async function serverUuid(dir: string): Promise<string> {
   }
   return readUuid(path, await readFile(path, 'utf8'));
 }
+
+/** Not by `recursive`: Node tries for ever where the system answers ENOENT, as it does below /proc. */
+async function makeFolder(path: string): Promise<void> {
+  if (await isFolder(path)) return;
+  if (dirname(path) !== path) await makeFolder(dirname(path));
+  await mkdir(path).catch(async (error: unknown) => {
+    // Another process made it meanwhile.
+    if (!(await isFolder(path))) throw error;
+  });
+}
+
+const isFolder = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
 
 function readUuid(path: string, text: string): string {
   try {
