@@ -13,8 +13,10 @@ import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { ioError } from '@settledb/core';
 import { FolderDatabases, type OpenDatabase, serverUuid } from './folder-databases';
-import { type Answerer, createAnswerer, type HandlerOptions } from './server';
+import { PlainHosts, plainRequest } from './node-request';
+import { type Answerer, createAnswerer, type HandlerOptions, hasHooks } from './server';
 import { type Answer, errorResponse, failure, TextAnswer, toResponse } from './server-http';
+import { type ServerRequest, splitUrl } from './server-request';
 
 export { FolderDatabases, type OpenDatabase, serverUuid } from './folder-databases';
 
@@ -72,8 +74,10 @@ export async function createServer(options: ServerOptions): Promise<RunningServe
       ? hostCheck([...LOOPBACK_HOSTS, ...(hosts ?? [])])
       : undefined;
   createAnswerer({ ...rest, databases, uuid: '' });
-  const handler = createAnswerer({ ...rest, databases, uuid: await serverUuid(dir) });
-  const server = makeServer(handler, check, { ...TIMEOUTS, ...timeouts });
+  const handler = createAnswerer({ ...rest, databases, uuid: await serverUuid(dir) }, endOfTurn());
+  const ask: Ask = async (request, incoming) =>
+    check?.(request) ?? handler.answer(request, { address: incoming?.socket.remoteAddress });
+  const server = makeServer(ask, hasHooks(options), { ...TIMEOUTS, ...timeouts });
   await listen(server, port, host);
   const address = server.address() as AddressInfo;
   let closing: Promise<void> | undefined;
@@ -102,6 +106,51 @@ function checkOptions({ dir, port, host, hosts, timeouts = {} }: ServerOptions):
     throw new TypeError('hosts must be a list of names');
 }
 
+/** When the requests that have arrived were looked at. Node answers one socket after the other, and only then looks at what was set for then. */
+function endOfTurn(): () => Promise<void> {
+  let turn: Promise<void> | undefined;
+  return () => {
+    turn ??= new Promise((resolve) => {
+      setImmediate(() => {
+        turn = undefined;
+        resolve();
+      });
+    });
+    return turn;
+  };
+}
+
+type Ask = (request: ServerRequest, incoming: IncomingMessage | undefined) => Promise<Answer>;
+
+/** @param bridgeAll whether every request is to be a `Request` */
+function makeServer(ask: Ask, bridgeAll: boolean, { headers, request, idle }: Timeouts): Server {
+  const bridge = makeBridge(ask);
+  const hosts = new PlainHosts();
+  const connectionsCheckingInterval = Math.min(CHECK_INTERVAL_MS, headers, request);
+  const server = createHttpServer({ connectionsCheckingInterval }, (incoming, outgoing) => {
+    outgoing.on('close', letGo);
+    const plain = bridgeAll ? undefined : plainRequest(incoming, outgoing, hosts);
+    if (plain === undefined) return bridge(incoming, outgoing);
+    ask(plain, incoming)
+      .then((answer) => {
+        // The bridge writes streams, and takes in what is left of a body whose answer was known before.
+        if (answer instanceof TextAnswer && plain.isHere) write(answer, outgoing);
+        else bridge(incoming, outgoing, answer);
+      })
+      .catch((error: unknown) => bridge(incoming, outgoing, errorResponse(error)));
+  });
+  server.timeout = idle;
+  server.headersTimeout = headers;
+  server.requestTimeout = request;
+  server.maxConnections = MAX_CONNECTIONS;
+  return server;
+
+  /** While the server closes, a connection goes with its last answer. */
+  function letGo(): void {
+    if (!server.listening) setImmediate(() => server.closeIdleConnections());
+  }
+}
+
 interface Both {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
@@ -110,29 +159,16 @@ interface Both {
 /** What tells the bridge that the answer is on its way. */
 const SENT = new Response(null, { headers: { 'x-hono-already-sent': 'true' } });
 
-/** Without a `Response`, whose stream would cost more than the rest of a small request. */
-function write({ status, headers, text }: TextAnswer, outgoing: ServerResponse): void {
-  if (outgoing.destroyed) return;
-  const list: Record<string, string | number | string[]> = { 'content-length': Buffer.byteLength(text) };
-  for (const [name, value] of headers) list[name] = value;
-  const cookies = headers.getSetCookie();
-  if (cookies.length > 0) list['set-cookie'] = cookies;
-  outgoing.writeHead(status, list);
-  // As text: Node then sends head and body in one write.
-  outgoing.end(text);
-}
-
-function makeServer(
-  handler: Answerer,
-  check: ((request: Request) => Answer | undefined) | undefined,
-  { headers, request, idle }: Timeouts,
-): Server {
+/** What answers any request, or writes an answer that was found without it. */
+function makeBridge(
+  ask: Ask,
+): (incoming: IncomingMessage, outgoing: ServerResponse, answer?: Answer) => void {
+  const found = new WeakMap<IncomingMessage, Answer>();
   const listener = getRequestListener(
     async (request, env) => {
       // Never HTTP/2: the server made here speaks it not.
       const { incoming, outgoing } = env as Partial<Both>;
-      const address = incoming?.socket.remoteAddress;
-      const answer = check?.(request) ?? (await handler.answer(request, { address }));
+      const answer = (incoming && found.get(incoming)) ?? (await ask(request, incoming));
       if (!(answer instanceof TextAnswer)) return answer;
       if (outgoing === undefined) return toResponse(answer);
       write(answer, outgoing);
@@ -143,19 +179,19 @@ function makeServer(
       overrideGlobalObjects: false,
     },
   );
-  const connectionsCheckingInterval = Math.min(CHECK_INTERVAL_MS, headers, request);
-  const server = createHttpServer({ connectionsCheckingInterval }, (incoming, outgoing) => {
-    // While the server closes, a connection goes with its last answer.
-    outgoing.once('close', () => {
-      if (!server.listening) setImmediate(() => server.closeIdleConnections());
-    });
+  return (incoming, outgoing, answer) => {
+    if (answer !== undefined) found.set(incoming, answer);
     void listener(incoming, outgoing);
-  });
-  server.timeout = idle;
-  server.headersTimeout = headers;
-  server.requestTimeout = request;
-  server.maxConnections = MAX_CONNECTIONS;
-  return server;
+  };
+}
+
+/** Without a `Response`, whose stream would cost more than the rest of a small request. */
+function write({ status, headers, text }: TextAnswer, outgoing: ServerResponse): void {
+  if (outgoing.destroyed) return;
+  headers['content-length'] = String(Buffer.byteLength(text));
+  outgoing.writeHead(status, headers);
+  // As text: Node then sends head and body in one write; of an answer to HEAD only the head.
+  outgoing.end(text);
 }
 
 function listen(server: Server, port: number, host: string): Promise<void> {
@@ -186,10 +222,16 @@ const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1)$/.
  * Without a password, only the name in the request tells a page of this machine from one that had its own name resolve
  * to 127.0.0.1 (DNS rebinding).
  */
-function hostCheck(hosts: readonly string[]): (request: Request) => Answer | undefined {
+function hostCheck(hosts: readonly string[]): (request: ServerRequest) => Answer | undefined {
   const allowed = new Set(hosts.map((host) => host.toLowerCase()));
+  let known: string | undefined;
   return (request) => {
-    if (allowed.has(new URL(request.url).hostname)) return undefined;
+    const { origin } = splitUrl(request.url);
+    if (origin === known) return undefined;
+    if (allowed.has(new URL(request.url).hostname)) {
+      known = origin;
+      return undefined;
+    }
     return errorResponse(
       failure(403, 'forbidden', 'This server does not go by that name: see its option `hosts`'),
     );

@@ -14,6 +14,7 @@ import { type Bytes, writeMultipart } from './multipart';
 import type { DatabaseContext } from './server-context';
 import { agreedRev, checkRev } from './server-docs';
 import { type Answer, failure, jsonResponse, readBody } from './server-http';
+import type { ServerRequest } from './server-request';
 import { iterate, respondWith, toStream } from './server-streams';
 import { prepareWrite } from './server-write';
 import { encodeDocId, encodePart } from './wire';
@@ -65,7 +66,7 @@ function headersOf({ content_type, digest, encoded_length }: OpenedAttachment) {
 
 const isHeaderText = (text: string): boolean => /^[\x20-\x7e]+$/.test(text);
 
-function isKnown(request: Request, etag: string): boolean {
+function isKnown(request: ServerRequest, etag: string): boolean {
   const tags = (request.headers.get('if-none-match') ?? '').split(',');
   return tags.some((tag) => tag.trim().replace(/^W\//, '') === etag);
 }
@@ -81,7 +82,7 @@ function acceptsGzip(header: string | null): boolean {
 type ByteRange = readonly [first: number, last: number];
 
 /** Undefined for none, or for what makes no sense: then it is the whole. @throws requested_range_not_satisfiable */
-function readRanges(request: Request, length: number): readonly ByteRange[] | undefined {
+function readRanges(request: ServerRequest, length: number): readonly ByteRange[] | undefined {
   const match = /^bytes=(.*)$/.exec(request.headers.get('range')?.trim() ?? '');
   if (match === null || match[1] === '') return undefined;
   const ranges: ByteRange[] = [];

@@ -8,6 +8,7 @@ import { type DatabaseError, forbidden, isDatabaseError, unauthorized } from '@s
 import type { Databases } from './server-context';
 import { type Cookies, readCookie } from './server-cookies';
 import { DEFAULT_ITERATIONS, Passwords, sameText, toHex } from './server-passwords';
+import type { ServerRequest } from './server-request';
 import { isObject, parseBasic } from './wire';
 
 export interface Accounts {
@@ -83,8 +84,8 @@ export class Authenticator {
   }
 
   /** @throws unauthorized, forbidden (locked), bad_request */
-  async user(request: Request, address: string | undefined): Promise<User> {
-    const own = await this.#accounts.authenticate?.(request);
+  async user(request: ServerRequest, address: string | undefined): Promise<User> {
+    const own = this.#accounts.authenticate && (await this.#accounts.authenticate(request as Request));
     if (own !== undefined) return { ...own, by: 'own' };
     const header = request.headers.get('authorization');
     const given = header === null ? undefined : parseBasic(header);

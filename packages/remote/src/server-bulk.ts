@@ -15,7 +15,15 @@ import {
 import { type OutgoingPart, writeMultipart } from './multipart';
 import type { DatabaseContext } from './server-context';
 import { checkDoc, checkRev } from './server-docs';
-import { type Answer, jsonResponse, jsonTextResponse, readObject } from './server-http';
+import {
+  type Answer,
+  checkObject,
+  jsonResponse,
+  jsonTextResponse,
+  parseJson,
+  readJsonText,
+  readObject,
+} from './server-http';
 import { docJson, docPart, wantsMultipart } from './server-multipart';
 import { respondWith, textStream, toStream } from './server-streams';
 import { checkSize, prepareWrites, refusedRow } from './server-write';
@@ -23,7 +31,8 @@ import { isObject, isTexts, JSON_TYPE, toWireError } from './wire';
 
 export async function bulkDocs(context: DatabaseContext): Promise<Answer> {
   const { database, request, server } = context;
-  const body = await readObject(request, { limit: server.limits.request });
+  const text = await readJsonText(request, { limit: server.limits.request });
+  const body = checkObject(parseJson(text));
   if (body.docs === undefined) throw badRequest('POST body must include `docs` parameter.');
   if (!Array.isArray(body.docs)) throw badRequest('`docs` parameter must be an array.');
   if (body.new_edits !== undefined && typeof body.new_edits !== 'boolean') {
@@ -34,7 +43,7 @@ export async function bulkDocs(context: DatabaseContext): Promise<Answer> {
     const doc = checkDoc(item);
     return (new_edits && doc._id === undefined ? { ...doc, _id: uuid() } : doc) as Doc;
   });
-  for (const doc of docs) checkSize(doc, server.limits);
+  for (const doc of docs) checkSize(doc, server.limits, text.length);
   const prepared = await prepareWrites(context, docs);
   const good = prepared.flatMap((each) => ('doc' in each ? [each.doc] : []));
   const rows = good.length === 0 ? [] : await database.bulkDocs(good, { new_edits, signal: request.signal });

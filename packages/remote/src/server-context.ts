@@ -4,6 +4,7 @@ import type { Authenticator, User } from './server-auth';
 import type { Cookies } from './server-cookies';
 import type { Answer, Query } from './server-http';
 import type { Replicator, Task } from './server-replicate';
+import type { ServerRequest } from './server-request';
 import type { Settings } from './server-settings';
 import type { Validators } from './server-validate';
 
@@ -48,6 +49,11 @@ export interface ServerState {
   readonly validators: Validators | undefined;
   /** Runs `_replicate`; undefined where that is not offered. */
   readonly replicator: Replicator | undefined;
+  /**
+   * Waited for before a document is written: documents of requests that arrived together are then one commit. Undefined where there is
+   * nothing to wait for.
+   */
+  readonly endOfTurn: (() => Promise<void>) | undefined;
   /** What is under way, for `_active_tasks`. */
   readonly tasks: Set<Task>;
   /** Open feeds; aborting one ends it in good order. */
@@ -59,7 +65,7 @@ export interface ServerState {
 }
 
 export interface Context {
-  readonly request: Request;
+  readonly request: ServerRequest;
   /** The path, decoded; empty segments are left out, as in CouchDB. */
   readonly segments: readonly string[];
   readonly query: Query;

@@ -4,6 +4,7 @@
  */
 import type { Account, User } from './server-auth';
 import { sameText, toHex } from './server-passwords';
+import type { ServerRequest } from './server-request';
 
 export interface CookieOptions {
   /** Seconds a cookie is good for; used ones are renewed in time. Default 600, CouchDB's. */
@@ -20,8 +21,10 @@ const DEFAULT_TIMEOUT_S = 600;
 const MAX_COOKIE_LENGTH = 4_000;
 
 /** The text of our cookie in a request; undefined without one. */
-export function readCookie(request: Request): string | undefined {
-  for (const pair of (request.headers.get('cookie') ?? '').split(';')) {
+export function readCookie(request: ServerRequest): string | undefined {
+  const pairs = request.headers.get('cookie');
+  if (pairs === null) return undefined;
+  for (const pair of pairs.split(';')) {
     const [name, value = ''] = pair.trim().split('=', 2);
     if (name === NAME && value !== '' && value.length <= MAX_COOKIE_LENGTH) return value;
   }
@@ -42,7 +45,7 @@ export class Cookies {
   }
 
   /** A `Set-Cookie` for an account. */
-  async make(account: Account, request: Request): Promise<string> {
+  async make(account: Account, request: ServerRequest): Promise<string> {
     return this.#format(
       await this.#sign(account, Date.now() + this.#timeoutMs),
       request,
@@ -51,7 +54,7 @@ export class Cookies {
   }
 
   /** A `Set-Cookie` that takes it away. */
-  clear(request: Request): string {
+  clear(request: ServerRequest): string {
     return this.#format('', request, 0);
   }
 
@@ -84,7 +87,7 @@ export class Cookies {
     return toBase64Url(`${text}:${signature}`);
   }
 
-  #format(value: string, request: Request, seconds: number): string {
+  #format(value: string, request: ServerRequest, seconds: number): string {
     const { sameSite = 'Lax', secure = sameSite === 'None' || request.url.startsWith('https:') } =
       this.#options;
     const expires = new Date(Date.now() + seconds * 1000).toUTCString();

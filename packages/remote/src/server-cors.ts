@@ -1,6 +1,8 @@
 /**
  * Cross-origin access: off, but for the origins that are listed. An origin is never reflected because it asked.
  */
+import type { ServerRequest } from './server-request';
+
 export interface CorsOptions {
   /** `['https://app.example']`; `['*']` is for everyone, then without credentials. */
   readonly origins: readonly string[];
@@ -17,7 +19,7 @@ const EXPOSED = 'content-type, cache-control, accept-ranges, content-range, etag
 const MAX_AGE = '600';
 
 /** The headers for a request's origin; none where it is not listed. */
-export function corsHeaders(request: Request, cors: CorsOptions | undefined): Record<string, string> {
+export function corsHeaders(request: ServerRequest, cors: CorsOptions | undefined): Record<string, string> {
   const origin = request.headers.get('origin');
   if (origin === null || cors === undefined) return {};
   if (cors.origins.includes('*')) {
@@ -33,7 +35,7 @@ export function corsHeaders(request: Request, cors: CorsOptions | undefined): Re
 }
 
 /** The answer to a preflight of a listed origin; undefined for any other request. */
-export function preflight(request: Request, headers: Record<string, string>): Response | undefined {
+export function preflight(request: ServerRequest, headers: Record<string, string>): Response | undefined {
   const asked = request.headers.get('access-control-request-method');
   if (request.method !== 'OPTIONS' || asked === null || !('access-control-allow-origin' in headers))
     return undefined;

@@ -19,8 +19,18 @@ import {
 } from '@settledb/core';
 import { writeMultipart } from './multipart';
 import type { DatabaseContext } from './server-context';
-import { type Answer, failure, jsonResponse, mediaType, type Query, readJson } from './server-http';
+import {
+  type Answer,
+  failure,
+  jsonResponse,
+  mediaType,
+  NO_QUERY,
+  parseJson,
+  type Query,
+  readJsonText,
+} from './server-http';
 import { docJson, docPart, readMultipartDoc, relatedText, wantsMultipart } from './server-multipart';
+import type { ServerRequest } from './server-request';
 import { respondWith, textStream, toStream } from './server-streams';
 import { checkSize, prepareWrite } from './server-write';
 import { encodeDocId, encodePart, isObject, isTexts, JSON_TYPE } from './wire';
@@ -29,6 +39,7 @@ type Body = Record<string, unknown>;
 
 export async function getDoc(context: DatabaseContext, id: string): Promise<Answer> {
   const { query, request, database } = context;
+  if (query === NO_QUERY && !isLocalId(id)) return docResponse(request, await database.get(id));
   const meta = query.flag('meta');
   const revs = query.flag('revs');
   const options = {
@@ -89,7 +100,7 @@ export function checkRev(rev: unknown): asserts rev is string {
     throw badRequest('Invalid rev format');
 }
 
-function docResponse(request: Request, doc: ExistingDoc): Answer {
+function docResponse(request: ServerRequest, doc: ExistingDoc): Answer {
   const headers = docHeaders(doc);
   return isKnown(request, headers.etag) ? notModified(headers.etag!) : jsonResponse(200, doc, headers);
 }
@@ -102,9 +113,9 @@ function docHeaders(doc: ExistingDoc): { etag?: string } {
   return etag === undefined ? {} : { etag };
 }
 
-function isKnown(request: Request, etag: string | undefined): boolean {
-  const tags = (request.headers.get('if-none-match') ?? '').split(',');
-  return tags.some((tag) => tag.trim().replace(/^W\//, '') === etag);
+function isKnown(request: ServerRequest, etag: string | undefined): boolean {
+  const tags = request.headers.get('if-none-match');
+  return tags?.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag) ?? false;
 }
 
 const notModified = (etag: string): Answer => new Response(null, { status: 304, headers: { etag } });
@@ -152,35 +163,46 @@ export async function putDoc(context: DatabaseContext, id: string): Promise<Answ
   if (mediaType(request) === 'multipart/related') {
     const { doc, leave } = await readMultipartDoc(context);
     try {
-      return await writeDoc(context, namedDoc(context, id, doc), newEdits);
+      return await writeDoc(context, namedDoc(context, id, doc), { newEdits });
     } finally {
       await leave();
     }
   }
   // Without a content type too, as CouchDB: browsers ask before any PUT to another origin.
-  const body = checkDoc(await readJson(request, { limit: server.limits.request, mustBeJson: false }));
-  return writeDoc(context, namedDoc(context, id, body), newEdits);
+  const text = await readJsonText(request, { limit: server.limits.request, mustBeJson: false });
+  const doc = namedDoc(context, id, checkDoc(parseJson(text)));
+  return writeDoc(context, doc, { newEdits, sent: text.length });
 }
 
 /** The document under the id of the path, and the revision that was named, wherever it was. */
 function namedDoc(context: DatabaseContext, id: string, body: Body): Doc {
   const rev = agreedRev(context, body._rev);
-  return { ...body, _id: id, ...(rev === undefined ? {} : { _rev: rev }) } as Doc;
+  // It was made of this request, and nobody else has it.
+  body._id = id;
+  if (rev !== undefined) body._rev = rev;
+  return body as Doc;
 }
 
-/** Stores a document, after everything that may refuse it. */
-export async function writeDoc(context: DatabaseContext, doc: Doc, newEdits = true): Promise<Answer> {
+/** Stores a document, after everything that may refuse it. @param sent characters of the JSON it came as, where it did */
+export async function writeDoc(
+  context: DatabaseContext,
+  doc: Doc,
+  { newEdits = true, sent }: { readonly newEdits?: boolean; readonly sent?: number } = {},
+): Promise<Answer> {
   const { database, server } = context;
-  checkSize(doc, server.limits);
+  checkSize(doc, server.limits, sent);
   const prepared = await prepareWrite(context, doc);
+  await server.endOfTurn?.();
   const written = newEdits ? await database.put(prepared) : await putAsGiven(context, prepared);
   return writtenResponse(context, doc, written);
 }
 
 export async function postDoc(context: DatabaseContext): Promise<Answer> {
   const { request, server } = context;
-  const body = checkDoc(await readJson(request, { limit: server.limits.request }));
-  return writeDoc(context, { ...body, _id: body._id ?? uuid() } as Doc);
+  const text = await readJsonText(request, { limit: server.limits.request });
+  const body = checkDoc(parseJson(text));
+  body._id ??= uuid();
+  return writeDoc(context, body as Doc, { sent: text.length });
 }
 
 /** @throws bad_request; illegal_docid for an id that is no text */
@@ -225,17 +247,18 @@ function writtenResponse({ query, origin, name }: DatabaseContext, doc: Doc, wri
   if (query.text('batch') === 'ok') return jsonResponse(202, { ok: true, id: written.id });
   const location = `${origin}/${encodePart(name)}/${encodeDocId(written.id)}`;
   const etag = etagOf(written.rev);
-  return jsonResponse(doc._deleted === true ? 200 : 201, written, { location, ...(etag && { etag }) });
+  return jsonResponse(doc._deleted === true ? 200 : 201, written, etag ? { location, etag } : { location });
 }
 
 export async function deleteDoc(context: DatabaseContext, id: string): Promise<Answer> {
-  const { database } = context;
+  const { database, server } = context;
   const rev = agreedRev(context, undefined) ?? (await revisionToDelete(database, id));
   checkRev(rev);
   try {
     // What is deleted is not deleted once more.
     if (!isLocalId(id) && (await database.get(id, { rev }))._deleted) throw notFound('deleted', id);
     const doc = await prepareWrite(context, { _id: id, _rev: rev, _deleted: true });
+    await server.endOfTurn?.();
     const written = await database.put(doc);
     const etag = etagOf(written.rev);
     return jsonResponse(200, written, { ...(etag && { etag }) });

@@ -24,6 +24,7 @@ import {
 import { attachmentOrder } from './multipart-order';
 import type { DatabaseContext, Limits } from './server-context';
 import { failure, gather, parseUtf8Json, readBody } from './server-http';
+import type { ServerRequest } from './server-request';
 import { iterate, toStream } from './server-streams';
 import { isObject, JSON_TYPE } from './wire';
 
@@ -130,7 +131,7 @@ async function* nextPart(
 }
 
 /** Whether an answer should be multipart of that kind: JSON is for whoever names it before. */
-export function wantsMultipart(request: Request, kind: 'mixed' | 'related'): boolean {
+export function wantsMultipart(request: ServerRequest, kind: 'mixed' | 'related'): boolean {
   const types = (request.headers.get('accept') ?? '*/*').split(',').map((each) => each.split(';')[0]!.trim());
   const json = types.indexOf(JSON_TYPE);
   const multipart = types.findIndex((type) => [`multipart/${kind}`, 'multipart/*', '*/*'].includes(type));

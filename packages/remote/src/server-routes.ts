@@ -52,6 +52,7 @@ import {
   viewCleanup,
 } from './server-queries';
 import { activeTasks, replicate } from './server-replicate';
+import type { ServerRequest } from './server-request';
 import { allDatabases, databasesInfo, favicon, postDatabasesInfo, up, uuids, welcome } from './server-root';
 import { login, logout, session } from './server-session';
 
@@ -147,7 +148,20 @@ async function withDatabase(context: Context, name: string): Promise<Answer> {
   if (database === undefined) throw notFound('Database does not exist.');
   try {
     await configure(context, name, database);
-    return await ofDatabase({ ...context, name, database, isAdmin });
+    // Field by field: Node 20 takes 2 µs for each field that is added to a spread object.
+    const { request, segments, query, origin, user, address, server } = context;
+    return await ofDatabase({
+      request,
+      segments,
+      query,
+      origin,
+      user,
+      address,
+      server,
+      name,
+      database,
+      isAdmin,
+    });
   } catch (error) {
     if (isLost(error)) databases.drop?.(name, database);
     throw error;
@@ -199,7 +213,7 @@ function ofDocument(context: DatabaseContext, id: string, below: readonly string
 
 async function call<R>(
   table: Methods<R>,
-  request: Request,
+  request: ServerRequest,
   run: (route: R) => Answer | Promise<Answer>,
 ): Promise<Answer> {
   const found = table.get(request.method);

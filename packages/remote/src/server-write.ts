@@ -24,7 +24,11 @@ export async function prepareWrite(context: DatabaseContext, doc: Doc): Promise<
 
 /** One for each document, in order. */
 export async function prepareWrites(context: DatabaseContext, docs: readonly Doc[]): Promise<Prepared[]> {
-  const prepared = await Promise.all(docs.map((doc) => prepareOne(context, doc)));
+  const checked = docs.map((doc) => checkOne(context, doc));
+  const prepared =
+    context.name === USERS_DATABASE
+      ? await Promise.all(checked.map((each) => ('doc' in each ? prepareAccount(context, each.doc) : each)))
+      : checked;
   const { validators, settings } = context.server;
   const asked = prepared.flatMap((each) => ('doc' in each ? [each.doc] : []));
   if (validators === undefined || asked.length === 0) return prepared;
@@ -37,28 +41,49 @@ export async function prepareWrites(context: DatabaseContext, docs: readonly Doc
   });
 }
 
-async function prepareOne(context: DatabaseContext, doc: Doc): Promise<Prepared> {
+function checkOne(context: DatabaseContext, doc: Doc): Prepared {
   try {
     checkDesignWrite(context, doc._id);
     if (doc._id?.startsWith('_design/') && doc._deleted !== true) checkDesign(doc as Record<string, unknown>);
-    if (context.name !== USERS_DATABASE) return { doc };
-    const id = String(doc._id);
-    return {
-      doc: (await prepareUser(id, doc as Record<string, unknown>, context.server.auth.iterations)) as Doc,
-    };
+    return { doc };
   } catch (error) {
-    if (isDatabaseError(error)) return { refused: error };
-    throw error;
+    return refusedBy(error);
   }
 }
+
+async function prepareAccount({ server }: DatabaseContext, doc: Doc): Promise<Prepared> {
+  try {
+    const content = doc as Record<string, unknown>;
+    return { doc: (await prepareUser(String(doc._id), content, server.auth.iterations)) as Doc };
+  } catch (error) {
+    return refusedBy(error);
+  }
+}
+
+/** @throws what is no refusal */
+function refusedBy(error: unknown): Prepared {
+  if (isDatabaseError(error)) return { refused: error };
+  throw error;
+}
+
+/** Bytes of JSON that a character of it may become when it is written anew, at most: `1e20` is then 21 digits. */
+const MOST_BYTES = 6;
 
 /**
  * A document's JSON is bounded by itself, without its attachments.
  *
+ * @param sent characters of the JSON it came in, alone or among others: mostly so few that it need not be made once more
  * @throws document_too_large, attachment_too_large
  */
-export function checkSize(doc: Doc, { document: limit, attachment }: Limits): void {
+export function checkSize(
+  doc: Doc,
+  { document: limit, attachment }: Limits,
+  sent = Number.POSITIVE_INFINITY,
+): void {
   checkInline(doc, attachment);
+  // Id and revision may have come in the path and the headers.
+  const length = lengthOf(doc._id) + lengthOf(doc._rev);
+  if ((sent + length) * MOST_BYTES <= limit) return;
   const { _attachments: _, ...rest } = doc;
   // Counted in characters first: UTF-8 has at least as many bytes, and at most three times as many.
   const text = JSON.stringify(rest);
@@ -66,6 +91,8 @@ export function checkSize(doc: Doc, { document: limit, attachment }: Limits): vo
   if (text.length <= limit && new TextEncoder().encode(text).length <= limit) return;
   throw failure(413, 'document_too_large', doc._id ?? '');
 }
+
+const lengthOf = (text: unknown): number => (typeof text === 'string' ? text.length : 0);
 
 /** The row of a bulk answer for a document that was refused. */
 export const refusedRow = (id: string, { status, name, message, reason }: DatabaseError): WriteFailure => ({

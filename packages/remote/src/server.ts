@@ -9,8 +9,9 @@ import { checkHandlerOptions } from './server-check';
 import type { Context, Databases, Limits, QueriesOf, ServerState } from './server-context';
 import { type CookieOptions, Cookies } from './server-cookies';
 import { type CorsOptions, corsHeaders, preflight } from './server-cors';
-import { type Answer, errorResponse, Query, TextAnswer, toResponse } from './server-http';
+import { type Answer, errorResponse, NO_QUERY, Query, TextAnswer, toResponse } from './server-http';
 import type { Replicator } from './server-replicate';
+import { type ServerRequest, splitUrl } from './server-request';
 import { route } from './server-routes';
 import { Settings } from './server-settings';
 import { Validators } from './server-validate';
@@ -72,21 +73,27 @@ export function createHandler(options: HandlerOptions): Handler {
   return { handle: async (request, from) => toResponse(await answer(request, from)), close };
 }
 
-/** As {@link Handler}, for who can write a text that is at hand without a `Response` around it. */
+/**
+ * As {@link Handler}, for who has requests that are no `Request`, and can write a text that is at hand without a `Response` around it.
+ * Where there are hooks (`static`, `authenticate`), which are given the request, it must be a `Request`: {@link hasHooks}.
+ */
 export interface Answerer {
-  answer(request: Request, from?: { readonly address?: string | undefined }): Promise<Answer>;
+  answer(request: ServerRequest, from?: { readonly address?: string | undefined }): Promise<Answer>;
   close(): void;
 }
 
+export const hasHooks = ({ static: page, authenticate }: Pick<HandlerOptions, 'static' | 'authenticate'>) =>
+  page !== undefined || authenticate !== undefined;
+
 /** @throws as {@link createHandler} */
-export function createAnswerer(options: HandlerOptions): Answerer {
-  const server = makeState(options);
+export function createAnswerer(options: HandlerOptions, endOfTurn?: () => Promise<void>): Answerer {
+  const server = makeState(options, endOfTurn);
   return {
     async answer(request, { address } = {}) {
       const started = performance.now();
-      const response = await answer(request, address, server, options);
-      options.logger?.info?.(logLine(request, response, performance.now() - started));
-      return response;
+      const answered = await answer(request, address, server, options);
+      options.logger?.info?.(logLine(request, answered, performance.now() - started));
+      return answered;
     },
     close() {
       for (const feed of server.feeds) feed.abort();
@@ -95,7 +102,7 @@ export function createAnswerer(options: HandlerOptions): Answerer {
   };
 }
 
-function makeState(options: HandlerOptions): ServerState {
+function makeState(options: HandlerOptions, endOfTurn?: () => Promise<void>): ServerState {
   checkHandlerOptions(options);
   const { databases, runStoredFunctions } = options;
   const settings = new Settings(databases);
@@ -112,6 +119,7 @@ function makeState(options: HandlerOptions): ServerState {
     settings,
     validators: runStoredFunctions === true ? new Validators(evaluate) : undefined,
     replicator: options.replicator,
+    endOfTurn,
     tasks: new Set(),
     feeds: new Set(),
     configured: new WeakSet(),
@@ -120,30 +128,28 @@ function makeState(options: HandlerOptions): ServerState {
 }
 
 async function answer(
-  request: Request,
+  request: ServerRequest,
   address: string | undefined,
   server: ServerState,
   options: HandlerOptions,
 ): Promise<Answer> {
   const cors = corsHeaders(request, options.cors);
   try {
-    const page = await options.static?.(request);
+    const page = options.static && (await options.static(request as Request));
     if (page !== undefined) return page;
     const allowed = preflight(request, cors);
     if (allowed !== undefined) return allowed;
     const context = await makeContext(request, address, server);
     checkAccess(context);
-    const response = await route(context);
+    const answered = await route(context);
     const { cookie } = context.user;
-    if (cookie !== undefined && !response.headers.has('set-cookie'))
-      response.headers.set('set-cookie', cookie);
-    return withHeaders(withoutBody(request, response), cors);
+    return finish(request, cookie === undefined ? answered : withCookie(answered, cookie), cors);
   } catch (error) {
     // A client that went away is nobody's failure.
-    if (!request.signal.aborted && isOurs(error)) {
+    if (isOurs(error) && !request.signal.aborted) {
       options.logger?.error?.(`${request.method} ${new URL(request.url).pathname} failed`, error);
     }
-    return withHeaders(withoutBody(request, errorResponse(error)), cors);
+    return finish(request, errorResponse(error), cors);
   }
 }
 
@@ -153,22 +159,26 @@ const isOurs = (error: unknown): boolean =>
   (error.status >= 500 && error.status !== 501 && !['doc_validation', 'badarg'].includes(error.name));
 
 async function makeContext(
-  request: Request,
+  request: ServerRequest,
   address: string | undefined,
   server: ServerState,
 ): Promise<Context> {
-  const url = new URL(request.url);
-  const segments = url.pathname
-    .split('/')
-    .filter((segment) => segment !== '')
-    .map(decodeSegment);
-  // Read by a parser that makes something of everything: what is no UTF-8 would become another key.
-  decodeSegment(url.search.replaceAll('+', ' '));
+  const { origin, path, search } = splitUrl(request.url);
+  const segments: string[] = [];
+  for (const segment of path.split('/')) if (segment !== '') segments.push(decodeSegment(segment));
+  const query = search === '' ? NO_QUERY : readQuery(search);
   const user = await server.auth.user(request, address);
-  return { request, segments, query: new Query(url.searchParams), origin: url.origin, user, address, server };
+  return { request, segments, query, origin, user, address, server };
+}
+
+function readQuery(search: string): Query {
+  // Read by a parser that makes something of everything: what is no UTF-8 would become another key.
+  decodeSegment(search.replaceAll('+', ' '));
+  return new Query(new URLSearchParams(search));
 }
 
 function decodeSegment(segment: string): string {
+  if (!segment.includes('%')) return segment;
   try {
     return decodeURIComponent(segment);
   } catch (cause) {
@@ -185,26 +195,30 @@ function checkAccess({ segments: [first = ''], user }: Context): void {
   );
 }
 
-function withoutBody(request: Request, response: Answer): Answer {
-  if (request.method !== 'HEAD') return response;
-  if (response instanceof TextAnswer) {
-    // What GET would send; where there is a body, Node counts it.
-    response.headers.set('content-length', String(new TextEncoder().encode(response.text).length));
-  } else {
-    if (response.body === null) return response;
-    response.body.cancel().catch(() => {});
-  }
-  return new Response(null, { status: response.status, headers: response.headers });
+function withCookie(answered: Answer, cookie: string): Answer {
+  const { headers } = answered;
+  if (!(headers instanceof Headers)) headers['set-cookie'] ??= cookie;
+  else if (!headers.has('set-cookie')) headers.set('set-cookie', cookie);
+  return answered;
 }
 
-function withHeaders(response: Answer, headers: Record<string, string>): Answer {
-  for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
-  return response;
+/** Without its body for HEAD, with the headers for other origins. */
+function finish(request: ServerRequest, answered: Answer, cors: Record<string, string>): Answer {
+  if (answered instanceof TextAnswer) {
+    answered.isHead = request.method === 'HEAD';
+    Object.assign(answered.headers, cors);
+    return answered;
+  }
+  const { status, headers, body } = answered;
+  for (const [name, value] of Object.entries(cors)) headers.set(name, value);
+  if (request.method !== 'HEAD' || body === null) return answered;
+  body.cancel().catch(() => {});
+  return new Response(null, { status, headers });
 }
 
 /** Without user, password or body. What the client chose is percent-encoded, so a line stays one line. */
-function logLine(request: Request, response: Answer, ms: number): string {
+function logLine(request: ServerRequest, { status }: Answer, ms: number): string {
   const { pathname, search } = new URL(request.url);
   const path = `${pathname}${search}`.slice(0, LOGGED_PATH_LENGTH);
-  return `${request.method} ${path} ${response.status} ${ms.toFixed(1)} ms`;
+  return `${request.method} ${path} ${status} ${ms.toFixed(1)} ms`;
 }
