@@ -1,5 +1,6 @@
 /** Suites are TypeScript and import our own sources: bundled by esbuild before they run. */
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
@@ -17,6 +18,40 @@ const ownPackagesOnly = {
     onResolve({ filter: /^[^./]/ }, ({ path }) =>
       path.startsWith('@settledb/') ? undefined : { path, external: true },
     );
+  },
+};
+
+/** What PouchDB's memory adapter needs of Node in a page, in its own packages alone: others must not take the page for Node. */
+const FOR_NODE =
+  /\/node_modules\/(readable-stream|through2|levelup|level-[\w-]+|ltgt|deferred-leveldown|abstract-leveldown|memdown|sublevel-pouchdb|pouchdb-adapter-leveldb-core|safe-buffer|string_decoder)\/.*\.js$/;
+const NODE_GLOBALS = `var process = {
+  browser: true, env: {}, version: '',
+  nextTick: (work, ...given) => queueMicrotask(() => work(...given)),
+};`;
+const BUFFER = { es: "import { Buffer } from 'buffer';", cjs: "var { Buffer } = require('buffer');" };
+const NODE_MODULES = {
+  assert: 'exports.strictEqual = (found, wanted, why) => { if (found !== wanted) throw new Error(why); };',
+  stream: "module.exports = require('events').EventEmitter;",
+  util: "exports.inherits = require('inherits');",
+};
+
+const nodeInPages = {
+  name: 'node-in-pages',
+  setup({ onLoad, onResolve }) {
+    onResolve({ filter: /^(assert|stream|util)$/ }, ({ path, importer }) =>
+      FOR_NODE.test(importer) ? { path, namespace: 'node-in-pages' } : undefined,
+    );
+    onLoad({ filter: /.*/, namespace: 'node-in-pages' }, ({ path }) => ({
+      contents: NODE_MODULES[path],
+      resolveDir: here,
+    }));
+    onLoad({ filter: FOR_NODE }, async ({ path }) => ({
+      contents: [
+        BUFFER[path.endsWith('.es.js') ? 'es' : 'cjs'],
+        NODE_GLOBALS,
+        await readFile(path, 'utf8'),
+      ].join('\n'),
+    }));
   },
 };
 
@@ -85,6 +120,7 @@ async function filesOf(page) {
   const browser = {
     ...shared,
     define: { global: 'globalThis' },
+    plugins: [nodeInPages],
     loader: { '.wasm': 'file' },
     publicPath: '/',
   };

@@ -25,7 +25,7 @@ for (const file of readdirSync(results)
   .filter((name) => name.endsWith('.json'))
   .sort()) {
   const result = JSON.parse(readFileSync(join(results, file), 'utf8'));
-  newest.set(result.name, result);
+  if (result.only === undefined) newest.set(result.name, result);
 }
 if (newest.size === 0) throw new Error('perf/results is empty: npm run perf first');
 

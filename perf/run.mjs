@@ -2,11 +2,13 @@
 /**
  * npm run perf [-- node | browser | <suite> | <suite>.node | <part of a case's name> …]
  *              [--docs 10000] [--rounds 3] [--browser chromium | firefox | webkit] [--node 24] [--check] [--accept]
+ *              [--contenders memory,Dexie]
  *
  * Measures settledb beside its peers, interleaved in one run: a table on standard output, JSON in perf/results.
  * --check names ratios that fell by more than a quarter below perf/baselines, and fails; --accept writes the baselines.
  * --browser says in which browser the browser's suites run; each has its own results and baselines. --node fetches a newer Node
- * by npx, for peers that this one has not.
+ * by npx, for peers that this one has not. --contenders leaves out all whose names have none of these in them; the first that is left
+ * is what the others are compared with.
  * The peers are installed on first use, from perf/package.json; they are no dependencies of anything else.
  */
 import { execFileSync } from 'node:child_process';
@@ -30,6 +32,7 @@ const { values, positionals } = parseArgs({
     rounds: { type: 'string' },
     browser: { type: 'string', default: 'chromium' },
     node: { type: 'string' },
+    contenders: { type: 'string' },
     check: { type: 'boolean', default: false },
     accept: { type: 'boolean', default: false },
   },
@@ -37,7 +40,10 @@ const { values, positionals } = parseArgs({
 const options = {
   documents: values.docs && Number(values.docs),
   rounds: values.rounds && Number(values.rounds),
+  contenders: values.contenders?.split(','),
 };
+if (options.contenders !== undefined && (values.check || values.accept))
+  throw new Error('--check and --accept are for all contenders: leave --contenders out');
 
 if (!(values.browser in BROWSERS))
   throw new Error(`--browser is one of ${Object.keys(BROWSERS).join(', ')}, not ${values.browser}`);
@@ -130,7 +136,7 @@ function save(name, results) {
   const path = join(here, 'results', `${stamp}-${name}.json`);
   writeFileSync(
     path,
-    `${JSON.stringify({ name, date: stamp.slice(0, 10), machine: machine(), load: loadavg(), ...results }, null, 2)}\n`,
+    `${JSON.stringify({ name, only: options.contenders, date: stamp.slice(0, 10), machine: machine(), load: loadavg(), ...results }, null, 2)}\n`,
   );
   console.log(`\n${path}`);
 }

@@ -85,6 +85,8 @@ export interface Tabs {
 export interface RunOptions {
   readonly documents: number | undefined;
   readonly rounds: number | undefined;
+  /** Parts of names: others take no part. Default: all do. */
+  readonly contenders?: readonly string[] | undefined;
   /** `http://host:port` of our server, for suites that need one. */
   readonly server?: string;
   /** In Node: starts one more server, in a process of its own. */
@@ -105,7 +107,7 @@ export interface RunOptions {
 
 export async function runSuite(
   suite: Suite,
-  { documents = suite.documents, rounds = suite.rounds ?? ROUNDS }: RunOptions,
+  { documents = suite.documents, rounds = suite.rounds ?? ROUNDS, contenders: parts }: RunOptions,
   log: (line: string) => void,
 ): Promise<Results> {
   const { title, units, measures = {}, worst = false } = suite;
@@ -114,6 +116,7 @@ export async function runSuite(
   const results: Record<string, Round[]> = {};
   try {
     for (const contender of suite.contenders) {
+      if (parts?.some((part) => contender.name.includes(part)) === false) continue;
       const reason = await contender.missing?.();
       if (reason !== undefined) missing[contender.name] = reason;
       else contenders.push(contender);

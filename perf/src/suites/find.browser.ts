@@ -2,6 +2,7 @@
 import { indexeddb } from '@settledb/adapter-indexeddb';
 import { memory } from '@settledb/adapter-memory';
 import indexeddbPlugin from 'pouchdb-adapter-indexeddb';
+import memoryPlugin from 'pouchdb-adapter-memory';
 import PouchDB from 'pouchdb-browser';
 import findPlugin from 'pouchdb-find';
 import { SettleDB } from '../../../packages/settledb/src/settledb';
@@ -12,7 +13,7 @@ import { findSqliteWasm, ifThere } from '../contenders/sqlite-wasm';
 import { findContender, findUnits } from '../find-cases';
 import type { Suite } from '../suite';
 
-for (const plugin of [indexeddbPlugin, findPlugin]) PouchDB.plugin(plugin);
+for (const plugin of [indexeddbPlugin, memoryPlugin, findPlugin]) PouchDB.plugin(plugin);
 const adapters = { indexeddb: indexeddb(), memory: memory() };
 
 export const suite = (): Suite => ({
@@ -24,6 +25,7 @@ export const suite = (): Suite => ({
     mango('settledb memory', (name) => new SettleDB(name, { adapter: adapters.memory })),
     mango('PouchDB idb', (name) => new PouchDB(name, { adapter: 'idb' })),
     mango('PouchDB indexeddb', (name) => new PouchDB(name, { adapter: 'indexeddb' })),
+    mango('PouchDB memory', (name) => new PouchDB(name, { adapter: 'memory' })),
     dexieFind,
     rxdb,
     findSqliteWasm,

@@ -3,6 +3,7 @@ import { indexeddb } from '@settledb/adapter-indexeddb';
 import { memory } from '@settledb/adapter-memory';
 import { evaluate } from '@settledb/core';
 import indexeddbPlugin from 'pouchdb-adapter-indexeddb';
+import memoryPlugin from 'pouchdb-adapter-memory';
 import PouchDB from 'pouchdb-browser';
 import { SettleDB } from '../../../packages/settledb/src/settledb';
 import { dexie } from '../contenders/dexie';
@@ -13,7 +14,7 @@ import { viewsOf } from '../contenders/views';
 import type { Suite } from '../suite';
 import { viewContender, viewUnits } from '../view-cases';
 
-PouchDB.plugin(indexeddbPlugin);
+for (const plugin of [indexeddbPlugin, memoryPlugin]) PouchDB.plugin(plugin);
 const adapter = indexeddb();
 const inMemory = memory();
 
@@ -26,6 +27,7 @@ export const suite = (): Suite => ({
     viewsOf('settledb memory', (name) => new SettleDB(name, { adapter: inMemory, evaluate })),
     viewsOf('PouchDB idb', (name) => new PouchDB(name, { adapter: 'idb' })),
     viewsOf('PouchDB indexeddb', (name) => new PouchDB(name, { adapter: 'indexeddb' })),
+    viewsOf('PouchDB memory', (name) => new PouchDB(name, { adapter: 'memory' })),
     dexie,
     viewsSqliteWasm,
     viewsTinybase(TINYBASE, inIndexedDB, removeIndexedDB),
