@@ -15,7 +15,7 @@ afterEach(async () => {
 type Emit = (key?: unknown, value?: unknown) => void;
 
 /** A database with a view `v` of this policy, and how often each document was mapped. */
-function withPolicy(update: IndexPolicy): { db: SettleDB; mapped: () => number } {
+function withPolicy(update: IndexPolicy | undefined): { db: SettleDB; mapped: () => number } {
   let mapped = 0;
   const map = (doc: { n: number }, emit: Emit): void => {
     mapped++;
@@ -81,6 +81,41 @@ function nextIndexing(db: SettleDB, ms: number): { promise: Promise<void>; stop(
   });
   return { promise, stop: () => void db.off('indexing', hear) };
 }
+
+describe('an index without a policy', () => {
+  it('follows once it was asked for, and not before', async () => {
+    const { db, mapped } = withPolicy(undefined);
+    await db.bulkDocs(docs(0, 50));
+    const { promise, stop } = nextIndexing(db, 400);
+    await promise;
+    stop();
+    expect(mapped()).toBe(0);
+    await db.query('v', { limit: 0 });
+    await db.bulkDocs(docs(50, 80));
+    await vi.waitFor(async () => expect(await indexed(db)).toBe(80), 5_000);
+    expect(mapped()).toBe(80);
+  });
+
+  it.each([
+    ['by fields', {}],
+    ['by fields, if it may', { autoupdate: false }],
+  ])('%s', async (_, said) => {
+    const db = new SettleDB(`policies ${++count}`, { adapter });
+    opened.push(db);
+    await db.createIndex({ index: { fields: ['n'] }, ddoc: 'by', name: 'n' });
+    await db.put({ ...(await db.get('_design/by')), ...said });
+    const selector = { n: { $gte: 0 } };
+    await db.find({ selector });
+    await db.bulkDocs(docs(0, 20));
+    const found = async (): Promise<number> => (await db.find({ selector, update: false })).docs.length;
+    if ('autoupdate' in said) {
+      const { promise, stop } = nextIndexing(db, 400);
+      await promise;
+      stop();
+      expect(await found()).toBe(0);
+    } else await vi.waitFor(async () => expect(await found()).toBe(20), 5_000);
+  });
+});
 
 it('a lazy index does not follow', async () => {
   const { db, mapped } = withPolicy('lazy');

@@ -12,7 +12,13 @@ import {
   type Store,
 } from '@settledb/core';
 import { type Functions, textHash } from './functions';
-import type { DefinedIndex, DefinitionsOf, IndexDefinition, IndexPolicy } from './index-reader';
+import {
+  type DefinedIndex,
+  type DefinitionsOf,
+  type IndexDefinition,
+  type IndexPolicy,
+  policyOf,
+} from './index-reader';
 import type { Reducer } from './reducers';
 
 /** A view of the program's own, that can be asked for by its name. Nothing of it is evaluated. */
@@ -25,7 +31,7 @@ export interface RegisteredView<Content extends object = Loose> {
    * minifies; and not when something changes that the functions refer to.
    */
   readonly version?: string | number | undefined;
-  /** When the index follows writes. Default `lazy`: when it is asked. */
+  /** When the index follows writes. Default: `idle`, once it was asked for in this context. */
   readonly update?: IndexPolicy | undefined;
 }
 
@@ -118,12 +124,11 @@ export class Definitions {
 
   #storedIndex(doc: ExistingDoc<Record<string, Loose>>, name: string, map: unknown): IndexDefinition {
     if (typeof map !== 'string') throw notText(doc, name, 'map');
-    const policy = doc.options?.update;
     return {
       id: storedId(map),
       map: this.#functions.map(map),
       name: `${doc._id.slice('_design/'.length)}/${name}`,
-      ...(policy === 'eager' || policy === 'idle' ? { policy } : {}),
+      policy: policyOf(doc),
     };
   }
 }

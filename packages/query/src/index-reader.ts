@@ -2,7 +2,15 @@
  * What queries need of an index, and what whoever maintains indexes offers: the line between Mango's planner and the
  * rows of views. Keys are the emitted JSON; their order is CouchDB's (`collate`).
  */
-import type { CallOptions, ExistingDoc, Json, Loose, MapFunction, Seq } from '@settledb/core';
+import {
+  type CallOptions,
+  type ExistingDoc,
+  isGroup,
+  type Json,
+  type Loose,
+  type MapFunction,
+  type Seq,
+} from '@settledb/core';
 
 /** What an index holds. Definitions of equal `id` are the same index, whoever asks. */
 export interface IndexDefinition {
@@ -13,7 +21,7 @@ export interface IndexDefinition {
   readonly pure?: true;
   /** For messages. */
   readonly name?: string | undefined;
-  /** When it is brought up to date apart from being asked. Default `lazy`. */
+  /** When it is brought up to date apart from being asked. Default: `idle`, once it was asked for in this context. */
   readonly policy?: IndexPolicy | undefined;
 }
 
@@ -22,6 +30,14 @@ export interface IndexDefinition {
  * waits for it. An index that nobody asks for is `lazy` after a while, until somebody does.
  */
 export type IndexPolicy = 'lazy' | 'idle' | 'eager';
+
+/** What a design document says of its indexes: `options.update`; or, as to CouchDB, `autoupdate: false`, which is `lazy`. */
+export function policyOf(ddoc: object): IndexPolicy | undefined {
+  const { autoupdate, options } = ddoc as { readonly autoupdate?: unknown; readonly options?: unknown };
+  const update = isGroup(options) ? options.update : undefined;
+  if (update === 'lazy' || update === 'idle' || update === 'eager') return update;
+  return autoupdate === false ? 'lazy' : undefined;
+}
 
 /** An index found in a design document. `define` may be refused where functions kept as text are not evaluated. */
 export interface DefinedIndex {

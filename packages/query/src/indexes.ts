@@ -65,7 +65,10 @@ export class Indexes extends Emitter implements IndexReader {
       error: (error) => this.report(error),
       unasked: (view, docs) => this.#kept.unasked(view, docs),
     });
-    this.#kept = new KeptIndexes(host.store, (indexes) => this.#updateAll(indexes));
+    this.#kept = new KeptIndexes(host.store, async (due, signal) => {
+      const unasked = { asked: false, signal };
+      await Promise.all(due.map(({ index, target }) => this.#updater.update(index, target, [], unasked)));
+    });
   }
 
   /** Tells who listens to `error`; without anybody, nothing happens. */
@@ -119,7 +122,7 @@ export class Indexes extends Emitter implements IndexReader {
   ): Promise<ReadStates<readonly unknown[][]>> {
     const { update = true, signal } = options;
     let target: number | undefined;
-    this.#kept.asked(index);
+    this.#kept.asked(index, update === false);
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const { state, found, seq } = await this.#look(index.id, queries, signal);
       target ??= seq;
@@ -128,7 +131,7 @@ export class Indexes extends Emitter implements IndexReader {
         continue;
       }
       if (state !== undefined && found === undefined) continue; // Made anew since its tag was seen.
-      if (update === 'lazy') this.#kept.soon([index, ...companions]);
+      if (update === 'lazy') this.#updateSoon([index, ...companions], seq);
       return { state, found: found ?? [] };
     }
     throw ioError(`the index changed under a read ${TRIES_MAX} times`);
@@ -171,11 +174,10 @@ export class Indexes extends Emitter implements IndexReader {
     return { info, tag: state !== undefined && state.seq >= info.update_seq ? state.tag : undefined };
   }
 
-  /** Brings indexes up to what the database is now. */
-  async #updateAll(indexes: readonly IndexDefinition[]): Promise<void> {
-    const [[info]] = await this.store.read([{ from: 'info', keys: ['info'] }]);
-    const target = info?.update_seq ?? 0;
-    await Promise.all(indexes.map((index) => this.#updater.update(index, target, [], { asked: false })));
+  /** In the background. Whoever asks next meets what goes wrong. */
+  #updateSoon(indexes: readonly IndexDefinition[], target: number): void {
+    for (const index of indexes)
+      this.#updater.update(index, target, [], { asked: false }).catch(() => undefined);
   }
 
   /** As `readAt`, for nothing but being up to date. */

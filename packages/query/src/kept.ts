@@ -1,49 +1,84 @@
 /**
- * Which indexes are brought up to date unasked: those whose policy says so, and, in a pass that goes on anyway, those asked
- * for before. Work that nobody asks for is bounded: after {@link UNASKED_DOCS_MAX} documents an index rests until it is asked.
+ * Which indexes are brought up to date unasked, and when: those whose policy says so, and those without a policy that were asked for
+ * in this context. Besides, in a pass that goes on anyway, all that were asked for before. Nobody's write waits for it, and a stream of
+ * writes is not disturbed: it is let end first.
+ *
+ * Work that nobody asks for is bounded: after {@link UNASKED_DOCS_MAX} documents an index rests until it is asked.
  */
 import type { DatabaseTables, Store } from '@settledb/core';
 import type { IndexDefinition } from './index-reader';
 
-/** Documents mapped for an index that nobody asked for meanwhile: about a second of work altogether. */
+/** Documents mapped for an index that nobody asked for meanwhile: a quarter of a second of work, or half of one. */
 const UNASKED_DOCS_MAX = 10_000;
 /** Indexes remembered for a handle's lifetime; programs that make up queries all the time must not fill memory. */
 const INDEXES_MAX = 200;
-/** ms after a write before idle indexes follow, so that a burst is mapped together. */
-const IDLE_MS = 100;
+/** Of those without a policy so many follow, those asked for last: a document then costs less than a ms. */
+const FOLLOWED_MAX = 20;
+/** ms between a write and a look at what was written, and between looks while writes go on. */
+const LOOK_MS = 100;
+/**
+ * Changes between two looks that are no stream of writes: a person who types, a few edits that come in by replication. To map
+ * them takes less than a hundredth of the time between; and whoever writes so all day finds his indexes ready, too.
+ */
+const FEW_CHANGES = 10;
 
 interface Kept {
-  readonly index: IndexDefinition;
+  index: IndexDefinition;
+  /** By somebody who wants it up to date. */
+  asked: boolean;
   /** Documents mapped since it was asked for last. */
   unasked: number;
 }
 
+/** An index, and the seq that it is to hold. */
+export interface Due {
+  readonly index: IndexDefinition;
+  readonly target: number;
+}
+
 export class KeptIndexes {
   readonly #store: Store<DatabaseTables>;
-  readonly #update: (indexes: readonly IndexDefinition[]) => Promise<void>;
+  readonly #update: (due: readonly Due[], signal?: AbortSignal) => Promise<void>;
   /** The one asked for last at the end. */
   readonly #kept = new Map<string, Kept>();
+  #last: Kept | undefined;
+  #hasEager = false;
   #watching = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** `update_seq` at the last look. */
+  #seq = 0;
+  /** Under way since writes paused. */
+  #pass: AbortController | undefined;
+  /** Eager ones are brought up to date, and something was written meanwhile. */
   #busy = false;
   #again = false;
 
-  constructor(store: Store<DatabaseTables>, update: (indexes: readonly IndexDefinition[]) => Promise<void>) {
+  /** @param update brings indexes up to date in the background, until it is aborted */
+  constructor(
+    store: Store<DatabaseTables>,
+    update: (due: readonly Due[], signal?: AbortSignal) => Promise<void>,
+  ) {
     this.#store = store;
     this.#update = update;
   }
 
   /** Takes an index in, without having been asked for it. */
   keep(index: IndexDefinition): void {
-    if (!this.#kept.has(index.id)) this.#put({ index, unasked: 0 });
-    if (isKept(index)) this.#watch();
+    const kept = this.#kept.get(index.id) ?? this.#put({ index, asked: false, unasked: 0 });
+    if (follows(kept)) this.#watch();
   }
 
-  /** It was asked for. */
-  asked(index: IndexDefinition): void {
-    this.#kept.delete(index.id);
-    this.#put({ index, unasked: 0 });
-    if (isKept(index)) this.#watch();
+  /** It was asked for. @param asIs as it stands, which alone is no reason to follow */
+  asked(index: IndexDefinition, asIs = false): void {
+    const last = this.#last;
+    if (last?.index === index && last.unasked === 0 && (last.asked || asIs)) return; // as nearly always
+    const kept = this.#kept.get(index.id) ?? { index, asked: false, unasked: UNASKED_DOCS_MAX };
+    const rested = kept.unasked >= UNASKED_DOCS_MAX || !follows(kept);
+    kept.index = index;
+    kept.asked ||= !asIs;
+    kept.unasked = 0;
+    this.#last = this.#put(kept);
+    if (rested && follows(kept)) this.#watch();
   }
 
   unasked(view: string, docs: number): void {
@@ -53,58 +88,112 @@ export class KeptIndexes {
 
   /** `given`, and those that are in use. */
   companions(given: readonly IndexDefinition[]): IndexDefinition[] {
-    return [...given, ...this.#active(() => true)];
+    const inUse = [...this.#kept.values()].filter(({ unasked }) => unasked < UNASKED_DOCS_MAX);
+    return [...given, ...inUse.map(({ index }) => index)];
   }
 
-  /** Brings these up to date in the background. */
-  soon(indexes: readonly IndexDefinition[]): void {
-    this.#update(indexes).catch(() => undefined); // Whoever asks next meets the error.
+  #put(kept: Kept): Kept {
+    const { id, policy } = kept.index;
+    this.#kept.delete(id);
+    this.#kept.set(id, kept);
+    if (policy === 'eager') this.#hasEager = true;
+    if (this.#kept.size > INDEXES_MAX) {
+      const [oldest] = this.#kept.keys();
+      this.#kept.delete(oldest as string);
+    }
+    return kept;
   }
 
-  #put(kept: Kept): void {
-    this.#kept.set(kept.index.id, kept);
-    if (this.#kept.size <= INDEXES_MAX) return;
-    const [oldest] = this.#kept.keys();
-    this.#kept.delete(oldest as string);
-  }
-
-  #active(which: (index: IndexDefinition) => boolean): IndexDefinition[] {
-    return [...this.#kept.values()]
-      .filter(({ index, unasked }) => unasked < UNASKED_DOCS_MAX && which(index))
-      .map(({ index }) => index);
+  /** Those that follow and do not rest. */
+  #following(): Kept[] {
+    let others = 0;
+    const isOne = (kept: Kept): boolean =>
+      kept.unasked < UNASKED_DOCS_MAX &&
+      follows(kept) &&
+      (kept.index.policy !== undefined || ++others <= FOLLOWED_MAX);
+    return [...this.#kept.values()].reverse().filter(isOne);
   }
 
   #watch(): void {
-    if (!this.#watching) this.#store.watch((event) => event.type === 'commit' && this.#follow());
+    if (!this.#watching) this.#store.watch((event) => event.type === 'commit' && this.#heard());
     this.#watching = true;
-    this.#follow();
+    this.#heard();
   }
 
-  /** Eager ones now, together with the idle ones if there are any; idle ones alone a little later. */
-  #follow(): void {
-    if (this.#active((index) => index.policy === 'eager').length > 0) this.#now();
-    else if (this.#active(isKept).length > 0) this.#timer ??= unrefed(() => this.#now(), IDLE_MS);
+  /** After every commit: not much may happen here. */
+  #heard(): void {
+    if (this.#hasEager) void this.#followNow();
+    this.#lookSoon();
   }
 
-  #now(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    if (this.#busy) {
-      this.#again = true;
-      return;
-    }
+  #lookSoon(): void {
+    if (this.#timer === undefined) this.#timer = unrefed(() => void this.#look(), LOOK_MS);
+  }
+
+  /** Eager ones, and those beside them whose policy it is to follow soon: documents are read once for all. */
+  async #followNow(): Promise<void> {
+    this.#again = this.#busy;
+    const following = this.#following().filter(({ index }) => index.policy !== undefined);
+    if (this.#busy || !following.some(({ index }) => index.policy === 'eager')) return;
     this.#busy = true;
-    this.#again = false;
-    this.#update(this.#active(isKept))
-      .catch(() => undefined)
-      .finally(() => {
-        this.#busy = false;
-        if (this.#again) this.#follow();
+    await this.#bring(following);
+    this.#busy = false;
+    if (this.#again) void this.#followNow();
+  }
+
+  /** All that follow, when writes pause. In the middle of a stream of them: not yet, and what was begun is broken off. */
+  async #look(): Promise<void> {
+    this.#timer = undefined;
+    const following = this.#following();
+    if (following.length === 0) return;
+    const seq = await this.#updateSeq();
+    if (seq === undefined) return;
+    const isStream = seq - this.#seq > FEW_CHANGES;
+    this.#seq = seq;
+    if (isStream) {
+      this.#pass?.abort();
+      this.#lookSoon();
+    } else if (this.#pass === undefined) {
+      this.#pass = new AbortController();
+      await this.#bring(following, this.#pass.signal);
+      this.#pass = undefined;
+    }
+  }
+
+  /** `undefined`: the database is closed. */
+  async #updateSeq(): Promise<number | undefined> {
+    try {
+      const [[info]] = await this.#store.read([{ from: 'info', keys: ['info'] }]);
+      return info?.update_seq;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Those of them that are behind, in so far as they may without being asked. Whoever asks next meets what went wrong. */
+  async #bring(following: readonly Kept[], signal?: AbortSignal): Promise<void> {
+    try {
+      const views = following.map(({ index }) => index.id);
+      const [[info], states] = await this.#store.read([
+        { from: 'info', keys: ['info'] },
+        { from: 'views', keys: views },
+      ]);
+      const now = info?.update_seq ?? 0;
+      const due = following.flatMap(({ index, unasked }, i): Due[] => {
+        const state = states[i];
+        // One without a policy was asked for: where it is not there, it was dropped since.
+        if (state === undefined && index.policy === undefined) return [];
+        const seq = state?.seq ?? 0;
+        return seq < now ? [{ index, target: Math.min(now, seq + UNASKED_DOCS_MAX - unasked) }] : [];
       });
+      if (due.length > 0) await this.#update(due, signal);
+    } catch {}
   }
 }
 
-const isKept = ({ policy }: IndexDefinition): boolean => policy === 'eager' || policy === 'idle';
+/** As far as its policy goes: there, or none but that it was asked for. */
+const follows = ({ index: { policy }, asked }: Kept): boolean =>
+  policy === undefined ? asked : policy !== 'lazy';
 
 /** A timer that does not keep a Node process alive. */
 function unrefed(work: () => void, ms: number): ReturnType<typeof setTimeout> {

@@ -21,7 +21,7 @@ import {
   type Selector,
   toKey,
 } from '@settledb/core';
-import type { DefinitionsOf, IndexDefinition } from '../index-reader';
+import { type DefinitionsOf, type IndexDefinition, type IndexPolicy, policyOf } from '../index-reader';
 
 export type Direction = 'asc' | 'desc';
 export interface IndexField {
@@ -37,6 +37,7 @@ export interface MangoIndex {
   readonly fields: readonly IndexField[];
   /** Normalized; only documents that match are in the index. */
   readonly partial?: Selector | undefined;
+  readonly policy?: IndexPolicy | undefined;
 }
 
 /**
@@ -60,7 +61,7 @@ export function definitionOf(index: MangoIndex): IndexDefinition {
 }
 const definitions = new WeakMap<MangoIndex, IndexDefinition>();
 
-function makeDefinition({ ddoc, name, fields, partial }: MangoIndex): IndexDefinition {
+function makeDefinition({ ddoc, name, fields, partial, policy }: MangoIndex): IndexDefinition {
   const names = fields.map(({ name }) => name);
   const text = JSON.stringify([LAYOUT, names, partial ?? null]);
   const paths = names.map(fieldPath);
@@ -69,6 +70,7 @@ function makeDefinition({ ddoc, name, fields, partial }: MangoIndex): IndexDefin
   return {
     id: `mango-${hash128(LAYOUT, 0, 0, 0, text)}`,
     pure: true,
+    policy,
     name: `${ddoc.slice('_design/'.length)}/${name}`,
     map: (doc, emit) => {
       accepts ??= partial === undefined ? () => true : compileSelector(partial);
@@ -136,7 +138,7 @@ export function indexesOf(doc: ExistingDoc<object>): MangoIndex[] {
     if (fields === undefined) return [];
     const filter = isGroup(view.map) ? view.map.partial_filter_selector : undefined;
     const partial = isGroup(filter) && Object.keys(filter).length > 0 ? filter : undefined;
-    return [{ ddoc, name, fields, partial }];
+    return [{ ddoc, name, fields, partial, policy: policyOf(doc) }];
   });
 }
 
