@@ -1,5 +1,6 @@
 /** That many handles and many feeds make Node warn of nothing: neither of leaking listeners nor of anything else (contract §1). */
 import { memory } from '@settledb/adapter-memory';
+import { remote } from '@settledb/remote';
 import { expect, it } from 'vitest';
 import { SettleDB } from '../packages/settledb/src/settledb';
 import { Listening, numbered } from './conformance/database/expectations';
@@ -43,6 +44,19 @@ it(`does not warn of ${MANY} live feeds on one handle`, async () => {
     for (const { feed } of feeds) feed.cancel();
     await Promise.all(feeds.map(({ ended }) => ended));
     await db.destroy();
+  });
+  expect(warnings).toEqual([]);
+});
+
+it(`does not warn of ${MANY} remote calls with one signal, before the connection stands and after`, async () => {
+  const { signal } = new AbortController();
+  const db = remote('http://warnings.test/db', {
+    fetch: async () => Response.json({ db_name: 'db', doc_count: 0, update_seq: 0, rows: [], total_rows: 0 }),
+  });
+  const ask = () => Promise.all(numbered(MANY).map(() => db.info({ signal })));
+  const warnings = await warningsOf(async () => {
+    await ask();
+    await ask();
   });
   expect(warnings).toEqual([]);
 });

@@ -1,17 +1,17 @@
 /** The patience of one request. */
+import { onAbort } from '@settledb/core';
 
 /** Aborts when nothing was heard for a while, or when the given signal does, or when told to. */
 export class Idle {
   readonly #controller = new AbortController();
   readonly #ms: number;
-  readonly #given: AbortSignal | undefined;
+  readonly #leave: (() => void) | undefined;
   #timer: ReturnType<typeof setTimeout>;
   timedOut = false;
 
   constructor(ms: number, given: AbortSignal | undefined) {
     this.#ms = ms;
-    this.#given = given;
-    given?.addEventListener('abort', this.abort);
+    this.#leave = given && onAbort(given, this.abort);
     this.#timer = this.#start();
   }
 
@@ -32,7 +32,7 @@ export class Idle {
 
   end(): void {
     this.rest();
-    this.#given?.removeEventListener('abort', this.abort);
+    this.#leave?.();
   }
 
   /** As `reading`, but no longer than this lasts, whether or not the transport heeds the signal. */

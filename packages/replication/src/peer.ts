@@ -13,6 +13,7 @@ import {
   isRev,
   type RevsDiffResult,
   type Seq,
+  untilAborted,
 } from '@settledb/core';
 
 /**
@@ -56,16 +57,7 @@ export const bare = (peer: Peer, signal: AbortSignal): [{ signal: AbortSignal }?
  */
 export async function ask<T>(signal: AbortSignal, call: () => PromiseLike<T> | T): Promise<T> {
   signal.throwIfAborted();
-  let stop: () => void = () => undefined;
-  const aborted = new Promise<never>((_resolve, reject) => {
-    stop = () => reject(signal.reason);
-    signal.addEventListener('abort', stop);
-  });
-  try {
-    return await Promise.race([call(), aborted]);
-  } finally {
-    signal.removeEventListener('abort', stop);
-  }
+  return untilAborted(Promise.resolve(call()), signal);
 }
 
 /** The peer answered something that the protocol does not know. Worth a retry: a proxy may have answered for it. */

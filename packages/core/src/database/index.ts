@@ -12,6 +12,6 @@ export { type IndexPlace, runQueries, runsAt } from './index-rows';
 export { copyOf, type KeptDocs, keptDocs } from './kept-docs';
 export { Later } from './later';
 export { LocalDatabase, type LocalOptions } from './local';
-export { onAbort } from './on-abort';
+export { onAbort, untilAborted } from './on-abort';
 export type * from './queries';
 export { onPageReturn, onReturn, tellReturn } from './return';
