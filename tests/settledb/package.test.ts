@@ -41,13 +41,26 @@ function run(program: string, ...flags: string[]): { printed: unknown; left: str
 
 describe('the package', () => {
   it('names no file that is not published', () => {
-    const { exports, files } = JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'utf8'));
+    const described = JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'utf8'));
+    const { exports, files, main, types, typesVersions } = described;
     const paths = (entry: unknown): string[] =>
       typeof entry === 'string' ? [entry] : Object.values(entry as object).flatMap(paths);
     expect(files).toEqual(['dist']);
     expect(
-      paths(exports).filter((path) => !/^\.\/(dist\/[a-z]+(\.d\.ts|\.js)|package\.json)$/.test(path)),
+      paths([exports, main, types, typesVersions]).filter(
+        (path) => !/^\.\/(dist\/[a-z]+(\.d\.ts|\.js)|package\.json)$/.test(path),
+      ),
     ).toEqual([]);
+  });
+
+  it('has types for every subpath, also where TypeScript reads no exports', () => {
+    const { exports, main, types, typesVersions } = JSON.parse(
+      readFileSync(join(packageFolder, 'package.json'), 'utf8'),
+    );
+    const { '.': root, './package.json': _, ...subpaths } = exports;
+    expect({ default: main, types }).toEqual(root.default);
+    for (const [name, { types }] of Object.entries<{ types: string }>(subpaths))
+      expect(typesVersions['*'][name.slice(2)], name).toEqual([types]);
   });
 
   it('says its version', () => {
@@ -118,6 +131,22 @@ describe('the package', () => {
       '--conditions=browser',
     );
     expect(printed).toBe('indexeddb');
+  });
+
+  it('gives IndexedDB also where a bundler names no platform, and Node its own', () => {
+    const { printed } = run(`
+      console.log(JSON.stringify(import.meta.resolve('settledb').split('/').at(-1)));
+    `);
+    expect(printed).toBe('node.js');
+    const { metafile } = buildSync({
+      stdin: { contents: "export * from 'settledb';", resolveDir: scratch },
+      bundle: true,
+      platform: 'neutral',
+      metafile: true,
+      write: false,
+    });
+    const inputs = Object.keys(metafile.inputs).filter((path) => /\/(browser|node)\.js$/.test(path));
+    expect(inputs.map((path) => path.split('/').at(-1))).toEqual(['browser.js']);
   });
 
   it('needs no file later once settledb/static is imported, and says so where it is not', () => {

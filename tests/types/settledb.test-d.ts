@@ -11,6 +11,7 @@ import type {
   Written,
 } from '../../packages/settledb/src/entry.node';
 import DefaultSettleDB, { isDatabaseError, SettleDB } from '../../packages/settledb/src/entry.node';
+import { connect, host, named } from '../../packages/settledb/src/worker';
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 const same = <A, B>(_: Equal<A, B>): void => {};
@@ -234,4 +235,16 @@ export async function untyped(): Promise<void> {
   new SettleDB('notes', { adapter: 'idb' });
   // @ts-expect-error no such durability
   new SettleDB('notes', { durability: 'maybe' });
+}
+
+export async function hosted(): Promise<void> {
+  host({
+    SettleDB: DefaultSettleDB.defaults({ views: { tags: { map: (doc, emit) => emit(doc.tag) } } }),
+    functions: { mine: (doc) => doc.owner === 'me', late: (delay: number) => delay * 2 },
+  });
+  const Hosted = connect(() => new SharedWorker('db-worker.js'));
+  const db = new Hosted<Note>('notes');
+  await db.changes({ filter: named('mine') });
+  await db.query(named('tags'));
+  await db.replicate.to('other', { filter: named('mine'), back_off_function: named('late') });
 }

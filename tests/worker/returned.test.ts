@@ -31,7 +31,7 @@ describe('a replication that waits at the host', () => {
       page.dispatchEvent(new Event('visibilitychange'));
     };
     const db = new Hosted('notes');
-    const options = { live: true, retry: true, back_off_function: named('late') as never };
+    const options = { live: true, retry: true, back_off_function: named('late') };
     const feed: Replication = db.replicate.to(NOBODY, options);
     feed.catch(() => undefined);
     const failed = (attempts: number): Promise<void> =>

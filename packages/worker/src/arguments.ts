@@ -21,7 +21,7 @@ const NAMED = Symbol.for('settledb.named');
  * Stands for a function that the host was given under this name (`host({ functions: { name } })`), wherever a filter, a map or a
  * reduce function is expected.
  */
-export function named(name: string): (...args: never[]) => never {
+export function named(name: string): (...args: unknown[]) => never {
   const stand = (): never => {
     throw new TypeError(`The function '${name}' is in the worker`);
   };

@@ -4,11 +4,14 @@ import type { Hello } from './wire';
 /** A worker, or what leads to one. */
 export type Target =
   | Worker
-  | SharedWorker
+  | SharedWorkerLike
   | MessagePort
   | ServiceWorker
   | ServiceWorkerRegistration
   | ServiceWorkerContainer;
+
+/** A `SharedWorker`, by its shape: within workers, types have no such name. */
+type SharedWorkerLike = EventTarget & { readonly port: MessagePort };
 
 /** A worker, or how to make it: who is given the way can make another when the first has died. */
 export type Targets = Target | (() => Target);

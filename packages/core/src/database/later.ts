@@ -16,7 +16,8 @@ export class Later<Code> {
 
   /** @throws not_loaded when it cannot be had (the page is offline, a newer version was deployed); the next call tries again */
   load(): Promise<Code> {
-    this.#code ??= this.#load().catch((cause: unknown) => {
+    // In a promise of its own, for what a bundler makes of `import()` may throw at once: webpack's does in a worker.
+    this.#code ??= new Promise<Code>((done) => done(this.#load())).catch((cause: unknown) => {
       this.#code = undefined;
       const reason = `The code for ${this.#what} could not be loaded`;
       throw new DatabaseError({ status: 503, name: 'not_loaded', reason, cause });
