@@ -423,6 +423,28 @@ describe('methods', () => {
     expect((await db.query((_doc, emit) => emit(1))).rows).toEqual([]);
   });
 
+  it('take null for options that are not given', async () => {
+    const db = new SettleDB(name(), { adapter: 'memory' });
+    const none = null as never;
+    const { rev } = await db.put({ _id: 'a' }, none);
+    await db.post({ _id: 'b' }, none);
+    await db.bulkDocs([{ _id: 'c' }], none);
+    expect(await db.get('a', none)).toEqual({ _id: 'a', _rev: rev });
+    expect((await db.allDocs(none)).rows).toHaveLength(3);
+    expect(await db.changes(none)).toMatchObject({ last_seq: 3 });
+    expect((await db.find({ selector: { _id: 'a' } })).docs).toHaveLength(1);
+    expect((await db.getIndexes(none)).total_rows).toBe(1);
+    expect((await db.query((doc, emit) => emit(doc._id), none)).rows).toHaveLength(3);
+    expect((await db.replicate.to(name(), none)).docs_written).toBe(3);
+    expect((await new Response(db.dump(none)).arrayBuffer()).byteLength).toBeGreaterThan(0);
+    for (const call of [() => db.info(none), () => db.compact(none), () => db.viewCleanup(none)])
+      expect(await call()).toBeTypeOf('object');
+    await expect(db.put(none)).rejects.toMatchObject({ status: 400 });
+    await expect(db.find(none)).rejects.toMatchObject({ status: 400 });
+    await db.remove('a', rev, none);
+    await db.destroy(none);
+  });
+
   it('remove takes a document, a document and a revision, or id and revision', async () => {
     const db = new SettleDB(name(), { adapter: memory() });
     const rows = await db.bulkDocs(['a', 'b', 'c'].map((_id) => ({ _id, text: 'x' })));

@@ -99,10 +99,14 @@ const BOUND = [
 /** Arguments up to which a verb may be given a function that is no callback: a view's map; where bytes come from. */
 const FUNCTIONS_UP_TO: Readonly<Record<string, number>> = { query: 1, putAttachment: 4 };
 
-/** The method; a TypeError where it is given what PouchDB would call and nothing here would: an error must not go nowhere. */
+/**
+ * The method; a TypeError where it is given what PouchDB would call and nothing here would: an error must not go nowhere. `null` is what
+ * programs without types pass for nothing.
+ */
 const withoutCallback =
   <Args extends unknown[], Answer>(verb: string, method: (...args: Args) => Answer) =>
   (...args: Args): Answer => {
+    for (let i = 0; i < args.length; i++) args[i] ??= undefined;
     if (typeof args[args.length - 1] === 'function' && args.length > (FUNCTIONS_UP_TO[verb] ?? 0))
       throw new TypeError(`${verb}() takes no callback: it returns a promise, or a feed with events`);
     return method(...args);
@@ -564,8 +568,8 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     });
   }
 
-  #lifelong<O extends CallOptions>(options: O): O {
-    return { ...options, signal: either(this.#connection.life, options.signal) };
+  #lifelong<O extends CallOptions>(options: O | null): O {
+    return { ...(options as O), signal: either(this.#connection.life, options?.signal) };
   }
 }
 
