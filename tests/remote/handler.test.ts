@@ -265,6 +265,42 @@ describe('the body of a request', () => {
     ).toBe(201);
   });
 
+  it('has no number that is larger than any there is, however it is written', async () => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    const ten = (digits: number): string => `1${'0'.repeat(digits)}`;
+    const huge = [
+      '1e309',
+      '-1E+400',
+      '1e0400',
+      ten(309),
+      `-${ten(309)}`,
+      `${ten(300)}e10`,
+      `${ten(220)}.5e99`,
+    ];
+    for (const number of huge)
+      for (const text of [
+        `{"n":${number}}`,
+        `{"n":[1, ${number}]}`,
+        `{"n":[${number}]}`,
+        `{"n":\n${number}}`,
+      ])
+        expect([text, (await server.ask('PUT', '/db/a', text)).status]).toEqual([text, 400]);
+    expect((await server.ask('GET', `/db/_design/d/_view/v?key=${ten(309)}`)).status).toBe(400);
+    const large = [
+      '1e308',
+      ten(308),
+      `${ten(209)}e99`,
+      '1e-400',
+      '"1e999"',
+      `"${ten(400)}"`,
+      `0.${ten(400)}`,
+    ];
+    const body = `{"n":[${large.join()}]}`;
+    expect((await server.ask('PUT', '/db/a', body)).status).toBe(201);
+    expect((await server.ask('GET', '/db/a')).body.n).toEqual(JSON.parse(body).n);
+  });
+
   it('must be UTF-8', async () => {
     const server = testServer();
     await server.ask('PUT', '/db');

@@ -54,8 +54,12 @@ export class Query {
 /** Most requests have none: no parser is made for them. */
 export const NO_QUERY = new Query();
 
-/** Numbers that may be larger than any there is. */
-const HUGE_NUMBER = /[eE]\+?\d{3,}|\d{309}/;
+/**
+ * Numbers that may be larger than any there is: 210 digits and an exponent of two are not. Two patterns, of which the second looks
+ * where numbers begin only: as one, from any digit on, they took longer than the parser.
+ */
+const HUGE_EXPONENT = /[eE]\+?\d{3}/;
+const MANY_DIGITS = /(?:^|[:,[\s-])\d{210}/;
 
 /** @throws bad_request; also for numbers that would silently become another value */
 export function parseJson(text: string): unknown {
@@ -65,7 +69,8 @@ export function parseJson(text: string): unknown {
   } catch (cause) {
     throw badRequest('invalid UTF-8 JSON', cause);
   }
-  if (HUGE_NUMBER.test(text) && holdsInfinity(value)) throw badRequest('invalid UTF-8 JSON');
+  if ((HUGE_EXPONENT.test(text) || MANY_DIGITS.test(text)) && holdsInfinity(value))
+    throw badRequest('invalid UTF-8 JSON');
   return value;
 }
 
