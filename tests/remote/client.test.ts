@@ -45,6 +45,22 @@ describe('the database behind a URL', () => {
     );
   });
 
+  it('has the URL as its id where the root is a page of an app, but not where all that comes is a page', async () => {
+    const page = (): Response =>
+      new Response('<!doctype html>', { headers: { 'content-type': 'text/html' } });
+    const { fetch, databases } = testServer();
+    await databases.create('db');
+    const behind =
+      (isPage: (path: string) => boolean): Fetch =>
+      (input, init) =>
+        isPage(new URL(new Request(input, init).url).pathname) ? Promise.resolve(page()) : fetch(input, init);
+    const ofApp = behind((path) => path === '/');
+    expect(await remote(URL_OF_DB, { fetch: ofApp }).id()).toBe(URL_OF_DB);
+    expect(await remote(`${ORIGIN}/other`, { fetch: ofApp }).id()).toBe(`${ORIGIN}/other`);
+    const nothingElse = remote(URL_OF_DB, { fetch: behind(() => true) });
+    expect(await failureOf(nothingElse.id())).toMatchObject({ name: 'bad_response' });
+  });
+
   it('rejects every call when the URL is none', async () => {
     for (const url of [
       'http:///',

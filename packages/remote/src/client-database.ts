@@ -30,8 +30,14 @@ export async function identify(http: Http, signal: AbortSignal | undefined): Pro
     return typeof server === 'string' && server !== '' ? `${server}/${path}` : database;
   } catch (error) {
     // For good: what may pass (5xx, no connection) must not change the id, on which checkpoints hang.
-    if (isDatabaseError(error) && [403, 404, 405].includes(error.status)) return database;
-    throw error;
+    if (!isDatabaseError(error)) throw error;
+    if ([403, 404, 405].includes(error.status)) return database;
+    // A page at the root, of an app that has its databases on its own origin; or before everything, as hotels have it.
+    if (error.name !== 'bad_response') throw error;
+    await readInfo(http, { signal }).catch((cause: unknown) => {
+      if (!isDatabaseError(cause) || cause.status !== 404) throw cause;
+    });
+    return database;
   }
 }
 
