@@ -317,6 +317,23 @@ describe('on the short road', () => {
     expect(await (await fetch(`${url}/db`)).json()).toMatchObject({ doc_count: 8, update_seq: 8 });
   });
 
+  it('writes of one connection that come at once are begun in their order, whoever asks besides', async () => {
+    const server = await start();
+    await fetch(`${server.url}/db`, { method: 'PUT' });
+    for (let round = 0; round < 10; round++) {
+      const texts = Array.from({ length: 8 }, (_, n) => `{"n":${n}}`);
+      const path = `/db/d${round}`;
+      const all = Buffer.concat([...texts.map((text) => keep(path, text)), raw('/db/none')]);
+      const others = Array.from({ length: 4 }, (_, n) => putJson(`${server.url}/db/o${round}-${n}`, {}));
+      const statuses = [...(await ask(server, all)).matchAll(/HTTP\/1\.1 (\d+) /g)].map(
+        ([, status]) => status,
+      );
+      expect(statuses).toEqual(['201', ...Array(7).fill('409'), '404']);
+      expect(await (await fetch(server.url + path)).json()).toMatchObject({ n: 0 });
+      expect((await Promise.all(others)).map(({ status }) => status)).toEqual(Array(4).fill(201));
+    }
+  });
+
   it('a written document is read by whoever asks after its answer, on another connection too', async () => {
     const server = await start();
     await fetch(`${server.url}/db`, { method: 'PUT' });

@@ -54,6 +54,7 @@ export function plainRequest(
 export class NodeRequest implements ServerRequest {
   readonly #incoming: IncomingMessage;
   readonly #outgoing: ServerResponse;
+  endOfTurn: (() => Promise<void>) | undefined;
   #gone: AbortController | undefined;
   #body: ReadableStream<Uint8Array> | undefined;
   /** Bytes of its body. */

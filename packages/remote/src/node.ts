@@ -13,7 +13,8 @@ import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { ioError } from '@settledb/core';
 import { FolderDatabases, type OpenDatabase, serverUuid } from './folder-databases';
-import { PlainHosts, plainRequest } from './node-request';
+import { type NodeRequest, PlainHosts, plainRequest } from './node-request';
+import { Turns } from './node-turns';
 import { type Answerer, createAnswerer, type HandlerOptions, hasHooks } from './server';
 import { type Answer, errorResponse, failure, TextAnswer, toResponse } from './server-http';
 import { type ServerRequest, splitUrl } from './server-request';
@@ -74,7 +75,7 @@ export async function createServer(options: ServerOptions): Promise<RunningServe
       ? hostCheck([...LOOPBACK_HOSTS, ...(hosts ?? [])])
       : undefined;
   createAnswerer({ ...rest, databases, uuid: '' });
-  const handler = createAnswerer({ ...rest, databases, uuid: await serverUuid(dir) }, endOfTurn());
+  const handler = createAnswerer({ ...rest, databases, uuid: await serverUuid(dir) });
   const ask: Ask = async (request, incoming) =>
     check?.(request) ?? handler.answer(request, { address: incoming?.socket.remoteAddress });
   const server = makeServer(ask, hasHooks(options), { ...TIMEOUTS, ...timeouts });
@@ -106,44 +107,36 @@ function checkOptions({ dir, port, host, hosts, timeouts = {} }: ServerOptions):
     throw new TypeError('hosts must be a list of names');
 }
 
-/** When the requests that have arrived were looked at. Node answers one socket after the other, and only then looks at what was set for then. */
-function endOfTurn(): () => Promise<void> {
-  let turn: Promise<void> | undefined;
-  return () => {
-    turn ??= new Promise((resolve) => {
-      setImmediate(() => {
-        turn = undefined;
-        resolve();
-      });
-    });
-    return turn;
-  };
-}
-
 type Ask = (request: ServerRequest, incoming: IncomingMessage | undefined) => Promise<Answer>;
 
 /** @param bridgeAll whether every request is to be a `Request` */
 function makeServer(ask: Ask, bridgeAll: boolean, { headers, request, idle }: Timeouts): Server {
   const bridge = makeBridge(ask);
   const hosts = new PlainHosts();
+  const turns = new Turns();
   const connectionsCheckingInterval = Math.min(CHECK_INTERVAL_MS, headers, request);
   const server = createHttpServer({ connectionsCheckingInterval }, (incoming, outgoing) => {
     outgoing.on('close', letGo);
     const plain = bridgeAll ? undefined : plainRequest(incoming, outgoing, hosts);
     if (plain === undefined) return bridge(incoming, outgoing);
-    ask(plain, incoming)
-      .then((answer) => {
-        // The bridge writes streams, and takes in what is left of a body whose answer was known before.
-        if (answer instanceof TextAnswer && plain.isHere) write(answer, outgoing);
-        else bridge(incoming, outgoing, answer);
-      })
-      .catch((error: unknown) => bridge(incoming, outgoing, errorResponse(error)));
+    plain.endOfTurn = turns.of(incoming.socket);
+    answerPlain(plain, incoming, outgoing).catch((error: unknown) =>
+      bridge(incoming, outgoing, errorResponse(error)),
+    );
   });
   server.timeout = idle;
   server.headersTimeout = headers;
   server.requestTimeout = request;
   server.maxConnections = MAX_CONNECTIONS;
   return server;
+
+  async function answerPlain(plain: NodeRequest, incoming: IncomingMessage, outgoing: ServerResponse) {
+    if (plain.endOfTurn !== undefined) await plain.endOfTurn();
+    const answer = await ask(plain, incoming);
+    // The bridge writes streams, and takes in what is left of a body whose answer was known before.
+    if (answer instanceof TextAnswer && plain.isHere) write(answer, outgoing);
+    else bridge(incoming, outgoing, answer);
+  }
 
   /** While the server closes, a connection goes with its last answer. */
   function letGo(): void {

@@ -49,11 +49,6 @@ export interface ServerState {
   readonly validators: Validators | undefined;
   /** Runs `_replicate`; undefined where that is not offered. */
   readonly replicator: Replicator | undefined;
-  /**
-   * Waited for before a document is written: documents of requests that arrived together are then one commit. Undefined where there is
-   * nothing to wait for.
-   */
-  readonly endOfTurn: (() => Promise<void>) | undefined;
   /** What is under way, for `_active_tasks`. */
   readonly tasks: Set<Task>;
   /** Open feeds; aborting one ends it in good order. */

@@ -189,10 +189,10 @@ export async function writeDoc(
   doc: Doc,
   { newEdits = true, sent }: { readonly newEdits?: boolean; readonly sent?: number } = {},
 ): Promise<Answer> {
-  const { database, server } = context;
+  const { database, request, server } = context;
   checkSize(doc, server.limits, sent);
   const prepared = await prepareWrite(context, doc);
-  await server.endOfTurn?.();
+  await request.endOfTurn?.();
   const written = newEdits ? await database.put(prepared) : await putAsGiven(context, prepared);
   return writtenResponse(context, doc, written);
 }
@@ -251,14 +251,14 @@ function writtenResponse({ query, origin, name }: DatabaseContext, doc: Doc, wri
 }
 
 export async function deleteDoc(context: DatabaseContext, id: string): Promise<Answer> {
-  const { database, server } = context;
+  const { database, request } = context;
   const rev = agreedRev(context, undefined) ?? (await revisionToDelete(database, id));
   checkRev(rev);
   try {
     // What is deleted is not deleted once more.
     if (!isLocalId(id) && (await database.get(id, { rev }))._deleted) throw notFound('deleted', id);
     const doc = await prepareWrite(context, { _id: id, _rev: rev, _deleted: true });
-    await server.endOfTurn?.();
+    await request.endOfTurn?.();
     const written = await database.put(doc);
     const etag = etagOf(written.rev);
     return jsonResponse(200, written, { ...(etag && { etag }) });

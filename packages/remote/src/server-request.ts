@@ -13,6 +13,8 @@ export interface ServerRequest {
   arrayBuffer(): Promise<ArrayBuffer>;
   /** The whole body, where all of it is here already; undefined where it has to be waited for. Once, and then nothing else is asked of the body. */
   atHand?(): Uint8Array | undefined;
+  /** Waited for before a document is written: those of requests that arrived together are then one commit. */
+  readonly endOfTurn?: (() => Promise<void>) | undefined;
 }
 
 /** The parts of a URL that is written as the standard writes it, so that nothing has to be made of it but pieces. */

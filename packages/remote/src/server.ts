@@ -86,8 +86,8 @@ export const hasHooks = ({ static: page, authenticate }: Pick<HandlerOptions, 's
   page !== undefined || authenticate !== undefined;
 
 /** @throws as {@link createHandler} */
-export function createAnswerer(options: HandlerOptions, endOfTurn?: () => Promise<void>): Answerer {
-  const server = makeState(options, endOfTurn);
+export function createAnswerer(options: HandlerOptions): Answerer {
+  const server = makeState(options);
   return {
     async answer(request, { address } = {}) {
       const started = performance.now();
@@ -102,7 +102,7 @@ export function createAnswerer(options: HandlerOptions, endOfTurn?: () => Promis
   };
 }
 
-function makeState(options: HandlerOptions, endOfTurn?: () => Promise<void>): ServerState {
+function makeState(options: HandlerOptions): ServerState {
   checkHandlerOptions(options);
   const { databases, runStoredFunctions } = options;
   const settings = new Settings(databases);
@@ -119,7 +119,6 @@ function makeState(options: HandlerOptions, endOfTurn?: () => Promise<void>): Se
     settings,
     validators: runStoredFunctions === true ? new Validators(evaluate) : undefined,
     replicator: options.replicator,
-    endOfTurn,
     tasks: new Set(),
     feeds: new Set(),
     configured: new WeakSet(),
