@@ -5,10 +5,13 @@
  */
 import {
   type DatabaseTables,
+  type FoundAll,
   type IndexEntry,
   type IndexPlace,
   type InfoRow,
   type Key,
+  type KeysQuery,
+  type Plan,
   type RangeQuery,
   runQueries,
   runsAt,
@@ -63,12 +66,55 @@ export async function commitMapped(
   through: number,
   origin: Origin,
 ): Promise<ViewStateRow[]> {
-  const changes = await workOut(store, mapped, states, through, origin);
+  const before = mapped.map(({ view }) => states.get(view));
+  const found = await oldRows(store, mapped, before);
+  const { queries, plan } = commitOf(mapped, before, found, through, origin);
+  return store.write(queries, plan);
+}
+
+/**
+ * As {@link commitMapped}, at once, where all that is needed is in memory; else `undefined`, and nothing was written.
+ * @param found see {@link oldRowsNow}
+ */
+export function commitMappedNow(
+  store: Store<DatabaseTables>,
+  mapped: readonly Mapped[],
+  before: readonly (ViewStateRow | undefined)[],
+  found: OldRows,
+  through: number,
+  origin: Origin,
+): ViewStateRow[] | undefined {
+  const { queries, plan } = commitOf(mapped, before, found, through, origin);
+  return store.writeNow?.(queries, plan)?.value;
+}
+
+type CommitQueries = readonly [
+  KeysQuery<'info'>,
+  KeysQuery<'views'>,
+  ...(readonly RangeQuery<'reductions'>[]),
+];
+
+/** The write: what it asks, and its plan. */
+function commitOf(
+  mapped: readonly Mapped[],
+  before: readonly (ViewStateRow | undefined)[],
+  found: OldRows,
+  through: number,
+  origin: Origin,
+): {
+  readonly queries: CommitQueries;
+  readonly plan: (found: FoundAll<DatabaseTables, CommitQueries>) => Plan<DatabaseTables, ViewStateRow[]>;
+} {
+  const changes = mapped.map((one, i) => {
+    const state = before[i];
+    const old = one.docs.map((doc) => (mayHaveRows(state, doc) ? found(state.tag, doc.id) : NONE));
+    return changeOf(one, state, old, through, origin);
+  });
   const touched = changes.flatMap(({ before, put, gone }) => (before?.reduced ? [...put, ...gone] : []));
   const views = { from: 'views', keys: changes.map(({ after }) => after.view) } as const;
-  return store.write(
-    [{ from: 'info', keys: ['info'] }, views, ...runQueries(touched)],
-    ([[info], current, ...runs]) => {
+  return {
+    queries: [{ from: 'info', keys: ['info'] }, views, ...runQueries(touched)],
+    plan: ([[info], current, ...runs]) => {
       const valid =
         info?.purge_seq === origin.purge_seq
           ? changes.filter(({ before }, i) => sameState(before, current[i]))
@@ -77,7 +123,7 @@ export async function commitMapped(
       const gone = runsAt(touched, runs).filter((key) => tags.has((key as readonly string[])[0] as string));
       return { writes: writesOf(valid, gone), value: valid.map(({ after }) => after) };
     },
-  );
+  };
 }
 
 export function sameState(a: ViewStateRow | undefined, b: ViewStateRow | undefined): boolean {
@@ -97,39 +143,50 @@ function writesOf(changes: readonly Change[], runs: readonly Key[]): Write<Datab
   ];
 }
 
-async function workOut(
-  store: Store<DatabaseTables>,
-  mapped: readonly Mapped[],
-  states: ReadonlyMap<string, ViewStateRow>,
-  through: number,
-  origin: Origin,
-): Promise<Change[]> {
-  const before = mapped.map(({ view }) => states.get(view));
-  const found = await oldRows(store, mapped, before);
-  return mapped.map((one, i) => {
-    const state = before[i];
-    const old = one.docs.map((doc) => (mayHaveRows(state, doc) ? found(state.tag, doc.id) : NONE));
-    return changeOf(one, state, old, through, origin);
-  });
-}
-
 const NONE: readonly IndexEntry[] = [];
 
-function mayHaveRows(before: ViewStateRow | undefined, { seq }: MappedDoc): before is ViewStateRow {
+function mayHaveRows(
+  before: ViewStateRow | undefined,
+  { seq }: Pick<MappedDoc, 'seq'>,
+): before is ViewStateRow {
   return before !== undefined && before.rows > 0 && seq > before.since;
 }
 
 type OldRows = (tag: string, id: string) => readonly IndexEntry[];
+type IndexQueries = readonly RangeQuery<'index'>[];
+const ALL_VIEWS = [{ from: 'views', range: {} }] as const;
 
-/**
- * The rows that documents have. Where most indexes there are follow together, which is usual, one search for a document finds
- * those of all; else one for each index, as the others' rows may lie on pages that nobody needs.
- */
+/** The rows that documents have. */
 async function oldRows(
   store: Store<DatabaseTables>,
   mapped: readonly Mapped[],
   before: readonly (ViewStateRow | undefined)[],
 ): Promise<OldRows> {
+  const wanted = wantedOf(mapped, before);
+  if (wanted.size === 0) return () => NONE;
+  const [views] = store.readNow(ALL_VIEWS) ?? (await store.read(ALL_VIEWS));
+  const queries = oldRowQueries(wanted, mapped.length, views.length);
+  return byDocument(store.readNow(queries) ?? (await store.read(queries)));
+}
+
+/** As it is in memory; `undefined`: it is not. @param mapped what they will emit is not asked for */
+export function oldRowsNow(
+  store: Store<DatabaseTables>,
+  mapped: readonly { readonly docs: readonly Pick<MappedDoc, 'id' | 'seq'>[] }[],
+  before: readonly (ViewStateRow | undefined)[],
+): OldRows | undefined {
+  const wanted = wantedOf(mapped, before);
+  if (wanted.size === 0) return () => NONE;
+  const views = store.readNow(ALL_VIEWS)?.[0];
+  const found = views && store.readNow(oldRowQueries(wanted, mapped.length, views.length));
+  return found && byDocument(found);
+}
+
+/** By document, the tags of indexes in which it may have rows. */
+function wantedOf(
+  mapped: readonly { readonly docs: readonly Pick<MappedDoc, 'id' | 'seq'>[] }[],
+  before: readonly (ViewStateRow | undefined)[],
+): Map<string, Set<string>> {
   const wanted = new Map<string, Set<string>>();
   for (const [i, { docs }] of mapped.entries()) {
     const state = before[i];
@@ -140,10 +197,19 @@ async function oldRows(
       else tags.add(state.tag);
     }
   }
-  if (wanted.size === 0) return () => NONE;
-  const all = [{ from: 'views', range: {} }] as const;
-  const [views] = store.readNow(all) ?? (await store.read(all));
-  const together = mapped.length > 1 && mapped.length * 2 >= views.length;
+  return wanted;
+}
+
+/**
+ * Where most indexes there are follow together, which is usual, one search for a document finds its rows in all; else one for each
+ * index, as the others' rows may lie on pages that nobody needs.
+ */
+function oldRowQueries(
+  wanted: ReadonlyMap<string, ReadonlySet<string>>,
+  follow: number,
+  all: number,
+): IndexQueries {
+  const together = follow > 1 && follow * 2 >= all;
   const queries: RangeQuery<'index'>[] = [];
   for (const [id, tags] of wanted) {
     if (together) queries.push({ from: 'index', by: 'doc', range: { gte: [id], lte: [id, []] } });
@@ -151,7 +217,10 @@ async function oldRows(
       for (const tag of tags)
         queries.push({ from: 'index', by: 'doc', range: { gte: [id, tag], lte: [id, tag, []] } });
   }
-  const found = store.readNow(queries) ?? (await store.read(queries));
+  return queries;
+}
+
+function byDocument(found: readonly (readonly IndexEntry[])[]): OldRows {
   const rows = new Map<string, IndexEntry[]>();
   for (const list of found) {
     for (const row of list) {

@@ -49,10 +49,21 @@ export interface View {
   readonly siblings: readonly IndexDefinition[];
 }
 
+interface KnownView {
+  readonly view: View;
+  /** The design document it is in, and the revision. */
+  readonly ddoc?: string;
+  readonly rev?: string;
+}
+
+/** Views kept ready; programs have tens of them. */
+const FOUND_MAX = 500;
+
 export class Definitions {
   readonly #store: Store<DatabaseTables>;
   readonly #functions: Functions;
   readonly #registered: ReadonlyMap<string, RegisteredView>;
+  readonly #found = new Map<string, KnownView>();
   #parsed = new Map<string, { readonly rev: string; readonly doc: ExistingDoc<Record<string, Loose>> }>();
 
   constructor(store: Store<DatabaseTables>, functions: Functions, registered: RegisteredViews = {}) {
@@ -71,13 +82,30 @@ export class Definitions {
     return [...this.#registered].map(([name, view]) => registeredIndex(name, view));
   }
 
+  /** As {@link find}, at once, where it was found before and is what it was. */
+  findNow(name: string): View | undefined {
+    const known = this.#found.get(name);
+    if (known?.ddoc === undefined) return known?.view;
+    const row = this.#store.readNow([{ from: 'docs', keys: [known.ddoc], texts: false }])?.[0][0];
+    return row?.rev === known.rev && !row?.deleted ? known.view : undefined;
+  }
+
   /** @throws DatabaseError 404 where there is no such view; what its functions are refused for */
   async find(name: string, options: CallOptions): Promise<View> {
     const registered = this.#registered.get(name);
-    if (registered === undefined) {
+    let known: KnownView;
+    if (registered !== undefined) known = { view: this.#inProgram(name, registered) };
+    else {
       const { ddoc, view } = parseName(name);
-      return this.#inDocument(await this.design(ddoc, options), view);
+      const doc = await this.design(ddoc, options);
+      known = { view: this.#inDocument(doc, view), ddoc: doc._id, rev: doc._rev };
     }
+    if (this.#found.size >= FOUND_MAX) this.#found.clear();
+    this.#found.set(name, known);
+    return known.view;
+  }
+
+  #inProgram(name: string, registered: RegisteredView): View {
     const index = registeredIndex(name, registered);
     const { reduce, version } = registered;
     if (reduce === undefined) return { index, siblings: [] };

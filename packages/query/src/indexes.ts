@@ -14,6 +14,7 @@ import {
   type Store,
   type ViewStateRow,
 } from '@settledb/core';
+import { type FollowedEvents, followNow } from './follow-now';
 import type {
   IndexAnswer,
   IndexDefinition,
@@ -137,6 +138,51 @@ export class Indexes extends Emitter implements IndexReader {
     throw ioError(`the index changed under a read ${TRIES_MAX} times`);
   }
 
+  /**
+   * As {@link readAt}, at once, where all of it is in memory, few changes are lacking and no other context can have written; else
+   * `undefined`.
+   */
+  readNow(
+    index: IndexDefinition,
+    queries: (tag: string) => readonly Query<DatabaseTables>[],
+    update: boolean,
+    companions: readonly IndexDefinition[] = [],
+  ): (ReadStates<readonly unknown[][]> & { readonly info: InfoRow }) | undefined {
+    const tag = this.#tags.get(index.id);
+    if (tag === undefined) return undefined;
+    const asked = [
+      { from: 'info', keys: ['info'] },
+      { from: 'views', keys: [index.id] },
+      ...queries(tag),
+    ] as const;
+    for (let tries = 0; tries < 2; tries++) {
+      const answer = this.store.readNow(asked);
+      if (answer === undefined) return undefined;
+      const [[info], [state], ...found] = answer as unknown as Looked;
+      if (state?.tag !== tag) return undefined;
+      if (!update || state.seq >= info.update_seq) {
+        this.#kept.asked(index, !update);
+        return { state, found, info };
+      }
+      if (!this.#followNow(index, companions)) return undefined;
+    }
+    return undefined;
+  }
+
+  #followNow(index: IndexDefinition, companions: readonly IndexDefinition[] = []): boolean {
+    if (this.#updater.running) return false;
+    return followNow(this.store, index, this.#kept.companions(companions), this.#followed);
+  }
+
+  readonly #followed: FollowedEvents = {
+    followed: (docs, last_seq, errors) => {
+      this.fire('indexing', { indexed_docs: 0 });
+      for (const error of errors) this.fire('error', error);
+      this.fire('indexing', { indexed_docs: docs, last_seq, results_count: docs });
+    },
+    unasked: (view, docs) => this.#kept.unasked(view, docs),
+  };
+
   /** One look at an index: its state, and the answers if its tag was known beforehand. */
   async #look(
     view: string,
@@ -162,16 +208,15 @@ export class Indexes extends Emitter implements IndexReader {
 
   /** The counters, and the tag of an index that holds every change there is; `undefined` when memory cannot tell. */
   lookNow(index: IndexDefinition): { info: InfoRow; tag: string | undefined } | undefined {
-    const [infos, states] =
-      this.store.readNow([
-        { from: 'info', keys: ['info'] },
-        { from: 'views', keys: [index.id] },
-      ]) ?? [];
-    const info = infos?.[0];
+    const queries = [
+      { from: 'info', keys: ['info'] },
+      { from: 'views', keys: [index.id] },
+    ] as const;
+    const [[info], [state]] = this.store.readNow(queries) ?? [[], []];
     if (info === undefined) return undefined;
     this.#kept.asked(index);
-    const state = states?.[0];
-    return { info, tag: state !== undefined && state.seq >= info.update_seq ? state.tag : undefined };
+    const isCurrent = state !== undefined && (state.seq >= info.update_seq || this.#followNow(index));
+    return { info, tag: isCurrent ? state.tag : undefined };
   }
 
   /** In the background. Whoever asks next meets what goes wrong. */

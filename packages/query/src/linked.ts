@@ -1,9 +1,13 @@
 /** The documents that rows of a view stand for: their own, or the ones their values name. */
 import {
+  copyOf,
   type Database,
+  type DatabaseTables,
   type ExistingDoc,
   isDatabaseError,
+  keptDocs,
   type Loose,
+  type Store,
   type ViewOptions,
   type ViewRow,
 } from '@settledb/core';
@@ -31,6 +35,35 @@ export async function withDocs(
     }),
   );
 }
+
+/** As {@link withDocs}, where the documents are in memory and no row names a revision; else `undefined`. @param now `update_seq` */
+export function withDocsNow(
+  store: Store<DatabaseTables>,
+  rows: readonly QueryRow[],
+  now: number,
+): ViewRow[] | undefined {
+  const kept = keptDocs(store);
+  const ids: string[] = [];
+  const known = rows.map((row) => {
+    const id = linkedId(row);
+    const doc = typeof id === 'string' ? kept.current(id, now) : undefined;
+    // What is no id finds nothing, nor does the empty one.
+    if (doc === undefined) ids.push(typeof id === 'string' ? id : '');
+    return doc;
+  });
+  if (rows.some(({ value }) => isLink(value) && typeof value._rev === 'string')) return undefined;
+  const found = ids.length === 0 ? [[]] : store.readNow([{ from: 'docs', keys: ids, texts: BODY }]);
+  if (found === undefined) return undefined;
+  let next = 0;
+  return rows.map((row, i): ViewRow => {
+    const doc = known[i];
+    if (doc !== undefined) return { ...row, doc: copyOf(doc) };
+    const stored = found[0][next++];
+    return { ...row, doc: stored === undefined || stored.deleted ? null : kept.doc(stored, now) };
+  });
+}
+
+const BODY = ['body'] as const;
 
 const isLink = (value: Loose): boolean => typeof value === 'object' && value !== null;
 

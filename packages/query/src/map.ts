@@ -94,7 +94,14 @@ function valueText(value: unknown): string | undefined {
   return text === 'null' ? undefined : text;
 }
 
-export const parseValue = (text: string | undefined): Loose => (text === undefined ? null : JSON.parse(text));
+/** Of a value that is a plain text, as many are, a part: parsing takes ten times as long. */
+export function parseValue(text: string | undefined): Loose {
+  if (text === undefined) return null;
+  if (text.charCodeAt(0) !== QUOTE || text.includes('\\')) return JSON.parse(text);
+  return text.slice(1, -1);
+}
+
+const QUOTE = 34;
 
 /** Gives `names` to all code while `work` runs. */
 export function withGlobals<T>(names: Record<string, unknown>, work: () => T): T {

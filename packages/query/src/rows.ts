@@ -13,5 +13,6 @@ export function rowOf(entry: IndexEntry): QueryRow {
   return { id: entry.id, key: fromKey(entry.key), value: valueIn(entry) };
 }
 
+// A long one is not cut out of its block: that would keep the block in memory.
 export const valueIn = ({ value, long }: IndexEntry): Loose =>
-  parseValue(value ?? (long as string | undefined));
+  long === undefined ? parseValue(value) : JSON.parse(long as string);

@@ -18,7 +18,7 @@ import {
 import type { IndexDefinition } from './index-reader';
 import { DOC_TEXTS, docOf, type Emitted, Mapper, type RowFilter } from './map';
 import { Slices } from './slices';
-import { mapError } from './updater';
+import { mapError } from './source';
 
 /** Documents read at a time. */
 const BATCH_DOCS = 500;

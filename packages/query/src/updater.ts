@@ -8,7 +8,7 @@
  */
 import {
   type CallOptions,
-  DatabaseError,
+  type DatabaseError,
   type DatabaseTables,
   type DocRow,
   type InfoRow,
@@ -19,8 +19,9 @@ import {
 } from '@settledb/core';
 import { commitMapped, type Mapped } from './chunk';
 import type { IndexDefinition } from './index-reader';
-import { DOC_TEXTS, docOf, type Emitted, Mapper } from './map';
+import { DOC_TEXTS, type Emitted, Mapper } from './map';
 import { Slices } from './slices';
+import { mapError, Source } from './source';
 import { inTurn } from './turns';
 
 /** Documents of a batch at most. */
@@ -296,22 +297,6 @@ export class Updater {
   }
 }
 
-/** A document to be mapped: made once for all maps that leave it as it is, anew for each of the others. */
-class Source {
-  readonly row: DocRow;
-  #shared: ReturnType<typeof docOf> | undefined;
-
-  constructor(row: DocRow) {
-    this.row = row;
-  }
-
-  docFor({ pure }: IndexDefinition): ReturnType<typeof docOf> {
-    if (!pure) return docOf(this.row);
-    this.#shared ??= docOf(this.row);
-    return this.#shared;
-  }
-}
-
 /** What goes into one commit. */
 class Part {
   readonly mapped: readonly Mapped[];
@@ -322,20 +307,4 @@ class Part {
   constructor(behind: readonly Wanted[]) {
     this.mapped = behind.map(({ index }) => ({ view: index.id, docs: [], threw: 0 }));
   }
-}
-
-export function mapError(
-  index: { readonly name?: string | undefined },
-  docId: string,
-  cause: unknown,
-): DatabaseError {
-  const why = cause instanceof Error ? cause.message : String(cause);
-  const name = index.name === undefined ? 'The map function' : `The map function of ${index.name}`;
-  return new DatabaseError({
-    status: 500,
-    name: 'map_function_error',
-    reason: `${name} threw on document '${docId}', which is left out: ${why}`,
-    docId,
-    cause,
-  });
 }

@@ -8,9 +8,11 @@ import {
   type Loose,
   type MapFunction,
   type Queries,
+  type RangeQuery,
   type ViewInfo,
   type ViewOptions,
   type ViewResult,
+  type ViewRow,
   type ViewSource,
   type ViewStateRow,
 } from '@settledb/core';
@@ -21,7 +23,7 @@ import { Functions, textHash } from './functions';
 import { type Group, Groups } from './groups';
 import type { DefinitionsOf } from './index-reader';
 import type { Indexes, IndexHost } from './indexes';
-import { withDocs } from './linked';
+import { withDocs, withDocsNow } from './linked';
 import type { RowFilter } from './map';
 import { checkReduced, planQuery, type QueryPlan } from './options';
 import { compareRows, firstRows, rangeTest, storeRange } from './ranges';
@@ -59,10 +61,24 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
     for (const index of this.#definitions.registered()) indexes.register(index);
   }
 
-  async query(view: string | MapFunction | ViewSource, options: ViewOptions = {}): Promise<ViewResult> {
-    const given = options ?? {};
-    given.signal?.throwIfAborted();
-    const plan = planQuery(given);
+  query(view: string | MapFunction | ViewSource, options: ViewOptions = {}): Promise<ViewResult> {
+    // Not async: most queries of stored views are answered at once, and a promise each is enough.
+    try {
+      const given = options ?? {};
+      given.signal?.throwIfAborted();
+      const plan = planQuery(given);
+      const found = typeof view === 'string' ? this.#storedNow(view, plan, given) : undefined;
+      return found === undefined ? this.#query(view, plan, given) : Promise.resolve(found);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  async #query(
+    view: string | MapFunction | ViewSource,
+    plan: QueryPlan,
+    given: ViewOptions,
+  ): Promise<ViewResult> {
     if (typeof view === 'string') return this.#stored(await this.#definitions.find(view, given), plan, given);
     if (typeof view === 'function') return this.#temporary({ map: view }, plan, given);
     if (typeof view !== 'object' || view === null || !['string', 'function'].includes(typeof view.map))
@@ -123,32 +139,38 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
     };
   }
 
+  /** As {@link #stored}, of one state, where all of it is in memory; else `undefined`. */
+  #storedNow(name: string, plan: QueryPlan, options: ViewOptions): ViewResult | undefined {
+    if (plan.update === 'lazy') return undefined;
+    const view = this.#definitions.findNow(name);
+    if (view === undefined || (view.reducer !== undefined && options.reduce !== false)) return undefined;
+    const read = this.#indexes.readNow(
+      view.index,
+      (tag) => rowQueries(tag, plan),
+      plan.update,
+      view.siblings,
+    );
+    if (read === undefined) return undefined;
+    const { state, found, info } = read;
+    const rows = rowsOf(found, plan);
+    const { conflicts, attachments, include_docs } = options;
+    if (!include_docs) return answer(rows, state, plan, options);
+    if (conflicts || attachments) return undefined;
+    const withTheirs = withDocsNow(this.#indexes.store, rows, info.update_seq);
+    return withTheirs && answer(withTheirs, state, plan, options);
+  }
+
   async #stored(view: View, plan: QueryPlan, options: ViewOptions): Promise<ViewResult> {
     const { reducer } = view;
     if (reducer !== undefined && options.reduce !== false)
       return this.#reduced(view, reducer(), plan, options);
-    const { skip, limit, descending: reverse } = plan;
-    // Over several keys, skip and limit count all of their rows.
-    const each = plan.byKeys ? { limit: limit && skip + limit } : { skip, limit };
     const { state, found } = await this.#indexes.readAt(
       view.index,
-      (tag) =>
-        limit === 0
-          ? []
-          : plan.ranges.map((range) => ({
-              from: 'index',
-              range: storeRange(tag, range),
-              reverse,
-              texts: ['long'],
-              ...(each.skip ? { skip: each.skip } : {}),
-              ...(each.limit === undefined ? {} : { limit: each.limit }),
-            })),
+      (tag) => rowQueries(tag, plan),
       { update: plan.update, signal: options.signal },
       view.siblings,
     );
-    const entries = found as readonly IndexEntry[][];
-    const rows = plan.byKeys ? page(entries.flat(), plan) : (entries[0] ?? []);
-    return this.#answer(rows.map(rowOf), state?.rows ?? 0, state?.seq ?? 0, plan, options);
+    return answer(await this.#withDocs(rowsOf(found, plan), options), state, plan, options);
   }
 
   async #reduced(
@@ -198,25 +220,51 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
     const rows = firstRows(all.rows, plan.descending ? (x, y) => compareRows(y, x) : compareRows, count);
     const ranges = plan.byKeys ? tests.map((test) => rows.filter(test)) : [rows];
     if (reducer === undefined)
-      return this.#answer(page(ranges.flat(), plan).map(rowOf), all.total, all.seq, plan, options);
+      return answer(
+        await this.#withDocs(page(ranges.flat(), plan).map(rowOf), options),
+        { rows: all.total, seq: all.seq },
+        plan,
+        options,
+      );
     const groups = ranges.flatMap((range) => groupsOf(range, reducer, plan));
     return { rows: page(groups, plan), ...(options.update_seq ? { update_seq: all.seq } : {}) };
   }
 
-  async #answer(
-    rows: readonly QueryRow[],
-    total_rows: number,
-    seq: number,
-    plan: QueryPlan,
-    options: ViewOptions,
-  ): Promise<ViewResult> {
-    return {
-      total_rows,
-      offset: plan.skip,
-      rows: options.include_docs && rows.length > 0 ? await withDocs(this.#database, rows, options) : rows,
-      ...(options.update_seq ? { update_seq: seq } : {}),
-    };
+  async #withDocs(rows: readonly QueryRow[], options: ViewOptions): Promise<readonly ViewRow[]> {
+    return options.include_docs && rows.length > 0 ? withDocs(this.#database, rows, options) : rows;
   }
+}
+
+function answer(
+  rows: readonly ViewRow[],
+  state: { readonly rows: number; readonly seq: number } | undefined,
+  { skip }: QueryPlan,
+  { update_seq }: ViewOptions,
+): ViewResult {
+  const result = { total_rows: state?.rows ?? 0, offset: skip, rows };
+  return update_seq ? { ...result, update_seq: state?.seq ?? 0 } : result;
+}
+
+function rowQueries(tag: string, plan: QueryPlan): RangeQuery<'index'>[] {
+  const { skip, limit, descending: reverse } = plan;
+  if (limit === 0) return [];
+  // Over several keys, skip and limit count all of their rows.
+  const each = plan.byKeys ? { limit: limit && skip + limit } : { skip, limit };
+  return plan.ranges.map((range) => ({
+    from: 'index',
+    range: storeRange(tag, range),
+    reverse,
+    texts: LONG,
+    ...(each.skip ? { skip: each.skip } : {}),
+    ...(each.limit === undefined ? {} : { limit: each.limit }),
+  }));
+}
+
+const LONG = ['long'] as const;
+
+function rowsOf(found: readonly unknown[][], plan: QueryPlan): QueryRow[] {
+  const entries = found as readonly IndexEntry[][];
+  return (plan.byKeys ? page(entries.flat(), plan) : (entries[0] ?? [])).map(rowOf);
 }
 
 function page<T>(rows: readonly T[], { skip, limit }: QueryPlan): readonly T[] {

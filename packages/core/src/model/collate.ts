@@ -188,10 +188,23 @@ const unescapeText = (text: string): string =>
     ? text.replace(/\u0001[\u0001\u0002]/g, (pair) => (pair[1] === '\u0001' ? '\u0000' : '\u0001'))
     : text;
 
+/** The number of 8 hex digits from a place on; those that are not there are zeros. */
+function digitsFrom(text: string, start: number): number {
+  let value = 0;
+  const end = Math.min(start + 8, text.length);
+  for (let at = start; at < end; at++) {
+    const code = text.charCodeAt(at);
+    value = (value << 4) | (code > DIGIT_9 ? code - LETTER_A + 10 : code - DIGIT_0);
+  }
+  return end <= start ? 0 : (value << (4 * (start + 8 - end))) >>> 0;
+}
+
+const DIGIT_9 = 57;
+const LETTER_A = 97;
+
 function numberOf(text: string): number {
-  const digits = text.padEnd(16, '0');
-  const high = Number.parseInt(digits.slice(0, 8), 16);
-  const low = Number.parseInt(digits.slice(8), 16);
+  const high = digitsFrom(text, 0);
+  const low = digitsFrom(text, 8);
   const negative = (high & 0x8000_0000) === 0;
   bits.setUint32(0, high ^ (negative ? 0xffff_ffff : 0x8000_0000));
   bits.setUint32(4, low ^ (negative ? 0xffff_ffff : 0));

@@ -1,0 +1,111 @@
+/**
+ * Following a few changes at once: what an edit or some did to indexes is mapped and committed within the turn in which somebody asks.
+ * Nearly all of what a pass costs then is its promises. For where all of it is in memory and the storage takes a commit without
+ * waiting; whatever is otherwise takes the long way, which may then map these few once more.
+ */
+import type { DatabaseTables, DocRow, InfoRow, Store, ViewStateRow } from '@settledb/core';
+import { isDesignId } from '@settledb/core';
+import { commitMappedNow, type Mapped, oldRowsNow } from './chunk';
+import type { IndexDefinition } from './index-reader';
+import { DOC_TEXTS, type Emitted, Mapper } from './map';
+import { mapError, Source } from './source';
+
+/** Documents × indexes: a ms, of maps that are not slow. */
+const MAPS_MAX = 16;
+
+/** What is told of it, when the turn is over: nobody expects to hear of it before his call returned. */
+export interface FollowedEvents {
+  followed(docs: number, through: number, errors: readonly unknown[]): void;
+  unasked(view: string, docs: number): void;
+}
+
+const NOTHING = { writes: [], value: true } as const;
+
+/**
+ * @param companions indexes that come along, those that are about as far
+ * @returns whether `index` holds every change there is
+ */
+export function followNow(
+  store: Store<DatabaseTables>,
+  index: IndexDefinition,
+  companions: readonly IndexDefinition[],
+  events: FollowedEvents,
+): boolean {
+  if (store.writeNow?.([], () => NOTHING) === undefined) return false;
+  const wanted = [...new Map([index, ...companions].map((each) => [each.id, each])).values()];
+  const found = store.readNow([
+    { from: 'info', keys: ['info'] },
+    { from: 'views', keys: wanted.map(({ id }) => id) },
+  ]);
+  const [info] = found?.[0] ?? [];
+  const since = found?.[1][0]?.seq;
+  if (found === undefined || info === undefined || since === undefined) return false;
+  if (since >= info.update_seq) return true;
+  const isAlong = (state: ViewStateRow | undefined): boolean =>
+    state !== undefined && state.seq >= since && state.seq < info.update_seq;
+  const behind = wanted.filter((_, i) => isAlong(found[1][i])).slice(0, MAPS_MAX);
+  const states = found[1].filter(isAlong).slice(0, MAPS_MAX) as ViewStateRow[];
+  const limit = Math.floor(MAPS_MAX / behind.length);
+  const range = {
+    from: 'docs',
+    by: 'seq',
+    range: { gt: since },
+    limit: limit + 1,
+    texts: DOC_TEXTS,
+  } as const;
+  const docs = store.readNow([range])?.[0];
+  if (docs === undefined || docs.length > limit) return false;
+  return commit(store, behind, states, docs, info, events);
+}
+
+function commit(
+  store: Store<DatabaseTables>,
+  behind: readonly IndexDefinition[],
+  states: readonly ViewStateRow[],
+  docs: readonly DocRow[],
+  info: InfoRow,
+  events: FollowedEvents,
+): boolean {
+  const sources = docs.filter(({ id }) => !isDesignId(id)).map((row) => new Source(row));
+  const ofEach = states.map(({ seq }) => sources.filter(({ row }) => row.seq > seq));
+  const old = oldRowsNow(
+    store,
+    ofEach.map((each) => ({ docs: each.map(({ row }) => row) })),
+    states,
+  );
+  if (old === undefined) return false;
+  const errors: unknown[] = [];
+  const mapped = behind.map((index, i) => mapAll(index, ofEach[i] as Source[], errors));
+  const after = commitMappedNow(store, mapped, states, old, info.update_seq, info);
+  if (after === undefined) return false;
+  queueMicrotask(() => events.followed(docs.length, info.update_seq, errors));
+  for (const { view, docs } of mapped.slice(1)) events.unasked(view, docs.length);
+  return after.length === mapped.length;
+}
+
+function mapAll(index: IndexDefinition, sources: readonly Source[], errors: unknown[]): Mapped {
+  const mapper = mapperOf(index);
+  let threw = 0;
+  const docs = sources.map((source) => {
+    const { id, seq, deleted } = source.row;
+    let emitted: readonly Emitted[] = [];
+    try {
+      if (!deleted) emitted = mapper.run(source.docFor(index));
+    } catch (cause) {
+      threw++;
+      errors.push(mapError(index, id, cause));
+    }
+    return { id, seq, emitted };
+  });
+  return { view: index.id, docs, threw };
+}
+
+const mappers = new WeakMap<IndexDefinition, Mapper>();
+
+function mapperOf(index: IndexDefinition): Mapper {
+  const known = mappers.get(index);
+  if (known !== undefined) return known;
+  const made = new Mapper(index.map);
+  mappers.set(index, made);
+  return made;
+}
