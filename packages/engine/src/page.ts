@@ -29,7 +29,8 @@ export function columnsOf(table: TableLayout, rows: readonly Row[]): Column[] {
 
 /** A page of rows, which are in key order. */
 export function pageOfRows(table: TableLayout, keys: readonly SortKey[], rows: readonly Row[]): RowPage {
-  const columns = columnsOf(table, rows);
+  // To size: they stay, and had grown.
+  const columns = columnsOf(table, rows).map((values) => values?.slice() ?? null);
   return { keys: table.keyField >= 0 ? (columns[table.keyField] as readonly SortKey[]) : keys, columns };
 }
 

@@ -13,7 +13,7 @@ import type { SortKey } from '@settledb/core';
 const INSERT_SINGLY_MAX = 16;
 
 export class Recent<Value> {
-  readonly #values = new Map<SortKey, Value | null>();
+  #values = new Map<SortKey, Value | null>();
   #sorted: SortKey[] = [];
   #added: SortKey[] = [];
   #putOff: (() => void)[] = [];
@@ -47,10 +47,20 @@ export class Recent<Value> {
     else this.#added.push(key);
   }
 
-  /** Takes out the entries for which `covered` holds: a checkpoint has them now. */
-  forget(covered: (key: SortKey, value: Value | null) => boolean): void {
-    for (const [key, value] of this.values) if (covered(key, value)) this.#values.delete(key);
-    this.#sorted = this.keys().filter((key) => this.#values.has(key));
+  /** Takes out what is as it was: a checkpoint has it now. @param keys in order; `values[i]` belongs to `keys[i]` */
+  forget(keys: readonly SortKey[], values: readonly (Value | null)[]): void {
+    const left: SortKey[] = [];
+    const kept = new Map<SortKey, Value | null>();
+    let at = 0;
+    for (const key of this.keys()) {
+      const value = this.#values.get(key) as Value | null;
+      while (at < keys.length && (keys[at] as SortKey) < key) at++;
+      if (keys[at] === key && values[at] === value) continue;
+      left.push(key);
+      kept.set(key, value);
+    }
+    this.#sorted = left;
+    this.#values = kept;
   }
 
   clear(): void {

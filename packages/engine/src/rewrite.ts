@@ -368,8 +368,7 @@ class Rewriting {
     const image = this.#image;
     for (const { table, order, entries, fences } of this.#orders) {
       const state = orderOf<unknown>(image.directory.table(table), order) as OrderState<unknown>;
-      const before = new Map(entries.keys.map((key, i) => [key, entries.values[i]]));
-      state.recent.forget((key, value) => before.has(key) && before.get(key) === value);
+      state.recent.forget(entries.keys, entries.values);
       state.fences = fences;
     }
     const now = copyOf(image.use.sizes);
