@@ -12,8 +12,10 @@ import {
   type OpenRevsRow,
   parseRev,
   type Rev,
+  SPLIT,
 } from '@settledb/core';
 import { parseJson, readText } from './client-answer';
+import { resultsApart } from './client-apart';
 import { receiveDoc } from './client-attachments';
 import * as check from './client-check';
 import type { Call, Http } from './client-http';
@@ -50,7 +52,12 @@ export async function bulkGetOver<Content extends object>(
   const ids = asked.map(({ id }) => id);
   try {
     const call: Call = { method: 'POST', path: '/_bulk_get', query, body: { docs: asked }, signal };
-    if (!attachments) return check.checkBulkGet<Content>(await http.json(call), ids);
+    if (!attachments) {
+      const text = await http.text(call);
+      const results = (options as { [SPLIT]?: true })[SPLIT] && resultsApart(text, asked);
+      if (results) return { results } as unknown as BulkGetResult<Content>;
+      return check.checkBulkGet<Content>(parseJson(text), ids);
+    }
     const rows = await withParts(http, { ...call, accept: PARTS_OR_JSON }, options, bytes);
     if (Array.isArray(rows)) return check.checkBulkGet<Content>({ results: resultsOf(asked, rows) }, ids);
     const found = check.checkBulkGet<Content>(rows, ids);

@@ -156,7 +156,7 @@ export function checkBulkGet<Content extends object>(
   return { results };
 }
 
-function checkBulkGetRow<Content extends object>(
+export function checkBulkGetRow<Content extends object>(
   row: unknown,
   id: string,
 ): BulkGetResult<Content>['results'][number]['docs'][number] {

@@ -122,8 +122,13 @@ export class Http {
 
   /** @returns the JSON of an answer of 2xx @throws DatabaseError; the signal's reason */
   async json(call: Call): Promise<unknown> {
+    return parseJson(await this.text(call));
+  }
+
+  /** As {@link json}, not yet parsed. */
+  async text(call: Call): Promise<string> {
     const { pieces } = await this.open(call);
-    return parseJson(await readText(pieces));
+    return readText(pieces);
   }
 
   /** The caller reads the pieces to their end, or leaves them. @throws as {@link json} */

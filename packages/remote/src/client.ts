@@ -32,6 +32,7 @@ import {
   type Queries,
   type Rev,
   type RevsDiffResult,
+  setTakesApart,
   type Written,
 } from '@settledb/core';
 import { checkAttachmentName, putAttachmentCall } from './client-attachment-call';
@@ -120,6 +121,10 @@ export class RemoteDatabase<Content extends object = object>
     // A request that says nothing is not made.
     if (checked.length === 0) return [];
     return sendEdits(http, checked, newEdits, options.signal, this.#options.bytes);
+  }
+
+  static {
+    setTakesApart(RemoteDatabase.prototype.bulkGet);
   }
 
   async bulkGet(request: BulkGetRequest & BulkGetOptions): Promise<BulkGetResult<Content>> {

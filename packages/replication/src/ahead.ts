@@ -4,7 +4,7 @@
  */
 
 /**
- * The same items in the same order, up to `depth` of them made before they are asked for.
+ * The same items in the same order, one of them, and up to `depth` more, made before they are asked for.
  *
  * When the consumer leaves, the producer is asked to end but not waited for: it may wait for a peer; a signal ends that.
  */

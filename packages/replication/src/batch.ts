@@ -68,7 +68,7 @@ export interface BatchInit {
   readonly signal: AbortSignal;
 }
 
-/** Every batch ends with a chunk that has an `end`, also a batch of which nothing is missing. */
+/** Every batch ends with a chunk that has an `end`, if need be an empty one. */
 export async function* fetchChunks(
   batches: AsyncIterable<ChangesBatch>,
   { fetcher, target, onTheWay, progress, signal }: BatchInit,
@@ -77,15 +77,15 @@ export async function* fetchChunks(
     const missing = await missingRevs(rows, target, onTheWay, signal);
     onTheWay.begin();
     for (const { id, rev } of missing) onTheWay.add(id, rev);
-    // One portion is held back: the last one goes with the end of the batch.
-    let chunk: Chunk = { docs: [], length: 0, failures: [] };
+    const end = { rows: rows.length, seq, pending, caughtUp };
+    let ended = false;
     for await (const portion of fetcher.fetch(missing)) {
       for (const { _id, _rev } of portion.docs) onTheWay.add(_id, _rev);
       progress.fetched(portion.length);
-      if (chunk.docs.length > 0 || chunk.failures.length > 0) yield chunk;
-      chunk = portion;
+      ended = portion.last === true;
+      yield ended ? { ...portion, end } : portion;
     }
-    yield { ...chunk, end: { rows: rows.length, seq, pending, caughtUp } };
+    if (!ended) yield { docs: [], length: 0, failures: [], end };
   }
 }
 

@@ -4,7 +4,14 @@
  * Every revision asked for is accounted for: it is there (or what followed it on its branch), it has failed, or the source
  * itself says that it no longer has it. None is skipped in silence.
  */
-import { type BulkGetOptions, DatabaseError, generationOf } from '@settledb/core';
+import {
+  apartLength,
+  type BulkGetOptions,
+  DatabaseError,
+  generationOf,
+  SPLIT,
+  takesApart,
+} from '@settledb/core';
 import {
   attachmentFault,
   hasAttachments,
@@ -36,6 +43,8 @@ export interface Portion {
   readonly length: number;
   /** Of single documents; the others are unharmed. */
   readonly failures: readonly unknown[];
+  /** Nothing follows that was asked for. Where that is not known before, there is no such portion. */
+  readonly last?: boolean;
 }
 
 /** Characters of JSON that one request should bring: two or three such portions are in memory at once. */
@@ -51,13 +60,16 @@ type Requested = MissingRev & { readonly atts_since?: readonly string[] };
 
 export class Fetcher {
   readonly #source: Peer;
+  /** Documents come taken apart, and go so into the target. */
+  readonly #apart: boolean;
   readonly #most: number;
   readonly #signal: AbortSignal;
   #portion: number;
 
   /** @param most revisions in one request */
-  constructor(source: Peer, most: number, signal: AbortSignal) {
+  constructor(source: Peer, target: Peer, most: number, signal: AbortSignal) {
     this.#source = source;
+    this.#apart = takesApart(source.bulkGet) && takesApart(target.bulkDocs);
     this.#most = most;
     this.#signal = signal;
     this.#portion = Math.min(most, FIRST_PORTION);
@@ -74,6 +86,7 @@ export class Fetcher {
         docs: attached.length === 0 ? docs : docs.filter((doc) => !hasAttachments(doc)),
         length,
         failures,
+        last: at >= wanted.length && attached.length === 0,
       };
       if (attached.length === 0) continue;
       const ancestors = new Map(asked.map((one) => [one.id, one.ancestors]));
@@ -98,7 +111,12 @@ export class Fetcher {
     if (ready.length > 0) yield { docs: ready, length: 0, failures: [] };
     for (const one of all.filter(({ streamed }) => streamed)) {
       // Alone: a stream that fails takes nothing else with it.
-      yield { docs: [withStreams(one, this.#source, this.#signal)], length: one.length, failures: [] };
+      yield {
+        docs: [withStreams(one, this.#source, this.#signal)],
+        length: one.length,
+        failures: [],
+        last: false,
+      };
     }
     const inline = all.filter(({ names, streamed }) => names.length > 0 && !streamed);
     for (let at = 0; at < inline.length; ) {
@@ -124,7 +142,7 @@ export class Fetcher {
     const docs = found.filter((doc) => {
       const own = lengthOf(doc);
       if (own === undefined) failures.push(malformed(doc._id, 'it is nested too deep'));
-      else length += own;
+      else length += own + apartLength(doc);
       return own !== undefined;
     });
     if (docs.length > 0) {
@@ -143,8 +161,16 @@ export class Fetcher {
     const failures: unknown[] = [];
     const rows = await this.#bulkGet(asked, options, { left: SPLITS });
     const seen = new RevSet();
-    for (const [at, wanted] of asked.entries()) {
-      const found = sort(rows[at]!, wanted, stubs?.[at]); // One for each: checkBulkGet.
+    for (let at = 0; at < asked.length; at++) {
+      const wanted = asked[at]!;
+      const row = rows[at]!; // One for each: checkBulkGet.
+      const [only] = row.own;
+      // Nearly always: the one document asked for.
+      if (row.all.length === 1 && only !== undefined && 'ok' in only && isAskedFor(only.ok, wanted)) {
+        if (seen.add(only.ok._id, only.ok._rev)) docs.push(only.ok);
+        continue;
+      }
+      const found = sort(row, wanted, stubs?.[at]);
       for (const doc of found.docs) if (seen.add(doc._id, doc._rev)) docs.push(doc);
       const failure = found.failure;
       if (failure !== undefined && !(await this.#isGone(wanted, failure))) failures.push(failure);
@@ -162,7 +188,8 @@ export class Fetcher {
     try {
       // Only what the protocol knows.
       const docs = asked.map(({ id, rev, atts_since }) => ({ id, rev, ...(atts_since && { atts_since }) }));
-      const request = { docs, revs: true, ...options, signal };
+      const apart = this.#apart && !options.attachments && { [SPLIT]: true };
+      const request = { docs, revs: true, ...options, signal, ...apart };
       const answer = await ask(signal, () => this.#source.bulkGet(request));
       return checkBulkGet(answer, asked);
     } catch (error) {
@@ -191,6 +218,10 @@ export class Fetcher {
     return !rows.some((row) => row.id === id && row.revs.includes(rev));
   }
 }
+
+/** That revision, with nothing more to be looked at. */
+const isAskedFor = (doc: AnyDoc, { id, rev }: MissingRev): boolean =>
+  doc._rev === rev && !hasAttachments(doc) && faultOf(doc, id) === undefined;
 
 /** What in the answer belongs to the revision asked for, and why it is not there if it is not. */
 function sort(

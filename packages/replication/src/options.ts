@@ -25,7 +25,7 @@ export interface ReplicateOptions extends CallOptions {
   readonly since?: Seq | undefined;
   /** Changes read, compared and acknowledged together. Default: 100 at first, up to 500 as long as all goes well. */
   readonly batch_size?: number | undefined;
-  /** Most batches of changes read ahead of the one being written. Default 10; no more than 4 are. */
+  /** Most batches of changes read ahead of the one that is fetched. Default 10; no more than 1 is. */
   readonly batches_limit?: number | undefined;
   /** Where the checkpoint is kept: `false` nowhere (every run compares everything). Default: on both sides. */
   readonly checkpoint?: boolean | 'source' | 'target' | undefined;
@@ -85,8 +85,8 @@ const FIRST_BATCH_SIZE = 100;
  * collector's first look, and a pull of 100,000 takes 30 MB more.
  */
 const MOST_BATCH_SIZE = 500;
-/** Rows of changes are small, but more than this ahead only makes a cancelled run dearer. */
-const MOST_READ_AHEAD = 4;
+/** One is there when it is wanted, as quickly as several would be; and what waits in memory is young still (0010). */
+const MOST_READ_AHEAD = 1;
 
 /** @throws bad_request, TypeError: what is wrong and with which option */
 export function checkOptions(options: ReplicateOptions): Settings {

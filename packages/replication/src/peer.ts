@@ -113,13 +113,13 @@ export function checkChange(row: unknown): ChangedDoc {
   if (!isSeq(seq) && seq !== null) throw unexpected(`a change of ${id} without seq`);
   if (!Array.isArray(changes) || changes.length === 0)
     throw unexpected(`a change of ${id} without revisions`);
-  const revs = changes.map((change: unknown) => {
-    const rev = isObject(change) ? change.rev : undefined;
-    if (typeof rev !== 'string') throw unexpected(`a change of ${id} without revisions`);
-    return rev;
-  });
+  const revs = changes.map((change: unknown) => (isObject(change) ? change.rev : undefined));
+  if (!isTexts(revs)) throw unexpected(`a change of ${id} without revisions`);
   return { id, seq, revs };
 }
+
+const isTexts = (values: readonly unknown[]): values is readonly string[] =>
+  values.every((value) => typeof value === 'string');
 
 /** One revision of one document that the target lacks. */
 export interface MissingRev {
@@ -163,13 +163,16 @@ export interface Fetched {
 export function checkBulkGet(answer: unknown, asked: readonly MissingRev[]): Fetched[] {
   if (!isObject(answer) || !Array.isArray(answer.results)) throw unexpected('bulkGet without results');
   const entries = (answer.results as unknown[]).map(checkEntry);
+  const aligned = entries.length === asked.length && entries.every(({ id }, at) => id === asked[at]!.id);
+  // Nearly always: one revision of each, answered in order.
+  if (aligned && new Set(asked.map(({ id }) => id)).size === asked.length)
+    return entries.map(({ rows }) => ({ own: rows, all: rows }));
   const byId = new Map<string, FetchedRow[]>(asked.map(({ id }) => [id, []]));
   for (const { id, rows } of entries) {
     const all = byId.get(id);
     if (all === undefined) throw unexpected(`bulkGet of ${id}, which was not asked for`);
     all.push(...rows);
   }
-  const aligned = entries.length === asked.length && entries.every(({ id }, at) => id === asked[at]?.id);
   return asked.map(({ id }, at) => ({ own: aligned ? entries[at]!.rows : [], all: byId.get(id)! }));
 }
 
@@ -178,11 +181,15 @@ function checkEntry(entry: unknown): { readonly id: string; readonly rows: Fetch
     throw unexpected('bulkGet with a row that is none');
   }
   const { id, docs } = entry;
-  const rows = (docs as unknown[]).map((row): FetchedRow => {
-    if (!isObject(row)) throw unexpected(`bulkGet of ${id}`);
-    return isObject(row.ok) ? (row as FetchedRow) : { error: row.error ?? row };
-  });
+  const rows = docs.every(isDocRow) ? docs : (docs as unknown[]).map((row) => checkRow(row, id));
   return { id, rows };
+}
+
+const isDocRow = (row: unknown): row is { readonly ok: AnyDoc } => isObject(row) && isObject(row.ok);
+
+function checkRow(row: unknown, id: string): FetchedRow {
+  if (!isObject(row)) throw unexpected(`bulkGet of ${id}`);
+  return isDocRow(row) ? row : { error: row.error ?? row };
 }
 
 /** @returns why the document cannot be taken over, or `undefined`. A wrong document would make the target unreadable. */

@@ -6,7 +6,7 @@
  * The one thing to know: a position is acknowledged, and only then may be written down, when every revision up to it is at
  * the target, was refused by the target for good, or is gone from the source. Anything else ends the attempt before it.
  */
-import { DatabaseError, type FeedController, type Seq } from '@settledb/core';
+import { DatabaseError, type FeedController, type Seq, wholeDoc } from '@settledb/core';
 import { ahead } from './ahead';
 import type { Announcer } from './announcer';
 import type { BackOff } from './backoff';
@@ -58,9 +58,6 @@ export interface Start {
   readonly sourceSeq: Seq | undefined;
 }
 
-/** Chunks fetched while one is written. Each may hold some megabytes. */
-const CHUNKS_AHEAD = 1;
-
 /** @param reading ends what can be asked again @param writing ends writes, which may have been done already */
 export async function transfer(
   run: Run,
@@ -71,17 +68,18 @@ export async function transfer(
   const { source, target, settings, progress } = run;
   const onTheWay = new OnTheWay();
   const rows = readChanges({ source, settings, progress, ...start, signal: reading });
-  const batches = ahead(rows, settings.readAhead);
-  const fetcher = new Fetcher(source, settings.batchSize.most, reading);
+  // One step ahead each: of what is under way for longer, a collector that looks at the young first copies everything twice.
+  const batches = ahead(rows, settings.readAhead - 1);
+  const fetcher = new Fetcher(source, target, settings.batchSize.most, reading);
   const init = { fetcher, target, onTheWay, progress, signal: reading };
   const failures = new Failures();
-  for await (const chunk of ahead(fetchChunks(batches, init), CHUNKS_AHEAD)) {
+  for await (const chunk of ahead(fetchChunks(batches, init), 0)) {
     const written = await write(run, chunk, fetcher, failures, writing);
     if (chunk.end !== undefined) {
       onTheWay.end();
       acknowledge(run, chunk.end, failures, (seq) => checkpoints.note(seq, writing));
     }
-    if (written.length > 0) await run.feed.push(progress.change(written));
+    if (written.length > 0 && run.feed.heard) await run.feed.push(progress.change(written.map(wholeDoc)));
     failures.throwAt(chunk.end);
     if (chunk.end?.caughtUp && settings.live) {
       await checkpoints.flush(writing);

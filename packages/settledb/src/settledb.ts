@@ -39,6 +39,8 @@ import {
   type Queries,
   type Rev,
   type RevsDiffResult,
+  setTakesApart,
+  takesApart,
   uuid,
   type ViewInfo,
   type ViewOptions,
@@ -247,6 +249,8 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     for (const verb of BOUND) {
       const method = this[verb] as (...args: unknown[]) => unknown;
       const value = withoutCallback(verb, method.bind(this));
+      // Documents apart are for the methods below alone: one that was put in their place would not know them.
+      if (takesApart(method) && (verb === 'bulkGet') === (address.kind === 'remote')) setTakesApart(value);
       Object.defineProperty(this, verb, { value, configurable: true, writable: true });
     }
   }
@@ -307,6 +311,11 @@ export class SettleDB<Content extends AnyContent = AnyContent>
 
   bulkGet(request: BulkGetRequest & BulkGetOptions): Promise<BulkGetResult<Content>> {
     return this.#run((database) => database.bulkGet(request) as Promise<BulkGetResult<Content>>, request);
+  }
+
+  static {
+    setTakesApart(SettleDB.prototype.bulkDocs);
+    setTakesApart(SettleDB.prototype.bulkGet);
   }
 
   /** Documents by id: all, a range, or those named by `keys`, of which some may be missing. */

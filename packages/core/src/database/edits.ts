@@ -128,7 +128,9 @@ function replicatedEdit(
 ): ReplicatedEdit {
   if (rev === undefined) throw invalidRev();
   const path = pathOf(rev, deleted, revisions);
-  return { kind: 'replicated', id, rev: formatRev(path.generation, path.hashes[0]!), path, body };
+  const [hash] = path.hashes as [string];
+  const isNamed = generationOf(rev) === path.generation && rev.endsWith(`-${hash}`);
+  return { kind: 'replicated', id, rev: isNamed ? rev : formatRev(path.generation, hash), path, body };
 }
 
 /** The edit with its attachments in its body. @param parent the revision it extends */

@@ -10,6 +10,7 @@ import {
   missingBulkDocs,
   missingId,
   notImplemented,
+  setTakesApart,
 } from '../model';
 import type {
   AllDocsResult,
@@ -195,6 +196,10 @@ export class LocalDatabase<Content extends object = object> implements Database<
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  static {
+    setTakesApart(LocalDatabase.prototype.bulkDocs);
   }
 
   async bulkDocs(

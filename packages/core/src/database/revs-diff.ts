@@ -1,7 +1,7 @@
 /**
  * `revsDiff`: which of these revisions the database lacks. A replicator asks before it fetches anything.
  */
-import { badRequest, generationOf, hasRev, type Leaf, leaves, parseRev } from '../model';
+import { badRequest, generationOf, hasRev, invalidRev, isRev, type Leaf, leaves } from '../model';
 import type { Rev, RevsDiffResult } from '../model/types';
 import type { DatabaseTables, DocRow } from '../store/schema';
 import type { CallOptions, Store } from '../store/store';
@@ -48,7 +48,7 @@ const byRev = (a: Leaf, b: Leaf): number =>
 
 function checkRevs(revs: unknown): void {
   if (!Array.isArray(revs)) throw badRequest('revsDiff takes a list of revisions for each document id');
-  for (const rev of revs) if (!isLocalRev(rev)) parseRev(rev);
+  for (const rev of revs) if (!isRev(rev) && !isLocalRev(rev)) throw invalidRev();
 }
 
 /** `_local/` documents are never replicated, but one may ask: they are missing. */

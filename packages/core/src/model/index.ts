@@ -1,3 +1,4 @@
+export * from './apart';
 export type { RevPath, RevTree } from './chain';
 export { compareJson, compareKeys, fromKey, normalizeKey, toKey, truncateKey } from './collate';
 export * from './document';

@@ -1,0 +1,73 @@
+/**
+ * Documents that only pass through: taken apart where their text came, so that nobody makes it again, and what is parsed of it to
+ * see that it is a document is garbage at once.
+ *
+ * A document so taken apart has `_id`, `_rev`, `_revisions`, and the rest under {@link SPLIT}. Who wraps a method must not be handed
+ * such: so they go only between methods that are known themselves, {@link takesApart}.
+ */
+import { joinDoc, SPLIT, type SplitDoc } from './document';
+import { MAX_DEPTH } from './json';
+import type { ExistingDoc, Revisions } from './types';
+
+export interface ApartDoc {
+  readonly _id: string;
+  readonly _rev: string;
+  readonly _revisions: Revisions;
+  readonly [SPLIT]: SplitDoc;
+}
+
+/** Not a mark on the method: a proxy around it would have that too. */
+const takers = new WeakSet<object>();
+
+/** `method` is a `bulkDocs` that takes documents apart, or a `bulkGet` that gives them, asked with `[SPLIT]: true`. */
+export function setTakesApart<Method extends object>(method: Method): Method {
+  takers.add(method);
+  return method;
+}
+
+export const takesApart = (method: object): boolean => takers.has(method);
+
+const UNDERSCORE = 95;
+
+/**
+ * @param members JSON of the members of the content
+ * @returns undefined when there is more to the document, or its text would be read otherwise than what is made of it anew
+ * @throws SyntaxError when that is no JSON
+ */
+export function apartDoc(
+  id: string,
+  rev: string,
+  members: string,
+  revisions: Revisions,
+): ApartDoc | undefined {
+  const body = `{${members}}`;
+  const content = JSON.parse(body) as object;
+  for (const key in content) if (key.charCodeAt(0) === UNDERSCORE) return undefined;
+  if (!isPlain(content, 1)) return undefined;
+  return { _id: id, _rev: rev, _revisions: revisions, [SPLIT]: { id, rev, deleted: false, body, revisions } };
+}
+
+/** Numbers that JSON can say but nobody writes (`1e999`, `-0`) come out as others; what is nested too deep is refused. */
+function isPlain(value: object, depth: number): boolean {
+  if (depth > MAX_DEPTH) return false;
+  for (const key in value) {
+    const each = (value as Record<string, unknown>)[key];
+    if (typeof each === 'number' ? !Number.isFinite(each) || Object.is(each, -0) : isDeepened(each, depth))
+      return false;
+  }
+  return true;
+}
+
+const isDeepened = (value: unknown, depth: number): boolean =>
+  typeof value === 'object' && value !== null && !isPlain(value, depth + 1);
+
+/** The document as it would have come otherwise; any other as it is. */
+export function wholeDoc<D extends object>(doc: D): D {
+  const apart = (doc as Partial<ApartDoc>)[SPLIT];
+  if (apart === undefined) return doc;
+  const { _id, _rev, _revisions } = doc as unknown as ApartDoc;
+  return joinDoc(_id, _rev, apart.deleted, apart.body, { _revisions }) as ExistingDoc & D;
+}
+
+/** Characters of JSON that it holds beside its own fields. */
+export const apartLength = (doc: object): number => (doc as Partial<ApartDoc>)[SPLIT]?.body.length ?? 0;
