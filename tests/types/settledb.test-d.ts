@@ -237,6 +237,28 @@ export async function untyped(): Promise<void> {
   new SettleDB('notes', { durability: 'maybe' });
 }
 
+/** As the types of PouchDB write them, where this package's differ: no `id`, callbacks, a `get` of its own options. */
+interface TypedPouch {
+  info(): Promise<{ db_name: string }>;
+  get(id: string, options: null, callback: (error: object | null, doc: object) => void): void;
+  get(id: string, options?: { rev?: string }): Promise<object>;
+  put(doc: Note & { _id: string }): Promise<{ ok: boolean }>;
+  changes(options?: { live?: boolean }): { cancel(): void };
+  revsDiff(diff: Record<string, string[]>): Promise<object>;
+  bulkGet(options: { docs: object[] }): Promise<object>;
+  bulkDocs(docs: Note[]): Promise<object[]>;
+}
+
+export async function replicated(db: SettleDB<Note>, pouch: TypedPouch): Promise<void> {
+  const { docs_written } = await db.replicate.from(pouch);
+  same<typeof docs_written, number>(true);
+  db.sync(pouch, { live: true }).cancel();
+  await SettleDB.replicate(pouch, 'notes');
+  await db.replicate.to(new SettleDB<Task>('other'));
+  // @ts-expect-error no database
+  db.replicate.to({ name: 'notes' });
+}
+
 export async function hosted(): Promise<void> {
   host({
     SettleDB: DefaultSettleDB.defaults({ views: { tags: { map: (doc, emit) => emit(doc.tag) } } }),

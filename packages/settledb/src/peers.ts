@@ -13,8 +13,15 @@ import {
   sync,
 } from '@settledb/replication';
 
-/** A name or URL, or a database: any object with the verbs, also a wrapped one. */
-export type Peer = string | Replicable;
+/** A name or URL, or a database: any object with the verbs, also a wrapped one, or a PouchDB. */
+export type Peer = string | Replicable | PouchLike;
+
+/** A PouchDB by what its types say: they do not know its `id`, and write the verbs' options differently. */
+type PouchLike = {
+  readonly [Verb in 'info' | 'get' | 'put' | 'changes' | 'revsDiff' | 'bulkGet' | 'bulkDocs']: (
+    ...args: never[]
+  ) => unknown;
+};
 
 /** Makes a handle of a name or URL. */
 export type MakeHandle = (name: string, options?: { readonly skip_setup: boolean }) => Database;
@@ -48,7 +55,7 @@ interface Open {
 }
 
 function open(make: MakeHandle, peer: Peer, create?: boolean): Open {
-  if (typeof peer === 'object' && peer !== null) return { database: peer };
+  if (typeof peer === 'object' && peer !== null) return { database: peer as Replicable };
   if (typeof peer !== 'string')
     throw new TypeError(`Replication needs a name, a URL or a database on either side, not ${String(peer)}`);
   const own = make(peer, create === undefined ? undefined : { skip_setup: !create });
