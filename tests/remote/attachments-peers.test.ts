@@ -122,11 +122,11 @@ describe.each(peers)('attachments with %s', (_name, start) => {
     expect(((await db.getAttachment('d', 'f', { rev: two.rev })) as Typed).equals(noise(10))).toBe(true);
     expect(((await db.getAttachment('d', 'f')) as Typed).equals(noise(30))).toBe(true);
     for (const call of [
-      db.getAttachment('d', 'g', { rev: one.rev }),
-      db.getAttachment('d', 'none'),
-      db.getAttachment('none', 'f'),
+      () => db.getAttachment('d', 'g', { rev: one.rev }),
+      () => db.getAttachment('d', 'none'),
+      () => db.getAttachment('none', 'f'),
     ])
-      await expect(call).rejects.toMatchObject({ status: 404 });
+      await expect(call()).rejects.toMatchObject({ status: 404 });
     const four = await db.removeAttachment('d', 'f', three.rev);
     expect(Object.keys((await db.get('d'))._attachments!)).toEqual(['g']);
     await db.removeAttachment('d', 'g', four.rev);
