@@ -91,6 +91,8 @@ const post = (target: string, body: string | Uint8Array, ...headers: readonly st
   raw(target, { method: 'POST', body, headers: headers.length > 0 ? headers : [JSON_TYPE] });
 const REV = '1-967a00dff5e02add41819138abb3284d';
 
+const KNOWN = 'If-None-Match: "1-7e802c914c6f35919c2155377f641432"\r\n';
+
 /** In this order, to a server that is new. */
 const REQUESTS: readonly (readonly [string, ...(string | Uint8Array)[]])[] = [
   ['welcome', raw('/')],
@@ -147,6 +149,11 @@ const REQUESTS: readonly (readonly [string, ...(string | Uint8Array)[]])[] = [
     'get what is known',
     raw('/db/a', { headers: ['If-None-Match: "x", W/"1-7e802c914c6f35919c2155377f641432"'] }),
   ],
+  [
+    'head of what is known',
+    raw('/db/a', { method: 'HEAD', headers: ['If-None-Match: "1-7e802c914c6f35919c2155377f641432"'] }),
+  ],
+  ['known, on a connection that goes on', Buffer.concat([keep('/db/a', undefined, KNOWN), raw('/db/a')])],
   ['get a local document', raw('/db/_local/l')],
   ['get an attachment', raw('/db/att/f.txt')],
   ['get a part of an attachment', raw('/db/att/f.txt', { headers: ['Range: bytes=1-2'] })],
@@ -265,8 +272,8 @@ function chunked(target: string, parts: readonly string[]): Buffer {
 }
 
 /** After which the connection stays. */
-function keep(target: string, body?: string): Buffer {
-  const head = `${body === undefined ? 'GET' : 'PUT'} ${target} HTTP/1.1\r\nHost: localhost\r\n`;
+function keep(target: string, body?: string, header = ''): Buffer {
+  const head = `${body === undefined ? 'GET' : 'PUT'} ${target} HTTP/1.1\r\nHost: localhost\r\n${header}`;
   return Buffer.from(
     body === undefined ? `${head}\r\n` : `${head}Content-Length: ${body.length}\r\n\r\n${body}`,
   );

@@ -16,7 +16,7 @@ import { FolderDatabases, type OpenDatabase, serverUuid } from './folder-databas
 import { type NodeRequest, PlainHosts, plainRequest } from './node-request';
 import { Turns } from './node-turns';
 import { type Answerer, createAnswerer, type HandlerOptions, hasHooks } from './server';
-import { type Answer, errorResponse, failure, TextAnswer, toResponse } from './server-http';
+import { type Answer, errorResponse, failure, NOT_MODIFIED, TextAnswer, toResponse } from './server-http';
 import { type ServerRequest, splitUrl } from './server-request';
 
 export { FolderDatabases, type OpenDatabase, serverUuid } from './folder-databases';
@@ -181,7 +181,7 @@ function makeBridge(
 /** Without a `Response`, whose stream would cost more than the rest of a small request. */
 function write({ status, headers, text }: TextAnswer, outgoing: ServerResponse): void {
   if (outgoing.destroyed) return;
-  headers['content-length'] = String(Buffer.byteLength(text));
+  if (status !== NOT_MODIFIED) headers['content-length'] = String(Buffer.byteLength(text));
   outgoing.writeHead(status, headers);
   // As text: Node then sends head and body in one write; of an answer to HEAD only the head.
   outgoing.end(text);

@@ -25,9 +25,11 @@ import {
   jsonResponse,
   mediaType,
   NO_QUERY,
+  NOT_MODIFIED,
   parseJson,
   type Query,
   readJsonText,
+  TextAnswer,
 } from './server-http';
 import { docJson, docPart, readMultipartDoc, relatedText, wantsMultipart } from './server-multipart';
 import type { ServerRequest } from './server-request';
@@ -118,7 +120,7 @@ function isKnown(request: ServerRequest, etag: string | undefined): boolean {
   return tags?.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag) ?? false;
 }
 
-const notModified = (etag: string): Answer => new Response(null, { status: 304, headers: { etag } });
+const notModified = (etag: string): Answer => new TextAnswer(NOT_MODIFIED, '', { etag });
 
 /** None for a revision of another's making that no header can carry. */
 function etagOf(rev: Rev): string | undefined {

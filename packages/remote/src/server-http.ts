@@ -282,12 +282,16 @@ export class TextAnswer {
   ) {}
 }
 
+/** Has no body, and so no length. */
+export const NOT_MODIFIED = 304;
+
 /** What routes give: an answer at hand, or one that may be a stream. */
 export type Answer = Response | TextAnswer;
 
 export function toResponse(answer: Answer): Response {
   if (!(answer instanceof TextAnswer)) return answer;
   const { status, text, headers, isHead } = answer;
+  if (status === NOT_MODIFIED) return new Response(null, { status, headers });
   if (!isHead) return new Response(text, { status, headers });
   const length = String(new TextEncoder().encode(text).length);
   return new Response(null, { status, headers: { ...headers, 'content-length': length } });
