@@ -245,6 +245,7 @@ const REQUESTS: readonly (readonly [string, ...(string | Uint8Array)[]])[] = [
     Buffer.concat([keep('/db/a'), keep('/db/none'), keep('/db/p', '{"n":1}'), keep('/db/b'), raw('/db/c')]),
   ],
   ['an answer before the body', Buffer.concat([keep('/DB', '{"n":1}'), raw('/db/a')])],
+  ['an answer before the body, which comes late', ...pieces(keep('/DB', '{"n":1}')), raw('/db/a')],
   ['no request at all', Buffer.from('hello\r\n\r\n')],
   ['two lengths', raw('/db/x', { method: 'PUT', headers: ['Content-Length: 1', 'Content-Length: 2'] })],
   [
