@@ -145,3 +145,30 @@ it('indexes in use are brought up to date together: a document is read once for 
   expect(seqs).toEqual([10]);
   expect((await db.query('two', { stale: 'ok' })).total_rows).toBe(20);
 });
+
+it.each([
+  ['views', 1],
+  ['views', 'v'],
+  ['a view', { v: null }],
+  ['a view', { v: 1 }],
+  ['a map', { v: {} }],
+  ['a map', { v: { map: 'function (doc) {}' } }],
+  ['update', { v: { map: () => {}, update: 'often' } }],
+])('what is wrong with the option views (%s) is said to whoever asks first, in CouchDB’s form', async (_, views) => {
+  const db = new SettleDB(`policies ${++count}`, { adapter, views: views as never });
+  opened.push(db);
+  await db.put({ _id: 'a' });
+  await expect(db.query('v')).rejects.toMatchObject({ status: 400, name: 'bad_request' });
+});
+
+it('a design document whose options or views are none has no views, and no policy', async () => {
+  const db = new SettleDB(`policies ${++count}`, { adapter });
+  opened.push(db);
+  await db.bulkDocs([
+    { _id: '_design/a', views: 1, options: 1 },
+    { _id: '_design/b', views: { v: 1 }, options: null },
+  ]);
+  for (const name of ['a/v', 'b/v'])
+    await expect(db.query(name)).rejects.toMatchObject({ status: 404, name: 'not_found' });
+  expect((await db.viewInfo('a')).view_index).toMatchObject({ rows: 0 });
+});

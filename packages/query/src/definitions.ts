@@ -1,9 +1,11 @@
 /** Where views are defined: in design documents, or in the program, by name. */
 import {
+  badRequest,
   type CallOptions,
   DatabaseError,
   type DatabaseTables,
   type ExistingDoc,
+  isGroup,
   joinDoc,
   type Loose,
   type MapFunction,
@@ -17,6 +19,7 @@ import {
   type DefinitionsOf,
   type IndexDefinition,
   type IndexPolicy,
+  isPolicy,
   policyOf,
 } from './index-reader';
 import type { Reducer } from './reducers';
@@ -69,11 +72,9 @@ export class Definitions {
   constructor(store: Store<DatabaseTables>, functions: Functions, registered: RegisteredViews = {}) {
     this.#store = store;
     this.#functions = functions;
+    if (!isGroup(registered)) throw badRequest('The option `views` must be an object: views by name');
     this.#registered = new Map(
-      Object.entries(registered).map(([name, view]) => [
-        name,
-        typeof view === 'function' ? { map: view } : view,
-      ]),
+      Object.entries(registered).map(([name, view]) => [name, checkView(name, view)]),
     );
   }
 
@@ -170,6 +171,17 @@ export const viewDefinitions = (functions: Functions): DefinitionsOf => {
       return [{ id, define: () => ({ id, map: functions.map(map) }) }];
     });
 };
+
+/** @throws bad_request */
+function checkView(name: string, given: RegisteredViews[string]): RegisteredView {
+  const view = typeof given === 'function' ? { map: given } : given;
+  if (!isGroup(view) || typeof view.map !== 'function')
+    throw badRequest(`The view '${name}' must be a function, or an object with a function \`map\``);
+  const { update } = view;
+  if (update !== undefined && !isPolicy(update))
+    throw badRequest(`The view '${name}' has an \`update\` that is neither 'lazy' nor 'idle' nor 'eager'`);
+  return view;
+}
 
 export const storedId = (map: string): string => textHash('map', map);
 

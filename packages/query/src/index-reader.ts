@@ -31,11 +31,14 @@ export interface IndexDefinition {
  */
 export type IndexPolicy = 'lazy' | 'idle' | 'eager';
 
+export const isPolicy = (value: unknown): value is IndexPolicy =>
+  value === 'lazy' || value === 'idle' || value === 'eager';
+
 /** What a design document says of its indexes: `options.update`; or, as to CouchDB, `autoupdate: false`, which is `lazy`. */
 export function policyOf(ddoc: object): IndexPolicy | undefined {
   const { autoupdate, options } = ddoc as { readonly autoupdate?: unknown; readonly options?: unknown };
   const update = isGroup(options) ? options.update : undefined;
-  if (update === 'lazy' || update === 'idle' || update === 'eager') return update;
+  if (isPolicy(update)) return update;
   return autoupdate === false ? 'lazy' : undefined;
 }
 

@@ -2,7 +2,9 @@
 import {
   badRequest,
   type CallOptions,
+  checkQueries,
   type Database,
+  designName,
   type Evaluate,
   type IndexEntry,
   type Loose,
@@ -91,7 +93,8 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
     queries: readonly ViewOptions[],
     options: CallOptions = {},
   ): Promise<ViewResult[]> {
-    if (!Array.isArray(queries)) throw badRequest('`queries` member must be an array.');
+    if (typeof view !== 'string') throw badRequest('A query needs the name of a view');
+    checkQueries(queries);
     const planned = queries.map((query) => ({ query: { ...query, ...options }, plan: planQuery(query) }));
     const found = await this.#definitions.find(view, options);
     const results: ViewResult[] = [];
@@ -105,7 +108,7 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
   }
 
   async viewInfo(ddoc: string, options: CallOptions = {}): Promise<ViewInfo> {
-    const name = ddoc.replace(/^_design\//, '');
+    const name = designName(ddoc);
     const doc = await this.#definitions.design(name, options);
     const ids = [...new Set(this.#kinds.flatMap((kind) => kind(doc).map(({ id }) => id)))];
     const [[info], states] = await this.#indexes.store.read(

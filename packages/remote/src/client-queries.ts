@@ -8,6 +8,8 @@ import {
   type CallOptions,
   type CreateIndexRequest,
   type CreateIndexResult,
+  checkQueries,
+  designName,
   type Explanation,
   type FindRequest,
   type FindResult,
@@ -54,7 +56,7 @@ export class RemoteQueries<Content extends object> implements Required<Queries<C
     { signal }: CallOptions = {},
   ): Promise<ViewResult<Content>[]> {
     const path = pathOf(view);
-    if (!Array.isArray(queries)) throw badRequest('`queries` member must be an array.');
+    checkQueries(queries);
     const body = { queries: queries.map(queryBody) };
     const call: Call = { method: 'POST', path: `${path}/queries`, body, signal };
     const answer = await this.#http.json(call).catch((error: unknown) => {
@@ -79,7 +81,7 @@ export class RemoteQueries<Content extends object> implements Required<Queries<C
   }
 
   async viewInfo(ddoc: string, { signal }: CallOptions = {}): Promise<ViewInfo> {
-    const path = `/_design/${segment(ddoc.replace(/^_design\//, ''))}/_info`;
+    const path = `/_design/${segment(designName(ddoc))}/_info`;
     const answer = checkObject(await this.#http.json({ method: 'GET', path, signal }), 'the information');
     if (!isObject(answer.view_index)) throw unexpected('the information lacks view_index');
     return answer as unknown as ViewInfo;

@@ -107,5 +107,6 @@ export class HandleQueries {
   }
 }
 
-const hasPolicy = (views: RegisteredViews = {}): boolean =>
-  Object.values(views).some((view) => typeof view === 'object' && (view.update ?? 'lazy') !== 'lazy');
+/** What is wrong with them, whoever asks first is told. */
+const hasPolicy = (views: RegisteredViews | null = {}): boolean =>
+  Object.values(views ?? {}).some((view) => typeof view === 'object' && (view?.update ?? 'lazy') !== 'lazy');

@@ -133,7 +133,14 @@ export function optionsConformance(context: Context): void {
     expect(keysOf(groups!)).toEqual([0, 1]);
     expect(all).toEqual({ rows: [{ key: null, value: 10 }] });
     expect(await db.queries('q', [])).toEqual([]);
-    expect((await rejection(db.queries('q', {}))).status).toBe(400);
+    for (const wrong of [{}, null, [null], [{}, 1], ['key'], [[]]])
+      expect(await rejection(db.queries('q', wrong))).toMatchObject({ status: 400, name: 'bad_request' });
+    for (const wrong of [null, 1])
+      expect(await rejection(db.queries(wrong as never, [{}]))).toMatchObject({
+        status: 400,
+        name: 'bad_request',
+      });
+    expect(await rejection(db.queries('q', [{ limit: -1 }]))).toMatchObject({ name: 'query_parse_error' });
   });
 
   context.when('signals', 'ends with its signal', async () => {

@@ -212,5 +212,10 @@ export function storedConformance(context: Context): void {
     });
     expect(typeof view_index.signature).toBe('string');
     await refused(db.viewInfo('nope'), NOT_FOUND);
+    for (const wrong of [null, undefined, 1, {}])
+      expect(await rejection(db.viewInfo(wrong as never))).toMatchObject({
+        status: 400,
+        name: 'bad_request',
+      });
   });
 }

@@ -14,4 +14,5 @@ export { Later } from './later';
 export { LocalDatabase, type LocalOptions } from './local';
 export { onAbort, untilAborted } from './on-abort';
 export type * from './queries';
+export { checkQueries, designName } from './query-checks';
 export { onPageReturn, onReturn, tellReturn } from './return';
