@@ -5,16 +5,22 @@ import {
   type CallOptions,
   compareKeys,
   type Database,
+  type DatabaseTables,
   type ExistingDoc,
   isDesignId,
   type Json,
+  keptDocs,
+  type Range,
   type Seq,
+  type Store,
 } from '@settledb/core';
 import type { IndexRange, IndexReader, IndexRow } from '../index-reader';
+import { Slices } from '../slices';
 import type { Access } from './access';
 import { ALL, type Intervals, intersect, pointOf } from './interval';
 import { definitionOf } from './mango-index';
 import type { GatherPlan, IndexPlan, Plan, ScanPlan } from './planner';
+import { mayMatch } from './texts';
 
 export interface Source {
   readonly database: Pick<Database, 'name' | 'allDocs'>;
@@ -31,6 +37,8 @@ export interface Place {
 export interface ReadOptions extends CallOptions {
   readonly update?: boolean | 'lazy' | undefined;
   readonly conflicts?: boolean | undefined;
+  /** What stands in the text of each document that matches. */
+  readonly texts?: readonly string[] | undefined;
   /** Documents that will do, if all of them match. */
   readonly wanted: number;
   /** Goes on behind this place. */
@@ -91,7 +99,7 @@ const NO_DESIGN: Intervals = [
 ];
 
 async function* scanned(
-  { database }: Source,
+  { database, reader }: Source,
   { ids, descending }: Pick<ScanPlan, 'ids' | 'descending'>,
   options: ReadOptions,
   tally: Tally,
@@ -102,6 +110,7 @@ async function* scanned(
     return;
   }
   const sizes = batchSizes(options.wanted);
+  const slices = new Slices();
   const { after } = options;
   const behind: Intervals = after ? [outward(after.id, descending)] : ALL;
   const pieces = intersect(intersect(ids, NO_DESIGN), behind);
@@ -109,6 +118,15 @@ async function* scanned(
     for (let rest: Intervals = [piece]; rest[0] !== undefined; ) {
       const limit = sizes.next().value;
       const { from, to } = rest[0];
+      const read = 'store' in reader && !options.conflicts && rangeOfIds(rest[0]);
+      if (read) {
+        const page = await scanPage((reader as LocalReader).store, read, descending, limit, options, tally);
+        if (page.found.length > 0) yield page.found;
+        rest = page.last === undefined ? [] : intersect(rest, [outward(page.last, descending)]);
+        const wait = slices.pause();
+        if (wait !== undefined) await wait;
+        continue;
+      }
       const [start, end] = descending ? [to, from] : [from, to];
       const { rows } = await database.allDocs({
         ...(start && { startkey: start.key as string }),
@@ -134,6 +152,45 @@ async function* scanned(
     }
   }
 }
+
+type LocalReader = IndexReader & { readonly store: Store<DatabaseTables> };
+
+/** As the store has it; `undefined`: bounds that are no ids. */
+function rangeOfIds({ from, to }: Intervals[number]): Range | undefined {
+  if (![from, to].every((bound) => bound === undefined || typeof bound.key === 'string')) return undefined;
+  return {
+    ...(from && { [from.inclusive ? 'gte' : 'gt']: from.key }),
+    ...(to && { [to.inclusive ? 'lte' : 'lt']: to.key }),
+  };
+}
+
+/** Documents out of the store, of which those that surely do not match are not made. */
+async function scanPage(
+  store: Store<DatabaseTables>,
+  range: Range,
+  reverse: boolean,
+  limit: number,
+  { texts = [], signal }: ReadOptions,
+  tally: Tally,
+): Promise<{ readonly found: readonly Found[]; readonly last: string | undefined }> {
+  signal?.throwIfAborted();
+  const queries = [{ from: 'docs', range, reverse, limit, texts: BODY }] as const;
+  const [rows] = store.readNow(queries) ?? (await store.read(queries, { signal }));
+  const kept = keptDocs(store);
+  const found: Found[] = [];
+  let looked = 0;
+  for (const row of rows) {
+    if (row.deleted) continue;
+    looked++;
+    if (mayMatch((row.body as string | undefined) ?? '{}', texts))
+      found.push({ key: null, doc: kept.doc(row) });
+  }
+  tally.keys += looked;
+  tally.docs += looked;
+  return { found, last: rows.length < limit ? undefined : rows.at(-1)?.id };
+}
+
+const BODY = ['body'] as const;
 
 /** What comes behind an id. */
 function outward(key: string, descending: boolean): Intervals[number] {

@@ -7,6 +7,7 @@ import { orderBy, sortable, TopOf } from './in-memory';
 import type { MangoIndex } from './mango-index';
 import type { Plan } from './planner';
 import type { Find } from './request';
+import { textsIn } from './texts';
 import { warningOf } from './warning';
 
 /**
@@ -108,7 +109,8 @@ async function sortedPage(source: Source, asked: Find, plan: Plan, tally: Tally)
   };
 }
 
-const readOptions = ({ request }: Find) => ({
+const readOptions = ({ request, selector }: Find) => ({
+  texts: textsIn(selector),
   update: request.update,
   conflicts: request.conflicts,
   signal: request.signal,
