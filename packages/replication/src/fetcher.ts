@@ -47,7 +47,7 @@ export interface Portion {
   readonly last?: boolean;
 }
 
-/** Characters of JSON that one request should bring: two or three such portions are in memory at once. */
+/** Characters of JSON that one request should bring: two such portions are in memory at once. */
 const PORTION_LENGTH = 4 * 1024 * 1024;
 /** Revisions in the first request, when nobody knows how large documents are here. */
 const FIRST_PORTION = 25;
