@@ -3,7 +3,7 @@
  * see that it is a document is garbage at once.
  *
  * A document so taken apart has `_id`, `_rev`, `_revisions`, and the rest under {@link SPLIT}. Who wraps a method must not be handed
- * such: so they go only between methods that are known themselves, {@link takesApart}.
+ * such: so they go only between methods that are known themselves (`takes-apart.ts`).
  */
 import { joinDoc, SPLIT, type SplitDoc } from './document';
 import { MAX_DEPTH } from './json';
@@ -15,17 +15,6 @@ export interface ApartDoc {
   readonly _revisions: Revisions;
   readonly [SPLIT]: SplitDoc;
 }
-
-/** Not a mark on the method: a proxy around it would have that too. */
-const takers = new WeakSet<object>();
-
-/** `method` is a `bulkDocs` that takes documents apart, or a `bulkGet` that gives them, asked with `[SPLIT]: true`. */
-export function setTakesApart<Method extends object>(method: Method): Method {
-  takers.add(method);
-  return method;
-}
-
-export const takesApart = (method: object): boolean => takers.has(method);
 
 const UNDERSCORE = 95;
 

@@ -12,6 +12,7 @@ export { comparisons } from './operators';
 export * from './revision';
 export { checkSelector, compileSelector, fieldAt, fieldPath, isGroup, matches } from './selector';
 export * from './snapshot-sessions';
+export * from './takes-apart';
 export { allRevs, ancestry, hasRev, isDeleted, isLeaf, leaves, leavesBelow, singleton } from './tree';
 export * from './tree-merge';
 export * from './tree-pack';
