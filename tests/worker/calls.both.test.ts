@@ -65,6 +65,33 @@ describe('calls', () => {
     expect(Object.keys(await db.get('a')).sort()).toEqual(['_id', '_rev', 'at', 'nan', 'price']);
   });
 
+  it('take options that are proxies, as frameworks make them of state', async () => {
+    const { Hosted } = hostAndPage();
+    const db = new Hosted('notes');
+    await db.bulkDocs([
+      { _id: 'a', tags: ['x'] },
+      { _id: 'b', tags: ['y'] },
+    ]);
+    /** What Vue's `reactive` and Svelte's `$state` do: whatever is read from it is a proxy too. */
+    const state = <T extends object>(value: T): T =>
+      new Proxy(value, {
+        get: (target, key, receiver) => {
+          const read = Reflect.get(target, key, receiver);
+          return typeof read === 'object' && read !== null ? state(read) : read;
+        },
+      });
+    const of = (docs: readonly { _id: string }[]) => docs.map(({ _id }) => _id);
+    const { docs } = await db.find(state({ selector: { $or: [{ tags: { $in: ['x'] } }, { _id: 'z' }] } }));
+    expect(of(docs)).toEqual(['a']);
+    expect((await db.allDocs({ keys: state(['b']) })).rows.map(({ key }) => key)).toEqual(['b']);
+    expect((await db.bulkGet(state({ docs: [{ id: 'a' }] }))).results).toHaveLength(1);
+    expect(await db.changes({ doc_ids: state(['b']) })).toMatchObject({ results: [{ id: 'b' }] });
+    await db.createIndex(state({ fields: ['tags'] }));
+    await db.bulkDocs(state([{ _id: 'c', tags: [] }]));
+    const selector = { tags: { $all: [{ deep: () => 1 }] } };
+    expect(await rejection(db.find(state({ selector })))).toMatchObject({ status: 400, name: 'bad_request' });
+  });
+
   it('take thousands of documents, and answer thousands of rows, in order', async () => {
     const { Hosted } = hostAndPage();
     const db = new Hosted('notes');

@@ -141,6 +141,14 @@ function copy(value: unknown): unknown {
   );
 }
 
+/** Lists and plain objects made anew, all else as it is: what frameworks make of their state are proxies, which are not cloned. */
+export function withoutProxies<T>(value: T): T;
+export function withoutProxies(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutProxies);
+  if (!isObject(value) || !isPlain(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withoutProxies(each)]));
+}
+
 type Chunks = ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
 type MakeStream = () => Chunks | Promise<Chunks>;
 

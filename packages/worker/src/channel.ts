@@ -4,7 +4,7 @@
  */
 import { badRequest } from '@settledb/core';
 import { rowsOf, whole } from './answers';
-import type { Encoded } from './arguments';
+import { type Encoded, withoutProxies } from './arguments';
 import type { Call } from './call';
 import { textsOf } from './documents';
 import { decodeError, workerTerminated } from './errors';
@@ -263,7 +263,7 @@ export class Channel {
     if (this.#leaving !== undefined && this.#pending.size === 0) this.onIdle();
   }
 
-  #post(given: readonly ClientOp[]): void {
+  #post(given: readonly ClientOp[], bare = false): void {
     if (this.#over !== undefined) return;
     // Calls that were on their way were given back.
     const ops = this.#leaving === undefined ? given : given.filter(([kind]) => !ASKING.has(kind));
@@ -276,7 +276,17 @@ export class Channel {
       for (const op of ops) if (op[0] === 'call') this.#posted = op[1];
     } catch (cause) {
       if (ops.length > 1) for (const op of ops) this.#post([op]);
-      else this.#refused(ops[0]!, cause);
+      else if (bare) this.#refused(ops[0]!, cause);
+      else this.#post([this.#bared(ops[0]!)], true);
+    }
+  }
+
+  /** An operation that cannot be cloned as it is, without proxies. It stays as it is when there is no end to it. */
+  #bared(op: ClientOp): ClientOp {
+    try {
+      return withoutProxies(op);
+    } catch {
+      return op;
     }
   }
 
