@@ -128,14 +128,15 @@ async function* scanned(
         continue;
       }
       const [start, end] = descending ? [to, from] : [from, to];
+      // The start is always included: one more, where it is not wanted.
+      const room = start && !start.inclusive ? limit + 1 : limit;
       const { rows } = await database.allDocs({
         ...(start && { startkey: start.key as string }),
         ...(end && { endkey: end.key as string, inclusive_end: end.inclusive }),
         include_docs: true,
         conflicts: options.conflicts,
         descending,
-        // The start is always included: one more, where it is not wanted.
-        limit: limit + 1,
+        limit: room,
         signal: options.signal,
       });
       const found: Found[] = [];
@@ -148,7 +149,7 @@ async function* scanned(
       tally.docs += found.length;
       if (found.length > 0) yield found;
       const last = found.at(-1)?.doc._id;
-      rest = rows.length <= limit || last === undefined ? [] : intersect(rest, [outward(last, descending)]);
+      rest = rows.length < room || last === undefined ? [] : intersect(rest, [outward(last, descending)]);
     }
   }
 }
