@@ -8,6 +8,7 @@
  */
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright';
@@ -95,9 +96,11 @@ function start(project, { config = 'vitest.config.ts', aside = false }) {
   rmSync(report, { force: true });
   const out = log === undefined ? 'inherit' : openSync(log, 'w');
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+  // Much of what runs in Node waits, for browsers of its own and for time: of two cores vitest by itself would use one.
+  const workers = project === 'node' && availableParallelism() <= 2 ? ['--maxWorkers=2'] : [];
   const child = spawn(
     process.execPath,
-    [vitest, 'run', '--config', config, '--project', project, ...reporters],
+    [vitest, 'run', '--config', config, '--project', project, ...workers, ...reporters],
     { cwd: root, stdio: ['ignore', out, out] },
   );
   if (log !== undefined) closeSync(out);
