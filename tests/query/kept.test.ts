@@ -42,6 +42,7 @@ class World {
     this.passes.push(Object.fromEntries(due.map(({ index: { id }, target }) => [id, target])));
     await this.takes;
     this.aborted.push(signal?.aborted === true);
+    if (signal?.aborted) return; // before it committed anything
     for (const {
       index: { id },
       target,
@@ -190,6 +191,21 @@ describe('a stream of writes', () => {
     await wait(0);
     expect(world.aborted).toEqual([true]);
     await wait(1_000);
+    expect(world.states.get('one')).toBe(world.seq);
+  });
+
+  it('is followed when it ended, also where the pass that was broken off took longer to end', async () => {
+    const world = new World();
+    world.ask(index('one'));
+    world.write(1);
+    let done = (): void => {};
+    world.takes = new Promise<void>((resolve) => (done = resolve));
+    await wait(150);
+    world.write(50);
+    await wait(1_000);
+    done();
+    await wait(1_000);
+    expect(world.aborted).toEqual([true, false]);
     expect(world.states.get('one')).toBe(world.seq);
   });
 

@@ -155,8 +155,11 @@ export class KeptIndexes {
       this.#lookSoon();
     } else if (this.#pass === undefined) {
       this.#pass = new AbortController();
-      await this.#bring(following, this.#pass.signal);
+      const { signal } = this.#pass;
+      await this.#bring(following, signal);
       this.#pass = undefined;
+      // Writes may have paused while it was ending, and a look found it still there.
+      if (signal.aborted) this.#lookSoon();
     }
   }
 
@@ -170,7 +173,7 @@ export class KeptIndexes {
     }
   }
 
-  /** Those of them that are behind, in so far as they may without being asked. Whoever asks next meets what went wrong. */
+  /** Those of them that are behind, in so far as they may without being asked. */
   async #bring(following: readonly Kept[], signal?: AbortSignal): Promise<void> {
     try {
       const views = following.map(({ index }) => index.id);
@@ -187,7 +190,9 @@ export class KeptIndexes {
         return seq < now ? [{ index, target: Math.min(now, seq + UNASKED_DOCS_MAX - unasked) }] : [];
       });
       if (due.length > 0) await this.#update(due, signal);
-    } catch {}
+    } catch {
+      // Nobody asked, so there is nobody to tell: whoever asks next meets what went wrong.
+    }
   }
 }
 
