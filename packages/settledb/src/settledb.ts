@@ -85,34 +85,11 @@ import { chooseAdapter, NO_ADAPTERS, type Platform } from './platform';
 import { HandleQueries } from './queries';
 import type { SharedOptions } from './registry';
 import { VERSION, withDefaults } from './statics';
+import { asVerb, BOUND } from './verbs';
 
 // Older browsers have no `Symbol.asyncDispose`; there nothing asks for it either.
 const asyncDispose: typeof Symbol.asyncDispose =
   Symbol.asyncDispose ?? (Symbol.for('Symbol.asyncDispose') as typeof Symbol.asyncDispose);
-
-/** Verbs that work without their object: `ids.map(db.get)`. */
-const BOUND = [
-  ...['put', 'post', 'get', 'remove', 'bulkDocs', 'bulkGet', 'allDocs', 'changes', 'revsDiff', 'info', 'id'],
-  ...['putAttachment', 'getAttachment', 'openAttachment', 'removeAttachment'],
-  ...['compact', 'purge', 'close', 'destroy', 'sync', 'query', 'queries', 'viewCleanup', 'viewInfo'],
-  ...['createIndex', 'getIndexes', 'deleteIndex', 'find', 'explain'],
-] as const;
-
-/** Arguments up to which a verb may be given a function that is no callback: a view's map; where bytes come from. */
-const FUNCTIONS_UP_TO: Readonly<Record<string, number>> = { query: 1, putAttachment: 4 };
-
-/**
- * The method; a TypeError where it is given what PouchDB would call and nothing here would: an error must not go nowhere. `null` is what
- * programs without types pass for nothing.
- */
-const withoutCallback =
-  <Args extends unknown[], Answer>(verb: string, method: (...args: Args) => Answer) =>
-  (...args: Args): Answer => {
-    for (let i = 0; i < args.length; i++) args[i] ??= undefined;
-    if (typeof args[args.length - 1] === 'function' && args.length > (FUNCTIONS_UP_TO[verb] ?? 0))
-      throw new TypeError(`${verb}() takes no callback: it returns a promise, or a feed with events`);
-    return method(...args);
-  };
 
 /** A handle's events, and what their listeners are given. */
 export interface SettleEvents {
@@ -239,16 +216,16 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     // A peer that is only named is found where this database is.
     this.#makePeer = (peer, more) => new Handle(peer, { ...options, ...more });
     this.replicate = {
-      to: withoutCallback('replicate.to', (peer: Peer, more: ReplicateOptions = {}) =>
+      to: asVerb('replicate.to', (peer: Peer, more: ReplicateOptions = {}) =>
         replicateBetween(this.#makePeer, this, peer, this.#lifelong(more)),
       ),
-      from: withoutCallback('replicate.from', (peer: Peer, more: ReplicateOptions = {}) =>
+      from: asVerb('replicate.from', (peer: Peer, more: ReplicateOptions = {}) =>
         replicateBetween(this.#makePeer, peer, this, this.#lifelong(more)),
       ),
     };
     for (const verb of BOUND) {
       const method = this[verb] as (...args: unknown[]) => unknown;
-      const value = withoutCallback(verb, method.bind(this));
+      const value = asVerb(verb, method.bind(this));
       // Documents apart are for the methods below alone: one that was put in their place would not know them.
       if (takesApart(method) && (verb === 'bulkGet') === (address.kind === 'remote')) setTakesApart(value);
       Object.defineProperty(this, verb, { value, configurable: true, writable: true });

@@ -1,0 +1,25 @@
+/** How the verbs of a handle may be called: without their object, with `null` for nothing, and never with a callback. */
+
+/** Verbs that work without their object: `ids.map(db.get)`. */
+export const BOUND = [
+  ...['put', 'post', 'get', 'remove', 'bulkDocs', 'bulkGet', 'allDocs', 'changes', 'revsDiff', 'info', 'id'],
+  ...['putAttachment', 'getAttachment', 'openAttachment', 'removeAttachment'],
+  ...['compact', 'purge', 'close', 'destroy', 'sync', 'query', 'queries', 'viewCleanup', 'viewInfo'],
+  ...['createIndex', 'getIndexes', 'deleteIndex', 'find', 'explain'],
+] as const;
+
+/** Arguments up to which a verb may be given a function that is no callback: a view's map; where bytes come from. */
+const FUNCTIONS_UP_TO: Readonly<Record<string, number>> = { query: 1, putAttachment: 4 };
+
+/**
+ * The method; a TypeError where it is given what PouchDB would call and nothing here would: an error must not go nowhere. `null` is what
+ * programs without types pass for nothing.
+ */
+export const asVerb =
+  <Args extends unknown[], Answer>(verb: string, method: (...args: Args) => Answer) =>
+  (...args: Args): Answer => {
+    for (let i = 0; i < args.length; i++) args[i] ??= undefined;
+    if (typeof args[args.length - 1] === 'function' && args.length > (FUNCTIONS_UP_TO[verb] ?? 0))
+      throw new TypeError(`${verb}() takes no callback: it returns a promise, or a feed with events`);
+    return method(...args);
+  };
