@@ -10,6 +10,7 @@ import {
   type Doc,
   type ExistingDoc,
   generationOf,
+  hashOf,
   uuid,
 } from '@settledb/core';
 import {
@@ -155,7 +156,7 @@ function wanted({ doc, attsSince = [] }: DocSource): Set<string> {
   const known = attsSince
     .filter((rev) => {
       const generation = generationOf(rev);
-      return _revisions?.ids[_revisions.start - generation] === rev.slice(rev.indexOf('-') + 1);
+      return _revisions?.ids[_revisions.start - generation] === hashOf(rev);
     })
     .map((rev) => generationOf(rev));
   const newest = Math.max(0, ...known);

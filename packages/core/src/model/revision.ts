@@ -25,7 +25,7 @@ export function isRev(value: unknown): value is string {
 /** @throws DatabaseError 400 `Invalid rev format` */
 export function parseRev(rev: unknown): ParsedRev {
   if (!isRev(rev)) throw invalidRev();
-  return { generation: generationOf(rev), hash: rev.slice(rev.indexOf('-') + 1) };
+  return { generation: generationOf(rev), hash: hashOf(rev) };
 }
 
 /** The generation of a revision that is known to be well-formed. */
