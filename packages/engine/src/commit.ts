@@ -6,7 +6,7 @@
  * `olds` holds, for each row that was there before, its keys in the other orders, and the freed list tells which texts are of
  * no more use: so another context applies the commit without having the old rows, which may be on pages it never loaded.
  */
-import { corrupt, type SortKey } from '@settledb/core';
+import { corrupt, newer, type SortKey } from '@settledb/core';
 import type { Row, TableLayout } from './layout';
 import { type Column, columnsOf, rowAt } from './page';
 
@@ -48,8 +48,7 @@ export function encodeHead(head: CommitHead): string {
 
 export function decodeHead(text: string, tables: readonly TableLayout[], n: number): CommitHead {
   const [format, changes, blocks, freed] = parse(text, n);
-  if (format !== FORMAT)
-    throw corrupt(`commit ${n} has format ${String(format)}; this version knows ${FORMAT}`);
+  if (format !== FORMAT) throw newer(`Commit ${n} (format ${String(format)}, known: ${FORMAT})`);
   return { changes: changes.map((change) => decodeChange(change, tables, n)), blocks, freed };
 }
 
@@ -67,8 +66,8 @@ function parse(text: string, n: number): EncodedHead {
 function decodeChange(change: EncodedChange, tables: readonly TableLayout[], n: number): TableChange {
   const [number, count, columns, olds, deleted, oldsOfDeleted] = change;
   const table = tables[number];
-  if (table === undefined)
-    throw corrupt(`commit ${n} names table ${number}, which a newer version must have made`);
+  if (table === undefined || columns.length > table.fields.length)
+    throw newer(`Commit ${n} (table ${number}, ${columns.length} fields)`);
   const rows = Array.from({ length: count }, (_, i) => rowAt(table, { columns }, i));
   return {
     table,

@@ -87,7 +87,7 @@ export class Image {
   #reload(state: JournalState): void {
     const { manifest } = state;
     if (manifest === undefined) throw corrupt(`epoch ${state.epoch} has no manifest`);
-    const { tables, blocks, inline } = decodeManifest(manifest.text);
+    const { tables, blocks, inline } = decodeManifest(manifest.text, this.layout);
     this.inline = new Map(inline);
     const pageIds = new Set<number>();
     for (const [name, table] of this.directory.tables) {

@@ -3,8 +3,9 @@
  * About 60 bytes a page, two pages for 256 documents, and 75 for where the texts of 256 lie: 75 KB for 100,000 documents, read whole
  * on opening.
  */
-import { corrupt } from '@settledb/core';
+import { corrupt, newer } from '@settledb/core';
 import type { Fences } from './directory';
+import type { Layout } from './layout';
 
 const FORMAT = 1;
 
@@ -21,7 +22,8 @@ export function encodeManifest(manifest: Manifest): string {
   return JSON.stringify({ format: FORMAT, ...manifest });
 }
 
-export function decodeManifest(text: string): Manifest {
+/** @throws DatabaseError `io` for what a newer version wrote: what is not known here, the next checkpoint would drop */
+export function decodeManifest(text: string, layout: Layout): Manifest {
   let manifest: Manifest & { format?: unknown };
   try {
     manifest = JSON.parse(text) as Manifest & { format?: unknown };
@@ -29,9 +31,10 @@ export function decodeManifest(text: string): Manifest {
     throw corrupt('the manifest of the database cannot be read', cause);
   }
   if (manifest.format !== FORMAT) {
-    throw corrupt(
-      `the database was written in format ${String(manifest.format)}; this version knows ${FORMAT}`,
-    );
+    throw newer(`The manifest (format ${String(manifest.format)}, known: ${FORMAT})`);
+  }
+  for (const [name, orders] of Object.entries(manifest.tables)) {
+    if (orders.length > (layout.get(name)?.orders.length ?? 0)) throw newer(`The manifest (table "${name}")`);
   }
   return manifest;
 }

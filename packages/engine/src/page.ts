@@ -2,7 +2,7 @@
  * A directory page: about {@link PAGE_ROWS} rows of a table in key order, by columns; or, for another order, its keys and
  * the primary keys they stand for. Columns keep a row of a document at about 160 bytes in Node, half of what objects cost.
  */
-import type { SortKey, TextRef } from '@settledb/core';
+import { newer, type SortKey, type TextRef } from '@settledb/core';
 import { isRef, type Row, type TableLayout } from './layout';
 import { lowerBound } from './recent';
 
@@ -58,6 +58,8 @@ const NO_TEXT: TextRef = { block: 0, at: 0, length: 0 };
 
 export function decodeRows(table: TableLayout, text: string): RowPage {
   const columns = JSON.parse(text) as Column[];
+  if (columns.length > table.fields.length)
+    throw newer(`A page of table "${table.name}" (${columns.length} fields)`);
   if (table.keyField >= 0) return { keys: columns[table.keyField] as SortKey[], columns };
   const length = (columns.find((values, i) => values !== null && table.isText[i] !== true) ?? []).length;
   const page = { keys: [], columns };

@@ -113,6 +113,9 @@ export const corrupt = (reason: string, cause?: unknown): DatabaseError =>
   make(500, 'corrupt', reason, { cause });
 /** The storage refused: a failed read, write or sync. */
 export const ioError = (reason: string, cause?: unknown): DatabaseError => make(500, 'io', reason, { cause });
+/** What is stored has parts this program has not: to read it would miss them, to write would lose them. */
+export const newer = (what: string): DatabaseError =>
+  ioError(`${what} was written by a newer version: update the program, or reload the page`);
 /** What a write was going to name was swept before it did. The database itself handles it. */
 export const contentGone = (): DatabaseError =>
   make(500, 'content_gone', 'The content put for this write is not there any more');

@@ -1,6 +1,7 @@
 /**
- * The tables of a database. Later ones are added at the end: a stored database whose tables are a prefix of these opens as
- * it is.
+ * The tables of a database. Later ones are added at the end, and later fields at the end of theirs; orders stay as they are.
+ * A stored database whose tables are a prefix of these opens as it is; one that has more is refused, because the next
+ * checkpoint would drop it. So what a row means changes with a new field, never in an old one.
  */
 import type { Schema, Text } from './store';
 
