@@ -102,6 +102,28 @@ function puts(context: Context): void {
       ids: [forced.rev.slice(2), first.rev.slice(2)],
     });
   });
+
+  it('force extends a revision that is not known here', async () => {
+    const db = context.fresh();
+    const elsewhere = '4-0123456789abcdef0123456789abcdef';
+    const missing = await db.put({ _id: 'a', _rev: elsewhere, value: 1 }, { force: true });
+    const { rev } = await db.put({ _id: 'b', value: 1 });
+    const branch = await db.put({ _id: 'b', _rev: elsewhere, value: 2 }, { force: true });
+    for (const [id, made] of [
+      ['a', missing],
+      ['b', branch],
+    ] as const) {
+      expect(generation(made.rev)).toBe(5);
+      expect(await getDoc(db, id, { revs: true })).toMatchObject({
+        _rev: made.rev,
+        _revisions: { start: 5, ids: [made.rev.slice(2), elsewhere.slice(2)] },
+      });
+    }
+    expect((await getDoc(db, 'b', { conflicts: true }))._conflicts).toEqual([rev]);
+    expect((await db.info()).doc_count).toBe(2);
+    await expect(db.put({ _id: 'c', _rev: elsewhere })).rejects.toMatchObject({ name: 'conflict' });
+    await expect(db.put({ _id: 'b', _rev: elsewhere })).rejects.toMatchObject({ name: 'conflict' });
+  });
 }
 
 function fields(context: Context): void {

@@ -107,11 +107,11 @@ export class DocFold {
   /** An edit that makes a revision. @param seq what the change gets when it is accepted */
   edit(edit: NewEdit, seq: number): Applied {
     const tree = this.#known();
-    const parent = tree === undefined ? undefined : parentFor(tree, edit);
-    if (tree === undefined ? edit.parent !== undefined : parent === undefined) return conflict(this.#id);
+    const parent = parentFor(tree, edit);
+    if (parent === undefined && (tree ?? edit.parent) !== undefined) return conflict(this.#id);
     const whole = edit.attachments === undefined ? edit : this.#attach(edit, parent);
     if (isDatabaseError(whole)) return whole;
-    if (tree === undefined || parent === undefined) return this.#begin(whole, seq);
+    if (parent === undefined) return this.#begin(whole, seq);
     const rev = freshRev(tree, whole, parent);
     const path = {
       generation: generationOf(rev),
@@ -242,22 +242,23 @@ export class DocFold {
   }
 }
 
-/** The revision that `edit` may extend; `undefined`: it conflicts. */
-function parentFor(tree: RevTree, edit: NewEdit): Rev | undefined {
+/** The revision that `edit` may extend; `undefined`: it begins the document, or conflicts. Forced, it extends whatever it names. */
+function parentFor(tree: RevTree | undefined, edit: NewEdit): Rev | undefined {
+  if (edit.force && edit.parent !== undefined) return edit.parent;
+  if (tree === undefined) return undefined;
   if (edit.parent === undefined) {
     // A deleted document is written anew without naming a revision: the edit continues its tombstone.
     const best = winner(tree);
     return best.deleted && !edit.deleted ? best.rev : undefined;
   }
-  if (isLeaf(tree, edit.parent)) return edit.parent;
-  return edit.force && hasRev(tree, edit.parent) ? edit.parent : undefined;
+  return isLeaf(tree, edit.parent) ? edit.parent : undefined;
 }
 
 /** Forcing the same edit twice makes two branches: the second is derived as if its body had a space more. */
-function freshRev(tree: RevTree, edit: NewEdit, parent: Rev): Rev {
+function freshRev(tree: RevTree | undefined, edit: NewEdit, parent: Rev): Rev {
   let rev = revOf(edit, parent);
   let salted = edit.body;
-  while (edit.force && hasRev(tree, rev)) {
+  while (tree !== undefined && edit.force && hasRev(tree, rev)) {
     salted += ' ';
     rev = nextRev(edit.id, parent, edit.deleted, salted);
   }
