@@ -1,6 +1,12 @@
-/** Pages and what changed of them since, as one; and where that is cut into pages anew. */
+/**
+ * Pages and what changed of them since, as one; and where that is cut into pages anew.
+ *
+ * No row is made for that: where ids are random, a checkpoint writes every row anew for a few that are new. A merge says where each
+ * row comes from, and columns are copied value by value.
+ */
 import type { SortKey } from '@settledb/core';
-import { PAGE_ROWS } from './page';
+import { isRef, type Row, type TableLayout } from './layout';
+import { type Column, type OrderPage, PAGE_ROWS, packed, putRef, type RowPage } from './page';
 
 /** What an order holds beside its pages, in order: `null` for keys that are gone. */
 export interface Entries<Value> {
@@ -8,33 +14,26 @@ export interface Entries<Value> {
   readonly values: readonly (Value | null)[];
 }
 
-/** Appends a page's rows and the entries that fall into it, in order, entries winning; `null` ones leave the row out. */
-export function mergeInto<Value>(
-  keys: SortKey[],
-  values: Value[],
-  pageKeys: readonly SortKey[],
-  valueAt: (at: number) => Value,
-  entries: Entries<Value>,
-): void {
+/** Where the rows of a merge are, in order: `at` of the page, or `~at` of the entries. */
+export type Places = Int32Array;
+
+/** A page's rows and the entries that fall into it, entries winning; `null` ones leave the row out. */
+export function mergePlaces(pageKeys: readonly SortKey[], { keys, values }: Entries<unknown>): Places {
+  const places = new Int32Array(pageKeys.length + keys.length);
+  let count = 0;
   let e = 0;
   const takeEntry = (): void => {
-    const value = entries.values[e] as Value | null;
-    if (value !== null) {
-      keys.push(entries.keys[e] as SortKey);
-      values.push(value);
-    }
+    if (values[e] !== null) places[count++] = ~e;
     e++;
   };
   for (let at = 0; at < pageKeys.length; at++) {
     const key = pageKeys[at] as SortKey;
-    while (e < entries.keys.length && (entries.keys[e] as SortKey) < key) takeEntry();
-    if (e < entries.keys.length && entries.keys[e] === key) takeEntry();
-    else {
-      keys.push(key);
-      values.push(valueAt(at));
-    }
+    while (e < keys.length && (keys[e] as SortKey) < key) takeEntry();
+    if (e < keys.length && keys[e] === key) takeEntry();
+    else places[count++] = at;
   }
-  while (e < entries.keys.length) takeEntry();
+  while (e < keys.length) takeEntry();
+  return places.subarray(0, count);
 }
 
 /** Where to cut `length` rows into pages; without `all`, only into whole ones. */
@@ -42,4 +41,80 @@ export function chunks(length: number, all: boolean): [from: number, to: number]
   const count = all ? Math.ceil(length / PAGE_ROWS) : Math.floor(length / PAGE_ROWS);
   const rows = all ? length / count : PAGE_ROWS;
   return Array.from({ length: count }, (_, i) => [Math.round(i * rows), Math.round((i + 1) * rows)]);
+}
+
+/** What a merge of one kind of pages is made of: how rows at some places become a page, and two pages one. */
+export interface Kind<P, Value> {
+  pick(places: Places, page: P | undefined, entries: Entries<Value>): P;
+  join(a: P, b: P): P;
+}
+
+export const orderKind: Kind<OrderPage, SortKey> = {
+  pick: (places, page, { keys, values }) => ({
+    keys: pick(places, page?.keys, (e) => keys[e]),
+    primary: pick(places, page?.primary, (e) => values[e] as SortKey),
+  }),
+  join: (a, b) => ({ keys: a.keys.concat(b.keys), primary: a.primary.concat(b.primary) }),
+};
+
+export function rowKind({ fields, isText, keyField }: TableLayout): Kind<RowPage, Row> {
+  return {
+    pick(places, page, { keys, values }) {
+      const columns = fields.map((field, i): Column => {
+        const column = page?.columns[i] ?? undefined;
+        const entered = (e: number): Row[string] => (values[e] as Row)[field];
+        const isEmpty =
+          column === undefined && !places.some((place) => place < 0 && entered(~place) !== undefined);
+        if (isEmpty) return null;
+        const picked = isText[i] ? pickTexts(places, column, entered) : pick(places, column, entered);
+        return picked.some((value) => (isText[i] ? value !== 0 : value !== null)) ? picked : null;
+      });
+      if (keyField >= 0) return { keys: columns[keyField] as readonly SortKey[], columns };
+      return { keys: pick(places, page?.keys, (e) => keys[e]), columns };
+    },
+    join(a, b) {
+      const columns = fields.map((_, i): Column => {
+        const [first, second] = [a.columns[i] ?? null, b.columns[i] ?? null];
+        if (first === null && second === null) return null;
+        const none = (count: number): unknown[] => (isText[i] ? packed(count * 3, 0) : packed(count, null));
+        return (first ?? none(a.keys.length)).concat(second ?? none(b.keys.length));
+      });
+      return { keys: a.keys.concat(b.keys), columns };
+    },
+  };
+}
+
+/** @param entered the value of an entry; `undefined` as `null` */
+function pick<Value>(
+  places: Places,
+  column: readonly Value[] | undefined,
+  entered: (e: number) => unknown,
+): Value[] {
+  const valueAt = (i: number): unknown => {
+    const place = places[i] as number;
+    return (place < 0 ? entered(~place) : column?.[place]) ?? null;
+  };
+  if (places.length === 0) return [];
+  const values = packed(places.length, typeof valueAt(0) === 'number' ? 0 : null);
+  for (let i = 0; i < places.length; i++) values[i] = valueAt(i);
+  return values as Value[];
+}
+
+/** The same of a long field, which has three numbers a row. */
+function pickTexts(
+  places: Places,
+  column: readonly unknown[] | undefined,
+  entered: (e: number) => unknown,
+): unknown[] {
+  const values = packed(places.length * 3, 0);
+  for (let i = 0; i < places.length; i++) {
+    const place = places[i] as number;
+    if (place < 0) {
+      const ref = entered(~place);
+      if (isRef(ref)) putRef(values, i, ref);
+    } else if (column !== undefined) {
+      for (let part = 0; part < 3; part++) values[i * 3 + part] = column[place * 3 + part];
+    }
+  }
+  return values;
 }

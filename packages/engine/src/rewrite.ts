@@ -12,26 +12,19 @@
  * The manifest counts dead texts as of `through`: what later commits free is in their own lists, and is counted when they
  * are applied to the manifest. So of a row that was written meanwhile, the old text is not dead yet, whatever became of it.
  */
-import { corrupt, ioError, type SortKey, type TextRef } from '@settledb/core';
+import { corrupt, ioError, type SortKey } from '@settledb/core';
 import type { Rewritable } from './checkpoint';
 import { type Fences, noFences, noRowFences, type OrderState, orderOf, type TableState } from './directory';
 import type { Image } from './image';
 import { BLOCKS_PER_COMMIT } from './journal';
-import { isRef, type Row } from './layout';
+import type { Row } from './layout';
 import { encodeManifest, type Manifest } from './manifest';
-import { chunks, type Entries, mergeInto } from './merge-rows';
+import { chunks, type Entries, type Kind, mergePlaces, orderKind, rowKind } from './merge-rows';
+import { TextMover } from './move-texts';
 import { NewBlocks, Overtaken } from './new-blocks';
-import {
-  encodeOrder,
-  encodeRows,
-  type OrderPage,
-  PAGE_ROWS,
-  type Page,
-  pageOfRows,
-  type RowPage,
-  rowAt,
-} from './page';
+import { encodeOrder, encodeRows, type OrderPage, type Page, type RowPage } from './page';
 import { PAGES_LOADED_MAX } from './page-cache';
+import { lowerBound } from './recent';
 import { runsOf } from './runs';
 import { isTail } from './texts';
 
@@ -45,14 +38,6 @@ const INSTALL_TRIES_MAX = 100;
 interface Use {
   size: number;
   dead: number;
-}
-
-/** A row whose texts moved: as it was at the snapshot, and as its new page has it. */
-interface Moved {
-  readonly table: TableState;
-  readonly key: SortKey;
-  readonly from: Row;
-  readonly to: Row;
 }
 
 interface NewOrder {
@@ -87,9 +72,8 @@ class Rewriting {
   readonly #pages = new Map<number, Page>();
   /** Short pages; those not changed are of before. */
   readonly #short: Map<number, string>;
-  readonly #moved: Moved[] = [];
   readonly #useBefore: ReadonlyMap<number, Use>;
-  readonly #sparse: ReadonlySet<number>;
+  readonly #texts: TextMover;
 
   constructor(store: Rewritable, full: boolean, signal: AbortSignal | undefined) {
     this.#store = store;
@@ -101,7 +85,8 @@ class Rewriting {
     this.#blocks = new NewBlocks(store, { epoch: this.#epoch, n: this.#through }, signal);
     this.#useBefore = copyOf(store.image.use.sizes);
     this.#short = new Map(store.image.inline);
-    this.#sparse = full ? sparseBlocks(this.#image) : new Set();
+    const sparse = full ? sparseBlocks(this.#image) : new Set<number>();
+    this.#texts = new TextMover(this.#blocks, sparse, (ids) => this.#loadTexts(ids));
     for (const table of this.#image.directory.tables.values()) {
       for (let order = 0; order < table.layout.orders.length; order++) {
         const { recent, fences } = orderOf<unknown>(table, order);
@@ -126,25 +111,13 @@ class Rewriting {
 
   async #rewriteRows(table: TableState, entries: Entries<Row>, fences: Fences): Promise<Fences> {
     const made = noRowFences();
-    let keys: SortKey[] = [];
-    let rows: Row[] = [];
-    const emit = async (all: boolean): Promise<void> => {
-      for (const [from, to] of chunks(keys.length, all)) {
-        const pageKeys = keys.slice(from, to);
-        const pageRows = await this.#moveTexts(table, pageKeys, rows.slice(from, to));
-        const page = pageOfRows(table.layout, pageKeys, pageRows);
-        made.runs.push(runsOf(pageKeys, pageRows, table.layout.textFields.at(-1)));
-        await this.#putPage(made, page, encodeRows(page));
-      }
-      const rest = all ? keys.length : keys.length - (keys.length % PAGE_ROWS);
-      keys = keys.slice(rest);
-      rows = rows.slice(rest);
+    const texts = table.layout.fields.indexOf(table.layout.textFields.at(-1) ?? '');
+    const put = async (page: RowPage): Promise<void> => {
+      await this.#texts.move(table, page);
+      made.runs.push(runsOf(page, page.columns[texts]));
+      await this.#putPage(made, page, encodeRows(page));
     };
-    await this.#eachPart(table, 0, entries, fences, made, async (page, part) => {
-      mergeInto(keys, rows, page?.keys ?? [], (at) => rowAt(table.layout, page as RowPage, at), part);
-      await emit(!this.#full);
-    });
-    await emit(true);
+    await this.#merge(table, 0, entries, fences, made, rowKind(table.layout), put);
     return made;
   }
 
@@ -155,23 +128,36 @@ class Rewriting {
     fences: Fences,
   ): Promise<Fences> {
     const made = noFences();
-    let keys: SortKey[] = [];
-    let primary: SortKey[] = [];
-    const emit = async (all: boolean): Promise<void> => {
-      for (const [from, to] of chunks(keys.length, all)) {
-        const page = { keys: keys.slice(from, to), primary: primary.slice(from, to) };
-        await this.#putPage(made, page, encodeOrder(page));
-      }
-      const rest = all ? keys.length : keys.length - (keys.length % PAGE_ROWS);
-      keys = keys.slice(rest);
-      primary = primary.slice(rest);
-    };
-    await this.#eachPart(table, order, entries, fences, made, async (page, part) => {
-      mergeInto(keys, primary, page?.keys ?? [], (at) => (page as OrderPage).primary[at] as SortKey, part);
-      await emit(!this.#full);
-    });
-    await emit(true);
+    const put = (page: OrderPage): Promise<void> => this.#putPage(made, page, encodeOrder(page));
+    await this.#merge(table, order, entries, fences, made, orderKind, put);
     return made;
+  }
+
+  /** Puts the pages of an order that changes, made anew; a page of what does not fill one goes with what follows it. */
+  async #merge<P extends Page, Value>(
+    table: TableState,
+    order: number,
+    entries: Entries<Value>,
+    fences: Fences,
+    made: Fences,
+    kind: Kind<P, Value>,
+    put: (page: P) => Promise<void>,
+  ): Promise<void> {
+    let rest: P | undefined;
+    const take = async (page: P | undefined, part: Entries<Value>, all: boolean): Promise<void> => {
+      const whole = rest !== undefined && page !== undefined ? kind.join(rest, page) : (rest ?? page);
+      const places = mergePlaces(whole?.keys ?? [], part);
+      let end = 0;
+      for (const [from, to] of chunks(places.length, all)) {
+        await put(kind.pick(places.subarray(from, to), whole, part));
+        end = to;
+      }
+      rest = end === places.length ? undefined : kind.pick(places.subarray(end), whole, part);
+    };
+    await this.#eachPart(table, order, entries, fences, made, (page, part) =>
+      take(page as P | undefined, part, !this.#full),
+    );
+    if (rest !== undefined) await take(undefined, { keys: [], values: [] }, true);
   }
 
   /** Calls `visit` for each page that changes with the entries that fall into it; takes the others over as they are. */
@@ -214,30 +200,6 @@ class Rewriting {
     return this.#image.epoch === this.#epoch && !this.#store.journal.shared
       ? corrupt(`block ${id}, which the directory names, is not in the storage`)
       : new Overtaken('a block went while it was being rewritten');
-  }
-
-  /** The rows with texts that lie in the log or in sparse blocks put into new segments. */
-  async #moveTexts(table: TableState, keys: readonly SortKey[], rows: readonly Row[]): Promise<Row[]> {
-    const { textFields } = table.layout;
-    const moving = (ref: Row[string]): ref is TextRef =>
-      isRef(ref) && ref.length > 0 && (isTail(ref.block) || this.#sparse.has(ref.block));
-    const blocks = new Set<number>();
-    for (const row of rows)
-      for (const field of textFields) if (moving(row[field])) blocks.add((row[field] as TextRef).block);
-    if (blocks.size === 0) return [...rows];
-    const texts = await this.#loadTexts(blocks);
-    return rows.map((row, i) => {
-      if (!textFields.some((field) => moving(row[field]))) return row;
-      const copy = { ...row } as { [field: string]: Row[string] };
-      for (const field of textFields) {
-        const ref = row[field];
-        if (!moving(ref)) continue;
-        const block = texts.get(ref.block) as string;
-        copy[field] = this.#blocks.addText(block.slice(ref.at, ref.at + ref.length));
-      }
-      this.#moved.push({ table, key: keys[i] as SortKey, from: row, to: copy });
-      return copy;
-    });
   }
 
   async #loadTexts(ids: ReadonlySet<number>): Promise<Map<number, string>> {
@@ -313,7 +275,7 @@ class Rewriting {
   #outcome(leftovers: readonly number[]): { use: Map<number, Use>; drop: number[] } {
     const use = copyOf(this.#useBefore);
     for (const [id, size] of this.#blocks.use) use.set(id, { size, dead: 0 });
-    for (const moved of this.#moved) this.#countMoved(moved, use);
+    this.#texts.count(use, (table, key) => this.#entryOf(table, key));
     const drop = this.#oldPages();
     for (const [id, { size, dead }] of use) {
       if (dead + this.#freedSince(id) < size) continue;
@@ -327,17 +289,10 @@ class Rewriting {
     return { use, drop: [...new Set(drop)] };
   }
 
-  /** Of each text that moved one is dead: where it was, or, if its row was written meanwhile, the copy. */
-  #countMoved({ table, key, from, to }: Moved, use: ReadonlyMap<number, Use>): void {
-    const recent = table.rows.recent.values.get(key);
-    const isAsItWas = recent === undefined || recent === from;
-    for (const field of table.layout.textFields) {
-      const [old, copy] = [from[field], to[field]];
-      if (!isRef(old) || !isRef(copy) || copy === old) continue;
-      const dead = isAsItWas ? old : copy;
-      const block = use.get(dead.block);
-      if (block !== undefined) block.dead += dead.length;
-    }
+  #entryOf(table: TableState, key: SortKey): unknown {
+    const { entries } = this.#snapshots.find((one) => one.table === table && one.order === 0)!; // Of every table.
+    const at = lowerBound(entries.keys, key);
+    return entries.keys[at] === key ? entries.values[at] : undefined;
   }
 
   /** Characters of a block that commits after `through` freed, as far as this context knows. */

@@ -1,0 +1,79 @@
+/** Texts that lie in the log or in sparse blocks are put into new segments while their rows come into new pages. */
+import type { SortKey } from '@settledb/core';
+import type { TableState } from './directory';
+import type { NewBlocks } from './new-blocks';
+import { putRef, type RowPage } from './page';
+import { isTail } from './texts';
+
+/** A text that moved. */
+interface Moved {
+  readonly table: TableState;
+  readonly key: SortKey;
+  readonly from: number;
+  readonly to: number;
+  readonly length: number;
+}
+
+export class TextMover {
+  readonly #moved: Moved[] = [];
+  readonly #blocks: NewBlocks;
+  readonly #sparse: ReadonlySet<number>;
+  readonly #load: (ids: ReadonlySet<number>) => Promise<ReadonlyMap<number, string>>;
+
+  /** @param load texts of blocks, all of them or an error */
+  constructor(
+    blocks: NewBlocks,
+    sparse: ReadonlySet<number>,
+    load: (ids: ReadonlySet<number>) => Promise<ReadonlyMap<number, string>>,
+  ) {
+    this.#blocks = blocks;
+    this.#sparse = sparse;
+    this.#load = load;
+  }
+
+  /** Changes the columns of a new page. */
+  async move(table: TableState, page: RowPage): Promise<void> {
+    const { fields, isText } = table.layout;
+    const columns = fields.flatMap((_, i) => {
+      const column = isText[i] ? page.columns[i] : null;
+      return column ? [column as unknown[]] : [];
+    });
+    const ids = new Set<number>();
+    for (const column of columns) {
+      for (let i = 0; i < column.length; i += 3) if (this.#isMoving(column, i)) ids.add(column[i] as number);
+    }
+    if (ids.size === 0) return;
+    const texts = await this.#load(ids);
+    for (let row = 0; row < page.keys.length; row++) {
+      for (const column of columns) {
+        if (!this.#isMoving(column, row * 3)) continue;
+        const [from, at, length] = column.slice(row * 3, row * 3 + 3) as [number, number, number];
+        const to = this.#blocks.addText((texts.get(from) as string).slice(at, at + length));
+        putRef(column, row, to);
+        const key = page.keys[row] as SortKey;
+        this.#moved.push({ table, key, from, to: to.block, length });
+      }
+    }
+  }
+
+  #isMoving(column: readonly unknown[], at: number): boolean {
+    const block = column[at] as number;
+    return column[at + 2] !== 0 && (isTail(block) || this.#sparse.has(block));
+  }
+
+  /**
+   * Of each text that moved one is dead: where it was, or, if its row was written meanwhile, the copy.
+   *
+   * @param entryOf what was recent of a row at the snapshot
+   */
+  count(
+    use: ReadonlyMap<number, { dead: number }>,
+    entryOf: (table: TableState, key: SortKey) => unknown,
+  ): void {
+    for (const { table, key, from, to, length } of this.#moved) {
+      const isAsItWas = table.rows.recent.values.get(key) === entryOf(table, key);
+      const block = use.get(isAsItWas ? from : to);
+      if (block !== undefined) block.dead += length;
+    }
+  }
+}
