@@ -2,10 +2,14 @@
  * Reading ahead, for journals where most of what loading costs is the turn of the storage: with what a call lacks come pages and
  * blocks that it does not: none for the first two, then twice as many each time. So a database that has room in memory is there after a few such calls, and
  * one that was merely opened for a document has read no more than that. What has no room is not read ahead.
+ *
+ * Where the manifest names the blocks of a table's rows, those are read with the rows' pages, and no others: the texts of past
+ * revisions, until compaction as many as there are documents, are wanted by hardly anybody.
  */
-import { type Directory, orderOf } from './directory';
+import { type Directory, type Fences, orderOf, type TableState } from './directory';
 import type { Page } from './page';
 import { PAGES_LOADED_MAX, type PageCache } from './page-cache';
+import { blocksIn } from './runs';
 import { type BlockUse, isTail, type TextCache } from './texts';
 
 /** A call that lacks more than this reads much by itself. */
@@ -22,6 +26,14 @@ interface Memory {
   readonly use: BlockUse;
 }
 
+/** Where something that a call lacks belongs: the page of that number. */
+interface Place {
+  readonly table: TableState;
+  readonly order: number;
+  readonly fences: Fences;
+  readonly at: number;
+}
+
 type Decoders = Map<number, (text: string) => Page>;
 
 export class Ahead {
@@ -34,36 +46,62 @@ export class Ahead {
   of(memory: Memory, needed: readonly number[], decoders: Decoders): number[] {
     if (needed.length > LACKING_MAX) return [];
     const count = Math.min(AHEAD_MAX, Math.floor(2 ** (this.#calls++ - 2)));
-    return [...blocksOf(memory, needed, count), ...pagesOf(memory, count, decoders)];
+    if (count === 0) return [];
+    const place = placeOf(memory.directory, needed);
+    return [...blocksOf(memory, place, needed, count), ...pagesOf(memory, place, count, decoders)];
   }
 }
 
-function blocksOf({ use, texts }: Memory, needed: readonly number[], count: number): number[] {
-  const { live, dead } = use.totals();
-  const blocks: number[] = [];
-  if (live + dead > texts.limit) return blocks;
-  for (const id of use.sizes.keys()) {
-    if (blocks.length >= count) break;
-    if (!isTail(id) && !texts.has(id) && !needed.includes(id)) blocks.push(id);
-  }
-  return blocks;
-}
-
-/** Of the order that the first page is of. */
-function pagesOf({ directory, pages }: Memory, count: number, decoders: Decoders): number[] {
-  const [wanted] = decoders.keys();
-  const found: number[] = [];
-  for (const table of directory.tables.values()) {
+/** Of the first page among `needed`, else of the first block that the manifest names for a page. */
+function placeOf({ tables }: Directory, needed: readonly number[]): Place | undefined {
+  let found: Place | undefined;
+  for (const table of tables.values()) {
     for (let order = 0; order < table.layout.orders.length; order++) {
-      const { ids } = orderOf(table, order).fences;
-      if (ids.length > ORDER_PAGES_MAX || !ids.includes(wanted as number)) continue;
-      for (const id of ids) {
-        if (found.length >= count) return found;
-        if (decoders.has(id) || pages.get(id) !== undefined) continue;
-        decoders.set(id, pages.decoderFor(table.layout, order));
-        found.push(id);
-      }
+      const { fences } = orderOf(table, order);
+      const page = fences.ids.findIndex((id) => needed.includes(id));
+      if (page >= 0) return { table, order, fences, at: page };
+      const at = fences.runs?.findIndex((runs) => blocksIn(runs).some((id) => needed.includes(id))) ?? -1;
+      if (at >= 0) found ??= { table, order, fences, at };
     }
   }
   return found;
 }
+
+function blocksOf(
+  { use, texts }: Memory,
+  place: Place | undefined,
+  needed: readonly number[],
+  count: number,
+): number[] {
+  const { live, dead } = use.totals();
+  const blocks: number[] = [];
+  if (live + dead > texts.limit) return blocks;
+  for (const id of named(place) ?? use.sizes.keys()) {
+    if (blocks.length >= count) break;
+    if (!isTail(id) && !texts.has(id) && !needed.includes(id) && !blocks.includes(id)) blocks.push(id);
+  }
+  return blocks;
+}
+
+/** The blocks of the rows, beginning at the place, if the manifest names any. */
+function named(place: Place | undefined): number[] | undefined {
+  if (place?.fences.runs === undefined) return undefined;
+  const blocks = around(place.fences.runs, place.at).flatMap(blocksIn);
+  return blocks.length === 0 ? undefined : blocks;
+}
+
+/** Of the same order, beginning at the place. */
+function pagesOf({ pages }: Memory, place: Place | undefined, count: number, decoders: Decoders): number[] {
+  const found: number[] = [];
+  if (place === undefined || place.fences.ids.length > ORDER_PAGES_MAX) return found;
+  for (const id of around(place.fences.ids, place.at)) {
+    if (found.length >= count) break;
+    if (decoders.has(id) || pages.get(id) !== undefined) continue;
+    decoders.set(id, pages.decoderFor(place.table.layout, place.order));
+    found.push(id);
+  }
+  return found;
+}
+
+/** The list from `at` on, then what comes before it. */
+const around = <T>(list: readonly T[], at: number): T[] => [...list.slice(at), ...list.slice(0, at)];

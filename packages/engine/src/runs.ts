@@ -34,3 +34,7 @@ export function blockAt(runs: Runs | undefined, key: SortKey): number | undefine
   while (at + 1 < runs.length && key >= (runs[at + 1] as SortKey)) at += 2;
   return runs[at] as number;
 }
+
+/** All blocks that are named. */
+export const blocksIn = (runs: Runs): number[] =>
+  runs === 0 ? [] : (runs.filter((_, at) => at % 2 === 0) as number[]);
