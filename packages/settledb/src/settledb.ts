@@ -31,6 +31,7 @@ import {
   type IndexFields,
   type IndexList,
   isDatabaseError,
+  type LocalDatabase,
   type MapFunction,
   notAnObject,
   type OpenAttachmentOptions,
@@ -313,13 +314,10 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     return this.#run((database) => database.revsDiff(revs, options), options);
   }
 
-  async info(options?: CallOptions): Promise<DatabaseInfo> {
-    const info: { db_name: string } & DatabaseInfo = await this.#run(
-      (database) => database.info(options),
-      options,
-    );
-    if (this.#connection instanceof LocalConnection) info.db_name = this.name;
-    return info;
+  info(options?: CallOptions): Promise<DatabaseInfo> {
+    const name = this.#connection instanceof LocalConnection ? this.name : undefined;
+    // One that is remote has its own name.
+    return this.#run((database) => (database as LocalDatabase).info(options, name), options);
   }
 
   id(options?: CallOptions): Promise<string> {

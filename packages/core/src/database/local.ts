@@ -29,7 +29,7 @@ import type {
   WriteFailure,
   Written,
 } from '../model/types';
-import type { DatabaseTables } from '../store/schema';
+import type { DatabaseTables, InfoRow } from '../store/schema';
 import type { CallOptions, Durability, Store, StoreEvent } from '../store/store';
 import { allDocs } from './all-docs';
 import type { AttachmentSource } from './attachment-read';
@@ -87,6 +87,9 @@ const NO_OPTIONS: BulkDocsOptions = {};
 
 /** CouchDB's default: enough for replicas that were apart for long, little enough to send along. */
 const REVS_LIMIT = 1_000;
+
+/** What asks for the counters. */
+const INFO = [{ from: 'info', keys: ['info'] }] as const;
 
 export class LocalDatabase<Content extends object = object> implements Database<Content>, JsonSource {
   readonly name: string;
@@ -151,13 +154,23 @@ export class LocalDatabase<Content extends object = object> implements Database<
     return this.#uuid;
   }
 
-  async info(options: CallOptions = {}): Promise<DatabaseInfo> {
-    this.#begin(options);
-    const queries = [{ from: 'info', keys: ['info'] }] as const;
-    const [rows] = this.store.readNow(queries) ?? (await this.store.read(queries, options));
+  /** @param db_name what its handle is called */
+  info(options: CallOptions = {}, db_name = this.name): Promise<DatabaseInfo> {
+    // Not async: as `get`.
+    try {
+      this.#begin(options);
+      const found = this.store.readNow(INFO);
+      if (found !== undefined) return Promise.resolve(this.#info(found[0], db_name));
+      return this.store.read(INFO, options).then(([rows]) => this.#info(rows, db_name));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  #info(rows: readonly (InfoRow | undefined)[], db_name: string): DatabaseInfo {
     const { doc_count, doc_del_count, update_seq, purge_seq } = infoOf(rows);
     return {
-      db_name: this.name,
+      db_name,
       doc_count,
       doc_del_count,
       update_seq,
@@ -397,8 +410,7 @@ function checkRevsLimit(limit: number): void {
 
 /** The uuid of the database in `store`. The first to open it gives it one, which says when, and counters at zero. */
 async function identify(store: Store<DatabaseTables>): Promise<string> {
-  const queries = [{ from: 'info', keys: ['info'] }] as const;
-  const read = (): ReturnType<typeof store.read<typeof queries>> => store.read(queries);
+  const read = (): ReturnType<typeof store.read<typeof INFO>> => store.read(INFO);
   const [found] = await (store.asOpened?.(read) ?? read());
   if (found[0] !== undefined) return found[0].uuid;
   const fresh = {
@@ -409,7 +421,7 @@ async function identify(store: Store<DatabaseTables>): Promise<string> {
     doc_del_count: 0,
     purge_seq: 0,
   } as const;
-  return store.write(queries, ([[info]]) =>
+  return store.write(INFO, ([[info]]) =>
     info === undefined
       ? { writes: [{ into: 'info', put: [fresh] }], value: fresh.uuid }
       : { writes: [], value: info.uuid },
