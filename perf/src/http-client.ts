@@ -133,7 +133,7 @@ class Connection {
 }
 
 /** One answer, as its pieces arrive. */
-class AnswerReader {
+export class AnswerReader {
   status = 0;
   /** The connection ends with it. */
   isLast = false;
