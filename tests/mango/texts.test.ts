@@ -48,7 +48,13 @@ it('and what is not there is passed over', () => {
   const texts = textsIn(
     normalizeSelector({ type: 'note', n: 5, $and: [{ of: { $eq: 'me' } }], $or: [{ x: 'y' }] }),
   );
-  expect(texts).toEqual(['"note"', '"me"']);
+  expect(texts).toEqual([
+    { value: 'note', text: 'note"', name: 'type"' },
+    { value: 'me', text: 'me"', name: 'of"' },
+  ]);
   expect(mayMatch('{"type":"note","n":5,"of":"me"}', texts)).toBe(true);
   expect(mayMatch('{"type":"note","n":5,"of":"you"}', texts)).toBe(false);
+  // There, but elsewhere.
+  expect(mayMatch('{"type":"me","n":5,"of":"note"}', texts)).toBe(false);
+  expect(mayMatch('{"in":{"type":"note"},"of":"me"}', texts)).toBe(false);
 });

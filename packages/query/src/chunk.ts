@@ -50,6 +50,8 @@ interface Change {
   readonly after: ViewStateRow;
   readonly put: readonly IndexEntry[];
   readonly gone: readonly IndexPlace[];
+  /** No document has had rows in it: nothing is where they are put. */
+  readonly fresh: boolean;
 }
 
 /**
@@ -134,7 +136,11 @@ function writesOf(changes: readonly Change[], runs: readonly Key[]): Write<Datab
   const gone = changes.flatMap((change) => change.gone);
   return [
     { into: 'index', delete: gone.map(({ tag, key, id, n }) => [tag, key, id, n]) },
-    { into: 'index', put: changes.flatMap((change) => change.put) },
+    {
+      into: 'index',
+      put: changes.length === 1 ? changes[0]!.put : changes.flatMap((change) => change.put),
+      fresh: changes.every((change) => change.fresh),
+    },
     { into: 'reductions', delete: runs },
     {
       into: 'views',
@@ -268,7 +274,7 @@ function changeOf(
     ...(before?.reduced ? { reduced: true } : {}),
     ...((before?.threw ?? 0) + threw > 0 ? { threw: (before?.threw ?? 0) + threw } : {}),
   };
-  return { before, after, put, gone };
+  return { before, after, put, gone, fresh: found.every((old) => old.length === 0) };
 }
 
 function entryOf(tag: string, key: string, id: string, n: number, value: string | undefined): IndexEntry {

@@ -87,10 +87,10 @@ function mapAll(index: IndexDefinition, sources: readonly Source[], errors: unkn
   const mapper = mapperOf(index);
   let threw = 0;
   const docs = sources.map((source) => {
-    const { id, seq, deleted } = source.row;
+    const { id, seq } = source.row;
     let emitted: readonly Emitted[] = [];
     try {
-      if (!deleted) emitted = mapper.run(source.docFor(index));
+      emitted = source.emitted(index, mapper);
     } catch (cause) {
       threw++;
       errors.push(mapError(index, id, cause));

@@ -19,6 +19,8 @@ export interface IndexDefinition {
   readonly map: MapFunction;
   /** The map leaves documents as they are, and keeps nothing of them: several may be given the same one. */
   readonly pure?: true;
+  /** The keys that the map would emit for a document of this content, without values; `undefined`: the map must be asked. */
+  readonly keysIn?: ((body: string) => readonly Json[] | undefined) | undefined;
   /** For messages. */
   readonly name?: string | undefined;
   /** When it is brought up to date apart from being asked. Default: `idle`, once it was asked for in this context. */

@@ -1,7 +1,7 @@
 /** A document that is to be mapped, and what is said of one on which a map threw. */
-import { DatabaseError, type DocRow } from '@settledb/core';
+import { DatabaseError, type DocRow, toKey } from '@settledb/core';
 import type { IndexDefinition } from './index-reader';
-import { docOf } from './map';
+import { docOf, type Emitted, type Mapper } from './map';
 
 /** Made once for all maps that leave it as it is, anew for each of the others. */
 export class Source {
@@ -12,12 +12,23 @@ export class Source {
     this.row = row;
   }
 
-  docFor({ pure }: IndexDefinition): ReturnType<typeof docOf> {
+  /** What the map emits, or throws. */
+  emitted(index: IndexDefinition, mapper: Mapper): readonly Emitted[] {
+    const { deleted, body = '{}' } = this.row;
+    if (deleted) return NONE;
+    const keys = index.keysIn?.(body as string);
+    if (keys === undefined) return mapper.run(this.#docFor(index));
+    return keys.map((key) => ({ key: toKey(key), value: undefined }));
+  }
+
+  #docFor({ pure }: IndexDefinition): ReturnType<typeof docOf> {
     if (!pure) return docOf(this.row);
     this.#shared ??= docOf(this.row);
     return this.#shared;
   }
 }
+
+const NONE: readonly Emitted[] = [];
 
 export function mapError(
   index: { readonly name?: string | undefined },

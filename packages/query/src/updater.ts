@@ -282,12 +282,12 @@ export class Updater {
   }
 
   #mapOne({ index, mapper }: Wanted, part: Part, at: number, source: Source): void {
-    const { id, seq, deleted } = source.row;
+    const { id, seq } = source.row;
     if (isDesignId(id)) return;
     const mapped = part.mapped[at]!; // One for each index.
     let emitted: readonly Emitted[] = [];
     try {
-      if (!deleted) emitted = mapper.run(source.docFor(index));
+      emitted = source.emitted(index, mapper);
     } catch (cause) {
       mapped.threw++;
       this.#events.error(mapError(index, id, cause));

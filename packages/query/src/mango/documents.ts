@@ -20,7 +20,7 @@ import type { Access } from './access';
 import { ALL, type Intervals, intersect, pointOf } from './interval';
 import { definitionOf } from './mango-index';
 import type { GatherPlan, IndexPlan, Plan, ScanPlan } from './planner';
-import { mayMatch } from './texts';
+import { mayMatch, type WantedText } from './texts';
 
 export interface Source {
   readonly database: Pick<Database, 'name' | 'allDocs'>;
@@ -37,8 +37,8 @@ export interface Place {
 export interface ReadOptions extends CallOptions {
   readonly update?: boolean | 'lazy' | undefined;
   readonly conflicts?: boolean | undefined;
-  /** What stands in the text of each document that matches. */
-  readonly texts?: readonly string[] | undefined;
+  /** What each document that matches has. */
+  readonly texts?: readonly WantedText[] | undefined;
   /** Documents that will do, if all of them match. */
   readonly wanted: number;
   /** Goes on behind this place. */

@@ -22,6 +22,7 @@ import {
   toKey,
 } from '@settledb/core';
 import { type DefinitionsOf, type IndexDefinition, type IndexPolicy, policyOf } from '../index-reader';
+import { isPlainName, isUnescaped, textField, UNTOLD } from './text-fields';
 
 export type Direction = 'asc' | 'desc';
 export interface IndexField {
@@ -67,11 +68,14 @@ function makeDefinition({ ddoc, name, fields, partial, policy }: MangoIndex): In
   const paths = names.map(fieldPath);
   // Made when first needed: a filter that another database's design document brought may be none.
   let accepts: ((doc: object) => boolean) | undefined;
+  const isText = partial === undefined && names.every(isPlainName);
+  const ended = names.map((name) => `${name}"`);
   return {
     id: `mango-${hash128(LAYOUT, 0, 0, 0, text)}`,
     pure: true,
     policy,
     name: `${ddoc.slice('_design/'.length)}/${name}`,
+    keysIn: isText ? (body) => keysIn(ended, body) : undefined,
     map: (doc, emit) => {
       accepts ??= partial === undefined ? () => true : compileSelector(partial);
       if (accepts(doc)) for (const key of keysOf(paths, doc)) emit(key);
@@ -101,6 +105,19 @@ export function keysOf(paths: readonly (readonly string[])[], doc: object): Json
     if (Array.isArray(value)) plain.push(...elementKeys(values, at, paths.length));
   });
   return plain;
+}
+
+/** As {@link keysOf}, of the content of a document as JSON; `undefined` where that does not tell. @param names see {@link textField} */
+function keysIn(names: readonly string[], body: string): Json[] | undefined {
+  if (!isUnescaped(body)) return undefined;
+  const values: Json[] = [];
+  for (const name of names) {
+    const value = textField(body, name);
+    if (value === UNTOLD) return undefined;
+    if (value === undefined) break;
+    values.push(value);
+  }
+  return values.length === 0 ? [] : [rowKey(values, names.length)];
 }
 
 function elementKeys(values: readonly Json[], at: number, length: number): Json[] {
