@@ -39,6 +39,7 @@ export class KeptDocs {
   /** Characters of the texts of what is kept. */
   length = 0;
   #refused = 0;
+  #oldest: MapIterator<[string, Kept]> | undefined;
 
   /**
    * The living document of a row that was read with its `body`. It belongs to the caller, who may change it.
@@ -83,9 +84,12 @@ export class KeptDocs {
     if (this.length < KEPT_LENGTH_MAX) return true;
     this.#refused = (this.#refused + 1) % REPLACED_OF;
     if (this.#refused > 0) return false;
-    for (const [id, kept] of this.#docs) {
-      if (this.length < KEPT_LENGTH_MAX) break;
-      this.#drop(id, kept);
+    while (this.length >= KEPT_LENGTH_MAX) {
+      // Goes on where it stopped: from the beginning it would pass over the places of all that went.
+      this.#oldest ??= this.#docs.entries();
+      const { value, done } = this.#oldest.next();
+      if (done) this.#oldest = undefined;
+      else this.#drop(...value);
     }
     return true;
   }
