@@ -53,11 +53,15 @@ export class MemoryDatabase {
   /** False, and nothing done, when `expected` is not where the database is. */
   append(commit: Commit, expected: Position): boolean {
     if (!this.isAt(expected)) return false;
-    const { n, head, tail, places = [], contents = [] } = commit;
+    const { n, segments, places = [], contents = [] } = commit;
     if (!places.every((place) => this.blobs.has(place))) throw contentGone();
     for (const { place, bytes } of contents) this.blobs.set(place, [new Uint8Array(bytes)]);
-    this.#commits.set(n, { n, head, tail });
-    for (const { id, text } of commit.segments) this.#blocks.set(id, text);
+    // Another handle may never ask for its head, which is then never made. Segments can go before their commit.
+    this.#commits.set(
+      n,
+      segments.length + contents.length === 0 ? commit : { n, head: commit.head, tail: commit.tail },
+    );
+    for (const { id, text } of segments) this.#blocks.set(id, text);
     this.#n = n;
     this.changes++;
     return true;

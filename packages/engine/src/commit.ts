@@ -21,6 +21,8 @@ export interface TableChange {
   readonly rows: Row[];
   /** Their keys, where they are known already. */
   readonly keys?: readonly SortKey[];
+  /** No row was there, as far as known here. */
+  readonly fresh?: boolean;
   olds: (readonly SortKey[] | null)[] | undefined;
   readonly deleted: SortKey[];
   readonly oldsOfDeleted: (readonly SortKey[])[];

@@ -40,11 +40,11 @@ export function countRange(
     for (const key of here) {
       const at = upperBound(page.keys, key) - 1;
       if (page.keys[at] === key) count--;
-      if (recent.values.get(key) !== null) count++;
+      if (recent.get(key) !== null) count++;
     }
   }
   // Where there are no pages: all that there is.
-  for (const key of takeUntil(walk, undefined)) if (recent.values.get(key) !== null) count++;
+  for (const key of takeUntil(walk, undefined)) if (recent.get(key) !== null) count++;
   return count;
 }
 

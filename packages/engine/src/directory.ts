@@ -168,9 +168,7 @@ export class Directory {
 
   /** The row at a primary key. */
   row(table: TableState, key: SortKey, wanted: Wanted, fill?: TextFill): Row | undefined {
-    const { values } = table.rows.recent;
-    // Long keys that are made anew are hashed for each look: not where there is nothing.
-    const recent = values.size === 0 ? undefined : values.get(key);
+    const recent = table.rows.recent.get(key);
     if (recent === null) return undefined;
     if (recent !== undefined) return fill === undefined ? recent : filled(recent, fill);
     const { fences } = table.rows;
@@ -185,7 +183,8 @@ export class Directory {
   likelyBlock(table: TableState, key: SortKey): number | undefined {
     const { fences, recent } = table.rows;
     const page = Math.max(upperBound(fences.keys, key) - 1, 0);
-    if (recent.values.has(key) || this.#pages.get(fences.ids[page] as number) !== undefined) return undefined;
+    if (recent.get(key) !== undefined || this.#pages.get(fences.ids[page] as number) !== undefined)
+      return undefined;
     return blockAt(fences.runs?.[page], key);
   }
 
@@ -216,11 +215,11 @@ export class Directory {
       });
     } else {
       const places = this.#places(table, order, bounds);
-      const changed = table.rows.recent.values;
+      const changed = table.rows.recent;
       this.#scan<SortKey>(table, order, bounds, how.reverse, expected, wanted, (recent, page, at) => {
         if (skip > 0) return skip-- > 0;
         const key = recent ?? ((page as OrderPage).primary[at] as SortKey);
-        const isPlaced = page !== undefined && places !== undefined && !changed.has(key);
+        const isPlaced = page !== undefined && places !== undefined && changed.get(key) === undefined;
         const placed = isPlaced ? this.#rowAt(table, places, page.keys[at]!, fill) : undefined;
         return take(placed ?? this.row(table, key, wanted, fill));
       });
@@ -292,17 +291,17 @@ export class Directory {
         // Most keys of a page stand alone between two recent ones: one comparison each.
         while (walk.more && !walk.after(inPage.key)) {
           const { key } = walk;
-          const value = recent.values.get(key);
+          const value = recent.at(walk.at);
           walk.step();
           if (key === inPage.key) isRecent = true;
-          if (value !== null && value !== undefined && !visit(value, undefined, 0)) return;
+          if (value !== null && !visit(value, undefined, 0)) return;
         }
         if (!isRecent && !visit(undefined, page, inPage.at)) return;
       }
     }
     for (; walk.more; walk.step()) {
-      const value = recent.values.get(walk.key);
-      if (value !== null && value !== undefined && !visit(value, undefined, 0)) return;
+      const value = recent.at(walk.at);
+      if (value !== null && !visit(value, undefined, 0)) return;
     }
   }
 

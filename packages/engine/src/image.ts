@@ -74,7 +74,8 @@ export class Image {
       const { orders } = table;
       for (const key of change.deleted) recent.set(key, null);
       const keys = change.keys ?? change.rows.map(layout.keyOf);
-      for (let i = 0; i < keys.length; i++) recent.set(keys[i]!, change.rows[i]!);
+      if (change.fresh) recent.add(keys, change.rows);
+      else for (let i = 0; i < keys.length; i++) recent.set(keys[i]!, change.rows[i]!);
       for (const [o, order] of orders.entries())
         order.recent.later(() => applyToOrder(change, o, order, keys));
     }

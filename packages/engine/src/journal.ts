@@ -22,6 +22,7 @@ export interface Block {
 export interface Commit {
   /** 1, 2, 3 … without gaps; epochs do not reset it. */
   readonly n: number;
+  /** Made when it is first asked for. */
   readonly head: string;
   /** Long fields of a small commit, kept beside the head. Loadable as block `n * BLOCKS_PER_COMMIT`. `''`: none. */
   readonly tail: string;

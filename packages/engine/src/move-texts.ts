@@ -71,7 +71,7 @@ export class TextMover {
     entryOf: (table: TableState, key: SortKey) => unknown,
   ): void {
     for (const { table, key, from, to, length } of this.#moved) {
-      const isAsItWas = table.rows.recent.values.get(key) === entryOf(table, key);
+      const isAsItWas = table.rows.recent.get(key) === entryOf(table, key);
       const block = use.get(isAsItWas ? from : to);
       if (block !== undefined) block.dead += length;
     }

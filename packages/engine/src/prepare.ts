@@ -13,6 +13,7 @@ export interface PlannedWrite {
   readonly into: string;
   readonly put?: readonly object[];
   readonly delete?: readonly (string | number | readonly unknown[])[];
+  readonly fresh?: boolean;
 }
 
 export interface Prepared {
@@ -25,6 +26,8 @@ interface Outcome {
   readonly table: TableState;
   keys: SortKey[];
   rows: (PlannedRow | null)[];
+  /** None of them is there. */
+  fresh: boolean;
 }
 
 export function prepare(
@@ -47,7 +50,17 @@ export function prepare(
     blocks: sizes,
     freed: freed.lengths === undefined ? [] : [...freed.lengths].filter(([, length]) => length > 0),
   };
-  const commit = { n, head: wanted.any ? '' : encodeHead(head), tail, segments: small ? [] : blocks };
+  let text: string | undefined;
+  const commit = {
+    n,
+    tail,
+    segments: small ? [] : blocks,
+    // Made when a storage asks for it: one in memory mostly does not.
+    get head(): string {
+      text ??= encodeHead(head);
+      return text;
+    },
+  };
   return { head, commit };
 }
 
@@ -64,11 +77,14 @@ function outcomesOf(
     const { keyOf } = table.rows.layout;
     const keys = gone.length === 0 ? put.map(keyOf) : [...gone.map(toKey), ...put.map(keyOf)];
     const rows = gone.length === 0 ? [...put] : [...gone.map(() => null), ...put];
+    if (keys.length === 0) continue;
+    const fresh = write.fresh === true && gone.length === 0;
     const before = outcomes.find((each) => each.table === table);
     if (before === undefined) {
-      outcomes.push({ table, keys, rows });
+      outcomes.push({ table, keys, rows, fresh });
       continue;
     }
+    before.fresh &&= fresh;
     before.keys = before.keys.concat(keys);
     before.rows = before.rows.concat(rows);
   }
@@ -106,7 +122,7 @@ function free(freed: Freed, { block, length }: TextRef, sign: 1 | -1): void {
 }
 
 function changeOf(
-  { table, keys, rows }: Outcome,
+  { table, keys, rows, fresh }: Outcome,
   directory: Directory,
   texts: Segments,
   freed: Freed,
@@ -119,6 +135,7 @@ function changeOf(
     table: layout,
     rows: [],
     keys: kept,
+    fresh,
     olds: undefined,
     deleted: [],
     oldsOfDeleted: [],
@@ -126,7 +143,7 @@ function changeOf(
   for (let i = 0; i < keys.length; i++) {
     const key = keys[i] as SortKey;
     const planned = rows[i] as PlannedRow | null;
-    const old = directory.row(table, key, wanted);
+    const old = fresh ? undefined : directory.row(table, key, wanted);
     if (planned !== null) {
       kept.push(key);
       change.rows.push(placed(planned, textFields, texts, freed));

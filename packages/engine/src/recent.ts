@@ -4,6 +4,9 @@
  * Keys are sorted when a range is asked for, not when they are set: a bulk write sets ten thousand and sorts once; keys that
  * come in rising order (seqs) are never sorted at all. `null` stands for "gone", hiding what a directory page says.
  *
+ * Rows that are new and in order, as an index is built of them, are kept as they came until somebody asks, and then beside their
+ * keys: to hash long keys takes as long as all else that a commit of them does.
+ *
  * What a commit does to an order beside the primary one is put off until that order is asked for: nobody asks for the rows of a
  * document while an index is built. No more is put off than commits lie between two checkpoints.
  */
@@ -11,20 +14,45 @@ import type { SortKey } from '@settledb/core';
 
 /** Up to this many new keys are put in place one by one (a move of memory each); more are sorted together. */
 const INSERT_SINGLY_MAX = 16;
+/** Fewer are set: each run is merged with all that is there. */
+const RUN_MIN = 64;
+
+interface Run<Value> {
+  readonly keys: readonly SortKey[];
+  readonly values: readonly Value[];
+}
 
 export class Recent<Value> {
+  /** What was set. */
   #values = new Map<SortKey, Value | null>();
   #sorted: SortKey[] = [];
+  /** By place in `#sorted` what was added; `undefined` where it is in the map. Absent while there is none. */
+  #beside: (Value | undefined)[] | undefined;
+  /** What is set or added since, and not in `#sorted` yet. */
   #added: SortKey[] = [];
+  #runs: Run<Value>[] = [];
+  /** How many were added and not set since. */
+  #besideCount = 0;
   #putOff: (() => void)[] = [];
 
-  get values(): ReadonlyMap<SortKey, Value | null> {
-    if (this.#putOff.length > 0) this.#catchUp();
-    return this.#values;
+  /** `undefined`: it did not change. */
+  get(key: SortKey): Value | null | undefined {
+    this.#catchUp();
+    // Long keys that are made anew are hashed for each look: not where there is nothing.
+    const value = this.#values.size === 0 ? undefined : this.#values.get(key);
+    if (value !== undefined || this.#beside === undefined) return value;
+    const at = lowerBound(this.#sorted, key);
+    return this.#sorted[at] === key ? this.#beside[at] : undefined;
+  }
+
+  /** What belongs to a place in `keys()`. */
+  at(place: number): Value | null {
+    return this.#beside?.[place] ?? this.#values.get(this.#sorted[place] as SortKey) ?? null;
   }
 
   get size(): number {
-    return this.values.size;
+    this.#catchUp();
+    return this.#values.size + this.#besideCount;
   }
 
   /** Does `work`, which calls `set`, when this order is next asked for. All changes of an order are made so, or none. */
@@ -33,18 +61,81 @@ export class Recent<Value> {
   }
 
   #catchUp(): void {
+    if (this.#runs.length > 0) this.#takeRuns();
+    if (this.#putOff.length === 0) return;
     const works = this.#putOff;
     this.#putOff = [];
     for (const work of works) work();
   }
 
   set(key: SortKey, value: Value | null): void {
+    if (this.#runs.length > 0) this.#takeRuns();
     const before = this.#values.size;
     this.#values.set(key, value);
-    if (this.#values.size === before) return;
+    if (this.#values.size === before || this.#isBeside(key)) return;
     const last = this.#sorted.at(-1);
-    if (this.#added.length === 0 && (last === undefined || key > last)) this.#sorted.push(key);
-    else this.#added.push(key);
+    if (this.#added.length === 0 && (last === undefined || key > last)) {
+      this.#sorted.push(key);
+      this.#beside?.push(undefined);
+    } else this.#added.push(key);
+  }
+
+  /** Whether `key` was added: not any more. */
+  #isBeside(key: SortKey): boolean {
+    if (this.#beside === undefined) return false;
+    const at = lowerBound(this.#sorted, key);
+    if (this.#sorted[at] !== key) return false;
+    this.#beside[at] = undefined;
+    this.#besideCount--;
+    return true;
+  }
+
+  /** As `set`, of many that are not there, or gone. @param keys in order, each once; `values[i]` belongs to `keys[i]` */
+  add(keys: readonly SortKey[], values: readonly Value[]): void {
+    if (keys.length >= RUN_MIN) this.#runs.push({ keys, values });
+    else for (let i = 0; i < keys.length; i++) this.set(keys[i] as SortKey, values[i] as Value);
+  }
+
+  #takeRuns(): void {
+    const runs = this.#runs;
+    this.#runs = [];
+    this.#insert();
+    const keys = runs.flatMap((run) => run.keys);
+    const values = runs.flatMap((run) => run.values);
+    const order = keys.map((_, i) => i);
+    // Of runs in order, which costs few comparisons.
+    if (runs.length > 1) order.sort((a, b) => compare(keys[a] as SortKey, keys[b] as SortKey));
+    this.#beside ??= this.#sorted.map(() => undefined);
+    this.#besideCount += keys.length;
+    this.#merge(
+      order.map((i) => keys[i] as SortKey),
+      order.map((i) => values[i] as Value),
+    );
+  }
+
+  /** @param values of what was added, which takes the place of what was set */
+  #merge(keys: readonly SortKey[], values?: readonly Value[]): void {
+    const [sorted, beside] = [this.#sorted, this.#beside];
+    const merged: SortKey[] = [];
+    const mergedBeside: (Value | undefined)[] = [];
+    let at = 0;
+    const pass = (): void => {
+      if (beside !== undefined) mergedBeside.push(beside[at]);
+      merged.push(sorted[at++] as SortKey);
+    };
+    for (let i = 0; i < keys.length; i++) {
+      const key = keys[i] as SortKey;
+      while (at < sorted.length && (sorted[at] as SortKey) < key) pass();
+      if (values !== undefined && sorted[at] === key) {
+        at++;
+        this.#values.delete(key);
+      }
+      merged.push(key);
+      if (beside !== undefined) mergedBeside.push(values?.[i]);
+    }
+    while (at < sorted.length) pass();
+    this.#sorted = merged;
+    if (beside !== undefined) this.#beside = mergedBeside;
   }
 
   /** Takes out what is as it was: a checkpoint has it now. @param keys in order; `values[i]` belongs to `keys[i]` */
@@ -52,13 +143,14 @@ export class Recent<Value> {
     const left: SortKey[] = [];
     const kept = new Map<SortKey, Value | null>();
     let at = 0;
-    for (const key of this.keys()) {
-      const value = this.#values.get(key) as Value | null;
+    for (const [i, key] of this.keys().entries()) {
+      const value = this.at(i);
       while (at < keys.length && (keys[at] as SortKey) < key) at++;
       if (keys[at] === key && values[at] === value) continue;
       left.push(key);
       kept.set(key, value);
     }
+    this.clear();
     this.#sorted = left;
     this.#values = kept;
   }
@@ -68,34 +160,35 @@ export class Recent<Value> {
     this.#putOff = [];
     this.#sorted = [];
     this.#added = [];
+    this.#runs = [];
+    this.#beside = undefined;
+    this.#besideCount = 0;
   }
 
-  /** All keys in order. Not to be changed, and good until the next `set`. */
+  /** All keys in order. Not to be changed, and good until the next `set` or `add`. */
   keys(): readonly SortKey[] {
-    if (this.#putOff.length > 0) this.#catchUp();
-    if (this.#added.length > INSERT_SINGLY_MAX) {
-      this.#added.sort(compare);
-      this.#sorted = merge(this.#sorted, this.#added);
-    } else {
-      for (const key of this.#added) this.#sorted.splice(lowerBound(this.#sorted, key), 0, key);
-    }
-    this.#added = [];
+    this.#catchUp();
+    this.#insert();
     return this.#sorted;
+  }
+
+  #insert(): void {
+    const added = this.#added;
+    if (added.length === 0) return;
+    this.#added = [];
+    if (added.length > INSERT_SINGLY_MAX) {
+      this.#merge(added.sort(compare));
+      return;
+    }
+    for (const key of added) {
+      const at = lowerBound(this.#sorted, key);
+      this.#sorted.splice(at, 0, key);
+      this.#beside?.splice(at, 0, undefined);
+    }
   }
 }
 
 const compare = (a: SortKey, b: SortKey): number => (a < b ? -1 : a > b ? 1 : 0);
-
-function merge(a: readonly SortKey[], b: readonly SortKey[]): SortKey[] {
-  const merged: SortKey[] = [];
-  let i = 0;
-  for (const key of b) {
-    while (i < a.length && (a[i] as SortKey) < key) merged.push(a[i++] as SortKey);
-    merged.push(key);
-  }
-  while (i < a.length) merged.push(a[i++] as SortKey);
-  return merged;
-}
 
 /** The first position whose key is not below `key`. */
 export function lowerBound(keys: readonly SortKey[], key: SortKey): number {

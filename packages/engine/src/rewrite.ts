@@ -91,7 +91,7 @@ class Rewriting {
       for (let order = 0; order < table.layout.orders.length; order++) {
         const { recent, fences } = orderOf<unknown>(table, order);
         const keys = [...recent.keys()];
-        const values = keys.map((key) => recent.values.get(key) ?? null);
+        const values = keys.map((_, i) => recent.at(i));
         this.#snapshots.push({ table, order, entries: { keys, values }, fences });
       }
     }

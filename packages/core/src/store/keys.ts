@@ -35,8 +35,12 @@ function part(value: KeyPart): string {
 const COUNTS_KEPT = 64;
 const COUNTS: string[] = [];
 
-const escaped = (text: string): string =>
-  text.includes('\u0000') ? text.replaceAll('\u0000', '\u0000\u0001') : text;
+function escaped(text: string): string {
+  const at = text.indexOf('\u0000');
+  if (at < 0) return text;
+  // The end of a view's key, which is where most have their only one.
+  return at === text.length - 1 ? `${text}\u0001` : text.replaceAll('\u0000', '\u0000\u0001');
+}
 
 const bits = new DataView(new ArrayBuffer(8));
 

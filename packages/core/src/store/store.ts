@@ -86,6 +86,8 @@ export type Write<T extends Tables> = {
     readonly into: N;
     readonly put?: readonly T[N][];
     readonly delete?: readonly Key[];
+    /** The plan knows that no row has the key of any in `put`: they are not looked for. Said of what is there, its texts are never freed. */
+    readonly fresh?: boolean;
   };
 }[keyof T & string];
 
