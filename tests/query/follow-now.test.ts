@@ -4,7 +4,7 @@
  */
 import { memory } from '@settledb/adapter-memory';
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/settledb';
 
 type Doc = { _id: string; n: number; tags?: string[] };
@@ -93,4 +93,45 @@ it('tells of it as of any other following, and of documents on which a map threw
   await db.query('tags');
   expect(told).toHaveLength(3);
   await db.close();
+});
+
+it('maps in the turn of who asks for the time of a slice, keeps what it has, and goes on in others', async () => {
+  let now = 0;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+  let turn = 0;
+  const mapped = new Map<number, number>();
+  const slow = (doc: Doc, emit: Emit): void => {
+    now += 4;
+    mapped.set(turn, (mapped.get(turn) ?? 0) + 1);
+    emit(doc.n);
+  };
+  const next = (): void => {
+    turn++;
+    turns = setImmediate(next);
+  };
+  let turns = setImmediate(next);
+  try {
+    const db = new SettleDB(`follow ${++count}`, { adapter: memory(), views: { slow: slow as never } });
+    await db.put({ _id: 'first', n: -1 });
+    await db.query('slow');
+    await db.bulkDocs(Array.from({ length: 16 }, (_, n) => ({ _id: `d${n}`, n })));
+    mapped.clear();
+    const told: unknown[] = [];
+    db.on('indexing', (progress) => told.push(progress));
+    const asking = db.query('slow');
+    expect([...mapped.values()]).toEqual([2]);
+    expect((await asking).rows.map(({ key }) => key)).toEqual(Array.from({ length: 17 }, (_, n) => n - 1));
+    expect(told.slice(0, 2)).toEqual([
+      { indexed_docs: 0 },
+      { indexed_docs: 2, last_seq: 3, results_count: 2 },
+    ]);
+    const counts = [...mapped.values()];
+    expect(counts.reduce((sum, each) => sum + each)).toBe(16);
+    // Two slices at most lie between two of our turns.
+    expect(Math.max(...counts)).toBeLessThanOrEqual(4);
+    await db.close();
+  } finally {
+    clearImmediate(turns);
+    clock.mockRestore();
+  }
 });

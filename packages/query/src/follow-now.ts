@@ -1,13 +1,15 @@
 /**
  * Following a few changes at once: what an edit or some did to indexes is mapped and committed within the turn in which somebody asks.
  * Nearly all of what a pass costs then is its promises. For where all of it is in memory and the storage takes a commit without
- * waiting; whatever is otherwise takes the long way, which may then map these few once more.
+ * waiting; whatever is otherwise takes the long way, which may then map these few once more. Where a map is slow, what was mapped
+ * when the time of a slice was over is committed, and the long way goes on from there.
  */
 import type { DatabaseTables, DocRow, InfoRow, Store, ViewStateRow } from '@settledb/core';
 import { isDesignId } from '@settledb/core';
 import { commitMappedNow, type Mapped, oldRowsNow } from './chunk';
 import type { IndexDefinition } from './index-reader';
 import { DOC_TEXTS, type Emitted, Mapper } from './map';
+import { SLICE_MS } from './slices';
 import { mapError, Source } from './source';
 
 /** Documents × indexes: a ms, of maps that are not slow. */
@@ -75,29 +77,44 @@ function commit(
   );
   if (old === undefined) return false;
   const errors: unknown[] = [];
-  const mapped = behind.map((index, i) => mapAll(index, ofEach[i] as Source[], errors));
-  const after = commitMappedNow(store, mapped, states, old, info.update_seq, info);
+  const mapped = behind.map((index): Mapped => ({ view: index.id, docs: [], threw: 0 }));
+  const through = mapUntilOver(behind, sources, states, mapped, errors) ?? info.update_seq;
+  const after = commitMappedNow(store, mapped, states, old, through, info);
   if (after === undefined) return false;
-  queueMicrotask(() => events.followed(docs.length, info.update_seq, errors));
+  const looked = through === info.update_seq ? docs.length : docs.filter(({ seq }) => seq <= through).length;
+  queueMicrotask(() => events.followed(looked, through, errors));
   for (const { view, docs } of mapped.slice(1)) events.unasked(view, docs.length);
-  return after.length === mapped.length;
+  return after.length === mapped.length && through === info.update_seq;
 }
 
-function mapAll(index: IndexDefinition, sources: readonly Source[], errors: unknown[]): Mapped {
-  const mapper = mapperOf(index);
-  let threw = 0;
-  const docs = sources.map((source) => {
-    const { id, seq } = source.row;
-    let emitted: readonly Emitted[] = [];
-    try {
-      emitted = source.emitted(index, mapper);
-    } catch (cause) {
-      threw++;
-      errors.push(mapError(index, id, cause));
-    }
-    return { id, seq, emitted };
-  });
-  return { view: index.id, docs, threw };
+/** @returns the seq of the last that was mapped, where time was over before all were */
+function mapUntilOver(
+  behind: readonly IndexDefinition[],
+  sources: readonly Source[],
+  states: readonly ViewStateRow[],
+  mapped: readonly Mapped[],
+  errors: unknown[],
+): number | undefined {
+  const began = performance.now();
+  for (const source of sources) {
+    const { seq } = source.row;
+    for (const [i, index] of behind.entries())
+      if (seq > (states[i] as ViewStateRow).seq) mapOne(index, source, mapped[i] as Mapped, errors);
+    if (performance.now() - began >= SLICE_MS && source !== sources.at(-1)) return seq;
+  }
+  return undefined;
+}
+
+function mapOne(index: IndexDefinition, source: Source, into: Mapped, errors: unknown[]): void {
+  const { id, seq } = source.row;
+  let emitted: readonly Emitted[] = [];
+  try {
+    emitted = source.emitted(index, mapperOf(index));
+  } catch (cause) {
+    into.threw++;
+    errors.push(mapError(index, id, cause));
+  }
+  into.docs.push({ id, seq, emitted });
 }
 
 const mappers = new WeakMap<IndexDefinition, Mapper>();
