@@ -161,6 +161,8 @@ function mayHaveRows(
 type OldRows = (tag: string, id: string) => readonly IndexEntry[];
 type IndexQueries = readonly RangeQuery<'index'>[];
 const ALL_VIEWS = [{ from: 'views', range: {} }] as const;
+/** One that follows alone is looked for alone, however many there are. */
+const ONE = [[undefined]] as const;
 
 /** The rows that documents have. */
 async function oldRows(
@@ -170,7 +172,7 @@ async function oldRows(
 ): Promise<OldRows> {
   const wanted = wantedOf(mapped, before);
   if (wanted.size === 0) return () => NONE;
-  const [views] = store.readNow(ALL_VIEWS) ?? (await store.read(ALL_VIEWS));
+  const [views] = mapped.length === 1 ? ONE : (store.readNow(ALL_VIEWS) ?? (await store.read(ALL_VIEWS)));
   const queries = oldRowQueries(wanted, mapped.length, views.length);
   return byDocument(store.readNow(queries) ?? (await store.read(queries)));
 }
@@ -183,7 +185,7 @@ export function oldRowsNow(
 ): OldRows | undefined {
   const wanted = wantedOf(mapped, before);
   if (wanted.size === 0) return () => NONE;
-  const views = store.readNow(ALL_VIEWS)?.[0];
+  const views = mapped.length === 1 ? ONE[0] : store.readNow(ALL_VIEWS)?.[0];
   const found = views && store.readNow(oldRowQueries(wanted, mapped.length, views.length));
   return found && byDocument(found);
 }

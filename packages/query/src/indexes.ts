@@ -153,16 +153,16 @@ export class Indexes extends Emitter implements IndexReader {
     const asked = [
       { from: 'info', keys: ['info'] },
       { from: 'views', keys: [index.id] },
-      ...queries(tag),
     ] as const;
     for (let tries = 0; tries < 2; tries++) {
-      const answer = this.store.readNow(asked);
-      if (answer === undefined) return undefined;
-      const [[info], [state], ...found] = answer as unknown as Looked;
-      if (state?.tag !== tag) return undefined;
+      const [[info], [state]] = this.store.readNow(asked) ?? [[], []];
+      if (info === undefined || state?.tag !== tag) return undefined;
       if (!update || state.seq >= info.update_seq) {
+        // In the same turn, so of the same state; and not before it is known that it is the one to be answered.
+        const found = this.store.readNow(queries(tag));
+        if (found === undefined) return undefined;
         this.#kept.asked(index, !update);
-        return { state, found, info };
+        return { state, found: found as readonly unknown[][], info };
       }
       if (!this.#followNow(index, companions)) return undefined;
     }
