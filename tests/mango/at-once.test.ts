@@ -55,7 +55,7 @@ const request = fc.record(
   },
   { requiredKeys: ['selector'] },
 );
-const indexed = fc.array(fc.uniqueArray(fc.constantFrom(...FIELDS), { minLength: 1, maxLength: 3 }), {
+const indexed = fc.array(fc.uniqueArray(fc.constantFrom(...FIELDS, '_id'), { minLength: 1, maxLength: 3 }), {
   minLength: 1,
   maxLength: 3,
 });

@@ -62,10 +62,17 @@ export interface IndexRow {
   readonly value: Json;
 }
 
+/** A key with all its rows, or the rows of one document in it. */
+export interface IndexBound {
+  readonly key: Json;
+  readonly id?: string;
+  readonly inclusive: boolean;
+}
+
 /** Rows from a key to a key. A bound that is absent is no bound; `null` is one. */
 export interface IndexRange {
-  readonly from?: { readonly key: Json; readonly id?: string; readonly inclusive: boolean };
-  readonly to?: { readonly key: Json; readonly id?: string; readonly inclusive: boolean };
+  readonly from?: IndexBound;
+  readonly to?: IndexBound;
 }
 
 export interface IndexReadOptions extends CallOptions {

@@ -14,7 +14,7 @@ import {
   type Seq,
   type Store,
 } from '@settledb/core';
-import type { IndexRange, IndexReader, IndexRow } from '../index-reader';
+import type { IndexBound, IndexRange, IndexReader, IndexRow } from '../index-reader';
 import { Slices } from '../slices';
 import type { Access } from './access';
 import { ALL, type Intervals, intersect, pointOf } from './interval';
@@ -274,12 +274,22 @@ export function behind(ranges: readonly IndexRange[], place: Place, descending: 
   return ranges.flatMap((range) => {
     const end = range[far];
     const ends = end === undefined ? 1 : sign * compareKeys(end.key, key);
-    if (ends < 0 || (ends === 0 && !end!.inclusive)) return [];
+    if (ends < 0 || (ends === 0 && endsBy(end!, id, sign))) return [];
     const start = range[near];
     const starts = start === undefined ? -1 : sign * compareKeys(start.key, key);
-    if (starts > 0 || (starts === 0 && !start!.inclusive)) return [range];
+    if (starts > 0 || (starts === 0 && startsBehind(start!, id, sign))) return [range];
     return [{ ...range, [near]: { key, id, inclusive: false } }];
   });
+}
+
+/** Whether what ends at this bound, in the same key, has nothing behind `id`. */
+const endsBy = (end: IndexBound, id: string, sign: number): boolean =>
+  end.id === undefined ? !end.inclusive : sign > 0 ? end.id <= id : end.id >= id;
+
+/** Whether what begins at this bound, in the same key, lies wholly behind `id`. */
+function startsBehind(start: IndexBound, id: string, sign: number): boolean {
+  if (start.id === undefined || start.id === id) return !start.inclusive;
+  return sign > 0 ? start.id > id : start.id < id;
 }
 
 async function* gathered(

@@ -130,6 +130,8 @@ export function prepare({ conditions }: Shape, asked: Find, plan: Plan): Prepare
     if (condition < 0 && !present.some((each) => each.at === at)) break;
     leading.push(condition);
   }
+  // An index that begins with `_id`, whose place is none of its fields.
+  if (leading.length === 0) return undefined;
   return {
     definition: definitionOf(index),
     order: orderName(asked, plan),
