@@ -30,9 +30,11 @@ export class BlobFiles {
   readonly #unsynced = new Set<string>();
   #isMade = false;
 
-  constructor(files: Files, folder: string) {
+  /** @param leftOpen what is there was written by one who did not sync it */
+  constructor(files: Files, folder: string, leftOpen: boolean) {
     this.#files = files;
     this.#folder = blobFolder(folder);
+    if (leftOpen) for (const place of this.places()) this.#unsynced.add(place);
   }
 
   async put(

@@ -49,7 +49,7 @@ export class FileJournal implements Journal {
     this.#folder = folder;
     this.#lock = lock;
     this.#log = log;
-    this.#blobFiles = new BlobFiles(files, folder);
+    this.#blobFiles = new BlobFiles(files, folder, lock.leftOpen);
     this.blobs = this.#blobJournal();
     this.#onClose = () => onClose(this);
     // Writers wait until the lock's name is on the disk: by it the next owner knows that power was lost. Readers need not.
@@ -71,13 +71,13 @@ export class FileJournal implements Journal {
     durability: Durability,
   ): Promise<JournalState | undefined> {
     const { contents = [] } = commit;
-    if (contents.length > 0) await this.#putContents(contents, durability);
-    while (this.#writing !== undefined) await this.#writing;
-    this.#check();
-    if (commit.n !== expected.n + 1) throw new TypeError(`commit ${commit.n} cannot follow ${expected.n}`);
-    const { epoch, n } = this.#log.contents;
-    if (expected.epoch !== epoch || expected.n !== n) return this.#read(expected);
     try {
+      if (contents.length > 0) await this.#putContents(contents, durability);
+      while (this.#writing !== undefined) await this.#writing;
+      this.#check();
+      if (commit.n !== expected.n + 1) throw new TypeError(`commit ${commit.n} cannot follow ${expected.n}`);
+      const { epoch, n } = this.#log.contents;
+      if (expected.epoch !== epoch || expected.n !== n) return this.#read(expected);
       const written = this.#write(partsOf(commit), durability);
       if (written !== undefined) await written;
     } catch (error) {

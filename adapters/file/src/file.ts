@@ -73,7 +73,7 @@ async function openFolder(files: Files, folder: string): Promise<Journal> {
   await makeFolder(files, folder);
   const lock = await takeLock(files, folder);
   try {
-    const log = await openLog(files, folder, lock.lostPower);
+    const log = await openLog(files, folder, lock);
     lock.clear();
     const journal = new FileJournal(files, folder, lock, log, (closed) => {
       if (open.get(folder) === closed) open.delete(folder);

@@ -9,10 +9,12 @@ import { badRequest, corrupt } from '@settledb/core';
 import { Contents } from './contents';
 import { codeOf, type Files } from './files';
 import { encodeHeader, HEADER_BYTES, isLog, newHeader } from './header';
-import { isLockName } from './lock';
+import { isLockName, type Lock } from './lock';
 import { Log, writeFully } from './log';
 import { recover } from './recovery';
 import { trouble } from './trouble';
+
+type LastOwner = Pick<Lock, 'lostPower' | 'leftOpen'>;
 
 /** The folder of attachments' content. A name that no database within this one's folder is likely to have. */
 export const BLOBS = 'log.blobs';
@@ -69,13 +71,14 @@ export async function makeFolder(files: Files, folder: string): Promise<void> {
 /**
  * Opens the newest log, or makes the first; cuts off a torn end; removes what a killed vacuum left.
  *
- * @param lostPower the last owner went with its machine: what was not synced may be there in parts
+ * @param last how the last owner went: with its machine, what was not synced may be there in parts; else it is there, and this
+ *   one is to sync it
  * @throws DatabaseError `corrupt`, with nothing changed on disk
  */
-export async function openLog(files: Files, folder: string, lostPower: boolean): Promise<Log> {
+export async function openLog(files: Files, folder: string, last: LastOwner): Promise<Log> {
   const generation = generations(files, folder).at(-1);
   const log =
-    (generation === undefined ? undefined : await openGeneration(files, folder, generation, lostPower)) ??
+    (generation === undefined ? undefined : await openGeneration(files, folder, generation, last)) ??
     (await makeFirst(files, folder));
   for (const each of logs(files, folder)) {
     const path = join(folder, each.name);
@@ -135,7 +138,7 @@ async function openGeneration(
   files: Files,
   folder: string,
   generation: number,
-  lostPower: boolean,
+  { lostPower, leftOpen }: LastOwner,
 ): Promise<Log | undefined> {
   const path = logPath(folder, generation);
   const fd = files.open(path, 'r+');
@@ -145,11 +148,14 @@ async function openGeneration(
       files.close(fd);
       return undefined;
     }
-    if (found.end < files.stat(fd).size) {
+    const isTorn = found.end < files.stat(fd).size;
+    if (isTorn) {
       files.truncate(fd, found.end);
       await files.sync(fd);
     }
-    return new Log(files, fd, path, found.header, found.contents, found.end);
+    const log = new Log(files, fd, path, found.header, found.contents, found.end);
+    if (leftOpen && !isTorn) log.unsynced();
+    return log;
   } catch (error) {
     files.close(fd);
     throw trouble(path, error);

@@ -22,7 +22,9 @@ export const isLockName = (name: string): boolean => parse(name) !== undefined;
 const released = new Set<string>();
 
 export interface Lock {
-  /** An owner that never released it ran before the machine was last started. */
+  /** An owner never released it: what it wrote may not be on the disk. */
+  readonly leftOpen: boolean;
+  /** Such a one ran before the machine was last started. */
   readonly lostPower: boolean;
   /** Removes the files of dead owners. Not before the log is in order: a later taker must learn of a loss of power too. */
   clear(): void;
@@ -48,7 +50,8 @@ export async function takeLock(files: Files, folder: string): Promise<Lock> {
         const clear = (): void => {
           for (const { name } of ended) remove(files, folder, name);
         };
-        return { lostPower: ended.some(({ start }) => isOfAnotherBoot(start)), clear, release };
+        const lostPower = ended.some(({ start }) => isOfAnotherBoot(start));
+        return { leftOpen: ended.length > 0, lostPower, clear, release };
       }
       release();
       if (attempt === ATTEMPTS || isHeld(files, join(folder, other.name))) {

@@ -48,7 +48,7 @@ export class Log {
   #users = 0;
   #closing: (() => void) | undefined;
 
-  /** `end`: where the next record goes. Everything before it is on the disk or was there when the file was opened. */
+  /** `end`: where the next record goes. Everything before it is on the disk, unless {@link unsynced} says otherwise. */
   constructor(files: Files, fd: number, path: string, header: LogHeader, contents: Contents, end: number) {
     this.#files = files;
     this.#fd = fd;
@@ -57,6 +57,11 @@ export class Log {
     this.contents = contents;
     this.#end = end;
     this.#syncedTo = end;
+  }
+
+  /** What is there was written by one who did not sync it. */
+  unsynced(): void {
+    this.#syncedTo = 0;
   }
 
   get end(): number {

@@ -138,7 +138,8 @@ export class JournalBlobs implements Blobs {
       const places = await this.#journal.blobs.places();
       if (places.length === 0) return true;
       if (!this.#journal.alone()) return false;
-      const underWay = new Set(this.#underWay);
+      // Those staged, too: the journal of files puts them before their commit.
+      const underWay = new Set([...this.#underWay, ...this.#staged.keys()]);
       const position = this.#host.position();
       const inRows = await named();
       const unnamed = places.filter((place) => !underWay.has(place) && !inRows.has(place));
