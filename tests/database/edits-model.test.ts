@@ -116,6 +116,9 @@ class Harness {
         const rev = (row as { rev: string }).rev;
         expect(generation(rev)).toBe(extended === undefined ? 1 : generation(extended) + 1);
         expect(this.doc(op.id).has(rev)).toBe(false);
+        // Forced onto one that is not known: of that nothing but the name is.
+        if (extended !== undefined && !this.doc(op.id).has(extended))
+          this.doc(op.id).set(extended, { rev: extended, parent: undefined, deleted: false, n: -1 });
         this.add(op.id, { rev, parent: extended, deleted: op.deleted, n: op.n });
       }
     }
@@ -239,11 +242,11 @@ class Harness {
   /** The revision extended, `undefined` for a document that is new, `false` for a conflict. */
   private accepts(op: EditOp, parent: string | undefined, force: boolean): string | undefined | false {
     const doc = this.doc(op.id);
+    if (force && parent !== undefined) return parent;
     if (doc.size === 0) return parent === undefined ? undefined : false;
     const leaves = leavesOf(doc);
     if (parent === undefined) return leaves[0]!.deleted && !op.deleted ? leaves[0]!.rev : false;
-    if (leaves.some((leaf) => leaf.rev === parent)) return parent;
-    return force && doc.has(parent) ? parent : false;
+    return leaves.some((leaf) => leaf.rev === parent) ? parent : false;
   }
 
   private add(id: string, rev: ModelRev): void {

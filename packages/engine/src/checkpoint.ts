@@ -3,7 +3,7 @@
  * cost little and nothing is written just then; compaction when asked or when most of the texts are dead. What is done is in
  * `rewrite.ts`.
  */
-import { closed, corrupt, type SortKey } from '@settledb/core';
+import { closed, corrupt, either, type SortKey } from '@settledb/core';
 import { type OrderState, orderOf } from './directory';
 import type { Follower } from './follower';
 import type { Image } from './image';
@@ -94,8 +94,7 @@ export class Checkpointer {
   /** Everything: all pages, all blocks that are mostly dead, leftovers. */
   async compact(signal: AbortSignal | undefined): Promise<void> {
     while (this.#running !== undefined) await this.#running.catch(() => undefined);
-    const signals = [this.#stopping.signal, ...(signal === undefined ? [] : [signal])];
-    await this.#run(true, AbortSignal.any(signals));
+    await this.#run(true, either(this.#stopping.signal, signal));
   }
 
   /** Ends what is under way; `finish`: unless a checkpoint is due, which then is made so that the next opening is quick. */

@@ -7,6 +7,7 @@ import {
   type Change,
   type ChangesOptions,
   type ChangesResult,
+  either,
   type FeedController,
 } from '@settledb/core';
 import type { Connection } from './connection';
@@ -44,15 +45,3 @@ export function connectedChanges(connection: Connection, options: ChangesOptions
   return outer;
 }
 
-/** Aborted when one of both is. */
-export function either(one: AbortSignal, other: AbortSignal | undefined): AbortSignal {
-  if (other === undefined) return one;
-  if (AbortSignal.any !== undefined) return AbortSignal.any([one, other]);
-  // Browsers before 2024.
-  const controller = new AbortController();
-  for (const signal of [one, other]) {
-    if (signal.aborted) controller.abort(signal.reason);
-    else signal.addEventListener('abort', () => controller.abort(signal.reason), { once: true });
-  }
-  return controller.signal;
-}

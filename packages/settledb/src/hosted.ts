@@ -2,7 +2,7 @@
  * The class of a page whose databases are in a worker: SettleDB's verbs, each a message. What they mean is done by the
  * SettleDB in the worker; here is only what must be there at once (names, feeds, events) or cannot cross.
  */
-import { type CallOptions, closed, type Database, Emitter } from '@settledb/core';
+import { type CallOptions, closed, type Database, Emitter, either } from '@settledb/core';
 import type {
   DumpOptions,
   Input,
@@ -29,7 +29,6 @@ import {
 import { followChanges, followLive, Link, type LinkOptions, type Targets } from '@settledb/worker';
 import { dumpCode, queryCode } from './code';
 import { lazyDump } from './dumps';
-import { either } from './feeds';
 import { type LazyLive, lazyLive } from './live';
 import { type AnyContent, addressOf, type SettleOptions } from './options';
 import type { Peer } from './peers';

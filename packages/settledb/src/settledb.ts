@@ -22,6 +22,7 @@ import {
   type Database,
   type DatabaseInfo,
   type Doc,
+  either,
   Emitter,
   type ExistingDoc,
   type Explanation,
@@ -67,7 +68,7 @@ import type { ReplicateOptions, Replication, Sync, SyncOptions } from '@settledb
 import { dumpCode, remoteCode } from './code';
 import { type Connection, LocalConnection, RemoteConnection } from './connection';
 import { lazyDump } from './dumps';
-import { connectedChanges, either } from './feeds';
+import { connectedChanges } from './feeds';
 import type { FindOptions } from './find-options';
 import { type LazyLive, lazyLive } from './live';
 import {

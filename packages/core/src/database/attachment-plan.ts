@@ -164,7 +164,9 @@ export class AttachmentsFound {
     const fresh = [...new Set(put.map(({ blob }) => blob))].flatMap((blob) => this.#rows.fresh(blob) ?? []);
     const gone = this.#compacted.flatMap((id, i) => {
       const fold = folds.get(id);
-      return fold instanceof DocFold ? this.#stored[i]!.filter(({ rev }) => !fold.isLeaf(rev)) : [];
+      // One that is not written keeps its bodies, and so their content.
+      if (!(fold instanceof DocFold) || !fold.changed) return [];
+      return this.#stored[i]!.filter(({ rev }) => !fold.isLeaf(rev));
     });
     const writes: Writes = [];
     if (fresh.length > 0) writes.push({ into: 'blobs', put: fresh });

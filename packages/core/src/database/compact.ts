@@ -5,7 +5,7 @@
  * `{ last_seq }`, which other versions and PouchDB keep too. In slices, so that writes and reads go on between; a
  * compaction that was interrupted goes on where it was.
  */
-import { isLeaf } from '../model';
+import { generationOf, isLeaf } from '../model';
 import type { BlobRefRow, BodyRow, DatabaseTables, DocRow, LocalRow } from '../store/schema';
 import type { CallOptions, Plan, Store, Write } from '../store/store';
 import { loadAttachments } from './code';
@@ -67,8 +67,8 @@ async function compactSlice(
   attached: boolean,
   options: CallOptions,
 ): Promise<boolean> {
-  // A document of one revision has no other bodies.
-  const ids = listed.filter(hasPast).map((row) => row.id);
+  // A document of one revision has no other bodies; where `revs_limit` is 1, it has references of forgotten ones.
+  const ids = listed.filter((row) => hasPast(row) || generationOf(row.rev) > 1).map((row) => row.id);
   return store.write(
     [
       { from: 'local', keys: [POSITION], texts: true },

@@ -172,6 +172,11 @@ export class DocFold {
     return kept.flatMap(({ rev, blobs = [] }) => blobs.map((blob) => ({ blob, id: this.#id, rev })));
   }
 
+  /** Something of the document is to be written. */
+  get changed(): boolean {
+    return this.#dirty;
+  }
+
   /** After the edits: `rev` is a leaf. */
   isLeaf(rev: Rev): boolean {
     const tree = this.#known();

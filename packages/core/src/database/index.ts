@@ -12,7 +12,7 @@ export { type IndexPlace, runQueries, runsAt } from './index-rows';
 export { copyOf, type KeptDocs, keptDocs } from './kept-docs';
 export { Later } from './later';
 export { LocalDatabase, type LocalOptions } from './local';
-export { onAbort, untilAborted } from './on-abort';
+export { either, onAbort, untilAborted } from './on-abort';
 export type * from './queries';
 export { checkQueries, designName } from './query-checks';
 export { onPageReturn, onReturn, tellReturn } from './return';

@@ -53,14 +53,16 @@ export async function purge(
       ],
       ([info, [row], bodies, refs, views, rows, ...runs]) => {
         const planned = planPurge(infoOf(info), row, bodies, id, rev);
-        const stale = refs.filter((ref) => planned.value.deletedRevs.includes(ref.rev));
+        const { deletedRevs, documentWasRemovedCompletely: isGone } = planned.value;
+        // With the document go those of revisions that `revs_limit` forgot.
+        const stale = isGone ? refs : refs.filter((ref) => deletedRevs.includes(ref.rev));
         const writes = [
           ...planned.writes,
           { into: 'blobrefs' as const, delete: stale.map(({ blob, rev: of }) => [blob, id, of] as const) },
         ];
         const value = { purged: planned.value, freed: stale.map(({ blob }) => blob) };
         // A document that is still there has a new seq, by which its indexes follow.
-        if (!planned.value.documentWasRemovedCompletely) return { writes, value };
+        if (!isGone) return { writes, value };
         if (!samePlaces(rows, expected)) return { writes: [], value: undefined };
         return { writes: [...writes, ...withoutRows(rows, runsAt(rows, runs), views)], value };
       },
