@@ -61,8 +61,7 @@ function baseOf(error: Error): string {
 function make(base: string, message: string, name: string, fields: Record<string, unknown>): Error {
   if (base === 'DOMException' && typeof DOMException !== 'undefined') return new DOMException(message, name);
   if (base === 'DatabaseError') {
-    const { status, reason, docId, ...rest } = fields as { status: number; reason: string; docId?: string };
-    const { error: _, ...more } = rest as { error?: unknown };
+    const { status, reason, docId, ...more } = fields as { status: number; reason: string; docId?: string };
     return Object.assign(new DatabaseError({ status, name, reason, message, docId }), more);
   }
   const error = new (BASES[base] ?? Error)(message);

@@ -134,7 +134,8 @@ export function followingConformance(context: Context): void {
   });
 
   describe('a call that is given up', () => {
-    context.when('viewEvents', 'leaves what is done, and the next one goes on from there', async () => {
+    // Elsewhere the building may be over before the signal gets there.
+    context.when('local', 'leaves what is done, and the next one goes on from there', async () => {
       const db = fresh(context);
       await db.bulkDocs([DDOC, ...numbered(3_000).map((n) => ({ _id: `d${n}`, n }))]);
       const enough = new AbortController();
