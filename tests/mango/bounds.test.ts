@@ -1,0 +1,70 @@
+/** What a find holds in memory has bounds; beyond them it says so, or takes another way to the same answer. */
+import type { ExistingDoc, Json } from '@settledb/core';
+import { describe, expect, it } from 'vitest';
+import type { IndexReader } from '../../packages/query/src/index-reader';
+import { documentsOf, type Source } from '../../packages/query/src/mango/documents';
+import { SORT_BUDGET, TopOf } from '../../packages/query/src/mango/in-memory';
+
+describe('sorting in memory', () => {
+  const sort = [{ name: 'n', path: ['n'], descending: false }] as never;
+  const item = (n: number): { values: Json[]; doc: ExistingDoc<object> } => ({
+    values: [n],
+    doc: { _id: `d${n}`, _rev: '1-a' },
+  });
+
+  it('keeps as many as are asked for, of however many', () => {
+    const top = new TopOf(sort, 3);
+    for (let n = 0; n < 2 * SORT_BUDGET; n++) top.add(item((n * 7919) % (2 * SORT_BUDGET)));
+    expect(top.take().map(({ doc }) => doc._id)).toEqual(['d0', 'd1', 'd2']);
+  });
+
+  it('refuses to keep more than its budget, and says what helps', () => {
+    const top = new TopOf(sort, Number.POSITIVE_INFINITY);
+    for (let n = 0; n < SORT_BUDGET; n++) top.add(item(n));
+    expect(() => top.add(item(SORT_BUDGET))).toThrow(/keep more than 50000 documents .* create an index/);
+  });
+});
+
+it('a union of more ids than may be collected reads all documents instead', async () => {
+  const rows = Array.from({ length: 5_000 }, (_, n) => ({ id: `d${n}`, key: [n], value: null }));
+  let reads = 0;
+  const reader: IndexReader = {
+    async read(_, ranges) {
+      const from = 5_000 * reads++;
+      return ranges.map(() => ({
+        rows: rows.map((row, n) => ({ ...row, id: `d${from + n}` })),
+        total_rows: 10_000_000,
+        update_seq: 1,
+      }));
+    },
+  };
+  const docs = [{ _id: 'a', _rev: '1-a' }];
+  const database = {
+    name: 'db',
+    allDocs: async ({ startkey }: { startkey?: string }) => ({
+      total_rows: 1,
+      offset: 0,
+      rows: (startkey === undefined ? docs : []).map((doc) => ({
+        id: doc._id,
+        key: doc._id,
+        value: { rev: doc._rev },
+        doc,
+      })),
+    }),
+  } as unknown as Source['database'];
+  const index = { ddoc: '_design/x', name: 'x', fields: [{ name: 'n', direction: 'asc' as const }] };
+  const plan = {
+    kind: 'gather',
+    ids: [],
+    accesses: [{ index, ranges: [{}] }],
+    descending: false,
+    sorts: false,
+  };
+  const found: string[] = [];
+  const tally = { keys: 0, docs: 0, seqs: new Set<number>() };
+  for await (const batch of documentsOf({ database, reader }, plan as never, { wanted: 25 }, tally as never))
+    for (const { doc } of batch) found.push(doc._id);
+  expect(found).toEqual(['a']);
+  // Those that were collected, and the one that was read.
+  expect(tally.keys).toBe(505_001);
+});
