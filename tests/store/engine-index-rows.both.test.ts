@@ -54,4 +54,62 @@ describe('rows of indexes', () => {
     await again.close();
     await keeper.close();
   });
+
+  it('that a plan says are new are found like others, whatever becomes of them, also by another handle', async () => {
+    const adapter = memory();
+    const keeper = await adapter.open('db');
+    const open = async () =>
+      openLogStore<DatabaseTables>(await adapter.open('db'), schema, { checkpoint: false });
+    const store = await open();
+    const other = await open();
+    const expectSame = async (...wanted: IndexEntry[][]): Promise<void> => {
+      const sorted = wanted.flat().sort((x, y) => (x.key < y.key ? -1 : 1));
+      for (const each of [store, other]) {
+        const [found, count, byDoc] = await each.read([
+          { from: 'index', range: { gte: [''] } },
+          { from: 'index', count: { gte: ['a'] } },
+          { from: 'index', by: 'doc', range: { gte: ['d'], lte: ['d', []] } },
+        ]);
+        expect([found, count, byDoc.length]).toEqual([sorted, wanted.flat().length, wanted.flat().length]);
+      }
+    };
+    /** Every third from `first` on: runs that lie between one another. */
+    const run = (first: number, value: string): IndexEntry[] =>
+      Array.from({ length: 100 }, (_, i) => ({
+        tag: 'a',
+        key: toKey(first + 3 * i),
+        id: 'd',
+        n: first + 3 * i,
+        value,
+      }));
+    const keyOf = ({ tag, key, id, n }: IndexEntry) => [tag, key, id, n];
+    const [one, two, three] = [run(0, '1'), run(1, '2'), run(2, '3')];
+    const put = (rows: IndexEntry[], fresh: boolean) =>
+      store.write([], () => ({ writes: [{ into: 'index', put: rows, fresh }], value: undefined }));
+    await put(one, true);
+    await put(two, true);
+    await expectSame(one, two);
+    // Gone, changed, and new again at the same keys.
+    await store.write([], () => ({
+      writes: [
+        { into: 'index', delete: one.map(keyOf) },
+        { into: 'index', put: two.map((row) => ({ ...row, value: 'x' })) },
+      ],
+      value: undefined,
+    }));
+    const changed = two.map((row) => ({ ...row, value: 'x' }));
+    await expectSame(changed);
+    await put(one, true);
+    await put(three, true);
+    await expectSame(one, changed, three);
+    await store.compact();
+    await expectSame(one, changed, three);
+    await store.write([], () => ({
+      writes: [{ into: 'index', delete: three.map(keyOf) }],
+      value: undefined,
+    }));
+    await put(three, true); // over rows of pages that are gone
+    await expectSame(one, changed, three);
+    for (const each of [store, other, keeper]) await each.close();
+  });
 });
