@@ -108,9 +108,14 @@ export class Http {
 
   /** Calls `end` once when this is closed. @returns the way to be left out */
   onClose(end: () => void): () => void {
-    this.#open.add(end);
+    let ends: (() => void) | undefined = end;
+    const call = (): void => ends?.();
+    this.#open.add(call);
     if (this.#closed) end();
-    return () => this.#open.delete(end);
+    return () => {
+      ends = undefined; // What is left of it in the set keeps nothing: see `onAbort`.
+      this.#open.delete(call);
+    };
   }
 
   /** Ends every request under way; they and later ones reject `closed`. */

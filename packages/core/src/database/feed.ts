@@ -190,23 +190,16 @@ export class BasicFeed<Item, Result, Events extends object = AnyEvents>
   }
 
   #controller(): FeedController<Item> {
-    const feed = this;
-    return {
-      get signal() {
-        return feed.#signal();
-      },
-      get cancelled() {
-        return feed.#cancelled;
-      },
-      get heard() {
-        return !feed.#observed || feed.#readers.size > 0 || feed.listens('change');
-      },
+    return new Controller<Item>({
+      signal: () => this.#signal(),
+      cancelled: () => this.#cancelled,
+      heard: () => !this.#observed || this.#readers.size > 0 || this.listens('change'),
       push: (item) => this.#push(item),
       emit: (event, value) => {
         if (!this.#cancelled) this.fire(event, value);
       },
       cancel: () => this.cancel(),
-    };
+    });
   }
 
   #signal(): AbortSignal {
@@ -274,6 +267,42 @@ export class BasicFeed<Item, Result, Events extends object = AnyEvents>
       else settle();
     });
     return this.#promise;
+  }
+}
+
+interface Controls<Item> extends Pick<FeedController<Item>, 'push' | 'emit' | 'cancel'> {
+  signal(): AbortSignal;
+  cancelled(): boolean;
+  heard(): boolean;
+}
+
+/**
+ * A class for its getters: those of an object made anew for each feed are part of its shape, which V8 makes among what is old, so that
+ * the feed and its result would outlive every collection of the young.
+ */
+class Controller<Item> implements FeedController<Item> {
+  readonly #feed: Controls<Item>;
+  readonly push: FeedController<Item>['push'];
+  readonly emit: FeedController<Item>['emit'];
+  readonly cancel: FeedController<Item>['cancel'];
+
+  constructor(feed: Controls<Item>) {
+    this.#feed = feed;
+    this.push = feed.push;
+    this.emit = feed.emit;
+    this.cancel = feed.cancel;
+  }
+
+  get signal(): AbortSignal {
+    return this.#feed.signal();
+  }
+
+  get cancelled(): boolean {
+    return this.#feed.cancelled();
+  }
+
+  get heard(): boolean {
+    return this.#feed.heard();
   }
 }
 

@@ -16,10 +16,14 @@ const watches = new WeakMap<AbortSignal, Watch>();
  */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   const watch = watches.get(signal) ?? begin(signal);
+  let heard: (() => void) | undefined = listener;
   // A function of its own, so that the same listener may be added twice.
-  const call = (): void => listener();
+  const call = (): void => heard?.();
   watch.listeners.add(call);
   return () => {
+    // The set's old tables have it still, each behind the next: an old one, dead but not yet collected, would keep all that was waited for
+    // since.
+    heard = undefined;
     if (watch.listeners.delete(call) && watch.listeners.size === 0) watch.stop();
   };
 }
