@@ -226,8 +226,8 @@ class LogStore<T extends Tables> implements Store<T> {
   #applied({ commit, head }: Prepared): void {
     const image = this.#image;
     if (image.n === commit.n - 1) image.apply(commit.n, head, commit.tail);
-    // A bulk write is most likely read next: keep what of it fits comfortably in the cache.
-    for (const { id, text } of commit.segments) image.texts.set(id, text);
+    // A bulk write is most likely read next; but one of all there is must not fill the memory with what nobody asked for.
+    for (const { id, text } of commit.segments) image.texts.offer(id, text);
     this.#tell(COMMITTED);
   }
 

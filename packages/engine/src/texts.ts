@@ -51,6 +51,11 @@ export class TextCache {
     if (this.length > this.limit) this.#evict();
   }
 
+  /** As {@link set}, where there is room in half of the cache: nothing goes for it. */
+  offer(id: number, text: string): void {
+    if (this.length + text.length <= this.limit / 2) this.set(id, text);
+  }
+
   delete(id: number): void {
     const cached = this.#blocks.get(id);
     if (cached === undefined) return;
