@@ -185,7 +185,7 @@ function applyToOrder(
 ): void {
   for (const gone of oldsOfDeleted) if (gone[o] !== undefined) recent.set(gone[o], null);
   for (const gone of olds) if (gone !== null) recent.set(gone[o] as SortKey, null);
-  for (const [i, row] of rows.entries()) recent.set(layout.keyOf(row), keys[i]!);
+  for (let i = 0; i < rows.length; i++) recent.set(layout.keyOf(rows[i]!), keys[i]!);
 }
 
 async function loadAll<Id>(

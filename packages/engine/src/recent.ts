@@ -5,7 +5,8 @@
  * come in rising order (seqs) are never sorted at all. `null` stands for "gone", hiding what a directory page says.
  *
  * Rows that are new and in order, as an index is built of them, are kept as they came until somebody asks, and then beside their
- * keys: to hash long keys takes as long as all else that a commit of them does.
+ * keys: to hash long keys takes as long as all else that a commit of them does. So are values of numbers that only rise, as seqs do: an
+ * entry of a map takes 110 bytes while it grows.
  *
  * What a commit does to an order beside the primary one is put off until that order is asked for: nobody asks for the rows of a
  * document while an index is built. No more is put off than commits lie between two checkpoints.
@@ -70,10 +71,17 @@ export class Recent<Value> {
 
   set(key: SortKey, value: Value | null): void {
     if (this.#runs.length > 0) this.#takeRuns();
+    const last = this.#sorted.at(-1);
+    if (typeof key === 'number' && value !== null && this.#added.length === 0 && key > (last ?? -Infinity)) {
+      this.#beside ??= this.#sorted.map(() => undefined);
+      this.#sorted.push(key);
+      this.#beside.push(value);
+      this.#besideCount++;
+      return;
+    }
     const before = this.#values.size;
     this.#values.set(key, value);
     if (this.#values.size === before || this.#isBeside(key)) return;
-    const last = this.#sorted.at(-1);
     if (this.#added.length === 0 && (last === undefined || key > last)) {
       this.#sorted.push(key);
       this.#beside?.push(undefined);
@@ -140,19 +148,20 @@ export class Recent<Value> {
 
   /** Takes out what is as it was: a checkpoint has it now. @param keys in order; `values[i]` belongs to `keys[i]` */
   forget(keys: readonly SortKey[], values: readonly (Value | null)[]): void {
-    const left: SortKey[] = [];
-    const kept = new Map<SortKey, Value | null>();
+    const all = this.keys();
+    const [left, leftValues]: [SortKey[], (Value | null)[]] = [[], []];
     let at = 0;
-    for (const [i, key] of this.keys().entries()) {
+    // By number: until V8 has optimised it, `for of` makes an object for each step.
+    for (let i = 0; i < all.length; i++) {
+      const key = all[i] as SortKey;
       const value = this.at(i);
       while (at < keys.length && (keys[at] as SortKey) < key) at++;
       if (keys[at] === key && values[at] === value) continue;
       left.push(key);
-      kept.set(key, value);
+      leftValues.push(value);
     }
     this.clear();
-    this.#sorted = left;
-    this.#values = kept;
+    for (let i = 0; i < left.length; i++) this.set(left[i] as SortKey, leftValues[i] as Value | null);
   }
 
   clear(): void {
