@@ -1,8 +1,10 @@
 /** Parts of a record → the bytes of its frames, small ones in a buffer that is used again. */
-import { boundOf, frameRoom, type Part, writeFrame } from './frame';
+import { boundOf, type FrameRoom, frameRoom, type Part, writeFrame } from './frame';
 
 /** Nearly every commit fits, and it costs nothing to keep. */
 const SCRATCH_BYTES = 256 * 1024;
+/** What a bulk write of some thousand documents takes is kept, too, once it was needed: made anew it would wait for a collection. */
+const KEPT_BYTES = 1024 * 1024;
 /** Frames are gathered to about this size, so that a bulk write is few calls and needs little room at a time. */
 const CHUNK_BYTES = 8 * 1024 * 1024;
 
@@ -19,6 +21,7 @@ export interface Encoded {
 
 export class RecordEncoder {
   readonly #scratch = frameRoom(Buffer.allocUnsafeSlow(SCRATCH_BYTES));
+  #kept: FrameRoom | undefined;
 
   encode(parts: readonly Part[], salt: number, sequence: number, synced: number): Encoded {
     const chunks: Buffer[] = [];
@@ -31,7 +34,7 @@ export class RecordEncoder {
       const bound = boundOf(part);
       if (end + bound > room.data.length) {
         if (end > 0) chunks.push(room.data.subarray(0, end));
-        room = frameRoom(Buffer.allocUnsafe(Math.max(bound, Math.min(CHUNK_BYTES, remainder(parts, index)))));
+        room = this.#roomFor(Math.max(bound, Math.min(CHUNK_BYTES, remainder(parts, index))));
         end = 0;
       }
       const start = end;
@@ -41,6 +44,13 @@ export class RecordEncoder {
     }
     chunks.push(room.data.subarray(0, end));
     return { parts, chunks, sizes, bytes };
+  }
+
+  /** Little is all that is left of the record: so what is kept is not asked for twice. */
+  #roomFor(bytes: number): FrameRoom {
+    if (bytes > KEPT_BYTES) return frameRoom(Buffer.allocUnsafe(bytes));
+    this.#kept ??= frameRoom(Buffer.allocUnsafeSlow(KEPT_BYTES));
+    return this.#kept;
   }
 }
 

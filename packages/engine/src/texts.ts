@@ -51,9 +51,9 @@ export class TextCache {
     if (this.length > this.limit) this.#evict();
   }
 
-  /** As {@link set}, where there is room in half of the cache: nothing goes for it. */
+  /** As {@link set}, where there is room in a quarter of the cache: nothing goes for it. */
   offer(id: number, text: string): void {
-    if (this.length + text.length <= this.limit / 2) this.set(id, text);
+    if (this.length + text.length <= this.limit / 4) this.set(id, text);
   }
 
   delete(id: number): void {
