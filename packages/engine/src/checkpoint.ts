@@ -36,6 +36,8 @@ const DEAD_LENGTH_MIN = 4 * 1024 * 1024;
 const BUSY_COMMITS_MAX = 1024;
 /** … or rows: an index of 10,000 rows is built without writing its first pages five times (20 ms of opening). */
 const BUSY_ROWS_MAX = 16_384;
+/** … and then not beyond this share of what lies in pages: where ids are random, all pages are written anew. */
+const BUSY_SHARE = 1 / 2;
 /** ms without a write, after which the checkpoint that is due is made. */
 const DELAY = 100;
 
@@ -175,16 +177,21 @@ function isDue(image: Image): boolean {
   const { commits, rows } = lengthOf(image);
   // What is counted page by page, only when it matters.
   if (commits < COMMITS_MIN && rows < ROWS_MIN) return false;
-  let stored = 0;
-  for (const table of image.directory.tables.values()) {
-    for (const count of table.rows.fences.counts) stored += count;
-  }
-  return rows >= stored * CHANGED_SHARE || commits >= COMMITS_MAX || rows >= ROWS_MAX;
+  return rows >= storedRows(image) * CHANGED_SHARE || commits >= COMMITS_MAX || rows >= ROWS_MAX;
 }
 
 function isPressing(image: Image): boolean {
   const { commits, rows } = lengthOf(image);
-  return commits >= BUSY_COMMITS_MAX || rows >= BUSY_ROWS_MAX;
+  if (commits >= BUSY_COMMITS_MAX || rows >= ROWS_MAX) return true;
+  return rows >= BUSY_ROWS_MAX && rows >= storedRows(image) * BUSY_SHARE;
+}
+
+function storedRows({ directory }: Image): number {
+  let stored = 0;
+  for (const { rows } of directory.tables.values()) {
+    for (const count of rows.fences.counts) stored += count;
+  }
+  return stored;
 }
 
 function isLong(image: Image): boolean {
