@@ -72,7 +72,8 @@ export class Recent<Value> {
   set(key: SortKey, value: Value | null): void {
     if (this.#runs.length > 0) this.#takeRuns();
     const last = this.#sorted.at(-1);
-    if (typeof key === 'number' && value !== null && this.#added.length === 0 && key > (last ?? -Infinity)) {
+    const rises = this.#added.length === 0 && (last === undefined || key > last);
+    if (rises && typeof key === 'number' && value !== null) {
       this.#beside ??= this.#sorted.map(() => undefined);
       this.#sorted.push(key);
       this.#beside.push(value);
@@ -82,7 +83,7 @@ export class Recent<Value> {
     const before = this.#values.size;
     this.#values.set(key, value);
     if (this.#values.size === before || this.#isBeside(key)) return;
-    if (this.#added.length === 0 && (last === undefined || key > last)) {
+    if (rises) {
       this.#sorted.push(key);
       this.#beside?.push(undefined);
     } else this.#added.push(key);
