@@ -1,0 +1,128 @@
+/** Servers that stop in the middle, or never: how long one request waits for them, and how much of an answer it takes. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { RemoteDatabase } from '../../packages/remote/src';
+
+/** ms; the client's own. */
+const PATIENCE = 60_000;
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
+afterEach(() => void vi.useRealTimers());
+
+function databaseOver(fetch: (request: RequestInit) => Response | Promise<Response>): RemoteDatabase {
+  return new RemoteDatabase('http://127.0.0.1:1/db', {
+    skip_setup: true,
+    fetch: (_url: unknown, init: RequestInit = {}) => Promise.resolve(fetch(init)),
+  } as never);
+}
+
+/** What became of a call so far. */
+function watched(call: Promise<unknown>): { outcome: unknown } {
+  const seen: { outcome: unknown } = { outcome: 'waiting' };
+  call.then(
+    (value) => {
+      seen.outcome = value;
+    },
+    (error: unknown) => {
+      seen.outcome = error;
+    },
+  );
+  return seen;
+}
+
+const json = { headers: { 'content-type': 'application/json' } };
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+const timeout = expect.objectContaining({ status: 504, name: 'timeout' });
+
+describe('a server that falls silent', () => {
+  it('before it answers is waited for a minute, and then its request is ended', async () => {
+    let signal: AbortSignal | null | undefined;
+    const db = databaseOver((init) => {
+      signal = init.signal;
+      return new Promise(() => {});
+    });
+    const seen = watched(db.get('a'));
+    await vi.advanceTimersByTimeAsync(PATIENCE - 1);
+    expect(seen.outcome).toBe('waiting');
+    expect(signal?.aborted).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(seen.outcome).toEqual(timeout);
+    expect(signal?.aborted).toBe(true);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('within its answer is waited for a minute after the last piece, and the answer is let go', async () => {
+    let letGo = false;
+    let give!: (text: string) => void;
+    const db = databaseOver(
+      () =>
+        new Response(
+          new ReadableStream<Uint8Array>({
+            start(controller) {
+              give = (text) => controller.enqueue(bytes(text));
+            },
+            cancel() {
+              letGo = true;
+            },
+          }),
+          json,
+        ),
+    );
+    const seen = watched(db.get('a'));
+    await vi.advanceTimersByTimeAsync(0);
+    for (const piece of ['{"_id":', '"a",', '"_rev":']) {
+      await vi.advanceTimersByTimeAsync(PATIENCE - 1);
+      give(piece);
+      await vi.advanceTimersByTimeAsync(0);
+    }
+    await vi.advanceTimersByTimeAsync(PATIENCE - 1);
+    expect(seen.outcome).toBe('waiting');
+    await vi.advanceTimersByTimeAsync(1);
+    expect(seen.outcome).toEqual(timeout);
+    expect(letGo).toBe(true);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('but comes back in time is understood', async () => {
+    let answer!: (response: Response) => void;
+    const db = databaseOver(() => new Promise((resolve) => (answer = resolve)));
+    const seen = watched(db.get('a'));
+    await vi.advanceTimersByTimeAsync(PATIENCE - 1);
+    answer(new Response('{"_id":"a","_rev":"1-a"}', json));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(seen.outcome).toEqual({ _id: 'a', _rev: '1-a' });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe('an answer without end', () => {
+  it('is an error, and read no further', async () => {
+    vi.useRealTimers();
+    const piece = new Uint8Array(8 * 2 ** 20).fill(32);
+    let pieces = 0;
+    let letGo = false;
+    const db = databaseOver(
+      () =>
+        new Response(
+          new ReadableStream<Uint8Array>(
+            {
+              pull(controller) {
+                pieces++;
+                controller.enqueue(piece);
+              },
+              cancel() {
+                letGo = true;
+              },
+            },
+            { highWaterMark: 0 },
+          ),
+          json,
+        ),
+    );
+    await expect(db.get('a')).rejects.toMatchObject({
+      status: 502,
+      reason: expect.stringContaining('too long'),
+    });
+    expect(letGo).toBe(true);
+    expect(pieces).toBeLessThan(40); // 320 MB
+  });
+});
