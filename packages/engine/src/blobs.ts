@@ -96,7 +96,8 @@ export class JournalBlobs implements Blobs {
   }
 
   /** `commit` as the journal is to have it, which is the first to name `places`. */
-  naming(commit: Commit, places: readonly string[]): Commit {
+  naming({ n, head, tail, segments }: Commit, places: readonly string[]): Commit {
+    const commit = { n, head, tail, segments };
     const contents = places.flatMap((place) => {
       const bytes = this.#staged.get(place);
       return bytes === undefined ? [] : { place, bytes };

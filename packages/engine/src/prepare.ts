@@ -5,7 +5,7 @@
 import type { SortKey, TextRef } from '@settledb/core';
 import { type CommitHead, encodeHead, type TableChange } from './commit';
 import type { Directory, TableState, Wanted } from './directory';
-import { BLOCKS_PER_COMMIT, type Commit } from './journal';
+import { BLOCKS_PER_COMMIT, type Block, type Commit } from './journal';
 import { isRef, type PlannedRow, type Row } from './layout';
 import { Segments, TAIL_LENGTH_MAX, TAIL_TEXTS_MAX } from './texts';
 
@@ -50,18 +50,30 @@ export function prepare(
     blocks: sizes,
     freed: freed.lengths === undefined ? [] : [...freed.lengths].filter(([, length]) => length > 0),
   };
-  let text: string | undefined;
-  const commit = {
-    n,
-    tail,
-    segments: small ? [] : blocks,
-    // Made when a storage asks for it: one in memory mostly does not.
-    get head(): string {
-      text ??= encodeHead(head);
-      return text;
-    },
-  };
+  const commit = new PlannedCommit(n, head, tail, small ? [] : blocks);
   return { head, commit };
+}
+
+/** A class for its getter: one of an object made anew for each commit would keep that until a full collection (decisions/0010). */
+class PlannedCommit implements Commit {
+  readonly n: number;
+  readonly tail: string;
+  readonly segments: readonly Block[];
+  readonly #head: CommitHead;
+  #text: string | undefined;
+
+  constructor(n: number, head: CommitHead, tail: string, segments: readonly Block[]) {
+    this.n = n;
+    this.tail = tail;
+    this.segments = segments;
+    this.#head = head;
+  }
+
+  /** Made when a storage asks for it: one in memory mostly does not. */
+  get head(): string {
+    this.#text ??= encodeHead(this.#head);
+    return this.#text;
+  }
 }
 
 function outcomesOf(
