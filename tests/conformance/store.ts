@@ -248,9 +248,10 @@ async function apply(kind: Kind, store: TestStore, ids: readonly string[], model
       kind === 'bulk'
         ? Array.from({ length: 40 }, (_, i): BodyRow => ({ id: 'pad', rev: `${i}`, body: '"x"' }))
         : [];
-    await store.write([], () => ({
+    // Known to be new where they are, as a database's own writes say it: also where an older one was deleted.
+    await store.write([{ from: 'docs', keys: rows.map((row) => row.id) }], ([found]) => ({
       writes: [
-        { into: 'docs', put: rows },
+        { into: 'docs', put: rows, fresh: found.every((row) => row === undefined) },
         { into: 'bodies', put: padding },
       ],
       value: 0,

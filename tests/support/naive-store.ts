@@ -34,7 +34,7 @@ type AnyQuery = { from: string; texts?: boolean | readonly string[] } & Partial<
   skip: number;
   limit: number;
 }>;
-type AnyWrite = { into: string; put?: readonly object[]; delete?: readonly Key[] };
+type AnyWrite = { into: string; put?: readonly object[]; delete?: readonly Key[]; fresh?: boolean };
 
 export interface NaiveOptions {
   /** Calls every plan twice and takes the second answer: as after a lost race. Plans must be pure. */
@@ -105,6 +105,8 @@ export function naiveStore<T extends Tables>(schema: Schema, options: NaiveOptio
 
   function apply(write: AnyWrite): void {
     const [table, rows] = tableOf(write.into);
+    const isThere = (row: object): boolean => rows.has(sortKey(keyOf(row as Row, table.key)));
+    if (write.fresh && write.put?.some(isThere)) throw new Error('a row that is called fresh was there');
     for (const row of write.put ?? [])
       rows.set(sortKey(keyOf(row as Row, table.key)), stored(row as Row, table));
     for (const key of write.delete ?? []) rows.delete(sortKey(key));

@@ -74,7 +74,8 @@ export class Image {
       const { orders } = table;
       for (const key of change.deleted) recent.set(key, null);
       const keys = change.keys ?? change.rows.map(layout.keyOf);
-      if (change.fresh) recent.add(keys, change.rows);
+      // Rows by one short key, as documents are, are looked for with each write: as long as they are set there is no order to keep.
+      if (change.fresh && layout.field < 0) recent.add(keys, change.rows);
       else for (let i = 0; i < keys.length; i++) recent.set(keys[i]!, change.rows[i]!);
       for (const [o, order] of orders.entries())
         order.recent.later(() => applyToOrder(change, o, order, keys));

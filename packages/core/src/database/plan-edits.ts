@@ -289,6 +289,7 @@ function finishDocuments(
   const lacking: string[] = [];
   let live = 0;
   let dead = 0;
+  let fresh = true;
   for (let i = 0; i < folds.length; i++) {
     const fold = folds[i];
     let row: DocRow | undefined;
@@ -305,13 +306,16 @@ function finishDocuments(
     rows.push(row);
     const before = found.docs[i];
     if (row === fold && before !== undefined) bodies.push(bodyRow(before));
-    if (before !== undefined) before.deleted ? dead-- : live--;
+    if (before !== undefined) {
+      before.deleted ? dead-- : live--;
+      fresh = false;
+    }
     row.deleted ? dead++ : live++;
   }
   const writes: Writes = [];
   if (gone.length > 0) writes.push({ into: 'bodies', delete: gone });
   if (bodies.length > 0) writes.push({ into: 'bodies', put: bodies });
-  if (rows.length > 0) writes.push({ into: 'docs', put: rows });
+  if (rows.length > 0) writes.push({ into: 'docs', put: rows, fresh });
   if (seq !== found.info.update_seq) {
     const { name, uuid, doc_count, doc_del_count, purge_seq } = found.info;
     const info: InfoRow = {
