@@ -8,6 +8,7 @@ import { openLogStore } from '@settledb/engine';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Indexes, Mango } from '../../packages/query/src';
+import { readBookmark, writeBookmark } from '../../packages/query/src/mango/bookmark';
 import { documents, FIELDS } from './support';
 
 let count = 0;
@@ -126,6 +127,35 @@ describe('a find that is answered at once', () => {
     await database.close();
   });
 
+  it('is the one of the moment, whatever is written between questions', () => {
+    const step = fc.oneof(
+      fc.record({ put: fc.nat(5), a: single, b: single }),
+      fc.record({ remove: fc.nat(5) }),
+      fc.record({ find: single }),
+      fc.record({ find: single }),
+    );
+    return fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 20 }), async (steps) => {
+        const { database, quick, long } = await opened();
+        await quick.createIndex({ fields: ['a'] });
+        await quick.createIndex({ fields: ['b', 'a'] });
+        for (const each of steps) {
+          if ('find' in each) {
+            for (const selector of [{ a: each.find }, { b: each.find, a: each.find }])
+              expect(await quick.find({ selector })).toEqual(await long.find({ selector }));
+            continue;
+          }
+          const _id = `d${'put' in each ? each.put : each.remove}`;
+          const { _rev } = await database.get(_id).catch(() => ({ _rev: undefined }));
+          if ('put' in each) await database.put({ _id, ...(_rev && { _rev }), a: each.a, b: each.b });
+          else if (_rev !== undefined) await database.put({ _id, _rev, _deleted: true });
+        }
+        await database.close();
+      }),
+      { numRuns: 30 },
+    );
+  });
+
   it('follows indexes that are made and deleted, and designs that are edited', async () => {
     const { database, quick } = await opened();
     await database.bulkDocs([{ _id: 'a', n: 1, m: 5 }]);
@@ -215,5 +245,36 @@ describe('a find that is answered at once', () => {
     await expect(quick.find({ selector, signal })).rejects.toThrow('enough');
     await database.close();
     await expect(quick.find({ selector })).rejects.toMatchObject({ name: 'closed' });
+  });
+});
+
+describe('a bookmark', () => {
+  const key = fc.array(
+    fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.double({ noDefaultInfinity: true, noNaN: true }),
+      fc.boolean(),
+    ),
+  );
+
+  it('is text for a URL, and says what was put into it', () =>
+    fc.assert(
+      fc.property(fc.string(), key, fc.string({ unit: 'binary' }), (order, values, id) => {
+        const given = JSON.parse(JSON.stringify({ order, key: values, id }));
+        const text = writeBookmark(given);
+        expect(text).toMatch(/^[\w-]*$/);
+        expect(readBookmark(text)).toEqual(given);
+      }),
+    ));
+
+  it('of an earlier version is read as well', () => {
+    // `["x",["?~>"],"é"]`, whose base64 had its padding cut off.
+    for (const id of ['é', 'éa', 'éab']) {
+      const bytes = new TextEncoder().encode(JSON.stringify(['x', ['?~>'], id]));
+      const old = btoa(String.fromCharCode(...bytes)).replace(/[+/=]/g, (each) =>
+        each === '+' ? '-' : each === '/' ? '_' : '',
+      );
+      expect(readBookmark(old)).toEqual({ order: 'x', key: ['?~>'], id });
+    }
   });
 });

@@ -111,6 +111,41 @@ describe('reading', () => {
       fc.asyncProperty(bound(seqs), how, (range, each) => check('seq', range, each)),
       { numRuns: 60 },
     );
+    // Short ones, which are read by a shorter way where a page, or what is recent, has all of it.
+    const short = fc
+      .tuple(fc.nat(3000), fc.nat(4), fc.constantFrom('gt', 'gte'), fc.constantFrom('lt', 'lte'))
+      .map(([from, length, low, high]): Range => ({ [low]: nameOf(from), [high]: nameOf(from + length) }));
+    await fc.assert(
+      fc.asyncProperty(short, fc.option(fc.nat(2), { nil: undefined }), (range, limit) =>
+        check('id', range, { ...ALL, limit }),
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  it('answers all keys under a beginning, and no others', async () => {
+    const { store, open } = await setUp();
+    const ids = ['', '\0', '\0\0', 'a', 'a\0', 'a\0\x01', 'a\x01', 'aa', 'b', '3', 'é', '\u{1f600}'];
+    const rowsOf = (revs: readonly string[]) =>
+      ids.flatMap((id) => revs.map((rev) => ({ id, rev, body: `"${id} ${rev}"` })));
+    const writes = (revs: readonly string[]) => [{ into: 'bodies' as const, put: rowsOf(revs) }];
+    await store.write([], () => ({ writes: writes(ids), value: 0 }));
+    await store.compact();
+    for (const recent of [false, true]) {
+      // What is recent lies among what pages have.
+      if (recent) await store.write([], () => ({ writes: writes(['9', '\0\0\0']), value: 0 }));
+      const revs = [...ids, ...(recent ? ['9', '\0\0\0'] : [])].sort();
+      for (const each of [store, await open()]) {
+        for (const id of ids) {
+          const [all, later] = await each.read([
+            { from: 'bodies', range: { gte: [id], lte: [id, []] }, texts: true },
+            { from: 'bodies', range: { gt: [id, 'a'], lt: [id, []] } },
+          ]);
+          expect(all).toEqual(revs.map((rev) => ({ id, rev, body: `"${id} ${rev}"` })));
+          expect(later.map(({ rev }) => rev)).toEqual(revs.filter((rev) => rev > 'a'));
+        }
+      }
+    }
   });
 
   it('reads ahead after the first two documents, so that a few more find the rest in memory', async () => {

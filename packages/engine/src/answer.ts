@@ -4,11 +4,11 @@
  */
 import {
   type CountQuery,
+  endOfAll,
   type Key,
   type KeysQuery,
   type Range,
   type RangeQuery,
-  type SortKey,
   sortKey,
 } from '@settledb/core';
 import { countRange } from './count';
@@ -95,16 +95,20 @@ function orderNumber(table: TableState, by: string | undefined): number {
   return number;
 }
 
-function boundsOf(range: Range): Bounds {
-  const key = (value: Key | undefined): SortKey | undefined =>
-    value === undefined ? undefined : sortKey(value);
-  return {
-    lower: key(range.gt ?? range.gte),
-    lowerOpen: range.gt !== undefined,
-    upper: key(range.lt ?? range.lte),
-    upperOpen: range.lt !== undefined,
-  };
+function boundsOf({ gt, gte, lt, lte }: Range): Bounds {
+  const low = gt ?? gte;
+  const high = lt ?? lte;
+  const lower = low && sortKey(low);
+  const upper = high && (isAllUnder(low, high) ? endOfAll(lower as string) : sortKey(high));
+  return { lower, lowerOpen: gt !== undefined, upper, upperOpen: lt !== undefined };
 }
+
+/** Whether `high` is the end of all keys under `low`, as most ranges have it: its sort key is then made of that. */
+const isAllUnder = (low: Key | undefined, high: Key): boolean =>
+  Array.isArray(low) &&
+  (high as typeof low).length === low.length + 1 &&
+  low.every((each, i) => each === (high as typeof low)[i]) &&
+  typeof (high as typeof low)[low.length] === 'object';
 
 function textFields(texts: boolean | readonly string[] | undefined, table: TableState): readonly string[] {
   if (texts === true) return table.layout.textFields;

@@ -129,6 +129,11 @@ class LogStore<T extends Tables> implements Store<T> {
     return wanted.any ? undefined : (found as FoundAll<T, Q>);
   }
 
+  stateNow(): number | undefined {
+    this.#check();
+    return this.#current() ? this.#image.n : undefined;
+  }
+
   asOpened<R>(work: () => R): R {
     this.#asOpened = true;
     try {

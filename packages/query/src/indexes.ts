@@ -36,6 +36,12 @@ export interface IndexHost {
 /** The counters, the state of the index, and the answers. */
 type Looked = readonly [[InfoRow], [ViewStateRow?], ...unknown[][]];
 
+/** The counters, and the tag of an index that holds every change there is. */
+interface Look {
+  readonly info: InfoRow;
+  readonly tag: string | undefined;
+}
+
 /** Reads that an index dropped or changed under: each one means another context did something. */
 const TRIES_MAX = 1_000;
 
@@ -57,6 +63,9 @@ export class Indexes extends Emitter implements IndexReader {
   /** The tags that were found last, to ask with at once. */
   readonly #tags = new Map<string, string>();
   readonly #registered = new Set<string>();
+  /** By index: what {@link lookNow} found in the state {@link #lookedAt}. As many as are asked between two commits. */
+  readonly #looks = new Map<string, Look>();
+  #lookedAt: number | undefined;
 
   constructor(host: IndexHost) {
     super();
@@ -207,7 +216,13 @@ export class Indexes extends Emitter implements IndexReader {
   }
 
   /** The counters, and the tag of an index that holds every change there is; `undefined` when memory cannot tell. */
-  lookNow(index: IndexDefinition): { info: InfoRow; tag: string | undefined } | undefined {
+  lookNow(index: IndexDefinition): Look | undefined {
+    const now = this.store.stateNow?.();
+    const known = now !== undefined && now === this.#lookedAt ? this.#looks.get(index.id) : undefined;
+    if (known !== undefined) {
+      this.#kept.asked(index);
+      return known;
+    }
     const queries = [
       { from: 'info', keys: ['info'] },
       { from: 'views', keys: [index.id] },
@@ -216,7 +231,13 @@ export class Indexes extends Emitter implements IndexReader {
     if (info === undefined) return undefined;
     this.#kept.asked(index);
     const isCurrent = state !== undefined && (state.seq >= info.update_seq || this.#followNow(index));
-    return { info, tag: isCurrent ? state.tag : undefined };
+    const look = { info, tag: isCurrent ? state.tag : undefined };
+    // Not when it had to follow: that was a commit.
+    if (!isCurrent || now === undefined || now !== this.store.stateNow?.()) return look;
+    if (now !== this.#lookedAt) this.#looks.clear();
+    this.#lookedAt = now;
+    this.#looks.set(index.id, look);
+    return look;
   }
 
   /** In the background. Whoever asks next meets what goes wrong. */

@@ -4,8 +4,14 @@ import type { IndexRange } from './index-reader';
 
 /** The rows of `tag` within `range`. */
 export function storeRange(tag: string, { from, to }: IndexRange): Range {
-  const lower = from && [tag, toKey(from.key), ...(from.id === undefined ? [] : [from.id])];
-  const upper = to && [tag, toKey(to.key), ...(to.id === undefined ? [] : [to.id])];
+  const low = from && toKey(from.key);
+  // One key alone: made once, and told from others by being the same text.
+  const high = to && (from !== undefined && to.key === from.key ? low : toKey(to.key));
+  if (low !== undefined && low === high && from!.inclusive && to!.inclusive) {
+    if (from!.id === undefined && to!.id === undefined) return { gte: [tag, low], lte: [tag, low, []] };
+  }
+  const lower = from && [tag, low!, ...(from.id === undefined ? [] : [from.id])];
+  const upper = to && [tag, high!, ...(to.id === undefined ? [] : [to.id])];
   return {
     ...(from === undefined || lower === undefined
       ? { gte: [tag] }

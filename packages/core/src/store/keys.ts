@@ -23,6 +23,9 @@ export function sortKey(key: Key): SortKey {
   return text;
 }
 
+/** The sort key of `[...key, []]`, given that of the array `key`. */
+export const endOfAll = (key: string): string => key + LAST;
+
 function part(value: KeyPart): string {
   if (typeof value === 'string') return STRING + escaped(value) + END;
   if (typeof value !== 'number') return LAST;

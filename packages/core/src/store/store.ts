@@ -154,6 +154,12 @@ export interface Store<T extends Tables> {
   readNow<const Q extends readonly Query<T>[]>(queries: Q): FoundAll<T, Q> | undefined;
 
   /**
+   * Says whether anything was committed: while it is the same, `readNow` answers the same rows. `undefined` where that is not known,
+   * because other contexts may have written.
+   */
+  stateNow?(): number | undefined;
+
+  /**
    * Runs `work`, at once; what it asks of `read` and `readNow` before it returns is answered from what opening read, without a look
    * at what others committed since. For calls made before opening read it.
    */

@@ -26,7 +26,10 @@ export function writeBookmark({ order, key, id }: Bookmark): string {
     bytes = '';
     for (const byte of new TextEncoder().encode(text)) bytes += String.fromCharCode(byte);
   }
-  return btoa(bytes).replace(/[+/=]/g, (each) => (each === '+' ? '-' : each === '/' ? '_' : ''));
+  // Spaces behind the JSON in place of `=` behind the base64: nearly always nothing is to be replaced then.
+  const padded = bytes.padEnd(Math.ceil(bytes.length / 3) * 3);
+  const base64 = btoa(padded);
+  return /[+/]/.test(base64) ? base64.replaceAll('+', '-').replaceAll('/', '_') : base64;
 }
 
 /** @throws DatabaseError 400 `invalid_bookmark` */
