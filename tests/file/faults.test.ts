@@ -48,7 +48,7 @@ async function one(journal: Journal, step: number, strictOnly: boolean, told: To
   else if (step === 8) await journal.load(await journal.blockIds());
   else {
     const durability = strictOnly || step % 2 === 0 ? 'strict' : 'relaxed';
-    const large = step === 4 ? [{ id: tail(n + 1) + 3, text: 'x'.repeat(70_000) }] : [];
+    const large = step === 4 ? [{ id: tail(n + 1) + 3, text: 'x'.repeat(270_000) }] : [];
     const plain = commitOf(n + 1, 2);
     const commit = { ...plain, head: `head ${++attempt}`, segments: [...plain.segments, ...large] };
     told.tried.set(commit.n, [...(told.tried.get(commit.n) ?? []), commit.head]);
@@ -135,7 +135,7 @@ describe('a disk whose calls fail', () => {
   it('takes writes again after a full disk has room, without being opened anew', async () => {
     const disk = new Disk();
     const journal = await file({ files: disk }).open(FOLDER);
-    for (const big of [1, 100_000]) {
+    for (const big of [1, 270_000]) {
       const commit = { ...commitOf(1), head: 'h'.repeat(big) };
       let wrote = 0;
       disk.fail = (call) => {

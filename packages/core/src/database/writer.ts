@@ -24,8 +24,11 @@ interface Call {
   readonly reject: (error: unknown) => void;
 }
 
-/** A longer write is not tried at once: what the storage does not take then would have to be worked out twice. */
-const NOW_TEXT_LENGTH = 48 * 1024;
+/**
+ * A longer write is not tried at once: what the storage does not take then would have to be worked out twice. A file takes 256 KB,
+ * which is room for the rows of documents of 70 characters.
+ */
+const NOW_TEXT_LENGTH = 96 * 1024;
 
 /** Calls that are written together, and their edits. */
 interface Group {
