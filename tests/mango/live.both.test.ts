@@ -356,6 +356,49 @@ describe('the life of a live result', () => {
     await vi.waitFor(() => expect(feeds()).toBe(0));
   });
 
+  it('sees a purge, by whichever handle', async () => {
+    const name = `live-purge-${Date.now()}`;
+    const [db, other] = [open(name), open(name)];
+    await db.put({ _id: 'a', n: 1 });
+    const revs = await Promise.all(['b', 'c'].map((_id) => db.put({ _id, n: 1 })));
+    const map: MapFunction = (doc, emit) => emit(doc.n);
+    const ids = (rows: readonly { readonly id: string }[]): string => rows.map(({ id }) => id).join();
+    const found = hear(db.live.find({ selector: { n: 1 } }));
+    const listed = hear(db.live.allDocs());
+    const viewed = hear(db.live.query(map));
+    const seen = () => [
+      found.results
+        .at(-1)
+        ?.docs.map(({ _id }) => _id)
+        .join(),
+      ids((listed.results.at(-1)?.rows ?? []) as never),
+      ids((viewed.results.at(-1)?.rows ?? []) as never),
+    ];
+    await vi.waitFor(() => expect(seen()).toEqual(['a,b,c', 'a,b,c', 'a,b,c']));
+    await db.purge('b', revs[0]!.rev);
+    await vi.waitFor(() => expect(seen()).toEqual(['a,c', 'a,c', 'a,c']));
+    await other.purge('c', revs[1]!.rev);
+    await vi.waitFor(() => expect(seen()).toEqual(['a', 'a', 'a']));
+    for (const each of [found, listed, viewed]) each.leave();
+  });
+
+  it('is left at once by a loop that waits, and hears no more then', async () => {
+    const db = open();
+    const feeds = countFeeds(db);
+    const results = db.live.allDocs()[Symbol.asyncIterator]();
+    await results.next();
+    const waiting = results.next();
+    expect(await results.return!()).toEqual({ value: undefined, done: true });
+    expect(await waiting).toEqual({ value: undefined, done: true });
+    expect(await results.next()).toEqual({ value: undefined, done: true });
+    await vi.waitFor(() => expect(feeds()).toBe(0));
+    const unread = db.live.allDocs()[Symbol.asyncIterator]();
+    const first = unread.next();
+    expect(await unread.return!()).toEqual({ value: undefined, done: true });
+    expect(await first).toEqual({ value: undefined, done: true });
+    await vi.waitFor(() => expect(feeds()).toBe(0));
+  });
+
   it('is an observable, and a store as frameworks know them', async () => {
     const db = open();
     const live = db.live.find({ selector: {} });

@@ -11,6 +11,7 @@ import type {
   ViewSource,
 } from '@settledb/core';
 import type { Indexes, IndexHost } from './indexes';
+import type { WatchCommits } from './live/hub';
 import { LiveQueries } from './live/live';
 import { Mango } from './mango/mango';
 import { mangoDefinitions } from './mango/mango-index';
@@ -19,15 +20,21 @@ import { Views, type ViewsOptions } from './views';
 export class LocalQueries implements Required<Queries> {
   readonly #views: Views;
   readonly #mango: Mango;
+  readonly #store: IndexHost['store'];
 
   constructor(database: Database & IndexHost, indexes: Indexes, options: ViewsOptions = {}) {
     this.#views = new Views(database, indexes, { ...options, definitions: [mangoDefinitions] });
     this.#mango = new Mango(database, indexes);
+    this.#store = database.store;
   }
 
   /** @param host the handle whose results they are: they end with it */
   live(host: ConstructorParameters<typeof LiveQueries>[0]): LiveQueries {
-    return new LiveQueries(host, this.#mango);
+    const watch: WatchCommits = (listener) =>
+      this.#store.watch(({ type }) => {
+        if (type === 'commit') listener();
+      });
+    return new LiveQueries(host, this.#mango, watch);
   }
 
   query(view: string | MapFunction | ViewSource, options?: ViewOptions) {

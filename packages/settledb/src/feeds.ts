@@ -44,4 +44,3 @@ export function connectedChanges(connection: Connection, options: ChangesOptions
   });
   return outer;
 }
-

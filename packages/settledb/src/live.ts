@@ -38,6 +38,8 @@ export function lazyLive<Content extends AnyContent>(load: () => Promise<LiveQue
 const observableSymbol: symbol =
   (Symbol as { readonly observable?: symbol }).observable ?? Symbol.for('observable');
 
+const DONE: IteratorResult<never, undefined> = { value: undefined, done: true };
+
 class LazyQuery<Result> implements LiveQuery<Result> {
   readonly #load: () => Promise<LiveQuery<Result>>;
   #loading: Promise<LiveQuery<Result>> | undefined;
@@ -73,9 +75,23 @@ class LazyQuery<Result> implements LiveQuery<Result> {
     return Object.assign(unsubscribe, { unsubscribe });
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Result, undefined> {
-    yield* await this.#get();
-    return undefined;
+  [Symbol.asyncIterator](): AsyncIterator<Result, undefined> {
+    let inner: Promise<AsyncIterator<Result, undefined>> | undefined;
+    let left = false;
+    // No async generator: that would keep a `return` waiting for the result that `next` waits for.
+    return {
+      next: async () => {
+        if (left) return DONE;
+        inner ??= this.#get().then((live) => live[Symbol.asyncIterator]());
+        const results = await inner;
+        return left ? DONE : results.next();
+      },
+      return: async () => {
+        left = true;
+        inner?.then((results) => results.return?.()).catch(() => {}); // Then `next` told.
+        return DONE;
+      },
+    };
   }
 
   [observableSymbol](): this {

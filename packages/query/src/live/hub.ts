@@ -17,6 +17,9 @@ export interface HubSource {
   changes(options: ChangesOptions): ChangesFeed;
 }
 
+/** Calls back after each commit, whoever made it. @returns the way to stop */
+export type WatchCommits = (listener: () => void) => () => void;
+
 /** Ids collected before they are passed on; where there are more, all is asked anew, which is then cheaper too. */
 export const MAX_IDS = 1_000;
 
@@ -25,12 +28,19 @@ export class ChangeHub {
   readonly #listeners = new Set<HubListener>();
   #feed: ChangesFeed | undefined;
   #opening: object | undefined;
+  /** A purge leaves no change behind, but a number. */
+  readonly #watch: WatchCommits | undefined;
+  #unwatch: (() => void) | undefined;
+  #looking = false;
+  #purges: number | undefined;
   /** Collected within one turn. */
   #ids = new Set<string>();
   #passing = false;
 
-  constructor(source: HubSource) {
+  /** @param watch where purges can be told: of a database that is here */
+  constructor(source: HubSource, watch?: WatchCommits | undefined) {
     this.#source = source;
+    this.#watch = watch;
   }
 
   /** @returns the way to leave */
@@ -48,8 +58,10 @@ export class ChangeHub {
     this.#opening = opening;
     try {
       // Not `since: 'now'`, which a remote database would take for the moment when it gets to the request.
-      const { update_seq: since } = await this.#source.info();
+      const { update_seq: since, purge_seq } = await this.#source.info();
       if (this.#opening !== opening) return;
+      this.#purges = purge_seq as number | undefined;
+      this.#unwatch = this.#watch?.(() => void this.#look(opening));
       const feed = this.#source.changes({ live: true, since, return_docs: false });
       this.#feed = feed;
       feed.on('change', ({ id }: { id: string }) => this.#hear(id));
@@ -75,6 +87,19 @@ export class ChangeHub {
     });
   }
 
+  /** After a commit. One look serves all commits that come before it begins. */
+  async #look(opening: object): Promise<void> {
+    if (this.#looking) return;
+    this.#looking = true;
+    await undefined;
+    this.#looking = false;
+    // A database that is closed or gone ends the feed, which tells.
+    const { purge_seq } = await this.#source.info().catch(() => ({ purge_seq: this.#purges }));
+    if (this.#opening !== opening || purge_seq === this.#purges) return;
+    this.#purges = purge_seq as number | undefined;
+    for (const listener of [...this.#listeners]) listener.changed(undefined);
+  }
+
   #over(feed: ChangesFeed, ending: { readonly error?: unknown }): void {
     if (this.#feed === feed) this.#end(ending);
   }
@@ -90,6 +115,8 @@ export class ChangeHub {
     const feed = this.#feed;
     this.#feed = undefined;
     this.#opening = undefined;
+    this.#unwatch?.();
+    this.#unwatch = undefined;
     this.#ids = new Set();
     feed?.cancel();
   }

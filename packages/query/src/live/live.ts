@@ -12,7 +12,7 @@ import type {
   ViewSource,
 } from '@settledb/core';
 import type { Mango } from '../mango/mango';
-import { ChangeHub } from './hub';
+import { ChangeHub, type WatchCommits } from './hub';
 import { LiveFind } from './live-find';
 import { type Evaluator, type LiveQuery, RunningQuery } from './live-query';
 import { sameResult } from './same';
@@ -43,10 +43,10 @@ export class LiveQueries<Content extends object = object> implements Live<Conten
   readonly #mango: Mango | undefined;
   readonly #hub: ChangeHub;
 
-  constructor(host: LiveHost, mango?: Mango | undefined) {
+  constructor(host: LiveHost, mango?: Mango | undefined, watch?: WatchCommits | undefined) {
     this.#host = host;
     this.#mango = mango;
-    this.#hub = new ChangeHub(host);
+    this.#hub = new ChangeHub(host, watch);
   }
 
   find(request: FindRequest): LiveQuery<FindResult<Content>> {
