@@ -1,9 +1,11 @@
 /** Who may believe to be alone, with dedicated workers as the other contexts. */
 import { indexeddb } from '@settledb/adapter-indexeddb';
-import type { Journal, Position } from '@settledb/engine';
+import { BLOCKS_PER_COMMIT, EMPTY_HEAD, type Journal, type Position } from '@settledb/engine';
 import fc from 'fast-check';
-import { openDB } from 'idb';
+import { openDB, unwrap } from 'idb';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { applyRewrite, raiseFence } from '../../adapters/indexeddb/src/commits';
+import { transaction } from '../../adapters/indexeddb/src/transaction';
 import { commit } from '../conformance/journal-bench';
 import { JournalContext } from '../support/journal-context';
 
@@ -29,6 +31,27 @@ async function becomesAlone(journal: Journal): Promise<void> {
     await journal.read();
     expect(journal.alone()).toBe(true);
   }, PATIENCE);
+}
+
+/** What a context does that takes the lock by force, while this one sleeps. */
+async function takeByForce(name: string): Promise<void> {
+  const db = await openDB(`settledb:${name}`);
+  await transaction(unwrap(db), { stores: ['log', 'meta'], mode: 'readwrite' }, raiseFence);
+  db.close();
+}
+
+/** A checkpoint by such a one, of all up to `n`: it drops whatever records there are. */
+async function rewriteAll(name: string, n: number): Promise<void> {
+  const db = await openDB(`settledb:${name}`);
+  for (let each = 1; each <= n; each++)
+    await db.put('log', { n: each, head: EMPTY_HEAD, tail: '', by: 'another' }, each);
+  const { fence } = await db.get('meta', 'state');
+  const drop = Array.from({ length: n }, (_, i) => (i + 1) * BLOCKS_PER_COMMIT);
+  const change = { manifest: { text: 'all', through: n }, drop };
+  await transaction<undefined>(unwrap(db), { stores: ['log', 'block', 'meta'], mode: 'readwrite' }, (work) =>
+    applyRewrite(work, change, 'another', { epoch: 0, n, fence }),
+  );
+  db.close();
 }
 
 const heard = (journal: Journal, type: string): Promise<void> =>
@@ -106,20 +129,48 @@ describe('indexeddb presence', () => {
     }
   });
 
-  it('writes nothing with the fence or the epoch of before, although it believes to be alone', async () => {
-    for (const change of [{ fence: 1 }, { epoch: 1 }]) {
+  it('writes nothing when its lock was taken, although it believes to be alone: neither what is checked nor what is not', async () => {
+    for (const segments of [0, 1]) {
       const { name, journal } = await open();
       await becomesAlone(journal);
       await journal.append(commit(1), START, 'relaxed');
-      const db = await openDB(`settledb:${name}`);
-      await db.put('meta', { ...(await db.get('meta', 'state')), ...change }, 'state');
-      const answer = await journal.append(commit(2), { epoch: 0, n: 1 }, 'relaxed');
-      // Robbed, it asks for the lock anew and then writes; overtaken, it learns of the new epoch.
-      if ('epoch' in change) expect(answer).toMatchObject({ epoch: 1 });
-      else expect(answer).toBeUndefined();
-      expect(await db.getAllKeys('log')).toEqual('epoch' in change ? [1] : [1, 2]);
-      db.close();
+      await takeByForce(name);
+      const late = commit(2, segments);
+      expect(await journal.append(late, { epoch: 0, n: 1 }, 'relaxed')).toEqual({
+        epoch: 0,
+        commits: [{ n: 2, head: EMPTY_HEAD, tail: '' }],
+      });
+      expect(await journal.load([2 * 4096 + 1])).toEqual([undefined]);
+      // Having asked for the lock anew, it writes.
+      expect(await journal.append(commit(3, segments), { epoch: 0, n: 2 }, 'relaxed')).toBeUndefined();
+      expect((await journal.read()).commits.map(({ n }) => n)).toEqual([1, 2, 3]);
     }
+  });
+
+  it('writes nothing either when a checkpoint has covered all that was written since its lock was taken', async () => {
+    for (const segments of [0, 1]) {
+      const { name, journal } = await open();
+      await becomesAlone(journal);
+      await journal.append(commit(1), START, 'relaxed');
+      await takeByForce(name);
+      await rewriteAll(name, 3);
+      const answer = await journal.append(commit(2, segments), { epoch: 0, n: 1 }, 'relaxed');
+      expect(answer).toMatchObject({ epoch: 1, manifest: { text: 'all', through: 3 }, commits: [] });
+      expect(await journal.append(commit(4, segments), { epoch: 1, n: 3 }, 'relaxed')).toBeUndefined();
+      expect((await journal.read()).commits.map(({ n }) => n)).toEqual([4]);
+    }
+  });
+
+  it('keeps what stands in the way of a late commit out of what rewrites drop, up to a bound', async () => {
+    const { name, journal } = await open();
+    await becomesAlone(journal);
+    for (let theft = 0; theft < 70; theft++) await takeByForce(name);
+    await rewriteAll(name, 70);
+    const db = await openDB(`settledb:${name}`);
+    expect(await db.getAllKeys('log')).toEqual(Array.from({ length: 64 }, (_, i) => i + 7));
+    db.close();
+    expect(await journal.blockIds()).toEqual([]);
+    expect((await journal.read()).commits).toEqual([]);
   });
 
   it('lets no worker have a commit acknowledged while it believes to be alone (I9)', async () => {
@@ -168,16 +219,20 @@ describe('indexeddb presence', () => {
     const adapter = indexeddb();
     const newcomer = await adapter.open(name);
     onTestFinished(() => newcomer.close());
-    expect(await newcomer.append(commit(1), START, 'relaxed')).toBeUndefined();
+    // Taking the lock took a number.
+    expect(await newcomer.append(commit(1), START, 'relaxed')).toMatchObject({
+      commits: [{ n: 1, head: EMPTY_HEAD }],
+    });
+    expect(await newcomer.append(commit(2), { epoch: 0, n: 1 }, 'relaxed')).toBeUndefined();
     order.push('newcomer committed');
     expect(await blocking).toBe(false);
     expect(order).toEqual(['newcomer committed', 'blocked thread goes on']);
     expect(await blocked.call('append', 1, 'late', START)).toMatchObject({
-      commits: [{ n: 1, head: 'head 1' }],
+      commits: [{ n: 1 }, { n: 2, head: 'head 2' }],
     });
-    expect(await blocked.call('append', 2, 'now', { epoch: 0, n: 1 })).toBeUndefined();
+    expect(await blocked.call('append', 3, 'now', { epoch: 0, n: 2 })).toBeUndefined();
     expect(await blocked.call('alone')).toBe(false);
-    expect((await newcomer.read({ epoch: 0, n: 1 })).commits).toHaveLength(1);
+    expect((await newcomer.read({ epoch: 0, n: 2 })).commits).toHaveLength(1);
   });
 
   it('is not alone from the freezing of its page until it has come back and read', async () => {

@@ -1,7 +1,7 @@
 /** Commits at the edges: keys of another order that change hands, empty texts, more texts than a commit has block ids. */
 import { memory } from '@settledb/adapter-memory';
 import { type DatabaseTables, type DocRow, type LocalRow, type Store, schema } from '@settledb/core';
-import { openLogStore } from '@settledb/engine';
+import { EMPTY_HEAD, openLogStore } from '@settledb/engine';
 import { describe, expect, it } from 'vitest';
 
 type TestStore = Store<DatabaseTables>;
@@ -68,5 +68,20 @@ describe('a commit', () => {
     ]);
     expect(rows.length).toBe(200);
     expect(rows.every((row) => row.body === first)).toBe(true);
+  });
+
+  it('that a journal put in changes nothing but the number of the next', async () => {
+    const adapter = memory();
+    const journal = await adapter.open('a');
+    const position = { epoch: 0, n: 0 };
+    const empty = { n: 1, head: EMPTY_HEAD, tail: '', segments: [] };
+    expect(await journal.append(empty, position, 'relaxed')).toBeUndefined();
+    const store: Store<DatabaseTables> = await openLogStore(journal, schema);
+    expect(await store.read([{ from: 'local', range: {} }])).toEqual([[]]);
+    await putLocal(store, [{ id: 'a', rev: '0-1', body: '{}' }]);
+    expect(store.stats().commits).toBe(2);
+    await store.compact();
+    expect((await store.read([{ from: 'local', range: {} }]))[0]).toHaveLength(1);
+    await store.close();
   });
 });

@@ -56,6 +56,7 @@ export function invalidState(tx: IDBTransaction): never {
 export function abortAs(name: string): (tx: IDBTransaction) => void {
   return (tx) => {
     Object.defineProperty(tx, 'error', { value: new DOMException('simulated', name) });
+    Object.defineProperty(tx, 'commit', { value: () => {} }); // which a real one comes after
     queueMicrotask(() => tx.abort());
   };
 }

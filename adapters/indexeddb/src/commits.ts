@@ -2,7 +2,14 @@
  * The requests of a journal: what is asked of the stores within one transaction. No state, no promise, no retry.
  */
 import { contentGone } from '@settledb/core';
-import type { Block, Commit, JournalState, Position, Rewrite } from '@settledb/engine';
+import {
+  type Block,
+  type Commit,
+  EMPTY_HEAD,
+  type JournalState,
+  type Position,
+  type Rewrite,
+} from '@settledb/engine';
 import { chunkRecord } from './chunk';
 import { checkRecord, checkRecords, checkState, commitOfTail, type LogRecord, type State } from './schema';
 import type { Work } from './transaction';
@@ -101,8 +108,8 @@ export function addCommit(
     if (alone) work.commit(); // not early, all requests have succeeded
   });
   added.onerror = (event) => {
+    if (early) return blameFor(added, work.blame, 'taken');
     if (added.error?.name !== 'ConstraintError') return; // the transaction aborts with it
-    if (early) return work.blame(new Undo('taken')); // as it does here
     event.preventDefault();
     event.stopPropagation();
     // Segments asked for already would overwrite those of the commit that stands at n: undo all of it. And where more was
@@ -118,6 +125,26 @@ export function addCommit(
       answer({ epoch: expected.epoch, commits: commits(winners.result, expected.n) });
     });
   };
+}
+
+/**
+ * Adds the commit of a context that is sure to be alone (presence.ts), and nothing else: one request, whose success proves that
+ * memory was current. Nobody can have raised the epoch since, for who takes the lock by force puts a barrier where this would stand.
+ */
+export function addSurely(
+  { log, answer, blame, commit }: Work<JournalState | undefined>,
+  { n, head, tail }: Commit,
+  by: string,
+): void {
+  const added = log.add({ n, head, tail, by } satisfies LogRecord, n);
+  added.onerror = () => blameFor(added, blame, 'fenced');
+  answer(undefined);
+  commit();
+}
+
+/** Firefox completes a transaction whose request failed after `commit()`, others abort it. One aborted for another reason has that. */
+function blameFor({ error }: IDBRequest, blame: (error: unknown) => void, taken: Undone): void {
+  if (error?.name !== 'AbortError') blame(error?.name === 'ConstraintError' ? new Undo(taken) : error);
 }
 
 /** Does a step of checkpoint or compaction, once the position has been found to be as expected. */
@@ -141,7 +168,7 @@ export function applyRewrite(
       );
     }
     putBlocks(put);
-    for (const id of drop) dropOne(id, through);
+    for (const id of drop) dropOne(id, through, state.barriers);
     if (manifest !== undefined) {
       meta.put({ ...state, epoch: state.epoch + 1, through, by } satisfies State, 'state');
       meta.put(manifest.text, 'manifest');
@@ -149,9 +176,10 @@ export function applyRewrite(
     answer(undefined);
   });
 
-  function dropOne(id: number, through: number): void {
+  function dropOne(id: number, through: number, barriers: State['barriers']): void {
     const n = commitOfTail(id);
     if (n === undefined) block.delete(id);
+    else if (barriers?.includes(n)) return;
     else if (n <= through) log.delete(n);
     else {
       const there = log.getKey(n);
@@ -199,10 +227,21 @@ export function loadTexts(work: Work<(string | undefined)[]>, ids: readonly numb
   });
 }
 
-export function listIds({ log, block, after, answer }: Work<{ blocks: number[]; commits: number[] }>): void {
+export function listIds({
+  log,
+  meta,
+  block,
+  after,
+  answer,
+}: Work<{ blocks: number[]; commits: number[] }>): void {
+  const state = meta.get('state');
   const blocks = block.getAllKeys();
   const commits = log.getAllKeys();
-  after(commits, () => answer({ blocks: blocks.result as number[], commits: commits.result as number[] }));
+  after(commits, () => {
+    const { barriers = [] } = checkState(state.result);
+    const others = (commits.result as number[]).filter((n) => !barriers.includes(n));
+    answer({ blocks: blocks.result as number[], commits: others });
+  });
 }
 
 export function readSmallState({ meta, after, answer }: Work<State>): void {
@@ -210,12 +249,24 @@ export function readSmallState({ meta, after, answer }: Work<State>): void {
   after(asked, () => answer(checkState(asked.result)));
 }
 
-export function raiseFence({ meta, after, answer }: Work<number>): void {
+/** Thefts after which a barrier goes: a commit that was sent before that many is not still on its way. */
+const BARRIERS_MAX = 64;
+
+/**
+ * Shuts out who lost the lock without noticing: checked writes meet another fence, and at the number that a commit without a check
+ * would take stands one that changes nothing. That stays there when a manifest covers it, for nobody knows when such a commit comes.
+ */
+export function raiseFence({ log, meta, after, answer }: Work<number>): void {
   const asked = meta.get('state');
-  after(asked, () => {
+  const last = log.openKeyCursor(null, 'prev');
+  after(last, () => {
     const state = checkState(asked.result);
+    const { through, barriers = [] } = state;
     const fence = state.fence + 1;
-    meta.put({ ...state, fence } satisfies State, 'state');
+    const n = Math.max(through, (last.result?.key as number | undefined) ?? 0) + 1;
+    log.add({ n, head: EMPTY_HEAD, tail: '', by: '' } satisfies LogRecord, n);
+    const kept = [...barriers, n].slice(-BARRIERS_MAX);
+    meta.put({ ...state, fence, barriers: kept } satisfies State, 'state');
     answer(fence);
   });
 }

@@ -20,6 +20,7 @@ import { indexedDbBlobs } from './blobs';
 import { Channel, type Message } from './channel';
 import {
   addCommit,
+  addSurely,
   applyRewrite,
   listIds,
   loadTexts,
@@ -59,6 +60,8 @@ export class IndexedDbJournal implements Journal {
   readonly #pending = new Set<Promise<unknown>>();
   readonly #id = randomId();
   #opened: JournalState | undefined;
+  /** Where it is known: of what was read last, or rewritten here. While alone, nobody else raises it. */
+  #epoch: number | undefined;
   /** What opening reads, for who first asks for the fence. */
   #firstFence: Promise<number> | undefined;
   #tellFence!: (fence: number | Promise<never>) => void;
@@ -117,6 +120,7 @@ export class IndexedDbJournal implements Journal {
     try {
       const { state, journal } = await this.#readState(undefined, ({ fence }) => this.#tellFence(fence));
       this.#connection.identify(state.id);
+      this.#epoch = state.epoch;
       this.#opened = journal;
       this.#presence.saw(term);
     } catch (cause) {
@@ -145,7 +149,7 @@ export class IndexedDbJournal implements Journal {
       locks: lockManager(),
       channel,
       readFence: () => this.#readFence(),
-      raiseFence: () => connection.replay({ stores: ['meta'], mode: 'readwrite' }, raiseFence),
+      raiseFence: () => connection.replay({ stores: ['log', 'meta'], mode: 'readwrite' }, raiseFence),
       missed: () => this.#emit({ type: 'commit' }),
     });
   }
@@ -167,13 +171,17 @@ export class IndexedDbJournal implements Journal {
       const stores: StoreName[] = commit.segments.length > 0 ? ['log', 'block', 'meta'] : ['log', 'meta'];
       if (commit.places !== undefined || commit.contents !== undefined) stores.push('blob');
       const scope: Scope = { stores, mode: 'readwrite', durability };
+      const isLone = stores.length === 2;
       const by = `${this.#id}.${this.#writes++}`;
       const answer = await this.#write(
         expected,
-        (fence) =>
-          this.#connection.transact(scope, (work) =>
+        (fence) => {
+          if (isLone && expected.epoch === this.#epoch && this.#presence.alone())
+            return this.#appendSurely(commit, by, durability);
+          return this.#connection.transact(scope, (work) =>
             addCommit(work, commit, by, { ...expected, fence }, this.#presence.solo),
-          ),
+          );
+        },
         () => this.#fateOfCommit(commit.n, by, expected),
         true,
       );
@@ -181,10 +189,24 @@ export class IndexedDbJournal implements Journal {
     });
   }
 
+  /** While it is under way this context stays alone, or has its lock taken by force. */
+  async #appendSurely(commit: Commit, by: string, durability: Durability): Promise<JournalState | undefined> {
+    const stay = this.#presence.stay();
+    try {
+      return await this.#connection.transact<JournalState | undefined>(
+        { stores: ['log'], mode: 'readwrite', durability },
+        (work) => addSurely(work, commit, by),
+      );
+    } finally {
+      stay();
+    }
+  }
+
   rewrite(change: Rewrite, expected: Position): Promise<JournalState | undefined> {
     return this.#run('Rewriting the log', async () => {
       const by = `${this.#id}.${this.#writes++}`;
       const scope: Scope = { stores: ['log', 'block', 'meta'], mode: 'readwrite' };
+      if (change.manifest !== undefined) this.#epoch = undefined;
       const answer = await this.#write(
         expected,
         (fence) =>
@@ -192,6 +214,7 @@ export class IndexedDbJournal implements Journal {
         () => this.#fateOfRewrite(by, expected),
         change.manifest !== undefined,
       );
+      if (change.manifest !== undefined && answer === undefined) this.#epoch = expected.epoch + 1;
       return this.#announced(answer);
     });
   }
@@ -210,7 +233,7 @@ export class IndexedDbJournal implements Journal {
   blockIds(): Promise<number[]> {
     return this.#run('Listing blocks', async () => {
       const { blocks, commits } = await this.#connection.replay(
-        { stores: ['block', 'log'], mode: 'readonly' },
+        { stores: ['block', 'log', 'meta'], mode: 'readonly' },
         listIds,
       );
       return [...blocks, ...commits.map((n) => n * BLOCKS_PER_COMMIT)];
@@ -270,6 +293,7 @@ export class IndexedDbJournal implements Journal {
     const { term } = this.#presence;
     const { state, journal } = await this.#readState(known);
     this.#connection.identify(state.id);
+    this.#epoch = state.epoch;
     this.#saw(term);
     return journal;
   }

@@ -12,7 +12,9 @@
  * - lease: only while every hello older than LEASE_MS must have been heard. Messages arrive in the order sent, so an echo of
  *   our own sent at t proves it for t. LEASE_MS is below STEAL_AFTER_MS: a thread that was busy or frozen meanwhile doubts first.
  * - fence: a writer reads it before it asks for the lock and compares it within each commit's transaction. One that lost the lock
- *   without noticing yet is refused, so that a later solo context misses nothing. Who opens the database asks for the lock
+ *   without noticing yet is refused, so that a later solo context misses nothing. One that is alone by the two guards above compares
+ *   nothing: it lets go of its lock only after its commits, and who takes it by force puts a barrier where its next would stand
+ *   (raiseFence in commits.ts). Who opens the database asks for the lock
  *   meanwhile, and reads the fence after; what was read more than LEASE_MS after the asking does not count.
  */
 import { ioError } from '@settledb/core';
@@ -60,6 +62,10 @@ export class Presence {
   #fence: number | undefined;
   /** Writes under way; the lock is kept while there are any. */
   #writers = 0;
+  /** Commits under way that compare no fence. */
+  #staying = 0;
+  /** Must the lock be shared when they have ended? */
+  #sharesThen = false;
   /** Rises whenever this context becomes solo. */
   #term = 0;
   #fresh = false;
@@ -132,6 +138,16 @@ export class Presence {
 
   leave(): void {
     this.#writers--;
+  }
+
+  /** Keeps the lock until what is returned is called: for a write that compares no fence. To be called while `alone`. */
+  stay(): () => void {
+    this.#staying++;
+    return () => {
+      if (--this.#staying > 0 || !this.#sharesThen) return;
+      this.#sharesThen = false;
+      if (this.#mode === 'solo') this.#share();
+    };
   }
 
   /** A write met another fence: the lock was taken from us. The next `enter` asks for it anew. */
@@ -285,6 +301,10 @@ export class Presence {
 
   /** From solo to shared: the shared request stands in the queue before the exclusive lock is let go. */
   #share(): void {
+    if (this.#staying > 0) {
+      this.#sharesThen = true;
+      return;
+    }
     const { locks } = this.#host;
     const solo = this.#hold;
     if (locks === undefined || solo === undefined) return;

@@ -3,7 +3,7 @@
  *
  *   log    n        → { n, head, tail, by }     one record per commit; adding an n that is there fails: the key is the lock
  *   block  id       → text                      segments (positive ids), blocks of rewrites (negative)
- *   meta   'state'  → { id, epoch, through, fence, by }     read by every append, in its own transaction
+ *   meta   'state'  → { id, epoch, through, fence, by, barriers }     read by every append that is not sure to be alone, in its own transaction
  *          'manifest' → text
  *   blob   [place, i] → { sum, bytes }          chunk i of the content at a place, and its checksum (chunk.ts)
  */
@@ -30,6 +30,8 @@ export interface State {
   readonly fence: number;
   /** Which call of `rewrite` made this epoch, by a random id. */
   readonly by: string;
+  /** Commits that took their number from a context whose lock was taken (commits.ts): their records stay. Absent: none. */
+  readonly barriers?: readonly number[];
 }
 
 export interface LogRecord {

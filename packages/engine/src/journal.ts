@@ -13,6 +13,9 @@ import type { Durability, TextRef } from '@settledb/core';
 /** Block ids per commit: `n * BLOCKS_PER_COMMIT` is the tail of commit n, the next ones are its segments. */
 export const BLOCKS_PER_COMMIT = 4096;
 
+/** The head of a commit that changes nothing: a journal may put one in where a number must be taken. See `commit.ts`. */
+export const EMPTY_HEAD = '[1,[],[],[]]';
+
 export interface Block {
   /** A safe integer; unique for good. Negative for blocks made by a rewrite. */
   readonly id: number;
