@@ -2,6 +2,7 @@
 import { memory } from '@settledb/adapter-memory';
 import { conflict, DatabaseError, type Doc } from '@settledb/core';
 import { named } from '@settledb/worker';
+import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { contextOf } from '../../packages/settledb/src/hosting';
 import { SettleDB } from '../../packages/settledb/src/settledb';
@@ -27,6 +28,32 @@ describe('calls', () => {
     const lone = countMessages();
     await db.get('a');
     expect(lone.stop()).toBe(2);
+  });
+
+  it('of several handles and verbs at once, some of which fail, are each answered with its own', async () => {
+    const { Hosted } = hostAndPage();
+    const [one, other] = [new Hosted('one'), new Hosted('other')];
+    await one.bulkDocs([{ _id: 'a' }, { _id: 'b' }]);
+    await other.put({ _id: 'a', n: 1 });
+    const kinds: [() => Promise<unknown>, object][] = [
+      [() => one.get('a'), { _id: 'a' }],
+      [() => one.get('b'), { _id: 'b' }],
+      [() => rejection(one.get('gone')), { status: 404, docId: 'gone' }],
+      [() => other.get('a'), { _id: 'a', n: 1 }],
+      [() => one.info(), { db_name: 'one', doc_count: 2 }],
+      [() => other.info(), { db_name: 'other', doc_count: 1 }],
+      [() => one.allDocs(), { total_rows: 2 }],
+      [() => one.get('a', { revs: true }), { _revisions: { start: 1 } }],
+      [() => rejection(one.put({ _id: 'a' })), { status: 409 }],
+      [() => one.revsDiff({ c: ['1-a' as never] }), { c: { missing: ['1-a'] } }],
+    ];
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat(kinds.length - 1), { maxLength: 60 }), async (picked) => {
+        const answers = await Promise.all(picked.map((kind) => kinds[kind]![0]()));
+        expect(answers).toMatchObject(picked.map((kind) => kinds[kind]![1]));
+      }),
+      { numRuns: 30 },
+    );
   });
 
   it('see documents as they were when the call was made', async () => {

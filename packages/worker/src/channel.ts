@@ -129,7 +129,7 @@ export class Channel {
   }
 
   /** Its documents in parts, made one after the other. One that cannot be made fails the call, which is then not sent. */
-  #callWith(lists: readonly (readonly unknown[])[], call: ClientOp & { 0: 'call' }): void {
+  #callWith(lists: readonly (readonly unknown[])[], call: CallOp): void {
     const id = call[1];
     for (const list of lists) this.#outbox.add((() => this.#part(id, list)) satisfies Later<ClientOp>);
     const last = (): ClientOp => (this.#pending.has(id) ? call : ['abort', id]);
@@ -201,7 +201,10 @@ export class Channel {
 
   #take(op: HostOp): void {
     if (op[0] === 'ok' || op[0] === 'json') this.#settle(op[1], { value: op[2], list: op[3] }, undefined);
-    else if (op[0] === 'no') this.#refuse(op[1], op[2]);
+    else if (op[0] === 'jsons') {
+      for (let at = 0; at < op[2].length; at++)
+        this.#settle(op[1] + at, { value: op[2][at], list: undefined }, undefined);
+    } else if (op[0] === 'no') this.#refuse(op[1], op[2]);
     else if (op[0] === 'part') this.#takePart(op[1], itemsOf(op[2]));
     else if (op[0] === 'docs') this.#takePart(op[1], rowsOf(op[2]));
     else if (op[0] === 'items') this.#feeds.get(op[1])?.items(op[2]);
@@ -309,14 +312,33 @@ export class Channel {
 /** Operations as JSON, if they are but calls that it can carry: in which documents are as they were made. */
 function textOf(ops: readonly ClientOp[]): string | undefined {
   const texts: string[] = [];
-  for (const op of ops) {
+  for (let at = 0; at < ops.length; ) {
+    const op = ops[at]!;
     if (op[0] !== 'call' || !isText(op[4])) return undefined;
-    const { args, json } = op[4];
-    const head = `["call",${op[1]},${op[2]},${JSON.stringify(op[3])}`;
-    texts.push(`${head},{"args":${JSON.stringify(args)}${json === undefined ? '' : `,"doc":${json}`}}]`);
+    const [, id, handle, verb, { args, json }] = op;
+    const head = `${id},${handle},${JSON.stringify(verb)}`;
+    if (json !== undefined) {
+      texts.push(`["call",${head},{"args":${JSON.stringify(args)},"doc":${json}}]`);
+      at++;
+      continue;
+    }
+    const run = [args];
+    for (let next = ops[++at]; isNext(next, op, run.length); next = ops[++at]) run.push(next[4].args);
+    texts.push(`["calls",${head},${JSON.stringify(run)}]`);
   }
   return `[${texts.join()}]`;
 }
+
+type CallOp = ClientOp & { 0: 'call' };
+
+/** Is it as `first`, and the one so many later? */
+const isNext = (op: ClientOp | undefined, first: CallOp, later: number): op is CallOp =>
+  op?.[0] === 'call' &&
+  op[1] === first[1] + later &&
+  op[2] === first[2] &&
+  op[3] === first[3] &&
+  op[4].json === undefined &&
+  isText(op[4]);
 
 const crossingOf = ({ args, json, parts, patches }: Encoded): Crossing =>
   json === undefined && parts === undefined && patches === undefined

@@ -118,7 +118,10 @@ export class Session {
   #take(op: ClientOp): void {
     if (this.#over) return;
     if (op[0] === 'call') void this.#call(op[1], op[2], op[3], op[4]);
-    else if (op[0] === 'more') this.#feeds.get(op[1])?.more(op[2]);
+    else if (op[0] === 'calls') {
+      for (let at = 0; at < op[4].length; at++)
+        void this.#call(op[1] + at, op[2], op[3], { args: op[4][at]! });
+    } else if (op[0] === 'more') this.#feeds.get(op[1])?.more(op[2]);
     else if (op[0] === 'feed') this.#feed(op[1], op[2], op[3], op[4], op[5]);
     else if (op[0] === 'cancel') this.#feeds.get(op[1])?.cancel();
     else if (op[0] === 'abort') this.#abort(op[1]);
@@ -181,7 +184,7 @@ export class Session {
       this.#outbox.add(['no', id, aborted ? { type: 'aborted' } : encodeError(error)]);
     } finally {
       this.#calls--;
-      this.#aborts.delete(id);
+      if (abort !== undefined) this.#aborts.delete(id);
       // Nothing is under way that could be told with it.
       if (this.#calls === 0) this.#outbox.hurry();
       if (this.#leaving) this.#endWhenIdle();
@@ -241,9 +244,11 @@ export class Session {
     return hosted;
   }
 
-  #decode(id: number, crossing: Crossing, signal: () => AbortSignal, apart: boolean): unknown[] {
-    const lists = crossing.parts === undefined ? [] : (this.#lists.get(id) ?? []);
-    if (crossing.parts !== undefined) this.#lists.delete(id);
+  #decode(id: number, crossing: Crossing, signal: () => AbortSignal, apart: boolean): readonly unknown[] {
+    const { args, json, doc, parts, patches } = crossing;
+    if ((json ?? doc ?? parts ?? patches) === undefined) return args;
+    const lists = parts === undefined ? [] : (this.#lists.get(id) ?? []);
+    if (parts !== undefined) this.#lists.delete(id);
     return decodeArguments(crossing, lists, {
       functions: this.#options.functions,
       handle: (number) => this.#hosted(number),
@@ -286,15 +291,36 @@ export class Session {
 
 /** Operations as JSON, if all of them are JSON by nature. */
 function jsonOf(ops: readonly Out[]): string | undefined {
-  let hasTexts = false;
   for (const [kind] of ops) {
     if (kind === 'message' && ops.length === 1) return ops[0]![1] as string;
-    if (kind === 'text') hasTexts = true;
-    else if (kind !== 'json') return undefined;
+    if (kind !== 'text' && kind !== 'json') return undefined;
   }
-  if (!hasTexts) return JSON.stringify(ops);
-  const texts = ops.map((op) => (op[0] === 'text' ? `["json",${op[1]},${op[2]}]` : JSON.stringify(op)));
+  const texts: string[] = [];
+  for (let at = 0; at < ops.length; ) {
+    const id = ops[at]![1] as number;
+    const from = at;
+    while (at < ops.length && ops[at]![1] === id + at - from && !hasList(ops[at]!)) at++;
+    if (at === from) texts.push(JSON.stringify(ops[at++]));
+    else texts.push(`["jsons",${id},${valuesOf(ops, from, at)}]`);
+  }
   return texts.length === 1 ? `[${texts[0]}]` : `[${texts.join()}]`;
+}
+
+const hasList = (op: Out): boolean => op[0] === 'json' && op[3] !== undefined;
+
+/** Texts are joined, all else is made in one step. */
+function valuesOf(ops: readonly Out[], from: number, to: number): string {
+  const values: unknown[] = [];
+  let hasTexts = false;
+  for (let at = from; at < to; at++) {
+    if (ops[at]![0] === 'text') hasTexts = true;
+    values.push(ops[at]![2]);
+  }
+  if (!hasTexts) return JSON.stringify(values);
+  const texts = values.map((value, at) =>
+    ops[from + at]![0] === 'text' ? value : (JSON.stringify(value) ?? 'null'),
+  );
+  return `[${texts.join()}]`;
 }
 
 /** A text among operations that are not. */

@@ -13,7 +13,7 @@
  */
 
 /** Raised when the operations change: page and host of different kinds refuse each other rather than misunderstand. */
-export const PROTOCOL = 4;
+export const PROTOCOL = 5;
 
 /**
  * Rows of an answer in one message. It is taken apart in one task of the page, at 1–2.5 µs a row: about a millisecond, while the
@@ -65,6 +65,8 @@ export const opsIn = <Op>(message: Message<Op>): readonly Op[] =>
 export type ClientOp =
   | readonly ['open', handle: number, name: string, options: object]
   | readonly ['call', id: number, handle: number, verb: string, crossing: Crossing]
+  /** As so many calls, with ids one after the other: a third of what there is to parse of small ones. */
+  | readonly ['calls', id: number, handle: number, verb: string, args: readonly (readonly unknown[])[]]
   | readonly ['feed', id: number, handle: number, verb: string, crossing: Crossing, credit: number]
   | readonly ['part', id: number, texts: DocTexts]
   /** Also of a call that came to nothing before it was sent, while parts of it were. */
@@ -85,6 +87,8 @@ export type HostOp =
   | readonly ['ok', id: number, value: unknown, list?: string]
   /** As `ok`, of what is JSON by nature. */
   | readonly ['json', id: number, value: unknown, list?: string]
+  /** As so many of them, with ids one after the other. */
+  | readonly ['jsons', id: number, values: readonly unknown[]]
   | readonly ['no', id: number, error: WireError]
   /** Items, or their JSON. */
   | readonly ['part', id: number, items: readonly unknown[] | string]
