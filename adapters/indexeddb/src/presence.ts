@@ -300,8 +300,8 @@ export class Presence {
   }
 
   /** From solo to shared: the shared request stands in the queue before the exclusive lock is let go. */
-  #share(): void {
-    if (this.#staying > 0) {
+  #share(atOnce = false): void {
+    if (this.#staying > 0 && !atOnce) {
       this.#sharesThen = true;
       return;
     }
@@ -350,7 +350,7 @@ export class Presence {
   /** A page about to be frozen or put in the back-forward cache cannot answer a hello. */
   readonly #onHide = (): void => {
     if (this.#writers === 0) void this.#letGo().then(() => this.#host.channel.post({ type: 'bye' }));
-    else if (this.#mode === 'solo') this.#share();
+    else if (this.#mode === 'solo') this.#share(true); // when the write has ended, nothing of it may run any more
   };
 
   readonly #onShow = (event: Event): void => {
