@@ -59,6 +59,94 @@ describe('attachments over the wire', () => {
   });
 });
 
+describe('a source that fails while a large attachment is read', () => {
+  const FAILURES = {
+    'says 401, as when a session ran out': () =>
+      Response.json({ error: 'unauthorized', reason: 'Session expired' }, { status: 401 }),
+    'says 403': () => Response.json({ error: 'forbidden', reason: 'no' }, { status: 403 }),
+    'says 413': () => new Response('too large', { status: 413 }),
+    'cannot be reached': () => Promise.reject(new TypeError('fetch failed')),
+    'breaks off': (whole: Response) => {
+      const reader = whole.body!.getReader();
+      const body = new ReadableStream<Uint8Array>({
+        async pull(controller) {
+          const { value } = await reader.read();
+          await reader.cancel();
+          controller.enqueue(value!.subarray(0, 10));
+          controller.error(new TypeError('terminated'));
+        },
+      });
+      return new Response(body, whole);
+    },
+  };
+
+  /** @param times how often the attachment's request fails */
+  function failing(how: keyof typeof FAILURES, times: number): { near: Db; far: Db; asked: () => number } {
+    const { fetch } = testServer();
+    let asked = 0;
+    const meddling: typeof fetch = async (input, init) => {
+      const answer = await fetch(input, init);
+      if (init?.method !== 'GET' || !/\/big\?/.test(String(input)) || ++asked > times) return answer;
+      return FAILURES[how](answer);
+    };
+    return {
+      near: pair().near,
+      far: new SettleDB(`${ORIGIN}/db`, { fetch: meddling }),
+      asked: () => asked,
+    };
+  }
+
+  const large = (db: Db) =>
+    db.put({
+      _id: 'large',
+      _attachments: { big: { content_type: 'x/y', data: Buffer.alloc(1_100_000, 3) } },
+    } as never);
+
+  it.each([
+    'says 401, as when a session ran out',
+    'says 403',
+    'says 413',
+    'cannot be reached',
+  ] as const)('is no target that refuses: it %s, and the next run brings the document', async (how) => {
+    const { near, far } = failing(how, 1);
+    await large(far);
+    const failure = await near.replicate.from(far).catch((error: unknown) => error);
+    expect(failure).toMatchObject({ result: { ok: false, last_seq: 0, errors: [] } });
+    expect(await near.get('large').catch(({ status }) => status)).toBe(404);
+    expect(await near.replicate.from(far)).toMatchObject({ ok: true, docs_written: 1 });
+    expect(await attachmentsOf(near)).toEqual(await attachmentsOf(far));
+  });
+
+  // More often than a document may fail. Of what breaks off the rest is asked for, 8 times each time.
+  it.each([
+    ['cannot be reached', 15],
+    ['breaks off', 110],
+  ] as const)('is waited for, however often it %s', async (how, times) => {
+    const { near, far, asked } = failing(how, times);
+    await large(far);
+    const options = { retry: true, back_off_function: () => 0 };
+    expect(await SettleDB.replicate(far, near, options)).toMatchObject({
+      ok: true,
+      docs_written: 1,
+      errors: [],
+    });
+    expect(asked()).toBeGreaterThan(times);
+    expect(await attachmentsOf(near)).toEqual(await attachmentsOf(far));
+  });
+
+  it('is no target that refuses where the target is a server, either', async () => {
+    const { far, asked } = failing('says 413', 1);
+    const other = pair().far;
+    await large(far);
+    await expect(SettleDB.replicate(far, other)).rejects.toMatchObject({
+      result: { last_seq: 0, errors: [] },
+    });
+    expect(asked()).toBe(1);
+    expect(await SettleDB.replicate(far, other)).toMatchObject({ docs_written: 1 });
+    expect(await attachmentsOf(other)).toEqual(await attachmentsOf(far));
+  });
+});
+
 describe('attachments that a server has stored as gzip', () => {
   const text = Buffer.from('settled '.repeat(400));
   const packed = gzipSync(text);

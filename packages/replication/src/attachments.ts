@@ -71,12 +71,27 @@ export const requestOf = ({ doc, ancestors }: Unfilled): MissingRev & { atts_sin
   ...(ancestors.length === 0 ? {} : { atts_since: ancestors }),
 });
 
+/** Told what the source fails with while the target reads from it. */
+export type OnFailure = (error: unknown) => void;
+
 /** The document with streams in place of the stubs that are needed. */
-export function withStreams({ doc, names }: Unfilled, source: Peer, signal: AbortSignal): AnyDoc {
+export function withStreams(
+  { doc, names }: Unfilled,
+  source: Peer,
+  signal: AbortSignal,
+  onFailure: OnFailure,
+): AnyDoc {
   const attachments: Record<string, unknown> = Object.assign(Object.create(null), doc._attachments);
   for (const name of names) {
     const { stub: _, ...attachment } = attachmentsOf(doc)[name]!;
-    const data = (): Promise<ReadableStream<Uint8Array>> => open(source, doc, name, attachment, signal);
+    const data = async (): Promise<ReadableStream<Uint8Array>> => {
+      try {
+        return checked(await open(source, doc, name, attachment, signal), doc, name, attachment, onFailure);
+      } catch (error) {
+        onFailure(error);
+        throw error;
+      }
+    };
     attachments[name] = { ...attachment, encoded: true, data };
   }
   return { ...doc, _attachments: attachments } as AnyDoc;
@@ -86,38 +101,61 @@ async function open(
   source: Peer,
   { _id, _rev }: AnyDoc,
   name: string,
-  { digest, encoding, length }: Attachment,
+  { digest, encoding }: Attachment,
   signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
   const opened = await source.openAttachment!(_id, name, { rev: _rev, encoded: true, signal });
-  if (opened.digest !== digest || opened.encoding !== encoding) {
-    opened.stream.cancel().catch(() => undefined);
-    throw mismatch(_id, name);
-  }
+  if (opened.digest === digest && opened.encoding === encoding) return opened.stream;
+  opened.stream.cancel().catch(() => undefined);
+  throw mismatch(_id, name);
+}
+
+/** The stream, which fails at its end when it was not what it was said to be. */
+function checked(
+  stream: ReadableStream<Uint8Array>,
+  { _id }: AnyDoc,
+  name: string,
+  { digest, encoding, length }: Attachment,
+  onFailure: OnFailure,
+): ReadableStream<Uint8Array> {
+  const reader = stream.getReader();
   const hasher = new Md5();
   let size = 0;
-  const check = new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
-      hasher.update(chunk);
-      size += chunk.length;
-      controller.enqueue(chunk);
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read();
+          if (!done) {
+            hasher.update(value);
+            size += value.length;
+            return controller.enqueue(value);
+          }
+          const whole = encoding !== undefined || size === length;
+          if (!whole || !hasDigest(digest, hasher)) throw mismatch(_id, name);
+          controller.close();
+        } catch (error) {
+          onFailure(error);
+          throw error;
+        }
+      },
+      cancel: (reason) => reader.cancel(reason),
     },
-    flush() {
-      const whole = encoding !== undefined || size === length;
-      if (!whole || !hasDigest(digest, hasher)) throw mismatch(_id, name);
-    },
-  });
-  return opened.stream.pipeThrough(check);
+    { highWaterMark: 0 },
+  );
 }
 
 /** Of another kind than ours: there is nothing to hold it against. */
 const hasDigest = (digest: string, hasher: Md5): boolean =>
   !digest.startsWith('md5-') || digest === `md5-${portableBytes.toBase64([hasher.digest()])}`;
 
+/** Name of the error of content that is not what its document says: of that one alone, whatever its status. */
+export const MISMATCH = 'content_md5_mismatch';
+
 const mismatch = (id: string, name: string): DatabaseError =>
   new DatabaseError({
     status: 502,
-    name: 'content_md5_mismatch',
+    name: MISMATCH,
     reason: `Attachment ${name} of ${id} is not what its digest says`,
     docId: id,
   });

@@ -15,6 +15,7 @@ import {
 import {
   attachmentFault,
   hasAttachments,
+  MISMATCH,
   requestOf,
   type Unfilled,
   unfilled,
@@ -58,6 +59,24 @@ const SPLITS = 10;
 
 type Requested = MissingRev & { readonly atts_since?: readonly string[] };
 
+/**
+ * What the source failed with while the target read an attachment from it. Whatever the target makes of it, even a refusal of
+ * the document, it is not the target's word.
+ */
+export class SourceFailure {
+  readonly error: unknown;
+
+  constructor(error: unknown) {
+    this.error = error;
+  }
+
+  /** A single document's; the source is in order. */
+  get ofDocument(): boolean {
+    const { error } = this;
+    return mayConcernOne(error) || (error instanceof DatabaseError && error.name === MISMATCH);
+  }
+}
+
 export class Fetcher {
   readonly #source: Peer;
   /** Documents come taken apart, and go so into the target. */
@@ -65,6 +84,7 @@ export class Fetcher {
   readonly #most: number;
   readonly #signal: AbortSignal;
   #portion: number;
+  #streamFailure: SourceFailure | undefined;
 
   /** @param most revisions in one request */
   constructor(source: Peer, target: Peer, most: number, signal: AbortSignal) {
@@ -94,6 +114,13 @@ export class Fetcher {
     }
   }
 
+  /** What a stream failed with since this was last asked. */
+  takeStreamFailure(): SourceFailure | undefined {
+    const failure = this.#streamFailure;
+    this.#streamFailure = undefined;
+    return failure;
+  }
+
   /** Documents that were written with stubs which the target did not know: with everything. */
   complete(docs: readonly AnyDoc[]): AsyncGenerator<Portion, void> {
     return this.#again(docs.map(({ _id, _rev }) => ({ id: _id, rev: _rev })));
@@ -109,10 +136,13 @@ export class Fetcher {
   async *#fill(all: readonly Unfilled[]): AsyncGenerator<Portion, void> {
     const ready = all.filter(({ names }) => names.length === 0).map(({ doc }) => doc);
     if (ready.length > 0) yield { docs: ready, length: 0, failures: [] };
+    const onFailure = (error: unknown): void => {
+      this.#streamFailure ??= new SourceFailure(error);
+    };
     for (const one of all.filter(({ streamed }) => streamed)) {
       // Alone: a stream that fails takes nothing else with it.
       yield {
-        docs: [withStreams(one, this.#source, this.#signal)],
+        docs: [withStreams(one, this.#source, this.#signal, onFailure)],
         length: one.length,
         failures: [],
         last: false,

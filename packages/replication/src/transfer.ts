@@ -12,7 +12,7 @@ import type { Announcer } from './announcer';
 import type { BackOff } from './backoff';
 import { type BatchEnd, type Chunk, fetchChunks, OnTheWay } from './batch';
 import type { Checkpoints } from './checkpoint';
-import { Fetcher } from './fetcher';
+import { Fetcher, SourceFailure } from './fetcher';
 import type { Settings } from './options';
 import type { Peer } from './peer';
 import type { LostWork, Progress, ReplicationChange } from './progress';
@@ -133,7 +133,8 @@ async function write(
   try {
     outcome = await writeDocs(run.target, docs, fetcher, signal);
   } catch (error) {
-    throw new Failure(error, false, failures.lost(docs.length));
+    const cause = error instanceof SourceFailure ? error.error : error;
+    throw new Failure(cause, false, failures.lost(docs.length));
   }
   const { written, denied, failed } = outcome;
   progress.wrote(docs.length - failed.length, written.length, length);

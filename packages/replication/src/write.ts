@@ -4,7 +4,7 @@
  * What the target says about single documents is sorted here: refused ones are passed, anything else stops the run.
  */
 import { DatabaseError, type Doc } from '@settledb/core';
-import type { Fetcher } from './fetcher';
+import type { Fetcher, SourceFailure } from './fetcher';
 import { type AnyDoc, ask, checkBulkDocs, type FailedRow, isRefusal, type Peer, statusOf } from './peer';
 import { RevSet } from './rev-set';
 
@@ -19,14 +19,18 @@ export interface WriteOutcome {
 /** Requests that may fail in the search for the document that makes one fail: log2 of a batch, and some. */
 const SPLITS = 16;
 
-/** @throws what the target rejects the whole request with; then nothing of `docs` counts as written */
+/**
+ * @throws what the target rejects the whole request with; {@link SourceFailure} for a failure of the source, not of a document,
+ * while its attachments were read. Then nothing of `docs` counts as written
+ */
 export async function writeDocs(
   target: Peer,
   docs: readonly AnyDoc[],
   fetcher: Fetcher,
   signal: AbortSignal,
 ): Promise<WriteOutcome> {
-  const first = await writeSome(target, docs, signal, { left: SPLITS });
+  const anew = (): Writing => ({ target, fetcher, signal, splits: { left: SPLITS } });
+  const first = await writeSome(anew(), docs);
   const incomplete = first.failed.filter(({ status }) => status === 412);
   if (incomplete.length === 0) return first;
   // The target does not have what a stub stands for, although it said that it has the revision: it gets everything.
@@ -38,8 +42,7 @@ export async function writeDocs(
   const fetched = new RevSet();
   for await (const portion of fetcher.complete(docs.filter(({ _id, _rev }) => wanted.has(_id, _rev)))) {
     for (const { _id, _rev } of portion.docs) fetched.add(_id, _rev);
-    if (portion.docs.length > 0)
-      outcomes.push(await writeSome(target, portion.docs, signal, { left: SPLITS }));
+    if (portion.docs.length > 0) outcomes.push(await writeSome(anew(), portion.docs));
   }
   const lost = incomplete.filter(({ id, rev }) => !fetched.has(id, rev ?? ''));
   return joined([...outcomes, { written: [], denied: [], failed: lost }]);
@@ -51,26 +54,47 @@ const joined = (outcomes: readonly WriteOutcome[]): WriteOutcome => ({
   failed: outcomes.flatMap(({ failed }) => failed),
 });
 
-async function writeSome(
-  target: Peer,
-  docs: readonly AnyDoc[],
-  signal: AbortSignal,
-  splits: { left: number },
-): Promise<WriteOutcome> {
+/** One request, and the smaller ones it may be taken apart into. */
+interface Writing {
+  readonly target: Peer;
+  readonly fetcher: Fetcher;
+  readonly signal: AbortSignal;
+  readonly splits: { left: number };
+}
+
+async function writeSome(writing: Writing, docs: readonly AnyDoc[]): Promise<WriteOutcome> {
+  const { target, fetcher, signal, splits } = writing;
+  fetcher.takeStreamFailure();
   let rows: FailedRow[];
   try {
     const request = { docs: docs as readonly Doc[], new_edits: false };
     const answer = await ask(signal, () => target.bulkDocs(request, { new_edits: false, signal }));
     rows = named(checkBulkDocs(answer, docs), docs);
   } catch (error) {
+    const failure = fetcher.takeStreamFailure();
+    if (failure !== undefined) return unread(docs, failure);
     // Too large is found to be so at every size; anything else may be the fault of one document, or of none.
     const status = statusOf(error);
     if (status !== 413 && !(isInvalid(error) && splits.left-- > 0)) throw error;
-    if (docs.length > 1) return writeHalves(target, docs, signal, splits);
+    if (docs.length > 1) return writeHalves(writing, docs);
     rows = docs.map((doc) => refusedAlone(doc, error));
   }
+  const failure = fetcher.takeStreamFailure();
+  if (rows.length > 0 && failure !== undefined) return unread(docs, failure);
   const denied = rows.filter((row) => isRefusal(row) || row.status === 413);
   return { written: without(docs, rows), denied, failed: rows.filter((row) => !denied.includes(row)) };
+}
+
+/** Not written, for the source failed while it was read: no refusal, whatever the target made of it. @throws what concerns all */
+function unread(docs: readonly AnyDoc[], failure: SourceFailure): WriteOutcome {
+  if (!failure.ofDocument) throw failure;
+  const { error } = failure;
+  const status = statusOf(error);
+  const name = error instanceof DatabaseError ? error.name : 'fetch_failed';
+  const message = error instanceof Error ? error.message : String(error);
+  const reason = error instanceof DatabaseError ? error.reason : message;
+  const row = { error: true, status, name, message, reason } as const;
+  return { written: [], denied: [], failed: docs.map(({ _id, _rev }) => ({ id: _id, rev: _rev, ...row })) };
 }
 
 /** A target may refuse a whole request for one document in it that is none by its rules. */
@@ -103,14 +127,9 @@ function without(docs: readonly AnyDoc[], rows: readonly FailedRow[]): readonly 
   return docs.filter(({ _id, _rev }) => !failed.has(_id, _rev));
 }
 
-async function writeHalves(
-  target: Peer,
-  docs: readonly AnyDoc[],
-  signal: AbortSignal,
-  splits: { left: number },
-): Promise<WriteOutcome> {
+async function writeHalves(writing: Writing, docs: readonly AnyDoc[]): Promise<WriteOutcome> {
   const middle = Math.ceil(docs.length / 2);
-  const lower = await writeSome(target, docs.slice(0, middle), signal, splits);
-  const upper = await writeSome(target, docs.slice(middle), signal, splits);
+  const lower = await writeSome(writing, docs.slice(0, middle));
+  const upper = await writeSome(writing, docs.slice(middle));
   return joined([lower, upper]);
 }
