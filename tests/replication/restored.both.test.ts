@@ -1,7 +1,7 @@
 /** Databases that are not what they were: made anew under the same name, or restored from a backup. Nothing may be skipped. */
 import { describe, expect, it } from 'vitest';
-import { type ReplicateOptions, replicate } from '../../packages/replication/src/index';
-import { type AnyDatabase, contents, fill, open, openTwo, peer, statusError } from './databases';
+import { type ReplicateOptions, replicate, sync } from '../../packages/replication/src/index';
+import { type AnyDatabase, contents, copyOf, fill, open, openTwo, peer, statusError } from './databases';
 
 /** Names itself as a database of CouchDB does: by a place, where another may come to lie, made at some time. */
 const at = (db: AnyDatabase, created: string | undefined, more: Parameters<typeof peer>[1] = {}) =>
@@ -109,6 +109,41 @@ describe('a source whose numbers went back', () => {
     const [a, b] = await openTwo();
     await fill(a, 10);
     expect(await replicate(a, b, options)).toMatchObject({ docs_written: 10 });
+    expect(await contents(b)).toEqual(await contents(a));
+  });
+});
+
+describe('two copies with one identity', () => {
+  it('miss nothing of each other, in whatever order their numbers rise', async () => {
+    const a = await open();
+    await fill(a, 2);
+    const b = await copyOf(a);
+    expect(await b.id()).toBe(await a.id());
+    const settled = async (): Promise<void> => {
+      await sync(a, b);
+      expect(await contents(b)).toEqual(await contents(a));
+    };
+    await a.put({ _id: 'of a' });
+    for (let i = 0; i < 60; i++) await b.put({ ...(await b.get('doc0')), i });
+    await settled();
+    await fill(a, 80, 100);
+    await b.put({ _id: 'of b' });
+    await settled();
+    await settled();
+  });
+
+  it('go on where they were while a live sync lasts', async () => {
+    const a = await open();
+    await fill(a, 2);
+    const b = await copyOf(a);
+    const both = sync(a, b, { live: true, retry: true });
+    await new Promise((resolve) => void both.once('paused', resolve));
+    await fill(a, 3, 10);
+    await fill(b, 3, 20);
+    while ((await a.info()).doc_count + (await b.info()).doc_count < 16)
+      await new Promise((resolve) => void both.once('change', resolve));
+    both.cancel();
+    await both;
     expect(await contents(b)).toEqual(await contents(a));
   });
 });

@@ -165,7 +165,9 @@ async function handshake(run: Run, signal: AbortSignal): Promise<Start> {
   const describe = describing(progress);
   const open = async (apart?: Seq): Promise<Start> => {
     const id = replicationId(sourceId, targetId, settings.query, apart);
-    const init = { source, target, id, sessionId: uuid(), on: settings.checkpointOn, instances, describe };
+    // Of two copies with one identity nothing tells whose word, or which way, a checkpoint was.
+    const on = sourceId === targetId ? NOWHERE : settings.checkpointOn;
+    const init = { source, target, id, sessionId: uuid(), on, instances, describe };
     const checkpoints = new Checkpoints(init);
     const since = notBeyond(from.seq, await checkpoints.resume(signal));
     return { checkpoints, since, sourceSeq: from.seq };
@@ -190,6 +192,8 @@ async function handshake(run: Run, signal: AbortSignal): Promise<Start> {
   if (relies || lastSeq === undefined || notBeyond(from.seq, lastSeq) !== lastSeq) return start;
   return { ...start, since: lastSeq };
 }
+
+const NOWHERE = { source: false, target: false };
 
 /** Of what a filter lets through nobody says here that it is there. */
 const isFiltered = ({ filter, view, doc_ids, selector }: ChangesQuery): boolean =>
