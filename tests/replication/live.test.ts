@@ -275,6 +275,41 @@ describe('retry', () => {
     }
   });
 
+  it.each([400, 404, 405, 410, 501])('rides out a %s too, once something has worked', async (status) => {
+    const [a, b] = await openTwo();
+    await fill(a, 3);
+    let left = 0;
+    const target = peer(b, {
+      revsDiff: (revs: never) =>
+        left-- > 0 ? Promise.reject(statusError(status, 'a page of a proxy')) : b.revsDiff(revs),
+    });
+    const backOff = vi.fn(() => 0);
+    const replication = start(a, target, { retry: true, back_off_function: backOff });
+    await next(replication, 'paused');
+    left = 3;
+    const written = next(replication, 'change');
+    await fill(a, 3, 10);
+    await written;
+    expect(backOff).toHaveBeenCalledTimes(3);
+    replication.cancel();
+    expect(await replication).toMatchObject({ ok: true });
+  });
+
+  it.each([
+    'info',
+    'changes',
+    'revsDiff',
+  ])('ends with a 404 in %s where nothing has worked yet', async (method) => {
+    const [a, b] = await openTwo();
+    await fill(a, 3);
+    const missing = { [method]: () => Promise.reject(statusError(404, 'not_found')) };
+    const backOff = vi.fn(() => 0);
+    const options = { retry: true, back_off_function: backOff };
+    const replication = start(peer(a, missing), peer(b, missing), options);
+    await expect(replication).rejects.toMatchObject({ status: 404 });
+    expect(backOff).not.toHaveBeenCalled();
+  });
+
   it('does not ask for a delay while nothing fails', async () => {
     const [a, b] = await openTwo();
     const backOff = vi.fn(() => 0);

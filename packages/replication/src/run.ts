@@ -54,7 +54,7 @@ export async function run(
     const announcer = new Announcer((event, error) => feed.emit(event, error));
     const backOff = new BackOff(settings.backOff);
     const denied = new RevSet();
-    const tries = { pair: undefined, documentTries: 0 };
+    const tries = { pair: undefined, worked: false, documentTries: 0 };
     await repeat({ source, target, settings, feed, progress, announcer, backOff, denied, ...tries });
   } catch (error) {
     const failure = error instanceof Failure ? error : new Failure(error);
@@ -89,13 +89,14 @@ async function repeat(run: Run): Promise<void> {
   }
 }
 
-/** Trying again would not help: the request is wrong or not allowed, what it is about is not there, or is closed. */
-const FINAL = new Set([400, 401, 403, 404, 405, 410, 501]);
+/** Trying again would not help: the request is wrong, or what it is about is not there. */
+const FINAL = new Set([400, 404, 405, 410, 501]);
 
+/** Of what has worked before, {@link FINAL} says less: a proxy answers so while what is behind it is replaced. It is waited out. */
 function isFinal({ error, ofDocuments }: Failure, run: Run): boolean {
   if (ofDocuments) return ++run.documentTries >= DOCUMENT_TRIES;
   const closed = error instanceof DatabaseError && error.name === 'closed';
-  return isRefusal(error) || closed || FINAL.has(statusOf(error));
+  return isRefusal(error) || closed || (!run.worked && FINAL.has(statusOf(error)));
 }
 
 /** From the handshake to the end. However it ends, what was acknowledged is written down, if that can be done soon. */

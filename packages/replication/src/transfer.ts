@@ -33,6 +33,8 @@ export interface Run {
   readonly denied: RevSet;
   /** Who the last attempt was between. */
   pair: string | undefined;
+  /** A batch, if an empty one, has gone from one to the other: both are there, and take such requests. */
+  worked: boolean;
   /** Attempts since the last acknowledged position that failed for a single document. */
   documentTries: number;
 }
@@ -159,6 +161,7 @@ function acknowledge(run: Run, end: BatchEnd, failures: Failures, note: (seq: Se
   progress.error = undefined;
   progress.acknowledged(end.rows);
   run.denied.clear();
+  run.worked = true;
   run.documentTries = 0;
   run.backOff.reset();
   if (end.seq === undefined) return;
