@@ -2,9 +2,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe } from 'vitest';
+import { memory } from '@settledb/adapter-memory';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
 import { createServer } from '../../packages/settledb/src/server';
+import { ORIGIN, testServer } from '../remote/support';
 import { startExpressPouchDB } from '../support/express-pouchdb';
 import { type Db, fillAtRandom } from './content';
 import { dumpSuite } from './suite';
@@ -26,6 +28,18 @@ describe('our server', () => {
     url = server.url;
   });
   dumpSuite('our server', { make: at(() => url), local: false });
+});
+
+it('asks for the changes of a remote database in pages', async () => {
+  const { fetch, log } = testServer();
+  const far = new SettleDB(`${ORIGIN}/paged`, { fetch });
+  await far.bulkDocs(Array.from({ length: 2_500 }, (_, i) => ({ _id: `d${i}` })));
+  log.length = 0;
+  const near = new SettleDB(`paged-${count++}`, { adapter: memory() });
+  expect(await near.load(far.dump())).toMatchObject({ docs_written: 2_500 });
+  const pages = log.filter((line) => line.includes('/_changes'));
+  expect(pages.length).toBeGreaterThan(1);
+  for (const page of pages) expect(page).toContain('limit=1000');
 });
 
 describe('express-pouchdb', () => {

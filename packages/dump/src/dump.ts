@@ -66,6 +66,8 @@ export interface Dumped {
 
 /** Revisions read at a time. Bodies of one batch are in memory together. */
 const BATCH = 250;
+/** Changes of one request of a remote database: the whole feed is not to be made, sent and held at once. */
+const PAGE = 1_000;
 /** Digests remembered as written. Beyond it content may come twice, which costs room and nothing else. */
 const KNOWN_LIMIT = 100_000;
 
@@ -190,7 +192,7 @@ async function* leaves(
 ): AsyncGenerator<{ docs: AnyDoc[]; last: Seq }> {
   let wanted: { id: string; rev: string }[] = [];
   let last: Seq = 0;
-  const feed = source.changes({ style: 'all_docs', return_docs: false, signal });
+  const feed = source.changes({ style: 'all_docs', return_docs: false, batch_size: PAGE, signal });
   for await (const { id, seq, changes } of feed) {
     wanted.push(...changes.map(({ rev }) => ({ id, rev })));
     last = seq ?? last;
