@@ -219,6 +219,28 @@ describe('a one-shot feed', () => {
     });
   });
 
+  it('misses no document that is edited while it is read from the newest on', async () => {
+    for (const [at, id] of [
+      [0, 'doc-00003'],
+      [4, 'doc-00000'],
+      [7, 'doc-00001'],
+    ] as const) {
+      const { db } = await database();
+      await db.bulkDocs(docs(14));
+      const seen: Change[] = [];
+      const feed = db.changes({ descending: true, include_docs: true, batch_size: 5 });
+      for await (const change of feed) {
+        if (seen.length === at) await db.put({ ...(await db.get(id)), n: 99 });
+        seen.push(change as Change);
+      }
+      expect(new Set(seen.map((change) => change.id)).size).toBe(14);
+      expect(seen.find((change) => change.seq === 15)).toMatchObject({ id, doc: { n: 99 } });
+      const { results, last_seq } = (await feed) as { results: Change[]; last_seq: number };
+      expect(results).toHaveLength(seen.length);
+      expect(last_seq).toBe(Math.min(...seen.map(({ seq }) => seq as number)));
+    }
+  });
+
   it('agrees with a plain model for any edits and options', async () => {
     const edit = fc.record({ id: fc.integer({ min: 0, max: 7 }), deleted: fc.boolean() });
     const options = fc.record({

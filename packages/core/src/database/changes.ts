@@ -175,18 +175,30 @@ async function runOnce(source: ChangesSource, plan: Plan, controller: Controller
   // Where nothing is filtered every row is a result, and no more of them need be read.
   const size = filter.acceptId || filter.acceptDoc ? perRead : Math.min(perRead, limit);
   let range: Range = { gt: since };
+  let from = since;
   let until: number | undefined;
   let looked: number | undefined;
   for (;;) {
     const { rows, updateSeq } = await readRows(source, range, size, early(plan), descending);
     until ??= updateSeq;
-    looked = rows.at(-1)?.seq ?? looked;
+    if (from === since) looked = rows.at(-1)?.seq ?? looked;
     await delivery.deliver(await select(source, plan, rows));
-    if (controller.cancelled || delivery.full || rows.length < size) break;
-    range = descending ? { gt: since, lt: looked! } : { gt: looked!, lte: until };
+    if (controller.cancelled || delivery.full) break;
+    if (rows.length === size) {
+      const { seq } = rows.at(-1)!; // a page is of one row at least
+      range = descending ? { gt: from, lt: seq } : { gt: seq, lte: until };
+    } else if (descending && updateSeq > until) {
+      // What was edited meanwhile has gone from where it had yet to be read: what is newer than the beginning follows.
+      from = until;
+      until = undefined;
+      range = { gt: from };
+    } else break;
   }
-  // Descending, as CouchDB: the last one looked at.
-  return withPending(source, plan, delivery.result(descending ? (looked ?? until) : until));
+  const result = delivery.result(until ?? from);
+  // Descending, as CouchDB: the last one looked at, or delivered.
+  const last_seq =
+    descending && (from !== since || !delivery.full) ? (looked ?? result.last_seq) : result.last_seq;
+  return withPending(source, plan, { ...result, last_seq });
 }
 
 /** With the number of changes after it, whatever the filter would make of them: as CouchDB counts. */

@@ -115,6 +115,7 @@ export interface ChangesOptions extends CallOptions, AttachmentsOptions {
   readonly since?: Seq | undefined;
   /** Rows after filtering; 0 is taken as 1. */
   readonly limit?: number | undefined;
+  /** Newest first. What is edited while several pages are read comes after them, as it then is. */
   readonly descending?: boolean | undefined;
   /** `all_docs`: every leaf, also deleted ones, in `changes`. Default `main_only`. */
   readonly style?: 'main_only' | 'all_docs' | undefined;
