@@ -74,7 +74,13 @@ export async function takeIn(host: ContentHost, id: string, incoming: Incoming):
       yield two;
       yield* chunks;
     })();
-    place = await host.store.blobs.put(rest, host);
+    try {
+      place = await host.store.blobs.put(rest, host);
+    } catch (error) {
+      // Where storing could not begin nobody has read of `rest`, and so nobody ended it. Not awaited: a source may stand still.
+      chunks.return().catch(() => {});
+      throw error;
+    }
   }
   try {
     const content = await taken.result(id, incoming);
