@@ -1,7 +1,14 @@
 /** What of the local database is about its plans and its use of the store; the contract has a suite of its own. */
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
-import { type Doc, LocalDatabase, type LocalOptions, schema } from '../../packages/core/src/index';
+import { describe, expect, it, vi } from 'vitest';
+import {
+  type Doc,
+  LocalDatabase,
+  type LocalOptions,
+  MAX_GENERATION,
+  quotaExceeded,
+  schema,
+} from '../../packages/core/src/index';
 import type { DatabaseTables } from '../../packages/core/src/store/schema';
 import type { Store } from '../../packages/core/src/store/store';
 import { naiveStore } from '../support/naive-store';
@@ -37,7 +44,81 @@ function watched(store: Store<DatabaseTables>) {
   return { store: wrapped, queries, writes: () => writes };
 }
 
+describe('an id', () => {
+  it('that is an accessor of the class is none to put: what is stored is the JSON', async () => {
+    class Note {
+      get _id(): string {
+        return 'n1';
+      }
+      text = 'x';
+    }
+    const db = await open();
+    await expect(db.put(new Note())).rejects.toMatchObject({ status: 412, name: 'missing_id' });
+    const own = {
+      get _id(): string {
+        return 'n2';
+      },
+    };
+    expect(await db.put(own)).toMatchObject({ id: 'n2' });
+    expect(await db.put({ toJSON: () => ({ _id: 'n3' }) } as never)).toMatchObject({ id: 'n3' });
+    expect((await db.allDocs()).rows.map(({ key }) => key)).toEqual(['n2', 'n3']);
+  });
+});
+
+describe('a generation', () => {
+  const invalid = { status: 400, message: 'Invalid rev format' };
+
+  it('from outside is bounded, so that every revision can be named', async () => {
+    const generation = fc.oneof(
+      fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+      fc.integer({ min: MAX_GENERATION - 3, max: MAX_GENERATION + 3 }),
+    );
+    await fc.assert(
+      fc.asyncProperty(generation, fc.boolean(), async (start, listed) => {
+        const db = await open();
+        const revisions = listed ? { _revisions: { start, ids: ['a'] } } : {};
+        const doc = { _id: 'a', _rev: `${start}-a`, ...revisions };
+        const outcome = await db.bulkDocs([doc], { new_edits: false }).catch((error: unknown) => error);
+        if (start > MAX_GENERATION) {
+          expect(outcome).toMatchObject(invalid);
+          await expect(db.put(doc)).rejects.toMatchObject(invalid);
+          return;
+        }
+        const edited = await db.put({ _id: 'a', _rev: `${start}-a` }).catch((error: unknown) => error);
+        if (start === MAX_GENERATION) {
+          expect(edited).toMatchObject(invalid);
+          expect(await db.get('a', { rev: `${start}-a` })).toMatchObject({ _id: 'a' });
+        } else
+          expect(await db.get('a', { rev: (edited as { rev: string }).rev })).toMatchObject({ _id: 'a' });
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('that is the last of a tombstone is not followed by an edit that names none', async () => {
+    const db = await open();
+    const gone = { _id: 'a', _rev: `${MAX_GENERATION}-a`, _deleted: true } as never;
+    await db.bulkDocs([gone], { new_edits: false });
+    await expect(db.put({ _id: 'a' })).rejects.toMatchObject({ status: 409 });
+  });
+});
+
 describe('writes', () => {
+  it('cancel a stream of content that cannot be begun to be stored', async () => {
+    const store = newStore();
+    const full = { put: () => Promise.reject(quotaExceeded()) };
+    const blobs = Object.assign(Object.create(store.blobs) as typeof store.blobs, full);
+    const db = await open({ ...store, blobs });
+    const cancelled = vi.fn();
+    const data = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.enqueue(new Uint8Array(600_000)),
+      cancel: cancelled,
+    });
+    const doc = { _id: 'a', _attachments: { f: { content_type: 'x/y', data } } };
+    await expect(db.put(doc as never)).rejects.toMatchObject({ name: 'quota_exceeded' });
+    await vi.waitFor(() => expect(cancelled).toHaveBeenCalledTimes(1));
+  });
+
   it('make a few commits of 500 puts at once', async () => {
     const store = newStore();
     const db = await open(store);

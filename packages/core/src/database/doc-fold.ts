@@ -17,7 +17,7 @@ import {
   winner,
 } from '../model';
 import { conflict, corrupt, type DatabaseError, isDatabaseError } from '../model/errors';
-import { generationOf, hashOf, nextRev } from '../model/revision';
+import { generationOf, hashOf, MAX_GENERATION, nextRev } from '../model/revision';
 import type { Rev } from '../model/types';
 import type { BlobRefRow, BodyRow, DocRow } from '../store/schema';
 import type { Text } from '../store/store';
@@ -254,7 +254,8 @@ function parentFor(tree: RevTree | undefined, edit: NewEdit): Rev | undefined {
   if (edit.parent === undefined) {
     // A deleted document is written anew without naming a revision: the edit continues its tombstone.
     const best = winner(tree);
-    return best.deleted && !edit.deleted ? best.rev : undefined;
+    const isOpen = best.deleted && !edit.deleted && best.generation < MAX_GENERATION;
+    return isOpen ? best.rev : undefined;
   }
   return isLeaf(tree, edit.parent) ? edit.parent : undefined;
 }

@@ -5,9 +5,9 @@
 
 import type { RevPath } from '../model';
 import { pathOf, splitDoc } from '../model/document';
-import { type DatabaseError, invalidRev, isDatabaseError } from '../model/errors';
+import { type DatabaseError, invalidRev, isDatabaseError, missingId } from '../model/errors';
 import { isLocalId, uuid } from '../model/ids';
-import { formatRev, generationOf, nextRev } from '../model/revision';
+import { formatRev, generationOf, MAX_GENERATION, nextRev } from '../model/revision';
 import type { Rev, Revisions, WriteFailure } from '../model/types';
 import type { AttachmentSet } from './attachment-set';
 
@@ -72,12 +72,15 @@ export const localKey = (id: string): string => id.slice(LOCAL_PREFIX_LENGTH);
 /**
  * One document as the edit it asks for; a random id when it has none. The caller's object is not changed.
  *
+ * @param mustName it must have an `_id` where its JSON has its fields: an accessor of its class is none
  * @throws DatabaseError by the field rules
  */
-export function toEdit(doc: unknown, options: EditOptions): Edit {
+export function toEdit(doc: unknown, options: EditOptions, mustName = false): Edit {
   const local = localIdOf(doc);
   if (local !== undefined) return toLocalEdit(doc as object, local);
-  const { id = uuid(), rev, deleted, body, revisions, attachments } = splitDoc(doc);
+  const { id: given, rev, deleted, body, revisions, attachments } = splitDoc(doc);
+  if (given === undefined && mustName) throw missingId();
+  const id = given ?? uuid();
   const edit = options.newEdits
     ? newEdit(id, rev, deleted, body, options)
     : replicatedEdit(id, rev, deleted, body, revisions);
@@ -112,6 +115,8 @@ function newEdit(
   options: EditOptions,
 ): NewEdit {
   const { force } = options;
+  // No edit can follow: what it made could not be named.
+  if (parent !== undefined && generationOf(parent) >= MAX_GENERATION) throw invalidRev();
   if (options.deterministic) {
     return { kind: 'new', id, parent, deleted, body, rev: nextRev(id, parent, deleted, body), force };
   }

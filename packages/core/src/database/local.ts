@@ -8,7 +8,6 @@ import {
   DatabaseError,
   datedUuid,
   missingBulkDocs,
-  missingId,
   notImplemented,
   setTakesApart,
 } from '../model';
@@ -201,8 +200,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
     // Not async, as `get`.
     try {
       this.#begin(options);
-      const edit = toEdit(doc, this.#editOptions(options));
-      if (doc._id === undefined) throw missingId();
+      const edit = toEdit(doc, this.#editOptions(options), true);
       const { signal } = options;
       if (edit.given === undefined) return this.#writer.add([edit], signal, written);
       return this.#writeAttached([edit], true, signal).then(written);

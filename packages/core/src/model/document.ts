@@ -7,7 +7,7 @@
 import type { RevPath } from './chain';
 import { badRequest, docValidation, invalidIdType, invalidRev, notAnObject, reservedId } from './errors';
 import { toJson } from './json';
-import { isRev, parseRev } from './revision';
+import { isRev, MAX_GENERATION, parseRev } from './revision';
 import type { DocMeta, ExistingDoc, Revisions } from './types';
 
 export interface SplitDoc {
@@ -188,6 +188,7 @@ export function pathOf(rev: string, deleted: boolean, revisions: Revisions | und
   // Null, from a hostile or careless sender, gets the same answer.
   const { start, ids } = revisions ?? ({} as Revisions);
   if (!Number.isSafeInteger(start) || start < 1 || !Array.isArray(ids) || ids.length === 0) throw malformed();
+  if (start > MAX_GENERATION) throw invalidRev();
   if (!ids.every((id) => typeof id === 'string' && !id.includes('-'))) throw malformed();
   return { generation: start, hashes: ids.slice(0, start), deleted };
 }
