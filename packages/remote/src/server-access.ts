@@ -20,12 +20,17 @@ export function requireAdmin({ isAdmin }: DatabaseContext): void {
 /**
  * Lets in members and administrators of the database, and anyone where its members are none.
  *
+ * @param isThere whether there is such a database; one that is not is for administrators, and nothing is looked up nor kept about it
  * @returns whether the user is an administrator of it
  * @throws unauthorized for nobody, forbidden for the wrong somebody
  */
-export async function enterDatabase({ user, server, segments }: Context, name: string): Promise<boolean> {
+export async function enterDatabase(
+  { user, server, segments }: Context,
+  name: string,
+  isThere: boolean,
+): Promise<boolean> {
   if (isServerAdmin(user)) return true;
-  const { security = DEFAULT_SECURITY } = await server.settings.of(name);
+  const { security = DEFAULT_SECURITY } = isThere ? await server.settings.of(name) : {};
   const isMember = isIn(user, security.members) || (name !== USERS_DATABASE && isEmpty(security.members));
   const isAdmin = isIn(user, security.admins);
   if (!isMember && !isAdmin) throw refused(user, segments.length > 1 && name === USERS_DATABASE);

@@ -144,7 +144,7 @@ async function withDatabase(context: Context, name: string): Promise<Answer> {
   if (name === USERS_DATABASE && context.segments[1]?.startsWith('_')) requireServerAdmin(context);
   const database = (await databases.open(name)) ?? (await usersDatabase(context, name));
   // Who may not in is told the same whether or not it is there.
-  const isAdmin = await enterDatabase(context, name);
+  const isAdmin = await enterDatabase(context, name, database !== undefined);
   if (database === undefined) throw notFound('Database does not exist.');
   try {
     await configure(context, name, database);

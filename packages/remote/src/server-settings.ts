@@ -2,10 +2,16 @@
  * What the server keeps about databases, and about itself, in a database of its own that no path leads to: security
  * objects, revision limits, purges, the secret of its cookies. It is made when there is first something to keep.
  *
- * Read once, and then from memory: one handler serves a set of databases.
+ * Read once, and then from memory, at most {@link MAX_KNOWN} of them: one handler serves a set of databases.
  */
 import { type Database, type ExistingDoc, isDatabaseError, uuid } from '@settledb/core';
 import type { Databases } from './server-context';
+
+/**
+ * Databases whose settings are held in memory; those that were longest there make room. More than most servers have, and a few MB at the
+ * most: one that is not held costs its next request the reading of a document.
+ */
+const MAX_KNOWN = 10_000;
 
 /** No name a client can use. */
 export const SETTINGS_DATABASE = '_settings';
@@ -42,24 +48,39 @@ export class Settings {
   #turn: Promise<unknown> = Promise.resolve();
   #secret: Promise<string> | undefined;
 
-  constructor(databases: Databases) {
+  readonly #most: number;
+
+  /** @param most databases whose settings are held in memory */
+  constructor(databases: Databases, most: number = MAX_KNOWN) {
     this.#databases = databases;
+    this.#most = most;
   }
 
-  /** Of the database `name`; empty where nothing was set. */
+  /** Of the database `name`, which is there: names that anyone may make up are not asked for. Empty where nothing was set. */
   async of(name: string): Promise<DatabaseSettings> {
+    // In turn, so that what was read before a change does not come after it.
+    return this.#known.get(name) ?? this.#inTurn(() => this.#load(name));
+  }
+
+  async #load(name: string): Promise<DatabaseSettings> {
     const known = this.#known.get(name);
     if (known !== undefined) return known;
     const { settings = {} } = ((await this.#read(`db:${name}`)) ?? {}) as { settings?: DatabaseSettings };
-    this.#known.set(name, settings);
+    this.#keep(name, settings);
     return settings;
+  }
+
+  #keep(name: string, settings: DatabaseSettings): void {
+    this.#known.delete(name);
+    if (this.#known.size >= this.#most) this.#known.delete(this.#known.keys().next().value!);
+    this.#known.set(name, settings);
   }
 
   async change(name: string, change: (before: DatabaseSettings) => DatabaseSettings): Promise<void> {
     await this.#inTurn(async () => {
-      const settings = change(await this.of(name));
+      const settings = change(await this.#load(name));
       await this.#write(`db:${name}`, { settings });
-      this.#known.set(name, settings);
+      this.#keep(name, settings);
     });
   }
 
