@@ -117,6 +117,35 @@ describe('accounts in _users', () => {
     expect(await from(undefined, admin)).toBe(200);
   });
 
+  it('are locked for guesses made at once too: no more than five are looked at', async () => {
+    const server = await withAlice();
+    const from = (address: string, headers: Record<string, string>) =>
+      server.handle(new Request(`${ORIGIN}/`, { headers }), { address }).then(({ status }) => status);
+    for (const name of ['alice', 'admin', 'nobody']) {
+      const guesses = Array.from({ length: 20 }, (_, i) => from('1.2.3.4', basic(name, `guess ${i}`)));
+      // The right one stands behind those that lock.
+      const right = from('1.2.3.4', name === 'admin' ? admin : alice);
+      const statuses = await Promise.all(guesses);
+      expect([name, ...statuses]).toEqual([name, ...Array(5).fill(401), ...Array(15).fill(403)]);
+      expect(await right).toBe(403);
+      expect(await from('1.2.3.4', basic(name, 'x'))).toBe(403);
+    }
+    expect(await from('1.2.3.5', alice)).toBe(200);
+  });
+
+  it('are not locked by many requests at once with the right password', async () => {
+    const server = await withAlice();
+    const from = (headers: Record<string, string>) =>
+      server.handle(new Request(`${ORIGIN}/`, { headers }), { address: 'x' }).then(({ status }) => status);
+    for (const right of [alice, admin])
+      expect(new Set(await Promise.all(Array.from({ length: 40 }, () => from(right))))).toEqual(
+        new Set([200]),
+      );
+    // A wrong one among them neither locks them out nor gets in.
+    const mixed = await Promise.all([from(alice), from(basic('alice', 'x')), from(alice), from(alice)]);
+    expect(mixed).toEqual([200, 401, 200, 200]);
+  });
+
   it('do not count failures between right passwords for ever', async () => {
     const server = await withAlice();
     const from = (headers: Record<string, string>) =>

@@ -4,9 +4,10 @@
  * Names are those of `admins`, who may do everything, and of the documents in `_users`; credentials are basic ones or the
  * cookie that `POST /_session` gives. After some failures a name is locked for the address they came from.
  */
-import { type DatabaseError, forbidden, isDatabaseError, unauthorized } from '@settledb/core';
+import { type DatabaseError, isDatabaseError, unauthorized } from '@settledb/core';
 import type { Databases } from './server-context';
 import { type Cookies, readCookie } from './server-cookies';
+import { Locks } from './server-locks';
 import { DEFAULT_ITERATIONS, Passwords, sameText, toHex } from './server-passwords';
 import type { ServerRequest } from './server-request';
 import { isObject, parseBasic } from './wire';
@@ -45,12 +46,6 @@ const EVERYBODY: User = { name: null, roles: ['_admin'] };
 export const USERS_DATABASE = '_users';
 export const userId = (name: string): string => `org.couchdb.user:${name}`;
 
-/** CouchDB's: failures of one name from one address, and how long it is locked then (ms). */
-const MAX_FAILURES = 5;
-const LOCKED_MS = 300_000;
-/** Pairs of name and address that are watched. */
-const MAX_WATCHED = 10_000;
-
 /** An account found, with what signs its cookies besides the server's secret: a new password ends them. */
 export interface Account extends Person {
   readonly salt: string;
@@ -62,7 +57,7 @@ export class Authenticator {
   readonly #databases: Databases;
   readonly #cookies: Cookies;
   readonly #passwords = new Passwords();
-  readonly #failures = new Map<string, { count: number; until: number }>();
+  readonly #locks = new Locks();
 
   /** @throws TypeError when nobody at all could use the server, or anybody as an administrator without a password */
   constructor(accounts: Accounts, databases: Databases, cookies: Cookies) {
@@ -105,20 +100,21 @@ export class Authenticator {
     return this.#accounts.anonymous === true ? EVERYBODY : NOBODY;
   }
 
-  /** The account of that name and password. @throws unauthorized, forbidden (locked) */
+  /** The account of that name and password. @throws unauthorized, forbidden (locked), service_unavailable */
   async login(name: string, password: string, address: string | undefined): Promise<Account> {
     const key = address === undefined ? undefined : JSON.stringify([name, address]);
-    this.#checkLock(key);
+    const account = await this.#locks.attempt(key, () => this.#find(name, password));
+    if (account === undefined) throw wrong();
+    return account;
+  }
+
+  async #find(name: string, password: string): Promise<Found | undefined> {
     const account = await this.#account(name);
-    if (account !== undefined && (await this.#isPassword(account, password))) {
-      if (key !== undefined) this.#failures.delete(key);
-      return account;
-    }
+    if (account !== undefined && (await this.#isPassword(account, password))) return account;
     // As long as a wrong password of a user takes, so that the time tells nothing about names.
     if (account?.doc === undefined && (await this.#databases.open(USERS_DATABASE)) !== undefined)
       await this.#passwords.pretend(password, this.iterations);
-    this.#countFailure(key);
-    throw wrong();
+    return undefined;
   }
 
   async #isPassword(account: Found, password: string): Promise<boolean> {
@@ -149,22 +145,6 @@ export class Authenticator {
       throw error;
     }
   }
-
-  #checkLock(key: string | undefined): void {
-    const failed = key === undefined ? undefined : this.#failures.get(key);
-    if (failed === undefined) return;
-    if (failed.until <= performance.now()) this.#failures.delete(key!);
-    else if (failed.count >= MAX_FAILURES) throw locked();
-  }
-
-  /** Without an address nobody is locked: anyone could lock out anyone. */
-  #countFailure(key: string | undefined): void {
-    if (key === undefined) return;
-    const count = (this.#failures.get(key)?.count ?? 0) + 1;
-    this.#failures.delete(key);
-    if (this.#failures.size >= MAX_WATCHED) this.#failures.delete(this.#failures.keys().next().value!);
-    this.#failures.set(key, { count, until: performance.now() + LOCKED_MS });
-  }
 }
 
 interface Found extends Account {
@@ -184,8 +164,6 @@ function checkAdmins(admins: unknown): void {
 }
 
 const wrong = (): DatabaseError => unauthorized('Name or password is incorrect.');
-const locked = (): DatabaseError =>
-  forbidden('Account is temporarily locked due to multiple authentication failures');
 
 async function digest(text: string): Promise<string> {
   return toHex(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));

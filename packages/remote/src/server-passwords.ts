@@ -97,7 +97,7 @@ async function derive(
   length: number,
 ): Promise<string> {
   if (deriving >= MAX_DERIVING) {
-    if (waiting.length >= MAX_WAITING) throw busy();
+    if (waiting.length >= MAX_WAITING) throw tooManyLogins();
     await new Promise<void>((resolve) => waiting.push(resolve));
   } else deriving++;
   try {
@@ -115,7 +115,7 @@ async function derive(
   }
 }
 
-const busy = (): DatabaseError =>
+export const tooManyLogins = (): DatabaseError =>
   new DatabaseError({ status: 503, name: 'service_unavailable', reason: 'Too many logins at a time' });
 
 export const toHex = (bytes: ArrayBuffer): string =>
