@@ -10,10 +10,9 @@ import {
 import type { DatabaseContext, DatabaseRoute } from './server-context';
 import { jsonResponse, type Query, readObject } from './server-http';
 import { Options } from './server-options';
+import { MAX_QUERIES, severalResponse } from './server-several';
 import { isObject } from './wire';
 
-/** Queries of one request. */
-const MAX_QUERIES = 1_000;
 /** Local documents named in one request: each is read by itself. */
 const MAX_LOCAL_KEYS = 1_000;
 
@@ -41,9 +40,10 @@ const queriesRoute =
       if (!isObject(each)) throw badRequest('A query must be an object');
       return allDocsOptions(query, each);
     });
-    const results: unknown[] = [];
-    for (const each of asked) results.push(await list(context, each));
-    return jsonResponse(200, { results });
+    async function* lists(): AsyncGenerator<unknown, void, void> {
+      for (const each of asked) yield await list(context, each);
+    }
+    return severalResponse(lists());
   };
 
 export const allDocs = route(listDocs);

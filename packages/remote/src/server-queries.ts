@@ -26,10 +26,9 @@ import {
   readObject,
 } from './server-http';
 import { Options } from './server-options';
+import { MAX_QUERIES, severalResponse } from './server-several';
 import { isObject, isTexts } from './wire';
 
-/** Queries of one request, each an answer of its own. */
-const MAX_QUERIES = 1_000;
 /** Indexes that are no longer defined are dropped; a database without any has nothing to drop. */
 export const viewCleanup: DatabaseRoute = async (context) => {
   requireAdmin(context);
@@ -98,11 +97,11 @@ async function view(context: DatabaseContext, name: string, several: boolean): P
     if (!isObject(each)) throw badRequest('A query must be an object');
     return viewOptions(query, each);
   });
-  if (queries.queries !== undefined)
-    return jsonResponse(200, { results: await queries.queries(name, all, { signal }) });
-  const results: unknown[] = [];
-  for (const options of all) results.push(await queries.query(name, { ...options, signal }));
-  return jsonResponse(200, { results });
+  // One by one, not by `queries.queries`: each is sent before the next is made.
+  async function* lists(): AsyncGenerator<unknown, void, void> {
+    for (const options of all) yield await queries.query(name, { ...options, signal });
+  }
+  return severalResponse(lists());
 }
 
 /** Of a view, unlike `_all_docs`, an option in the URL wins over the same in the body. */
