@@ -88,6 +88,59 @@ describe('a client that is slow', () => {
   });
 });
 
+describe('work that takes longer than a client may', () => {
+  /** A database whose lists wait until they are let go, or for long if `ms` says so. */
+  async function slow(wait: (signal: AbortSignal) => Promise<void>): Promise<Partial<ServerOptions>> {
+    const store = await openLogStore<DatabaseTables>(await memory().open('slow'), schema);
+    const db = await LocalDatabase.open(store, { name: 'slow', adapter: 'memory' });
+    const allDocs = db.allDocs.bind(db);
+    const slowly = Object.assign(db, {
+      allDocs: async (options: { signal: AbortSignal }) => {
+        await wait(options.signal);
+        return allDocs(options);
+      },
+    });
+    return { open: async () => slowly as unknown as Database, timeouts: { idle: 100 } };
+  }
+
+  it('is answered at its end, by GET and by POST', async () => {
+    const server = await start(await slow(() => new Promise((resolve) => setTimeout(resolve, 450))));
+    await fetch(`${server.url}/slow`, { method: 'PUT' });
+    expect((await fetch(`${server.url}/slow/_all_docs`)).status).toBe(200);
+    const headers = { 'content-type': 'application/json' };
+    const body = JSON.stringify({ queries: [{}, {}], more: 'x'.repeat(100_000) });
+    const posted = await fetch(`${server.url}/slow/_all_docs/queries`, { method: 'POST', headers, body });
+    expect(((await posted.json()) as { results: unknown[] }).results).toHaveLength(2);
+    // Between requests the client is bounded as before.
+    const done = await client(server);
+    done.socket.write(`${HEAD('/')}\r\n`);
+    await done.closed;
+    expect(done.text()).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it('is not for a body that does not come, and ends when the client goes', async () => {
+    let begun = false;
+    let aborted = false;
+    const options = await slow(async (signal) => {
+      begun = true;
+      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+      aborted = true;
+    });
+    const server = await start(options);
+    await fetch(`${server.url}/slow`, { method: 'PUT' });
+    const half = await client(server);
+    half.socket.write(
+      `${HEAD('/slow', 'POST')}Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n{"a":"`,
+    );
+    await half.closed;
+    const gone = await client(server);
+    gone.socket.write(`${HEAD('/slow/_all_docs')}\r\n`);
+    await until(() => begun);
+    gone.socket.destroy();
+    await until(() => aborted);
+  });
+});
+
 describe('headers that are too large', () => {
   it('are 431, and the connection ends', async () => {
     const server = await start();

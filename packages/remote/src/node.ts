@@ -9,7 +9,7 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { ioError } from '@settledb/core';
 import { FolderDatabases, type OpenDatabase, serverUuid } from './folder-databases';
@@ -38,7 +38,7 @@ export interface Timeouts {
   readonly headers: number;
   /** For a request whole, its body too. Default 5 min. */
   readonly request: number;
-  /** Without a byte either way. Default 2 min; feeds have signs of life every minute. */
+  /** Without a byte either way, while it is the client's turn: not while its request is worked on. Default 2 min. */
   readonly idle: number;
 }
 
@@ -115,8 +115,10 @@ function makeServer(ask: Ask, bridgeAll: boolean, { headers, request, idle }: Ti
   const hosts = new PlainHosts();
   const turns = new Turns();
   const connectionsCheckingInterval = Math.min(CHECK_INTERVAL_MS, headers, request);
+  const asked = new WeakMap<Socket, Both>();
   const server = createHttpServer({ connectionsCheckingInterval }, (incoming, outgoing) => {
     outgoing.on('close', letGo);
+    asked.set(incoming.socket, { incoming, outgoing });
     const plain = bridgeAll ? undefined : plainRequest(incoming, outgoing, hosts);
     if (plain === undefined) return bridge(incoming, outgoing);
     plain.endOfTurn = turns.of(incoming.socket);
@@ -125,6 +127,11 @@ function makeServer(ask: Ask, bridgeAll: boolean, { headers, request, idle }: Ti
     );
   });
   server.timeout = idle;
+  server.on('timeout', (socket) => {
+    // What a client owes us is bounded, not what we owe him: a replication or an index may take longer than any client should.
+    if (isOurTurn(socket, asked.get(socket))) socket.setTimeout(idle);
+    else socket.destroy();
+  });
   server.headersTimeout = headers;
   server.requestTimeout = request;
   server.maxConnections = MAX_CONNECTIONS;
@@ -147,6 +154,19 @@ function makeServer(ask: Ask, bridgeAll: boolean, { headers, request, idle }: Ti
 interface Both {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
+}
+
+/** Whether a request has come whole, its answer is not yet, and the client has taken all there is of it. */
+function isOurTurn(socket: Socket, last: Both | undefined): boolean {
+  if (last === undefined) return false;
+  const { incoming, outgoing } = last;
+  // Of several requests sent at once the last is answered last.
+  return (
+    incoming.complete &&
+    !outgoing.writableEnded &&
+    outgoing.writableLength === 0 &&
+    socket.writableLength === 0
+  );
 }
 
 /** What tells the bridge that the answer is on its way. */
