@@ -7,6 +7,7 @@ import type { ViewOptions } from '@settledb/core';
 import { remote } from '@settledb/remote';
 import { describe, expect, it, vi } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
+import { serverQueries } from '../../packages/settledb/src/server-queries';
 import { failureOf, meddled, ORIGIN, testServer } from './support';
 
 // biome-ignore lint/suspicious/noExplicitAny: recorded JSON of any form
@@ -202,8 +203,26 @@ describe('what is sent', () => {
     const { db, requests } = answering({ status: 200, body: { docs: [] } });
     await db.find({ selector: { $or: [{ a: { $regex: /^x/ } }, { b: { $regex: /y.z/gis } }] } });
     expect(requests[0]!.body.selector).toEqual({
-      $or: [{ a: { $regex: '^x' } }, { b: { $regex: '(?is:y.z)' } }],
+      $or: [{ a: { $regex: '^x' } }, { b: { $regex: '(?is)y.z' } }],
     });
+  });
+
+  it('patterns find the same documents here and on our server, with every flag', async () => {
+    const { fetch, databases, ask } = testServer();
+    const db = remote(`${ORIGIN}/texts`, { fetch });
+    const texts = ['abc', 'ABC', 'x\nabc', 'a\nc', 'A\nC', 'none'];
+    await db.bulkDocs(texts.map((text, i) => ({ _id: `d${i}`, text })));
+    const here = await serverQueries()((await databases.open('texts'))!);
+    for (const pattern of [/abc/, /abc/i, /^abc$/m, /^ABC$/im, /a.c/s, /A.C/gis, /abc|none/i]) {
+      const selector = { text: { $regex: pattern } };
+      const ids = ({ docs }: { docs: readonly { _id: string }[] }) => docs.map(({ _id }) => _id);
+      const found = ids(await here!.find({ selector }));
+      expect([String(pattern), found.length > 0]).toEqual([String(pattern), true]);
+      expect([String(pattern), ids(await db.find({ selector }))]).toEqual([String(pattern), found]);
+    }
+    // As CouchDB's users write it.
+    const { body } = await ask('POST', '/texts/_find', { selector: { text: { $regex: '(?i)^a.*c$' } } });
+    expect(body.docs).toHaveLength(2);
   });
 
   it('indexes in either form, in the one that CouchDB takes', async () => {

@@ -250,11 +250,14 @@ function findCall(path: string, request: FindRequest): Call {
   return { method: 'POST', path, body: withPatterns(body), signal };
 }
 
-/** A RegExp in a selector as the text that CouchDB takes; its flags go before what they are for. */
+/**
+ * A RegExp in a selector as the text that CouchDB takes. Its flags go in front, where they hold for all of it: `(?i:abc)` CouchDB takes as
+ * well, but JavaScript, and so our own server, does not.
+ */
 function withPatterns(value: unknown): unknown {
   if (value instanceof RegExp) {
     const flags = value.flags.replace(/[^ims]/g, '');
-    return flags === '' ? value.source : `(?${flags}:${value.source})`;
+    return flags === '' ? value.source : `(?${flags})${value.source}`;
   }
   if (Array.isArray(value)) return value.map(withPatterns);
   if (!isObject(value) || typeof value.toJSON === 'function') return value;
