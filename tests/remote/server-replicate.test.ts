@@ -1,7 +1,7 @@
 /** `_replicate` of a server, between its own databases: what runs, what is asked for twice, what is cancelled. */
 import { expect, it } from 'vitest';
 import { serverReplicator } from '../../packages/settledb/src/server-replicator';
-import { type TestServer, testServer } from './support';
+import { ORIGIN, type TestServer, testServer } from './support';
 
 async function setUp(): Promise<TestServer> {
   const server = testServer({ replicator: serverReplicator(['couch.example']) });
@@ -52,4 +52,36 @@ it('refuses what is neither a name nor a URL, and hosts it was not told of', asy
   }
   const elsewhere = await server.ask('POST', '/_replicate', { ...between, source: 'http://localhost:1/a' });
   expect(elsewhere.status).toBe(403);
+});
+
+it('follows redirects to hosts it was told of, and no others, without credentials between hosts', async () => {
+  const far = testServer();
+  await far.ask('PUT', '/source');
+  await far.ask('PUT', '/source/a', {});
+  const asked: string[] = [];
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    const request = new Request(input, init);
+    const { host, pathname, search } = new URL(request.url);
+    const authorization = request.headers.get('authorization');
+    asked.push(host);
+    if (host === 'other.example') expect(authorization).toBeNull();
+    if (host === 'one.example' || host === 'mean.example') {
+      expect(request.redirect).toBe('manual');
+      const to = host === 'one.example' ? 'other.example' : '169.254.169.254';
+      return new Response(null, { status: 307, headers: { location: `http://${to}${pathname}${search}` } });
+    }
+    return far.fetch(ORIGIN + pathname + search, init);
+  };
+  const hosts = ['one.example', 'other.example', 'mean.example'];
+  const server = testServer({ replicator: serverReplicator(hosts, fetch) });
+  await server.ask('PUT', '/target');
+  const from = (host: string) =>
+    server.ask('POST', '/_replicate', { source: `http://me:secret@${host}/source`, target: 'target' });
+  const mean = await from('mean.example');
+  expect([mean.status, mean.body.error]).toEqual([403, 'forbidden']);
+  expect(new Set(asked)).toEqual(new Set(['mean.example']));
+  expect(
+    (await from('one.example')).body.docs_written ?? (await server.ask('GET', '/target')).body.doc_count,
+  ).toBe(1);
+  expect(asked).toContain('other.example');
 });

@@ -3,8 +3,15 @@ import { type Database, DatabaseError, forbidden, notFound, uuid } from '@settle
 import { isDatabaseName, type ReplicateRequest, type Replicator, remote } from '@settledb/remote';
 import { type ReplicateOptions, replicate } from '@settledb/replication';
 
-/** @param hosts `name` or `name:port`; `*` for any. @param fetch in place of the platform's */
-export function serverReplicator(hosts: readonly string[], fetch?: typeof globalThis.fetch): Replicator {
+/** Redirects that are followed of one request: as many as the fetch standard allows. */
+const MAX_REDIRECTS = 20;
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+/** What is said of a body, and of the answer: all that another host is told. Other headers may be credentials. */
+const HEADERS_FOR_ANYONE: readonly string[] = ['accept', 'content-type', 'content-encoding'];
+
+/** @param hosts `name` or `name:port`; `*` for any. @param given `fetch` in place of the platform's */
+export function serverReplicator(hosts: readonly string[], given?: typeof globalThis.fetch): Replicator {
+  const fetch = hosts.includes('*') ? given : fetchWithin(hosts, given);
   return async (request, task, databases) => {
     const opened: Database[] = [];
     const open = async (
@@ -43,6 +50,40 @@ function checkHost(url: string, hosts: readonly string[]): void {
   throw forbidden(
     `This server was not told that it may replicate with ${host}: see its option \`replicate\``,
   );
+}
+
+/**
+ * A `fetch` that follows redirects to these hosts only: one that was let in must not lead to others. The method stays what it was, but
+ * after 303. What is sent as a stream is not redirected at all.
+ */
+function fetchWithin(hosts: readonly string[], given?: typeof globalThis.fetch): typeof globalThis.fetch {
+  return async (input, init = {}) => {
+    const fetch = given ?? globalThis.fetch;
+    if (init.redirect === 'error') return fetch(input, init);
+    let url = String(input);
+    let asked: RequestInit = { ...init, redirect: 'manual' };
+    for (let redirects = 0; ; redirects++) {
+      const response = await fetch(url, asked);
+      const location = response.headers.get('location');
+      if (!REDIRECTS.has(response.status) || location === null) return response;
+      response.body?.cancel().catch(() => {});
+      if (redirects === MAX_REDIRECTS)
+        throw new TypeError(`More than ${MAX_REDIRECTS} redirects from ${url}`);
+      const next = new URL(location, url);
+      if (!/^https?:$/.test(next.protocol)) throw new TypeError(`Redirected to ${next.protocol}`);
+      checkHost(next.href, hosts);
+      if (next.host !== new URL(url).host) asked = { ...asked, headers: headersForAnyone(asked.headers) };
+      if (response.status === 303) asked = { ...asked, method: 'GET', body: null };
+      url = next.href;
+    }
+  };
+}
+
+function headersForAnyone(headers: HeadersInit | undefined): HeadersInit {
+  return [...new Headers(headers)].filter(([name]) => HEADERS_FOR_ANYONE.includes(name)) as [
+    string,
+    string,
+  ][];
 }
 
 const missing = (name: string): DatabaseError =>
