@@ -87,6 +87,12 @@ describe('who gets in', () => {
     const listed = await server.ask('OPTIONS', '/db', undefined, asked);
     expect(listed.status).toBe(204);
     expect(listed.headers.get('access-control-allow-origin')).toBe('https://app.example');
+    // What an attachment varies by besides stays.
+    await server.ask('PUT', '/db');
+    const text = { 'content-type': 'text/plain' };
+    await server.ask('PUT', '/db/doc/file', 'text', text);
+    const file = await server.ask('GET', '/db/doc/file', undefined, { origin: 'https://app.example' });
+    expect(file.headers.get('vary')).toBe('accept-encoding, origin');
     const other = await server.ask('GET', '/', undefined, { origin: 'https://evil.example' });
     expect(other.headers.get('access-control-allow-origin')).toBeNull();
   });

@@ -205,11 +205,20 @@ function withCookie(answered: Answer, cookie: string): Answer {
 function finish(request: ServerRequest, answered: Answer, cors: Record<string, string>): Answer {
   if (answered instanceof TextAnswer) {
     answered.isHead = request.method === 'HEAD';
-    Object.assign(answered.headers, cors);
+    const { vary } = answered.headers;
+    Object.assign(
+      answered.headers,
+      cors,
+      vary !== undefined && cors.vary && { vary: `${vary}, ${cors.vary}` },
+    );
     return answered;
   }
   const { status, headers, body } = answered;
-  for (const [name, value] of Object.entries(cors)) headers.set(name, value);
+  for (const [name, value] of Object.entries(cors)) {
+    // What an answer varies by already, as an attachment by its encoding, stays.
+    if (name === 'vary') headers.append(name, value);
+    else headers.set(name, value);
+  }
   if (request.method !== 'HEAD' || body === null) return answered;
   body.cancel().catch(() => {});
   return new Response(null, { status, headers });
