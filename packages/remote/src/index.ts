@@ -16,6 +16,7 @@ export {
   type Logger,
   type Person,
   type QueriesOf,
+  type RegexPolicy,
   type ReplicateRequest,
   type Replicator,
   type Task,

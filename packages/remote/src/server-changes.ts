@@ -14,6 +14,7 @@ import {
 import type { DatabaseContext } from './server-context';
 import { continuousFeed, eventSourceFeed, longpollFeed, normalFeed, pendingAfter } from './server-feeds';
 import { type Answer, failure, jsonResponse, type Query, readObject } from './server-http';
+import { checkPatterns } from './server-regex';
 import { isObject, isTexts } from './wire';
 
 /** ms between signs of life; a client that asks for more of them than this would be a load of its own. */
@@ -66,6 +67,7 @@ async function answerChanges(context: DatabaseContext, body: Record<string, unkn
     throw badRequest('Supported `feed` types: normal, continuous, live, longpoll, eventsource');
   }
   await refuseFunctions(context);
+  if (query.text('filter') === '_selector') checkPatterns(context, body.selector);
   const options = readOptions(context, body);
   const heartbeatMs = readHeartbeat(query.text('heartbeat'));
   const timeoutMs = Math.min(query.count('timeout') ?? MAX_TIMEOUT_MS, MAX_TIMEOUT_MS);

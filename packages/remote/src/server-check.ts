@@ -1,5 +1,6 @@
 /** What a handler is told, checked before it serves anyone: a wrong type here may let in whom nobody meant. */
 import type { HandlerOptions } from './server';
+import { REGEX_POLICIES } from './server-regex';
 import { isObject, isTexts } from './wire';
 
 /** @throws TypeError that names the option */
@@ -9,6 +10,7 @@ export function checkHandlerOptions({
   cookies = {},
   logger,
   passwordIterations,
+  regex,
   ...rest
 }: HandlerOptions): void {
   // A text, too, has `includes`: `https://app.example.com` would let in `https://app.example`.
@@ -24,6 +26,8 @@ export function checkHandlerOptions({
       `cookies.sameSite must be 'Strict', 'Lax' or 'None', not ${JSON.stringify(sameSite)}`,
     );
   if (passwordIterations !== undefined) checkWhole('passwordIterations', passwordIterations);
+  if (regex !== undefined && !REGEX_POLICIES.includes(regex))
+    throw new TypeError(`regex must be 'safe', 'any' or 'none', not ${JSON.stringify(regex)}`);
   if (logger !== undefined && typeof logger !== 'object')
     throw new TypeError('logger must be an object: { info(line), error(line, cause) }');
   for (const name of ['authenticate', 'static'] as const)

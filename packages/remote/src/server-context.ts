@@ -3,6 +3,7 @@ import type { Database, Evaluate, Queries } from '@settledb/core';
 import type { Authenticator, User } from './server-auth';
 import type { Cookies } from './server-cookies';
 import type { Answer, Query } from './server-http';
+import type { RegexPolicy } from './server-regex';
 import type { Replicator, Task } from './server-replicate';
 import type { ServerRequest } from './server-request';
 import type { Settings } from './server-settings';
@@ -39,6 +40,8 @@ export interface ServerState {
   readonly uuid: string;
   readonly version: string;
   readonly limits: Limits;
+  /** Which patterns of `$regex` are run for who is no administrator. */
+  readonly regex: RegexPolicy;
   /** Makes functions of design documents; undefined where they are not run. */
   readonly evaluate: Evaluate | undefined;
   /** What answers views and `_find` of a database; undefined: the database itself, where it can. */

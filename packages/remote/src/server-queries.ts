@@ -26,6 +26,7 @@ import {
   readObject,
 } from './server-http';
 import { Options } from './server-options';
+import { checkPatterns } from './server-regex';
 import { MAX_QUERIES, severalResponse } from './server-several';
 import { isObject, isTexts } from './wire';
 
@@ -153,10 +154,12 @@ export const explain: DatabaseRoute = async (context) => {
 };
 
 /** The form is checked here; what a selector means, by the database. @throws bad_request */
-async function readFind({ request, server }: DatabaseContext): Promise<FindRequest> {
+async function readFind(context: DatabaseContext): Promise<FindRequest> {
+  const { request, server } = context;
   const body = await readObject(request, { limit: server.limits.request });
   if (body.selector === undefined)
     throw failure(400, 'missing_required_key', 'Missing required key: selector');
+  checkPatterns(context, body.selector);
   const { signal: _, ...asked } = body;
   return { ...(asked as unknown as FindRequest), signal: request.signal };
 }
@@ -174,6 +177,8 @@ export const createIndex: DatabaseRoute = async (context) => {
   const { request, server } = context;
   const body = await readObject(request, { limit: server.limits.document });
   if (body.index === undefined) throw failure(400, 'missing_required_key', 'Missing required key: index');
+  // Filters of partial indexes.
+  checkPatterns(context, body);
   const index = body as unknown as CreateIndexRequest;
   return jsonResponse(200, await (await queriesOf(context)).createIndex(index, { signal: request.signal }));
 };

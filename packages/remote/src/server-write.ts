@@ -9,6 +9,7 @@ import type { DatabaseContext, Limits } from './server-context';
 import { checkDesign } from './server-design';
 import { failure } from './server-http';
 import { checkInline } from './server-multipart';
+import { checkPatterns } from './server-regex';
 import { DEFAULT_SECURITY } from './server-settings';
 import { prepareUser } from './server-users';
 
@@ -44,7 +45,11 @@ export async function prepareWrites(context: DatabaseContext, docs: readonly Doc
 function checkOne(context: DatabaseContext, doc: Doc): Prepared {
   try {
     checkDesignWrite(context, doc._id);
-    if (doc._id?.startsWith('_design/') && doc._deleted !== true) checkDesign(doc as Record<string, unknown>);
+    if (doc._id?.startsWith('_design/') && doc._deleted !== true) {
+      checkDesign(doc as Record<string, unknown>);
+      // Indexes of Mango, of which some have a filter.
+      if ((doc as Record<string, unknown>).language === 'query') checkPatterns(context, doc);
+    }
     return { doc };
   } catch (error) {
     return refusedBy(error);

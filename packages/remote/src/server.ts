@@ -10,6 +10,7 @@ import type { Context, Databases, Limits, QueriesOf, ServerState } from './serve
 import { type CookieOptions, Cookies } from './server-cookies';
 import { type CorsOptions, corsHeaders, preflight } from './server-cors';
 import { type Answer, errorResponse, NO_QUERY, Query, TextAnswer, toResponse } from './server-http';
+import type { RegexPolicy } from './server-regex';
 import type { Replicator } from './server-replicate';
 import { type ServerRequest, splitUrl } from './server-request';
 import { route } from './server-routes';
@@ -20,6 +21,7 @@ export type { Accounts, Person } from './server-auth';
 export type { Databases, Limits, QueriesOf } from './server-context';
 export type { CookieOptions } from './server-cookies';
 export type { CorsOptions } from './server-cors';
+export type { RegexPolicy } from './server-regex';
 export type { ReplicateRequest, Replicator, Task } from './server-replicate';
 
 const DEFAULT_LIMITS: Limits = { document: 8_000_000, request: 32 * 1024 * 1024, attachment: 2 ** 30 };
@@ -55,6 +57,12 @@ export interface HandlerOptions extends Accounts {
   /** Offers `_replicate`, to server administrators. Default: 501. */
   readonly replicator?: Replicator | undefined;
   readonly limits?: Partial<Limits> | undefined;
+  /**
+   * Which patterns of `$regex` are run for who is no server administrator. A pattern is searched for by trying, which nothing can stop: one
+   * that takes exponentially long stops the server for everybody. `safe`, the default: those whose form rules that out, which are most; `any`:
+   * where all users are trusted; `none`.
+   */
+  readonly regex?: RegexPolicy | undefined;
   readonly logger?: Logger | undefined;
   /** Asked first, without any password: a page to serve, or undefined to go on. */
   readonly static?: ((request: Request) => Response | undefined | Promise<Response | undefined>) | undefined;
@@ -113,6 +121,7 @@ function makeState(options: HandlerOptions): ServerState {
     version: options.version ?? '0.1.0',
     evaluate: runStoredFunctions === true ? evaluate : undefined,
     limits: { ...DEFAULT_LIMITS, ...options.limits },
+    regex: options.regex ?? 'safe',
     queries: options.queries,
     auth: new Authenticator(options, databases, cookies),
     cookies,
