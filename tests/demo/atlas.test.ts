@@ -70,6 +70,21 @@ describe.skipIf(executablePath === undefined)('the atlas', () => {
     await Promise.all([one.context().close(), two.context().close()]);
   });
 
+  it("keeps what is for another database apart: a link sends nothing of one's own", async () => {
+    await fetch(`${server.url}/other`, { method: 'PUT' });
+    const headers = { 'content-type': 'application/json' };
+    const body = JSON.stringify({ _id: 'place:x', kind: 'place', name: 'From the other' });
+    await fetch(`${server.url}/other`, { method: 'POST', headers, body });
+    const one = await person();
+    await one.waitForFunction(() => document.querySelector('#count')?.textContent?.startsWith('250 of 250'));
+    await one.goto(`${server.url}/?remote=${encodeURIComponent(`${server.url}/other`)}`);
+    await shows(one, 'settled', /^0 sent, 0 B$/, /^1 received, \d+ B$/);
+    const { doc_count } = (await (await fetch(`${server.url}/other`)).json()) as { doc_count: number };
+    expect(doc_count).toBe(1);
+    expect(problems).toEqual([]);
+    await one.context().close();
+  });
+
   it('lets two people edit apart while offline, and settles both on the same winner', async () => {
     const [one, two] = await Promise.all([person(), person()]);
     for (const page of [one, two]) {

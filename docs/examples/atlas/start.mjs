@@ -55,7 +55,8 @@ console.log(`
   Databases of this server:  ${resolve(values.dir)}
   Use it like CouchDB:       curl ${server.url}/atlas/_all_docs?limit=3
   With a real CouchDB:       ${server.url}/?remote=http://user:password@your-couchdb:5984/atlas
-                             (switch CORS on there: origins = ${server.url}, credentials = true)
+                             (switch CORS on there: origins = ${server.url}, credentials = true;
+                             what is kept for it is a database of its own in the browser)
 
   Ctrl-C stops it.
 `);

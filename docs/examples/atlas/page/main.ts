@@ -2,9 +2,10 @@
  * The atlas: a page on a local database, which is kept and synced in a worker. The page reads and writes only that; the network
  * is the sync's business alone.
  *
- * `?replica=name` keeps a database of its own for this window; `?remote=url` syncs with another server.
+ * `?replica=name` keeps a database of its own for this window; `?remote=url` syncs another one with another server.
  */
 import { connect } from 'settledb/worker';
+import { chosen } from './address';
 import { App } from './app';
 import { Catalogue } from './catalogue';
 import { loaders } from './dataset';
@@ -16,10 +17,7 @@ import { Network } from './network';
 import type { Place } from './place';
 import { QueryPanel } from './query-panel';
 
-const parameters = new URLSearchParams(location.search);
-const replica = parameters.get('replica') ?? 'one';
-const remote = parameters.get('remote');
-const name = replica === 'one' ? 'atlas' : `atlas-${replica}`;
+const { replica, name, remote } = chosen(location.href);
 
 // What a person types into the panel "Ask" may be a function: it is their own page.
 const worker = document.querySelector<HTMLMetaElement>('meta[name="db-worker"]')!.content;
@@ -46,7 +44,7 @@ editor.onOpen = (id) => {
 
 byId('replica').textContent = replica;
 const another = new URLSearchParams({ replica: Math.random().toString(36).slice(2, 6) });
-if (remote !== null) another.set('remote', remote);
+if (remote !== undefined) another.set('remote', remote);
 byId<HTMLAnchorElement>('another').href = `?${another}`;
 byId('new').addEventListener('click', () => {
   list.clear();
@@ -57,6 +55,6 @@ void catalogue.follow(db);
 const network = new Network(db, remote ?? `${location.origin}/atlas`);
 const app = new App(() => editor.hasDrafts);
 // A server of another origin may want a password: what the service worker sends goes to our own.
-if (remote === null) network.onUnsent = () => app.settleLater(name);
+if (remote === undefined) network.onUnsent = () => app.settleLater(name);
 app.onNetwork = () => network.again();
 new QueryPanel(db, (id) => void editor.open(id));
