@@ -41,7 +41,7 @@ export class MemoryDatabase {
     const commits: CommitRead[] = [];
     for (let n = (current ? known.n : (this.#manifest?.through ?? 0)) + 1; n <= this.#n; n++) {
       const commit = this.#commits.get(n);
-      if (commit !== undefined) commits.push(commit);
+      if (commit !== undefined) commits.push({ n, head: commit.head, tail: commit.tail });
     }
     return { epoch: this.#epoch, manifest: current ? undefined : this.#manifest, commits };
   }
