@@ -3,7 +3,8 @@ import { memory } from '@settledb/adapter-memory';
 import { conflict, DatabaseError, type Doc } from '@settledb/core';
 import { named } from '@settledb/worker';
 import fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { connect } from '../../packages/settledb/src/hosted';
 import { contextOf } from '../../packages/settledb/src/hosting';
 import { SettleDB } from '../../packages/settledb/src/settledb';
 import { countMessages, hostAndPage, rejection } from './support';
@@ -28,6 +29,20 @@ describe('calls', () => {
     const lone = countMessages();
     await db.get('a');
     expect(lone.stop()).toBe(2);
+  });
+
+  it('of a host that says nothing heed their signals', async () => {
+    const silent = Object.assign(new EventTarget(), { postMessage() {}, terminate() {} });
+    const Hosted = connect((() => silent) as never, { timeout_ms: 10 * 60_000 });
+    onTestFinished(() => Hosted.disconnect());
+    const db = new Hosted('silent');
+    const abort = new AbortController();
+    const { signal } = abort;
+    const calls = [db.get('a', { signal }), db.put({ _id: 'a' }, { signal }), db.allDocs({ signal })];
+    const settled = Promise.allSettled(calls);
+    const reason = new Error('enough');
+    abort.abort(reason);
+    expect(await settled).toEqual(calls.map(() => ({ status: 'rejected', reason })));
   });
 
   it('of several handles and verbs at once, some of which fail, are each answered with its own', async () => {

@@ -85,11 +85,16 @@ export const nodeFiles: Files = {
     const fd = fs.openSync(folder, 'r');
     try {
       await settle<void>((done) => fs.fsync(fd, done));
+    } catch (error) {
+      // Some network file systems have no such call for folders; their names are as durable as their server makes them.
+      if (!NOT_FOR_FOLDERS.includes(codeOf(error))) throw error;
     } finally {
       fs.closeSync(fd);
     }
   },
 };
+
+const NOT_FOR_FOLDERS: readonly unknown[] = ['EINVAL', 'ENOTSUP'];
 
 /** The system's word for what went wrong (`ENOSPC`), where there is one. */
 export function codeOf(error: unknown): string | undefined {

@@ -6,7 +6,7 @@
  *                        └─ in vain: waiting calls reject                └─ calls in flight go to the next one, see call.ts; writes
  *                                                                           that were taken are waited for while the host lives
  */
-import { onPageReturn } from '@settledb/core';
+import { onAbort, onPageReturn } from '@settledb/core';
 import { type Encoding, encodeArguments } from './arguments';
 import { Call } from './call';
 import { Channel, type Sink } from './channel';
@@ -111,8 +111,33 @@ export class Link {
   readonly #ask = (call: Call): void => {
     if (call.isAborted()) return;
     if (this.#channel !== undefined) this.#channel.call(call);
-    else this.#use({ start: (channel) => channel.call(call), fail: call.reject });
+    else this.#wait(call);
   };
+
+  /** Until there is a channel, or its signal fires: it has gone nowhere, and a host may stay silent for long. */
+  #wait(call: Call): void {
+    const stop = (): void => {
+      for (const each of stops) each();
+    };
+    const waiting: Waiting = {
+      start: (channel) => {
+        stop();
+        channel.call(call);
+      },
+      fail: (error) => {
+        stop();
+        call.reject(error);
+      },
+    };
+    const stops = call.encoded.signals.map((signal) =>
+      onAbort(signal, () => {
+        this.#waiting = this.#waiting.filter((each) => each !== waiting);
+        stop();
+        call.isAborted();
+      }),
+    );
+    this.#use(waiting);
+  }
 
   /** @throws DatabaseError 400 for arguments that cannot cross */
   follow(number: number, verb: string, args: readonly unknown[], credit: number, sink: Sink): Followed {
