@@ -57,6 +57,30 @@ describe('a dump', () => {
     expect(await contentsOf(b)).toEqual(await contentsOf(a));
   });
 
+  it.each([
+    11, 400_000,
+  ])('restores what refers to the content of a revision that was compacted (%i bytes)', async (length) => {
+    const [a, b] = [make(), make()];
+    const data = bytesOf(length, 5);
+    const files = { f: { content_type: 'x/y', data }, g: { content_type: 'x/y', data: bytesOf(30, 7) } };
+    const first = await a.put({ _id: 'a', _attachments: files } as never);
+    await a.put({ _id: 'b', _attachments: { f: files.f } } as never);
+    await a.put({ _id: 'c', _attachments: { g: files.g } } as never);
+    const bytes = await whole(a.dump());
+    expect(await b.load(bytes)).toMatchObject({ ok: true, docs_written: 3 });
+    // The revision in which the dump has the content is a name alone; what refers to it is gone.
+    await b.put({ _id: 'a', _rev: first.rev });
+    for (const id of ['b', 'c']) await b.purge(id, (await b.get(id))._rev);
+    await b.compact();
+    for (let time = 0; time < 2; time++) {
+      expect(await b.load(bytes)).toMatchObject({ ok: true, docs_written: time === 0 ? 2 : 0, errors: [] });
+      for (const id of ['b', 'c'])
+        expect(await b.get(id, { attachments: true })).toEqual(await a.get(id, { attachments: true }));
+      const kept = await b.get(`_local/settledb.load.a ${first.rev}`).catch(({ status }) => status);
+      expect(kept).toBe(404);
+    }
+  });
+
   it('holds what is written while it is made, or what comes after its seq', async () => {
     const [a, b] = [make(), make()];
     await a.bulkDocs(Array.from({ length: 3000 }, (_, i) => ({ _id: `d${i}`, n: 0 })));

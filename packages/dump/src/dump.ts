@@ -19,6 +19,7 @@ import {
   DATA_BYTES,
   FORMAT,
   type Header,
+  KEPT_PREFIX,
   type Line,
   OWN_LOCALS,
   SECTION_DOCS,
@@ -267,7 +268,7 @@ async function* localParts(
   if (source.localDocs === undefined)
     throw notImplemented('This database does not list its _local documents');
   for (const { _id } of await source.localDocs({ signal })) {
-    if (OWN_LOCALS.has(_id)) continue;
+    if (OWN_LOCALS.has(_id) || _id.startsWith(KEPT_PREFIX)) continue;
     const local = await source.get(_id, { attachments: true, signal });
     writer.add({ local: local as AnyDoc });
     if (writer.full) yield writer.close();

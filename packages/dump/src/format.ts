@@ -48,6 +48,9 @@ export type Line =
   | { readonly sum: string }
   | { readonly end: true; readonly docs: number; readonly seq: Seq };
 
+/** Ids of what a load keeps for as long as it lasts, see `Writer.keep`. */
+export const KEPT_PREFIX = '_local/settledb.load.';
+
 /** `_local` documents about the database they are in: of no meaning, or a wrong one, in another. */
 export const OWN_LOCALS: ReadonlySet<string> = new Set(['_local/compaction', SNAPSHOT_ID]);
 

@@ -78,6 +78,7 @@ export class SectionLoader {
     } finally {
       // What was verified before the fault is written all the same.
       await writing.catch(() => {});
+      await this.#writer.dropKept();
     }
   }
 
@@ -175,12 +176,13 @@ export class SectionLoader {
       attachments[name] = { ...attachment, encoded: true, data: () => streamOf(contents[i]!) };
     }
     const whole = { ...doc, _attachments: attachments } as unknown as Doc;
-    await this.#writer.withContent(whole, isLacking).catch((error: unknown) => {
+    const write = isLacking || (await this.#writer.holds(doc, names)) ? 'withContent' : 'keep';
+    await this.#writer[write](whole, isLacking).catch((error: unknown) => {
       // As it was before the database, or the way there, made something else of it.
       throw this.#fault === undefined ? error : this.#fault.error;
     });
     if (this.#fault !== undefined) throw this.#fault.error;
-    // Of a document that is there, or was refused, the content is passed over.
+    // Of a document that is there with its content, or was refused, the content is passed over.
     for (const content of contents) for (;;) if ((await content.next()).done) break;
   }
 

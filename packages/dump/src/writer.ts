@@ -8,7 +8,7 @@ import {
   isDatabaseError,
   type WriteFailure,
 } from '@settledb/core';
-import { type AnyDoc, isObject } from './format';
+import { type AnyDoc, isObject, KEPT_PREFIX } from './format';
 
 /** What is loaded into: the verbs used. */
 export type Target = Pick<Database, 'id' | 'info' | 'bulkDocs' | 'revsDiff' | 'get' | 'put'>;
@@ -31,6 +31,13 @@ export interface Counts extends LoadProgress {
 }
 
 const ERRORS_LIMIT = 100;
+/** Documents whose content is kept at a time: their ids are in memory. */
+const KEPT_LIMIT = 10_000;
+/** What a database answers that has no `_local` documents with attachments. */
+const WITHOUT: ReadonlySet<number> = new Set([404, 405, 415, 501]);
+
+type Stubs = { readonly [name: string]: { readonly digest?: unknown } | undefined };
+const stubsOf = (attachments: unknown): Stubs => (attachments ?? {}) as Stubs;
 
 export class Writer {
   readonly #target: Target;
@@ -42,6 +49,8 @@ export class Writer {
   #failures = 0;
   readonly #errors: WriteFailure[] = [];
   readonly #apart = new Apart();
+  /** Ids, oldest first. */
+  readonly #kept = new Set<string>();
 
   static async on(target: Target, options: LoadOptions): Promise<Writer> {
     const { update_seq } = await target.info({ signal: options.signal });
@@ -75,6 +84,51 @@ export class Writer {
   /** One document whose content is at hand only now. */
   async withContent(doc: Doc, isLacking: boolean): Promise<void> {
     await this.#revisions([doc as AnyDoc], isLacking ? [doc as AnyDoc] : []);
+  }
+
+  /** Can the target read that revision, with this content? Of one that was compacted it knows the name alone. */
+  async holds({ _id, _rev, _attachments }: AnyDoc, names: readonly string[]): Promise<boolean> {
+    const { signal } = this.#options;
+    const there = await this.#target.get(_id, { rev: _rev, signal }).catch((error: unknown) => {
+      if (isObject(error) && error.status === 404) return undefined;
+      throw error;
+    });
+    const [asked, found] = [stubsOf(_attachments), stubsOf(there?._attachments)];
+    return names.every((name) => Object.hasOwn(found, name) && found[name]?.digest === asked[name]?.digest);
+  }
+
+  /**
+   * The content of a document that the target has by name only: documents to come may refer to it. Until the load is over, it is an
+   * attachment of a `_local` document, where the target has such; where it has not, those to come are refused, and told of.
+   */
+  async keep(doc: Doc): Promise<void> {
+    const { _id, _rev, _attachments } = doc as AnyDoc;
+    const id = `${KEPT_PREFIX}${_id} ${_rev}`;
+    this.#kept.add(id);
+    if (this.#kept.size > KEPT_LIMIT) {
+      const [oldest] = this.#kept;
+      await this.#dropKept(oldest!);
+    }
+    const given = Object.entries(_attachments ?? {}).filter(([, value]) => !('stub' in value));
+    await this.local({ _id: id, _attachments: Object.fromEntries(given) } as unknown as AnyDoc).catch(
+      (error: unknown) => {
+        if (!isOfDocument(error) && !(isDatabaseError(error) && WITHOUT.has(error.status))) throw error;
+      },
+    );
+    this.#note(1);
+  }
+
+  /** What was kept goes. What cannot be removed now is replaced, and removed, by the next load of the same dump. */
+  async dropKept(): Promise<void> {
+    for (const id of this.#kept) await this.#dropKept(id).catch(() => {});
+  }
+
+  async #dropKept(id: string): Promise<void> {
+    this.#kept.delete(id);
+    // Whatever ended the load: this is done all the same.
+    const there = await this.#target.get(id).catch(() => undefined);
+    if (there === undefined) return;
+    await this.#target.put({ _id: id, _rev: (there as ExistingDoc)._rev, _deleted: true } as Doc);
   }
 
   async #revisions(docs: readonly AnyDoc[], wanted: readonly AnyDoc[]): Promise<void> {
