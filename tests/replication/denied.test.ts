@@ -126,6 +126,24 @@ describe('a target that refuses a whole request for one document in it', () => {
     expect(await replicate(a, b)).toMatchObject({ docs_written: 1 });
   });
 
+  it('because it was closed is not asked again: no document is at fault', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 60);
+    let requests = 0;
+    const target = peer(b, {
+      bulkDocs: async (request: never, options: never) => {
+        requests++;
+        await b.close();
+        return b.bulkDocs(request, options);
+      },
+    });
+    await expect(replicate(a, target, { retry: true })).rejects.toMatchObject({
+      status: 412,
+      name: 'closed',
+    });
+    expect(requests).toBe(1);
+  });
+
   it('and refuses all of them is not asked for each', async () => {
     const [a, b] = await openTwo();
     await fill(a, 100);

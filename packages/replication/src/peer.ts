@@ -281,3 +281,7 @@ export function isNotFound(error: unknown): boolean {
   if (statusOf(error) === 404) return true;
   return isObject(error) && [error.name, error.error, error.reason].includes('not_found');
 }
+
+/** The database here was closed: nothing that is asked of it will be answered any more. */
+export const isClosed = (error: unknown): boolean =>
+  error instanceof DatabaseError && error.name === 'closed';

@@ -20,6 +20,7 @@ import {
   checkId,
   checkInfo,
   checkPeer,
+  isClosed,
   isNotFound,
   isObject,
   isRefusal,
@@ -95,8 +96,7 @@ const FINAL = new Set([400, 404, 405, 410, 501]);
 /** Of what has worked before, {@link FINAL} says less: a proxy answers so while what is behind it is replaced. It is waited out. */
 function isFinal({ error, ofDocuments }: Failure, run: Run): boolean {
   if (ofDocuments) return ++run.documentTries >= DOCUMENT_TRIES;
-  const closed = error instanceof DatabaseError && error.name === 'closed';
-  return isRefusal(error) || closed || (!run.worked && FINAL.has(statusOf(error)));
+  return isRefusal(error) || isClosed(error) || (!run.worked && FINAL.has(statusOf(error)));
 }
 
 /** From the handshake to the end. However it ends, what was acknowledged is written down, if that can be done soon. */

@@ -5,7 +5,16 @@
  */
 import { DatabaseError, type Doc } from '@settledb/core';
 import type { Fetcher, SourceFailure } from './fetcher';
-import { type AnyDoc, ask, checkBulkDocs, type FailedRow, isRefusal, type Peer, statusOf } from './peer';
+import {
+  type AnyDoc,
+  ask,
+  checkBulkDocs,
+  type FailedRow,
+  isClosed,
+  isRefusal,
+  type Peer,
+  statusOf,
+} from './peer';
 import { RevSet } from './rev-set';
 
 export interface WriteOutcome {
@@ -100,7 +109,7 @@ function unread(docs: readonly AnyDoc[], failure: SourceFailure): WriteOutcome {
 /** A target may refuse a whole request for one document in it that is none by its rules. */
 const isInvalid = (error: unknown): boolean =>
   statusOf(error) === 400 ||
-  statusOf(error) === 412 ||
+  (statusOf(error) === 412 && !isClosed(error)) ||
   error instanceof RangeError ||
   (error instanceof DatabaseError && error.name === 'doc_validation');
 
