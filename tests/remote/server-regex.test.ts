@@ -170,6 +170,13 @@ describe('a server', () => {
       expect(answer.body.reason).toContain('exponentially');
       expect([path, (await server.ask('POST', path, body, admin)).status]).toEqual([path, 200]);
     }
+    const deep = `${'{"$not":'.repeat(3_000)}{"s":{"$regex":"(a+)+"}}${'}'.repeat(3_000)}`;
+    expect((await server.ask('POST', '/db/_find', `{"selector":${deep}}`)).body.reason).toContain(
+      'exponentially',
+    );
+    const many = Array.from({ length: 101 }, () => ({ s: { $regex: 'a' } }));
+    expect((await server.ask('POST', '/db/_find', { selector: { $or: many } })).status).toBe(400);
+    expect((await server.ask('POST', '/db/_find', { selector: { $or: many.slice(1) } })).status).toBe(200);
     const good = await server.ask('POST', '/db/_find', { selector: { s: { $regex: '^a.c' } } });
     expect(good.body.docs).toHaveLength(1);
   });

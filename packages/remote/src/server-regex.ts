@@ -14,6 +14,8 @@ export const REGEX_POLICIES: readonly unknown[] = ['safe', 'any', 'none'];
 
 /** Characters of a pattern. A longer one is hardly written by a person. */
 const MAX_PATTERN = 1_000;
+/** Patterns of one request: each is tried on each document. */
+const MAX_PATTERNS = 100;
 /** Repeats without an end in one branch: the time grows by this power of a text's length (and one more where no `^` begins it). */
 const MAX_DEGREE = 3;
 /** Ways in which parts of bounded length can be matched: what each place of a text may cost. */
@@ -26,15 +28,33 @@ const MAX_STEPS = 10_000;
 /** @throws bad_request for a `$regex` anywhere in `value` that the server does not run for this user */
 export function checkPatterns({ user, server }: Context, value: unknown): void {
   if (server.regex === 'any' || isServerAdmin(user)) return;
-  const open: unknown[] = [value];
-  while (open.length > 0) {
-    const each = open.pop();
-    if (typeof each !== 'object' || each === null) continue;
-    for (const [name, inner] of Object.entries(each)) {
-      if (name !== '$regex' || typeof inner !== 'string') open.push(inner);
-      else if (server.regex === 'none')
-        throw badRequest('This server takes no $regex: see its option `regex`');
-      else checkPattern(inner);
+  let count = 0;
+  for (const pattern of patternsOf(value)) {
+    if (server.regex === 'none') throw badRequest('This server takes no $regex: see its option `regex`');
+    if (++count > MAX_PATTERNS)
+      throw badRequest(
+        `This server takes no more than ${MAX_PATTERNS} $regex at a time: see its option \`regex\``,
+      );
+    checkPattern(pattern);
+  }
+}
+
+/** Of JSON that may be of any depth, and have lists of millions. */
+function* patternsOf(value: unknown): Generator<string, void, void> {
+  const open: object[] = [];
+  const add = (each: unknown): void => {
+    if (typeof each === 'object' && each !== null) open.push(each);
+  };
+  add(value);
+  for (let each = open.pop(); each !== undefined; each = open.pop()) {
+    if (Array.isArray(each)) {
+      for (const element of each) add(element);
+      continue;
+    }
+    for (const name of Object.keys(each)) {
+      const inner = (each as Record<string, unknown>)[name];
+      if (name === '$regex' && typeof inner === 'string') yield inner;
+      else add(inner);
     }
   }
 }

@@ -8,8 +8,8 @@ import { type Database, type ExistingDoc, isDatabaseError, uuid } from '@settled
 import type { Databases } from './server-context';
 
 /**
- * Databases whose settings are held in memory; those that were longest there make room. More than most servers have, and a few MB at the
- * most: one that is not held costs its next request the reading of a document.
+ * Databases whose settings are held in memory; those that were longest there make room. More than most servers have, and a few MB, as
+ * what administrators set is small: one that is not held costs its next request the reading of a document.
  */
 const MAX_KNOWN = 10_000;
 
