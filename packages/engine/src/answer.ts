@@ -12,10 +12,11 @@ import {
   sortKey,
 } from '@settledb/core';
 import { countRange } from './count';
-import type { Bounds, Directory, TableState, Wanted } from './directory';
+import type { Bounds, Directory, TableState } from './directory';
 import type { Row } from './layout';
 import { NO_TEXTS, type TextFill } from './page';
 import type { TextCache } from './texts';
+import type { Wanted } from './wanted';
 
 export type AnyQuery = KeysQuery<string> | RangeQuery<string> | CountQuery<string>;
 export type Answer = (Row | undefined)[] | number;

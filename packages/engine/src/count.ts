@@ -3,16 +3,9 @@
  * begins or ends, or into which something recent falls.
  */
 import type { SortKey } from '@settledb/core';
-import {
-  type Bounds,
-  type Directory,
-  orderOf,
-  pagesWithin,
-  type TableState,
-  Walk,
-  type Wanted,
-} from './directory';
+import { type Bounds, type Directory, orderOf, pagesWithin, type TableState, Walk } from './directory';
 import { upperBound } from './recent';
+import type { Wanted } from './wanted';
 
 /** Worth nothing when something was wanted, as every answer of the directory. */
 export function countRange(

@@ -8,11 +8,12 @@
  * Every look-up is synchronous. What it lacks it puts into a {@link Wanted}, and its answer is then worth nothing; the caller
  * loads and asks again. So all answers of one call come from one moment.
  */
-import type { SortKey, TextRef } from '@settledb/core';
+import type { SortKey } from '@settledb/core';
 import type { Layout, OrderLayout, Row, TableLayout } from './layout';
 import { filled, type OrderPage, type Page, positionOf, type RowPage, rowAt, type TextFill } from './page';
 import { lowerBound, Recent, upperBound } from './recent';
 import { blockAt, type Runs } from './runs';
+import type { Wanted } from './wanted';
 
 /** Where the pages of an order begin, by page: first key, block id, rows. */
 export interface Fences {
@@ -42,89 +43,6 @@ export interface TableState {
   readonly rows: OrderState<Row>;
   /** The other orders; values are primary keys. */
   readonly orders: readonly OrderState<SortKey>[];
-}
-
-/** Texts of one block that are noted by themselves. Where more are wanted the block is. */
-const PARTS_MAX = 8;
-
-/**
- * Pages and texts that a look-up lacked, and what was loaded for it, kept until the call is done. Nearly every call lacks
- * nothing, so the collections are made when something is.
- */
-export class Wanted {
-  #pages: Map<number, (text: string) => Page> | undefined;
-  #blocks: Map<number, TextRef[]> | undefined;
-  #loadedPages: Map<number, Page> | undefined;
-  #loadedBlocks: Map<number, string> | undefined;
-  #loadedParts: Map<string, string> | undefined;
-  #hints: Set<number> | undefined;
-
-  get any(): boolean {
-    return this.#pages !== undefined || this.#blocks !== undefined;
-  }
-
-  wantPage(id: number, decode: (text: string) => Page): void {
-    this.#pages ??= new Map();
-    this.#pages.set(id, decode);
-  }
-
-  wantText(block: number, at: number, length: number): void {
-    this.#blocks ??= new Map();
-    const parts = this.#blocks.get(block);
-    if (parts === undefined) this.#blocks.set(block, [{ block, at, length }]);
-    else if (parts.length <= PARTS_MAX) parts.push({ block, at, length });
-  }
-
-  /** Most likely wanted next: loaded with what is wanted, and no harm if it is not there. */
-  hintBlock(id: number): void {
-    this.#hints ??= new Set();
-    this.#hints.add(id);
-  }
-
-  page(id: number): Page | undefined {
-    return this.#loadedPages?.get(id);
-  }
-
-  block(id: number): string | undefined {
-    return this.#loadedBlocks?.get(id);
-  }
-
-  part(block: number, at: number): string | undefined {
-    return this.#loadedParts?.get(`${block} ${at}`);
-  }
-
-  /** What is wanted, of blocks the texts, or more than {@link PARTS_MAX} of them; from now on nothing is. */
-  take(): {
-    pages: [number, (text: string) => Page][];
-    blocks: [number, readonly TextRef[]][];
-    hints: number[];
-  } {
-    const hints = [...(this.#hints ?? [])].filter((id) => !this.#blocks?.has(id));
-    const taken = { pages: [...(this.#pages ?? [])], blocks: [...(this.#blocks ?? [])], hints };
-    this.#pages = undefined;
-    this.#blocks = undefined;
-    this.#hints = undefined;
-    return taken;
-  }
-
-  get pagesGiven(): number {
-    return this.#loadedPages?.size ?? 0;
-  }
-
-  givePage(id: number, page: Page): void {
-    this.#loadedPages ??= new Map();
-    this.#loadedPages.set(id, page);
-  }
-
-  giveBlock(id: number, text: string): void {
-    this.#loadedBlocks ??= new Map();
-    this.#loadedBlocks.set(id, text);
-  }
-
-  givePart({ block, at }: TextRef, text: string): void {
-    this.#loadedParts ??= new Map();
-    this.#loadedParts.set(`${block} ${at}`, text);
-  }
 }
 
 /** Page cache: what `Directory` asks for pages it holds. */

@@ -6,7 +6,7 @@ import { corrupt, type SortKey, sortKey, type TextRef } from '@settledb/core';
 import { Ahead } from './ahead';
 import { type Answer, type AnyQuery, answer } from './answer';
 import { type CommitHead, decodeHead, type TableChange } from './commit';
-import { Directory, noFences, type OrderState, orderOf, type Wanted } from './directory';
+import { Directory, noFences, type OrderState, orderOf } from './directory';
 import {
   BLOCKS_PER_COMMIT,
   type CommitRead,
@@ -20,6 +20,7 @@ import type { Page } from './page';
 import { PageCache } from './page-cache';
 import { type PlannedWrite, type Prepared, prepare } from './prepare';
 import { BlockUse, TextCache } from './texts';
+import type { Wanted } from './wanted';
 
 /** Blocks asked of the journal at a time, so that a read of everything does not hold all texts twice. */
 const LOAD_BLOCKS_MAX = 64;

@@ -23,13 +23,13 @@ import {
 import type { AnyQuery } from './answer';
 import { type BlobLimits, JournalBlobs } from './blobs';
 import { Checkpointer } from './checkpoint';
-import { Wanted } from './directory';
 import { Follower } from './follower';
 import { Image } from './image';
 import type { Journal, Position } from './journal';
 import { layoutOf } from './layout';
 import type { PlannedWrite, Prepared } from './prepare';
 import { TEXT_CACHE_LENGTH } from './texts';
+import { Wanted } from './wanted';
 
 /** Rounds of loading for one call before it is taken for a storage that contradicts itself. */
 const LOAD_ROUNDS_MAX = 1000;

@@ -4,10 +4,11 @@
  */
 import type { SortKey, TextRef } from '@settledb/core';
 import { type CommitHead, encodeHead, type TableChange } from './commit';
-import type { Directory, TableState, Wanted } from './directory';
+import type { Directory, TableState } from './directory';
 import { BLOCKS_PER_COMMIT, type Block, type Commit } from './journal';
 import { isRef, type PlannedRow, type Row } from './layout';
 import { Segments, TAIL_LENGTH_MAX, TAIL_TEXTS_MAX } from './texts';
+import type { Wanted } from './wanted';
 
 export interface PlannedWrite {
   readonly into: string;

@@ -1,0 +1,86 @@
+/** What a synchronous look-up lacks of pages and texts, for whoever loads it and asks again. */
+import type { TextRef } from '@settledb/core';
+import type { Page } from './page';
+
+/** Texts of one block that are noted by themselves. Where more are wanted the block is. */
+const PARTS_MAX = 8;
+
+/**
+ * Pages and texts that a look-up lacked, and what was loaded for it, kept until the call is done. Nearly every call lacks
+ * nothing, so the collections are made when something is.
+ */
+export class Wanted {
+  #pages: Map<number, (text: string) => Page> | undefined;
+  #blocks: Map<number, TextRef[]> | undefined;
+  #loadedPages: Map<number, Page> | undefined;
+  #loadedBlocks: Map<number, string> | undefined;
+  #loadedParts: Map<string, string> | undefined;
+  #hints: Set<number> | undefined;
+
+  get any(): boolean {
+    return this.#pages !== undefined || this.#blocks !== undefined;
+  }
+
+  wantPage(id: number, decode: (text: string) => Page): void {
+    this.#pages ??= new Map();
+    this.#pages.set(id, decode);
+  }
+
+  wantText(block: number, at: number, length: number): void {
+    this.#blocks ??= new Map();
+    const parts = this.#blocks.get(block);
+    if (parts === undefined) this.#blocks.set(block, [{ block, at, length }]);
+    else if (parts.length <= PARTS_MAX) parts.push({ block, at, length });
+  }
+
+  /** Most likely wanted next: loaded with what is wanted, and no harm if it is not there. */
+  hintBlock(id: number): void {
+    this.#hints ??= new Set();
+    this.#hints.add(id);
+  }
+
+  page(id: number): Page | undefined {
+    return this.#loadedPages?.get(id);
+  }
+
+  block(id: number): string | undefined {
+    return this.#loadedBlocks?.get(id);
+  }
+
+  part(block: number, at: number): string | undefined {
+    return this.#loadedParts?.get(`${block} ${at}`);
+  }
+
+  /** What is wanted, of blocks the texts, or more than {@link PARTS_MAX} of them; from now on nothing is. */
+  take(): {
+    pages: [number, (text: string) => Page][];
+    blocks: [number, readonly TextRef[]][];
+    hints: number[];
+  } {
+    const hints = [...(this.#hints ?? [])].filter((id) => !this.#blocks?.has(id));
+    const taken = { pages: [...(this.#pages ?? [])], blocks: [...(this.#blocks ?? [])], hints };
+    this.#pages = undefined;
+    this.#blocks = undefined;
+    this.#hints = undefined;
+    return taken;
+  }
+
+  get pagesGiven(): number {
+    return this.#loadedPages?.size ?? 0;
+  }
+
+  givePage(id: number, page: Page): void {
+    this.#loadedPages ??= new Map();
+    this.#loadedPages.set(id, page);
+  }
+
+  giveBlock(id: number, text: string): void {
+    this.#loadedBlocks ??= new Map();
+    this.#loadedBlocks.set(id, text);
+  }
+
+  givePart({ block, at }: TextRef, text: string): void {
+    this.#loadedParts ??= new Map();
+    this.#loadedParts.set(`${block} ${at}`, text);
+  }
+}
