@@ -162,6 +162,17 @@ it('an eager index follows at once, and idle ones with it, but none without a po
   expect(world.passes.slice(1)).toEqual([{ plain: 1 }]);
 });
 
+/** A world in which a pass over one change is under way, until `done` is called. */
+async function inPass(): Promise<{ world: World; done: () => void }> {
+  const world = new World();
+  world.ask(index('one'));
+  world.write(1);
+  let done = (): void => {};
+  world.takes = new Promise<void>((resolve) => (done = resolve));
+  await wait(150);
+  return { world, done };
+}
+
 describe('a stream of writes', () => {
   it('is let end before indexes follow', async () => {
     const world = new World();
@@ -176,12 +187,7 @@ describe('a stream of writes', () => {
   });
 
   it('breaks off a pass that is under way', async () => {
-    const world = new World();
-    world.ask(index('one'));
-    world.write(1);
-    let done = (): void => {};
-    world.takes = new Promise<void>((resolve) => (done = resolve));
-    await wait(150);
+    const { world, done } = await inPass();
     expect(world.passes).toEqual([{ one: 1 }]);
     for (let i = 0; i < 10; i++) {
       world.write(50);
@@ -195,12 +201,7 @@ describe('a stream of writes', () => {
   });
 
   it('is followed when it ended, also where the pass that was broken off took longer to end', async () => {
-    const world = new World();
-    world.ask(index('one'));
-    world.write(1);
-    let done = (): void => {};
-    world.takes = new Promise<void>((resolve) => (done = resolve));
-    await wait(150);
+    const { world, done } = await inPass();
     world.write(50);
     await wait(1_000);
     done();

@@ -176,8 +176,9 @@ export class SectionLoader {
       attachments[name] = { ...attachment, encoded: true, data: () => streamOf(contents[i]!) };
     }
     const whole = { ...doc, _attachments: attachments } as unknown as Doc;
-    const write = isLacking || (await this.#writer.holds(doc, names)) ? 'withContent' : 'keep';
-    await this.#writer[write](whole, isLacking).catch((error: unknown) => {
+    const isKnownByName = !isLacking && !(await this.#writer.holds(doc, names));
+    const written = isKnownByName ? this.#writer.keep(whole) : this.#writer.withContent(whole, isLacking);
+    await written.catch((error: unknown) => {
       // As it was before the database, or the way there, made something else of it.
       throw this.#fault === undefined ? error : this.#fault.error;
     });

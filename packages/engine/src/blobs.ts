@@ -97,7 +97,7 @@ export class JournalBlobs implements Blobs {
 
   /** `commit` as the journal is to have it, which is the first to name `places`. */
   naming({ n, head, tail, segments }: Commit, places: readonly string[]): Commit {
-    const commit = { n, head, tail, segments };
+    const commit = { n, head, tail, segments }; // Each by name: a head that is made when it is asked for is not spread.
     const contents = places.flatMap((place) => {
       const bytes = this.#staged.get(place);
       return bytes === undefined ? [] : { place, bytes };

@@ -39,7 +39,7 @@ const ZEROS: number[] = [];
  * @param value what it is full of: `0` where numbers are to come
  */
 export function packed(length: number, value: 0 | null): unknown[] {
-  // As it grows, too, for there are bulk writes of any size.
+  // As it grows where it is longer: what is recent may come to many pages, before it is cut.
   const model: (number | null)[] = length > MODEL_MAX ? [] : value === 0 ? ZEROS : NULLS;
   while (model.length < length) model.push(value);
   return length > MODEL_MAX ? model : model.slice(0, length);

@@ -161,8 +161,6 @@ function mayHaveRows(
 type OldRows = (tag: string, id: string) => readonly IndexEntry[];
 type IndexQueries = readonly RangeQuery<'index'>[];
 const ALL_VIEWS = [{ from: 'views', range: {} }] as const;
-/** One that follows alone is looked for alone, however many there are. */
-const ONE = [[undefined]] as const;
 
 /** The rows that documents have. */
 async function oldRows(
@@ -172,8 +170,10 @@ async function oldRows(
 ): Promise<OldRows> {
   const wanted = wantedOf(mapped, before);
   if (wanted.size === 0) return () => NONE;
-  const [views] = mapped.length === 1 ? ONE : (store.readNow(ALL_VIEWS) ?? (await store.read(ALL_VIEWS)));
-  const queries = oldRowQueries(wanted, mapped.length, views.length);
+  // One that follows alone is looked for alone, however many there are.
+  const isAlone = mapped.length === 1;
+  const all = isAlone ? 1 : (store.readNow(ALL_VIEWS) ?? (await store.read(ALL_VIEWS)))[0].length;
+  const queries = oldRowQueries(wanted, mapped.length, all);
   return byDocument(store.readNow(queries) ?? (await store.read(queries)));
 }
 
@@ -185,8 +185,8 @@ export function oldRowsNow(
 ): OldRows | undefined {
   const wanted = wantedOf(mapped, before);
   if (wanted.size === 0) return () => NONE;
-  const views = mapped.length === 1 ? ONE[0] : store.readNow(ALL_VIEWS)?.[0];
-  const found = views && store.readNow(oldRowQueries(wanted, mapped.length, views.length));
+  const all = mapped.length === 1 ? 1 : store.readNow(ALL_VIEWS)?.[0].length;
+  const found = all === undefined ? undefined : store.readNow(oldRowQueries(wanted, mapped.length, all));
   return found && byDocument(found);
 }
 
