@@ -321,6 +321,23 @@ describe('destroying', () => {
     expect(rows.map(({ key }) => key)).toEqual(['new']);
   });
 
+  it.each([
+    'open',
+    'opening',
+  ])('acknowledges no call for the database that goes, when that is %s', async (state) => {
+    const adapter = memory();
+    const [one, two] = [new SettleDB('a', { adapter }), new SettleDB('a', { adapter })];
+    if (state === 'open') await Promise.all([one.info(), two.info()]);
+    const before = one.put({ _id: 'its own, before' });
+    const destroyed = one.destroy();
+    const after = two.put({ _id: 'another handle, after' });
+    const three = new SettleDB('a', { adapter });
+    await Promise.all([before, destroyed, after, three.put({ _id: 'a new handle' })]);
+    const { rows } = await three.allDocs();
+    expect(rows.map(({ key }) => key)).toEqual(['a new handle', 'another handle, after']);
+    await three.destroy();
+  });
+
   it('leaves the handle usable when it could not be done', async () => {
     const adapter = watched();
     const db = new SettleDB('a', { adapter });

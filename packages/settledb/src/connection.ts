@@ -118,7 +118,7 @@ export class LocalConnection implements Connection, Handle {
   async destroy({ signal }: CallOptions): Promise<{ ok: true }> {
     if (this.#closing !== undefined) throw closed();
     signal?.throwIfAborted();
-    const work = this.#destroy();
+    const work = destroy(this.#location, this);
     this.#closing = work.catch(() => {});
     try {
       await work;
@@ -190,11 +190,6 @@ export class LocalConnection implements Connection, Handle {
     this.#shared = undefined;
     this.#database = undefined;
     if (shared !== undefined) await release(this.#location, shared, this);
-  }
-
-  async #destroy(): Promise<void> {
-    await this.#settled();
-    await destroy(this.#location, this);
   }
 
   /** Feeds asked for from now on are those of what comes next: another database, or an error. */

@@ -60,8 +60,9 @@ export function acquire(location: Location, handle: Handle, options: SharedOptio
     present.handles.add(handle);
     return present;
   }
+  const before = endings.get(key); // And nothing that ends it later, which waits for this opening.
   const begin = async (): Promise<LocalDatabase> => {
-    await endings.get(key);
+    await before;
     const blocked = (waiting: Blocked): void => {
       for (const each of shared.handles) each.blocked(waiting);
     };
@@ -116,14 +117,18 @@ export async function release(location: Location, shared: Shared, handle: Handle
 }
 
 /**
- * Closes the database for all its handles, removes it, and tells them.
+ * Closes the database for all its handles, removes it, and tells them. What other handles ask for from now on, or wait for, is asked
+ * of the one that comes next. `handle` keeps this one until it is open, so that its calls are served: it makes no new ones.
  * @throws what the adapter's `destroy` throws; the handles then find the database as it is when they are next used
  */
 export async function destroy(location: Location, handle: Handle): Promise<void> {
   const key = keyOf(location);
   const shared = open.get(key);
+  const isShared = shared?.handles.delete(handle);
   const handles = new Set(shared === undefined ? [] : detach(key, shared)).add(handle);
   await end(key, async () => {
+    await shared?.opening.catch(() => {});
+    if (isShared) handle.detached();
     if (shared !== undefined) await closeOpened(shared);
     const blocked = (waiting: Blocked): void => {
       for (const told of handles) told.blocked(waiting);
