@@ -3,6 +3,7 @@ import { memory } from '@settledb/adapter-memory';
 import { type DatabaseTables, type DocRow, type LocalRow, type Store, schema } from '@settledb/core';
 import { EMPTY_HEAD, openLogStore } from '@settledb/engine';
 import { describe, expect, it } from 'vitest';
+import { type Hooks, hooked } from '../support/hooked-adapter';
 
 type TestStore = Store<DatabaseTables>;
 
@@ -84,4 +85,22 @@ describe('a commit', () => {
     expect((await store.read([{ from: 'local', range: {} }]))[0]).toHaveLength(1);
     await store.close();
   });
+});
+
+it('a plan that writes nothing counts only if made from the latest moment, whichever call took that over', async () => {
+  const world = memory();
+  const here: Store<DatabaseTables> = await openLogStore(await world.open('db'), schema);
+  const hooks: Hooks = { deaf: true };
+  const there: Store<DatabaseTables> = await openLogStore(await hooked(world, hooks).open('db'), schema);
+  await putLocal(here, [{ id: 'a', rev: '0-1', body: '{}' }]);
+  // Its look at the journal takes longer than that of a read that comes after it.
+  let go = (): void => {};
+  const held = new Promise<void>((resolve) => (go = resolve));
+  let looks = 0;
+  hooks.after = ({ kind }) => (kind === 'read' && looks++ === 0 ? held : undefined);
+  const seen = there.write([{ from: 'local', keys: ['a'] }], ([[row]]) => ({ writes: [], value: row?.rev }));
+  await there.read([{ from: 'local', keys: ['a'] }]);
+  expect(looks).toBe(2);
+  go();
+  expect(await seen).toBe('0-1');
 });

@@ -27,11 +27,10 @@ export class Follower {
     return this.#underWay === 0 && this.#journal.alone();
   }
 
-  /** Takes over what happened since. @returns whether there was anything new */
-  catchUp(): Promise<boolean> {
+  /** Takes over what happened since. Of several at once, each may find that another has done so. */
+  catchUp(): Promise<void> {
     return this.#following(true, async () => {
-      const state = await this.#journal.read(this.#image.position);
-      return this.#absorb(state);
+      this.#absorb(await this.#journal.read(this.#image.position));
     });
   }
 
@@ -58,10 +57,10 @@ export class Follower {
     });
   }
 
-  #absorb(state: JournalState): boolean {
-    const changed = this.#image.absorb(state);
-    if (changed) this.#changed();
-    return changed;
+  #absorb(state: JournalState): void {
+    const before = this.#image.position;
+    this.#image.absorb(state);
+    if (!this.#image.isAt(before)) this.#changed();
   }
 
   /** `doubtful`: until `call` has ended, memory may lag behind. A context that is alone misses nothing by its own writes. */

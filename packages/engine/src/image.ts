@@ -51,13 +51,15 @@ export class Image {
     return { epoch: this.epoch, n: this.n };
   }
 
-  /** Takes over what happened since. @returns whether there was anything new */
-  absorb(state: JournalState): boolean {
-    const before = this.position;
-    if (state.epoch < this.epoch) return false;
+  isAt({ epoch, n }: Position): boolean {
+    return epoch === this.epoch && n === this.n;
+  }
+
+  /** Takes over what happened since. */
+  absorb(state: JournalState): void {
+    if (state.epoch < this.epoch) return;
     if (state.epoch > this.epoch) this.#reload(state);
     for (const commit of state.commits) this.#apply(commit);
-    return before.epoch !== this.epoch || before.n !== this.n;
   }
 
   #apply(commit: CommitRead): void {

@@ -192,8 +192,10 @@ class LogStore<T extends Tables> implements Store<T> {
       const asked = this.#complete((wanted) => this.#plan(queries, plan, wanted), signal);
       const attempt = asked instanceof Promise ? await asked : asked;
       if (attempt.prepared === undefined) {
-        // Nothing to write, or a plan that threw, counts only if the moment it was made from was the latest.
-        if (!this.#follower.current() && (await this.#follower.catchUp())) continue;
+        // Nothing to write, or a plan that threw, counts only if the moment it was made from was the latest. What came since may have
+        // been taken over by another call meanwhile: so it is the position that tells, not what this look found.
+        if (!this.#follower.current()) await this.#follower.catchUp();
+        if (!this.#image.isAt(attempt.position)) continue;
         if (attempt.failure !== undefined) throw attempt.failure.error;
         return attempt.value as R;
       }
@@ -249,8 +251,10 @@ class LogStore<T extends Tables> implements Store<T> {
       const whole = await this.#image.load(this.#journal, wanted);
       signal?.throwIfAborted();
       this.#checkThere();
-      if (!whole && !(await this.#follower.catchUp()) && epoch === this.#image.epoch) {
-        throw corrupt('a block that the directory names is not in the storage');
+      if (!whole) {
+        await this.#follower.catchUp();
+        if (epoch === this.#image.epoch)
+          throw corrupt('a block that the directory names is not in the storage');
       }
       const result = ask(wanted);
       if (!wanted.any) return result;
