@@ -1,6 +1,7 @@
 /** Pages made anew of pages and what changed since: against a plain map, and cuts that leave nothing out. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { encodeRows } from '../../packages/engine/src/encode';
 import { layoutOf, type Row } from '../../packages/engine/src/layout';
 import {
   chunks,
@@ -13,7 +14,6 @@ import {
 import {
   columnsOf,
   decodeRows,
-  encodeRows,
   PAGE_ROWS,
   type Page,
   type RowPage,

@@ -1,14 +1,13 @@
 /**
  * When to rewrite: checkpoints by themselves once reading the log on opening would cost more than it should, sooner where they
  * cost little and nothing is written just then; compaction when asked or when most of the texts are dead. What is done is in
- * `rewrite.ts`.
+ * `rewrite-alone.ts`.
  */
-import { closed, corrupt, either, type SortKey } from '@settledb/core';
+import { closed, either, type SortKey } from '@settledb/core';
 import { type OrderState, orderOf } from './directory';
 import type { Follower } from './follower';
 import type { Image } from './image';
 import type { Journal } from './journal';
-import { Overtaken } from './new-blocks';
 import { upperBound } from './recent';
 import { rewriteCode } from './rewrite-code';
 
@@ -30,8 +29,6 @@ const IDLE_ROWS_MIN = 256;
 const ROWS_PER_PAGE = 16;
 /** … and a page for so many commits: about 6 KB for each. */
 const COMMITS_PER_PAGE = 4;
-/** Texts are compacted unasked when more than half of at least this many characters is dead. */
-const DEAD_LENGTH_MIN = 4 * 1024 * 1024;
 /** While one writes on, a checkpoint that is due waits for the end of it, but not beyond this many commits … */
 const BUSY_COMMITS_MAX = 1024;
 /** … or rows: an index of 10,000 rows is built without writing its first pages five times (20 ms of opening). */
@@ -117,31 +114,8 @@ export class Checkpointer {
   }
 
   async #rewrite(full: boolean, signal: AbortSignal | undefined): Promise<void> {
-    const { journal, image, follower } = this.#store;
-    const { rewrite } = await rewriteCode.load();
-    await journal.exclusively(async () => {
-      if (journal.shared) await follower.catchUp();
-      // Another context may have made the checkpoint that was due here.
-      if (!full && !this.#isWanted()) return;
-      const { live, dead } = image.use.totals();
-      const everything = full || (dead > live && dead > DEAD_LENGTH_MIN);
-      await this.#unlessOvertaken(() => rewrite(this.#store, everything, signal));
-      await journal.vacuum?.({ force: full, signal });
-    });
-  }
-
-  /** Another context rewrote the storage, which `exclusively` should not let happen: then that is the rewrite. */
-  async #unlessOvertaken(work: () => Promise<void>): Promise<void> {
-    const { image, follower } = this.#store;
-    const { epoch } = image;
-    try {
-      await work();
-    } catch (error) {
-      if (!(error instanceof Overtaken)) throw error;
-      await follower.catchUp();
-      if (image.epoch === epoch)
-        throw corrupt('a block that the directory names is not in the storage', error);
-    }
+    const { rewriteAlone } = await rewriteCode.load();
+    await rewriteAlone(this.#store, full, () => full || this.#isWanted(), signal);
   }
 
   #isWanted(): boolean {

@@ -7,7 +7,7 @@ import { corrupt, newer } from '@settledb/core';
 import type { Fences } from './directory';
 import type { Layout } from './layout';
 
-const FORMAT = 1;
+export const MANIFEST_FORMAT = 1;
 
 export interface Manifest {
   /** By table name, then by order number. */
@@ -18,10 +18,6 @@ export interface Manifest {
   readonly inline?: readonly (readonly [number, string])[];
 }
 
-export function encodeManifest(manifest: Manifest): string {
-  return JSON.stringify({ format: FORMAT, ...manifest });
-}
-
 /** @throws DatabaseError `io` for what a newer version wrote: what is not known here, the next checkpoint would drop */
 export function decodeManifest(text: string, layout: Layout): Manifest {
   let manifest: Manifest & { format?: unknown };
@@ -30,8 +26,8 @@ export function decodeManifest(text: string, layout: Layout): Manifest {
   } catch (cause) {
     throw corrupt('the manifest of the database cannot be read', cause);
   }
-  if (manifest.format !== FORMAT) {
-    throw newer(`The manifest (format ${String(manifest.format)}, known: ${FORMAT})`);
+  if (manifest.format !== MANIFEST_FORMAT) {
+    throw newer(`The manifest (format ${String(manifest.format)}, known: ${MANIFEST_FORMAT})`);
   }
   for (const [name, orders] of Object.entries(manifest.tables)) {
     if (orders.length > (layout.get(name)?.orders.length ?? 0)) throw newer(`The manifest (table "${name}")`);

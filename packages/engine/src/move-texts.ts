@@ -1,8 +1,9 @@
 /** Texts that lie in the log or in sparse blocks are put into new segments while their rows come into new pages. */
 import type { SortKey } from '@settledb/core';
 import type { TableState } from './directory';
+import { putRef } from './merge-rows';
 import type { NewBlocks } from './new-blocks';
-import { putRef, type RowPage } from './page';
+import type { RowPage } from './page';
 import { isTail } from './texts';
 
 /** A text that moved. */

@@ -27,26 +27,6 @@ export function columnsOf(table: TableLayout, rows: readonly Row[]): Column[] {
   return table.fields.map((field, i) => column(rows, field, table.isText[i] === true));
 }
 
-/** Arrays that others are copies of are as long as those of the longest column of a page. */
-const MODEL_MAX = PAGE_ROWS * 3;
-const NULLS: null[] = [];
-const ZEROS: number[] = [];
-
-/**
- * An array to size, to be filled: pages stay, and one that grew takes twice the room. It has no holes, as one made with its length has
- * for ever: of that V8 makes JSON in 1.5 times the time (texts), or 2 (numbers).
- *
- * @param value what it is full of: `0` where numbers are to come
- */
-export function packed(length: number, value: 0 | null): unknown[] {
-  // As it grows where it is longer: what is recent may come to many pages, before it is cut.
-  const model: (number | null)[] = length > MODEL_MAX ? [] : value === 0 ? ZEROS : NULLS;
-  while (model.length < length) model.push(value);
-  return length > MODEL_MAX ? model : model.slice(0, length);
-}
-
-export const encodeRows = (page: RowPage): string => JSON.stringify(page.columns);
-
 /** Grown, not made to size: a commit's columns are garbage at once, and made to size the first 200 single writes of a process take half as long again. */
 function column(rows: readonly Row[], field: string, isText: boolean): Column {
   const values: unknown[] = [];
@@ -65,13 +45,6 @@ function column(rows: readonly Row[], field: string, isText: boolean): Column {
 }
 
 const NO_TEXT: TextRef = { block: 0, at: 0, length: 0 };
-
-/** Says where the text of the row at `at` is. */
-export function putRef(column: unknown[], at: number, { block, at: from, length }: TextRef): void {
-  column[at * 3] = block;
-  column[at * 3 + 1] = from;
-  column[at * 3 + 2] = length;
-}
 
 export function decodeRows(table: TableLayout, text: string): RowPage {
   const columns = JSON.parse(text) as Column[];
@@ -141,8 +114,6 @@ export function filled(row: Row, fill: TextFill): Row {
   }
   return (copy as Row | undefined) ?? row;
 }
-
-export const encodeOrder = (page: OrderPage): string => JSON.stringify([page.keys, page.primary]);
 
 export function decodeOrder(text: string): OrderPage {
   const [keys, primary] = JSON.parse(text) as [SortKey[], SortKey[]];

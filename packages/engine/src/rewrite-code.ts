@@ -1,4 +1,4 @@
 import { Later } from '@settledb/core';
 
 /** Needed in the background, and once a page has been written to for a while: opening and reading do not wait for it. */
-export const rewriteCode = new Later('checkpoints and compaction', () => import('./rewrite'));
+export const rewriteCode = new Later('checkpoints and compaction', () => import('./rewrite-alone'));

@@ -15,17 +15,17 @@
 import { corrupt, ioError, type SortKey } from '@settledb/core';
 import type { Rewritable } from './checkpoint';
 import { type Fences, noFences, noRowFences, type OrderState, orderOf, type TableState } from './directory';
+import { encodeManifest, encodeOrder, encodeRows, runsOf } from './encode';
 import type { Image } from './image';
 import { BLOCKS_PER_COMMIT } from './journal';
 import type { Row } from './layout';
-import { encodeManifest, type Manifest } from './manifest';
+import type { Manifest } from './manifest';
 import { chunks, type Entries, type Kind, mergePlaces, orderKind, rowKind } from './merge-rows';
 import { TextMover } from './move-texts';
 import { NewBlocks, Overtaken } from './new-blocks';
-import { encodeOrder, encodeRows, type OrderPage, type Page, type RowPage } from './page';
+import type { OrderPage, Page, RowPage } from './page';
 import { PAGES_LOADED_MAX } from './page-cache';
 import { lowerBound } from './recent';
-import { runsOf } from './runs';
 import { isTail } from './texts';
 
 /** New pages kept in memory until they are installed; a directory may be larger than memory should be. */

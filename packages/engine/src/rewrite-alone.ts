@@ -1,0 +1,37 @@
+/** One checkpoint or compaction, by one context at a time. */
+import { corrupt } from '@settledb/core';
+import type { Rewritable } from './checkpoint';
+import { Overtaken } from './new-blocks';
+import { rewrite } from './rewrite';
+
+/** Texts are compacted unasked when more than half of at least this many characters is dead. */
+const DEAD_LENGTH_MIN = 4 * 1024 * 1024;
+
+/**
+ * @param full everything: all pages, all blocks that are mostly dead, leftovers
+ * @param isWanted asked again here: another context may have made the checkpoint that was due
+ */
+export async function rewriteAlone(
+  store: Rewritable,
+  full: boolean,
+  isWanted: () => boolean,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { journal, image, follower } = store;
+  await journal.exclusively(async () => {
+    if (journal.shared) await follower.catchUp();
+    if (!isWanted()) return;
+    const { live, dead } = image.use.totals();
+    const { epoch } = image;
+    try {
+      await rewrite(store, full || (dead > live && dead > DEAD_LENGTH_MIN), signal);
+    } catch (error) {
+      // Another context rewrote the storage, which `exclusively` should not let happen: then that is the rewrite.
+      if (!(error instanceof Overtaken)) throw error;
+      await follower.catchUp();
+      if (image.epoch === epoch)
+        throw corrupt('a block that the directory names is not in the storage', error);
+    }
+    await journal.vacuum?.({ force: full, signal });
+  });
+}
