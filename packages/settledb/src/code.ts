@@ -4,3 +4,4 @@ import { Later } from '@settledb/core';
 export const dumpCode = new Later('dumps and snapshots', () => import('@settledb/dump'));
 export const queryCode = new Later('views and queries', () => import('@settledb/query'));
 export const remoteCode = new Later('databases of a server', () => import('@settledb/remote/client'));
+export const memoryCode = new Later('databases in memory', () => import('@settledb/adapter-memory'));

@@ -1,6 +1,6 @@
 /** The package in browsers and their workers. Importing it touches no storage. */
 import { indexeddb } from '@settledb/adapter-indexeddb';
-import { memory } from '@settledb/adapter-memory';
+import { memoryByName } from './memory-by-name';
 import type { AnyContent } from './options';
 import { platform } from './platform';
 import { SettleDB as Base } from './settledb';
@@ -10,7 +10,7 @@ export * from './public';
 /** The base class, knowing the adapters `indexeddb` (the default) and `memory` by name. */
 export class SettleDB<Content extends AnyContent = AnyContent> extends Base<Content> {
   static override readonly platform = platform(
-    { indexeddb: () => indexeddb(), memory: () => memory() },
+    { indexeddb: () => indexeddb(), memory: memoryByName },
     'indexeddb',
   );
 }
