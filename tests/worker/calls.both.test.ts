@@ -2,6 +2,7 @@
 import { memory } from '@settledb/adapter-memory';
 import { conflict, DatabaseError, type Doc } from '@settledb/core';
 import { named } from '@settledb/worker';
+import { transfer, wrap } from 'comlink';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { connect } from '../../packages/settledb/src/hosted';
@@ -29,6 +30,20 @@ describe('calls', () => {
     const lone = countMessages();
     await db.get('a');
     expect(lone.stop()).toBe(2);
+  });
+
+  it('of a page of another release are refused, and it is told to reload', async () => {
+    const { host } = hostAndPage();
+    const hello = new MessageChannel();
+    onTestFinished(() => hello.port1.close());
+    host.accept({ data: { settledb: 'hello', port: hello.port2 } } as MessageEvent);
+    const control = wrap<{ attach(port: MessagePort, client: object): unknown }>(hello.port1);
+    for (const protocol of [5, 1_000]) {
+      const { port1, port2 } = new MessageChannel();
+      onTestFinished(() => port1.close());
+      const asked = control.attach(transfer(port2, [port2]), { protocol, lock: undefined });
+      expect(await rejection(asked)).toMatchObject({ message: expect.stringContaining('reload') });
+    }
   });
 
   it('of a host that says nothing heed their signals', async () => {
@@ -177,6 +192,8 @@ describe('calls', () => {
         docs: [{ _id: 'told', _rev: `2-${'b'.repeat(32)}`, _revisions: { start: 2, ids: ['b', 'a'] } }],
         new_edits: false,
       },
+      [{ _id: 'plain' }, { _id: 'new' }, { _id: 'plain' }, { _id: 'empty' }, { _id: '__proto__' }],
+      Array.from({ length: 4_500 }, (_, n) => ({ _id: n % 3 === 0 ? 'plain' : `many ${n}`, n })),
       [{ _id: 'good' }, { _id: '_bad' }],
       [{ _id: 'good' }, { _id: 'bad', _rev: 5 }],
       [{ _id: 'good' }, { _id: 'bad', _unknown: 1 }],

@@ -3,7 +3,7 @@
  * becomes of calls and feeds is decided by {@link Link}, which makes the next one.
  */
 import { badRequest } from '@settledb/core';
-import { rowsOf, whole } from './answers';
+import { rowsOf, whole, writtenRows } from './answers';
 import { type Encoded, withoutProxies } from './arguments';
 import type { Call } from './call';
 import { textsOf } from './documents';
@@ -207,6 +207,7 @@ export class Channel {
     } else if (op[0] === 'no') this.#refuse(op[1], op[2]);
     else if (op[0] === 'part') this.#takePart(op[1], itemsOf(op[2]));
     else if (op[0] === 'docs') this.#takePart(op[1], rowsOf(op[2]));
+    else if (op[0] === 'rows') this.#takePart(op[1], writtenRows(op[2]));
     else if (op[0] === 'items') this.#feeds.get(op[1])?.items(op[2]);
     else if (op[0] === 'event') this.#feeds.get(op[1])?.event(op[2], presented(op[3]));
     else if (op[0] === 'at') this.#feeds.get(op[1])?.at(withError(op[2]));
@@ -316,15 +317,15 @@ function textOf(ops: readonly ClientOp[]): string | undefined {
     const op = ops[at]!;
     if (op[0] !== 'call' || !isText(op[4])) return undefined;
     const [, id, handle, verb, { args, json }] = op;
-    const head = `${id},${handle},${JSON.stringify(verb)}`;
     if (json !== undefined) {
+      const head = `${id},${handle},${JSON.stringify(verb)}`;
       texts.push(`["call",${head},{"args":${JSON.stringify(args)},"doc":${json}}]`);
       at++;
       continue;
     }
     const run = [args];
     for (let next = ops[++at]; isNext(next, op, run.length); next = ops[++at]) run.push(next[4].args);
-    texts.push(`["calls",${head},${JSON.stringify(run)}]`);
+    texts.push(JSON.stringify(['calls', id, handle, verb, run] satisfies ClientOp));
   }
   return `[${texts.join()}]`;
 }

@@ -7,7 +7,7 @@ import { badRequest, uuid } from '@settledb/core';
 import { expose } from 'comlink';
 import { Election } from './election';
 import { hold, whenGone } from './life';
-import { type FeedLike, type Hosted, Session, verbOf } from './session';
+import { callVerb, type FeedLike, type Hosted, Session } from './session';
 import { keyOf, SharedFeeds } from './shared-feeds';
 import { type ClientInfo, type Control, type Endpoint, type Hello, PROTOCOL, type Welcome } from './wire';
 
@@ -110,7 +110,7 @@ export class Host {
   }
 
   #follow(hosted: Hosted, verb: string, args: readonly unknown[]): FeedLike {
-    const begin = (): FeedLike => verbOf(hosted, verb)(...args) as FeedLike;
+    const begin = (): FeedLike => callVerb(hosted, verb, args) as FeedLike;
     const key = keyOf(this.#opened.get(hosted) ?? '', verb, args);
     return key === undefined ? begin() : this.#shared.follow(key, begin);
   }

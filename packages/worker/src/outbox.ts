@@ -15,6 +15,8 @@ export class Outbox<Op> {
   readonly #send: (ops: readonly Op[]) => void;
   readonly #hops: number;
   #ops: (Op | Later<Op>)[] = [];
+  /** How many of them are made later. */
+  #laters = 0;
   #busy = false;
 
   /** @param hops microtasks without a further operation after which a message goes */
@@ -24,18 +26,30 @@ export class Outbox<Op> {
   }
 
   add(op: Op | Later<Op>): void {
-    this.#ops.push(op);
+    this.#push(op);
     if (!this.#busy) void this.#run();
+  }
+
+  /** Sends it, and what there is, at once, unless some of it is made when its turn has come: nothing more is to go with it. */
+  addLast(op: Op): void {
+    this.#push(op);
+    this.hurry();
+    if (!this.#busy && this.#ops.length > 0) void this.#run();
   }
 
   /** Sends what there is, at once, unless some of it is made when its turn has come. */
   hurry(): void {
-    if (this.#ops.length > 0 && !this.#ops.some((op) => typeof op === 'function')) this.#next();
+    if (this.#laters === 0 && this.#ops.length > 0) this.#next();
   }
 
   /** Sends what there is, at once. */
   flush(): void {
     while (this.#ops.length > 0) this.#next();
+  }
+
+  #push(op: Op | Later<Op>): void {
+    if (typeof op === 'function') this.#laters++;
+    this.#ops.push(op);
   }
 
   async #run(): Promise<void> {
@@ -52,16 +66,22 @@ export class Outbox<Op> {
 
   /** @returns whether the message was of a size that should not be followed by another in the same task */
   #next(): boolean {
-    const first = this.#ops[0];
+    const ops = this.#ops;
+    if (this.#laters === 0 && ops.length <= MOST) {
+      this.#ops = [];
+      if (ops.length > 0) this.#send(ops as Op[]);
+      return ops.length === MOST;
+    }
+    const first = ops[0];
     if (typeof first === 'function') {
-      this.#ops.shift();
+      ops.shift();
+      this.#laters--;
       this.#send([(first as Later<Op>)()]);
       return true;
     }
-    const later = this.#ops.findIndex((op, at) => typeof op === 'function' || at === MOST);
-    const ops = this.#ops.splice(0, later < 0 ? this.#ops.length : later) as Op[];
-    if (ops.length > 0) this.#send(ops);
-    return ops.length === MOST;
+    const later = ops.findIndex((op, at) => typeof op === 'function' || at === MOST);
+    this.#send(ops.splice(0, later) as Op[]);
+    return later === MOST;
   }
 }
 

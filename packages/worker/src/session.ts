@@ -2,8 +2,8 @@
  * One page as its host sees it: its handles, the calls it waits for, the feeds it follows. Whatever verbs a handle has are
  * forwarded by name; nothing here knows what they mean.
  */
-import { badRequest, closed, tellReturn } from '@settledb/core';
-import { askForTexts, hasTexts, inParts, isJsonAnswer, messageOf, transferables } from './answers';
+import { type BulkDocsRow, badRequest, closed, tellReturn } from '@settledb/core';
+import { askForTexts, flatRows, hasTexts, inParts, isJsonAnswer, messageOf, transferables } from './answers';
 import { decodeArguments } from './arguments';
 import { encodeError } from './errors';
 import { FeedPump } from './feed-pump';
@@ -15,6 +15,7 @@ import {
   type DocTexts,
   type Endpoint,
   type HostOp,
+  LIST,
   type Message,
   opsIn,
 } from './wire';
@@ -58,6 +59,8 @@ const HOPS = 8;
 /** Characters of documents that fill a message: the page parses them in about a quarter of a millisecond. */
 const MESSAGE_LENGTH = 64 * 1024;
 
+const NONE: Transferable[] = [];
+
 /** What goes to the page: operations, and such as are text already. */
 type Out = HostOp | readonly ['text', id: number, json: string] | readonly ['message', json: string];
 
@@ -70,6 +73,7 @@ export class Session {
   readonly #feeds = new Map<number, FeedPump>();
   readonly #lists = new Map<number, DocTexts[]>();
   readonly #transfer = new Set<Transferable>();
+  readonly #transfers: boolean;
   #calls = 0;
   /** Characters of documents that were answered since they last made a message full. */
   #length = 0;
@@ -83,6 +87,7 @@ export class Session {
   constructor(endpoint: Endpoint, options: SessionOptions) {
     this.#endpoint = endpoint;
     this.#options = options;
+    this.#transfers = transfers(endpoint);
     this.#outbox = new Outbox((ops) => this.#post(ops), HOPS);
     endpoint.addEventListener('message', ({ data }: MessageEvent<Message<ClientOp>>) => {
       // A BroadcastChannel has further listeners while a link is made.
@@ -139,6 +144,18 @@ export class Session {
     this.#aborts.get(id)?.abort();
   }
 
+  /** The signal of a call, for which the page aborts. */
+  #signalOf(id: number): AbortSignal {
+    const abort = this.#aborts.get(id) ?? new AbortController();
+    this.#aborts.set(id, abort);
+    return abort.signal;
+  }
+
+  #isAbort(id: number, error: unknown): boolean {
+    const signal = this.#aborts.get(id)?.signal;
+    return signal?.aborted === true && error === signal.reason;
+  }
+
   #open(number: number, name: string, options: object): void {
     let hosted: Hosted;
     try {
@@ -157,65 +174,67 @@ export class Session {
   }
 
   async #call(id: number, number: number, verb: string, crossing: Crossing): Promise<void> {
-    let abort: AbortController | undefined;
-    const signal = (): AbortSignal => {
-      abort ??= new AbortController();
-      this.#aborts.set(id, abort);
-      return abort.signal;
-    };
     // The page was told, and asks another.
     if (this.#leaving) return;
     this.#last = id;
     this.#calls++;
+    let last: Out | undefined;
     try {
       const hosted = this.#hosted(number);
       const { own } = this.#options;
-      const args = this.#decode(id, crossing, signal, own && hosted.adapter !== 'http');
+      // A remote database has no texts, and its rows are its own.
+      const isLocal = own && hosted.adapter !== 'http';
+      const args = this.#decode(id, crossing, () => this.#signalOf(id), isLocal);
       const asked = own ? askForTexts(verb, args) : args;
-      const answer: unknown = await verbOf(hosted, verb)(...asked);
-      if (this.#over) return;
-      if (asked === args) await this.#answer(id, verb, args, answer);
-      // Where a remote database answers, there are no texts.
-      else if (typeof answer === 'string') this.#answerText(id, answer);
-      else if (hasTexts(answer)) this.#answerTexts(id, answer);
-      else await this.#answer(id, verb, args, answer);
+      let answer: unknown = await callVerb(hosted, verb, asked);
+      if (!this.#transfers) answer = await withoutStream(answer);
+      if (asked !== args && typeof answer === 'string') last = ['text', id, answer];
+      else if (asked !== args && verb === 'allDocs' && hasTexts(answer)) this.#addTexts(id, answer);
+      else if (isLocal && verb === 'bulkDocs') last = this.#addWritten(id, answer as BulkDocsRow[]);
+      else last = this.#addValue(id, verb, args, answer);
     } catch (error) {
-      const aborted = abort?.signal.aborted && error === abort.signal.reason;
-      this.#outbox.add(['no', id, aborted ? { type: 'aborted' } : encodeError(error)]);
-    } finally {
-      this.#calls--;
-      if (abort !== undefined) this.#aborts.delete(id);
-      // Nothing is under way that could be told with it.
-      if (this.#calls === 0) this.#outbox.hurry();
-      if (this.#leaving) this.#endWhenIdle();
+      last = ['no', id, this.#isAbort(id, error) ? { type: 'aborted' } : encodeError(error)];
     }
+    this.#calls--;
+    if (this.#aborts.size > 0) this.#aborts.delete(id);
+    if (last !== undefined && !this.#over) this.#addLast(last);
+    if (this.#leaving) this.#endWhenIdle();
   }
 
-  async #answer(id: number, verb: string, args: readonly unknown[], answer: unknown): Promise<void> {
-    const value = transfers(this.#endpoint) ? answer : await withoutStream(answer);
+  /** An answer, or what is left of it. It waits for no others if none are under way; and the page parses what there is while more is made. */
+  #addLast(op: Out): void {
+    if (op[0] === 'text') this.#length += op[2].length;
+    const isFull = this.#length >= MESSAGE_LENGTH;
+    if (isFull) this.#length = 0;
+    if (isFull || this.#calls === 0) this.#outbox.addLast(op);
+    else this.#outbox.add(op);
+  }
+
+  /** Long lists one part after the other, so that the page takes one apart while the next is made. @returns what is left of the answer */
+  #addValue(id: number, verb: string, args: readonly unknown[], answer: unknown): Out {
     const isJson = this.#options.own && isJsonAnswer(verb, args);
-    const { value: rest, parts, list } = inParts(value);
-    if (bringsData(verb, args)) for (const each of transferables(value)) this.#transfer.add(each);
-    // One after the other, so that the page takes one apart while the next is made.
+    const { value, parts, list } = inParts(answer);
+    if (bringsData(verb, args)) for (const each of transferables(answer)) this.#transfer.add(each);
     for (const part of parts) {
       const made = (): unknown[] | string => (isJson ? JSON.stringify(part) : (part as unknown[]));
       this.#outbox.add((() => ['part', id, made()]) satisfies Later<Out>);
     }
     const ok = isJson ? 'json' : 'ok';
-    this.#outbox.add(list === undefined ? [ok, id, rest] : [ok, id, rest, list]);
+    return list === undefined ? [ok, id, value] : [ok, id, value, list];
   }
 
-  /** The page parses what there is while more is made. */
-  #answerText(id: number, text: string): void {
-    this.#outbox.add(['text', id, text]);
-    this.#length += text.length;
-    if (this.#length < MESSAGE_LENGTH) return;
-    this.#length = 0;
-    this.#outbox.hurry();
+  /** In longer parts: there is less in each row of them. One goes with what is left. */
+  #addWritten(id: number, answer: readonly BulkDocsRow[]): Out {
+    for (let at = 0; at < answer.length; at += LIST) {
+      const rows = answer.slice(at, at + LIST);
+      const made = (): Out => ['rows', id, flatRows(rows)];
+      this.#outbox.add(answer.length > LIST ? (made satisfies Later<Out>) : made());
+    }
+    return ['json', id, [], ''];
   }
 
   /** In parts too, the last of which goes with what is left of the answer. */
-  #answerTexts(id: number, answer: object): void {
+  #addTexts(id: number, answer: object): void {
     const { value, parts, list } = inParts(answer, 0);
     const ok = JSON.stringify(['json', id, value, list!] satisfies HostOp);
     for (const [at, part] of parts.entries()) {
@@ -271,7 +290,7 @@ export class Session {
 
   #post(ops: readonly Out[]): void {
     if (this.#over && !this.#leaving) return;
-    const transfer = [...this.#transfer];
+    const transfer = this.#transfer.size > 0 ? [...this.#transfer] : NONE;
     this.#transfer.clear();
     try {
       this.#endpoint.postMessage(jsonOf(ops) ?? ops.map(parsed), transfer);
@@ -293,20 +312,23 @@ export class Session {
 function jsonOf(ops: readonly Out[]): string | undefined {
   for (const [kind] of ops) {
     if (kind === 'message' && ops.length === 1) return ops[0]![1] as string;
-    if (kind !== 'text' && kind !== 'json') return undefined;
+    if (kind !== 'text' && kind !== 'json' && kind !== 'rows') return undefined;
   }
+  const [first] = ops;
+  if (ops.length === 1)
+    return first![0] === 'text' ? `[["json",${first![1]},${first![2]}]]` : JSON.stringify(ops);
   const texts: string[] = [];
   for (let at = 0; at < ops.length; ) {
     const id = ops[at]![1] as number;
     const from = at;
-    while (at < ops.length && ops[at]![1] === id + at - from && !hasList(ops[at]!)) at++;
+    while (at < ops.length && ops[at]![1] === id + at - from && !isPart(ops[at]!)) at++;
     if (at === from) texts.push(JSON.stringify(ops[at++]));
     else texts.push(`["jsons",${id},${valuesOf(ops, from, at)}]`);
   }
   return texts.length === 1 ? `[${texts[0]}]` : `[${texts.join()}]`;
 }
 
-const hasList = (op: Out): boolean => op[0] === 'json' && op[3] !== undefined;
+const isPart = (op: Out): boolean => op[0] === 'rows' || (op[0] === 'json' && op[3] !== undefined);
 
 /** Texts are joined, all else is made in one step. */
 function valuesOf(ops: readonly Out[], from: number, to: number): string {
@@ -326,17 +348,15 @@ function valuesOf(ops: readonly Out[], from: number, to: number): string {
 /** A text among operations that are not. */
 const parsed = (op: Out): Out => (op[0] === 'text' ? ['json', op[1], JSON.parse(op[2])] : op);
 
-type Verb = (...args: readonly unknown[]) => unknown;
-
-/** `put`, or of an object with further verbs, `replicate.to`. @throws TypeError when there is none */
-export function verbOf(hosted: Hosted, path: string): Verb {
+/** Calls `put`, or of an object with further verbs, `replicate.to`. @throws TypeError when there is none */
+export function callVerb(hosted: Hosted, path: string, args: readonly unknown[]): unknown {
   const dot = path.lastIndexOf('.');
   const last = path.slice(dot + 1);
   let owner = hosted as unknown as Record<string, unknown> | undefined;
   if (dot > 0) for (const name of path.slice(0, dot).split('.')) owner = owner?.[name] as typeof owner;
   const verb = NO_VERB.has(last) || last.startsWith('_') ? undefined : owner?.[last];
   if (typeof verb !== 'function') throw new TypeError(`db.${path} is not a function`);
-  return (...args) => Reflect.apply(verb, owner, args) as unknown;
+  return Reflect.apply(verb, owner, args) as unknown;
 }
 
 /** May there be bytes in the answer? To look for them costs a walk through all of it. */

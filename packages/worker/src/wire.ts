@@ -13,7 +13,7 @@
  */
 
 /** Raised when the operations change: page and host of different kinds refuse each other rather than misunderstand. */
-export const PROTOCOL = 5;
+export const PROTOCOL = 6;
 
 /**
  * Rows of an answer in one message. It is taken apart in one task of the page, at 1–2.5 µs a row: about a millisecond, while the
@@ -94,6 +94,8 @@ export type HostOp =
   | readonly ['part', id: number, items: readonly unknown[] | string]
   /** Rows of `allDocs` with documents: see `answers.ts`. */
   | readonly ['docs', id: number, items: readonly unknown[]]
+  /** Rows of `bulkDocs`: see `answers.ts`. */
+  | readonly ['rows', id: number, items: readonly unknown[]]
   | readonly ['items', id: number, items: readonly unknown[]]
   | readonly ['event', id: number, name: string, value: unknown]
   /** The position a feed since `now` begins at; the status of a replication. */
