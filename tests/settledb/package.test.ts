@@ -166,6 +166,7 @@ describe('the package', () => {
       await db.put(attached).then(note('attachment'), note('refused'));
       await db.find({ selector: { _id: 'a' } }).then(note('find'), note('refused'));
       await db.changes({ doc_ids: ['a'] }).then(note('filter'), note('refused'));
+      await db.revsDiff({ a: ['1-a'] }).then(note('revsDiff'), note('refused'));
       await db.replicate.to(server.url + '/a').then(note('replication'), note('refused'));
       await new SettleDB(server.url + '/a').info().then(note('remote'), note('refused'));
       await new Response(db.dump()).text().then(note('dump'), note('refused'));
@@ -176,7 +177,7 @@ describe('the package', () => {
       await db.close();
       console.log(JSON.stringify(done));
     `;
-    const words = ['attachment', 'find', 'filter', 'replication', 'remote', 'dump', 'compaction', 'memory'];
+    const words = 'attachment find filter revsDiff replication remote dump compaction memory'.split(' ');
     const flag = '--conditions=browser'; // In Node memory by its name is at hand.
     expect(run(program("import 'settledb/static';"), flag).printed).toEqual(words);
     expect(run(program(''), flag).printed).toEqual(words.map(() => 503));

@@ -2,12 +2,21 @@
  * `bulkGet`: many revisions of many documents, as a replicator asks for them. What is wrong with one entry is the answer to
  * that entry.
  */
-import { checkId, type DatabaseError, hasRev, isDatabaseError, missingBulkDocs, parseRev } from '../model';
+import {
+  ancestry,
+  checkId,
+  type DatabaseError,
+  docText,
+  hasRev,
+  isDatabaseError,
+  missingBulkDocs,
+  parseRev,
+} from '../model';
 import type { BulkGetRequest, BulkGetResult, Rev } from '../model/types';
 import type { DatabaseTables } from '../store/schema';
 import type { Store } from '../store/store';
 import type { BulkGetOptions } from './database';
-import { docJson, docOf, followed } from './get';
+import { docOf, followed } from './get';
 import { type KnownDoc, type RevisionRequest, readRevisions } from './revisions';
 
 interface Entry {
@@ -132,4 +141,13 @@ function refusalOf({ id, rev }: Entry): Failure | undefined {
     const { name, reason } = error as DatabaseError;
     return failure(id, rev, name, reason);
   }
+}
+
+/** The same as JSON, without reading it. */
+function docJson(document: KnownDoc, rev: Rev, revs: boolean | undefined): string | undefined {
+  const body = document.body(rev);
+  if (body === undefined) return undefined;
+  const text = docText(document.row.id, rev, body.deleted, body.text);
+  const revisions = revs ? ancestry(document.tree, rev) : undefined;
+  return revisions === undefined ? text : `${text.slice(0, -1)},"_revisions":${JSON.stringify(revisions)}}`;
 }

@@ -144,15 +144,6 @@ export function docOf(document: KnownDoc, rev: Rev, options: MetaOptions): Exist
   return joinDoc(document.row.id, rev, body.deleted, body.text, metaOf(document, rev, options));
 }
 
-/** The same as JSON, without reading it. */
-export function docJson(document: KnownDoc, rev: Rev, revs: boolean | undefined): string | undefined {
-  const body = document.body(rev);
-  if (body === undefined) return undefined;
-  const text = docText(document.row.id, rev, body.deleted, body.text);
-  const revisions = revs ? ancestry(document.tree, rev) : undefined;
-  return revisions === undefined ? text : `${text.slice(0, -1)},"_revisions":${JSON.stringify(revisions)}}`;
-}
-
 function metaOf(document: KnownDoc, rev: Rev, options: MetaOptions): Partial<DocMeta> | undefined {
   const meta: Partial<DocMeta> = {};
   if (options.revs) {

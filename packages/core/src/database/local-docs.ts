@@ -9,13 +9,8 @@ import { conflict, notFound } from '../model/errors';
 import type { ExistingDoc } from '../model/types';
 import type { DatabaseTables, LocalRow } from '../store/schema';
 import type { CallOptions, Store } from '../store/store';
-import type { AllDocsOptions } from './database';
 import { failureRow, type LocalEdit, localKey } from './edits';
 import type { Outcome } from './plan-edits';
-
-const PREFIX = '_local/';
-/** Above every id with the prefix. */
-const LAST = '_local0';
 
 /** The revision that a deletion answers. */
 const DELETED = '0-0';
@@ -47,33 +42,4 @@ export async function getLocal(
     throw notFound('missing', id);
   }
   return joinDoc(id, row.rev, false, row.body as string);
-}
-
-export type LocalDocsOptions = Pick<
-  AllDocsOptions,
-  'startkey' | 'endkey' | 'inclusive_end' | 'descending' | 'limit' | 'skip' | 'signal'
->;
-
-/** The documents between two ids, each with its prefix, as `allDocs` lists others. */
-export async function listLocal(
-  store: Store<DatabaseTables>,
-  { startkey, endkey, inclusive_end = true, descending = false, limit, skip, signal }: LocalDocsOptions,
-): Promise<ExistingDoc[]> {
-  const [low, high] = descending ? [endkey, startkey] : [startkey, endkey];
-  const keyOf = (bound: string): string | undefined =>
-    bound.startsWith(PREFIX) ? localKey(bound) : undefined;
-  // A bound outside the prefix takes in all of it, or nothing.
-  if ((low !== undefined && low > LAST) || (high !== undefined && high < PREFIX)) return [];
-  const from = low === undefined ? undefined : keyOf(low);
-  const to = high === undefined ? undefined : keyOf(high);
-  const openLow = descending && !inclusive_end;
-  const openHigh = !descending && !inclusive_end;
-  const range = {
-    ...(from === undefined ? {} : openLow ? { gt: from } : { gte: from }),
-    ...(to === undefined ? {} : openHigh ? { lt: to } : { lte: to }),
-  };
-  const query = { from: 'local', range, texts: true, reverse: descending } as const;
-  const bounded = { ...query, ...(limit === undefined ? {} : { limit }), ...(skip ? { skip } : {}) };
-  const [rows] = await store.read([bounded], { signal });
-  return rows.map((row) => joinDoc(PREFIX + row.id, row.rev, false, row.body as string));
 }

@@ -33,7 +33,6 @@ import type { CallOptions, Durability, Store, StoreEvent } from '../store/store'
 import { allDocs } from './all-docs';
 import type { AttachmentSource } from './attachment-read';
 import type { PutArguments } from './attachment-verbs';
-import { bulkGet, bulkGetJson } from './bulk-get';
 import type { Bytes } from './bytes';
 import { type ChangesSource, localChanges } from './changes';
 import { Closing } from './closing';
@@ -54,11 +53,11 @@ import { docsOf, type Edit, type EditOptions, toEdit, toEdits } from './edits';
 import type { Evaluate } from './functions';
 import { getDoc } from './get';
 import { infoOf } from './info';
-import { type LocalDocsOptions, listLocal } from './local-docs';
+import type { LocalDocsOptions } from './local-list';
 import { untilAborted } from './on-abort';
+import { peerCode } from './peer-code';
 import { type Outcome, writeEdits, writeEditsNow } from './plan-edits';
 import type { Purged } from './purge';
-import { revsDiff } from './revs-diff';
 import { upkeepCode } from './upkeep-code';
 import { Writer } from './writer';
 
@@ -234,13 +233,14 @@ export class LocalDatabase<Content extends object = object> implements Database<
     const needsData = wantsData(request) || request.docs?.some?.((entry) => entry?.atts_since !== undefined);
     const answer = needsData
       ? await (await loadAttachments()).bulkGetWithData(this.#attachments, request)
-      : await bulkGet(this.store, request);
+      : await (await peerCode.load()).bulkGet(this.store, request);
     return answer as BulkGetResult<Content>;
   }
 
   /** See {@link JsonSource}. */
   async bulkGetJson(request: BulkGetRequest & BulkGetOptions): Promise<string[]> {
     this.#begin(request);
+    const { bulkGetJson } = await peerCode.load();
     const found = await bulkGetJson(this.store, request, wantsData(request));
     const docs = request.docs.filter((_, i) => found[i] === undefined);
     if (docs.length === 0) return found as string[];
@@ -264,6 +264,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
 
   async revsDiff(revs: Record<string, readonly Rev[]>, options: CallOptions = {}): Promise<RevsDiffResult> {
     this.#begin(options);
+    const { revsDiff } = await peerCode.load();
     return revsDiff(this.store, revs, options);
   }
 
@@ -334,6 +335,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
   /** The `_local/` documents in order of their ids, which are told to nobody else: for servers, and for looking after a database. */
   async localDocs(options: LocalDocsOptions = {}): Promise<ExistingDoc[]> {
     this.#begin(options);
+    const { listLocal } = await peerCode.load();
     return listLocal(this.store, options);
   }
 

@@ -1,0 +1,40 @@
+/** The list of `_local/` documents. */
+import { joinDoc } from '../model/document';
+import type { ExistingDoc } from '../model/types';
+import type { DatabaseTables } from '../store/schema';
+import type { Store } from '../store/store';
+import type { AllDocsOptions } from './database';
+import { localKey } from './edits';
+
+const PREFIX = '_local/';
+/** Above every id with the prefix. */
+const LAST = '_local0';
+
+export type LocalDocsOptions = Pick<
+  AllDocsOptions,
+  'startkey' | 'endkey' | 'inclusive_end' | 'descending' | 'limit' | 'skip' | 'signal'
+>;
+
+/** The documents between two ids, each with its prefix, as `allDocs` lists others. */
+export async function listLocal(
+  store: Store<DatabaseTables>,
+  { startkey, endkey, inclusive_end = true, descending = false, limit, skip, signal }: LocalDocsOptions,
+): Promise<ExistingDoc[]> {
+  const [low, high] = descending ? [endkey, startkey] : [startkey, endkey];
+  const keyOf = (bound: string): string | undefined =>
+    bound.startsWith(PREFIX) ? localKey(bound) : undefined;
+  // A bound outside the prefix takes in all of it, or nothing.
+  if ((low !== undefined && low > LAST) || (high !== undefined && high < PREFIX)) return [];
+  const from = low === undefined ? undefined : keyOf(low);
+  const to = high === undefined ? undefined : keyOf(high);
+  const openLow = descending && !inclusive_end;
+  const openHigh = !descending && !inclusive_end;
+  const range = {
+    ...(from === undefined ? {} : openLow ? { gt: from } : { gte: from }),
+    ...(to === undefined ? {} : openHigh ? { lt: to } : { lte: to }),
+  };
+  const query = { from: 'local', range, texts: true, reverse: descending } as const;
+  const bounded = { ...query, ...(limit === undefined ? {} : { limit }), ...(skip ? { skip } : {}) };
+  const [rows] = await store.read([bounded], { signal });
+  return rows.map((row) => joinDoc(PREFIX + row.id, row.rev, false, row.body as string));
+}

@@ -1,0 +1,3 @@
+import { Later } from './later';
+
+export const peerCode = new Later('replication', () => import('./peer'));
