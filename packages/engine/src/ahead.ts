@@ -6,11 +6,11 @@
  * Where the manifest names the blocks of a table's rows, those are read with the rows' pages, and no others: the texts of past
  * revisions, until compaction as many as there are documents, are wanted by hardly anybody.
  */
+import type { BlockCache } from './block-cache';
 import { type Directory, type Fences, orderOf, type TableState } from './directory';
-import type { Page } from './page';
-import { PAGES_LOADED_MAX, type PageCache } from './page-cache';
+import { decoderFor, PAGES_LOADED_MAX, type Page } from './page';
 import { blocksIn } from './runs';
-import { type BlockUse, isTail, type TextCache } from './texts';
+import { type BlockUse, isTail } from './texts';
 
 /** A call that lacks more than this reads much by itself. */
 const LACKING_MAX = 4;
@@ -21,8 +21,8 @@ const ORDER_PAGES_MAX = PAGES_LOADED_MAX / 4;
 
 interface Memory {
   readonly directory: Directory;
-  readonly pages: PageCache;
-  readonly texts: TextCache;
+  readonly pages: BlockCache<Page>;
+  readonly texts: BlockCache<string>;
   readonly use: BlockUse;
 }
 
@@ -97,7 +97,7 @@ function pagesOf({ pages }: Memory, place: Place | undefined, count: number, dec
   for (const id of around(place.fences.ids, place.at)) {
     if (found.length >= count) break;
     if (decoders.has(id) || pages.get(id) !== undefined) continue;
-    decoders.set(id, pages.decoderFor(place.table.layout, place.order));
+    decoders.set(id, decoderFor(place.table.layout, place.order));
     found.push(id);
   }
   return found;

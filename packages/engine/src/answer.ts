@@ -11,11 +11,11 @@ import {
   type RangeQuery,
   sortKey,
 } from '@settledb/core';
+import type { BlockCache } from './block-cache';
 import { countRange } from './count';
 import type { Bounds, Directory, TableState } from './directory';
 import type { Row } from './layout';
 import { NO_TEXTS, type TextFill } from './page';
-import type { TextCache } from './texts';
 import type { Wanted } from './wanted';
 
 export type AnyQuery = KeysQuery<string> | RangeQuery<string> | CountQuery<string>;
@@ -24,7 +24,7 @@ export type Answer = (Row | undefined)[] | number;
 export function answer(
   queries: readonly AnyQuery[],
   directory: Directory,
-  cache: TextCache,
+  cache: BlockCache<string>,
   wanted: Wanted,
 ): Answer[] {
   const answers = new Array<Answer>(queries.length);
@@ -68,7 +68,7 @@ function hint(
   keys: KeysQuery<string>['keys'],
   table: TableState,
   directory: Directory,
-  cache: TextCache,
+  cache: BlockCache<string>,
   wanted: Wanted,
 ): void {
   for (const key of keys) {
@@ -119,10 +119,10 @@ function textFields(texts: boolean | readonly string[] | undefined, table: Table
 /** Texts out of the cache; what it lacks is wanted. */
 class Texts implements TextFill {
   readonly fields: readonly string[];
-  readonly #cache: TextCache;
+  readonly #cache: BlockCache<string>;
   readonly #wanted: Wanted;
 
-  constructor(fields: readonly string[], cache: TextCache, wanted: Wanted) {
+  constructor(fields: readonly string[], cache: BlockCache<string>, wanted: Wanted) {
     this.fields = fields;
     this.#cache = cache;
     this.#wanted = wanted;

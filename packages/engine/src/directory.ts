@@ -9,8 +9,18 @@
  * loads and asks again. So all answers of one call come from one moment.
  */
 import type { SortKey } from '@settledb/core';
+import type { BlockCache } from './block-cache';
 import type { Layout, OrderLayout, Row, TableLayout } from './layout';
-import { filled, type OrderPage, type Page, positionOf, type RowPage, rowAt, type TextFill } from './page';
+import {
+  decoderFor,
+  filled,
+  type OrderPage,
+  type Page,
+  positionOf,
+  type RowPage,
+  rowAt,
+  type TextFill,
+} from './page';
 import { lowerBound, Recent, upperBound } from './recent';
 import { blockAt, type Runs } from './runs';
 import type { Wanted } from './wanted';
@@ -45,12 +55,6 @@ export interface TableState {
   readonly orders: readonly OrderState<SortKey>[];
 }
 
-/** Page cache: what `Directory` asks for pages it holds. */
-export interface Pages {
-  get(id: number): Page | undefined;
-  decoderFor(table: TableLayout, order: number): (text: string) => Page;
-}
-
 /** A range in sort keys; bounds may be absent. */
 export interface Bounds {
   readonly lower?: SortKey | undefined;
@@ -71,9 +75,9 @@ export const noRowFences = (): Fences & { readonly runs: Runs[] } => ({ ...noFen
 
 export class Directory {
   readonly tables: ReadonlyMap<string, TableState>;
-  readonly #pages: Pages;
+  readonly #pages: BlockCache<Page>;
 
-  constructor(layout: Layout, pages: Pages) {
+  constructor(layout: Layout, pages: BlockCache<Page>) {
     this.#pages = pages;
     this.tables = new Map([...layout].map(([name, table]) => [name, stateOf(table)]));
   }
@@ -282,7 +286,7 @@ export class Directory {
   page(table: TableState, order: number, number: number, wanted: Wanted): Page | undefined {
     const id = orderOf(table, order).fences.ids[Math.max(number, 0)] as number;
     const page = this.#pages.get(id) ?? wanted.page(id);
-    if (page === undefined) wanted.wantPage(id, this.#pages.decoderFor(table.layout, order));
+    if (page === undefined) wanted.wantPage(id, decoderFor(table.layout, order));
     return page;
   }
 }

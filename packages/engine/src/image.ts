@@ -5,6 +5,7 @@
 import { corrupt, type SortKey, sortKey, type TextRef } from '@settledb/core';
 import { Ahead } from './ahead';
 import { type Answer, type AnyQuery, answer } from './answer';
+import { BlockCache } from './block-cache';
 import { type CommitHead, decodeHead, type TableChange } from './commit';
 import { Directory, noFences, type OrderState, orderOf } from './directory';
 import {
@@ -16,10 +17,9 @@ import {
 } from './journal';
 import type { Layout, TableLayout } from './layout';
 import { decodeManifest } from './manifest';
-import type { Page } from './page';
-import { PageCache } from './page-cache';
+import { decoderFor, PAGES_LOADED_MAX, type Page } from './page';
 import { type PlannedWrite, type Prepared, prepare } from './prepare';
-import { BlockUse, TextCache } from './texts';
+import { BlockUse } from './texts';
 import type { Wanted } from './wanted';
 
 /** Blocks asked of the journal at a time, so that a read of everything does not hold all texts twice. */
@@ -32,8 +32,8 @@ export class Image {
   through = 0;
   readonly layout: Layout;
   readonly directory: Directory;
-  readonly pages = new PageCache();
-  readonly texts: TextCache;
+  readonly pages = new BlockCache<Page>(PAGES_LOADED_MAX, () => 1);
+  readonly texts: BlockCache<string>;
   use = new BlockUse();
   /** See {@link Manifest.inline}. */
   inline: ReadonlyMap<number, string> = new Map();
@@ -43,7 +43,7 @@ export class Image {
   constructor(layout: Layout, textCacheLength: number) {
     this.layout = layout;
     this.#tables = [...layout.values()];
-    this.texts = new TextCache(textCacheLength);
+    this.texts = new BlockCache(textCacheLength, (text) => text.length);
     this.directory = new Directory(layout, this.pages);
   }
 
@@ -103,8 +103,7 @@ export class Image {
         for (const id of at.fences.ids) pageIds.add(id);
         const [only] = at.fences.ids;
         const text = this.inline.get(only as number);
-        if (text !== undefined)
-          this.pages.set(only as number, this.pages.decoderFor(table.layout, order)(text));
+        if (text !== undefined) this.pages.set(only as number, decoderFor(table.layout, order)(text));
       }
     }
     this.pages.retain(pageIds);

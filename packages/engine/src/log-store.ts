@@ -311,7 +311,7 @@ class LogStore<T extends Tables> implements Store<T> {
       epoch: this.#image.epoch,
       recentRows,
       pages: pageCount,
-      pagesLoaded: pages.size,
+      pagesLoaded: pages.length,
       cachedTextLength: texts.length,
       cachedTextLimit: texts.limit,
       liveTextLength: totals.live,

@@ -6,6 +6,8 @@ import { newer, type SortKey, type TextRef } from '@settledb/core';
 import { isRef, type Row, type TableLayout } from './layout';
 import { lowerBound } from './recent';
 
+/** Pages kept in memory: 262,144 rows, about 40 MB in Node. More documents than that are read by pages as they are needed. */
+export const PAGES_LOADED_MAX = 1024;
 /** Rows per page: 20–40 KB of text, which one request reads in about 0.3 ms (storage.md, cost model). */
 export const PAGE_ROWS = 256;
 
@@ -125,3 +127,6 @@ export function positionOf(page: Page, key: SortKey): number {
   const at = lowerBound(page.keys, key);
   return page.keys[at] === key ? at : -1;
 }
+
+export const decoderFor = (table: TableLayout, order: number): ((text: string) => Page) =>
+  order === 0 ? (text) => decodeRows(table, text) : decodeOrder;

@@ -23,8 +23,7 @@ import type { Manifest } from './manifest';
 import { chunks, type Entries, type Kind, mergePlaces, orderKind, rowKind } from './merge-rows';
 import { TextMover } from './move-texts';
 import { NewBlocks, Overtaken } from './new-blocks';
-import type { OrderPage, Page, RowPage } from './page';
-import { PAGES_LOADED_MAX } from './page-cache';
+import { decoderFor, type OrderPage, PAGES_LOADED_MAX, type Page, type RowPage } from './page';
 import { lowerBound } from './recent';
 import { isTail } from './texts';
 
@@ -193,7 +192,7 @@ class Rewriting {
     if (cached !== undefined) return cached;
     const [text] = await this.#store.journal.load([id]);
     if (text === undefined) throw this.#missing(id);
-    return this.#image.pages.decoderFor(table.layout, order)(text);
+    return decoderFor(table.layout, order)(text);
   }
 
   #missing(id: number): Error {

@@ -1,5 +1,5 @@
 /**
- * Long fields: texts that lie in blocks, and the bounded cache of blocks.
+ * Long fields: texts that lie in blocks.
  *
  * A block is JSON texts joined by commas. One text is a slice of it, which costs no copy; so a block is kept whole.
  */
@@ -16,67 +16,6 @@ export const TAIL_LENGTH_MAX = 64 * 1024;
 export const TEXT_CACHE_LENGTH = 32 * 1024 * 1024;
 
 export const isTail = (block: number): boolean => block > 0 && block % BLOCKS_PER_COMMIT === 0;
-
-interface Cached {
-  readonly text: string;
-  used: number;
-}
-
-/** Blocks in memory, the least recently used ones going first. */
-export class TextCache {
-  readonly limit: number;
-  length = 0;
-  #blocks = new Map<number, Cached>();
-  #clock = 0;
-
-  constructor(limit: number) {
-    this.limit = limit;
-  }
-
-  get(id: number): string | undefined {
-    const cached = this.#blocks.get(id);
-    if (cached === undefined) return undefined;
-    cached.used = ++this.#clock;
-    return cached.text;
-  }
-
-  has(id: number): boolean {
-    return this.#blocks.has(id);
-  }
-
-  set(id: number, text: string): void {
-    this.delete(id);
-    this.#blocks.set(id, { text, used: ++this.#clock });
-    this.length += text.length;
-    if (this.length > this.limit) this.#evict();
-  }
-
-  /** As {@link set}, where there is room in a quarter of the cache: nothing goes for it. */
-  offer(id: number, text: string): void {
-    if (this.length + text.length <= this.limit / 4) this.set(id, text);
-  }
-
-  delete(id: number): void {
-    const cached = this.#blocks.get(id);
-    if (cached === undefined) return;
-    this.#blocks.delete(id);
-    this.length -= cached.text.length;
-  }
-
-  clear(): void {
-    this.#blocks.clear();
-    this.length = 0;
-  }
-
-  /** Down to three quarters, so that eviction (a sort) is rare. */
-  #evict(): void {
-    const byUse = [...this.#blocks].sort(([, a], [, b]) => a.used - b.used);
-    for (const [id] of byUse) {
-      if (this.length <= this.limit * 0.75) return;
-      this.delete(id);
-    }
-  }
-}
 
 /**
  * Packs texts into blocks one after the other. Blocks become twice as long after each `doubleAfter` of them, for those who have

@@ -3,6 +3,7 @@
  * nowhere else from here on. Not in names, errors, events or ids.
  */
 import { badRequest } from '@settledb/core';
+import { nameOf } from './client-name';
 import type { Credentials } from './wire';
 
 export interface Target {
@@ -33,14 +34,6 @@ export function parseTarget(text: string): Target {
   const path = reencode(last);
   const root = `${url.origin}/${segments.map((segment) => `${segment}/`).join('')}`;
   return { name: nameOf(text), root, database: root + path, path, credentials: credentialsOf(url) };
-}
-
-/** Also of what is no URL: everything that could be a password goes. */
-export function nameOf(text: string): string {
-  return text.replace(
-    /^([a-z][a-z0-9+.-]*:)?\/\/[^/?#]*@/i,
-    (whole) => `${whole.slice(0, whole.indexOf('//'))}//`,
-  );
 }
 
 /** `a+b` and `a%2Bb` are one name, written so that no server can take the `+` for a blank. */

@@ -44,10 +44,10 @@ import { Connection } from './client-connection';
 import * as whole from './client-database';
 import { LazyQueries } from './client-lazy-queries';
 import { LocalDocs } from './client-local-docs';
+import { nameOf } from './client-name';
 import type { RemoteOptions } from './client-options';
 import { RemoteQueries } from './client-queries';
 import { allDocsCall, getCall, readAllDocs, readDoc } from './client-read';
-import { nameOf } from './client-target';
 import { asEdit, checkEdits, fieldsOf, putDoc, sendEdits } from './client-write';
 import { isObject } from './wire';
 

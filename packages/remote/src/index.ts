@@ -1,8 +1,8 @@
 export { RemoteDatabase, remote } from './client';
 export { RemoteError } from './client-error';
 export type { HeaderSource } from './client-http';
+export { nameOf } from './client-name';
 export type { RemoteOptions } from './client-options';
-export { nameOf } from './client-target';
 export { checkDatabaseName, isDatabaseName } from './names';
 export {
   type Accounts,

@@ -14,7 +14,7 @@ import type {
   SnapshotOptions,
   SnapshotResult,
 } from '@settledb/dump';
-import { nameOf } from '@settledb/remote/target';
+import { nameOf } from '@settledb/remote/name';
 import {
   againOptions,
   type ReplicateOptions,

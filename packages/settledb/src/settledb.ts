@@ -63,7 +63,7 @@ import type {
 } from '@settledb/dump';
 import type { Blocked } from '@settledb/engine';
 import type { IndexingProgress } from '@settledb/query';
-import { nameOf } from '@settledb/remote/target';
+import { nameOf } from '@settledb/remote/name';
 import type { ReplicateOptions, Replication, Sync, SyncOptions } from '@settledb/replication';
 import { dumpCode, remoteCode } from './code';
 import { type Connection, LocalConnection, RemoteConnection } from './connection';

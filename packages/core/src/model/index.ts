@@ -16,5 +16,6 @@ export * from './takes-apart';
 export { allRevs, ancestry, hasRev, isDeleted, isLeaf, leaves, leavesBelow, singleton } from './tree';
 export * from './tree-merge';
 export * from './tree-pack';
+export * from './tree-remove';
 export * from './types';
 export * from './winner';

@@ -1,14 +1,14 @@
 /**
- * Changing a revision tree: merging a path, stemming, removing a leaf.
+ * Changing a revision tree: merging a path, stemming.
  *
  * A merge adds the path's revisions and descent to the set of those known: a union, so before stemming the order of merges
  * cannot matter (I3). What nearly always happens (an edit of a leaf, a new branch, a path known already) is done on the
  * chains; the rest, a path that tells something new about what is known, goes through the graph.
  */
 import type { Chain, RevPath, RevTree } from './chain';
-import { holderOf, holds, ownerOf, treeOf } from './chain';
+import { holderOf, treeOf } from './chain';
 import { formatRev } from './revision';
-import { allRevs, hasRev } from './tree';
+import { allRevs, hasRev, isDeleted, tipAt } from './tree';
 import type { Node } from './tree-graph';
 import { addPath, chainsOf, graphOf, newestFirst, parentsOf, without } from './tree-graph';
 
@@ -56,31 +56,16 @@ function firstKnown(tree: RevTree, { generation, hashes }: RevPath): number {
   return at;
 }
 
-/** True when the tree has all of the path from index `from` on, and its descent too. */
+/** True when the tree has all of the path from index `from` on, and its descent too: each revision beside its parent, in some chain. */
 function tellsNothingNew(tree: RevTree, { generation, hashes }: RevPath, from: number): boolean {
-  let at = from;
-  while (at < hashes.length - 1) {
-    const chain = ownerOf(tree, generation - at, hashes[at]!);
-    if (chain === undefined) return false;
-    let index = chain.generation - (generation - at);
-    const start = at;
-    while (
-      at < hashes.length - 1 &&
-      index < chain.hashes.length - 1 &&
-      chain.hashes[index + 1] === hashes[at + 1]
-    ) {
-      at++;
-      index++;
-    }
-    if (at === start) return false; // another parent than this chain's, or the chain ends
+  for (let at = from; at < hashes.length - 1; at++) {
+    const isKnown = tree.chains.some((chain) => {
+      const index = chain.generation - generation + at;
+      return chain.hashes[index] === hashes[at] && chain.hashes[index + 1] === hashes[at + 1];
+    });
+    if (!isKnown) return false;
   }
   return true;
-}
-
-function tipAt(tree: RevTree, generation: number, hash: string): number {
-  return tree.chains.findIndex(
-    (chain) => chain.tip && chain.generation === generation && chain.hashes[0] === hash,
-  );
 }
 
 function extend(tree: RevTree, path: RevPath, length: number, index: number): RevTree {
@@ -102,13 +87,10 @@ function branch(tree: RevTree, path: RevPath, known: number): RevTree {
 
 function mergeKnown(tree: RevTree, path: RevPath, limit: number): Merged {
   const leaf = tipAt(tree, path.generation, path.hashes[0]!) >= 0;
-  const flagKnown = leaf || !path.deleted || isTombstone(tree, path);
+  const flagKnown = leaf || !path.deleted || isDeleted(tree, formatRev(path.generation, path.hashes[0]!));
   if (flagKnown && tellsNothingNew(tree, path, 0)) return { tree, result: 'known', forgotten: [] };
   return mergeByGraph(tree, path, limit, leaf ? 'leaf' : 'inner');
 }
-
-const isTombstone = (tree: RevTree, { generation, hashes }: RevPath): boolean =>
-  tree.chains.some((chain) => holds(chain, generation, hashes[0]!) && chain.deleted.includes(generation));
 
 function mergeByGraph(tree: RevTree, path: RevPath, limit: number, head: 'new' | 'leaf' | 'inner'): Merged {
   const graph = graphOf(tree.chains);
@@ -117,32 +99,13 @@ function mergeByGraph(tree: RevTree, path: RevPath, limit: number, head: 'new' |
   addPath(graph, path.generation, path.hashes);
   if (path.deleted && head !== 'leaf') graph.get(formatRev(path.generation, path.hashes[0]!))!.deleted = true;
   const { tree: merged } = stem({ chains: chainsOf(graph) }, limit);
-  if (head !== 'new' && sameChains(before, merged.chains)) return { tree, result: 'known', forgotten: [] };
+  if (head !== 'new' && JSON.stringify(before) === JSON.stringify(merged.chains))
+    return { tree, result: 'known', forgotten: [] };
   const covered = leavesBefore.some(
     ({ generation, hashes }) => graph.get(formatRev(generation, hashes[0]!))!.children > 0,
   );
   const result = head !== 'new' ? 'inner' : covered ? 'new leaf' : 'new branch';
   return { tree: merged, result, forgotten: allRevs(tree).filter((rev) => !hasRev(merged, rev)) };
-}
-
-function sameChains(some: readonly Chain[], others: readonly Chain[]): boolean {
-  return (
-    some.length === others.length &&
-    some.every((chain, at) => {
-      const other = others[at]!; // of equal length
-      return (
-        chain.generation === other.generation &&
-        chain.tip === other.tip &&
-        chain.joined === other.joined &&
-        sameItems(chain.hashes, other.hashes) &&
-        sameItems(chain.deleted, other.deleted)
-      );
-    })
-  );
-}
-
-function sameItems<T>(some: readonly T[], others: readonly T[]): boolean {
-  return some.length === others.length && some.every((item, at) => item === others[at]);
 }
 
 /**
@@ -198,25 +161,4 @@ function stemByGraph(tree: RevTree, limit: number): { tree: RevTree; forgotten: 
     tree: { chains: chainsOf(without(graph, dropped)) },
     forgotten: [...dropped].map((node) => node.rev),
   };
-}
-
-/**
- * Takes a leaf out, with the ancestors that no other leaf descends from (purge).
- *
- * @returns the rest, if any, and what was removed, newest first; `undefined` when `rev` is no leaf of this tree
- */
-export function removeLeaf(
-  tree: RevTree,
-  rev: string,
-): { tree: RevTree | undefined; removed: string[] } | undefined {
-  const graph = graphOf(tree.chains);
-  const leaf = graph.get(rev);
-  if (leaf === undefined || leaf.children > 0) return undefined;
-  const dropped = new Set([leaf]);
-  for (const node of dropped) {
-    for (const parent of parentsOf(node)) if (--parent.children === 0) dropped.add(parent);
-  }
-  const rest = without(graph, dropped);
-  const removed = [...dropped].map((node) => node.rev);
-  return { tree: rest.size === 0 ? undefined : { chains: chainsOf(rest) }, removed };
 }

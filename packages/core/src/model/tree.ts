@@ -31,9 +31,12 @@ export function hasRev(tree: RevTree, rev: string): boolean {
 }
 
 export function isLeaf(tree: RevTree, rev: string): boolean {
-  const generation = generationOf(rev);
-  const hash = hashOf(rev);
-  return tree.chains.some(
+  return tipAt(tree, generationOf(rev), hashOf(rev)) >= 0;
+}
+
+/** Which chain has this leaf; -1: none. */
+export function tipAt({ chains }: RevTree, generation: number, hash: string): number {
+  return chains.findIndex(
     (chain) => chain.tip && chain.generation === generation && chain.hashes[0] === hash,
   );
 }

@@ -1,0 +1,64 @@
+/** What is in memory of what lies in blocks, by their ids: up to a bound, the least recently used going first. */
+
+interface Cached<Value> {
+  readonly value: Value;
+  used: number;
+}
+
+export class BlockCache<Value> {
+  readonly limit: number;
+  /** Of all that it holds together. */
+  length = 0;
+  readonly #lengthOf: (value: Value) => number;
+  readonly #values = new Map<number, Cached<Value>>();
+  #clock = 0;
+
+  constructor(limit: number, lengthOf: (value: Value) => number) {
+    this.limit = limit;
+    this.#lengthOf = lengthOf;
+  }
+
+  get(id: number): Value | undefined {
+    const cached = this.#values.get(id);
+    if (cached === undefined) return undefined;
+    cached.used = ++this.#clock;
+    return cached.value;
+  }
+
+  has(id: number): boolean {
+    return this.#values.has(id);
+  }
+
+  set(id: number, value: Value): void {
+    this.delete(id);
+    this.#values.set(id, { value, used: ++this.#clock });
+    this.length += this.#lengthOf(value);
+    if (this.length > this.limit) this.#evict();
+  }
+
+  /** As {@link set}, where there is room in a quarter of the cache: nothing goes for it. */
+  offer(id: number, value: Value): void {
+    if (this.length + this.#lengthOf(value) <= this.limit / 4) this.set(id, value);
+  }
+
+  delete(id: number): void {
+    const cached = this.#values.get(id);
+    if (cached === undefined) return;
+    this.#values.delete(id);
+    this.length -= this.#lengthOf(cached.value);
+  }
+
+  /** Keeps only those. */
+  retain(ids: ReadonlySet<number>): void {
+    for (const id of this.#values.keys()) if (!ids.has(id)) this.delete(id);
+  }
+
+  /** Down to three quarters, so that eviction (a sort) is rare. */
+  #evict(): void {
+    const byUse = [...this.#values].sort(([, a], [, b]) => a.used - b.used);
+    for (const [id] of byUse) {
+      if (this.length <= this.limit * 0.75) return;
+      this.delete(id);
+    }
+  }
+}
