@@ -164,19 +164,19 @@ export class Directory {
     if (lower === undefined || upper === undefined) return undefined;
     const find = lowerOpen ? upperBound : lowerBound;
     const isIn = (key: SortKey | undefined): boolean => key !== undefined && key <= upper;
-    let keys = recent.keys();
-    let at = find(keys, lower);
+    const changed = recent.keys();
     let page: RowPage | undefined;
     if (fences.ids.length > 0) {
       const number = Math.max(upperBound(fences.keys, lower) - 1, 0);
-      if (isIn(fences.keys[number + 1]) || isIn(keys[at])) return undefined;
+      if (isIn(fences.keys[number + 1])) return undefined;
       page = this.#pages.get(fences.ids[number]!) as RowPage | undefined;
       if (page === undefined) return undefined;
-      keys = page.keys;
-      at = find(keys, lower);
+      if (isIn(changed[find(changed, lower)])) return undefined;
     }
+    const keys = page?.keys ?? changed;
     const rows: Row[] = [];
-    for (; isIn(keys[at]) && rows.length < limit && !(upperOpen && keys[at] === upper); at++) {
+    for (let at = find(keys, lower); rows.length < limit && isIn(keys[at]); at++) {
+      if (upperOpen && keys[at] === upper) break;
       const row = page === undefined ? recent.at(at) : rowAt(layout, page, at, fill);
       if (row !== null) rows.push(page !== undefined || fill === undefined ? row : filled(row, fill));
     }
@@ -234,11 +234,11 @@ export class Directory {
   ): void {
     const { recent, fences } = orderOf<Value>(table, order);
     const walk = new Walk(recent.keys(), bounds, reverse);
-    const pages = pagesWithin(fences, bounds, reverse);
-    for (const [i, number] of pages.entries()) {
-      const page = this.page(table, order, number, wanted);
+    const { first, last } = pageSpan(fences, bounds);
+    for (let i = 0; i <= last - first; i++) {
+      const page = this.page(table, order, reverse ? last - i : first + i, wanted);
       if (page === undefined) {
-        this.#wantMore(table, order, pages, i, expected, wanted);
+        this.#wantMore(table, order, pagesWithin(fences, bounds, reverse), i, expected, wanted);
         return;
       }
       const inPage = new Walk(page.keys, bounds, reverse);
@@ -305,12 +305,17 @@ export function orderOf<Value>(table: TableState, order: number): OrderState<Val
 }
 
 /** Page numbers that may hold keys within the bounds, in the order of the scan. */
-export function pagesWithin(fences: Fences, { lower, upper }: Bounds, reverse: boolean): number[] {
-  const first = lower === undefined ? 0 : Math.max(upperBound(fences.keys, lower) - 1, 0);
-  const last = upper === undefined ? fences.keys.length - 1 : upperBound(fences.keys, upper) - 1;
+export function pagesWithin(fences: Fences, bounds: Bounds, reverse: boolean): number[] {
+  const { first, last } = pageSpan(fences, bounds);
   const numbers: number[] = [];
   for (let i = first; i <= last; i++) numbers.push(i);
   return reverse ? numbers.reverse() : numbers;
+}
+
+/** The first and the last of them; the last before the first where there are none. */
+function pageSpan({ keys }: Fences, { lower, upper }: Bounds): { first: number; last: number } {
+  const first = lower === undefined ? 0 : Math.max(upperBound(keys, lower) - 1, 0);
+  return { first, last: (upper === undefined ? keys.length : upperBound(keys, upper)) - 1 };
 }
 
 /** A cursor over sorted keys within bounds, forwards or backwards. */
@@ -320,17 +325,19 @@ export class Walk {
   readonly #step: 1 | -1;
   readonly #keys: readonly SortKey[];
 
-  constructor(keys: readonly SortKey[], bounds: Bounds, reverse: boolean) {
-    const { lower, upper } = bounds;
-    const first =
-      lower === undefined ? 0 : (bounds.lowerOpen === true ? upperBound : lowerBound)(keys, lower);
-    const end =
-      upper === undefined ? keys.length : (bounds.upperOpen === true ? lowerBound : upperBound)(keys, upper);
+  constructor(keys: readonly SortKey[], { lower, lowerOpen, upper, upperOpen }: Bounds, reverse: boolean) {
+    let first = 0;
+    let end = keys.length;
+    // Most pages of a long range lie within it, and mostly nothing recent does: one comparison each, in place of a search.
+    if (lower !== undefined && end > 0 && !(keys[0]! > lower))
+      first = (lowerOpen ? upperBound : lowerBound)(keys, lower);
+    if (upper !== undefined && end > first && !(keys[end - 1]! < upper))
+      end = keys[first]! > upper ? first : (upperOpen ? lowerBound : upperBound)(keys, upper);
+    if (end < first) end = first;
     this.#keys = keys;
     this.#step = reverse ? -1 : 1;
     this.at = reverse ? end - 1 : first;
     this.#end = reverse ? first - 1 : end;
-    if (end < first) this.#end = this.at;
   }
 
   /** Keys that are left. */

@@ -57,6 +57,8 @@ interface KnownView {
   /** The design document it is in, and the revision. */
   readonly ddoc?: string;
   readonly rev?: string;
+  /** The state of the store in which that was seen last. */
+  seen?: number | undefined;
 }
 
 /** Views kept ready; programs have tens of them. */
@@ -87,8 +89,12 @@ export class Definitions {
   findNow(name: string): View | undefined {
     const known = this.#found.get(name);
     if (known?.ddoc === undefined) return known?.view;
+    const now = this.#store.stateNow?.();
+    if (now !== undefined && now === known.seen) return known.view;
     const row = this.#store.readNow([{ from: 'docs', keys: [known.ddoc], texts: false }])?.[0][0];
-    return row?.rev === known.rev && !row?.deleted ? known.view : undefined;
+    if (row?.rev !== known.rev || row?.deleted) return undefined;
+    known.seen = now;
+    return known.view;
   }
 
   /** @throws DatabaseError 404 where there is no such view; what its functions are refused for */

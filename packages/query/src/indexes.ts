@@ -36,9 +36,12 @@ export interface IndexHost {
 /** The counters, the state of the index, and the answers. */
 type Looked = readonly [[InfoRow], [ViewStateRow?], ...unknown[][]];
 
-/** The counters, and the tag of an index that holds every change there is. */
+/** The counters, and how an index stands. */
 interface Look {
   readonly info: InfoRow;
+  /** None of one that was never built. */
+  readonly state: ViewStateRow | undefined;
+  /** Names the rows of one that holds every change there is. */
   readonly tag: string | undefined;
 }
 
@@ -63,7 +66,7 @@ export class Indexes extends Emitter implements IndexReader {
   /** The tags that were found last, to ask with at once. */
   readonly #tags = new Map<string, string>();
   readonly #registered = new Set<string>();
-  /** By index: what {@link lookNow} found in the state {@link #lookedAt}. As many as are asked between two commits. */
+  /** By index: how it stands in the state {@link #lookedAt} of the store. As many as are asked between two commits. */
   readonly #looks = new Map<string, Look>();
   #lookedAt: number | undefined;
 
@@ -157,33 +160,47 @@ export class Indexes extends Emitter implements IndexReader {
     update: boolean,
     companions: readonly IndexDefinition[] = [],
   ): (ReadStates<readonly unknown[][]> & { readonly info: InfoRow }) | undefined {
-    const tag = this.#tags.get(index.id);
-    if (tag === undefined) return undefined;
+    const look = update ? this.#followed(index, companions) : this.#stands(index.id);
+    if (look?.state === undefined || (update && look.tag === undefined)) return undefined;
+    // In the same turn, so of the same state; and not before it is known that it is the one to be answered.
+    const found = this.store.readNow(queries(look.state.tag));
+    if (found === undefined) return undefined;
+    this.#kept.asked(index, !update);
+    return { state: look.state, found: found as readonly unknown[][], info: look.info };
+  }
+
+  /** How it stands, as far as memory tells. */
+  #stands(view: string): Look | undefined {
+    const now = this.store.stateNow?.();
+    if (now !== this.#lookedAt) this.#looks.clear();
+    this.#lookedAt = now;
+    const known = this.#looks.get(view);
+    if (known !== undefined) return known;
     const asked = [
       { from: 'info', keys: ['info'] },
-      { from: 'views', keys: [index.id] },
+      { from: 'views', keys: [view] },
     ] as const;
-    for (let tries = 0; tries < 2; tries++) {
-      const [[info], [state]] = this.store.readNow(asked) ?? [[], []];
-      if (info === undefined || state?.tag !== tag) return undefined;
-      if (!update || state.seq >= info.update_seq) {
-        // In the same turn, so of the same state; and not before it is known that it is the one to be answered.
-        const found = this.store.readNow(queries(tag));
-        if (found === undefined) return undefined;
-        this.#kept.asked(index, !update);
-        return { state, found: found as readonly unknown[][], info };
-      }
-      if (!this.#followNow(index, companions)) return undefined;
-    }
-    return undefined;
+    const [[info], [state]] = this.store.readNow(asked) ?? [[], []];
+    if (info === undefined) return undefined;
+    const isCurrent = state !== undefined && state.seq >= info.update_seq;
+    const look = { info, state, tag: isCurrent ? state.tag : undefined };
+    if (now !== undefined) this.#looks.set(view, look);
+    return look;
+  }
+
+  /** The same, after what it lacks was mapped, where that can be done at once. */
+  #followed(index: IndexDefinition, companions?: readonly IndexDefinition[]): Look | undefined {
+    const look = this.#stands(index.id);
+    if (look?.state === undefined || look.tag !== undefined) return look;
+    return this.#followNow(index, companions) ? this.#stands(index.id) : look;
   }
 
   #followNow(index: IndexDefinition, companions: readonly IndexDefinition[] = []): boolean {
     if (this.#updater.running) return false;
-    return followNow(this.store, index, this.#kept.companions(companions), this.#followed);
+    return followNow(this.store, index, this.#kept.companions(companions), this.#events);
   }
 
-  readonly #followed: FollowedEvents = {
+  readonly #events: FollowedEvents = {
     followed: (docs, last_seq, errors) => {
       this.fire('indexing', { indexed_docs: 0 });
       for (const error of errors) this.fire('error', error);
@@ -215,28 +232,10 @@ export class Indexes extends Emitter implements IndexReader {
     };
   }
 
-  /** The counters, and the tag of an index that holds every change there is; `undefined` when memory cannot tell. */
+  /** How an index stands, that is brought up to date if that can be done at once; `undefined` when memory cannot tell. */
   lookNow(index: IndexDefinition): Look | undefined {
-    const now = this.store.stateNow?.();
-    const known = now !== undefined && now === this.#lookedAt ? this.#looks.get(index.id) : undefined;
-    if (known !== undefined) {
-      this.#kept.asked(index);
-      return known;
-    }
-    const queries = [
-      { from: 'info', keys: ['info'] },
-      { from: 'views', keys: [index.id] },
-    ] as const;
-    const [[info], [state]] = this.store.readNow(queries) ?? [[], []];
-    if (info === undefined) return undefined;
-    this.#kept.asked(index);
-    const isCurrent = state !== undefined && (state.seq >= info.update_seq || this.#followNow(index));
-    const look = { info, tag: isCurrent ? state.tag : undefined };
-    // Not when it had to follow: that was a commit.
-    if (!isCurrent || now === undefined || now !== this.store.stateNow?.()) return look;
-    if (now !== this.#lookedAt) this.#looks.clear();
-    this.#lookedAt = now;
-    this.#looks.set(index.id, look);
+    const look = this.#followed(index);
+    if (look !== undefined) this.#kept.asked(index);
     return look;
   }
 

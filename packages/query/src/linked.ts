@@ -55,11 +55,11 @@ export function withDocsNow(
   const found = ids.length === 0 ? [[]] : store.readNow([{ from: 'docs', keys: ids, texts: BODY }]);
   if (found === undefined) return undefined;
   let next = 0;
-  return rows.map((row, i): ViewRow => {
+  return rows.map(({ id, key, value }, i): ViewRow => {
     const doc = known[i];
-    if (doc !== undefined) return { ...row, doc: copyOf(doc) };
+    if (doc !== undefined) return { id, key, value, doc: copyOf(doc) };
     const stored = found[0][next++];
-    return { ...row, doc: stored === undefined || stored.deleted ? null : kept.doc(stored, now) };
+    return { id, key, value, doc: stored === undefined || stored.deleted ? null : kept.doc(stored, now) };
   });
 }
 

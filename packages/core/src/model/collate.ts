@@ -131,6 +131,10 @@ function sortableNumber(value: number): string {
 
 /** The key that {@link toKey} made `text` of. */
 export function fromKey(text: string): Json {
+  const rank = text.charCodeAt(0) - DIGIT_0;
+  // As most keys are, one alone: its end is that of the text.
+  if (rank === NUMBER) return numberOf(text, 1, text.length - 1);
+  if (rank === STRING) return unescapeText(text.slice(1, -1));
   return new KeyReader(text).value();
 }
 
@@ -149,8 +153,7 @@ class KeyReader {
 
   value(): Json {
     const rank = this.#text.charCodeAt(this.#at++) - DIGIT_0;
-    if (rank === STRING) return unescapeText(this.#untilEnd());
-    if (rank === NUMBER) return numberOf(this.#untilEnd());
+    if (rank === STRING || rank === NUMBER) return this.#untilEnd(rank);
     if (rank === ARRAY) return this.#list();
     if (rank === OBJECT) return objectOf(this.#list());
     return rank === NULL ? null : rank === TRUE;
@@ -162,11 +165,12 @@ class KeyReader {
     return this.#text.slice(0, this.#at) + END;
   }
 
-  #untilEnd(): string {
-    const end = this.#text.indexOf(END, this.#at);
-    const part = this.#text.slice(this.#at, end);
+  #untilEnd(rank: number): Json {
+    const text = this.#text;
+    const start = this.#at;
+    const end = text.indexOf(END, start);
     this.#at = end + 1;
-    return part;
+    return rank === NUMBER ? numberOf(text, start, end) : unescapeText(text.slice(start, end));
   }
 
   #list(): Json[] {
@@ -188,10 +192,10 @@ const unescapeText = (text: string): string =>
     ? text.replace(/\u0001[\u0001\u0002]/g, (pair) => (pair[1] === '\u0001' ? '\u0000' : '\u0001'))
     : text;
 
-/** The number of 8 hex digits from a place on; those that are not there are zeros. */
-function digitsFrom(text: string, start: number): number {
+/** The number of 8 hex digits from a place on; those that are not there, before `last`, are zeros. */
+function digitsFrom(text: string, start: number, last: number): number {
   let value = 0;
-  const end = Math.min(start + 8, text.length);
+  const end = Math.min(start + 8, last);
   for (let at = start; at < end; at++) {
     const code = text.charCodeAt(at);
     value = (value << 4) | (code > DIGIT_9 ? code - LETTER_A + 10 : code - DIGIT_0);
@@ -202,9 +206,9 @@ function digitsFrom(text: string, start: number): number {
 const DIGIT_9 = 57;
 const LETTER_A = 97;
 
-function numberOf(text: string): number {
-  const high = digitsFrom(text, 0);
-  const low = digitsFrom(text, 8);
+function numberOf(text: string, start: number, end: number): number {
+  const high = digitsFrom(text, start, end);
+  const low = digitsFrom(text, start + 8, end);
   const negative = (high & 0x8000_0000) === 0;
   bits.setUint32(0, high ^ (negative ? 0xffff_ffff : 0x8000_0000));
   bits.setUint32(4, low ^ (negative ? 0xffff_ffff : 0));

@@ -125,7 +125,11 @@ export function rangeWithin(prefix: readonly Json[], { from, to }: Interval, len
 /** Objects sort after lists, and this before other objects: plain rows end here, and rows of elements begin. */
 const END_OF_LISTS: Json = {};
 
-const keyStart = (values: readonly Json[]): Json[] => values.flatMap((value) => [value, PRESENT]);
+function keyStart(values: readonly Json[]): Json[] {
+  const key: Json[] = [];
+  for (const value of values) key.push(value, PRESENT);
+  return key;
+}
 const beyond = (key: readonly Json[]): Json[] => [...key.slice(0, -1), BEYOND];
 
 /** The range among the rows of elements of the field at `at`. */

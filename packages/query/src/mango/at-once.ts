@@ -23,7 +23,7 @@ import type { IndexDefinition, IndexRange } from '../index-reader';
 import { storeRange } from '../ranges';
 import { NO_BOOKMARK, readBookmark, writeBookmark } from './bookmark';
 import { choosePlan } from './choose';
-import { batchSizes, behind, type Place } from './documents';
+import { behind, firstBatch, nextBatch, type Place } from './documents';
 import type { IndexCatalog } from './indexes';
 import type { MangoIndex } from './mango-index';
 import { place } from './project';
@@ -115,8 +115,8 @@ export class FindsAtOnce {
     tag: string,
     info: InfoRow,
   ): FindResult | undefined {
-    const started = performance.now();
-    const { bookmark, limit = DEFAULT_LIMIT, skip = 0 } = request;
+    const { bookmark, execution_stats, limit = DEFAULT_LIMIT, skip = 0 } = request;
+    const started = execution_stats ? performance.now() : 0;
     const after = bookmark ? readBookmark(bookmark) : undefined;
     if (after !== undefined && after.order !== prepared.order) return undefined;
     const range = rangeFor(prepared, values);
@@ -128,7 +128,7 @@ export class FindsAtOnce {
     return {
       docs,
       bookmark: last ? writeBookmark({ order: prepared.order, ...last }) : (bookmark ?? NO_BOOKMARK),
-      ...(request.execution_stats && {
+      ...(execution_stats && {
         execution_stats: {
           total_keys_examined: keys,
           total_docs_examined: looked,
@@ -196,9 +196,8 @@ class Reading {
     const { descending: reverse } = this.#prepared;
     this.#skip = skip;
     this.#limit = limit;
-    const sizes = batchSizes(skip + limit);
-    for (let rest = range; rest !== undefined && this.docs.length < limit; ) {
-      const size = sizes.next().value;
+    let size = firstBatch(skip + limit);
+    for (let rest = range; rest !== undefined && this.docs.length < limit; size = nextBatch(size)) {
       const query = { from: 'index', range: storeRange(this.#tag, rest), reverse, limit: size } as const;
       const [rows] = this.#store.readNow([query]) ?? [];
       if (rows === undefined || !this.#take(rows)) return false;
@@ -234,9 +233,13 @@ class Reading {
   #takeDocs(rows: readonly IndexEntry[]): boolean {
     const kept = this.#kept;
     const now = this.#now;
-    const known = rows.map(({ id }) => kept.current(id, now));
+    const known: (ExistingDoc | undefined)[] = [];
     const ids: string[] = [];
-    for (let i = 0; i < rows.length; i++) if (known[i] === undefined) ids.push(rows[i]!.id);
+    for (const { id } of rows) {
+      const doc = kept.current(id, now);
+      known.push(doc);
+      if (doc === undefined) ids.push(id);
+    }
     const found =
       ids.length === 0 ? [] : this.#store.readNow([{ from: 'docs', keys: ids, texts: BODY }])?.[0];
     if (found === undefined) return false;
@@ -254,9 +257,10 @@ class Reading {
     return true;
   }
 
+  /** What the range itself does not tell. */
   #matches(find: (path: readonly string[], at: number) => unknown): boolean {
-    const { tests, present } = this.#prepared;
-    for (let i = 0; i < tests.length; i++) {
+    const { tests, open, present } = this.#prepared;
+    for (const i of open) {
       const { path, at, holds } = tests[i]!;
       const value = find(path, at);
       if (value === undefined || !holds(compareJson(value, this.#values[i]!))) return false;
@@ -267,8 +271,8 @@ class Reading {
 
   /** As {@link #matches}, of a document: without a function for each. */
   #matchesDoc(doc: object): boolean {
-    const { tests, present } = this.#prepared;
-    for (let i = 0; i < tests.length; i++) {
+    const { tests, open, present } = this.#prepared;
+    for (const i of open) {
       const { path, holds } = tests[i]!;
       const value = fieldAt(doc, path);
       if (value === undefined || !holds(compareJson(value, this.#values[i]!))) return false;

@@ -84,13 +84,12 @@ export function documentsOf(
 }
 
 /** What is wanted first, which mostly is enough; then more and more. */
-export function* batchSizes(wanted: number): Generator<number, never> {
-  let size = Math.min(wanted, MAX_BATCH);
-  for (;;) {
-    yield size;
-    size = Math.min(Math.max(size * 2, MIN_BATCH), MAX_BATCH);
-  }
+function* batchSizes(wanted: number): Generator<number, never> {
+  for (let size = firstBatch(wanted); ; size = nextBatch(size)) yield size;
 }
+
+export const firstBatch = (wanted: number): number => Math.min(wanted, MAX_BATCH);
+export const nextBatch = (size: number): number => Math.min(Math.max(size * 2, MIN_BATCH), MAX_BATCH);
 
 /** Ids of design documents lie between these: they are no content. */
 const NO_DESIGN: Intervals = [

@@ -84,7 +84,10 @@ export interface Prepared {
   readonly leading: readonly number[];
   /** Fields of the index. */
   readonly length: number;
+  /** By condition. */
   readonly tests: readonly Test[];
+  /** Those of them that rows of the range need not fulfil: their places. */
+  readonly open: readonly number[];
   /** Must be there besides, to have a place in the order. */
   readonly present: readonly Covered[];
   readonly project: Project;
@@ -132,6 +135,9 @@ export function prepare({ conditions }: Shape, asked: Find, plan: Plan): Prepare
   }
   // An index that begins with `_id`, whose place is none of its fields.
   if (leading.length === 0) return undefined;
+  // Single values, and what comes after them: there the range ends.
+  const last = leading.findIndex((condition) => tests[condition]?.operator !== '$eq');
+  const held = last < 0 ? leading : leading.slice(0, last + 1);
   return {
     definition: definitionOf(index),
     order: orderName(asked, plan),
@@ -139,6 +145,7 @@ export function prepare({ conditions }: Shape, asked: Find, plan: Plan): Prepare
     leading,
     length: places.length,
     tests,
+    open: [...tests.keys()].filter((condition) => !held.includes(condition)),
     present,
     project: asked.project,
     covering: coveringOf(places, asked, [...tests, ...present]),
