@@ -407,6 +407,37 @@ describe('errors', () => {
     expect((told.cause as Error).cause).toMatchObject({ status: 409, docId: 'b' });
   });
 
+  it('come back so whether or not JSON has what is in them, and disturb no other answer of their turn', async () => {
+    const odd = [
+      undefined,
+      Number.POSITIVE_INFINITY,
+      -0,
+      null,
+      true,
+      'a\ud800',
+      new Date(0),
+      [undefined],
+      1n,
+    ];
+    const get = async (at: number): Promise<unknown> => {
+      if (at < 0) return { at };
+      throw Object.assign(conflict('a'), { odd: odd[at], cause: conflict(`${at}`) });
+    };
+    const { Hosted } = hostAndPage({}, {}, { open: withVerb('get', get as never) as never, own: true });
+    const db = new Hosted('notes');
+    const asked = [...odd.keys()].flatMap((at) => [db.get(-1 as never), rejection(db.get(at as never))]);
+    for (const [place, answer] of (await Promise.all(asked)).entries()) {
+      if (place % 2 === 0) expect(answer).toEqual({ at: -1 });
+      else {
+        const error = answer as Awaited<ReturnType<typeof rejection>>;
+        expect(error).toMatchObject({ status: 409, docId: 'a', cause: { docId: `${(place - 1) / 2}` } });
+        expect(error.odd).toStrictEqual(odd[(place - 1) / 2]);
+      }
+    }
+    for (const [at, value] of odd.entries())
+      expect((await rejection(db.get(at as never))).odd).toStrictEqual(value);
+  });
+
   it('may be anything', async () => {
     for (const thrown of [
       'text',

@@ -33,6 +33,14 @@ export function encodeError(error: unknown, causes = CAUSES): WireError {
   return wire;
 }
 
+/** Is JSON as good as a clone of it? What databases refuse with has but texts, a status, and `error: true`. */
+export function isJsonError(wire: WireError): boolean {
+  if (wire.type !== 'error') return wire.type === 'aborted';
+  const isJson = (value: unknown): boolean =>
+    typeof value === 'string' || value === true || (Number.isInteger(value) && (value as number) > 0);
+  return Object.values(wire.fields).every(isJson) && (wire.cause === undefined || isJsonError(wire.cause));
+}
+
 /** @param reason of the call's own signal */
 export function decodeError(wire: WireError, reason?: unknown): unknown {
   if (wire.type === 'aborted') return reason;

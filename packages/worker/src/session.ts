@@ -5,7 +5,7 @@
 import { type BulkDocsRow, badRequest, closed, tellReturn } from '@settledb/core';
 import { askForTexts, flatRows, hasTexts, inParts, isJsonAnswer, messageOf, transferables } from './answers';
 import { decodeArguments } from './arguments';
-import { encodeError } from './errors';
+import { encodeError, isJsonError } from './errors';
 import { FeedPump } from './feed-pump';
 import { type Later, Outbox } from './outbox';
 import { transfers, withoutStream } from './streams';
@@ -310,25 +310,27 @@ export class Session {
 
 /** Operations as JSON, if all of them are JSON by nature. */
 function jsonOf(ops: readonly Out[]): string | undefined {
-  for (const [kind] of ops) {
-    if (kind === 'message' && ops.length === 1) return ops[0]![1] as string;
-    if (kind !== 'text' && kind !== 'json' && kind !== 'rows') return undefined;
-  }
   const [first] = ops;
+  if (first![0] === 'message' && ops.length === 1) return first![1];
+  if (!ops.every(isText)) return undefined;
   if (ops.length === 1)
     return first![0] === 'text' ? `[["json",${first![1]},${first![2]}]]` : JSON.stringify(ops);
   const texts: string[] = [];
   for (let at = 0; at < ops.length; ) {
     const id = ops[at]![1] as number;
     const from = at;
-    while (at < ops.length && ops[at]![1] === id + at - from && !isPart(ops[at]!)) at++;
+    while (at < ops.length && ops[at]![1] === id + at - from && isValue(ops[at]!)) at++;
     if (at === from) texts.push(JSON.stringify(ops[at++]));
     else texts.push(`["jsons",${id},${valuesOf(ops, from, at)}]`);
   }
   return texts.length === 1 ? `[${texts[0]}]` : `[${texts.join()}]`;
 }
 
-const isPart = (op: Out): boolean => op[0] === 'rows' || (op[0] === 'json' && op[3] !== undefined);
+const isText = (op: Out): boolean =>
+  op[0] === 'text' || op[0] === 'json' || op[0] === 'rows' || (op[0] === 'no' && isJsonError(op[2]));
+
+/** Is it nothing but the answer of a call, which may stand in a list of such? */
+const isValue = (op: Out): boolean => op[0] === 'text' || (op[0] === 'json' && op[3] === undefined);
 
 /** Texts are joined, all else is made in one step. */
 function valuesOf(ops: readonly Out[], from: number, to: number): string {
