@@ -155,7 +155,7 @@ export class Http {
       if (response.ok) return { response, pieces };
       const text = await readText(pieces).catch((error: unknown) => {
         // What is no text says nothing more than the status.
-        if (request.signal.aborted) throw error;
+        if (request.isBroken) throw error;
         return '';
       });
       throw errorOf(response, text, call.docId);
@@ -223,6 +223,8 @@ export class Http {
         encoding = { 'content-encoding': 'gzip' };
       }
     }
+    // Of a text undici keeps a copy until a full collection; bytes are taken from it as they are sent.
+    if (typeof body === 'string' && this.ownFetch) body = new TextEncoder().encode(body);
     const init: RequestInit = {
       method: call.method,
       headers: {

@@ -1,6 +1,9 @@
 /** The patience of one request. */
 import { onAbort } from '@settledb/core';
 
+/** Why a signal is aborted whose request came to its end. */
+const OVER = new Error('the request is over');
+
 /** Aborts when nothing was heard for a while, or when the given signal does, or when told to. */
 export class Idle {
   readonly #controller = new AbortController();
@@ -30,9 +33,16 @@ export class Idle {
     clearTimeout(this.#timer);
   }
 
+  /** Aborted before its end. */
+  get isBroken(): boolean {
+    return this.signal.aborted && this.signal.reason !== OVER;
+  }
+
+  /** Aborts too: nothing is left to end but what undici keeps of a request, its body most of all, until a full collection. */
   end(): void {
     this.rest();
     this.#leave?.();
+    this.#controller.abort(OVER);
   }
 
   /** As `reading`, but no longer than this lasts, whether or not the transport heeds the signal. */
