@@ -36,9 +36,9 @@ export class BlockCache<Value> {
     if (this.length > this.limit) this.#evict();
   }
 
-  /** As {@link set}, where there is room in a quarter of the cache: nothing goes for it. */
+  /** As {@link set}, where there is room in an eighth of the cache: nothing goes for it. */
   offer(id: number, value: Value): void {
-    if (this.length + this.#lengthOf(value) <= this.limit / 4) this.set(id, value);
+    if (this.length + this.#lengthOf(value) <= this.limit / 8) this.set(id, value);
   }
 
   delete(id: number): void {

@@ -188,7 +188,16 @@ function applyToOrder(
 ): void {
   for (const gone of oldsOfDeleted) if (gone[o] !== undefined) recent.set(gone[o], null);
   for (const gone of olds) if (gone !== null) recent.set(gone[o] as SortKey, null);
-  for (let i = 0; i < rows.length; i++) recent.set(layout.keyOf(rows[i]!), keys[i]!);
+  const own = rows.map(layout.keyOf);
+  for (const i of inOrder(own)) recent.set(own[i]!, keys[i]!);
+}
+
+/** Places of numbers, as seqs are, so that they rise: rows come by their primary key. {@link Recent} keeps those in arrays. */
+function inOrder(keys: readonly SortKey[]): number[] {
+  const places = keys.map((_, i) => i);
+  return typeof keys[0] === 'number'
+    ? places.sort((a, b) => (keys[a] as number) - (keys[b] as number))
+    : places;
 }
 
 async function loadAll<Id>(
