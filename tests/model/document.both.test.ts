@@ -70,6 +70,10 @@ describe('splitDoc', () => {
         meta,
         fc.record({ _id: id, _rev: rev }, { requiredKeys: [] }),
         fc.record({ _id: id, _rev: rev, _revisions: revisions }, { requiredKeys: ['_revisions'] }),
+        fc.record(
+          { _id: id, _rev: rev, _deleted: fc.boolean(), _revisions: revisions },
+          { requiredKeys: ['_deleted'] },
+        ),
       ),
       fc.dictionary(name, value, { maxKeys: 4, noNullPrototype: true }),
     )

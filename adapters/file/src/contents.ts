@@ -63,18 +63,23 @@ export class Contents {
       this.#pending.push([meaning.id, sums === undefined ? place : { ...place, sums }]);
       return;
     }
-    for (const [id, each] of this.#pending) this.blocks.set(id, each);
-    this.#pending = [];
+    if (this.#pending.length > 0) this.#takePending();
     this.sequence = header.sequence;
     if (meaning.kind === KIND_COMMIT) {
       this.n = meaning.n;
       this.commits.set(meaning.n, place);
-      if (meaning.hasTail) this.blocks.set(meaning.n * BLOCKS_PER_COMMIT, { ...place, isTail: true });
+      if (meaning.hasTail)
+        this.blocks.set(meaning.n * BLOCKS_PER_COMMIT, { offset, bytes: header.bytes, isTail: true });
       return;
     }
     this.epoch = meaning.epoch;
     if (meaning.hasManifest) this.#cover(meaning.through, place);
     for (const id of meaning.drop) this.#drop(id);
+  }
+
+  #takePending(): void {
+    for (const [id, each] of this.#pending) this.blocks.set(id, each);
+    this.#pending = [];
   }
 
   /** Forgets blocks of a record that will get no mark. */

@@ -24,6 +24,8 @@ export class RecordEncoder {
   #kept: FrameRoom | undefined;
 
   encode(parts: readonly Part[], salt: number, sequence: number, synced: number): Encoded {
+    if (parts.length === 1 && boundOf(parts[0]!) <= SCRATCH_BYTES)
+      return this.#encodeOne(parts, salt, sequence, synced);
     const chunks: Buffer[] = [];
     const sizes: number[] = [];
     let bytes = 0;
@@ -44,6 +46,13 @@ export class RecordEncoder {
     }
     chunks.push(room.data.subarray(0, end));
     return { parts, chunks, sizes, bytes };
+  }
+
+  /** As most records are, in lists that need not grow. */
+  #encodeOne(parts: readonly Part[], salt: number, sequence: number, synced: number): Encoded {
+    const room = this.#scratch;
+    const bytes = writeFrame(room, 0, parts[0]!, salt, { sequence, synced, index: 0 });
+    return { parts, chunks: [room.data.subarray(0, bytes)], sizes: [bytes], bytes };
   }
 
   /** Little is all that is left of the record: so what is kept is not asked for twice. */

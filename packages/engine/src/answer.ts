@@ -19,6 +19,8 @@ import { NO_TEXTS, type TextFill } from './page';
 import type { Wanted } from './wanted';
 
 export type AnyQuery = KeysQuery<string> | RangeQuery<string> | CountQuery<string>;
+const NONE: readonly never[] = [];
+
 export type Answer = (Row | undefined)[] | number;
 
 export function answer(
@@ -113,7 +115,7 @@ const isAllUnder = (low: Key | undefined, high: Key): boolean =>
 
 function textFields(texts: boolean | readonly string[] | undefined, table: TableState): readonly string[] {
   if (texts === true) return table.layout.textFields;
-  return texts === undefined || texts === false ? [] : texts;
+  return texts === undefined || texts === false ? NONE : texts;
 }
 
 /** Texts out of the cache; what it lacks is wanted. */

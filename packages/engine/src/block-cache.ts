@@ -30,9 +30,9 @@ export class BlockCache<Value> {
   }
 
   set(id: number, value: Value): void {
-    this.delete(id);
+    const before = this.#values.get(id);
+    this.length += this.#lengthOf(value) - (before === undefined ? 0 : this.#lengthOf(before.value));
     this.#values.set(id, { value, used: ++this.#clock });
-    this.length += this.#lengthOf(value);
     if (this.length > this.limit) this.#evict();
   }
 

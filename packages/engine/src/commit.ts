@@ -20,10 +20,10 @@ export interface TableChange {
   readonly table: TableLayout;
   readonly rows: Row[];
   /** Their keys, where they are known already. */
-  readonly keys?: readonly SortKey[];
+  readonly keys?: readonly SortKey[] | undefined;
   /** No row was there, as far as known here. */
   readonly fresh?: boolean;
-  olds: (readonly SortKey[] | null)[] | undefined;
+  readonly olds: (readonly SortKey[] | null)[] | undefined;
   readonly deleted: SortKey[];
   readonly oldsOfDeleted: (readonly SortKey[])[];
 }
@@ -37,16 +37,17 @@ export interface CommitHead {
 }
 
 export function encodeHead(head: CommitHead): string {
-  const changes = head.changes.map((change) => [
-    change.table.number,
-    change.rows.length,
-    columnsOf(change.table, change.rows),
-    change.olds ?? 0,
-    change.deleted,
-    change.oldsOfDeleted,
-  ]);
-  return JSON.stringify([FORMAT, changes, head.blocks, head.freed]);
+  return JSON.stringify([FORMAT, head.changes.map(encodeChange), head.blocks, head.freed]);
 }
+
+const encodeChange = ({ table, rows, olds, deleted, oldsOfDeleted }: TableChange): unknown[] => [
+  table.number,
+  rows.length,
+  columnsOf(table, rows),
+  olds ?? 0,
+  deleted,
+  oldsOfDeleted,
+];
 
 export function decodeHead(text: string, tables: readonly TableLayout[], n: number): CommitHead {
   const [format, changes, blocks, freed] = parse(text, n);

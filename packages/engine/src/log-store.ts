@@ -220,9 +220,8 @@ class LogStore<T extends Tables> implements Store<T> {
     if (wanted.any) return { position, prepared: undefined, value: undefined, failure: undefined };
     try {
       const { writes, value, places } = plan(found as FoundAll<T, Q>);
-      const prepared = (writes as readonly PlannedWrite[]).every(isEmpty)
-        ? undefined
-        : image.prepare(writes as readonly PlannedWrite[], wanted);
+      const planned = writes as readonly PlannedWrite[];
+      const prepared = planned.every(isEmpty) ? undefined : image.prepare(planned, wanted);
       return { position, prepared, places, value, failure: undefined };
     } catch (error) {
       return { position, prepared: undefined, value: undefined, failure: { error } };
@@ -234,7 +233,8 @@ class LogStore<T extends Tables> implements Store<T> {
     const image = this.#image;
     if (image.n === commit.n - 1) image.apply(commit.n, head, commit.tail);
     // A bulk write is most likely read next; but one of all there is must not fill the memory with what nobody asked for.
-    for (const { id, text } of commit.segments) image.texts.offer(id, text);
+    const { segments } = commit;
+    for (let i = 0; i < segments.length; i++) image.texts.offer(segments[i]!.id, segments[i]!.text);
     this.#tell(COMMITTED);
   }
 
@@ -360,9 +360,10 @@ class LogStore<T extends Tables> implements Store<T> {
   /** What a watcher throws is its own affair: it must not turn a write that was done into one that failed. */
   #tell(event: StoreEvent): void {
     if (this.#watchers.size === 0) return;
-    for (const watcher of [...this.#watchers]) {
+    const watchers = [...this.#watchers];
+    for (let i = 0; i < watchers.length; i++) {
       try {
-        watcher(event);
+        watchers[i]!(event);
       } catch (error) {
         queueMicrotask(() => {
           throw error;

@@ -26,11 +26,15 @@ export type Page = RowPage | OrderPage;
 
 /** Rows by columns: the form of pages and of commits. */
 export function columnsOf(table: TableLayout, rows: readonly Row[]): Column[] {
-  return table.fields.map((field, i) => column(rows, field, table.isText[i] === true));
+  const { fields, isText } = table;
+  const columns: Column[] = [];
+  for (let i = 0; i < fields.length; i++) columns.push(column(rows, fields[i]!, isText[i] === true));
+  return columns;
 }
 
 /** Grown, not made to size: a commit's columns are garbage at once, and made to size the first 200 single writes of a process take half as long again. */
 function column(rows: readonly Row[], field: string, isText: boolean): Column {
+  if (rows.length === 1) return columnOfOne(rows[0]![field]);
   const values: unknown[] = [];
   let isEmpty = true;
   for (let i = 0; i < rows.length; i++) {
@@ -44,6 +48,12 @@ function column(rows: readonly Row[], field: string, isText: boolean): Column {
     values.push(ref.block, ref.at, ref.length);
   }
   return isEmpty ? null : values;
+}
+
+/** As most commits have. An array that grows begins with room for 17. */
+function columnOfOne(value: Row[string]): Column {
+  if (value === undefined) return null;
+  return isRef(value) ? [value.block, value.at, value.length] : [value];
 }
 
 const NO_TEXT: TextRef = { block: 0, at: 0, length: 0 };

@@ -25,11 +25,13 @@ export interface Prepared {
 /** What becomes of each key of one table: its new row, or `null`. Keys in order, each once; `rows[i]` belongs to `keys[i]`. */
 interface Outcome {
   readonly table: TableState;
-  keys: SortKey[];
-  rows: (PlannedRow | null)[];
+  keys: readonly SortKey[];
+  rows: readonly (PlannedRow | null)[];
   /** None of them is there. */
   fresh: boolean;
 }
+
+const NONE: readonly never[] = [];
 
 export function prepare(
   writes: readonly PlannedWrite[],
@@ -42,7 +44,9 @@ export function prepare(
   const small = fitsTail(outcomes);
   const texts = segmentsFor(n, small);
   const freed: Freed = { lengths: undefined };
-  const changes = outcomes.map((outcome) => changeOf(outcome, directory, texts, freed, wanted));
+  const changes: TableChange[] = [];
+  for (let i = 0; i < outcomes.length; i++)
+    changes.push(changeOf(outcomes[i]!, directory, texts, freed, wanted));
   texts.flush();
   const { blocks, sizes } = texts;
   const tail = small ? (blocks[0]?.text ?? '') : '';
@@ -83,26 +87,40 @@ function outcomesOf(
   toKey: (key: never) => SortKey,
 ): Outcome[] {
   const outcomes: Outcome[] = [];
-  for (const write of writes) {
+  // By number, here and below: until V8 has optimised it, `for of` makes an object for each step.
+  for (let i = 0; i < writes.length; i++) {
+    const write = writes[i]!;
     const table = directory.table(write.into);
-    const gone = (write.delete ?? []) as readonly never[];
-    const put = (write.put ?? []) as readonly PlannedRow[];
-    const { keyOf } = table.rows.layout;
-    const keys = gone.length === 0 ? put.map(keyOf) : [...gone.map(toKey), ...put.map(keyOf)];
-    const rows = gone.length === 0 ? [...put] : [...gone.map(() => null), ...put];
-    if (keys.length === 0) continue;
-    const fresh = write.fresh === true && gone.length === 0;
-    const before = outcomes.find((each) => each.table === table);
+    const outcome = outcomeOf(write, table, toKey);
+    if (outcome.keys.length === 0) continue;
+    const before = outcomeIn(outcomes, table);
     if (before === undefined) {
-      outcomes.push({ table, keys, rows, fresh });
+      outcomes.push(outcome);
       continue;
     }
-    before.fresh &&= fresh;
-    before.keys = before.keys.concat(keys);
-    before.rows = before.rows.concat(rows);
+    before.fresh &&= outcome.fresh;
+    before.keys = before.keys.concat(outcome.keys);
+    before.rows = before.rows.concat(outcome.rows);
   }
-  for (const outcome of outcomes) sort(outcome);
+  for (let i = 0; i < outcomes.length; i++) sort(outcomes[i]!);
   return outcomes;
+}
+
+/** A function of its own: a closure made within a loop has V8 make a scope for each round, by a slow way until this is optimised. */
+const outcomeIn = (outcomes: readonly Outcome[], table: TableState): Outcome | undefined =>
+  outcomes.find((each) => each.table === table);
+
+function outcomeOf(write: PlannedWrite, table: TableState, toKey: (key: never) => SortKey): Outcome {
+  const gone = (write.delete ?? NONE) as readonly never[];
+  const rows = (write.put ?? NONE) as readonly PlannedRow[];
+  const keys = rows.map(table.rows.layout.keyOf);
+  if (gone.length === 0) return { table, keys, rows, fresh: write.fresh === true };
+  return {
+    table,
+    keys: [...gone.map(toKey), ...keys],
+    rows: [...gone.map(() => null), ...rows],
+    fresh: false,
+  };
 }
 
 /**
@@ -141,43 +159,50 @@ function changeOf(
 ): TableChange {
   const { layout, orders } = table;
   const { textFields } = layout;
-  const kept: SortKey[] = [];
-  const change: TableChange = {
-    table: layout,
-    rows: [],
-    keys: kept,
-    fresh,
-    olds: undefined,
-    deleted: [],
-    oldsOfDeleted: [],
-  };
+  // To size, as what is pushed to has room for 17 at least; and no closure in the loop, as above.
+  const changed = new Array<Row>(keys.length);
+  let count = 0;
+  let olds: (readonly SortKey[] | null)[] | undefined;
+  const deleted: SortKey[] = [];
+  const oldsOfDeleted: (readonly SortKey[])[] = [];
   for (let i = 0; i < keys.length; i++) {
     const key = keys[i] as SortKey;
     const planned = rows[i] as PlannedRow | null;
     const old = fresh ? undefined : directory.row(table, key, wanted);
-    if (planned !== null) {
-      kept.push(key);
-      change.rows.push(placed(planned, textFields, texts, freed));
-    }
+    if (planned !== null) changed[count++] = placed(planned, textFields, texts, freed);
     if (old === undefined) continue;
     for (const field of textFields) if (isRef(old[field])) free(freed, old[field], 1);
-    const oldKeys = orders.map((order) => order.layout.keyOf(old));
+    const oldKeys = keysOf(old, orders);
     if (planned === null) {
-      change.deleted.push(key);
-      change.oldsOfDeleted.push(oldKeys);
+      deleted.push(key);
+      oldsOfDeleted.push(oldKeys);
     } else {
-      change.olds ??= [];
-      while (change.olds.length < change.rows.length - 1) change.olds.push(null);
-      change.olds.push(oldKeys);
+      olds ??= [];
+      while (olds.length < count - 1) olds.push(null);
+      olds.push(oldKeys);
     }
   }
-  return change;
+  const isWhole = count === keys.length;
+  if (!isWhole) changed.length = count;
+  return {
+    table: layout,
+    rows: changed,
+    keys: isWhole ? keys : undefined,
+    fresh,
+    olds,
+    deleted,
+    oldsOfDeleted,
+  };
 }
+
+const keysOf = (row: Row, orders: TableState['orders']): SortKey[] =>
+  orders.map((order) => order.layout.keyOf(row));
 
 /** The row, where it has new texts a copy with references in their place. */
 function placed(row: PlannedRow, textFields: readonly string[], texts: Segments, freed: Freed): Row {
   let copy: { [field: string]: PlannedRow[string] } | undefined;
-  for (const field of textFields) {
+  for (let i = 0; i < textFields.length; i++) {
+    const field = textFields[i]!;
     const value = row[field];
     if (typeof value === 'string') {
       copy ??= { ...row };
@@ -196,11 +221,14 @@ function segmentsFor(n: number, small: boolean): Segments {
 function fitsTail(outcomes: readonly Outcome[]): boolean {
   let texts = 0;
   let length = 0;
-  for (const { table, rows } of outcomes) {
-    for (const row of rows) {
+  for (let o = 0; o < outcomes.length; o++) {
+    const { table, rows } = outcomes[o]!;
+    const { textFields } = table.layout;
+    for (let r = 0; r < rows.length; r++) {
+      const row = rows[r]!;
       if (row === null) continue;
-      for (const field of table.layout.textFields) {
-        const value = row[field];
+      for (let f = 0; f < textFields.length; f++) {
+        const value = row[textFields[f]!];
         if (typeof value !== 'string') continue;
         texts++;
         length += value.length;

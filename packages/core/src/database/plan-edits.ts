@@ -77,8 +77,15 @@ export function writeEditsNow(
   if (store.writeNow === undefined || rules.autoCompaction) return undefined;
   for (let i = 0; i < edits.length; i++) if (edits[i]!.attachments !== undefined) return undefined;
   const batch = batchOf(edits);
-  const plan = ([info, docs, locals]: FoundFirst): Plan<DatabaseTables, Decision> =>
-    planEdits(batch, { info: infoOf(info), docs, locals, bodies: undefined, attachments: undefined }, rules);
+  // Not taken apart in the head of the function: until V8 has optimised that, it is a walk with an iterator.
+  const plan = (found: FoundFirst): Plan<DatabaseTables, Decision> => {
+    const info = infoOf(found[0]);
+    return planEdits(
+      batch,
+      { info, docs: found[1], locals: found[2], bodies: undefined, attachments: undefined },
+      rules,
+    );
+  };
   const decided = store.writeNow(firstQueries(batch, takesTrees(edits)), plan, durability)?.value;
   if (decided === undefined || decided.lacksTrees || decided.lacking.length > 0) return undefined;
   return decided.outcomes;
@@ -138,15 +145,13 @@ export async function writeEdits(
 }
 
 function batchOf(edits: readonly Edit[]): Batch {
+  if (edits.length === 1) {
+    const { kind, id } = edits[0]!;
+    if (kind === 'local') return { edits, ids: NONE, locals: [localKey(id)], places: [~0] };
+    return { edits, ids: [id], locals: NONE, places: [0] };
+  }
   const ids: string[] = [];
   const locals: string[] = [];
-  const [first] = edits;
-  if (edits.length === 1 && first !== undefined) {
-    const isLocal = first.kind === 'local';
-    if (isLocal) locals.push(localKey(first.id));
-    else ids.push(first.id);
-    return { edits, ids, locals, places: [isLocal ? ~0 : 0] };
-  }
   const known = new Map<string, number>();
   const places = new Array<number>(edits.length);
   for (let i = 0; i < edits.length; i++) {
@@ -230,7 +235,7 @@ function planEdits(batch: Batch, found: Found, rules: FoldRules): Plan<DatabaseT
   }
   const documents = finishDocuments(batch.ids, folds, found, seq);
   if (documents.lacking.length > 0) return { writes: [], value: { outcomes, lacking: documents.lacking } };
-  localWrites(batch.locals, found.locals, locals, documents.writes);
+  if (locals !== NONE) localWrites(batch.locals, found.locals, locals, documents.writes);
   if (attachments === undefined) return { writes: documents.writes, value: { outcomes, lacking: NONE } };
   const content = attachments.finish(documents.refs, new Map(batch.ids.map((id, i) => [id, folds[i]])));
   documents.writes.push(...content.writes);

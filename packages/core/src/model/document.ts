@@ -53,6 +53,9 @@ const CONTENT = new Set([
   '_replication_stats',
 ]);
 
+/** Those that {@link splitText} knows. */
+const CUT_OFF = new Set(['_id', '_rev', '_deleted', '_revisions']);
+
 const UNDERSCORE = 95;
 const COMMA = 44;
 const BRACE = 123;
@@ -74,17 +77,17 @@ export function splitDoc(doc: unknown): SplitDoc {
 type Fields = Record<string, unknown>;
 
 /**
- * The quick way, for documents as they mostly are: no field of the database but `_id`, `_rev` and (as replicators carry them)
- * `_revisions`, in front or at the end. Their text is known, so they are cut off the JSON of the document, and no copy of it is made.
+ * The quick way, for documents as they mostly are: no field of the database but `_id`, `_rev`, `_deleted` and (as replicators carry
+ * them) `_revisions`, in front or at the end. Their text is known, so they are cut off the JSON of the document, and no copy of it is made.
  *
  * @returns undefined when the document is otherwise
  */
 function splitText(fields: Fields): SplitDoc | undefined {
   for (const key in fields) {
-    if (key.charCodeAt(0) === UNDERSCORE && key !== '_id' && key !== '_rev' && key !== '_revisions')
-      return undefined;
+    if (key.charCodeAt(0) === UNDERSCORE && !CUT_OFF.has(key)) return undefined;
   }
-  const { _id: id, _rev: rev, _revisions: revisions } = fields;
+  const { _id: id, _rev: rev, _deleted: deleted, _revisions: revisions } = fields;
+  if (deleted !== undefined && typeof deleted !== 'boolean') return undefined;
   if (id !== undefined) checkId(id);
   if (rev !== undefined && !isRev(rev)) throw invalidRev();
   const text = toJson(fields);
@@ -92,11 +95,12 @@ function splitText(fields: Fields): SplitDoc | undefined {
   const cut = { text, from: 1, to: text.length - 1 };
   if (id !== undefined && !cutMember(cut, `"_id":"${id}"`)) return undefined;
   if (rev !== undefined && !cutMember(cut, `"_rev":"${rev}"`)) return undefined;
+  if (deleted !== undefined && !cutMember(cut, `"_deleted":${deleted}`)) return undefined;
   if (revisions !== undefined && !cutMember(cut, `"_revisions":${toJson(revisions)}`)) return undefined;
   const isWhole = cut.to - cut.from === text.length - 2;
   const body = isWhole ? text : `{${text.slice(cut.from, cut.to)}}`;
-  if (revisions === undefined) return { id, rev, deleted: false, body };
-  return { id, rev, deleted: false, body, revisions: revisions as Revisions };
+  const split = { id, rev, deleted: deleted === true, body };
+  return revisions === undefined ? split : { ...split, revisions: revisions as Revisions };
 }
 
 /**
