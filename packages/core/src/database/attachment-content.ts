@@ -10,6 +10,7 @@ import type { BlobRow, DatabaseTables } from '../store/schema';
 import type { Durability, Store } from '../store/store';
 import { chunksOf } from './attachment-data';
 import { type Bytes, digestText, portableBytes } from './bytes';
+import { either } from './on-abort';
 
 /** Content as it is or will be stored. */
 export interface Content {
@@ -47,6 +48,8 @@ export interface ContentHost {
   readonly seen: Set<string>;
   readonly bytes?: Bytes | undefined;
   readonly durability: Durability | undefined;
+  /** Aborted when no source is waited for any more. */
+  readonly ending: AbortSignal;
 }
 
 /** Places remembered at most: those of an import that repeats itself. */
@@ -62,7 +65,7 @@ export const isEncoded = (blob: string): boolean => blob.endsWith(';gzip');
 export async function takeIn(host: ContentHost, id: string, incoming: Incoming): Promise<Content> {
   const { bytes = portableBytes } = host;
   const taken = new Intake(bytes, incoming.encoding);
-  const chunks = taken.watched(chunksOf(incoming.data, bytes, incoming.signal));
+  const chunks = taken.watched(chunksOf(incoming.data, bytes, either(host.ending, incoming.signal)));
   const first = await chunks.next();
   const second = first.done ? first : await chunks.next();
   let place: string | undefined;

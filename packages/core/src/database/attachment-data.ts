@@ -5,12 +5,15 @@
 import { badRequest } from '../model/errors';
 import { CHUNK_BYTES } from '../store/store';
 import { type Bytes, checkBase64, joined } from './bytes';
-import { onAbort } from './on-abort';
+import { onAbort, untilAborted } from './on-abort';
 
 /** Base64 decoded at a time: characters, in fours. */
 const CHUNK_TEXT = CHUNK_BYTES;
 
-/** @throws DatabaseError 500 `badarg` for a string that is no base64, 400 for what holds no bytes; what a stream fails with */
+/**
+ * @param signal ends the waiting for what others send
+ * @throws DatabaseError 500 `badarg` for a string that is no base64, 400 for what holds no bytes; what a stream fails with
+ */
 export async function* chunksOf(
   data: unknown,
   bytes: Bytes,
@@ -26,9 +29,10 @@ export async function* chunksOf(
   else if (ArrayBuffer.isView(data))
     yield* slices(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
   else if (isStream(data)) yield* rechunked(piecesOf(data, signal));
-  else if (isIterable(data)) yield* rechunked(data);
+  else if (isIterable(data)) yield* rechunked(signal === undefined ? data : itemsOf(data, signal));
   else if (typeof data === 'function') {
-    const opened: unknown = await data();
+    const opening = Promise.resolve(data() as unknown);
+    const opened = await (signal === undefined ? opening : untilAborted(opening, signal));
     if (typeof opened === 'function') throw noBytes();
     yield* chunksOf(opened, bytes, signal);
   } else throw noBytes();
@@ -82,6 +86,22 @@ async function* piecesOf(
   } finally {
     stop?.();
     cancel(); // of no effect on a stream that has ended
+  }
+}
+
+/** One that stands still cannot be waited for: it is told to end, and left. */
+async function* itemsOf(source: AsyncIterable<unknown>, signal: AbortSignal): AsyncGenerator<unknown, void> {
+  const iterator = source[Symbol.asyncIterator]();
+  let isOver = false;
+  try {
+    for (;;) {
+      const { done, value } = await untilAborted(iterator.next(), signal);
+      isOver = done === true;
+      if (isOver) return;
+      yield value;
+    }
+  } finally {
+    if (!isOver) iterator.return?.().catch(() => {});
   }
 }
 

@@ -86,7 +86,7 @@ async function prepare(
     const { given: _, ...rest } = edit;
     return { ...rest, attachments: new AttachmentSet(edit.id, entries) };
   } catch (error) {
-    if (strict || !isDatabaseError(error) || error.status >= 507) throw error;
+    if (strict || !isDatabaseError(error) || error.status >= 507 || error.name === 'closed') throw error;
     return failureRow(edit.id, error);
   }
 }

@@ -28,3 +28,21 @@ export class Closing {
     for (const listener of listeners) listener();
   }
 }
+
+/** Calls that take several steps, which closing lets end. */
+export class Served {
+  readonly #calls = new Set<Promise<unknown>>();
+
+  /** @returns `work` itself */
+  add<T>(work: Promise<T>): Promise<T> {
+    this.#calls.add(work);
+    const forget = (): void => void this.#calls.delete(work);
+    work.then(forget, forget);
+    return work;
+  }
+
+  /** Resolves when those that were begun have ended. */
+  async over(): Promise<void> {
+    await Promise.allSettled(this.#calls);
+  }
+}

@@ -35,7 +35,7 @@ import type { AttachmentSource } from './attachment-read';
 import type { PutArguments } from './attachment-verbs';
 import type { Bytes } from './bytes';
 import { type ChangesSource, localChanges } from './changes';
-import { Closing } from './closing';
+import { Closing, Served } from './closing';
 import { loadAttachments, wantsData } from './code';
 import type {
   AllDocsOptions,
@@ -101,6 +101,9 @@ export class LocalDatabase<Content extends object = object> implements Database<
   readonly #feeds: ChangesSource;
   readonly #attachments: AttachmentSource & { readonly seen: Set<string> };
   readonly #unwatch: () => void;
+  readonly #served = new Served();
+  /** Aborted by closing: when a source that is still read will end, nobody knows. */
+  readonly #ending = new AbortController();
   /** Why nothing more is possible. */
   #end: { readonly cause?: unknown } | undefined;
   #ended: Promise<void> | undefined;
@@ -199,13 +202,17 @@ export class LocalDatabase<Content extends object = object> implements Database<
     // Not async, as `get`.
     try {
       this.#begin(options);
-      const edit = toEdit(doc, this.#editOptions(options), true);
-      const { signal } = options;
-      if (edit.given === undefined) return this.#writer.add([edit], signal, written);
-      return this.#writeAttached([edit], true, signal).then(written);
+      return this.#put(doc, options);
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  #put(doc: object, options: BulkDocsOptions): Promise<Written> {
+    const edit = toEdit(doc, this.#editOptions(options), true);
+    const { signal } = options;
+    if (edit.given === undefined) return this.#writer.add([edit], signal, written);
+    return this.#writeAttached([edit], true, signal).then(written);
   }
 
   static {
@@ -279,8 +286,11 @@ export class LocalDatabase<Content extends object = object> implements Database<
   putAttachment(id: string, name: string, data: AttachmentData, type?: string): Promise<Written>;
   async putAttachment(...given: unknown[]): Promise<Written> {
     this.#begin((given[5] as CallOptions | undefined) ?? {});
-    const { putAttachment } = await loadAttachments();
-    return putAttachment(this as unknown as Database, given as unknown as PutArguments);
+    return this.#served.add(
+      loadAttachments().then(({ putAttachment }) =>
+        putAttachment(this.#steps, given as unknown as PutArguments),
+      ),
+    );
   }
 
   async getAttachment(
@@ -305,8 +315,9 @@ export class LocalDatabase<Content extends object = object> implements Database<
 
   async removeAttachment(id: string, name: string, rev: Rev, options: CallOptions = {}): Promise<Written> {
     this.#begin(options);
-    const { removeAttachment } = await loadAttachments();
-    return removeAttachment(this as unknown as Database, id, name, rev, options);
+    return this.#served.add(
+      loadAttachments().then(({ removeAttachment }) => removeAttachment(this.#steps, id, name, rev, options)),
+    );
   }
 
   async compact(options: CallOptions & { readonly interval?: number } = {}): Promise<{ ok: true }> {
@@ -317,8 +328,8 @@ export class LocalDatabase<Content extends object = object> implements Database<
 
   async purge(id: string, rev: Rev, options: CallOptions = {}): Promise<Purged> {
     this.#begin(options);
-    const { purge } = await upkeepCode.load();
-    return purge(this.store, id, rev, { ...options, durability: this.#options.durability });
+    const how = { ...options, durability: this.#options.durability };
+    return this.#served.add(upkeepCode.load().then(({ purge }) => purge(this.store, id, rev, how)));
   }
 
   /**
@@ -356,6 +367,8 @@ export class LocalDatabase<Content extends object = object> implements Database<
 
   async #close(): Promise<void> {
     this.#stop({});
+    this.#ending.abort(closed());
+    await this.#served.over();
     await this.#writer.close();
     await this.store.close();
   }
@@ -384,11 +397,20 @@ export class LocalDatabase<Content extends object = object> implements Database<
     strict: boolean,
     signal: AbortSignal | undefined,
   ): Promise<readonly Outcome[]> {
-    const host = { ...this.#attachments, durability: this.#options.durability };
-    const work = loadAttachments().then(({ writeAttached }) =>
-      writeAttached(host, edits, strict, (each) => this.#writer.add(each, undefined, asGiven), signal),
+    const { durability } = this.#options;
+    const host = { ...this.#attachments, durability, ending: this.#ending.signal };
+    const work = this.#served.add(
+      loadAttachments().then(({ writeAttached }) =>
+        writeAttached(host, edits, strict, (each) => this.#writer.add(each, undefined, asGiven), signal),
+      ),
     );
     return signal === undefined ? work : untilAborted(work, signal);
+  }
+
+  /** The steps of a call that was begun, which the end of new calls does not stop. */
+  get #steps(): Pick<Database, 'get' | 'put'> {
+    const get = (id: string, options?: GetOptions) => getDoc(this.store, id, options) as Promise<never>;
+    return { get, put: async (doc, options = NO_OPTIONS) => this.#put(doc, options) };
   }
 
   #closedError(): DatabaseError {
