@@ -340,6 +340,29 @@ describe('the life of a live result', () => {
     await expect(new Promise((_, reject) => late.subscribe({ error: reject }))).rejects.toThrow('closed');
   });
 
+  it('hears its signal only while somebody listens, and is over when it is aborted meanwhile', async () => {
+    const db = open();
+    const abort = new AbortController();
+    let heard = 0;
+    const { signal } = abort;
+    const [add, remove] = [signal.addEventListener.bind(signal), signal.removeEventListener.bind(signal)];
+    signal.addEventListener = (...given: never[]) => ++heard && (add as (...args: never[]) => void)(...given);
+    signal.removeEventListener = (...given: never[]) =>
+      heard-- && (remove as (...args: never[]) => void)(...given);
+    const live = db.live.find({ selector: {}, signal });
+    for (let i = 0; i < 2; i++) {
+      for await (const { docs } of live) {
+        expect(docs).toEqual([]);
+        expect(heard).toBe(1);
+        break;
+      }
+      await vi.waitFor(() => expect(heard).toBe(0));
+    }
+    abort.abort();
+    for await (const _ of live) throw new Error('a result that is over answered');
+    await new Promise<void>((complete) => live.subscribe({ complete }));
+  });
+
   it('tells what is wrong with the question', async () => {
     const db = open();
     const failed = (live: ReturnType<SettleDB['live']['find']>): Promise<unknown> =>

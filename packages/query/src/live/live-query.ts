@@ -63,16 +63,17 @@ export class RunningQuery<Result> implements LiveQuery<Result> {
   #last: Result | undefined;
   /** What runs while there are listeners. */
   #run: Run<Result> | undefined;
+  /** Heard while it runs: a signal that lives long must not keep the results that were left. */
+  readonly #signal: AbortSignal | undefined;
+  #unlisten: (() => void) | undefined;
   #ended: { readonly error?: unknown } | undefined;
 
   /** @param makeEvaluator called each time it begins to work, as an evaluation of the time before may still be under way */
   constructor(hub: ChangeHub, makeEvaluator: () => Evaluator<Result>, signal?: AbortSignal | undefined) {
     this.#hub = hub;
     this.#makeEvaluator = makeEvaluator;
-    if (signal?.aborted) this.#ended = {};
-    else if (signal) this.#unlisten = onAbort(signal, () => this.cancel());
+    this.#signal = signal;
   }
-  #unlisten: () => void = () => {};
 
   get current(): Result | undefined {
     return this.#run?.current;
@@ -82,6 +83,7 @@ export class RunningQuery<Result> implements LiveQuery<Result> {
     // An object of its own: the same observer may subscribe twice.
     const listener = typeof observer === 'function' ? { next: observer } : { ...bound(observer) };
     const leave = (): void => this.#leave(listener);
+    if (this.#signal?.aborted) this.#ended ??= {};
     if (this.#ended !== undefined) queueMicrotask(() => end(listener, this.#ended!));
     else this.#join(listener);
     return Object.assign(leave, { unsubscribe: leave });
@@ -113,6 +115,7 @@ export class RunningQuery<Result> implements LiveQuery<Result> {
       },
       end: (ending) => this.#end(ending),
     });
+    this.#unlisten = this.#signal && onAbort(this.#signal, () => this.cancel());
   }
 
   #leave(listener: Listener<Result>): void {
@@ -120,6 +123,7 @@ export class RunningQuery<Result> implements LiveQuery<Result> {
   }
 
   #stop(): void {
+    this.#unlisten?.();
     this.#run?.stop();
     this.#run = undefined;
   }
@@ -127,7 +131,6 @@ export class RunningQuery<Result> implements LiveQuery<Result> {
   #end(ending: { readonly error?: unknown }): void {
     if (this.#ended !== undefined) return;
     this.#ended = ending;
-    this.#unlisten();
     this.#stop();
     const listeners = [...this.#listeners];
     this.#listeners.clear();
