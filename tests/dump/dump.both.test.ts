@@ -134,6 +134,25 @@ describe('a dump', () => {
   });
 });
 
+it('a load or a dump whose database is closed meanwhile is refused as any call', async () => {
+  const [a, b] = [make(), make()];
+  await a.bulkDocs(Array.from({ length: 2500 }, (_, i) => ({ _id: `d${i}` })));
+  const closing: Promise<void>[] = [];
+  const loading = b.load(a.dump(), { on_progress: () => closing.push(b.close()) });
+  await expect(loading).rejects.toMatchObject({ status: 412, name: 'closed' });
+  // Of a dump all may have been read by then.
+  const reader = a.dump().getReader();
+  const rest = (async () => {
+    while (!(await reader.read()).done);
+  })();
+  const refused = rest.catch((error: unknown) =>
+    expect(error).toMatchObject({ status: 412, name: 'closed' }),
+  );
+  closing.push(a.close());
+  await refused;
+  await Promise.all(closing);
+});
+
 /** Every leaf of `some` is one of `all`. */
 async function expectPart(some: Db, all: ReadonlySet<string>): Promise<number> {
   let leaves = 0;

@@ -206,12 +206,14 @@ describe('a live replication', () => {
     expect(await contents(b)).toEqual(await contents(a));
   });
 
-  it('ends with an error when its source is destroyed', async () => {
-    const [a, b] = await openTwo();
-    const replication = start(a, b);
-    await next(replication, 'paused');
-    await a.close();
-    await expect(replication).rejects.toBeInstanceOf(Error);
+  it('ends as closed when its source is, also with retry', async () => {
+    for (const retry of [false, true]) {
+      const [a, b] = await openTwo();
+      const replication = start(a, b, { retry });
+      await next(replication, 'paused');
+      await a.close();
+      await expect(replication).rejects.toMatchObject({ status: 412, name: 'closed' });
+    }
   });
 
   it('does not fetch again what is on its way when a document changes during the transfer', async () => {

@@ -212,6 +212,7 @@ describe('wrong use', () => {
       { selector: {}, filter: 'a/b' },
       { status: 400, message: 'selector invalid for filter "a/b"' },
     ],
+    [{ filter: 5 }, { status: 400, message: '`filter` must be a function or a name' }],
     [{ batch_size: 0 }, { name: 'TypeError' }],
     [{ batch_size: Number.NaN }, { name: 'TypeError' }],
     [{ checkpoint: 'both' }, { name: 'TypeError' }],

@@ -119,6 +119,8 @@ function changesQuery(options: ReplicateOptions): ChangesQuery {
   if (doc_ids != null && !isListOfStrings(doc_ids)) {
     throw badRequest('`doc_ids` filter parameter is not a list.');
   }
+  if (filter != null && typeof filter !== 'function' && typeof filter !== 'string')
+    throw badRequest('`filter` must be a function or a name');
   if (selector != null && (filter != null ? filter !== '_selector' : view != null)) {
     const other = typeof filter === 'function' ? 'function' : (filter ?? '_view');
     throw badRequest(`selector invalid for filter "${other}"`);

@@ -3,10 +3,10 @@
  *
  * Positions are opaque: they are handed back to the source and compared for equality, nothing else.
  */
-import type { ChangesFeed, ChangesOptions, Seq } from '@settledb/core';
+import { type ChangesFeed, type ChangesOptions, closed, type Seq } from '@settledb/core';
 import { Inbox } from './ahead';
 import type { Settings } from './options';
-import { ask, type ChangedDoc, checkChange, checkChanges, type Peer, unexpected } from './peer';
+import { ask, type ChangedDoc, checkChange, checkChanges, isObject, type Peer, unexpected } from './peer';
 import type { Progress } from './progress';
 
 export interface ChangesBatch {
@@ -121,9 +121,15 @@ function lastSeqOf(rows: readonly ChangedDoc[]): Seq | undefined {
 /** Iterates where that is possible, so that the feed reads no further than there is room; else listens. */
 function collect(feed: ChangesFeed, inbox: Inbox<ChangedDoc>): void {
   const fail = (error: unknown): void => inbox.fail(error);
-  const ended = (): void => inbox.fail(unexpected('the live changes ended'));
+  // Of a database that was closed, or destroyed, they end as cancelled.
+  const ended = (result: unknown): void =>
+    inbox.fail(
+      isObject(result) && result.status === 'cancelled' ? closed() : unexpected('the live changes ended'),
+    );
   if (typeof feed[Symbol.asyncIterator] === 'function') {
-    iterate(feed, inbox).then(ended, fail);
+    iterate(feed, inbox)
+      .then(() => feed)
+      .then(ended, fail);
     return;
   }
   feed.on('change', (row: unknown) => {

@@ -194,7 +194,7 @@ export class LocalConnection implements Connection, Handle {
 
   /** Feeds asked for from now on are those of what comes next: another database, or an error. */
   #endFeeds(): void {
-    this.#life.abort();
+    this.#life.abort(closed());
     this.#life = new AbortController();
   }
 
@@ -288,7 +288,7 @@ export class RemoteConnection implements Connection {
   }
 
   #endFeeds(): void {
-    this.#life.abort();
+    this.#life.abort(closed());
     this.#life = new AbortController();
   }
 }

@@ -292,7 +292,7 @@ class HostedHandle extends Emitter {
 
   #end(): void {
     this.#over = true;
-    this.#life.abort();
+    this.#life.abort(closed());
     this.#link.drop(this.#number);
   }
 
