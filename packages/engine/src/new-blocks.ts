@@ -42,9 +42,10 @@ export class NewBlocks {
 
   /** @returns where the text will be */
   addText(text: string): TextRef {
-    const ref = this.#segments.add(text);
-    this.use.set(ref.block, (this.use.get(ref.block) ?? 0) + text.length);
-    return ref;
+    const at = this.#segments.place(text);
+    const block = this.#segments.id;
+    this.use.set(block, (this.use.get(block) ?? 0) + text.length);
+    return { block, at, length: text.length };
   }
 
   /** @returns its id */
