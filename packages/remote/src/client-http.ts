@@ -19,6 +19,8 @@ export const IDLE_TIMEOUT_MS = 60_000;
 
 /** Characters of a body from which on compressing it saves more time than it takes on most lines. */
 const COMPRESSED_LENGTH = 32_768;
+/** … and from which on it is worth some 50 µs that nothing of it is kept once the answer was read. */
+const LARGE_LENGTH = 4_096;
 
 /** What is not to be done twice. */
 const WRITES: readonly string[] = ['/_bulk_docs', '/_purge', '/_compact'];
@@ -167,22 +169,22 @@ export class Http {
 
   /** Sends, and once more after credentials were renewed, or when the database turned out to be elsewhere. */
   async #ask(call: Call, request: Idle): Promise<Response> {
-    let response = await request.race(this.#send(call, request.signal, false));
+    let response = await request.race(this.#send(call, request, false));
     if (response.status === 401 && (await request.race(this.#auth.renew()))) {
       response.body?.cancel().catch(() => {});
-      response = await request.race(this.#send(call, request.signal, true));
+      response = await request.race(this.#send(call, request, true));
     }
     if (response.status === 415 && this.#compressor !== undefined) {
       // It takes none after all.
       this.#compressor = Promise.resolve(undefined);
-      response = await request.race(this.#send(call, request.signal, false));
+      response = await request.race(this.#send(call, request, false));
     }
     if (!response.redirected) return response;
     this.#follow(call, response.url);
     // fetch makes a GET of a redirected POST, whose answer is then not the answer to what was asked.
     if (call.method !== 'POST' || (response.ok && WRITES.includes(call.path))) return response;
     response.body?.cancel().catch(() => {});
-    return request.race(this.#send(call, request.signal, false));
+    return request.race(this.#send(call, request, false));
   }
 
   /** From now on the database is asked where it was found. @throws redirected, to another host, which gets no credentials of ours */
@@ -202,7 +204,8 @@ export class Http {
     this.#target = { ...this.#target, database: moved, root, path: moved.slice(root.length) };
   }
 
-  async #send(call: Call, signal: AbortSignal, again: boolean): Promise<Response> {
+  async #send(call: Call, request: Idle, again: boolean): Promise<Response> {
+    const { signal } = request;
     const { database, root } = this.#target;
     const { fetch = globalThis.fetch, headers } = this.#options;
     const given = typeof headers === 'function' ? await headers(again) : headers;
@@ -223,8 +226,11 @@ export class Http {
         encoding = { 'content-encoding': 'gzip' };
       }
     }
-    // Of a text undici keeps a copy until a full collection; bytes are taken from it as they are sent.
-    if (typeof body === 'string' && this.ownFetch) body = new TextEncoder().encode(body);
+    if (typeof body === 'string' && body.length >= LARGE_LENGTH && this.ownFetch) {
+      // A text would be kept; bytes are taken from undici as they are sent.
+      body = new TextEncoder().encode(body);
+      request.isLarge = true;
+    }
     const init: RequestInit = {
       method: call.method,
       headers: {

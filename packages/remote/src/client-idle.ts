@@ -11,6 +11,8 @@ export class Idle {
   readonly #leave: (() => void) | undefined;
   #timer: ReturnType<typeof setTimeout>;
   timedOut = false;
+  /** Its body is long. */
+  isLarge = false;
 
   constructor(ms: number, given: AbortSignal | undefined) {
     this.#ms = ms;
@@ -38,11 +40,11 @@ export class Idle {
     return this.signal.aborted && this.signal.reason !== OVER;
   }
 
-  /** Aborts too: nothing is left to end but what undici keeps of a request, its body most of all, until a full collection. */
   end(): void {
     this.rest();
     this.#leave?.();
-    this.#controller.abort(OVER);
+    // Nothing is left to end but what undici keeps of a request, its body most of all, until a full collection.
+    if (this.isLarge) this.#controller.abort(OVER);
   }
 
   /** As `reading`, but no longer than this lasts, whether or not the transport heeds the signal. */
