@@ -22,31 +22,35 @@ export interface FollowedEvents {
 }
 
 const NOTHING = { writes: [], value: true } as const;
+const NONE: readonly never[] = [];
 
 /**
+ * @param state of the index, which is behind `info`, both as they are now
  * @param companions indexes that come along, those that are about as far
  * @returns whether `index` holds every change there is
  */
 export function followNow(
   store: Store<DatabaseTables>,
   index: IndexDefinition,
+  state: ViewStateRow,
+  info: InfoRow,
   companions: readonly IndexDefinition[],
   events: FollowedEvents,
 ): boolean {
   if (store.writeNow?.([], () => NOTHING) === undefined) return false;
-  const wanted = [...new Map([index, ...companions].map((each) => [each.id, each])).values()];
-  const found = store.readNow([
-    { from: 'info', keys: ['info'] },
-    { from: 'views', keys: wanted.map(({ id }) => id) },
-  ]);
-  const [info] = found?.[0] ?? [];
-  const since = found?.[1][0]?.seq;
-  if (found === undefined || info === undefined || since === undefined) return false;
-  if (since >= info.update_seq) return true;
-  const isAlong = (state: ViewStateRow | undefined): boolean =>
-    state !== undefined && state.seq >= since && state.seq < info.update_seq;
-  const behind = wanted.filter((_, i) => isAlong(found[1][i])).slice(0, MAPS_MAX);
-  const states = found[1].filter(isAlong).slice(0, MAPS_MAX) as ViewStateRow[];
+  const since = state.seq;
+  const behind = [index];
+  const states = [state];
+  const others = new Map<string, IndexDefinition>();
+  for (const each of companions) if (each.id !== index.id) others.set(each.id, each);
+  const found = others.size === 0 ? NONE : store.readNow([{ from: 'views', keys: [...others.keys()] }])?.[0];
+  if (found === undefined) return false;
+  for (const other of found) {
+    if (other === undefined || other.seq < since || other.seq >= info.update_seq) continue;
+    if (behind.length === MAPS_MAX) break;
+    behind.push(others.get(other.view) as IndexDefinition);
+    states.push(other);
+  }
   const limit = Math.floor(MAPS_MAX / behind.length);
   const range = {
     from: 'docs',

@@ -189,15 +189,12 @@ export class Indexes extends Emitter implements IndexReader {
   }
 
   /** The same, after what it lacks was mapped, where that can be done at once. */
-  #followed(index: IndexDefinition, companions?: readonly IndexDefinition[]): Look | undefined {
+  #followed(index: IndexDefinition, companions: readonly IndexDefinition[] = []): Look | undefined {
     const look = this.#stands(index.id);
-    if (look?.state === undefined || look.tag !== undefined) return look;
-    return this.#followNow(index, companions) ? this.#stands(index.id) : look;
-  }
-
-  #followNow(index: IndexDefinition, companions: readonly IndexDefinition[] = []): boolean {
-    if (this.#updater.running) return false;
-    return followNow(this.store, index, this.#kept.companions(companions), this.#events);
+    if (look?.state === undefined || look.tag !== undefined || this.#updater.running) return look;
+    const { state, info } = look;
+    const along = this.#kept.companions(companions);
+    return followNow(this.store, index, state, info, along, this.#events) ? this.#stands(index.id) : look;
   }
 
   readonly #events: FollowedEvents = {
