@@ -60,20 +60,50 @@ interface Cost {
   readonly least: number;
 }
 
-/** Both by turns. @param per what one timing is divided by; milliseconds */
-async function cost(page: Db, hosted: Db, per: number, work: (db: Db) => Promise<unknown>): Promise<Cost> {
-  const pairs: [number, number][] = [];
+/** Timings of all ways by turns, in their order. @param per what one timing is divided by; milliseconds */
+async function turns(per: number, ways: readonly (() => Promise<unknown>)[]): Promise<number[][]> {
+  const times = ways.map((): number[] => []);
   for (let time = 0; time < TIMES + 3; time++) {
-    const pair: [number, number] = [await timed(() => work(page)), await timed(() => work(hosted))];
-    if (time >= 3) pairs.push(pair);
+    for (const [at, way] of ways.entries()) {
+      const ms = await timed(way);
+      if (time >= 3) times[at]!.push(ms / per);
+    }
   }
+  return times;
+}
+
+const costOf = (inPage: readonly number[], hosted: readonly number[]): Cost => ({
+  inPage: median(inPage),
+  hosted: median(hosted),
+  more: median(hosted.map((ms, at) => ms - inPage[at]!)),
+  least: Math.min(...hosted) - Math.min(...inPage),
+});
+
+async function cost(page: Db, hosted: Db, per: number, work: (db: Db) => Promise<unknown>): Promise<Cost> {
+  const [here, there] = await turns(per, [() => work(page), () => work(hosted)]);
+  return costOf(here!, there!);
+}
+
+/** Of calls one after the other, and of a bare message in the same turns: the machine decides what that costs, from round to round. */
+async function loneCosts(
+  page: Db,
+  hosted: Db,
+  id: string,
+): Promise<Record<'lone' | 'loneGet' | 'bare' | 'overBare', Cost>> {
+  const trip = await bareTrip();
+  const lone = (call: () => Promise<unknown>) => async () => {
+    for (let made = 0; made < LONE; made++) await call();
+  };
+  const ways = [() => page.info(), () => hosted.info(), () => page.get(id), () => hosted.get(id), trip];
+  const [info, hostedInfo, get, hostedGet, bare] = await turns(LONE, ways.map(lone));
   return {
-    inPage: median(pairs.map(([inPage]) => inPage)) / per,
-    hosted: median(pairs.map(([, inWorker]) => inWorker)) / per,
-    more: median(pairs.map(([inPage, inWorker]) => inWorker - inPage)) / per,
-    least:
-      (Math.min(...pairs.map(([, inWorker]) => inWorker)) - Math.min(...pairs.map(([inPage]) => inPage))) /
-      per,
+    lone: costOf(info!, hostedInfo!),
+    loneGet: costOf(get!, hostedGet!),
+    bare: costOf(
+      bare!.map(() => 0),
+      bare!,
+    ),
+    overBare: costOf(bare!, hostedInfo!),
   };
 }
 
@@ -123,16 +153,7 @@ export async function figures(
   const id = thousand[0]!._id;
   const ids = thousand.map(({ _id }) => _id);
   log('calls');
-  const lone = await cost(page, hosted, LONE, async (db) => {
-    for (let call = 0; call < LONE; call++) await db.info();
-  });
-  const loneGet = await cost(page, hosted, LONE, async (db) => {
-    for (let call = 0; call < LONE; call++) await db.get(id);
-  });
-  const trip = await bareTrip();
-  const bare = await cost(page, hosted, LONE, async (db) => {
-    if (db === hosted) for (let call = 0; call < LONE; call++) await trip();
-  });
+  const { lone, loneGet, bare, overBare } = await loneCosts(page, hosted, id);
   const together = await cost(page, hosted, PER_CALL, (db) => Promise.all(ids.map(() => db.info())));
   const togetherGet = await cost(page, hosted, PER_CALL, (db) =>
     Promise.all(ids.map((each) => db.get(each))),
@@ -160,15 +181,16 @@ export async function figures(
       loads[label] = await load(open(), docs, perCall);
     }
   }
+  const microseconds = (value: number): string => (value * 1000).toFixed(1);
   const us = ({ inPage, hosted: inWorker, more, least }: Cost): string =>
-    `${(more * 1000).toFixed(1)} µs more, at least ${(least * 1000).toFixed(1)} (in the page ${(inPage * 1000).toFixed(1)}, in a worker ${(inWorker * 1000).toFixed(1)})`;
+    `${microseconds(more)} µs more, at least ${microseconds(least)} (in the page ${microseconds(inPage)}, in a worker ${microseconds(inWorker)})`;
   const ms = ({ inPage, hosted: inWorker, more, least }: Cost): string =>
     `${more.toFixed(2)} ms more, at least ${least.toFixed(2)} (in the page ${inPage.toFixed(2)}, in a worker ${inWorker.toFixed(2)})`;
   return {
-    figures: { lone, loneGet, together, togetherGet, read, written, loads },
+    figures: { lone, loneGet, bare, overBare, together, togetherGet, read, written, loads },
     lines: [
       `a lone call (info): ${us(lone)}; a lone get: ${us(loneGet)}`,
-      `a bare message to a worker and back, between them: ${us(bare)}`,
+      `a bare message to a worker and back, between them: ${us(bare)}; a lone info more than that: ${microseconds(overBare.more)}, at least ${microseconds(overBare.least)}`,
       `a call of 1,000 together (info): ${us(together)}; a get of 1,000: ${us(togetherGet)}`,
       `1,000 documents read by allDocs: ${ms(read)}; written by bulkDocs: ${ms(written)}`,
       ...Object.entries(loads).map(
