@@ -60,8 +60,9 @@ export function revHash(id: string, parent: string | undefined, deleted: boolean
     parent === undefined ? 0 : parent.length,
     body.length,
     marks,
-    // Put together flat: of what `+` makes V8 reads each character through the pieces (0.70 µs in place of 0.91 for 340).
-    [id, parent ?? '', body].join(''),
+    id,
+    parent ?? '',
+    body,
   );
 }
 
