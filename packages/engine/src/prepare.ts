@@ -53,7 +53,7 @@ export function prepare(
   const head: CommitHead = {
     changes,
     blocks: sizes,
-    freed: freed.lengths === undefined ? [] : [...freed.lengths].filter(([, length]) => length > 0),
+    freed: listOf(freed),
   };
   const commit = new PlannedCommit(n, head, tail, small ? [] : blocks);
   return { head, commit };
@@ -150,6 +150,21 @@ function free(freed: Freed, { block, length }: TextRef, sign: 1 | -1): void {
   freed.lengths.set(block, (freed.lengths.get(block) ?? 0) + sign * length);
 }
 
+function freeTexts(row: Row, textFields: readonly string[], freed: Freed): void {
+  for (let i = 0; i < textFields.length; i++) {
+    const ref = row[textFields[i]!];
+    if (isRef(ref)) free(freed, ref, 1);
+  }
+}
+
+function listOf({ lengths }: Freed): [id: number, length: number][] {
+  const list: [number, number][] = [];
+  lengths?.forEach((length, block) => {
+    if (length > 0) list.push([block, length]);
+  });
+  return list;
+}
+
 function changeOf(
   { table, keys, rows, fresh }: Outcome,
   directory: Directory,
@@ -171,7 +186,7 @@ function changeOf(
     const old = fresh ? undefined : directory.row(table, key, wanted);
     if (planned !== null) changed[count++] = placed(planned, textFields, texts, freed);
     if (old === undefined) continue;
-    for (const field of textFields) if (isRef(old[field])) free(freed, old[field], 1);
+    freeTexts(old, textFields, freed);
     const oldKeys = keysOf(old, orders);
     if (planned === null) {
       deleted.push(key);
