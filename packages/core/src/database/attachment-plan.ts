@@ -11,13 +11,13 @@ import type { Query, Store, Write } from '../store/store';
 import { BlobRows, type Surroundings, stubsIn } from './attachment-set';
 import { type Attacher, DocFold } from './doc-fold';
 import {
+  derivedRev,
   type Edit,
   failureRow,
   type LocalEdit,
   localKey,
   type NewEdit,
   type ReplicatedEdit,
-  resolvedEdit,
 } from './edits';
 import { applyLocal } from './local-docs';
 import type { Outcome } from './plan-edits';
@@ -123,9 +123,9 @@ export class AttachmentsFound {
         const text = typeof held === 'string' ? held : parent && texts.get(parent);
         const generation = parent === undefined ? 1 : generationOf(parent) + 1;
         const resolved = resolve(edit, { generation, before: stubsIn(text), replicated: false });
-        return isDatabaseError(resolved)
-          ? resolved
-          : resolvedEdit(edit, parent, resolved.body, resolved.blobs);
+        if (isDatabaseError(resolved)) return resolved;
+        const whole = { ...edit, ...resolved, parent };
+        return { ...whole, rev: derivedRev(whole, parent) };
       },
       resolveReplicated(edit) {
         const around = { generation: edit.path.generation, before: undefined, replicated: true };

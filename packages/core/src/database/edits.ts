@@ -138,23 +138,14 @@ function replicatedEdit(
   return { kind: 'replicated', id, rev: isNamed ? rev : formatRev(path.generation, hash), path, body };
 }
 
-/** The edit with its attachments in its body. @param parent the revision it extends */
-export function resolvedEdit(
-  edit: NewEdit,
-  parent: Rev | undefined,
-  body: string,
-  blobs: readonly string[],
-): NewEdit {
-  const { id, deleted, random } = edit;
-  const rev = random === undefined ? nextRev(id, parent, deleted, body) : randomRev(parent, random);
-  return { ...edit, parent, body, rev, blobs };
-}
-
 /** The revision that `edit` makes of `parent`, which may be another one than the edit named (a tombstone). */
 export function revOf(edit: NewEdit, parent: Rev | undefined): Rev {
-  if (parent === edit.parent) return edit.rev;
-  if (edit.random !== undefined) return randomRev(parent, edit.random);
-  return nextRev(edit.id, parent, edit.deleted, edit.body);
+  return parent === edit.parent ? edit.rev : derivedRev(edit, parent);
+}
+
+/** As {@link revOf}, of an edit that is another one by now. */
+export function derivedRev({ id, deleted, body, random }: NewEdit, parent: Rev | undefined): Rev {
+  return random === undefined ? nextRev(id, parent, deleted, body) : randomRev(parent, random);
 }
 
 const randomRev = (parent: Rev | undefined, hash: string): Rev =>
