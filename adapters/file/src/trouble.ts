@@ -1,5 +1,5 @@
 /** Errors of the system as errors of a database. */
-import { DatabaseError, ioError, quotaExceeded } from '@settledb/core';
+import { badRequest, DatabaseError, ioError, quotaExceeded } from '@settledb/core';
 import { codeOf } from './files';
 
 /** No room: the disk's, the user's quota's, the file size limit's. */
@@ -7,10 +7,17 @@ const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
 export const isFull = (error: unknown): boolean => FULL.has(codeOf(error) ?? '');
 
-/** What a failed call means: `quota_exceeded` for a full disk, `io` else, with the original as cause. `what` names the path. */
+/** A path that the system cannot have: longer than it takes, or with a NUL in it. */
+const NO_PATH = new Set(['ENAMETOOLONG', 'ERR_INVALID_ARG_VALUE']);
+
+/**
+ * What a failed call means: `quota_exceeded` for a full disk, `bad_request` for a name that cannot be one, `io` else; with the original
+ * as cause. `what` names the path.
+ */
 export function trouble(what: string, error: unknown): DatabaseError {
   if (error instanceof DatabaseError) return error;
   if (isFull(error)) return quotaExceeded(error);
   const why = error instanceof Error ? error.message : String(error);
-  return ioError(`${what}: ${why}`, error);
+  const reason = `${what}: ${why}`;
+  return NO_PATH.has(codeOf(error) ?? '') ? badRequest(reason, error) : ioError(reason, error);
 }
