@@ -350,7 +350,8 @@ describe('indexeddb between contexts', () => {
       there = await other.call('exclusively');
     });
     expect(there).toBe(false);
-    expect(await other.call('exclusively')).toBe(true);
+    // Chromium tells who held a lock that it is released before it tells its lock manager: another context may still be refused.
+    await vi.waitFor(async () => expect(await other.call('exclusively')).toBe(true));
   });
 
   it('ends in every context when one destroys the database', async () => {
