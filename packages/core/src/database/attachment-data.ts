@@ -76,6 +76,7 @@ async function* piecesOf(
   const reader = stream.getReader();
   const cancel = (): void => void reader.cancel(signal?.reason).catch(() => {});
   const stop = signal && onAbort(signal, cancel);
+  if (signal?.aborted) cancel();
   try {
     for (;;) {
       const { done, value } = await reader.read();

@@ -49,6 +49,7 @@ function begin(signal: AbortSignal): Watch {
 /** `work`, or the signal's reason, whichever comes first. What comes of `work` afterwards is nobody's. */
 export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
+    if (signal.aborted) reject(signal.reason);
     const stop = onAbort(signal, () => reject(signal.reason));
     work.then(resolve, reject).finally(stop);
   });

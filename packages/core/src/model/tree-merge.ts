@@ -61,7 +61,7 @@ function tellsNothingNew(tree: RevTree, { generation, hashes }: RevPath, from: n
   for (let at = from; at < hashes.length - 1; at++) {
     const isKnown = tree.chains.some((chain) => {
       const index = chain.generation - generation + at;
-      return chain.hashes[index] === hashes[at] && chain.hashes[index + 1] === hashes[at + 1];
+      return index >= 0 && chain.hashes[index] === hashes[at] && chain.hashes[index + 1] === hashes[at + 1];
     });
     if (!isKnown) return false;
   }
