@@ -2,7 +2,7 @@
 import { memory } from '@settledb/adapter-memory';
 import { DatabaseError, type DatabaseTables, type Store, schema } from '@settledb/core';
 import { openLogStore } from '@settledb/engine';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { type Hooks, hooked, type Step } from '../support/hooked-adapter';
 
 type TestStore = Store<DatabaseTables>;
@@ -113,6 +113,38 @@ describe('checkpoints by themselves', () => {
     const third = await open();
     expect(third.stats()).toMatchObject({ epoch: 1, recentRows: 0 });
     await check(third);
+  });
+
+  it('are not made for a storage that is removed next', async () => {
+    const { store, hooks, open } = await setUp();
+    hooks.before = (step) => {
+      if (step.kind === 'rewrite') throw new Error('rewritten');
+    };
+    await writes(store, DUE);
+    await store.close(true);
+    hooks.before = undefined;
+    const second = await open();
+    expect(second.stats().epoch).toBe(0);
+    await check(second); // It was not removed after all.
+  });
+
+  it('wait for a longer pause where all ends with the process', async () => {
+    const journal = await memory().open('db');
+    expect(journal.transient).toBe(true);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const store = await openLogStore<DatabaseTables>(journal, schema);
+      await writes(store, DUE);
+      vi.advanceTimersByTime(1_999);
+      await turn(store);
+      expect(store.stats()).toMatchObject({ epoch: 0, recentRows: 100 });
+      vi.advanceTimersByTime(2_001); // It is looked at while they are written, and once more.
+      await vi.waitUntil(() => store.stats().epoch === 1);
+      await check(store);
+      await store.close();
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('are made of little where they cost little, as soon as nothing is written', async () => {

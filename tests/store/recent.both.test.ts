@@ -7,7 +7,10 @@ type Value = string | null;
 type Step =
   | { readonly kind: 'set'; readonly key: number; readonly value: Value; readonly later: boolean }
   | { readonly kind: 'rise'; readonly count: number }
+  | { readonly kind: 'add'; readonly from: number; readonly count: number }
   | { readonly kind: 'look' | 'forget' | 'clear' };
+
+const HIGHEST = 200;
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -24,6 +27,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: fc.constantFrom({ kind: 'look' as const }, { kind: 'forget' as const }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('add' as const),
+      from: fc.nat(HIGHEST),
+      count: fc.integer({ min: 1, max: 100 }),
+    }),
+  },
   { weight: 1, arbitrary: fc.constant({ kind: 'clear' as const }) },
 );
 
@@ -46,17 +57,28 @@ describe.each([
           if (puttingOff) recent.later(() => recent.set(key, value));
           else recent.set(key, value);
         };
+        /** Many at once, of those that are not there or gone. */
+        const add = (from: number, count: number): void => {
+          const keys: (number | string)[] = [];
+          for (let n = from; n <= HIGHEST && keys.length < count; n++)
+            if ((model.get(keyOf(n)) ?? null) === null) keys.push(keyOf(n));
+          const values = keys.map((key) => `a${key}`);
+          for (const [i, key] of keys.entries()) model.set(key, values[i] as string);
+          if (puttingOff) recent.later(() => recent.add(keys, values));
+          else recent.add(keys, values);
+        };
         const look = (): void => {
           const sorted = [...model.keys()].sort((a, b) => (a < b ? -1 : 1));
           expect(recent.keys()).toEqual(sorted);
           expect(recent.size).toBe(model.size);
-          for (let n = 0; n <= 120; n++) expect(recent.get(keyOf(n))).toBe(model.get(keyOf(n)));
+          for (let n = 0; n <= HIGHEST; n++) expect(recent.get(keyOf(n))).toBe(model.get(keyOf(n)));
         };
         let highest = 60;
         for (const each of steps) {
           if (each.kind === 'set') set(each.key, each.value);
           else if (each.kind === 'rise')
-            for (let i = 0; i < each.count; i++) set(Math.min(++highest, 120), `r${highest}`);
+            for (let i = 0; i < each.count; i++) set(Math.min(++highest, HIGHEST), `r${highest}`);
+          else if (each.kind === 'add') add(each.from, each.count);
           else if (each.kind === 'clear') {
             recent.clear();
             model.clear();

@@ -19,6 +19,7 @@ import type { MemoryDatabase, Opened } from './memory-database';
 
 export class MemoryJournal implements Journal, Opened {
   readonly shared = true;
+  readonly transient = true;
   readonly blobs: BlobJournal;
   readonly #database: MemoryDatabase;
   readonly #listeners = new Set<(event: JournalEvent) => void>();

@@ -37,6 +37,8 @@ const BUSY_ROWS_MAX = 16_384;
 const BUSY_SHARE = 1 / 2;
 /** ms without a write, after which the checkpoint that is due is made. */
 const DELAY = 100;
+/** As {@link DELAY}, where all ends with the process: hardly anybody opens it again, and the work would fall into what comes next. */
+const DELAY_TRANSIENT = 2_000;
 
 export interface Rewritable {
   readonly journal: Journal;
@@ -74,12 +76,13 @@ export class Checkpointer {
     const { image } = this.#store;
     const { n } = image;
     if (!isLong(image) || n < this.#notBefore || (n < this.#idleNotBefore && !isDue(image))) return;
+    const delay = this.#store.journal.transient === true ? DELAY_TRANSIENT : DELAY;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       const paused = image.n === n;
       if (isDue(image) ? paused || isPressing(image) : paused && this.#isWorthwhile()) this.#runUnasked();
       else this.consider();
-    }, DELAY);
+    }, delay);
     unref(this.#timer);
   }
 

@@ -24,6 +24,8 @@ import type { Wanted } from './wanted';
 
 /** Blocks asked of the journal at a time, so that a read of everything does not hold all texts twice. */
 const LOAD_BLOCKS_MAX = 64;
+/** Numbers spread over no more times as many places are put in order by place. */
+const SPREAD_MAX = 2;
 
 export class Image {
   epoch = 0;
@@ -196,15 +198,31 @@ function applyToOrder(
   for (const gone of oldsOfDeleted) if (gone[o] !== undefined) recent.set(gone[o], null);
   for (const gone of olds) if (gone !== null) recent.set(gone[o] as SortKey, null);
   const own = rows.map(layout.keyOf);
-  for (const i of inOrder(own)) recent.set(own[i]!, keys[i]!);
+  if (typeof own[0] !== 'number') {
+    for (let i = 0; i < own.length; i++) recent.set(own[i]!, keys[i]!);
+    return;
+  }
+  // Numbers, as seqs are, so that they rise, as rows come by their primary key: {@link Recent} keeps those in arrays.
+  const places = rising(own as number[]);
+  recent.add(
+    places.map((i) => own[i]!),
+    places.map((i) => keys[i]!),
+  );
 }
 
-/** Places of numbers, as seqs are, so that they rise: rows come by their primary key. {@link Recent} keeps those in arrays. */
-function inOrder(keys: readonly SortKey[]): number[] {
-  const places = keys.map((_, i) => i);
-  return typeof keys[0] === 'number'
-    ? places.sort((a, b) => (keys[a] as number) - (keys[b] as number))
-    : places;
+/** The places of different numbers, the lowest first. Seqs of a commit have few gaps, and need no sorting. */
+function rising(numbers: readonly number[]): number[] {
+  let low = Number.POSITIVE_INFINITY;
+  let high = Number.NEGATIVE_INFINITY;
+  for (const number of numbers) {
+    if (number < low) low = number;
+    if (number > high) high = number;
+  }
+  const places = numbers.map((_, i) => i);
+  if (high - low > numbers.length * SPREAD_MAX) return places.sort((a, b) => numbers[a]! - numbers[b]!);
+  const at = new Int32Array(high - low + 1).fill(-1);
+  for (const i of places) at[numbers[i]! - low] = i;
+  return Array.from(at.filter((i) => i >= 0));
 }
 
 async function loadAll<Id>(

@@ -116,6 +116,9 @@ export interface Journal {
   /** May other contexts (tabs, workers, other handles of a memory journal) commit? */
   readonly shared: boolean;
 
+  /** Whether what it holds ends with this process. */
+  readonly transient?: boolean;
+
   /**
    * True while no other context can have committed since this journal last read, appended or was told `behind`.
    * Must never be true wrongly: readers skip asking the storage on it (I9). A journal that is not shared is always alone.

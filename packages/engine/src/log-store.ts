@@ -319,13 +319,13 @@ class LogStore<T extends Tables> implements Store<T> {
     };
   }
 
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
+  close(discard = false): Promise<void> {
+    this.#closing ??= this.#close(discard);
     return this.#closing;
   }
 
-  async #close(): Promise<void> {
-    await this.#checkpointer.stop(this.#gone === undefined);
+  async #close(discard: boolean): Promise<void> {
+    await this.#checkpointer.stop(this.#gone === undefined && !discard);
     await this.#writes?.catch(() => undefined);
     this.#unlisten();
     this.#watchers.clear();

@@ -56,17 +56,18 @@ export class Recent<Value> {
     return this.#values.size + this.#besideCount;
   }
 
-  /** Does `work`, which calls `set`, when this order is next asked for. All changes of an order are made so, or none. */
+  /** Does `work`, which calls `set` and `add`, when this order is next asked for. All changes of an order are made so, or none. */
   later(work: () => void): void {
     this.#putOff.push(work);
   }
 
   #catchUp(): void {
+    if (this.#putOff.length > 0) {
+      const works = this.#putOff;
+      this.#putOff = [];
+      for (const work of works) work();
+    }
     if (this.#runs.length > 0) this.#takeRuns();
-    if (this.#putOff.length === 0) return;
-    const works = this.#putOff;
-    this.#putOff = [];
-    for (const work of works) work();
   }
 
   set(key: SortKey, value: Value | null): void {
@@ -191,7 +192,7 @@ export class Recent<Value> {
     if (added.length === 0) return;
     this.#added = [];
     if (added.length > INSERT_SINGLY_MAX) {
-      this.#merge(added.sort(compare));
+      this.#merge(typeof added[0] === 'string' ? added.sort() : added.sort(compare)); // without calls, if it can be
       return;
     }
     for (const key of added) {

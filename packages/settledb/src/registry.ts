@@ -113,7 +113,7 @@ export async function release(location: Location, shared: Shared, handle: Handle
   const key = keyOf(location);
   if (shared.handles.size > 0 || open.get(key) !== shared) return;
   forget(key, shared);
-  await end(key, () => closeOpened(shared, true));
+  await end(key, () => closeOpened(shared, { strict: true }));
 }
 
 /**
@@ -129,7 +129,7 @@ export async function destroy(location: Location, handle: Handle): Promise<void>
   await end(key, async () => {
     await shared?.opening.catch(() => {});
     if (isShared) handle.detached();
-    if (shared !== undefined) await closeOpened(shared);
+    if (shared !== undefined) await closeOpened(shared, { discard: true });
     const blocked = (waiting: Blocked): void => {
       for (const told of handles) told.blocked(waiting);
     };
@@ -163,11 +163,17 @@ function end(key: string, work: () => Promise<void>): Promise<void> {
   return done;
 }
 
-/** @param strict reject when closing fails: something acknowledged may not be safe */
-async function closeOpened(shared: Shared, strict = false): Promise<void> {
+interface Ending {
+  /** Reject when closing fails: something acknowledged may not be safe. */
+  readonly strict?: boolean;
+  /** It is removed next. */
+  readonly discard?: boolean;
+}
+
+async function closeOpened(shared: Shared, { strict, discard }: Ending = {}): Promise<void> {
   const database = await shared.opening.catch(() => undefined);
   try {
-    await database?.close();
+    await database?.close(discard);
   } catch (error) {
     if (strict) throw closed(error);
   }

@@ -350,9 +350,9 @@ export class LocalDatabase<Content extends object = object> implements Database<
     return listLocal(this.store, options);
   }
 
-  /** Takes no more calls, waits for the writes that were asked for, and lets the store go. */
-  close(): Promise<void> {
-    this.#ended ??= this.#close();
+  /** Takes no more calls, waits for the writes that were asked for, and lets the store go. @param discard see {@link Store.close} */
+  close(discard = false): Promise<void> {
+    this.#ended ??= this.#close(discard);
     return this.#ended;
   }
 
@@ -360,17 +360,17 @@ export class LocalDatabase<Content extends object = object> implements Database<
     this.#begin(options);
     const { onDestroy } = this.#options;
     if (onDestroy === undefined) throw notImplemented('This database was opened without a way to destroy it');
-    await this.close();
+    await this.close(true);
     await onDestroy();
     return { ok: true };
   }
 
-  async #close(): Promise<void> {
+  async #close(discard: boolean): Promise<void> {
     this.#stop({});
     this.#ending.abort(closed());
     await this.#served.over();
     await this.#writer.close();
-    await this.store.close();
+    await this.store.close(discard);
   }
 
   #stop(end: { readonly cause?: unknown }): void {

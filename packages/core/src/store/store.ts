@@ -199,8 +199,11 @@ export interface Store<T extends Tables> {
   /** Sizes for people and tests; nothing depends on them. */
   stats(): StoreStats;
 
-  /** Waits for writes under way, then lets the storage go. Later calls reject `closed`. */
-  close(): Promise<void>;
+  /**
+   * Waits for writes under way, then lets the storage go. Later calls reject `closed`.
+   * @param discard it is removed next: nothing is done to make the next opening quick
+   */
+  close(discard?: boolean): Promise<void>;
 }
 
 export type StoreEvent =
