@@ -162,6 +162,25 @@ describe('indexeddb when the connection dies', () => {
     expect(await ended).toEqual({ type: 'destroyed' });
   });
 
+  it('opens the next one when the database is destroyed while it is being opened', async () => {
+    const idb = new FaultyIdb();
+    const name = newName();
+    let deletion: Promise<void> | undefined;
+    idb.tamper = () => {
+      if (deletion !== undefined) return;
+      // As the browser says it to who has it open; here surely before the first read has ended.
+      const event = new IDBVersionChangeEvent('versionchange', { oldVersion: 2, newVersion: null });
+      idb.handles[0]!.dispatchEvent(event);
+      deletion = deleteDB(`settledb:${name}`);
+    };
+    const { journal } = await idb.open(name);
+    await deletion;
+    const heard = events(journal);
+    expect(await journal.append(commit(1), START, 'relaxed')).toBeUndefined();
+    expect(await numbers(journal)).toEqual([1]);
+    expect(heard).toEqual([]);
+  });
+
   it('gives up transactions that come to no end, in bounded time, and works again afterwards', async () => {
     const idb = new FaultyIdb();
     const name = newName();

@@ -108,7 +108,10 @@ export class IndexedDbJournal implements Journal {
     isOpen = true;
     reading?.();
     await journal.#begin();
-    return journal;
+    if (journal.#ended === undefined) return journal;
+    // Destroyed by another context meanwhile, which nobody here listened for: then it is the next one that is opened.
+    await journal.close();
+    return IndexedDbJournal.open(request, reading);
   }
 
   /**

@@ -200,8 +200,8 @@ export interface OpenOptions extends BlockedOptions {
   /** Reject `not_found` instead of making a database that is not there. Default false. */
   readonly mustExist?: boolean;
   /**
-   * Called, at most once, when what `takeOpened` answers is about to be read: it will hold every commit acknowledged before.
-   * Journals that have nothing to take do not call it.
+   * Called when what `takeOpened` answers is about to be read: it will hold every commit acknowledged before. Called again where the
+   * database was destroyed meanwhile and the next one is opened. Journals that have nothing to take do not call it.
    */
   readonly reading?: (() => void) | undefined;
 }
