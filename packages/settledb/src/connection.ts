@@ -2,7 +2,8 @@
  * Between a handle and its database: which one it is at the moment, and what waits while there is none.
  *
  *   opening ── open ── (destroyed by another) ── idle ── opening at the next call ── open …
- *      └ failed            └ closed, destroyed by itself: refuses every call from then on
+ *      │                   └ closed, destroyed by itself: refuses every call from then on
+ *      └ failed: refuses the calls that waited ── idle
  */
 import { type CallOptions, closed, type Database, type LocalDatabase, onAbort } from '@settledb/core';
 import type { Blocked } from '@settledb/engine';
@@ -53,8 +54,6 @@ export class LocalConnection implements Connection, Handle {
   #database: Database | undefined;
   #waiting: Waiting[] = [];
   #life = new AbortController();
-  /** Why it could not be opened: the answer to every call. */
-  #failure: { readonly error: unknown } | undefined;
   #closing: Promise<void> | undefined;
   #created = false;
   #over = false;
@@ -77,7 +76,6 @@ export class LocalConnection implements Connection, Handle {
 
   run<T>(work: (database: Database) => Promise<T>, signal?: AbortSignal | undefined): Promise<T> {
     if (this.#closing !== undefined) return Promise.reject(closed());
-    if (this.#failure !== undefined) return Promise.reject(this.#failure.error);
     if (this.#database !== undefined) return work(this.#database);
     if (signal?.aborted) return Promise.reject(signal.reason);
     const result = new Promise<T>((resolve, reject) => {
@@ -175,7 +173,8 @@ export class LocalConnection implements Connection, Handle {
 
   #failed(shared: Shared, error: unknown): void {
     if (this.#shared !== shared) return;
-    this.#failure = { error };
+    // Another tab may let go of it by the next call, and a browser's storage come back.
+    this.#shared = undefined;
     this.#failWaiting(error);
   }
 
