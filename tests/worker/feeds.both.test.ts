@@ -184,6 +184,25 @@ describe('replication', () => {
     await again;
   });
 
+  it('that is the same for several pages goes on for the others when the page that began it closes its handle, or goes', async () => {
+    const { page } = hostAndPage();
+    const pages = [page(), page(), page()];
+    const handles = pages.map((Hosted) => new Hosted('one'));
+    const [first, second, third] = handles.map((db) => db.replicate.to('two', { live: true }));
+    await vi.waitFor(() => expect(third!.status().phase).toBe('idle'), 5_000);
+    const { start_time } = third!.status();
+    await handles[0]!.close();
+    await first;
+    pages[1]!.disconnect();
+    await Promise.allSettled([second]);
+    await handles[2]!.put({ _id: 'a' });
+    const other = new pages[2]!('two');
+    await vi.waitFor(async () => expect((await other.info()).doc_count).toBe(1), 5_000);
+    expect(third!.status()).toMatchObject({ phase: 'idle', start_time });
+    third!.cancel();
+    expect(await third).toMatchObject({ status: 'cancelled' });
+  });
+
   it('that is begun again in the same turn, before or after the one before is cancelled, goes on', async () => {
     const { Hosted } = hostAndPage();
     const [db, other] = [new Hosted('one'), new Hosted('two')];

@@ -270,12 +270,12 @@ class HostedHandle extends Emitter {
   }
 
   #replicate(verb: string, peer: Peer, options: ReplicateOptions): WatchedReplication {
-    if (typeof peer !== 'string' && !this.#link.knows(peer)) {
-      const more = { ...options, signal: either(this.#life.signal, options.signal) };
+    // At the host it may be one with that of other pages, and not end with this handle by itself.
+    const more = { ...options, signal: either(this.#life.signal, options.signal) };
+    if (typeof peer !== 'string' && !this.#link.knows(peer))
       return replicateHere(this, peer, verb === 'replicate.to', more);
-    }
     const progress = new StatusBoard();
-    const feed = followLive(this.#link, this.#number, verb, [peer, options], {
+    const feed = followLive(this.#link, this.#number, verb, [peer, more], {
       at: (value) => {
         progress.status = value as ReplicationStatus;
       },

@@ -41,7 +41,7 @@ export class Host {
   readonly #sessions = new Set<Session>();
   readonly #shared = new SharedFeeds();
   /** How each handle was opened. */
-  readonly #opened = new WeakMap<Hosted, string>();
+  readonly #opened = new WeakMap<Hosted, readonly [name: string, options: object]>();
   readonly #life = hold(`settledb:host:${this.id}`);
   readonly #election: Election | undefined;
 
@@ -105,14 +105,29 @@ export class Host {
 
   #open(name: string, options: object): Hosted {
     const hosted = this.#context.open(name, options);
-    this.#opened.set(hosted, JSON.stringify([name, options]));
+    this.#opened.set(hosted, [name, options]);
     return hosted;
   }
 
   #follow(hosted: Hosted, verb: string, args: readonly unknown[]): FeedLike {
-    const begin = (): FeedLike => callVerb(hosted, verb, args) as FeedLike;
-    const key = keyOf(this.#opened.get(hosted) ?? '', verb, args);
-    return key === undefined ? begin() : this.#shared.follow(key, begin);
+    const opened = this.#opened.get(hosted)!;
+    const key = keyOf(JSON.stringify(opened), verb, args);
+    if (key === undefined) return callVerb(hosted, verb, args) as FeedLike;
+    return this.#shared.follow(key, () => this.#followAlone(opened, verb, args));
+  }
+
+  /** With a handle of its own: the page that was the first to ask may go, and the others go on. */
+  #followAlone(opened: readonly [string, object], verb: string, args: readonly unknown[]): FeedLike {
+    const own = this.#context.open(...opened);
+    const close = (): void => void own.close().catch(() => {});
+    try {
+      const feed = callVerb(own, verb, args) as FeedLike;
+      feed.then(close, close);
+      return feed;
+    } catch (error) {
+      close();
+      throw error;
+    }
   }
 }
 
