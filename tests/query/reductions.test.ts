@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
 import { memory } from '@settledb/adapter-memory';
+import type { Loose, MapFunction, ReduceFunction } from '@settledb/core';
 import { afterEach, describe, expect, it } from 'vitest';
 import { expectWhole, openContext, type QueryContext } from '../support/query-context';
 
@@ -100,6 +101,34 @@ describe('a reduced query over many rows', () => {
     expect(await rowsRead(context, 'v', limit)).toBeLessThan(2 * 2_048 + 400);
     expect((await context.views.query('v', { ...limit, descending: true })).rows[0]?.key).toEqual([9]);
     expect(await rowsRead(context, 'v', { ...limit, descending: true })).toBeLessThan(2 * 2_048 + 400);
+  });
+
+  it('answers the same again where JSON has no word for what was reduced', async () => {
+    const map = (doc: Loose, emit: (key: unknown, value: unknown) => void): void => emit(doc.n, 1e308);
+    const kinds = (values: readonly unknown[]): string => [...new Set(values.map(kindOf))].join();
+    const kindOf = (value: unknown): string =>
+      Array.isArray(value) ? `[${value.map(kindOf)}]` : (value?.constructor.name ?? String(value));
+    const made = {
+      infinite: Infinity,
+      date: new Date(0),
+      map: new Map(),
+      hole: [1, undefined],
+      odd: { a: NaN },
+    };
+    const views: Record<string, { map: MapFunction; reduce: string | ReduceFunction }> = {
+      sum: { map, reduce: '_sum' },
+      stats: { map, reduce: '_stats' },
+    };
+    for (const [name, value] of Object.entries(made))
+      views[name] = { map, reduce: (_keys, values, again) => (again ? `${name} ${kinds(values)}` : value) };
+    const context = await openContext(memory(), 'db', { views });
+    opened.push(context);
+    await context.database.bulkDocs(Array.from({ length: 600 }, (_, n) => ({ _id: `d${n}`, n })));
+    for (const name of Object.keys(views)) {
+      const answer = await context.views.query(name);
+      expect(await context.views.query(name)).toEqual(answer);
+      if (name === 'stats') expect(answer.rows[0]?.value).toMatchObject({ sum: Infinity, count: 600 });
+    }
   });
 
   it('keeps what it stored, and reads few pages of a file', async () => {

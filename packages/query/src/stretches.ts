@@ -8,6 +8,7 @@ import {
   type ViewStateRow,
 } from '@settledb/core';
 import type { Place, Stretch } from './groups';
+import { isFailed } from './reducers';
 
 /** A shorter stretch is not worth a row, unless it closes a gap between stored ones. */
 const ROWS_MIN = 64;
@@ -53,8 +54,18 @@ export async function storeStretches(
   );
 }
 
-/** What is JSON and comes back the same: not the state of a function that threw, or that returned nothing. */
-const isStorable = (state: Loose): boolean => !Array.isArray(state) || state[0] !== undefined;
+/** What is JSON and comes back the same: not the state of a function that threw, or one that holds a Date or an infinite sum. */
+const isStorable = (state: Loose): boolean => !isFailed(state) && isJson(state);
+
+function isJson(value: Loose): boolean {
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (typeof value !== 'object' || value === null)
+    return value === null || typeof value === 'string' || typeof value === 'boolean';
+  // By `some`, holes would pass.
+  if (Array.isArray(value)) return !value.includes(undefined) && value.every(isJson);
+  const isPlain = [Object.prototype, null].includes(Object.getPrototypeOf(value));
+  return isPlain && Object.values(value).every(isJson);
+}
 
 /** The row of a stretch: a new one, or that of the same run with one more state. None where it overlaps another run. */
 function rowOf(
