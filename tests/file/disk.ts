@@ -5,7 +5,7 @@
  * what was synced and, of the writes since, a random choice, the last of them perhaps torn.
  */
 import { basename, dirname } from 'node:path';
-import type { Files } from '../../adapters/file/src/files';
+import type { FileState, Files } from '../../adapters/file/src/files';
 
 interface Inode {
   data: Buffer;
@@ -13,7 +13,11 @@ interface Inode {
   /** Since the last sync, in order. A truncation is a write of its new length. */
   since: { at: number; data: Buffer; length?: number }[];
   links: number;
+  /** By a clock that ticks with every change. */
+  changed: number;
 }
+
+let clock = 0;
 
 export type Call = keyof Files;
 
@@ -32,7 +36,7 @@ export class Disk implements Files {
     if (flag === 'wx' && inode !== undefined) throw failure('EEXIST');
     if (inode === undefined) {
       if (!flag.startsWith('w')) throw failure('ENOENT');
-      inode = { data: Buffer.alloc(0), durable: Buffer.alloc(0), since: [], links: 1 };
+      inode = { data: Buffer.alloc(0), durable: Buffer.alloc(0), since: [], links: 1, changed: ++clock };
       this.#names.set(path, inode);
     } else if (flag === 'w+') resize(inode, 0);
     this.#open.set(++this.#fd, inode);
@@ -95,10 +99,10 @@ export class Disk implements Files {
     resize(this.#inode(fd), length);
   }
 
-  stat(fd: number): { size: number; links: number } {
+  stat(fd: number): FileState {
     this.fail('stat');
     const inode = this.#inode(fd);
-    return { size: inode.data.length, links: inode.links };
+    return { size: inode.data.length, links: inode.links, changed: inode.changed };
   }
 
   rename(from: string, to: string): void {
@@ -114,6 +118,7 @@ export class Disk implements Files {
     const inode = this.#names.get(path);
     if (inode === undefined) throw failure('ENOENT');
     inode.links--;
+    inode.changed = ++clock;
     this.#names.delete(path);
   }
 
@@ -177,6 +182,7 @@ export class Disk implements Files {
     const most = this.fail(call) ?? length;
     const inode = this.#inode(fd);
     const bytes = Buffer.from(data.subarray(offset, offset + Math.min(most, length)));
+    inode.changed = ++clock;
     inode.since.push({ at, data: bytes });
     inode.data = written(inode.data, at, bytes);
     return bytes.length;
@@ -193,6 +199,7 @@ export class Disk implements Files {
 export const failure = (code: string): Error => Object.assign(new Error(`${code}: injected`), { code });
 
 function resize(inode: Inode, length: number): void {
+  inode.changed = ++clock;
   inode.since.push({ at: 0, data: Buffer.alloc(0), length });
   inode.data = inode.data.subarray(0, length);
 }

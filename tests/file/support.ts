@@ -25,6 +25,10 @@ export function copyOf(folder: string): string {
 export const logName = (folder: string): string =>
   join(folder, readdirSync(folder).find((name) => /^log\.\d+$/.test(name)) ?? 'no log');
 
+/** What is in a folder, but for the note that a long log is given when it is closed. */
+export const namesIn = (folder: string): string[] =>
+  readdirSync(folder).filter((name) => name !== 'log.places');
+
 export const tail = (n: number): number => n * BLOCKS_PER_COMMIT;
 
 export function commitOf(n: number, segments = n % 4): Commit {

@@ -14,7 +14,18 @@ import { file } from '@settledb/adapter-file';
 import type { Journal } from '@settledb/engine';
 import { describe, expect, it } from 'vitest';
 import { LOOK_MS } from '../../adapters/file/src/log';
-import { act, commitOf, copyOf, home, logName, sampleActions, stateIn, stateOf, tail } from './support';
+import {
+  act,
+  commitOf,
+  copyOf,
+  home,
+  logName,
+  namesIn,
+  sampleActions,
+  stateIn,
+  stateOf,
+  tail,
+} from './support';
 
 const base = home();
 
@@ -81,7 +92,7 @@ describe('vacuum', () => {
     const state = await stateOf(journal);
     await journal.close();
     expect(await stateIn(folder)).toBe(state);
-    expect(readdirSync(folder)).toEqual(['log.4']);
+    expect(namesIn(folder)).toEqual(['log.4']);
   });
 
   it('gives up when its signal says so, or the journal closes, and leaves no trace', async () => {

@@ -23,6 +23,7 @@ import { commitOf, KIND_BLOCK, KIND_COMMIT, KIND_REWRITE, type Part, textOf } fr
 import type { Lock } from './lock';
 import type { Log } from './log';
 import { Parts } from './parts';
+import { notePlaces } from './places';
 import { trouble } from './trouble';
 import { isWorthVacuum, Successor } from './vacuum';
 
@@ -228,6 +229,7 @@ export class FileJournal implements Journal {
       if (keep && log.isPoisoned) return;
       if (keep) await this.#sync(log);
       if (keep && !log.isThere) throw ioError(`${log.path} was removed while it was open: it is lost`);
+      if (keep) await notePlaces(this.#files, this.#folder, log);
     } finally {
       await log.close().finally(() => {
         this.#lock.release();

@@ -37,7 +37,8 @@ const open = new Map<string, FileJournal>();
  *
  * `open` rejects `locked` while another process (or another journal of this one) has the folder, `corrupt` when the log is
  * damaged, `bad_request` when other files lie there and no database, and `io` when the folder cannot be written to or a newer
- * version wrote it.
+ * version wrote it. A log that was closed and that nobody touched since is not read again for damage: what rotted there is
+ * `corrupt` when it is read.
  *
  * Who removes the files of an open database loses it: a `strict` write then rejects `io`, a `relaxed` one at the latest
  * {@link LOOK_MS} ms after, and so does every later one.

@@ -10,6 +10,14 @@ import { dirname } from 'node:path';
 /** `r` read, `r+` read and write, `w+` make or empty, `wx` make, fail if there. */
 export type OpenFlag = 'r' | 'r+' | 'w+' | 'wx';
 
+export interface FileState {
+  readonly size: number;
+  /** How many names the file has: 0 when somebody removed it. */
+  readonly links: number;
+  /** When anything in it, or about it, last changed: ms, in ticks of the file system's clock. Not to be set by any program. */
+  readonly changed: number;
+}
+
 export interface Files {
   open(path: string, flag: OpenFlag): number;
   close(fd: number): void;
@@ -21,8 +29,7 @@ export interface Files {
   /** Resolves when the file's bytes and length are on the disk. */
   sync(fd: number): Promise<void>;
   truncate(fd: number, length: number): void;
-  /** Length, and how many names the file has: 0 when somebody removed it. */
-  stat(fd: number): { readonly size: number; readonly links: number };
+  stat(fd: number): FileState;
   rename(from: string, to: string): void;
   unlink(path: string): void;
   /** As `unlink`, for what may be large: to take the room back keeps the system busy, some 100 ms for a GB. */
@@ -49,8 +56,8 @@ export const nodeFiles: Files = {
   sync: (fd) => settle((done) => fs.fdatasync(fd, done)),
   truncate: (fd, length) => fs.ftruncateSync(fd, length),
   stat(fd) {
-    const { size, nlink } = fs.fstatSync(fd);
-    return { size, links: nlink };
+    const { size, nlink, ctimeMs } = fs.fstatSync(fd);
+    return { size, links: nlink, changed: ctimeMs };
   },
   rename: (from, to) => fs.renameSync(from, to),
   unlink: (path) => fs.unlinkSync(path),

@@ -11,6 +11,7 @@ import { codeOf, type Files } from './files';
 import { encodeHeader, HEADER_BYTES, isLog, newHeader } from './header';
 import { isLockName, type Lock } from './lock';
 import { Log, writeFully } from './log';
+import { notedPlaces, PLACES } from './places';
 import { recover } from './recovery';
 import { trouble } from './trouble';
 
@@ -18,6 +19,7 @@ type LastOwner = Pick<Lock, 'lostPower' | 'leftOpen'>;
 
 /** The folder of attachments' content. A name that no database within this one's folder is likely to have. */
 export const BLOBS = 'log.blobs';
+const OTHERS = [BLOBS, PLACES];
 const LOG_NAME = /^log\.([1-9]\d*)(\.tmp)?$/;
 
 export const logPath = (folder: string, generation: number): string => join(folder, `log.${generation}`);
@@ -90,7 +92,7 @@ export async function openLog(files: Files, folder: string, last: LastOwner): Pr
 }
 
 /**
- * Removes every log of the database, damaged or not. The caller holds the lock.
+ * Removes every log of the database, damaged or not, and what was noted of it. The caller holds the lock.
  *
  * @throws DatabaseError `corrupt`, with nothing removed, when a file has the name of a log and is none
  */
@@ -105,6 +107,7 @@ export function removeLogs(files: Files, folder: string): void {
     );
   }
   for (const path of paths) files.unlink(path);
+  removeQuietly(files, join(folder, PLACES));
 }
 
 export function removeFolderIfEmpty(files: Files, folder: string): void {
@@ -116,9 +119,9 @@ export function removeFolderIfEmpty(files: Files, folder: string): void {
   }
 }
 
-/** True when there is something of a database in the folder: logs, content, or locks of one being made. */
+/** True when there is something of a database in the folder: logs and what goes with them, or locks of one being made. */
 export const hasTraces = (files: Files, folder: string): boolean =>
-  logs(files, folder).length > 0 || files.list(folder).some((name) => isLockName(name) || name === BLOBS);
+  files.list(folder).some((name) => LOG_NAME.test(name) || isLockName(name) || OTHERS.includes(name));
 
 /** No error: what stays is found and removed when the database is opened again. */
 export function removeQuietly(files: Files, path: string): void {
@@ -143,7 +146,8 @@ async function openGeneration(
   const path = logPath(folder, generation);
   const fd = files.open(path, 'r+');
   try {
-    const found = await recover(files, fd, path, generation, lostPower);
+    const noted = lostPower ? undefined : notedPlaces(files, folder, fd, path);
+    const found = noted ?? (await recover(files, fd, path, generation, lostPower));
     if (found === undefined) {
       files.close(fd);
       return undefined;
@@ -154,6 +158,7 @@ async function openGeneration(
       await files.sync(fd);
     }
     const log = new Log(files, fd, path, found.header, found.contents, found.end);
+    if (noted !== undefined) log.noted();
     if (leftOpen && !isTorn) log.unsynced();
     return log;
   } catch (error) {

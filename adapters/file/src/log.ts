@@ -6,7 +6,7 @@
  */
 import { corrupt, type DatabaseError, ioError } from '@settledb/core';
 import type { Contents, Place } from './contents';
-import type { Files } from './files';
+import type { FileState, Files } from './files';
 import {
   FRAME_HEADER_BYTES,
   framePart,
@@ -42,6 +42,7 @@ export class Log {
   readonly #encoder = new RecordEncoder();
   #end: number;
   #syncedTo: number;
+  #notedTo = 0;
   /** The last record known to be on the disk. */
   #syncedSequence = 0;
   #syncing: Promise<void> | undefined;
@@ -64,6 +65,15 @@ export class Log {
   /** What is there was written by one who did not sync it. */
   unsynced(): void {
     this.#syncedTo = 0;
+  }
+
+  /** Where everything lies is what was noted of it. */
+  noted(): void {
+    this.#notedTo = this.#end;
+  }
+
+  get isNoted(): boolean {
+    return this.#notedTo === this.#end;
   }
 
   get end(): number {
@@ -205,7 +215,11 @@ export class Log {
 
   /** False when somebody removed the file: what is written goes where nobody finds it. */
   get isThere(): boolean {
-    return this.#try(() => this.#files.stat(this.#fd).links > 0);
+    return this.state().links > 0;
+  }
+
+  state(): FileState {
+    return this.#try(() => this.#files.stat(this.#fd));
   }
 
   /** Waits for reads and syncs under way. */

@@ -1,0 +1,128 @@
+/**
+ * Where everything lies in a log, noted as it is closed: the next opening then need not read the log to learn it.
+ *
+ * Only a hint. Whoever finds it torn, or the log not as it was left, reads the log from its first byte. Whether anybody changed the log
+ * is told by its length and by the file system's time of its last change, which no program can set. Two changes within one tick of
+ * that clock look alike, so a note counts only when it was written in a later tick than the log.
+ *
+ * What rots on the disk without a write is found where it is read: every frame is checked whenever it is.
+ */
+import { join } from 'node:path';
+import { Contents, type Place } from './contents';
+import { crc32 } from './crc32';
+import { codeOf, type FileState, type Files } from './files';
+import { decodeHeader, HEADER_BYTES } from './header';
+import type { Log } from './log';
+import type { Recovered } from './recovery';
+
+/** A name that no database within this one's folder is likely to have. */
+export const PLACES = 'log.places';
+/** A shorter log is read in about the time that the note takes. */
+const WORTH_BYTES = 1 << 20;
+/** The clocks of file systems tick every 1 to 10 ms. Where one takes longer, nothing is noted. */
+const TICK_MS = 5;
+const TICKS = 4;
+const CRC_BYTES = 8;
+
+/** A file is its crc in hexadecimal digits and this as JSON. */
+interface Note extends Pick<Contents, 'epoch' | 'n' | 'through' | 'sequence'> {
+  readonly salt: number;
+  readonly size: number;
+  readonly changed: number;
+  /** Offset and bytes of the manifest's frame, if there is one. */
+  readonly manifest: readonly number[];
+  /** Offset and bytes of each commit after `through`. */
+  readonly commits: readonly number[];
+  /** Id, offset and bytes of each block; the bytes are negative where they are those of the commit it is the tail of. */
+  readonly blocks: readonly number[];
+}
+
+/**
+ * What was noted of the log in `fd`, if that is as it was left.
+ *
+ * @throws DatabaseError for a header, as the reading of the log does
+ */
+export function notedPlaces(files: Files, folder: string, fd: number, path: string): Recovered | undefined {
+  const { size, changed } = files.stat(fd);
+  if (size < WORTH_BYTES) return undefined;
+  const note = readNote(files, join(folder, PLACES), changed);
+  if (note === undefined || note.size !== size || note.changed !== changed) return undefined;
+  const start = Buffer.alloc(HEADER_BYTES);
+  files.readSync(fd, start, 0, HEADER_BYTES, 0);
+  const header = decodeHeader(start, path);
+  return header.salt === note.salt ? { header, contents: contentsOf(note), end: size } : undefined;
+}
+
+/** Notes where everything lies in `log`, which the disk has and nobody writes to any more. That it fails is no error. */
+export async function notePlaces(files: Files, folder: string, log: Log): Promise<void> {
+  if (log.end < WORTH_BYTES || log.isNoted) return;
+  try {
+    const { changed } = log.state();
+    const text = JSON.stringify(noteOf(log, changed));
+    const data = Buffer.from(crcOf(text) + text, 'latin1');
+    for (let tick = 0; tick < TICKS; tick++) {
+      if (tick > 0) await new Promise((resolve) => setTimeout(resolve, TICK_MS));
+      if (write(files, join(folder, PLACES), data).changed > changed) return;
+    }
+  } catch {
+    // The next opening reads the log.
+  }
+}
+
+function readNote(files: Files, path: string, logChanged: number): Note | undefined {
+  try {
+    const fd = files.open(path, 'r');
+    try {
+      const { size, changed } = files.stat(fd);
+      if (changed <= logChanged) return undefined;
+      const data = Buffer.allocUnsafe(size);
+      const text = data.toString('latin1', 0, files.readSync(fd, data, 0, size, 0));
+      const json = text.slice(CRC_BYTES);
+      return crcOf(json) === text.slice(0, CRC_BYTES) ? (JSON.parse(json) as Note) : undefined;
+    } finally {
+      files.close(fd);
+    }
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+function write(files: Files, path: string, data: Buffer): FileState {
+  const fd = files.open(path, 'w+');
+  try {
+    files.writeSync(fd, data, 0, data.length, 0);
+    return files.stat(fd);
+  } finally {
+    files.close(fd);
+  }
+}
+
+const crcOf = (json: string): string =>
+  crc32(Buffer.from(json, 'latin1')).toString(16).padStart(CRC_BYTES, '0');
+
+function noteOf({ header, end, contents }: Log, changed: number): Note {
+  const { epoch, n, through, sequence, manifest } = contents;
+  const commits: number[] = [];
+  for (let each = through + 1; each <= n; each++) commits.push(...spanOf(contents.commits.get(each)));
+  const blocks: number[] = [];
+  for (const [id, { offset, bytes, isTail }] of contents.blocks)
+    blocks.push(id, offset, isTail ? -bytes : bytes);
+  const position = { epoch, n, through, sequence };
+  return { salt: header.salt, size: end, changed, ...position, manifest: spanOf(manifest), commits, blocks };
+}
+
+const spanOf = (place: Place | undefined): number[] => (place ? [place.offset, place.bytes] : []);
+
+function contentsOf({ epoch, n, through, sequence, manifest, commits, blocks }: Note): Contents {
+  const contents = Object.assign(new Contents(), { epoch, n, through, sequence });
+  const placeAt = (list: readonly number[], i: number): Place => ({
+    offset: list[i]!,
+    bytes: Math.abs(list[i + 1]!),
+    isTail: list[i + 1]! < 0,
+  });
+  if (manifest.length > 0) contents.manifest = placeAt(manifest, 0);
+  for (let i = 0; i < commits.length; i += 2) contents.commits.set(through + 1 + i / 2, placeAt(commits, i));
+  for (let i = 0; i < blocks.length; i += 3) contents.blocks.set(blocks[i]!, placeAt(blocks, i + 1));
+  return contents;
+}
