@@ -17,7 +17,7 @@ import {
 } from '@settledb/core';
 import { type Group, type Grouping, Groups, type Place } from './groups';
 import type { IndexDefinition, IndexRange, IndexReadOptions } from './index-reader';
-import type { Indexes } from './indexes';
+import type { Indexes, ReadStates } from './indexes';
 import { storeRange } from './ranges';
 import { Slices } from './slices';
 import { storeStretches } from './stretches';
@@ -48,6 +48,11 @@ export async function reduceRange(
   options: ReduceOptions,
 ): Promise<Reduced> {
   const { descending: reverse, reducer, update, signal, companions } = options;
+  if (isCount(options)) {
+    const how = { update, signal };
+    const read = await indexes.readAt(index, (tag) => countQueries(tag, range), how, companions);
+    return { groups: countGroups(read, range), seq: read.state?.seq ?? 0 };
+  }
   const texts = reducer.keysOnly ? false : (['long'] as const);
   const rows = (tag: string, limit?: number): Query<DatabaseTables> => ({
     from: 'index',
@@ -86,6 +91,24 @@ export async function reduceRange(
     await storeStretches(indexes.store, state, reducer.id, groups.stretches).catch(() => undefined);
     return answer();
   }
+}
+
+/** Whether the store's own counts answer it: those of its pages, or of the whole index. No row is read that is not at an end of the range. */
+export const isCount = ({ reducer, level }: Pick<Grouping, 'reducer' | 'level'>): boolean =>
+  reducer.id === '_count' && level === 0;
+
+const isAll = ({ from, to }: IndexRange): boolean => from === undefined && to === undefined;
+
+/** None where the state of the index says it. */
+export const countQueries = (tag: string, range: IndexRange): Query<DatabaseTables>[] =>
+  isAll(range) ? [] : [{ from: 'index', count: storeRange(tag, range) }];
+
+export function countGroups(
+  { state, found: [counted] }: ReadStates<readonly unknown[]>,
+  range: IndexRange,
+): Group[] {
+  const value = isAll(range) ? (state?.rows ?? 0) : ((counted as number | undefined) ?? 0);
+  return value === 0 ? [] : [{ key: null, value }];
 }
 
 /** A run, and its state for one reducer when there is one. */

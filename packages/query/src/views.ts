@@ -29,7 +29,7 @@ import { withDocs, withDocsNow } from './linked';
 import type { RowFilter } from './map';
 import { checkReduced, planQuery, type QueryPlan } from './options';
 import { compareRows, firstRows, rangeTest, storeRange } from './ranges';
-import { reduceRange } from './reduce';
+import { countGroups, countQueries, isCount, reduceRange } from './reduce';
 import type { Reducer } from './reducers';
 import { type QueryRow, rowOf } from './rows';
 import { mapAll } from './temporary';
@@ -146,7 +146,9 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
   #storedNow(name: string, plan: QueryPlan, options: ViewOptions): ViewResult | undefined {
     if (plan.update === 'lazy') return undefined;
     const view = this.#definitions.findNow(name);
-    if (view === undefined || (view.reducer !== undefined && options.reduce !== false)) return undefined;
+    if (view === undefined) return undefined;
+    if (view.reducer !== undefined && options.reduce !== false)
+      return this.#countedNow(view, view.reducer(), plan, options);
     const read = this.#indexes.readNow(
       view.index,
       (tag) => rowQueries(tag, plan),
@@ -161,6 +163,26 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
     if (conflicts || attachments) return undefined;
     const withTheirs = withDocsNow(this.#indexes.store, rows, info.update_seq);
     return withTheirs && answer(withTheirs, state, plan, options);
+  }
+
+  /** A count of all rows, or of one range, likewise. */
+  #countedNow(
+    { index, siblings }: View,
+    reducer: Reducer,
+    plan: QueryPlan,
+    options: ViewOptions,
+  ): ViewResult | undefined {
+    const [range, another] = plan.ranges;
+    const isOne = range !== undefined && another === undefined;
+    if (!isOne || !isCount({ reducer, level: plan.level })) return undefined;
+    checkReduced(options, plan);
+    const read = this.#indexes.readNow(
+      index,
+      (tag) => countQueries(tag, range),
+      plan.update === true,
+      siblings,
+    );
+    return read && reduced(countGroups(read, range), read.state?.seq ?? 0, plan, options);
   }
 
   async #stored(view: View, plan: QueryPlan, options: ViewOptions): Promise<ViewResult> {
@@ -198,7 +220,7 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
       seq = reduced.seq;
       if (groups.length >= wanted) break;
     }
-    return { rows: page(groups, plan), ...(options.update_seq ? { update_seq: seq } : {}) };
+    return reduced(groups, seq, plan, options);
   }
 
   async #temporary(view: ViewSource, plan: QueryPlan, options: ViewOptions): Promise<ViewResult> {
@@ -230,7 +252,7 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
         options,
       );
     const groups = ranges.flatMap((range) => groupsOf(range, reducer, plan));
-    return { rows: page(groups, plan), ...(options.update_seq ? { update_seq: all.seq } : {}) };
+    return reduced(groups, all.seq, plan, options);
   }
 
   async #withDocs(rows: readonly QueryRow[], options: ViewOptions): Promise<readonly ViewRow[]> {
@@ -247,6 +269,13 @@ function answer(
   const result = { total_rows: state?.rows ?? 0, offset: skip, rows };
   return update_seq ? { ...result, update_seq: state?.seq ?? 0 } : result;
 }
+
+const reduced = (
+  groups: readonly Group[],
+  seq: number,
+  plan: QueryPlan,
+  { update_seq }: ViewOptions,
+): ViewResult => ({ rows: page(groups, plan), ...(update_seq ? { update_seq: seq } : {}) });
 
 function rowQueries(tag: string, plan: QueryPlan): RangeQuery<'index'>[] {
   const { skip, limit, descending: reverse } = plan;
