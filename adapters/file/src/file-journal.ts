@@ -121,8 +121,9 @@ export class FileJournal implements Journal {
       manifest === undefined ? { epoch, through } : { epoch: epoch + 1, through: manifest.through };
     const parts: Part[] = put.map((block) => ({ kind: KIND_BLOCK, block }));
     parts.push({ kind: KIND_REWRITE, change, ...after });
-    // Synced, so that no later record reaches the disk before it: a loss of power then tears one record at most.
-    await this.#write(parts, 'strict');
+    // A manifest is synced, and all that it names before it. Blocks that nothing names yet need not be: where power was lost, the log is cut
+    // at the first record that is torn, as it is for commits.
+    await this.#write(parts, manifest === undefined ? 'relaxed' : 'strict');
     return undefined;
   }
 

@@ -190,7 +190,7 @@ function putOff(change: TableChange, o: number, order: OrderState<SortKey>, keys
 
 /** First every key that went, then every key that is: one row may take the key another had. */
 function applyToOrder(
-  { rows, olds = [], oldsOfDeleted }: TableChange,
+  { rows, olds = [], oldsOfDeleted, fresh }: TableChange,
   o: number,
   { recent, layout }: OrderState<SortKey>,
   keys: readonly SortKey[],
@@ -198,17 +198,21 @@ function applyToOrder(
   for (const gone of oldsOfDeleted) if (gone[o] !== undefined) recent.set(gone[o], null);
   for (const gone of olds) if (gone !== null) recent.set(gone[o] as SortKey, null);
   const own = rows.map(layout.keyOf);
-  if (typeof own[0] !== 'number') {
+  const numbers = layout.field >= 0 && typeof own[0] === 'number';
+  if (!numbers && !fresh) {
     for (let i = 0; i < own.length; i++) recent.set(own[i]!, keys[i]!);
     return;
   }
-  // Numbers, as seqs are, so that they rise, as rows come by their primary key: {@link Recent} keeps those in arrays.
-  const places = rising(own as number[]);
+  // Seqs, and new rows, take the place of nothing that is there: {@link Recent} keeps those in arrays, if they come in order.
+  const places = numbers ? rising(own as number[]) : sorted(own);
   recent.add(
     places.map((i) => own[i]!),
     places.map((i) => keys[i]!),
   );
 }
+
+const sorted = (keys: readonly SortKey[]): number[] =>
+  keys.map((_, i) => i).sort((a, b) => (keys[a]! < keys[b]! ? -1 : keys[a]! > keys[b]! ? 1 : 0));
 
 /** The places of different numbers, the lowest first. Seqs of a commit have few gaps, and need no sorting. */
 function rising(numbers: readonly number[]): number[] {
@@ -218,10 +222,9 @@ function rising(numbers: readonly number[]): number[] {
     if (number < low) low = number;
     if (number > high) high = number;
   }
-  const places = numbers.map((_, i) => i);
-  if (high - low > numbers.length * SPREAD_MAX) return places.sort((a, b) => numbers[a]! - numbers[b]!);
+  if (high - low > numbers.length * SPREAD_MAX) return sorted(numbers);
   const at = new Int32Array(high - low + 1).fill(-1);
-  for (const i of places) at[numbers[i]! - low] = i;
+  for (let i = 0; i < numbers.length; i++) at[numbers[i]! - low] = i;
   return Array.from(at.filter((i) => i >= 0));
 }
 

@@ -13,8 +13,13 @@ export class Overtaken extends Error {}
 
 /** Blocks are handed to the journal in slices of this many characters: a few ms of storage each. */
 const SLICE_LENGTH = 512 * 1024;
-/** Rows between pauses, in which the page may draw: about 10 ms of work. */
-const SLICE_ROWS = 2048;
+/** ms of work between two pauses, in which the page may draw and others write, … */
+const SLICE_MS = 10;
+/**
+ * … or as many as others took in the last one, up to so many, which browsers do not call a long task. A bulk load takes 50 ms and more in
+ * each: with 10 it was never caught up with, and what is recent grew to half a million rows, a gigabyte.
+ */
+const SLICE_MS_MAX = 40;
 /** Random part of the ids of one rewrite, so that ids never meet those of one that was broken off. */
 const SALT_MAX = 2 ** 32;
 const BLOCKS_PER_REWRITE = 2 ** 20;
@@ -31,7 +36,8 @@ export class NewBlocks {
   readonly #put: number[] = [];
   #waiting: Block[] = [];
   #waitingLength = 0;
-  #rowsSincePause = 0;
+  #sliceBegan = Date.now();
+  #sliceMs = SLICE_MS;
 
   /** @param since the state that is rewritten: once another context has done that, nothing more can be put */
   constructor(store: Rewritable, since: Image['position'], signal: AbortSignal | undefined) {
@@ -49,13 +55,12 @@ export class NewBlocks {
   }
 
   /** @returns its id */
-  async addPage(text: string, rows: number): Promise<number> {
+  async addPage(text: string): Promise<number> {
     const id = --this.#lastId;
     this.#wait({ id, text });
     this.#takeSegments();
-    this.#rowsSincePause += rows;
     if (this.#waitingLength > SLICE_LENGTH) await this.#flush();
-    if (this.#rowsSincePause >= SLICE_ROWS) await this.#pause();
+    if (Math.abs(Date.now() - this.#sliceBegan) >= this.#sliceMs) await this.#pause();
     return id;
   }
 
@@ -95,7 +100,9 @@ export class NewBlocks {
 
   async #pause(): Promise<void> {
     this.#signal?.throwIfAborted();
-    this.#rowsSincePause = 0;
+    const begun = Date.now();
     await new Promise((resolve) => setTimeout(resolve, 0));
+    this.#sliceBegan = Date.now();
+    this.#sliceMs = Math.min(Math.max(SLICE_MS, this.#sliceBegan - begun), SLICE_MS_MAX);
   }
 }

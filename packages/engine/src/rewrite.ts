@@ -219,7 +219,7 @@ class Rewriting {
   }
 
   async #putPage(fences: Fences, page: Page, text: string): Promise<void> {
-    const id = await this.#blocks.addPage(text, page.keys.length);
+    const id = await this.#blocks.addPage(text);
     if (text.length <= INLINE_LENGTH_MAX) this.#short.set(id, text);
     fences.keys.push(page.keys[0] as SortKey);
     fences.ids.push(id);
