@@ -2,6 +2,7 @@
  * Calls whose host is lost: which of them are asked of the next one, and which are refused because they may have been done. Hosts are
  * sessions that the test makes, each over a BroadcastChannel as another tab's worker has it, and moves or silences when it wants.
  */
+import { BasicFeed, onAbort } from '@settledb/core';
 import { expose } from 'comlink';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -27,6 +28,8 @@ class Hosts {
   readonly silent = new Set<number>();
   /** What verbs wait for. */
   gate: (verb: string, host: number) => Promise<void> = async () => {};
+  /** How many feeds were begun. None of them tells anything. */
+  feeds = 0;
   readonly #isOwn: boolean;
 
   /** @param isOwn over a port of the page, as its own worker is reached */
@@ -68,7 +71,12 @@ class Hosts {
       open: () => this.#handle(host),
       own: false,
       functions: {},
-      follow: () => null as never,
+      follow: () => {
+        this.feeds++;
+        return new BasicFeed<unknown, unknown>(
+          ({ signal }) => new Promise((end) => onAbort(signal, () => end({}))),
+        );
+      },
     };
     const endpoint = this.#isOwn ? port : new BroadcastChannel(link);
     this.sessions.push(new Session(this.#unless(host, endpoint), options));
@@ -262,6 +270,39 @@ describe('a call that its host took', () => {
       hosts.now.leave();
     }
     expect(await get).toMatchObject({ name: 'worker_terminated' });
+  });
+});
+
+describe('a live feed', () => {
+  async function lose(times: number, apartMs: number) {
+    const { now } = performance;
+    let passed = 0;
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + passed);
+    onTestFinished(() => clock.mockRestore());
+    const { hosts, db } = await begun();
+    const feed = db.changes({ live: true });
+    const outcome = feed.then(
+      () => 'over',
+      (error) => error.name,
+    );
+    for (let time = 1; time <= times; time++) {
+      await vi.waitFor(() => expect(hosts.feeds).toBe(time), PATIENCE);
+      passed += apartMs;
+      hosts.now.leave();
+    }
+    return { hosts, feed, outcome };
+  }
+
+  it('that is quiet goes on in the next host, however many it has lost in the time it was', async () => {
+    const { hosts, feed, outcome } = await lose(12, 60_000);
+    await vi.waitFor(() => expect(hosts.feeds).toBe(13), PATIENCE);
+    feed.cancel();
+    expect(await outcome).toBe('over');
+  });
+
+  it('that hosts without end lose as soon as they have it fails at last', async () => {
+    const { outcome } = await lose(6, 0);
+    expect(await outcome).toBe('worker_terminated');
   });
 });
 

@@ -9,8 +9,10 @@ import type { Followed, Link } from './link';
 /** Items a host may send ahead. With documents, which may be large, fewer. */
 const CREDIT = 1_000;
 const CREDIT_WITH_DOCS = 100;
-/** Hosts that may be lost one after the other without an item in between. */
+/** Hosts that may be lost in a row, without an item in between. */
 const TRIES = 5;
+/** Losses further apart are not in a row: tabs come and go, and are frozen, while a database is quiet. */
+const IN_A_ROW_MS = 5_000;
 
 type Options = Record<string, unknown>;
 
@@ -137,6 +139,7 @@ class Following implements Sink {
   #working = false;
   #followed: Followed | undefined;
   #tries = 0;
+  #lostAt = 0;
   /** Handed on since more was asked for. */
   #used = 0;
 
@@ -228,6 +231,9 @@ class Following implements Sink {
   }
 
   #resume(error: unknown): void {
+    const now = performance.now();
+    if (now - this.#lostAt > IN_A_ROW_MS) this.#tries = 0;
+    this.#lostAt = now;
     if (this.#controller!.cancelled) this.#finish({ value: { status: 'cancelled' } });
     else if (!this.#request.canResume() || ++this.#tries > TRIES) this.#finish({ error });
     else this.#begin();
