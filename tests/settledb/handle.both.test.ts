@@ -2,6 +2,7 @@
 import { memory } from '@settledb/adapter-memory';
 import type { Adapter, Journal } from '@settledb/engine';
 import { describe, expect, it, type Mock, vi } from 'vitest';
+import { queryCode } from '../../packages/settledb/src/code';
 import { isDatabaseError, SettleDB } from '../../packages/settledb/src/entry.browser';
 import { SettleDB as Base } from '../../packages/settledb/src/settledb';
 import { unhandledBy } from '../support/unhandled';
@@ -374,6 +375,25 @@ describe('destroying', () => {
     expect(db.listeners('destroyed')).toHaveLength(0);
     for (const feed of feeds) feed.cancel();
     await Promise.all(feeds);
+  });
+});
+
+describe('code that cannot be loaded at first', () => {
+  it('is asked for again by the next query, and by the next who subscribes to a live result', async () => {
+    const db = new SettleDB<{ n: number }>(name(), { adapter: memory() });
+    await db.put({ _id: 'a', n: 1 });
+    const offline = vi.spyOn(queryCode, 'load').mockRejectedValue(new Error('offline'));
+    const find = db.live.find({ selector: { n: 1 } });
+    await expect(db.find({ selector: { n: 1 } })).rejects.toThrow('offline');
+    await expect(db.query((doc, emit) => emit(doc.n))).rejects.toThrow('offline');
+    await expect(find[Symbol.asyncIterator]().next()).rejects.toThrow('offline');
+    offline.mockRestore();
+    expect((await db.query((doc, emit) => emit(doc.n))).rows).toHaveLength(1);
+    for await (const { docs } of find) {
+      expect(docs).toHaveLength(1);
+      break;
+    }
+    await db.destroy();
   });
 });
 

@@ -106,10 +106,16 @@ class LazyQuery<Result> implements LiveQuery<Result> {
   }
 
   #get(): Promise<LiveQuery<Result>> {
-    this.#loading ??= this.#load().then((live) => {
-      this.#loaded = live;
-      return live;
-    });
+    this.#loading ??= this.#load().then(
+      (live) => {
+        this.#loaded = live;
+        return live;
+      },
+      (error: unknown) => {
+        this.#loading = undefined; // The next who asks tries again.
+        throw error;
+      },
+    );
     return this.#loading;
   }
 }

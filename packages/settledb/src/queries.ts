@@ -101,7 +101,10 @@ export class HandleQueries {
     };
     queries.then(
       (ready) => (opened.ready = ready),
-      () => {}, // Whoever asks is told.
+      () => {
+        // Whoever asks is told, and the next who asks tries again.
+        if (this.#opened === opened) this.#opened = undefined;
+      },
     );
     return opened;
   }
