@@ -28,6 +28,8 @@ class Hosts {
   readonly silent = new Set<number>();
   /** What verbs wait for. */
   gate: (verb: string, host: number) => Promise<void> = async () => {};
+  /** Pages that are yet to be refused. */
+  refusals = 0;
   /** How many feeds were begun. None of them tells anything. */
   feeds = 0;
   readonly #isOwn: boolean;
@@ -64,6 +66,7 @@ class Hosts {
   }
 
   #attach(port: MessagePort): Welcome {
+    if (this.refusals-- > 0) throw new Error('not now');
     const host = this.sessions.length;
     const link = `again ${crypto.randomUUID()}`;
     this.done.push([]);
@@ -298,6 +301,21 @@ describe('a live feed', () => {
     await vi.waitFor(() => expect(hosts.feeds).toBe(13), PATIENCE);
     feed.cancel();
     expect(await outcome).toBe('over');
+  });
+
+  it('that was begun waits for a host where there is none for a while; one that was not begun says why', async () => {
+    const { hosts, db } = await begun();
+    const feed = db.changes({ live: true });
+    await vi.waitFor(() => expect(hosts.feeds).toBe(1), PATIENCE);
+    hosts.refusals = 2;
+    hosts.now.leave();
+    await vi.waitFor(() => expect(hosts.feeds).toBe(2), PATIENCE);
+    feed.cancel();
+    await feed;
+    const others = new Hosts();
+    others.refusals = 1;
+    const other = new (others.connect())('notes');
+    await expect(Promise.resolve(other.changes({ live: true }))).rejects.toThrow('not now');
   });
 
   it('that hosts without end lose as soon as they have it fails at last', async () => {

@@ -27,8 +27,8 @@ export interface Sink {
   event(name: string, value: unknown): void;
   at(value: unknown): void;
   end(outcome: { readonly value: unknown } | { readonly error: unknown }): void;
-  /** The connection is no more; the feed may be had from the next. */
-  lost(error: unknown): void;
+  /** The connection is no more, or, if the feed was not `begun`, there was none; the feed may be had from the next. */
+  lost(error: unknown, begun: boolean): void;
 }
 
 export interface ChannelEvents {
@@ -139,7 +139,7 @@ export class Channel {
   /** @returns the feed's number, for `more` and `cancel` */
   feed(handle: number, verb: string, encoded: Encoded, credit: number, sink: Sink): number {
     const id = ++serial;
-    if (this.#over !== undefined) sink.lost(this.#over.error);
+    if (this.#over !== undefined) sink.lost(this.#over.error, true);
     else {
       this.#feeds.set(id, sink);
       this.#outbox.add(['feed', id, handle, verb, crossingOf(encoded), credit]);
@@ -158,7 +158,7 @@ export class Channel {
     this.#giveBack(error);
     const sinks = [...this.#feeds.values()];
     this.#feeds.clear();
-    for (const sink of sinks) sink.lost(error);
+    for (const sink of sinks) sink.lost(error, true);
     this.#checkIdle();
   }
 

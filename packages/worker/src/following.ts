@@ -38,7 +38,7 @@ type Outcome = { readonly value: unknown } | { readonly error: unknown };
 type Message =
   | { readonly items: readonly unknown[] }
   | { readonly event: string; readonly value: unknown }
-  | { readonly lost: unknown }
+  | { readonly lost: unknown; readonly begun: boolean }
   | { readonly end: Outcome };
 
 /** The changes feed of a handle. */
@@ -139,7 +139,7 @@ class Following implements Sink {
   #working = false;
   #followed: Followed | undefined;
   #tries = 0;
-  #lostAt = 0;
+  #lostAt: number | undefined;
   /** Handed on since more was asked for. */
   #used = 0;
 
@@ -185,8 +185,8 @@ class Following implements Sink {
     this.#receive({ end });
   }
 
-  lost(error: unknown): void {
-    this.#receive({ lost: error });
+  lost(error: unknown, begun: boolean): void {
+    this.#receive({ lost: error, begun });
   }
 
   #begin(): void {
@@ -210,7 +210,7 @@ class Following implements Sink {
     for (let message = this.#inbox.shift(); message !== undefined; message = this.#inbox.shift()) {
       if ('items' in message) await this.#deliver(message.items);
       else if ('event' in message) this.#controller!.emit(message.event, message.value);
-      else if ('lost' in message) this.#resume(message.lost);
+      else if ('lost' in message) this.#resume(message.lost, message.begun);
       else this.#finish(message.end);
     }
     this.#working = false;
@@ -230,12 +230,15 @@ class Following implements Sink {
     }
   }
 
-  #resume(error: unknown): void {
+  #resume(error: unknown, begun: boolean): void {
+    const lostAt = this.#lostAt;
     const now = performance.now();
-    if (now - this.#lostAt > IN_A_ROW_MS) this.#tries = 0;
-    this.#lostAt = now;
+    // A feed that was never begun fails with what is wrong; one that was waits for a host.
+    if (begun || lostAt !== undefined) this.#lostAt = now;
+    if (begun && now - (lostAt ?? 0) > IN_A_ROW_MS) this.#tries = 0;
     if (this.#controller!.cancelled) this.#finish({ value: { status: 'cancelled' } });
-    else if (!this.#request.canResume() || ++this.#tries > TRIES) this.#finish({ error });
+    else if (this.#lostAt === undefined || !this.#request.canResume() || ++this.#tries > TRIES)
+      this.#finish({ error });
     else this.#begin();
   }
 

@@ -148,7 +148,7 @@ export class Link {
       start: (channel) => {
         if (!cancelled) on = { channel, id: channel.feed(number, verb, encoded, credit, sink) };
       },
-      fail: (error) => sink.end({ error }),
+      fail: (error) => sink.lost(error, false),
     });
     return {
       more: (more) => on?.channel.send(['more', on.id, more]),
