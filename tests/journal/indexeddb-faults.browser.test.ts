@@ -118,14 +118,25 @@ describe('indexeddb when the connection dies', () => {
     await fill(journal, 2, 2);
   });
 
-  it('refuses later writes when the fate of one could not be learned', async () => {
-    const idb = new FaultyIdb();
-    const { journal } = await idb.open(newName());
-    idb.tamper = invalidState;
-    await expect(journal.append(commit(1), START, 'relaxed')).rejects.toMatchObject({ name: 'io' });
-    idb.tamper = () => {};
-    await expect(journal.append(commit(1), START, 'relaxed')).rejects.toMatchObject({ name: 'io' });
-    expect(await numbers(journal)).toEqual([]);
+  it('refuses a write whose fate cannot be learned, and writes again when the storage is back, whatever became of it', async () => {
+    for (const isWritten of [false, true]) {
+      const idb = new FaultyIdb();
+      const { journal } = await idb.open(newName());
+      await fill(journal, 1, 1);
+      idb.tamper = (tx) => {
+        // The commit reaches the storage, or does not; then nothing does.
+        if (isWritten && tx.mode === 'readwrite') idb.terminate();
+        else invalidState(tx);
+      };
+      const failure = { name: 'io', reason: expect.stringContaining('not known') };
+      await expect(journal.append(commit(2), { epoch: 0, n: 1 }, 'relaxed')).rejects.toMatchObject(failure);
+      expect(journal.alone()).toBe(false);
+      idb.tamper = () => {};
+      const missed = await journal.append(commit(2), { epoch: 0, n: 1 }, 'relaxed');
+      expect(missed?.commits.map(({ n }) => n)).toEqual(isWritten ? [2] : undefined);
+      expect(await numbers(journal)).toEqual([1, 2]);
+      await fill(journal, 3, 3);
+    }
   });
 
   it('takes an evicted database for destroyed, also when another stands in its place', async () => {

@@ -70,7 +70,6 @@ export class IndexedDbJournal implements Journal {
   #over: DatabaseError | undefined;
   /** Set when it was not `close` that ended it: calls under way end with it too. */
   #ended: DatabaseError | undefined;
-  #poison: DatabaseError | undefined;
   #closing: Promise<void> | undefined;
   /** Another context said that it destroys the database. */
   #destroying = false;
@@ -335,7 +334,6 @@ export class IndexedDbJournal implements Journal {
     let cause: unknown;
     let thefts = 0;
     for (let failures = 0; failures < MAX_ATTEMPTS; ) {
-      if (this.#poison !== undefined) throw this.#poison;
       const turn = this.#fairness.turn();
       if (turn !== undefined) await turn;
       await this.#presence.enter();
@@ -375,10 +373,7 @@ export class IndexedDbJournal implements Journal {
     if (record === undefined && state.epoch === expected.epoch) return 'absent';
     if (record === undefined && state.through >= n) {
       // Written by someone and checkpointed since, its record dropped: whose it was cannot be told any more.
-      this.#poison = ioError(
-        `Whether commit ${n} of database "${this.#name}" was ours is not known: open it again`,
-      );
-      throw this.#poison;
+      throw ioError(`Whether the last write of database "${this.#name}" was done is not known`);
     }
     return this.#read(expected);
   }
@@ -389,18 +384,17 @@ export class IndexedDbJournal implements Journal {
     return state.epoch === expected.epoch ? 'absent' : this.#read(expected);
   }
 
-  /** When even this cannot be read, the write may or may not stand: no later one may be built on a guess. */
+  /**
+   * When even this cannot be read, the write may or may not stand. No later one is built on a guess: if it stands, its number is
+   * taken, and is found to be so like a commit of another context.
+   */
   async #trace(n: number): Promise<Trace> {
     try {
       return await this.#connection.replay<Trace>({ stores: ['meta', 'log'], mode: 'readonly' }, (work) =>
         readTrace(work, n),
       );
     } catch (cause) {
-      this.#poison ??= ioError(
-        `Whether the last write of database "${this.#name}" was done is not known`,
-        cause,
-      );
-      throw this.#poison;
+      throw ioError(`Whether the last write of database "${this.#name}" was done is not known`, cause);
     }
   }
 

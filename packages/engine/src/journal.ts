@@ -138,8 +138,8 @@ export interface Journal {
    * Makes `commit` (its n is `expected.n + 1`) durable and visible, all or nothing.
    * @returns undefined when done; when another context committed or rewrote first, what `read(expected)` would give: the
    *   engine catches up, plans again and appends again
-   * @throws DatabaseError `quota_exceeded`, `io`, `closed`, `corrupt`: nothing was written, or the journal is poisoned and
-   *   rejects every later append; `content_gone`: nothing was written, for one of `commit.places` is not there
+   * @throws DatabaseError `quota_exceeded`, `io`, `closed`, `corrupt`: nothing was written, or that is not known, and the journal
+   *   either rejects every later append or, not being `alone`, lets what was written be found as another's; `content_gone`: nothing was written, for one of `commit.places` is not there
    */
   append(commit: Commit, expected: Position, durability: Durability): Promise<JournalState | undefined>;
 
