@@ -35,6 +35,23 @@ describe('the database behind a URL', () => {
     expect(await db.get('a')).toEqual({ _id: 'a', _rev: '1-a' });
   });
 
+  it('says of what is no JSON that it is none, not that the server cannot be reached', async () => {
+    const { fetch, log } = testServer();
+    const db = remote(URL_OF_DB, { fetch });
+    await db.info();
+    const sent = log.length;
+    const odd = { n: 10n };
+    for (const call of [
+      db.put({ _id: 'a', ...odd } as never),
+      db.bulkDocs([{ _id: 'a', ...odd }] as never),
+      db.changes({ selector: odd }),
+      db.bulkGet(undefined as never),
+      db.bulkGet(null as never),
+    ])
+      expect(await failureOf(call)).toMatchObject({ status: 400, name: 'bad_request' });
+    expect(log).toHaveLength(sent);
+  });
+
   it('has the URL as its name, and an id that is the same for whoever asks', async () => {
     const { fetch } = testServer({ admins: { user: 'secret', x: 'y' } });
     const db = remote('http://user:secret@127.0.0.1:5984/db', { fetch });

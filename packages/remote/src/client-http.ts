@@ -4,7 +4,7 @@
  * Either an answer of 2xx with JSON is returned, or a DatabaseError is thrown. What cannot be understood is never taken for
  * an answer: not HTML with status 200, not half a JSON text.
  */
-import { closed, DatabaseError } from '@settledb/core';
+import { closed, DatabaseError, writtenJson } from '@settledb/core';
 import { parseJson, piecesOf, readText } from './client-answer';
 import { type Auth, makeAuth } from './client-auth';
 import type { Compressor } from './client-compress';
@@ -214,7 +214,7 @@ export class Http {
     const url = `${call.base === 'root' ? root : database}${call.path}${formatQuery(call.query)}`;
     const { stream } = call;
     const { type = call.body === undefined ? undefined : JSON_TYPE, accept = JSON_TYPE } = call;
-    let body = (call.type === undefined && call.body !== undefined ? JSON.stringify(call.body) : call.body) as
+    let body = (call.type === undefined && call.body !== undefined ? writtenJson(call.body) : call.body) as
       | BodyInit
       | undefined;
     let encoding: Record<string, string> | undefined;

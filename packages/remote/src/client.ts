@@ -79,6 +79,7 @@ export class RemoteDatabase<Content extends object = object>
   }
 
   async id({ signal }: CallOptions = {}): Promise<string> {
+    signal?.throwIfAborted();
     return this.#connection.id(signal);
   }
 
@@ -128,7 +129,7 @@ export class RemoteDatabase<Content extends object = object>
   }
 
   async bulkGet(request: BulkGetRequest & BulkGetOptions): Promise<BulkGetResult<Content>> {
-    const { docs, ...options } = request;
+    const { docs, ...options } = request ?? {};
     if (!Array.isArray(docs)) throw missingBulkDocs();
     const http = await this.#connection.ready(options.signal);
     return docs.length === 0

@@ -5,7 +5,7 @@ export * from './document';
 export * from './errors';
 export { hash128 } from './hash';
 export * from './ids';
-export { toJson } from './json';
+export { toJson, writtenJson } from './json';
 export * from './leaf';
 export { type Hasher, Md5 } from './md5';
 export { comparisons } from './operators';

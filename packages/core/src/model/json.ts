@@ -1,7 +1,7 @@
 /**
  * Values as JSON text, for storing: what every engine can write, send and read again.
  */
-import { badRequest } from './errors';
+import { badRequest, type DatabaseError } from './errors';
 
 /**
  * Lists and objects within one another. Some engines write any depth and some overflow their stack at a few thousand, so a
@@ -15,15 +15,24 @@ export const MAX_DEPTH = 2000;
  * @throws DatabaseError 400, with the cause, for BigInt, cycles and what is nested deeper than {@link MAX_DEPTH}
  */
 export function toJson(value: unknown): string | undefined {
-  let text: string | undefined;
-  try {
-    text = JSON.stringify(value);
-    if (text !== undefined && isTooDeep(text)) throw new RangeError(`nested deeper than ${MAX_DEPTH}`);
-  } catch (cause) {
-    const what = cause instanceof Error ? cause.message : String(cause);
-    throw badRequest(`Cannot be written as JSON: ${what}`, cause);
-  }
+  const text = writtenJson(value);
+  if (text !== undefined && isTooDeep(text))
+    throw unwritable(new RangeError(`nested deeper than ${MAX_DEPTH}`));
   return text;
+}
+
+/** As {@link toJson}, of any depth that the engine takes. */
+export function writtenJson(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch (cause) {
+    throw unwritable(cause);
+  }
+}
+
+function unwritable(cause: unknown): DatabaseError {
+  const what = cause instanceof Error ? cause.message : String(cause);
+  return badRequest(`Cannot be written as JSON: ${what}`, cause);
 }
 
 function isTooDeep(text: string): boolean {
