@@ -143,6 +143,9 @@ export function oneByOne(context: Context): void {
     await db.remove('a', three.rev);
     const four = await db.putAttachment('a', 'f', ascii('hello'), TEXT);
     expect(four.rev).toMatch(/^5-/);
+    const { rev: tombstone } = await db.remove('a', four.rev);
+    await db.putAttachment('a', 'g', tombstone, ascii('back'), TEXT);
+    expect(Object.keys(attachmentsOf(await getDoc(db, 'a')))).toEqual(['g']);
   });
 
   when('put keeps the fields of the document', async () => {

@@ -74,7 +74,10 @@ export async function removeAttachment(
   return db.put(withAttachments(doc, attachments), options);
 }
 
-/** The revision to edit; a new document where there is none, which conflicts if a revision was named. */
+/**
+ * The revision to edit; a new document where there is none, which conflicts if a revision was named, and after a tombstone: an edit
+ * that left the document deleted would not keep its attachments.
+ */
 async function editable(
   db: Writer,
   id: string,
@@ -84,7 +87,7 @@ async function editable(
   try {
     const doc: AnyDoc = await db.get(id, rev === undefined ? options : { ...options, rev });
     if (rev === undefined) throw conflict(id);
-    return doc as Doc & { _id: string };
+    return doc._deleted ? { _id: id, _rev: doc._rev } : (doc as Doc & { _id: string });
   } catch (error) {
     if (!isDatabaseError(error) || error.status !== 404) throw error;
     return rev === undefined ? { _id: id } : { _id: id, _rev: rev };
