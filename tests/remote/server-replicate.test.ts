@@ -21,6 +21,20 @@ it('copies once, and then finds nothing to do', async () => {
   expect((await server.ask('POST', '/_replicate', between)).body.no_changes).toBe(true);
 });
 
+it('leaves what does not win behind, where that is asked for', async () => {
+  const server = await setUp();
+  const docs = ['1-a', '1-b'].map((_rev) => ({ _id: 'tangled', _rev }));
+  await server.ask('POST', '/source/_bulk_docs', { docs, new_edits: false });
+  const written = async (more: object): Promise<number> =>
+    (await server.ask('POST', '/_replicate', { ...between, ...more })).body.history[0].docs_written;
+  expect(await written({ winning_revs_only: true })).toBe(3);
+  expect((await server.ask('GET', '/target/tangled?conflicts=true')).body).toEqual({
+    _id: 'tangled',
+    _rev: '1-b',
+  });
+  expect(await written({})).toBe(1);
+});
+
 it('goes on as one, however often it is asked for, until it is cancelled by what it does or by its id', async () => {
   const server = await setUp();
   const request = { ...between, continuous: true };

@@ -21,6 +21,7 @@ export interface ReplicateRequest {
   readonly filter?: string | undefined;
   readonly query_params?: Record<string, unknown> | undefined;
   readonly since_seq?: number | string | undefined;
+  readonly winning_revs_only?: true | undefined;
 }
 
 /** @throws DatabaseError, of which the client is told */
@@ -135,6 +136,7 @@ function checkReplicate(body: Record<string, unknown>): ReplicateRequest {
     filter,
     query_params,
     since_seq,
+    ...(body.winning_revs_only === true ? { winning_revs_only: true } : {}),
   };
 }
 

@@ -101,7 +101,7 @@ async function check(database: Database): Promise<void> {
 async function run(
   source: Database,
   target: Database,
-  { continuous, doc_ids, selector, filter, query_params, since_seq }: ReplicateRequest,
+  { continuous, doc_ids, selector, filter, query_params, since_seq, winning_revs_only }: ReplicateRequest,
   task: Parameters<Replicator>[1],
 ): Promise<Record<string, unknown>> {
   const options: ReplicateOptions = {
@@ -111,6 +111,7 @@ async function run(
     selector,
     filter,
     query_params,
+    winning_revs_only,
     signal: task.cancel.signal,
     ...(since_seq === undefined ? {} : { since: since_seq }),
   };
