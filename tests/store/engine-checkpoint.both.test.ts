@@ -147,6 +147,24 @@ describe('checkpoints by themselves', () => {
     }
   });
 
+  it('are made on closing also when closing breaks one off that is under way', async () => {
+    const { store, hooks, open } = await setUp();
+    const put = Array.from({ length: 10_000 }, (_, i) => ({ id: `d${i}`, seq: ++seq, rev: '1-x' }));
+    // Its pages take more than one slice: between two it looks whether it is to end.
+    const closed = new Promise<void>((resolve) => {
+      hooks.before = (step) => {
+        if (step.kind !== 'rewrite') return;
+        hooks.before = undefined;
+        resolve(store.close());
+      };
+    });
+    await store.write([], () => ({ writes: [{ into: 'docs', put }], value: 0 }));
+    await closed;
+    const again = await open();
+    expect(again.stats()).toMatchObject({ epoch: 1, recentRows: 0 });
+    expect((await again.read([{ from: 'docs', range: {} }]))[0]).toHaveLength(10_000);
+  });
+
   it('are made of little where they cost little, as soon as nothing is written', async () => {
     const { store, hooks, open } = await setUp();
     const installed = done(hooks, isManifest);

@@ -134,6 +134,8 @@ export class Checkpointer {
   }
 
   #putOff(): void {
+    // Closing broke it off: that is no failure, and what is due then is made.
+    if (this.#stopping.signal.aborted) return;
     this.#notBefore = this.#store.image.n + COMMITS_MIN;
   }
 }
