@@ -6,12 +6,14 @@
  * Half of the trials have a sweeper that takes every content not yet named for a leftover, as if nobody else were there: a write
  * then may be refused, but nothing that was written may be harmed.
  */
+import { file } from '@settledb/adapter-file';
 import { memory } from '@settledb/adapter-memory';
 import { type DatabaseTables, isDatabaseError, LocalDatabase, leaves, schema } from '@settledb/core';
 import { type Adapter, openLogStore } from '@settledb/engine';
 import { describe, expect, it } from 'vitest';
 import { treeOf } from '../../packages/core/src/database/tip';
 import { bytesOf, noise, same, streamed } from '../conformance/database/attachment-bytes';
+import { Disk } from '../file/disk';
 import { bold } from '../support/bold-adapter';
 import { mulberry32, slow } from '../support/slow-adapter';
 
@@ -144,12 +146,15 @@ async function checkAll(db: AnyDatabase, trial: Trial): Promise<void> {
   ).toEqual(expectedRefs);
 }
 
-async function run(seed: number, isSlow: boolean): Promise<Trial> {
+type Kind = 'memory' | 'slow' | 'file';
+
+/** @param kind a `file` has one context at a time */
+async function run(seed: number, kind: Kind): Promise<Trial> {
   const random = mulberry32(seed);
-  const world = memory();
-  const adapter = isSlow ? slow(world, seed) : world;
-  const isBold = seed % 2 === 0;
-  const contexts = 1 + Math.floor(random() * 3);
+  const world = kind === 'file' ? file({ files: new Disk() }) : memory();
+  const adapter = kind === 'slow' ? slow(world, seed) : world;
+  const isBold = kind !== 'file' && seed % 2 === 0;
+  const contexts = kind === 'file' ? 1 : 1 + Math.floor(random() * 3);
   const dbs = await Promise.all(
     Array.from({ length: contexts }, () => open(adapter, seed % 5 === 0, seed % 3 === 0 ? 1000 : 0)),
   );
@@ -175,12 +180,12 @@ async function run(seed: number, isSlow: boolean): Promise<Trial> {
   await sweeper?.close();
   for (const db of dbs.slice(1)) await db.close();
   await checkAll(dbs[0]!, trial);
-  const journal = await world.open('db');
   const [places] = await dbs[0]!.store.read([{ from: 'blobs', range: {} }]);
   const expected = new Set(places.flatMap(({ place }) => place || []));
+  await dbs[0]!.close();
+  const journal = await world.open('db');
   expect(new Set(await journal.blobs.places()), `leftovers, seed ${seed}`).toEqual(expected);
   await journal.close();
-  await dbs[0]!.close();
   return trial;
 }
 
@@ -200,15 +205,16 @@ async function digestOf(db: AnyDatabase, bytes: Uint8Array<ArrayBuffer>): Promis
 describe('attachments of several contexts', () => {
   const first = Number(globalThis.process?.env?.SEED ?? 1);
 
-  for (const [name, isSlow, trials] of [
-    ['in quick turns', false, 1000],
-    ['on a storage that takes its time', true, 40],
+  for (const [name, kind, trials] of [
+    ['in quick turns', 'memory', 1000],
+    ['on a storage that takes its time', 'slow', 40],
+    ['of one program over files', 'file', 150],
   ] as const) {
     it(`lose nothing and mix nothing up in ${trials} random trials ${name}`, async () => {
       let written = 0;
       let refused = 0;
       for (let seed = first; seed < first + trials; seed++) {
-        const trial = await run(seed, isSlow);
+        const trial = await run(seed, kind);
         written += trial.written.size;
         refused += trial.refused;
       }

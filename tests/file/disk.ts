@@ -65,7 +65,7 @@ export class Disk implements Files {
 
   readSync(fd: number, data: Uint8Array, offset: number, length: number, position: number): number {
     this.fail('readSync');
-    return this.#inode(fd).data.copy(data, offset, position, position + length);
+    return readAt(this.#inode(fd), data, offset, length, position);
   }
 
   async read(
@@ -76,7 +76,7 @@ export class Disk implements Files {
     position: number,
   ): Promise<number> {
     this.fail('read');
-    return this.#inode(fd).data.copy(data, offset, position, position + length);
+    return readAt(this.#inode(fd), data, offset, length, position);
   }
 
   async sync(fd: number): Promise<void> {
@@ -197,6 +197,10 @@ export class Disk implements Files {
 
 /** An error as the system gives it. */
 export const failure = (code: string): Error => Object.assign(new Error(`${code}: injected`), { code });
+
+/** Nothing, where the file ended before. */
+const readAt = ({ data }: Inode, to: Uint8Array, offset: number, length: number, at: number): number =>
+  at >= data.length ? 0 : data.copy(to, offset, at, at + length);
 
 function resize(inode: Inode, length: number): void {
   inode.changed = ++clock;

@@ -1,5 +1,5 @@
 /**
- * Content of attachments: a file for each place, in the folder `log.blobs` beside the log.
+ * Content of attachments, in the folder `log.blobs` beside the log: little ones in packs (pack.ts), else a file for each place.
  *
  *   settblob │ length u32 · crc u32 · bytes │ length · crc · bytes │ …      chunks of CHUNK_BYTES, the last one shorter
  *
@@ -8,10 +8,12 @@
  */
 import { join } from 'node:path';
 import { CHUNK_BYTES, corrupt, type Durability } from '@settledb/core';
+import type { PlacedChunk } from '@settledb/engine';
 import { crc32 } from './crc32';
 import { codeOf, type Files } from './files';
 import { BLOBS, removeQuietly } from './folder';
 import { writeFully } from './log';
+import { isPacked, isPackFile, PACKED_BYTES, Packs } from './packs';
 import { trouble } from './trouble';
 import { readFully } from './window';
 
@@ -28,13 +30,37 @@ export class BlobFiles {
   readonly #folder: string;
   /** Places whose bytes the system has, but maybe not the disk. */
   readonly #unsynced = new Set<string>();
+  readonly #packs: Packs;
   #isMade = false;
 
-  /** @param leftOpen what is there was written by one who did not sync it */
-  constructor(files: Files, folder: string, leftOpen: boolean) {
+  readonly #lost: (error: unknown) => Error;
+
+  /**
+   * @param leftOpen what is there was written by one who did not sync it
+   * @param lost told when content that was put before may be lost: nothing more may be relied upon. Answers what to throw
+   */
+  constructor(files: Files, folder: string, leftOpen: boolean, lost: (error: unknown) => Error) {
     this.#files = files;
+    this.#lost = lost;
     this.#folder = blobFolder(folder);
-    if (leftOpen) for (const place of this.places()) this.#unsynced.add(place);
+    this.#packs = new Packs(files, this.#folder, leftOpen);
+    if (leftOpen) for (const place of this.#places()) this.#unsynced.add(place);
+  }
+
+  /** A place in a pack, where one chunk of so many bytes is to lie there. */
+  reserve(bytes: number): string | undefined {
+    return bytes > PACKED_BYTES ? undefined : this.#packs.reserve(bytes);
+  }
+
+  /** Puts contents of one chunk each. After an error some may be there. */
+  async putAll(contents: readonly PlacedChunk[], durability: Durability): Promise<void> {
+    const packed = contents.filter(({ place }) => isPacked(place));
+    if (packed.length > 0) {
+      await this.#make();
+      this.#packs.put(packed);
+      if (durability === 'strict') await this.#syncPacks();
+    }
+    for (const { place, bytes } of contents) if (!isPacked(place)) await this.put(place, [bytes], durability);
   }
 
   async put(
@@ -42,6 +68,10 @@ export class BlobFiles {
     chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
     durability: Durability,
   ): Promise<void> {
+    if (isPacked(place)) {
+      for await (const bytes of chunks) await this.putAll([{ place, bytes }], durability);
+      return;
+    }
     const path = join(this.#folder, place);
     await this.#make();
     const fd = this.#try(path, () => this.#files.open(path, 'w+'));
@@ -66,6 +96,7 @@ export class BlobFiles {
 
   /** @throws DatabaseError `corrupt` when the bytes are not those put there */
   async get(place: string, index: number): Promise<Uint8Array | undefined> {
+    if (isPacked(place)) return index === 0 ? this.#packs.get(place) : undefined;
     const path = join(this.#folder, place);
     const at = MAGIC.length + index * (CHUNK_HEADER_BYTES + CHUNK_BYTES);
     let fd: number;
@@ -91,19 +122,23 @@ export class BlobFiles {
   }
 
   /** What cannot be removed stays, and is found again by the next sweep. */
-  drop(places: readonly string[]): void {
+  async drop(places: readonly string[]): Promise<void> {
+    const packed = places.filter(isPacked);
+    if (packed.length > 0) await this.#packs.drop(packed);
     for (const place of places) {
+      if (isPacked(place)) continue;
       this.#unsynced.delete(place);
       removeQuietly(this.#files, join(this.#folder, place));
     }
   }
 
-  places(): string[] {
-    return this.#try(this.#folder, () => this.#files.list(this.#folder)).filter((name) => PLACE.test(name));
+  async places(): Promise<string[]> {
+    return [...this.#places(), ...(await this.#packs.places())];
   }
 
   /** Resolves when everything put before is on the disk. To be called before the log is synced, which names it. */
   async sync(): Promise<void> {
+    await this.#syncPacks();
     if (this.#unsynced.size === 0) return;
     const places = [...this.#unsynced];
     for (const place of places) {
@@ -114,12 +149,29 @@ export class BlobFiles {
     for (const place of places) this.#unsynced.delete(place);
   }
 
+  /** @param keep the database is not about to be removed */
+  close(keep: boolean): Promise<void> {
+    return this.#packs.close(keep);
+  }
+
   /** Removes every file made here, and the folder when that leaves it empty. */
   static remove(files: Files, folder: string): void {
     const blobs = blobFolder(folder);
     const names = files.list(blobs);
-    for (const name of names) if (PLACE.test(name)) files.unlink(join(blobs, name));
+    for (const name of names) if (PLACE.test(name) || isPackFile(name)) files.unlink(join(blobs, name));
     if (names.length > 0 && files.list(blobs).length === 0) files.removeFolder(blobs);
+  }
+
+  #places(): string[] {
+    return this.#try(this.#folder, () => this.#files.list(this.#folder)).filter((name) => PLACE.test(name));
+  }
+
+  async #syncPacks(): Promise<void> {
+    const syncing = this.#packs.sync();
+    if (syncing === undefined) return;
+    await syncing.catch((error) => {
+      throw this.#lost(trouble(this.#folder, error));
+    });
   }
 
   async #make(): Promise<void> {

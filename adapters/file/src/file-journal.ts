@@ -20,6 +20,7 @@ import { BlobFiles } from './blobs';
 import type { Contents, Place } from './contents';
 import type { Files } from './files';
 import { commitOf, KIND_BLOCK, KIND_COMMIT, KIND_REWRITE, type Part, textOf } from './frame';
+import { PACKS_VERSION } from './header';
 import type { Lock } from './lock';
 import type { Log } from './log';
 import { Parts } from './parts';
@@ -50,7 +51,7 @@ export class FileJournal implements Journal {
     this.#folder = folder;
     this.#lock = lock;
     this.#log = log;
-    this.#blobFiles = new BlobFiles(files, folder, lock.leftOpen);
+    this.#blobFiles = new BlobFiles(files, folder, lock.leftOpen, (error) => this.#log.poison(error));
     this.blobs = this.#blobJournal();
     this.#onClose = () => onClose(this);
     // Writers wait until the lock's name is on the disk: by it the next owner knows that power was lost. Readers need not.
@@ -83,7 +84,7 @@ export class FileJournal implements Journal {
       if (written !== undefined) await written;
     } catch (error) {
       // A full disk needs the room back. After any other failure nobody knows what the log has.
-      if (!this.#log.isPoisoned) this.#blobFiles.drop(contents.map(({ place }) => place));
+      if (!this.#log.isPoisoned) await this.#blobFiles.drop(contents.map(({ place }) => place));
       throw error;
     }
     return undefined;
@@ -103,11 +104,11 @@ export class FileJournal implements Journal {
     return this.#log.appendNow(partsOf(commit));
   }
 
-  /** Each in a file of its own, before the commit. */
+  /** Before the commit. */
   async #putContents(contents: readonly PlacedChunk[], durability: Durability): Promise<void> {
     this.#check();
     this.#log.check();
-    for (const { place, bytes } of contents) await this.#blobFiles.put(place, [bytes], durability);
+    await this.#blobFiles.putAll(contents, durability);
   }
 
   async rewrite(change: Rewrite, expected: Position): Promise<JournalState | undefined> {
@@ -226,12 +227,15 @@ export class FileJournal implements Journal {
     await this.#vacuuming?.catch(() => {});
     while (this.#writing !== undefined) await this.#writing;
     const log = this.#log;
+    let isSound = false;
     try {
       if (keep && log.isPoisoned) return;
       if (keep) await this.#sync(log);
       if (keep && !log.isThere) throw ioError(`${log.path} was removed while it was open: it is lost`);
       if (keep) await notePlaces(this.#files, this.#folder, log);
+      isSound = keep;
     } finally {
+      await this.#blobFiles.close(isSound);
       await log.close().finally(() => {
         this.#lock.release();
         this.#listeners.clear();
@@ -268,9 +272,13 @@ export class FileJournal implements Journal {
       const log = this.#log;
       if (!log.isPoisoned) await this.#sync(log);
       log.check();
-      files.drop(places);
+      await files.drop(places);
     };
     return {
+      placeFor: (bytes) => {
+        this.#check();
+        return this.#log.header.version < PACKS_VERSION ? undefined : files.reserve(bytes);
+      },
       put: async (place, chunks, durability) => {
         this.#check();
         this.#log.check();

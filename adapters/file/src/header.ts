@@ -1,17 +1,21 @@
 /**
  * The first bytes of a log: `settledb` · version u32 · generation u32 · uuid · base f64 · crc u32, in every version to come.
  *
- * `base` is how much of the file was on the disk before it got its name: damage before it is never a torn write.
+ * `base` is how much of the file was on the disk before it got its name: damage before it is never a torn write. A log keeps its
+ * version; the next generation has the newest.
  */
 import { corrupt, ioError } from '@settledb/core';
 import { crc32 } from './crc32';
 
-export const FORMAT_VERSION = 1;
+export const FORMAT_VERSION = 2;
+/** The first one whose readers know packs of little contents beside the log. */
+export const PACKS_VERSION = 2;
 export const HEADER_BYTES = 44;
 const MAGIC = Buffer.from('settledb', 'latin1');
 const CRC_AT = 40;
 
 export interface LogHeader {
+  readonly version: number;
   readonly generation: number;
   /** 16 bytes; one per database, kept through vacuums. */
   readonly uuid: Buffer;
@@ -20,17 +24,22 @@ export interface LogHeader {
   readonly salt: number;
 }
 
-export function newHeader(generation: number, uuid: Buffer, base: number): LogHeader {
+export function newHeader(
+  generation: number,
+  uuid: Buffer,
+  base: number,
+  version = FORMAT_VERSION,
+): LogHeader {
   const data = Buffer.alloc(20);
   data.writeUInt32LE(generation, 0);
   uuid.copy(data, 4);
-  return { generation, uuid, base, salt: crc32(data) };
+  return { version, generation, uuid, base, salt: crc32(data) };
 }
 
-export function encodeHeader({ generation, uuid, base }: LogHeader): Buffer {
+export function encodeHeader({ version, generation, uuid, base }: LogHeader): Buffer {
   const data = Buffer.alloc(HEADER_BYTES);
   MAGIC.copy(data);
-  data.writeUInt32LE(FORMAT_VERSION, 8);
+  data.writeUInt32LE(version, 8);
   data.writeUInt32LE(generation, 12);
   uuid.copy(data, 16);
   data.writeDoubleLE(base, 32);
@@ -51,12 +60,12 @@ export function decodeHeader(data: Buffer, path: string): LogHeader {
     throw corrupt(`${path}: damaged at byte 0: the checksum of the header is wrong`);
   }
   const version = data.readUInt32LE(8);
-  if (version !== FORMAT_VERSION) {
+  if (version === 0 || version > FORMAT_VERSION) {
     throw ioError(
-      `${path} has format version ${version}; this program reads version ${FORMAT_VERSION}: use a newer settledb`,
+      `${path} has format version ${version}; this program reads versions up to ${FORMAT_VERSION}: use a newer settledb`,
     );
   }
-  return newHeader(data.readUInt32LE(12), Buffer.from(data.subarray(16, 32)), data.readDoubleLE(32));
+  return newHeader(data.readUInt32LE(12), Buffer.from(data.subarray(16, 32)), data.readDoubleLE(32), version);
 }
 
 /** True for what is left when a first log was cut within its header: a part of a header, or zeroes. */

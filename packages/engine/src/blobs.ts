@@ -53,9 +53,10 @@ export class JournalBlobs implements Blobs {
     options: { readonly durability?: Durability | undefined } = {},
   ): Promise<string> {
     this.#host.check();
-    const place = uuid();
     const [only, more] = Array.isArray(chunks) ? (chunks as Uint8Array[]) : [];
-    if (only !== undefined && more === undefined && only.length <= this.#room) {
+    const isOne = only !== undefined && more === undefined;
+    const place = (isOne && this.#journal.blobs.placeFor?.(only.length)) || uuid();
+    if (isOne && only.length <= this.#room) {
       this.#room -= only.length;
       this.#staged.set(place, only);
       return place;

@@ -72,9 +72,11 @@ export interface Rewrite {
 
 /**
  * Where content lies beside commits and blocks: chunks of bytes by place. Every place is put once, by one context, and its name
- * is new: 32 hex digits.
+ * is new: 32 hex digits, or what `placeFor` answered.
  */
 export interface BlobJournal {
+  /** A new place for content of one chunk of so many bytes, where the journal wants to know by the name where it lies. */
+  placeFor?(bytes: number): string | undefined;
   /**
    * Keeps `chunks` as chunks 0, 1, 2 … of `place`, durable as asked when it answers; a commit appended after that is never durable
    * without them. All but the last have `CHUNK_BYTES`. They are taken one at a time, and not kept.

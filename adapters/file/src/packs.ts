@@ -1,0 +1,301 @@
+/**
+ * The packs of a database: which of them little contents go to, and when one is written anew or removed.
+ *
+ * A place is the number of a pack, a slot in it and a mark (`7.12.0f1e2d3c4b5a6978`), given before the content is written: so nothing
+ * in memory says where contents are, and moving them within their pack changes no row. Only the last pack takes more.
+ */
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import type { PlacedChunk } from '@settledb/engine';
+import { codeOf, type Files } from './files';
+import { removeQuietly } from './folder';
+import { Pack, SLOTS, type Slot } from './pack';
+import { trouble } from './trouble';
+
+/** Content up to here goes into packs. A file costs 0.3 ms more, which is what digest, checksum and copies of this much cost. */
+export const PACKED_BYTES = 64 * 1024;
+/** A pack that has this much takes no more: what is written anew for what is gone from it is little. */
+const PACK_BYTES = 8 * 1024 * 1024;
+/** Open at a time: a descriptor and 8 KB each. */
+const OPEN_MAX = 32;
+
+const NAME = /^pack\.(\d{1,15})(\.tmp)?$/;
+const PLACE = /^(\d{1,15})\.(\d{1,3})\.([0-9a-f]{16})$/;
+
+/** True for the files made here. */
+export const isPackFile = (name: string): boolean => NAME.test(name);
+
+/** True for a place in a pack. */
+export const isPacked = (place: string): boolean => PLACE.test(place);
+
+/** The pack that takes what comes, and what was promised of it. */
+interface Current {
+  readonly pack: number;
+  slot: number;
+  bytes: number;
+}
+
+export class Packs {
+  readonly #files: Files;
+  readonly #folder: string;
+  /** The one used longest ago first. */
+  readonly #open = new Map<number, Pack>();
+  /** Packs with content that the disk may not have. */
+  #unsynced = new Set<number>();
+  /** Names came or went since the folder was synced. */
+  #renamed = false;
+  #syncing: Promise<void> | undefined;
+  /** Packs that may have nothing left, or little. */
+  readonly #untidy = new Set<number>();
+  #tidying: Promise<void> | undefined;
+  #current: Current | undefined;
+  /** Of the places given here: no other opening of the database gives the same. */
+  readonly #mark = randomBytes(8).toString('hex');
+
+  /** @param leftOpen what is there was written by one who did not sync it */
+  constructor(files: Files, folder: string, leftOpen: boolean) {
+    this.#files = files;
+    this.#folder = folder;
+    if (leftOpen) this.#unsynced = new Set(this.#numbers());
+  }
+
+  /** A new place for a content of so many bytes. Whether it is ever put there does not matter. */
+  reserve(bytes: number): string {
+    let current = this.#current ?? this.#last();
+    if (current.slot >= SLOTS || (current.slot > 0 && current.bytes + bytes > PACK_BYTES)) {
+      this.#untidy.add(current.pack);
+      current = { pack: current.pack + 1, slot: 0, bytes: 0 };
+    }
+    this.#current = current;
+    current.bytes += bytes;
+    return `${current.pack}.${current.slot++}.${this.#mark}`;
+  }
+
+  /** All of them or none, when they are of one pack. What the system then has, the disk may not. */
+  put(contents: readonly PlacedChunk[]): void {
+    const chunks = contents.map(({ place, bytes }) => ({ ...slotOf(place), bytes }));
+    for (const [number, each] of byPack(chunks)) {
+      this.#try(number, () => {
+        const pack = this.#pack(number) ?? this.#make(number);
+        this.#unsynced.add(number);
+        pack.put(each);
+      });
+    }
+  }
+
+  /** @throws DatabaseError `corrupt` when the bytes are not those put there */
+  get(place: string): Uint8Array | undefined {
+    const slot = slotOf(place);
+    return this.#try(slot.pack, () => this.#pack(slot.pack)?.get(slot));
+  }
+
+  /** What cannot be removed stays, and is found again by the next sweep. */
+  async drop(places: readonly string[]): Promise<void> {
+    for (const [number, slots] of byPack(places.map(slotOf))) {
+      this.#untidy.add(number);
+      try {
+        this.#pack(number)?.remove(slots);
+      } catch {}
+    }
+    await this.#tidyUp();
+  }
+
+  /** Those with anything there. Looks after what earlier openings and a killed rewriting left, too. */
+  async places(): Promise<string[]> {
+    if (this.#tidying === undefined) {
+      for (const name of this.#names())
+        if (NAME.exec(name)?.[2] !== undefined) removeQuietly(this.#files, join(this.#folder, name));
+    }
+    const numbers = this.#numbers();
+    for (const number of numbers) this.#untidy.add(number);
+    await this.#tidyUp();
+    return numbers.flatMap((number) =>
+      this.#try(number, () =>
+        (this.#pack(number)?.taken() ?? []).map(({ slot, mark }) => `${number}.${slot}.${mark}`),
+      ),
+    );
+  }
+
+  /** Resolves when everything put before is on the disk. Once it failed nobody knows what the disk has, and a second would lie. */
+  sync(): Promise<void> | undefined {
+    if (this.#unsynced.size === 0 && !this.#renamed && this.#syncing === undefined) return undefined;
+    const before = this.#syncing;
+    const syncing = before === undefined ? this.#sync() : before.then(() => this.#sync());
+    const settled = syncing
+      .catch(() => {})
+      .then(() => {
+        if (this.#syncing === settled) this.#syncing = undefined;
+      });
+    this.#syncing = settled;
+    return syncing;
+  }
+
+  /** @param tidy removes what has nothing left: the database is closed, and not about to be removed */
+  async close(tidy: boolean): Promise<void> {
+    await this.#tidying;
+    if (tidy && this.#current !== undefined) this.#untidy.add(this.#current.pack);
+    for (const number of tidy ? this.#untidy : []) {
+      try {
+        if (this.#pack(number)?.taken().length === 0) this.#remove(number);
+      } catch {}
+    }
+    for (const number of [...this.#open.keys()]) this.#close(number);
+  }
+
+  async #sync(): Promise<void> {
+    const unsynced = this.#unsynced;
+    this.#unsynced = new Set();
+    for (const number of unsynced) {
+      const pack = this.#try(number, () => this.#pack(number));
+      if (pack !== undefined) await this.#using(pack, () => pack.sync());
+    }
+    if (!this.#renamed) return;
+    this.#renamed = false;
+    await this.#files.syncFolder(this.#folder);
+  }
+
+  /** One at a time; what is added meanwhile is done by the one under way. */
+  async #tidyUp(): Promise<void> {
+    this.#tidying ??= this.#tidyAll().finally(() => {
+      this.#tidying = undefined;
+    });
+    await this.#tidying;
+  }
+
+  async #tidyAll(): Promise<void> {
+    for (const number of this.#untidy) {
+      if (number === this.#current?.pack) continue;
+      this.#untidy.delete(number);
+      await this.#tidy(number).catch(() => {});
+    }
+  }
+
+  /** Removes a pack that has nothing left, writes one anew that has little. */
+  async #tidy(number: number): Promise<void> {
+    const pack = this.#pack(number);
+    if (pack === undefined || pack.users > 0) return;
+    if (pack.taken().length === 0) this.#remove(number);
+    else if (pack.isMostlyGone) await this.#using(pack, () => this.#rewrite(number, pack));
+  }
+
+  /** Killed anywhere it leaves the old file or the new one, with the same in it. */
+  async #rewrite(number: number, pack: Pack): Promise<void> {
+    const temporary = `${pack.path}.tmp`;
+    const { changes } = pack;
+    try {
+      await pack.copyTo(temporary);
+      // Others had their turn meanwhile. A drop among them has named it again.
+      if (pack.changes !== changes || pack.users > 1) throw new Error('in use');
+      this.#close(number);
+      this.#files.rename(temporary, pack.path);
+      this.#renamed = true;
+    } catch (error) {
+      removeQuietly(this.#files, temporary);
+      throw error;
+    }
+  }
+
+  async #using(pack: Pack, work: () => Promise<void>): Promise<void> {
+    pack.users++;
+    try {
+      await work();
+    } catch (error) {
+      throw trouble(pack.path, error);
+    } finally {
+      pack.users--;
+    }
+  }
+
+  #remove(number: number): void {
+    this.#close(number);
+    this.#unsynced.delete(number);
+    removeQuietly(this.#files, this.#path(number));
+  }
+
+  #last(): Current {
+    const pack = this.#numbers().reduce((most, each) => Math.max(most, each), 0);
+    try {
+      const { next: slot = 0, end: bytes = 0 } = this.#pack(pack) ?? {};
+      return { pack, slot, bytes };
+    } catch {
+      return { pack: pack + 1, slot: 0, bytes: 0 };
+    }
+  }
+
+  /** `undefined` when there is none. */
+  #pack(number: number): Pack | undefined {
+    const known = this.#open.get(number);
+    if (known !== undefined) {
+      this.#open.delete(number);
+      this.#open.set(number, known);
+      return known;
+    }
+    try {
+      return this.#keep(number, new Pack(this.#files, this.#path(number), 'r+'));
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return undefined;
+      throw error;
+    }
+  }
+
+  #make(number: number): Pack {
+    this.#renamed = true;
+    return this.#keep(number, new Pack(this.#files, this.#path(number), 'w+'));
+  }
+
+  #keep(number: number, pack: Pack): Pack {
+    for (const [other, { users }] of this.#open) {
+      if (this.#open.size < OPEN_MAX) break;
+      if (users === 0) this.#close(other);
+    }
+    this.#open.set(number, pack);
+    return pack;
+  }
+
+  #close(number: number): void {
+    this.#open.get(number)?.close();
+    this.#open.delete(number);
+  }
+
+  #numbers(): number[] {
+    return this.#names().flatMap((name) => {
+      const [, number, temporary] = NAME.exec(name) ?? [];
+      return number === undefined || temporary !== undefined ? [] : [Number(number)];
+    });
+  }
+
+  #names(): string[] {
+    return this.#try(undefined, () => this.#files.list(this.#folder));
+  }
+
+  #path(number: number): string {
+    return join(this.#folder, `pack.${number}`);
+  }
+
+  #try<T>(number: number | undefined, work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      throw trouble(number === undefined ? this.#folder : this.#path(number), error);
+    }
+  }
+}
+
+interface PackSlot extends Slot {
+  readonly pack: number;
+}
+
+function slotOf(place: string): PackSlot {
+  const [, pack, slot, mark = ''] = PLACE.exec(place) ?? [];
+  return { pack: Number(pack), slot: Number(slot), mark };
+}
+
+function byPack<T extends PackSlot>(slots: readonly T[]): Map<number, T[]> {
+  const packs = new Map<number, T[]>();
+  for (const slot of slots) {
+    const known = packs.get(slot.pack);
+    if (known === undefined) packs.set(slot.pack, [slot]);
+    else known.push(slot);
+  }
+  return packs;
+}
