@@ -136,7 +136,7 @@ export class FileJournal implements Journal {
     try {
       const texts: (string | undefined)[] = [];
       for (const place of places) {
-        const frame = place && log.frame(place);
+        const frame = place && log.frame(place, true);
         texts.push(place && textIn(frame instanceof Promise ? await frame : frame!, place));
       }
       return texts;

@@ -40,6 +40,8 @@ export class Log {
   readonly #files: Files;
   readonly #fd: number;
   readonly #encoder = new RecordEncoder();
+  /** Made when something is read. What is read into it is made text at once: a buffer for each page weighs on the collector more than the rows do. */
+  #scratch: Buffer | undefined;
   #end: number;
   #syncedTo: number;
   #notedTo = 0;
@@ -171,11 +173,13 @@ export class Log {
   /**
    * The frame at `place`, checked.
    *
+   * @param lent it is good until the next read, where it is no promise
    * @throws DatabaseError `corrupt` when it is not what was written
    */
-  frame(place: Place): Buffer | Promise<Buffer> {
+  frame(place: Place, lent = false): Buffer | Promise<Buffer> {
     if (place.bytes > SYNC_READ_BYTES) return this.#frameLater(Buffer.allocUnsafe(place.bytes), place);
-    return this.#sound(this.#readNow(place.offset, place.bytes), place);
+    const room = lent ? this.#room(place.bytes) : Buffer.allocUnsafe(place.bytes);
+    return this.#sound(this.#readNow(place.offset, room), place);
   }
 
   /**
@@ -191,13 +195,13 @@ export class Log {
       place.sums = sumsOf(frame, this.header.salt);
       return this.#partBy(place.sums, place, at, length);
     };
-    const frame = this.frame(place);
+    const frame = this.frame(place, true);
     return frame instanceof Promise ? frame.then(take) : take(frame);
   }
 
   #partBy(sums: Sums, place: Place, at: number, length: number): string {
     const part = framePart(sums, place.bytes, this.header.salt, at, length);
-    const text = part.text(this.#readNow(place.offset + part.from, part.to - part.from));
+    const text = part.text(this.#readNow(place.offset + part.from, this.#room(part.to - part.from)));
     if (text === undefined) throw this.#damaged(place.offset);
     return text;
   }
@@ -205,7 +209,7 @@ export class Log {
   /** The frames from byte `from` to byte `until`, which a frame ends at, one by one. Later appends are not waited for. */
   async *framesFrom(from: number, until: number): AsyncGenerator<Buffer> {
     for (let offset = from; offset < until; ) {
-      const start = this.#readNow(offset, FRAME_HEADER_BYTES);
+      const start = this.#readNow(offset, this.#room(FRAME_HEADER_BYTES));
       const bytes = headerAt(start, this.header.salt)?.bytes;
       if (bytes === undefined) throw this.#damaged(offset);
       yield await this.frame({ offset, bytes, isTail: false });
@@ -285,16 +289,22 @@ export class Log {
     return this.#sound(await this.#readInto(data, place.offset), place);
   }
 
-  /** Some bytes, in this turn of the event loop; fewer stay as they are, for the checksum to find. */
-  #readNow(offset: number, bytes: number): Buffer {
-    const data = Buffer.alloc(bytes);
+  #room(bytes: number): Buffer {
+    if (bytes > SYNC_READ_BYTES) return Buffer.allocUnsafe(bytes);
+    this.#scratch ??= Buffer.allocUnsafeSlow(SYNC_READ_BYTES);
+    return this.#scratch.subarray(0, bytes);
+  }
+
+  /** Fills `data`, in this turn of the event loop; with zeroes where the file has fewer bytes, for the checksum to find. */
+  #readNow(offset: number, data: Buffer): Buffer {
+    const bytes = data.length;
     let done = 0;
     while (done < bytes) {
       const got = this.#try(() => this.#files.readSync(this.#fd, data, done, bytes - done, offset + done));
       if (got === 0) break;
       done += got;
     }
-    return data;
+    return done < bytes ? data.fill(0, done) : data;
   }
 
   async #readInto(data: Buffer, offset: number): Promise<Buffer> {

@@ -8,8 +8,9 @@
  */
 import type { BlockCache } from './block-cache';
 import { type Directory, type Fences, orderOf, type TableState } from './directory';
-import { decoderFor, PAGES_LOADED_MAX, type Page } from './page';
+import { type Decoder, decoderFor, PAGES_LOADED_MAX } from './page';
 import { blocksIn } from './runs';
+import type { StoredPage } from './stored-page';
 import { type BlockUse, isTail } from './texts';
 
 /** A call that lacks more than this reads much by itself. */
@@ -21,7 +22,7 @@ const ORDER_PAGES_MAX = PAGES_LOADED_MAX / 4;
 
 interface Memory {
   readonly directory: Directory;
-  readonly pages: BlockCache<Page>;
+  readonly pages: BlockCache<StoredPage>;
   readonly texts: BlockCache<string>;
   readonly use: BlockUse;
 }
@@ -34,7 +35,7 @@ interface Place {
   readonly at: number;
 }
 
-type Decoders = Map<number, (text: string) => Page>;
+type Decoders = Map<number, Decoder>;
 
 export class Ahead {
   #calls = 0;

@@ -4,7 +4,7 @@
  */
 import type { SortKey } from '@settledb/core';
 import { type Bounds, type Directory, orderOf, pagesWithin, type TableState, Walk } from './directory';
-import { upperBound } from './recent';
+import { positionOf } from './page';
 import type { Wanted } from './wanted';
 
 /** Worth nothing when something was wanted, as every answer of the directory. */
@@ -28,11 +28,13 @@ export function countRange(
     }
     const page = directory.page(table, order, number, wanted);
     if (page === undefined) continue;
-    const inPage = new Walk(page.keys, bounds, false);
-    count += inPage.length;
+    const whole = isWhole(fences.keys, number, bounds);
+    if (whole) count += fences.counts[number] as number;
+    else
+      for (const { keys } of page.within(bounds.lower, bounds.upper))
+        count += new Walk(keys, bounds, false).length;
     for (const key of here) {
-      const at = upperBound(page.keys, key) - 1;
-      if (page.keys[at] === key) count--;
+      if (positionOf(page.around(key), key) >= 0) count--;
       if (recent.get(key) !== null) count++;
     }
   }

@@ -23,6 +23,7 @@ import {
 } from './page';
 import { lowerBound, Recent, upperBound } from './recent';
 import { blockAt, type Runs } from './runs';
+import type { StoredPage } from './stored-page';
 import type { Wanted } from './wanted';
 
 /** Where the pages of an order begin, by page: first key, block id, rows. */
@@ -75,9 +76,9 @@ export const noRowFences = (): Fences & { readonly runs: Runs[] } => ({ ...noFen
 
 export class Directory {
   readonly tables: ReadonlyMap<string, TableState>;
-  readonly #pages: BlockCache<Page>;
+  readonly #pages: BlockCache<StoredPage>;
 
-  constructor(layout: Layout, pages: BlockCache<Page>) {
+  constructor(layout: Layout, pages: BlockCache<StoredPage>) {
     this.#pages = pages;
     this.tables = new Map([...layout].map(([name, table]) => [name, stateOf(table)]));
   }
@@ -95,10 +96,12 @@ export class Directory {
     if (recent !== undefined) return fill === undefined ? recent : filled(recent, fill);
     const { fences } = table.rows;
     if (fences.ids.length === 0) return undefined;
-    const page = this.page(table, 0, upperBound(fences.keys, key) - 1, wanted) as RowPage | undefined;
-    if (page === undefined) return undefined;
-    const at = positionOf(page, key);
-    return at < 0 ? undefined : rowAt(table.layout, page, at, fill);
+    const group = this.page(table, 0, upperBound(fences.keys, key) - 1, wanted)?.around(key) as
+      | RowPage
+      | undefined;
+    if (group === undefined) return undefined;
+    const at = positionOf(group, key);
+    return at < 0 ? undefined : rowAt(table.layout, group, at, fill);
   }
 
   /** The block in which the last long field of the row at `key` most likely lies, whose page is not in memory. */
@@ -165,21 +168,21 @@ export class Directory {
     const find = lowerOpen ? upperBound : lowerBound;
     const isIn = (key: SortKey | undefined): boolean => key !== undefined && key <= upper;
     const changed = recent.keys();
-    let page: RowPage | undefined;
+    const rows: Row[] = [];
+    const take = (keys: readonly SortKey[], group: RowPage | undefined): void => {
+      for (let at = find(keys, lower); rows.length < limit && isIn(keys[at]); at++) {
+        if (upperOpen && keys[at] === upper) break;
+        const row = group === undefined ? recent.at(at) : rowAt(layout, group, at, fill);
+        if (row !== null) rows.push(group !== undefined || fill === undefined ? row : filled(row, fill));
+      }
+    };
     if (fences.ids.length > 0) {
       const number = Math.max(upperBound(fences.keys, lower) - 1, 0);
       if (isIn(fences.keys[number + 1])) return undefined;
-      page = this.#pages.get(fences.ids[number]!) as RowPage | undefined;
-      if (page === undefined) return undefined;
-      if (isIn(changed[find(changed, lower)])) return undefined;
-    }
-    const keys = page?.keys ?? changed;
-    const rows: Row[] = [];
-    for (let at = find(keys, lower); rows.length < limit && isIn(keys[at]); at++) {
-      if (upperOpen && keys[at] === upper) break;
-      const row = page === undefined ? recent.at(at) : rowAt(layout, page, at, fill);
-      if (row !== null) rows.push(page !== undefined || fill === undefined ? row : filled(row, fill));
-    }
+      const page = this.#pages.get(fences.ids[number]!);
+      if (page === undefined || isIn(changed[find(changed, lower)])) return undefined;
+      for (const group of page.within(lower, upper)) take(group.keys, group as RowPage);
+    } else take(changed, undefined);
     return rows;
   }
 
@@ -198,11 +201,12 @@ export class Directory {
     let high = Number.NEGATIVE_INFINITY;
     let count = 0;
     for (const id of fences.ids) {
-      const column = (this.#pages.get(id) as RowPage | undefined)?.columns[field];
+      const groups = this.#pages.get(id)?.groups as RowPage[] | undefined;
+      const column = groups?.flatMap(({ columns }) => columns[field] as number[]);
       if (typeof column?.[0] !== 'number') return undefined;
-      columns.push(column as number[]);
+      columns.push(column);
       count += column.length;
-      for (const key of column as number[]) {
+      for (const key of column) {
         if (key < low) low = key;
         if (key > high) high = key;
       }
@@ -218,8 +222,10 @@ export class Directory {
   /** The row of an order's page that is found by its number; `undefined`: find it by its key. */
   #rowAt(table: TableState, { low, at, fences }: Places, key: SortKey, fill?: TextFill): Row | undefined {
     const place = (at[(key as number) - low] ?? 0) - 1;
-    const page = this.#pages.get(fences.ids[Math.floor(place / PLACE)] as number) as RowPage | undefined;
-    return page && rowAt(table.layout, page, place % PLACE, fill);
+    const page = this.#pages.get(fences.ids[Math.floor(place / PLACE)] as number);
+    if (page === undefined) return undefined;
+    const [group, within] = page.place(place % PLACE);
+    return rowAt(table.layout, group as RowPage, within, fill);
   }
 
   /** Visits the live entries of an order: from `recent`, or in a page at a position. Stops when `visit` answers false. */
@@ -241,18 +247,22 @@ export class Directory {
         this.#wantMore(table, order, pagesWithin(fences, bounds, reverse), i, expected, wanted);
         return;
       }
-      const inPage = new Walk(page.keys, bounds, reverse);
-      for (; inPage.more; inPage.step()) {
-        let isRecent = false;
-        // Most keys of a page stand alone between two recent ones: one comparison each.
-        while (walk.more && !walk.after(inPage.key)) {
-          const { key } = walk;
-          const value = recent.at(walk.at);
-          walk.step();
-          if (key === inPage.key) isRecent = true;
-          if (value !== null && !visit(value, undefined, 0)) return;
+      const groups = page.within(bounds.lower, bounds.upper);
+      for (let g = 0; g < groups.length; g++) {
+        const group = groups[reverse ? groups.length - 1 - g : g]!;
+        const inGroup = new Walk(group.keys, bounds, reverse);
+        for (; inGroup.more; inGroup.step()) {
+          let isRecent = false;
+          // Most keys of a page stand alone between two recent ones: one comparison each.
+          while (walk.more && !walk.after(inGroup.key)) {
+            const { key } = walk;
+            const value = recent.at(walk.at);
+            walk.step();
+            if (key === inGroup.key) isRecent = true;
+            if (value !== null && !visit(value, undefined, 0)) return;
+          }
+          if (!isRecent && !visit(undefined, group, inGroup.at)) return;
         }
-        if (!isRecent && !visit(undefined, page, inPage.at)) return;
       }
     }
     for (; walk.more; walk.step()) {
@@ -283,7 +293,7 @@ export class Directory {
   }
 
   /** A page of an order, by its number among the fences. */
-  page(table: TableState, order: number, number: number, wanted: Wanted): Page | undefined {
+  page(table: TableState, order: number, number: number, wanted: Wanted): StoredPage | undefined {
     const id = orderOf(table, order).fences.ids[Math.max(number, 0)] as number;
     const page = this.#pages.get(id) ?? wanted.page(id);
     if (page === undefined) wanted.wantPage(id, decoderFor(table.layout, order));

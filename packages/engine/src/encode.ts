@@ -1,12 +1,35 @@
 /** What a rewrite makes, as text: pages and the manifest. They are read by `page.ts` and `manifest.ts`. */
 import type { SortKey } from '@settledb/core';
+import type { TableLayout } from './layout';
 import { MANIFEST_FORMAT, type Manifest } from './manifest';
 import type { Column, OrderPage, RowPage } from './page';
 import type { Runs } from './runs';
+import { GROUP_ROWS } from './stored-page';
 
-export const encodeRows = (page: RowPage): string => JSON.stringify(page.columns);
+/** A group of rows. */
+export const encodeRows = ({ columns }: Pick<RowPage, 'columns'>): string => JSON.stringify(columns);
 
-export const encodeOrder = (page: OrderPage): string => JSON.stringify([page.keys, page.primary]);
+/** See `stored-page.ts`. */
+export const encodeRowPage = ({ keys, columns }: RowPage, { isText }: TableLayout): string =>
+  encodeGroups(keys, (from, to) => {
+    const cut = (column: Column, i: number): Column =>
+      column && (isText[i] ? column.slice(from * 3, to * 3) : column.slice(from, to));
+    return encodeRows({ columns: columns.map(cut) });
+  });
+
+export const encodeOrderPage = ({ keys, primary }: OrderPage): string =>
+  encodeGroups(keys, (from, to) => JSON.stringify([keys.slice(from, to), primary.slice(from, to)]));
+
+function encodeGroups(keys: readonly SortKey[], encode: (from: number, to: number) => string): string {
+  if (keys.length <= GROUP_ROWS) return encode(0, keys.length);
+  const firsts: SortKey[] = [];
+  const lines: string[] = [];
+  for (let from = 0; from < keys.length; from += GROUP_ROWS) {
+    if (from > 0) firsts.push(keys[from]!);
+    lines.push(encode(from, from + GROUP_ROWS));
+  }
+  return [JSON.stringify(firsts), ...lines].join('\n');
+}
 
 export const encodeManifest = (manifest: Manifest): string =>
   JSON.stringify({ format: MANIFEST_FORMAT, ...manifest });

@@ -17,8 +17,9 @@ import {
 } from './journal';
 import type { Layout, TableLayout } from './layout';
 import { decodeManifest } from './manifest';
-import { decoderFor, PAGES_LOADED_MAX, type Page } from './page';
+import { type Decoder, decoderFor, PAGES_LOADED_MAX } from './page';
 import { type PlannedWrite, type Prepared, prepare } from './prepare';
+import type { StoredPage } from './stored-page';
 import { BlockUse } from './texts';
 import type { Wanted } from './wanted';
 
@@ -34,7 +35,7 @@ export class Image {
   through = 0;
   readonly layout: Layout;
   readonly directory: Directory;
-  readonly pages = new BlockCache<Page>(PAGES_LOADED_MAX, () => 1);
+  readonly pages = new BlockCache<StoredPage>(PAGES_LOADED_MAX, () => 1);
   readonly texts: BlockCache<string>;
   use = new BlockUse();
   /** See {@link Manifest.inline}. */
@@ -161,7 +162,7 @@ export class Image {
   }
 
   /** @param decode of a page */
-  #loaded(id: number, text: string, decode: ((text: string) => Page) | undefined, wanted: Wanted): void {
+  #loaded(id: number, text: string, decode: Decoder | undefined, wanted: Wanted): void {
     if (decode === undefined) {
       this.texts.set(id, text);
       wanted.giveBlock(id, text);

@@ -7,7 +7,8 @@ import { corrupt, newer } from '@settledb/core';
 import type { Fences } from './directory';
 import type { Layout } from './layout';
 
-export const MANIFEST_FORMAT = 1;
+/** Since 2 pages have groups (`stored-page.ts`). */
+export const MANIFEST_FORMAT = 2;
 
 export interface Manifest {
   /** By table name, then by order number. */
@@ -26,7 +27,7 @@ export function decodeManifest(text: string, layout: Layout): Manifest {
   } catch (cause) {
     throw corrupt('the manifest of the database cannot be read', cause);
   }
-  if (manifest.format !== MANIFEST_FORMAT) {
+  if (manifest.format !== 1 && manifest.format !== MANIFEST_FORMAT) {
     throw newer(`The manifest (format ${String(manifest.format)}, known: ${MANIFEST_FORMAT})`);
   }
   for (const [name, orders] of Object.entries(manifest.tables)) {

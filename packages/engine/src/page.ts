@@ -5,6 +5,7 @@
 import { newer, type SortKey, type TextRef } from '@settledb/core';
 import { isRef, type Row, type TableLayout } from './layout';
 import { lowerBound } from './recent';
+import { decodePage, type StoredPage } from './stored-page';
 
 /** Pages kept in memory: 262,144 rows, about 40 MB in Node. More documents than that are read by pages as they are needed. */
 export const PAGES_LOADED_MAX = 1024;
@@ -138,5 +139,10 @@ export function positionOf(page: Page, key: SortKey): number {
   return page.keys[at] === key ? at : -1;
 }
 
-export const decoderFor = (table: TableLayout, order: number): ((text: string) => Page) =>
-  order === 0 ? (text) => decodeRows(table, text) : decodeOrder;
+/** The text of a page → that. */
+export type Decoder = (text: string) => StoredPage;
+
+export const decoderFor = (table: TableLayout, order: number): Decoder => {
+  const decode = order === 0 ? (text: string): Page => decodeRows(table, text) : decodeOrder;
+  return (text) => decodePage(text, decode);
+};

@@ -15,7 +15,7 @@
 import { corrupt, ioError, type SortKey } from '@settledb/core';
 import type { Rewritable } from './checkpoint';
 import { type Fences, noFences, noRowFences, type OrderState, orderOf, type TableState } from './directory';
-import { encodeManifest, encodeOrder, encodeRows, runsOf } from './encode';
+import { encodeManifest, encodeOrderPage, encodeRowPage, runsOf } from './encode';
 import type { Image } from './image';
 import { BLOCKS_PER_COMMIT } from './journal';
 import type { Row } from './layout';
@@ -25,6 +25,7 @@ import { TextMover } from './move-texts';
 import { NewBlocks, Overtaken } from './new-blocks';
 import { decoderFor, type OrderPage, PAGES_LOADED_MAX, type Page, type RowPage } from './page';
 import { lowerBound } from './recent';
+import { StoredPage } from './stored-page';
 import { isTail } from './texts';
 
 /** New pages kept in memory until they are installed; a directory may be larger than memory should be. */
@@ -114,7 +115,7 @@ class Rewriting {
     const put = async (page: RowPage): Promise<void> => {
       await this.#texts.move(table, page);
       made.runs.push(runsOf(page, page.columns[texts]));
-      await this.#putPage(made, page, encodeRows(page));
+      await this.#putPage(made, page, encodeRowPage(page, table.layout));
     };
     await this.#merge(table, 0, entries, fences, made, rowKind(table.layout), put);
     return made;
@@ -127,7 +128,7 @@ class Rewriting {
     fences: Fences,
   ): Promise<Fences> {
     const made = noFences();
-    const put = (page: OrderPage): Promise<void> => this.#putPage(made, page, encodeOrder(page));
+    const put = (page: OrderPage): Promise<void> => this.#putPage(made, page, encodeOrderPage(page));
     await this.#merge(table, order, entries, fences, made, orderKind, put);
     return made;
   }
@@ -153,9 +154,14 @@ class Rewriting {
       }
       rest = end === places.length ? undefined : kind.pick(places.subarray(end), whole, part);
     };
-    await this.#eachPart(table, order, entries, fences, made, (page, part) =>
-      take(page as P | undefined, part, !this.#full),
-    );
+    await this.#eachPart(table, order, entries, fences, made, (page, part) => {
+      const groups = page?.groups as P[] | undefined;
+      return take(
+        groups?.reduce((all, group) => kind.join(all, group)),
+        part,
+        !this.#full,
+      );
+    });
     if (rest !== undefined) await take(undefined, { keys: [], values: [] }, true);
   }
 
@@ -166,7 +172,7 @@ class Rewriting {
     entries: Entries<Value>,
     fences: Fences,
     made: Fences,
-    visit: (page: Page | undefined, part: Entries<Value>) => Promise<void>,
+    visit: (page: StoredPage | undefined, part: Entries<Value>) => Promise<void>,
   ): Promise<void> {
     if (fences.ids.length === 0) return visit(undefined, entries);
     let from = 0;
@@ -187,7 +193,7 @@ class Rewriting {
     }
   }
 
-  async #load(table: TableState, order: number, id: number): Promise<Page> {
+  async #load(table: TableState, order: number, id: number): Promise<StoredPage> {
     const cached = this.#image.pages.get(id);
     if (cached !== undefined) return cached;
     const [text] = await this.#store.journal.load([id]);
@@ -333,7 +339,7 @@ class Rewriting {
     }
     for (const [id, { size, dead }] of now) if (!this.#useBefore.has(id)) image.use.add(id, size, dead);
     for (const id of drop) image.texts.delete(id);
-    for (const [id, page] of this.#pages) image.pages.set(id, page);
+    for (const [id, page] of this.#pages) image.pages.set(id, new StoredPage([], [page]));
     image.pages.retain(new Set(this.#orders.flatMap(({ fences }) => fences.ids)));
     image.inline = this.#inline();
     image.through = this.#through;

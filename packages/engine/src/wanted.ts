@@ -1,6 +1,7 @@
 /** What a synchronous look-up lacks of pages and texts, for whoever loads it and asks again. */
 import type { TextRef } from '@settledb/core';
-import type { Page } from './page';
+import type { Decoder } from './page';
+import type { StoredPage } from './stored-page';
 
 /** Texts of one block that are noted by themselves. Where more are wanted the block is. */
 const PARTS_MAX = 8;
@@ -10,9 +11,9 @@ const PARTS_MAX = 8;
  * nothing, so the collections are made when something is.
  */
 export class Wanted {
-  #pages: Map<number, (text: string) => Page> | undefined;
+  #pages: Map<number, Decoder> | undefined;
   #blocks: Map<number, TextRef[]> | undefined;
-  #loadedPages: Map<number, Page> | undefined;
+  #loadedPages: Map<number, StoredPage> | undefined;
   #loadedBlocks: Map<number, string> | undefined;
   #loadedParts: Map<string, string> | undefined;
   #hints: Set<number> | undefined;
@@ -21,7 +22,7 @@ export class Wanted {
     return this.#pages !== undefined || this.#blocks !== undefined;
   }
 
-  wantPage(id: number, decode: (text: string) => Page): void {
+  wantPage(id: number, decode: Decoder): void {
     this.#pages ??= new Map();
     this.#pages.set(id, decode);
   }
@@ -39,7 +40,7 @@ export class Wanted {
     this.#hints.add(id);
   }
 
-  page(id: number): Page | undefined {
+  page(id: number): StoredPage | undefined {
     return this.#loadedPages?.get(id);
   }
 
@@ -53,7 +54,7 @@ export class Wanted {
 
   /** What is wanted, of blocks the texts, or more than {@link PARTS_MAX} of them; from now on nothing is. */
   take(): {
-    pages: [number, (text: string) => Page][];
+    pages: [number, Decoder][];
     blocks: [number, readonly TextRef[]][];
     hints: number[];
   } {
@@ -69,7 +70,7 @@ export class Wanted {
     return this.#loadedPages?.size ?? 0;
   }
 
-  givePage(id: number, page: Page): void {
+  givePage(id: number, page: StoredPage): void {
     this.#loadedPages ??= new Map();
     this.#loadedPages.set(id, page);
   }

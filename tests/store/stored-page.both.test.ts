@@ -1,0 +1,98 @@
+/** Pages in groups: the rows that were put in, wherever one looks, and no group made that nobody looks into. */
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { encodeOrderPage, encodeRowPage, encodeRows } from '../../packages/engine/src/encode';
+import { layoutOf, type Row } from '../../packages/engine/src/layout';
+import {
+  columnsOf,
+  decoderFor,
+  type OrderPage,
+  positionOf,
+  type RowPage,
+  rowAt,
+} from '../../packages/engine/src/page';
+import { decodePage, GROUP_ROWS, type StoredPage } from '../../packages/engine/src/stored-page';
+
+const table = layoutOf({
+  docs: { key: 'id', fields: ['id', 'n', 'gone', 'text'], orders: { n: 'n' }, texts: ['text'] },
+}).get('docs')!;
+
+/** Some fields are there in a part of the rows, or in none of a group. */
+const rowOf = (i: number): Row => ({
+  id: `k"\n${String(i).padStart(4, '0')}`,
+  n: i,
+  ...(i % 50 === 0 ? { gone: true } : {}),
+  ...(i % 70 < 35 ? { text: { block: -i - 1, at: i, length: 1 } } : {}),
+});
+const pageOf = (rows: readonly Row[]): RowPage => ({
+  keys: rows.map(({ id }) => id as string),
+  columns: columnsOf(table, rows),
+});
+const length = fc.integer({ min: 1, max: GROUP_ROWS * 5 });
+
+it('has every row, by key, by place and in a range, after it was stored', () => {
+  fc.assert(
+    fc.property(length, fc.nat(), fc.nat(), (count, some, other) => {
+      const rows = Array.from({ length: count }, (_, i) => rowOf(i * 2));
+      const stored = decoderFor(table, 0)(encodeRowPage(pageOf(rows), table)) as StoredPage<RowPage>;
+      for (const [i, row] of rows.entries()) {
+        const key = row.id as string;
+        const group = stored.around(key);
+        expect(rowAt(table, group, positionOf(group, key))).toEqual(row);
+        expect(rowAt(table, ...stored.place(i))).toEqual(row);
+      }
+      expect(stored.groups.flatMap(({ keys }) => keys)).toEqual(rows.map(({ id }) => id));
+      const missing = rowOf((some % count) * 2 + 1).id as string;
+      expect(positionOf(stored.around(missing), missing)).toBe(-1);
+      const [lower, upper] = [some % count, other % count].map((i) => rows[i]!.id as string).sort();
+      const within = stored.within(lower, upper).flatMap(({ keys }) => keys);
+      const wanted = rows.flatMap(({ id }) =>
+        (id as string) >= lower! && (id as string) <= upper! ? [id] : [],
+      );
+      expect(within).toEqual(expect.arrayContaining(wanted));
+      expect(within.length).toBeLessThanOrEqual(wanted.length + 2 * GROUP_ROWS);
+    }),
+    { numRuns: 30 },
+  );
+});
+
+it('has every key of another order', () => {
+  fc.assert(
+    fc.property(length, (count) => {
+      const page = { keys: Array.from({ length: count }, (_, i) => i * 3) };
+      const primary = page.keys.map((key) => `d${key}`);
+      const stored = decoderFor(table, 1)(encodeOrderPage({ ...page, primary })) as StoredPage<OrderPage>;
+      for (const [i, key] of page.keys.entries()) {
+        const group = stored.around(key);
+        expect(group.primary[positionOf(group, key)]).toBe(primary[i]);
+      }
+    }),
+    { numRuns: 20 },
+  );
+});
+
+it('makes the groups that are looked into, each once', () => {
+  const rows = Array.from({ length: GROUP_ROWS * 4 }, (_, i) => rowOf(i));
+  let made = 0;
+  const stored = decodePage(encodeRowPage(pageOf(rows), table), (text) => {
+    made++;
+    const columns = JSON.parse(text) as RowPage['columns'];
+    return { keys: columns[0] as string[], columns };
+  });
+  expect(made).toBe(0);
+  stored.around(rows[40]!.id as string);
+  stored.around(rows[50]!.id as string);
+  expect(made).toBe(1);
+  stored.within(rows[40]!.id as string, rows[70]!.id as string);
+  expect(made).toBe(2);
+});
+
+it('is read as it was stored before there were groups', () => {
+  const rows = Array.from({ length: GROUP_ROWS * 3 }, (_, i) => rowOf(i));
+  const stored = decoderFor(table, 0)(encodeRows(pageOf(rows))) as StoredPage<RowPage>;
+  for (const [i, row] of rows.entries()) {
+    const group = stored.around(row.id as string);
+    expect(rowAt(table, group, positionOf(group, row.id as string))).toEqual(row);
+    expect(rowAt(table, ...stored.place(i))).toEqual(row);
+  }
+});
