@@ -247,7 +247,7 @@ export class Log {
     }
   }
 
-  #writeNow(chunk: Buffer, position: number): number {
+  #writeNow(chunk: Uint8Array, position: number): number {
     let done = 0;
     while (done < chunk.length) {
       const wrote = this.#files.writeSync(this.#fd, chunk, done, chunk.length - done, position + done);
@@ -344,7 +344,12 @@ export class Log {
 }
 
 /** Writes all of `data` at `position`, however little each call takes; answers where it ended. */
-export async function writeFully(files: Files, fd: number, data: Buffer, position: number): Promise<number> {
+export async function writeFully(
+  files: Files,
+  fd: number,
+  data: Uint8Array,
+  position: number,
+): Promise<number> {
   let done = 0;
   while (done < data.length) {
     const wrote = await files.write(

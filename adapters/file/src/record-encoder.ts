@@ -1,5 +1,5 @@
 /** Parts of a record → the bytes of its frames, small ones in a buffer that is used again. */
-import { boundOf, type FrameRoom, frameRoom, type Part, writeFrame } from './frame';
+import { boundOf, bytesOf, type FrameRoom, frameRoom, type Part, writeFrame } from './frame';
 
 /** Nearly every commit fits, and it costs nothing to keep. */
 const SCRATCH_BYTES = 256 * 1024;
@@ -12,7 +12,7 @@ const CHUNK_BYTES = 8 * 1024 * 1024;
 export interface Encoded {
   readonly parts: readonly Part[];
   /** Its frames, in order, as few buffers. */
-  readonly chunks: readonly Buffer[];
+  readonly chunks: readonly Uint8Array[];
   /** Bytes of each frame. */
   readonly sizes: readonly number[];
   /** Of all frames. */
@@ -26,7 +26,7 @@ export class RecordEncoder {
   encode(parts: readonly Part[], salt: number, sequence: number, synced: number): Encoded {
     if (parts.length === 1 && boundOf(parts[0]!) <= SCRATCH_BYTES)
       return this.#encodeOne(parts, salt, sequence, synced);
-    const chunks: Buffer[] = [];
+    const chunks: Uint8Array[] = [];
     const sizes: number[] = [];
     let bytes = 0;
     let room = this.#scratch;
@@ -35,7 +35,7 @@ export class RecordEncoder {
       const part = parts[index]!;
       const bound = boundOf(part);
       if (end + bound > room.data.length) {
-        if (end > 0) chunks.push(room.data.subarray(0, end));
+        if (end > 0) chunks.push(bytesOf(room, 0, end));
         room = this.#roomFor(Math.max(bound, Math.min(CHUNK_BYTES, remainder(parts, index))));
         end = 0;
       }
@@ -44,7 +44,7 @@ export class RecordEncoder {
       sizes.push(end - start);
       bytes += end - start;
     }
-    chunks.push(room.data.subarray(0, end));
+    chunks.push(bytesOf(room, 0, end));
     return { parts, chunks, sizes, bytes };
   }
 
@@ -52,7 +52,7 @@ export class RecordEncoder {
   #encodeOne(parts: readonly Part[], salt: number, sequence: number, synced: number): Encoded {
     const room = this.#scratch;
     const bytes = writeFrame(room, 0, parts[0]!, salt, { sequence, synced, index: 0 });
-    return { parts, chunks: [room.data.subarray(0, bytes)], sizes: [bytes], bytes };
+    return { parts, chunks: [bytesOf(room, 0, bytes)], sizes: [bytes], bytes };
   }
 
   /** Little is all that is left of the record: so what is kept is not asked for twice. */

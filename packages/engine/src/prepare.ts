@@ -174,6 +174,8 @@ function changeOf(
 ): TableChange {
   const { layout, orders } = table;
   const { textFields } = layout;
+  // The row that is written over frees no text and leaves no order: then nobody asks for it.
+  const leavesNothing = textFields.length === 0 && orders.length === 0;
   // To size, as what is pushed to has room for 17 at least; and no closure in the loop, as above.
   const changed = new Array<Row>(keys.length);
   let count = 0;
@@ -183,7 +185,7 @@ function changeOf(
   for (let i = 0; i < keys.length; i++) {
     const key = keys[i] as SortKey;
     const planned = rows[i] as PlannedRow | null;
-    const old = fresh ? undefined : directory.row(table, key, wanted);
+    const old = fresh || (leavesNothing && planned !== null) ? undefined : directory.row(table, key, wanted);
     if (planned !== null) changed[count++] = placed(planned, textFields, texts, freed);
     if (old === undefined) continue;
     freeTexts(old, textFields, freed);
