@@ -28,6 +28,9 @@ class Hosts {
   readonly silent = new Set<number>();
   /** What verbs wait for. */
   gate: (verb: string, host: number) => Promise<void> = async () => {};
+  /** Hosts whose handle was opened, and closed. */
+  readonly opened: number[] = [];
+  readonly closed: number[] = [];
   /** Pages that are yet to be refused. */
   refusals = 0;
   /** How many feeds were begun. None of them tells anything. */
@@ -113,7 +116,12 @@ class Hosts {
         return { ok: true, host };
       };
     const verbs = ['put', 'get', 'bulkDocs', 'putAttachment'].map((name) => [name, verb(name)] as const);
-    return { on: () => {}, close: async () => {}, ...Object.fromEntries(verbs) };
+    this.opened.push(host);
+    const close = async (): Promise<void> => {
+      this.closed.push(host);
+      await this.gate('close', host);
+    };
+    return { on: () => {}, close, ...Object.fromEntries(verbs) };
   }
 }
 
@@ -274,6 +282,17 @@ describe('a call that its host took', () => {
     }
     expect(await get).toMatchObject({ name: 'worker_terminated' });
   });
+});
+
+it('a handle that is closed while its host falls silent is closed at the next one too, which had opened it', async () => {
+  const { hosts, db } = await begun();
+  hosts.gate = (verb, host) => (verb === 'close' && host === 0 ? never : Promise.resolve());
+  const closing = db.close();
+  await vi.waitFor(() => expect(hosts.closed).toEqual([0]), PATIENCE);
+  hosts.silent.add(0);
+  await closing;
+  await vi.waitFor(() => expect(hosts.closed).toContain(1), PATIENCE);
+  expect(hosts.opened).toEqual([0, 1]);
 });
 
 describe('a live feed', () => {

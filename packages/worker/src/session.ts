@@ -111,10 +111,7 @@ export class Session {
     this.#over = true;
     for (const pump of this.#feeds.values()) pump.stop();
     for (const abort of this.#aborts.values()) abort.abort();
-    for (const hosted of this.#handles.values()) {
-      // What closing could not do is the business of whoever opens the database next.
-      if ('close' in hosted) hosted.close().catch(() => {});
-    }
+    for (const number of this.#handles.keys()) this.#drop(number);
     for (const map of [this.#feeds, this.#aborts, this.#handles, this.#lists]) map.clear();
     this.#endpoint.close();
     this.onEnd();
@@ -132,11 +129,19 @@ export class Session {
     else if (op[0] === 'abort') this.#abort(op[1]);
     else if (op[0] === 'part') this.#lists.set(op[1], [...(this.#lists.get(op[1]) ?? []), op[2]]);
     else if (op[0] === 'open') this.#open(op[1], op[2], op[3]);
-    else if (op[0] === 'drop') this.#handles.delete(op[1]);
+    else if (op[0] === 'drop') this.#drop(op[1]);
     else if (op[0] === 'ping') this.#outbox.add(['pong']);
     else if (op[0] === 'back') tellReturn(op[1]);
     else if (op[0] === 'leave') this.leave();
     else this.end();
+  }
+
+  /** It may be open still: closed at the host that was asked before this one, and opened here meanwhile. */
+  #drop(number: number): void {
+    const hosted = this.#handles.get(number);
+    this.#handles.delete(number);
+    // What closing could not do is the business of whoever opens the database next.
+    if (hosted !== undefined && 'close' in hosted) hosted.close().catch(() => {});
   }
 
   #abort(id: number): void {
