@@ -79,6 +79,7 @@ const HEADERS = [
   'content-type',
   'etag',
   'location',
+  'cache-control',
   'accept-ranges',
   'content-range',
   'content-encoding',

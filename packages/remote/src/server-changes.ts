@@ -77,9 +77,10 @@ async function answerChanges(context: DatabaseContext, body: Record<string, unkn
     return jsonResponse(200, { results: [], last_seq, pending: await pendingAfter(database, last_seq) });
   }
   // A HEAD of a feed that waits would wait for nothing.
-  if (request.method === 'HEAD')
-    return new Response(null, { status: 200, headers: { 'content-type': 'application/json' } });
-
+  if (request.method === 'HEAD') {
+    const headers = { 'content-type': 'application/json', 'cache-control': 'must-revalidate' };
+    return new Response(null, { status: 200, headers });
+  }
   if (server.feeds.size >= MAX_FEEDS) throw failure(503, 'service_unavailable', 'Too many feeds are open');
   const ending = new AbortController();
   const end = (): void => ending.abort();

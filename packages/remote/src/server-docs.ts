@@ -70,12 +70,13 @@ export async function getDoc(context: DatabaseContext, id: string): Promise<Answ
   const headers = docHeaders(doc);
   if (isKnown(request, headers.etag)) return notModified(headers.etag!);
   if (doc._attachments === undefined) return jsonResponse(200, doc, headers);
+  const kept = { ...headers, 'cache-control': 'must-revalidate' };
   if (related) {
     const boundary = uuid();
     const type = `multipart/related; boundary="${boundary}"`;
-    return respondWith(200, { ...headers, 'content-type': type }, toStream(relatedText(source, boundary)));
+    return respondWith(200, { ...kept, 'content-type': type }, toStream(relatedText(source, boundary)));
   }
-  return respondWith(200, { ...headers, 'content-type': JSON_TYPE }, textStream(docJson(source)));
+  return respondWith(200, { ...kept, 'content-type': JSON_TYPE }, textStream(docJson(source)));
 }
 
 function readOpenRevs(query: Query): 'all' | string[] | undefined {

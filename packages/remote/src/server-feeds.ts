@@ -44,6 +44,7 @@ export async function eventSourceFeed(feed: FeedRequest): Promise<Answer> {
     feed,
     liveText(feed, toEvent, 'event: heartbeat\ndata: \n\n', () => ''),
     'text/event-stream',
+    'no-cache',
   );
 }
 
@@ -213,7 +214,12 @@ class Waiter {
  * The first piece is made before anything is answered, so that what fails at once is an error with its status. What
  * fails later breaks the connection off: a client must not take half an answer for a whole one.
  */
-async function respond(feed: FeedRequest, text: AsyncGenerator<string>, type: string): Promise<Answer> {
+async function respond(
+  feed: FeedRequest,
+  text: AsyncGenerator<string>,
+  type: string,
+  cache = 'must-revalidate',
+): Promise<Answer> {
   const encoder = new TextEncoder();
   let next: IteratorResult<string, unknown> | undefined = await text.next();
   const stream = new ReadableStream<Uint8Array>(
@@ -240,6 +246,6 @@ async function respond(feed: FeedRequest, text: AsyncGenerator<string>, type: st
   );
   return new Response(stream, {
     status: 200,
-    headers: { 'content-type': type, 'cache-control': 'must-revalidate' },
+    headers: { 'content-type': type, 'cache-control': cache },
   });
 }

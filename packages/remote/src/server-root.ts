@@ -82,5 +82,6 @@ async function describeAll(context: Context, names: readonly unknown[]): Promise
 
 /** Paths of the server that tell a person nothing but would, without this, be asked for as databases. */
 export function favicon(): Answer {
-  return new Response('Not found.', { status: 404, headers: { 'content-type': 'text/plain' } });
+  const headers = { 'content-type': 'text/plain', 'cache-control': 'public, max-age=31536000' };
+  return new Response('Not found.', { status: 404, headers });
 }
