@@ -196,6 +196,8 @@ export class Directory {
     if (state.places?.fences === fences) return state.places;
     const { field } = state.layout;
     if (field < 0 || pagesWithin(state.fences, bounds, false).length < PLACES_PAGES_MIN) return undefined;
+    // Looked at first: building an index of more pages than are kept went through hundreds of them for each of its batches, in vain.
+    if (!fences.ids.every((id) => this.#pages.has(id))) return undefined;
     const columns: number[][] = [];
     let low = Number.POSITIVE_INFINITY;
     let high = Number.NEGATIVE_INFINITY;

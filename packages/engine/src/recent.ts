@@ -167,7 +167,15 @@ export class Recent<Value> {
       leftValues.push(value);
     }
     this.clear();
-    for (let i = 0; i < left.length; i++) this.set(left[i] as SortKey, leftValues[i] as Value | null);
+    // What came while many rows were checkpointed: beside its keys, as above.
+    const isMany = left.length >= RUN_MIN;
+    for (let i = 0; i < left.length; i++)
+      if (!isMany || leftValues[i] === null) this.set(left[i] as SortKey, leftValues[i] as Value | null);
+    if (!isMany) return;
+    this.#sorted = left;
+    this.#added = [];
+    this.#beside = leftValues.map((value) => value ?? undefined);
+    this.#besideCount = left.length - this.#values.size;
   }
 
   clear(): void {
