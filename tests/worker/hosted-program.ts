@@ -102,6 +102,21 @@ const calls = {
     worker.terminate();
     return running;
   },
+  /** Reads one chunk of an attachment, terminates the worker, reads on, and tells how that ended. */
+  async readAndTerminate(size: number): Promise<Told> {
+    await db.put({
+      _id: 'large',
+      _attachments: { f: { content_type: 'a/b', data: new Blob([new Uint8Array(size)]) } },
+    });
+    const { stream } = await db.openAttachment('large', 'f');
+    const reader = stream.getReader();
+    await reader.read();
+    worker.terminate();
+    const rest = async (): Promise<void> => {
+      while (!(await reader.read()).done);
+    };
+    return settle(rest());
+  },
   /** Four writers without pause, until the worker is terminated under them at the given acknowledgement. */
   async writeAndTerminate(
     prefix: string,

@@ -57,6 +57,7 @@ const ASKING: ReadonlySet<ClientOp[0]> = new Set(['call', 'part', 'feed']);
 export class Channel {
   readonly #endpoint: Endpoint;
   readonly #events: ChannelEvents;
+  readonly #lock: string | undefined;
   readonly #outbox: Outbox<ClientOp>;
   readonly #pending = new Map<number, Pending>();
   readonly #feeds = new Map<number, Sink>();
@@ -72,9 +73,11 @@ export class Channel {
   /** Called when there is nothing more to wait for, after {@link leave}. */
   onIdle: () => void = () => {};
 
-  constructor(endpoint: Endpoint, events: ChannelEvents) {
+  /** @param lock held as long as the host lives */
+  constructor(endpoint: Endpoint, events: ChannelEvents, lock: string | undefined) {
     this.#endpoint = endpoint;
     this.#events = events;
+    this.#lock = lock;
     this.#outbox = new Outbox((ops) => this.#post(ops), 1);
     endpoint.addEventListener('message', ({ data }: MessageEvent<Message<HostOp>>) => {
       this.heard = true;
@@ -252,7 +255,7 @@ export class Channel {
     if (pending !== undefined) {
       const { call, parts } = pending;
       this.#forget(id, pending);
-      if (answer !== undefined) call.resolve(asStream(whole(answer.value, parts, answer.list)));
+      if (answer !== undefined) call.resolve(asStream(whole(answer.value, parts, answer.list), this.#lock));
       else call.reject(failure!.error);
     }
     this.#checkIdle();

@@ -211,11 +211,12 @@ export class Link {
     { host, lock, link }: { host: string; lock: string | undefined; link?: string | undefined },
   ): void {
     const began = performance.now();
-    const channel: Channel = new Channel(endpoint, {
-      told: (number, event, value) => this.#handles.get(number)?.told(event, value),
+    const events = {
+      told: (number: number, event: string, value: unknown) => this.#handles.get(number)?.told(event, value),
       moved: () => leave(workerTerminated('The worker serves no more')),
-      broken: (error) => gone(error),
-    });
+      broken: (error: unknown) => gone(error),
+    };
+    const channel = new Channel(endpoint, events, lock);
     const end = (error: unknown): void => {
       unwatch();
       pulse.stop();

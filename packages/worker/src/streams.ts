@@ -3,6 +3,8 @@
  * is how another tab's worker is reached), it is read to its end and crosses as a Blob, which the browser may keep on disk.
  */
 import { badRequest } from '@settledb/core';
+import { workerTerminated } from './errors';
+import { whenGone } from './life';
 import type { ClientOp, Endpoint } from './wire';
 
 /** Deep enough for `docs[]._attachments[].data`. */
@@ -140,8 +142,30 @@ export async function withoutStream(answer: unknown): Promise<unknown> {
   return isStream(stream) ? { ...(answer as object), stream: await blobOf(stream) } : answer;
 }
 
-/** What {@link withoutStream} was given. */
-export function asStream(answer: unknown): unknown {
+/** What {@link withoutStream} was given. @param lock held as long as the worker lives */
+export function asStream(answer: unknown, lock: string | undefined): unknown {
   const { stream } = (answer ?? {}) as { stream?: unknown };
-  return stream instanceof Blob ? { ...(answer as object), stream: streamOf(stream) } : answer;
+  if (stream instanceof Blob) return { ...(answer as object), stream: streamOf(stream) };
+  if (lock === undefined || !isStream(stream)) return answer;
+  return { ...(answer as object), stream: mortal(stream, lock) };
+}
+
+/** The same, that fails when the worker ends: of one that was handed over the browser says nothing, and its reader would wait for ever. */
+function mortal(stream: ReadableStream<Uint8Array>, lock: string): ReadableStream<Uint8Array> {
+  const reader = stream.getReader();
+  return new ReadableStream<Uint8Array>(
+    {
+      pull: (controller) =>
+        new Promise((resolve, reject) => {
+          const unwatch = whenGone(lock, () => reject(workerTerminated('The worker has ended')));
+          const read = reader.read().then(({ done, value }) => {
+            if (done) controller.close();
+            else controller.enqueue(value);
+          });
+          read.then(resolve, reject).finally(unwatch);
+        }),
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  );
 }
