@@ -42,6 +42,14 @@ describe.each(['eager', 'idle'] as const)('an %s index', (policy) => {
     await vi.waitFor(async () => expect(await indexed(db)).toBe(51), 5_000);
   });
 
+  it('follows writes into the database that comes after one that was destroyed, too', async () => {
+    const { db, mapped } = withPolicy(policy);
+    await db.info();
+    await new SettleDB(db.name, { adapter }).destroy();
+    await db.bulkDocs(docs(0, 50));
+    await vi.waitFor(() => expect(mapped()).toBe(50), 5_000);
+  });
+
   it('rests when nobody asks for it, and goes on when somebody does', async () => {
     const { db, mapped } = withPolicy(policy);
     let written = 0;

@@ -30,8 +30,8 @@ export interface Connection {
 
 /** What a connection tells its handle. */
 export interface ConnectionEvents {
-  /** The database is open, for the first time. */
-  created(): void;
+  /** The database is open; `again`: another one was before. */
+  opened(again: boolean): void;
   /** The database was destroyed, by this handle or by whomever; `evicted`: by the browser. */
   destroyed(evicted?: boolean): void;
   /** Opening or destroying it waits for another context. */
@@ -166,9 +166,9 @@ export class LocalConnection implements Connection, Handle {
       if (early && database.store.asOpened) database.store.asOpened(() => start(database));
       else start(database);
     }
-    if (this.#created) return;
+    const again = this.#created;
     this.#created = true;
-    this.#events.created();
+    this.#events.opened(again);
   }
 
   #failed(shared: Shared, error: unknown): void {
@@ -221,7 +221,7 @@ export class RemoteConnection implements Connection {
     this.#load = load;
     this.#events = events;
     this.#open().catch(() => {}); // The first call tells.
-    queueMicrotask(() => events.created());
+    queueMicrotask(() => events.opened(false));
   }
 
   get current(): Database | undefined {

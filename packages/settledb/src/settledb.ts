@@ -185,16 +185,16 @@ export class SettleDB<Content extends AnyContent = AnyContent>
       indexing: (progress) => this.fire('indexing', progress),
       error: (error) => this.fire('error', error),
     });
-    const created = (): void => {
+    const opened = (again: boolean): void => {
       this.#queries.begin(this.#connection.current);
-      this.fire('created', this);
+      if (!again) this.fire('created', this);
     };
     const destroyed = (evicted?: boolean): void => {
       if (evicted) this.fire('evicted');
       this.fire('destroyed');
     };
     const blocked = (waiting: Blocked): void => this.fire('blocked', waiting);
-    const events = { created, destroyed, blocked };
+    const events = { opened, destroyed, blocked };
     if (address.kind === 'remote') {
       const { bytes } = new.target.platform as { readonly bytes?: Bytes };
       const given = { bytes, ...withoutName(options) };
