@@ -21,12 +21,13 @@ export interface TableChange {
   readonly rows: Row[];
   /** Their keys, where they are known already. */
   readonly keys?: readonly SortKey[] | undefined;
-  /** No row was there, as far as known here. */
-  readonly fresh?: boolean;
   readonly olds: (readonly SortKey[] | null)[] | undefined;
   readonly deleted: SortKey[];
   readonly oldsOfDeleted: (readonly SortKey[])[];
 }
+
+/** No row was there: neither in this order nor in any other does one replace anything. */
+export const isNew = ({ olds, deleted }: TableChange): boolean => olds === undefined && deleted.length === 0;
 
 export interface CommitHead {
   readonly changes: readonly TableChange[];

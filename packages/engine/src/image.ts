@@ -6,7 +6,7 @@ import { corrupt, type SortKey, sortKey, type TextRef } from '@settledb/core';
 import { Ahead } from './ahead';
 import { type Answer, type AnyQuery, answer } from './answer';
 import { BlockCache } from './block-cache';
-import { type CommitHead, decodeHead, type TableChange } from './commit';
+import { type CommitHead, decodeHead, isNew, type TableChange } from './commit';
 import { Directory, noFences, type OrderState, orderOf, type TableState } from './directory';
 import {
   BLOCKS_PER_COMMIT,
@@ -179,7 +179,7 @@ function applyTo({ rows: { recent, layout }, orders }: TableState, change: Table
   for (let i = 0; i < deleted.length; i++) recent.set(deleted[i]!, null);
   const keys = change.keys ?? rows.map(layout.keyOf);
   // Rows by one short key, as documents are, are looked for with each write: as long as they are set there is no order to keep.
-  if (change.fresh && layout.field < 0) recent.add(keys, rows);
+  if (layout.field < 0 && isNew(change)) recent.add(keys, rows);
   else for (let i = 0; i < keys.length; i++) recent.set(keys[i]!, rows[i]!);
   for (let o = 0; o < orders.length; o++) putOff(change, o, orders[o]!, keys);
 }
@@ -191,16 +191,17 @@ function putOff(change: TableChange, o: number, order: OrderState<SortKey>, keys
 
 /** First every key that went, then every key that is: one row may take the key another had. */
 function applyToOrder(
-  { rows, olds = [], oldsOfDeleted, fresh }: TableChange,
+  change: TableChange,
   o: number,
   { recent, layout }: OrderState<SortKey>,
   keys: readonly SortKey[],
 ): void {
+  const { rows, olds = [], oldsOfDeleted } = change;
   for (const gone of oldsOfDeleted) if (gone[o] !== undefined) recent.set(gone[o], null);
   for (const gone of olds) if (gone !== null) recent.set(gone[o] as SortKey, null);
   const own = rows.map(layout.keyOf);
   const numbers = layout.field >= 0 && typeof own[0] === 'number';
-  if (!numbers && !fresh) {
+  if (!numbers && !isNew(change)) {
     for (let i = 0; i < own.length; i++) recent.set(own[i]!, keys[i]!);
     return;
   }

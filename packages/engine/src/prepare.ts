@@ -205,7 +205,6 @@ function changeOf(
     table: layout,
     rows: changed,
     keys: isWhole ? keys : undefined,
-    fresh,
     olds,
     deleted,
     oldsOfDeleted,
