@@ -1,6 +1,7 @@
 /** What is recent of an order, against a plain map: keys that only rise are kept otherwise than those that come as they like. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { forget } from '../../packages/engine/src/forget';
 import { Recent } from '../../packages/engine/src/recent';
 
 type Value = string | null;
@@ -85,7 +86,8 @@ describe.each([
             seen = new Map();
           } else if (each.kind === 'forget') {
             const keys = [...seen.keys()].sort((a, b) => (a < b ? -1 : 1));
-            recent.forget(
+            forget(
+              recent,
               keys,
               keys.map((key) => seen.get(key) ?? null),
             );

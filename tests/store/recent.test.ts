@@ -1,6 +1,7 @@
 /** Model: a map of what was set and added. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { forget } from '../../packages/engine/src/forget';
 import { Recent } from '../../packages/engine/src/recent';
 
 const key = fc.integer({ min: 0, max: 400 }).map((n) => `k${String(n).padStart(3, '0')}`);
@@ -42,7 +43,8 @@ it('has what was set and added last, in order, whenever it is asked', () => {
           for (const [i, name] of keys.entries()) model.set(name, values[i]!);
         } else if ('forget' in each) {
           const some = [...recent.keys()].filter(() => each.forget.next().value);
-          recent.forget(
+          forget(
+            recent,
             some,
             some.map((name) => recent.get(name)!),
           );

@@ -41,7 +41,7 @@ it('has every row, by key, by place and in a range, after it was stored', () => 
         expect(rowAt(table, group, positionOf(group, key))).toEqual(row);
         expect(rowAt(table, ...stored.place(i))).toEqual(row);
       }
-      expect(stored.groups.flatMap(({ keys }) => keys)).toEqual(rows.map(({ id }) => id));
+      expect(stored.within().flatMap(({ keys }) => keys)).toEqual(rows.map(({ id }) => id));
       const missing = rowOf((some % count) * 2 + 1).id as string;
       expect(positionOf(stored.around(missing), missing)).toBe(-1);
       const [lower, upper] = [some % count, other % count].map((i) => rows[i]!.id as string).sort();

@@ -203,7 +203,7 @@ export class Directory {
     let high = Number.NEGATIVE_INFINITY;
     let count = 0;
     for (const id of fences.ids) {
-      const groups = this.#pages.get(id)?.groups as RowPage[] | undefined;
+      const groups = this.#pages.get(id)?.within() as RowPage[] | undefined;
       const column = groups?.flatMap(({ columns }) => columns[field] as number[]);
       if (typeof column?.[0] !== 'number') return undefined;
       columns.push(column);

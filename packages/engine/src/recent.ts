@@ -152,32 +152,6 @@ export class Recent<Value> {
     if (beside !== undefined) this.#beside = mergedBeside;
   }
 
-  /** Takes out what is as it was: a checkpoint has it now. @param keys in order; `values[i]` belongs to `keys[i]` */
-  forget(keys: readonly SortKey[], values: readonly (Value | null)[]): void {
-    const all = this.keys();
-    const [left, leftValues]: [SortKey[], (Value | null)[]] = [[], []];
-    let at = 0;
-    // By number: until V8 has optimised it, `for of` makes an object for each step.
-    for (let i = 0; i < all.length; i++) {
-      const key = all[i] as SortKey;
-      const value = this.at(i);
-      while (at < keys.length && (keys[at] as SortKey) < key) at++;
-      if (keys[at] === key && values[at] === value) continue;
-      left.push(key);
-      leftValues.push(value);
-    }
-    this.clear();
-    // What came while many rows were checkpointed: beside its keys, as above.
-    const isMany = left.length >= RUN_MIN;
-    for (let i = 0; i < left.length; i++)
-      if (!isMany || leftValues[i] === null) this.set(left[i] as SortKey, leftValues[i] as Value | null);
-    if (!isMany) return;
-    this.#sorted = left;
-    this.#added = [];
-    this.#beside = leftValues.map((value) => value ?? undefined);
-    this.#besideCount = left.length - this.#values.size;
-  }
-
   clear(): void {
     this.#values.clear();
     this.#putOff = [];

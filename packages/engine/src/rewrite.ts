@@ -16,6 +16,7 @@ import { corrupt, ioError, type SortKey } from '@settledb/core';
 import type { Rewritable } from './checkpoint';
 import { type Fences, noFences, noRowFences, type OrderState, orderOf, type TableState } from './directory';
 import { encodeManifest, encodeOrderPage, encodeRowPage, runsOf } from './encode';
+import { forget } from './forget';
 import type { Image } from './image';
 import { BLOCKS_PER_COMMIT } from './journal';
 import type { Row } from './layout';
@@ -155,7 +156,7 @@ class Rewriting {
       rest = end === places.length ? undefined : kind.pick(places.subarray(end), whole, part);
     };
     await this.#eachPart(table, order, entries, fences, made, (page, part) => {
-      const groups = page?.groups as P[] | undefined;
+      const groups = page?.within() as P[] | undefined;
       return take(
         groups?.reduce((all, group) => kind.join(all, group)),
         part,
@@ -328,7 +329,7 @@ class Rewriting {
     const image = this.#image;
     for (const { table, order, entries, fences } of this.#orders) {
       const state = orderOf<unknown>(image.directory.table(table), order) as OrderState<unknown>;
-      state.recent.forget(entries.keys, entries.values);
+      forget(state.recent, entries.keys, entries.values);
       state.fences = fences;
     }
     const now = copyOf(image.use.sizes);

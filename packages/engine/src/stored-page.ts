@@ -30,17 +30,13 @@ export class StoredPage<P extends Page = Page> {
     if (groups.length === 1) this.#group(0);
   }
 
-  get groups(): P[] {
-    return this.#groups.map((_, i) => this.#group(i));
-  }
-
   /** The group in which `key` is, if it is in this page. */
   around(key: SortKey): P {
     return this.#group(upperBound(this.#keys, key));
   }
 
-  /** The groups that may have keys from `lower` to `upper`, in order. */
-  within(lower: SortKey | undefined, upper: SortKey | undefined): P[] {
+  /** The groups that may have keys from `lower` to `upper`, in order; absent: no bound. */
+  within(lower?: SortKey, upper?: SortKey): P[] {
     const first = lower === undefined ? 0 : upperBound(this.#keys, lower);
     const last = upper === undefined ? this.#keys.length : upperBound(this.#keys, upper);
     const groups: P[] = [];

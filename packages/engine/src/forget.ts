@@ -1,0 +1,31 @@
+/** Taking out of what is recent what a checkpoint has now. */
+import type { SortKey } from '@settledb/core';
+import type { Recent } from './recent';
+
+/** What is as it was goes. @param keys in order; `values[i]` belongs to `keys[i]` */
+export function forget<Value>(
+  recent: Recent<Value>,
+  keys: readonly SortKey[],
+  values: readonly (Value | null)[],
+): void {
+  const all = recent.keys();
+  const left: SortKey[] = [];
+  const leftValues: Value[] = [];
+  const gone: SortKey[] = [];
+  let at = 0;
+  for (let i = 0; i < all.length; i++) {
+    const key = all[i]!;
+    const value = recent.at(i);
+    while (at < keys.length && keys[at]! < key) at++;
+    if (keys[at] === key && values[at] === value) continue;
+    if (value === null) gone.push(key);
+    else {
+      left.push(key);
+      leftValues.push(value);
+    }
+  }
+  recent.clear();
+  for (const key of gone) recent.set(key, null);
+  // Many were written while it was made: as a run, not one by one.
+  recent.add(left, leftValues);
+}
