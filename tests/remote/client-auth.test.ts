@@ -30,7 +30,7 @@ describe('a session', () => {
     let server = closed({ databases });
     const db = remote(`${ORIGIN}/db`, { fetch: (...given) => server.fetch(...given), auth });
     await db.put({ _id: 'a' });
-    server = closed({ databases, cookies: { timeout: 1 } }); // the old cookie is of too long a time for it
+    server = closed({ databases, cookies: { timeout: 60 } }); // the old cookie is of too long a time for it
     await db.put({ _id: 'b' });
     expect(server.log).toEqual(['PUT /db/b', 'POST /_session', 'PUT /db/b']);
     expect((await db.info()).doc_count).toBe(2);

@@ -54,6 +54,8 @@ export class Checkpointer {
   readonly #stopping = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #running: Promise<void> | undefined;
+  /** Rather than a compaction. */
+  #isCheckpoint = false;
   /** After a failure, no unasked attempt before this commit. */
   #notBefore = 0;
   /** It was found not to be worth while: not looked at again before this commit. */
@@ -99,16 +101,22 @@ export class Checkpointer {
     await this.#run(true, either(this.#stopping.signal, signal));
   }
 
-  /** Ends what is under way; `finish`: unless a checkpoint is due, which then is made so that the next opening is quick. */
+  /**
+   * Ends what is under way. `finish`: unless a checkpoint is due, which then is made so that the next opening is quick; one that is
+   * under way goes on, rather than to begin anew.
+   */
   async stop(finish: boolean): Promise<void> {
+    const makes = finish && this.#automatic;
+    if (makes && this.#isCheckpoint) await this.#running?.catch(() => undefined);
     clearTimeout(this.#timer);
     this.#stopping.abort(closed());
     await this.#running?.catch(() => undefined);
-    if (!finish || !this.#automatic || !this.#isWanted()) return;
+    if (!makes || !this.#isWanted()) return;
     await this.#run(false, undefined).catch(() => undefined); // The log has everything; only the next opening is slower.
   }
 
   #run(full: boolean, signal: AbortSignal | undefined): Promise<void> {
+    this.#isCheckpoint = !full;
     const running = this.#rewrite(full, signal).finally(() => {
       if (this.#running === running) this.#running = undefined;
     });

@@ -174,8 +174,8 @@ function changeOf(
 ): TableChange {
   const { layout, orders } = table;
   const { textFields } = layout;
-  // The row that is written over frees no text and leaves no order: then nobody asks for it.
-  const leavesNothing = textFields.length === 0 && orders.length === 0;
+  // The row that is written over frees no text and leaves no order: then nobody asks for it. Of long keys it must be known what is new.
+  const leavesNothing = layout.keyField >= 0 && textFields.length === 0 && orders.length === 0;
   // To size, as what is pushed to has room for 17 at least; and no closure in the loop, as above.
   const changed = new Array<Row>(keys.length);
   let count = 0;
