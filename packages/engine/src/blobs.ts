@@ -53,10 +53,9 @@ export class JournalBlobs implements Blobs {
     options: { readonly durability?: Durability | undefined } = {},
   ): Promise<string> {
     this.#host.check();
-    const [only, more] = Array.isArray(chunks) ? (chunks as Uint8Array[]) : [];
-    const isOne = only !== undefined && more === undefined;
-    const place = (isOne && this.#journal.blobs.placeFor?.(only.length)) || uuid();
-    if (isOne && only.length <= this.#room) {
+    const only = (chunks as Uint8Array[]).length === 1 ? (chunks as Uint8Array[])[0] : undefined;
+    const place = (only && this.#journal.blobs.placeFor?.(only.length)) || uuid();
+    if (only && only.length <= this.#room) {
       this.#room -= only.length;
       this.#staged.set(place, only);
       return place;

@@ -9,6 +9,7 @@ import {
   type CallOptions,
   type Doc,
   type ExistingDoc,
+  exactBytes,
   isDatabaseError,
   notFound,
   type OpenAttachmentOptions,
@@ -92,9 +93,9 @@ export function receiveDoc<D extends ExistingDoc | null | undefined>(
 }
 
 function decodeBase64(text: string, bytes: Bytes, name: string): Uint8Array {
-  if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text))
-    throw badResponse(`attachment ${JSON.stringify(name)} is no base64`);
-  return bytes.fromBase64(text);
+  const found = exactBytes(text, bytes);
+  if (found === undefined) throw badResponse(`attachment ${JSON.stringify(name)} is no base64`);
+  return found;
 }
 
 function checkDigest(digest: unknown, pieces: readonly Uint8Array[], bytes: Bytes, name: string): void {

@@ -8,6 +8,7 @@ import {
   badRequest,
   chunksOf,
   type Doc,
+  decoded,
   type NewAttachment,
   portableBytes,
   uuid,
@@ -52,16 +53,17 @@ export async function prepareDoc(
     attachments[name] = given;
     if (!isObject(given) || given.stub === true || given.data === undefined || given.data === null) continue;
     const { data, encoded, encoding, digest, length, revpos, content_type } = given;
+    if (typeof data === 'string' && data.length < MULTIPART_BYTES) {
+      for (const _piece of decoded(data, bytes)); // No base64 is refused here.
+      attachments[name] = { content_type, data, ...(revpos === undefined ? {} : { revpos }) };
+      continue;
+    }
     const isStreamed =
       ownFetch && byPath && bytes.streamsOut === true && typeof data === 'function' && encoding === undefined;
     const blob =
       isStreamed && length !== undefined && length >= STREAMED_BYTES
         ? new Source(name, length, () => chunksOf(data, bytes, signal))
         : await toBlob(data, bytes, signal);
-    if (typeof data === 'string' && data.length < MULTIPART_BYTES) {
-      attachments[name] = { content_type, data, ...(revpos === undefined ? {} : { revpos }) };
-      continue;
-    }
     const type = content_type ?? (blob.type || 'application/octet-stream');
     const packed = encoded === true && encoding !== undefined;
     const about = { content_type: type, ...(revpos === undefined ? {} : { revpos }) };

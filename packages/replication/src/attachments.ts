@@ -5,11 +5,13 @@
  * Either way nothing is written that is not, byte for byte, what the source's digest and length say. Digests of encoded
  * content are of the encoded bytes (CouchDB's are), so where only the decoded ones are at hand, the length has to do.
  */
-import { DatabaseError, Md5, portableBytes } from '@settledb/core';
+import { type Bytes, bestBytes, DatabaseError, decoded } from '@settledb/core';
 import { type AnyDoc, isObject, type MissingRev, type Peer } from './peer';
 
 /** Bytes of one document's attachments that come with it; more of them are streamed. */
 const INLINE_LENGTH = 1024 * 1024;
+
+type Hasher = ReturnType<Bytes['hasher']>;
 
 /** As any source may answer it. */
 interface Attachment {
@@ -119,7 +121,7 @@ function checked(
   onFailure: OnFailure,
 ): ReadableStream<Uint8Array> {
   const reader = stream.getReader();
-  const hasher = new Md5();
+  const hasher = bestBytes().hasher();
   let size = 0;
   return new ReadableStream<Uint8Array>(
     {
@@ -146,8 +148,8 @@ function checked(
 }
 
 /** Of another kind than ours: there is nothing to hold it against. */
-const hasDigest = (digest: string, hasher: Md5): boolean =>
-  !digest.startsWith('md5-') || digest === `md5-${portableBytes.toBase64([hasher.digest()])}`;
+const hasDigest = (digest: string, hasher: Hasher): boolean =>
+  !digest.startsWith('md5-') || digest === `md5-${bestBytes().toBase64([hasher.digest()])}`;
 
 /** Name of the error of content that is not what its document says: of that one alone, whatever its status. */
 export const MISMATCH = 'content_md5_mismatch';
@@ -189,19 +191,20 @@ function dataFault(attachments: Attachments, asked: Unfilled | undefined): strin
     // Asked for as text; what another peer chose to send is for the target to judge.
     if (attachment.stub === true || typeof data !== 'string') continue;
     const stub = asked === undefined ? undefined : attachmentsOf(asked.doc)[name];
-    const bytes = bytesOf(data);
-    const length = attachment.length ?? stub?.length ?? bytes?.length;
-    if (bytes === undefined || bytes.length !== length) return `its attachment ${name} has another length`;
+    const hasher = bestBytes().hasher();
+    let size = 0;
+    try {
+      for (const piece of decoded(data, bestBytes())) {
+        hasher.update(piece);
+        size += piece.length;
+      }
+    } catch {
+      return `its attachment ${name} is no base64`;
+    }
+    if (size !== (attachment.length ?? stub?.length ?? size))
+      return `its attachment ${name} has another length`;
     if ((attachment.encoding ?? stub?.encoding) !== undefined) continue;
-    if (!hasDigest(digest, new Md5().update(bytes))) return `its attachment ${name} has another digest`;
+    if (!hasDigest(digest, hasher)) return `its attachment ${name} has another digest`;
   }
   return undefined;
-}
-
-function bytesOf(base64: string): Uint8Array | undefined {
-  try {
-    return portableBytes.fromBase64(base64);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,6 +1,6 @@
 /** Bytes in Node: its own MD5 and base64, and `Buffer`, with a `type`, where browsers have a `Blob`. */
 import { createHash } from 'node:crypto';
-import { type Bytes, portableBytes } from '@settledb/core';
+import { type Bytes, badArg, portableBytes, useBytes } from '@settledb/core';
 
 /** Where law forbids MD5 (FIPS mode) Node has none. It keeps no secret here. */
 function hasMd5(): boolean {
@@ -15,9 +15,15 @@ function hasMd5(): boolean {
 export const nodeBytes: Bytes = {
   hasher: hasMd5() ? () => createHash('md5') : portableBytes.hasher,
   toBase64: (pieces) => (pieces.length === 1 ? view(pieces[0]!) : Buffer.concat(pieces)).toString('base64'),
-  fromBase64: (text) => Buffer.from(text, 'base64'),
+  fromBase64(text) {
+    // Node takes the other alphabet too, and of wide characters the lower half; all else that is no base64 it passes over.
+    if (text.includes('-') || text.includes('_') || /[^\0-\xff]/.test(text)) throw badArg();
+    return Buffer.from(text, 'base64');
+  },
   streamsOut: true,
   toData: (pieces, type) => Object.assign(Buffer.concat(pieces), { type }),
 };
 
 const view = (piece: Uint8Array): Buffer => Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
+
+useBytes(nodeBytes);

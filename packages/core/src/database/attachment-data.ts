@@ -4,11 +4,8 @@
  */
 import { badRequest } from '../model/errors';
 import { CHUNK_BYTES } from '../store/store';
-import { type Bytes, checkBase64, joined } from './bytes';
+import { type Bytes, CHUNK_TEXT, decoded, joined } from './bytes';
 import { onAbort, untilAborted } from './on-abort';
-
-/** Base64 decoded at a time: characters, in fours. */
-const CHUNK_TEXT = CHUNK_BYTES;
 
 /**
  * @param signal ends the waiting for what others send
@@ -19,7 +16,8 @@ export async function* chunksOf(
   bytes: Bytes,
   signal?: AbortSignal,
 ): AsyncGenerator<Uint8Array, void> {
-  if (typeof data === 'string') yield* rechunked(decoded(checkBase64(data), bytes));
+  if (typeof data === 'string')
+    yield* data.length <= CHUNK_TEXT ? decoded(data, bytes) : rechunked(decoded(data, bytes));
   else if (isBlob(data)) {
     if (data.size <= CHUNK_BYTES) yield* slices(new Uint8Array(await data.arrayBuffer()), true);
     else
@@ -61,11 +59,6 @@ function* slices(view: Uint8Array, own = false): Generator<Uint8Array, void> {
   }
   for (let at = 0; at < view.length; at += CHUNK_BYTES)
     yield new Uint8Array(view.subarray(at, at + CHUNK_BYTES));
-}
-
-function* decoded(text: string, bytes: Bytes): Generator<Uint8Array, void> {
-  for (let at = 0; at < text.length; at += CHUNK_TEXT)
-    yield bytes.fromBase64(text.slice(at, at + CHUNK_TEXT));
 }
 
 /** A stream that is not read to its end is cancelled: whoever sends must not wait for ever. */

@@ -1,6 +1,6 @@
 export { DOCS_AS_TEXT } from './all-docs';
 export { chunksOf } from './attachment-data';
-export { type Bytes, portableBytes } from './bytes';
+export { type Bytes, bestBytes, decoded, exactBytes, portableBytes, useBytes } from './bytes';
 export * from './changes';
 export type * from './database';
 export { errorInList } from './edits';
