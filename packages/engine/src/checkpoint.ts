@@ -51,6 +51,8 @@ export interface Rewritable {
 export class Checkpointer {
   readonly #store: Rewritable;
   readonly #automatic: boolean;
+  /** First: what can be left to another time. Then: all. */
+  readonly #ending = new AbortController();
   readonly #stopping = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #running: Promise<void> | undefined;
@@ -72,7 +74,7 @@ export class Checkpointer {
       !this.#automatic ||
       this.#timer !== undefined ||
       this.#running !== undefined ||
-      this.#stopping.signal.aborted
+      this.#ending.signal.aborted
     )
       return;
     const { image } = this.#store;
@@ -89,7 +91,7 @@ export class Checkpointer {
   }
 
   #runUnasked(): void {
-    this.#run(false, this.#stopping.signal).then(
+    this.#run(false, this.#stopping.signal, this.#ending.signal).then(
       () => this.consider(),
       () => this.#putOff(),
     );
@@ -107,6 +109,7 @@ export class Checkpointer {
    */
   async stop(finish: boolean): Promise<void> {
     const makes = finish && this.#automatic;
+    this.#ending.abort(closed());
     if (makes && this.#isCheckpoint) await this.#running?.catch(() => undefined);
     clearTimeout(this.#timer);
     this.#stopping.abort(closed());
@@ -115,18 +118,22 @@ export class Checkpointer {
     await this.#run(false, undefined).catch(() => undefined); // The log has everything; only the next opening is slower.
   }
 
-  #run(full: boolean, signal: AbortSignal | undefined): Promise<void> {
+  #run(full: boolean, signal: AbortSignal | undefined, vacuuming = signal): Promise<void> {
     this.#isCheckpoint = !full;
-    const running = this.#rewrite(full, signal).finally(() => {
+    const running = this.#rewrite(full, signal, vacuuming).finally(() => {
       if (this.#running === running) this.#running = undefined;
     });
     this.#running = running;
     return running;
   }
 
-  async #rewrite(full: boolean, signal: AbortSignal | undefined): Promise<void> {
+  async #rewrite(
+    full: boolean,
+    signal: AbortSignal | undefined,
+    vacuuming: AbortSignal | undefined,
+  ): Promise<void> {
     const { rewriteAlone } = await rewriteCode.load();
-    await rewriteAlone(this.#store, full, () => full || this.#isWanted(), signal);
+    await rewriteAlone(this.#store, full, () => full || this.#isWanted(), signal, vacuuming);
   }
 
   #isWanted(): boolean {
@@ -143,7 +150,7 @@ export class Checkpointer {
 
   #putOff(): void {
     // Closing broke it off: that is no failure, and what is due then is made.
-    if (this.#stopping.signal.aborted) return;
+    if (this.#ending.signal.aborted) return;
     this.#notBefore = this.#store.image.n + COMMITS_MIN;
   }
 }

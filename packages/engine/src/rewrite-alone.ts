@@ -1,4 +1,4 @@
-/** One checkpoint or compaction, by one context at a time. */
+/** One checkpoint or compaction, by one context at a time, and what it leaves to be vacuumed. */
 import { corrupt } from '@settledb/core';
 import type { Rewritable } from './checkpoint';
 import { Overtaken } from './new-blocks';
@@ -10,12 +10,14 @@ const DEAD_LENGTH_MIN = 4 * 1024 * 1024;
 /**
  * @param full everything: all pages, all blocks that are mostly dead, leftovers
  * @param isWanted asked again here: another context may have made the checkpoint that was due
+ * @param vacuuming ends the vacuum alone, which may take longer than all else and can be done at any other time
  */
 export async function rewriteAlone(
   store: Rewritable,
   full: boolean,
   isWanted: () => boolean,
   signal: AbortSignal | undefined,
+  vacuuming = signal,
 ): Promise<void> {
   const { journal, image, follower } = store;
   await journal.exclusively(async () => {
@@ -32,6 +34,6 @@ export async function rewriteAlone(
       if (image.epoch === epoch)
         throw corrupt('a block that the directory names is not in the storage', error);
     }
-    await journal.vacuum?.({ force: full, signal });
+    await journal.vacuum?.({ force: full, signal: vacuuming });
   });
 }
