@@ -256,6 +256,20 @@ describe('bulkGet', () => {
     });
   }
 
+  it('answers a malformed revision by its row, as a local database does', async () => {
+    const asked = { docs: [{ id: 'a', rev: 'nope' }, { id: 'a' }] };
+    for (const refuses of [false, true]) {
+      const { fetch } = meddled(
+        refuses ? { 'POST /db/_bulk_get': () => new Response('', { status: 405 }) } : {},
+      );
+      const db = remote(URL_OF_DB, { fetch });
+      await db.put({ _id: 'a' });
+      const { results } = await db.bulkGet(asked);
+      expect(results[0]!.docs).toMatchObject([{ error: { id: 'a', rev: 'nope', error: 'bad_request' } }]);
+      expect(results[1]!.docs).toMatchObject([{ ok: { _id: 'a' } }]);
+    }
+  });
+
   it('does not take a missing database for missing documents', async () => {
     const server = testServer();
     const db = remote(URL_OF_DB, { fetch: server.fetch });

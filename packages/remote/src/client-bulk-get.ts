@@ -10,7 +10,6 @@ import {
   invalidIdType,
   isDatabaseError,
   type OpenRevsRow,
-  parseRev,
   type Rev,
   SPLIT,
 } from '@settledb/core';
@@ -129,7 +128,6 @@ function isAbout(other: Record<string, unknown>, id: string, rev: Rev | undefine
 function checkRequested(entry: unknown): void {
   if (!isObject(entry)) throw badRequest('Each of `docs` must be an object with an id');
   if (typeof entry.id !== 'string' || entry.id === '') throw invalidIdType();
-  if (entry.rev !== undefined) parseRev(entry.rev);
 }
 
 /** 404 may also mean that the database is gone, and then every single GET would find its document "missing". */
@@ -204,8 +202,8 @@ async function getOne<Content extends object>(
       docs: rows.map((row) => ('ok' in row ? { ok: receiveDoc(row.ok, options, bytes) } : missing)),
     };
   } catch (error) {
-    // A document alone may be missing or forbidden; anything else is a failure of the whole.
-    if (!isDatabaseError(error) || ![403, 404].includes(error.status)) throw error;
+    // A document alone may be missing or forbidden, or asked for wrongly; anything else is a failure of the whole.
+    if (!isDatabaseError(error) || ![400, 403, 404].includes(error.status)) throw error;
     return { id, docs: [{ error: { ...missing.error, error: error.name, reason: error.reason } }] };
   }
 }

@@ -118,8 +118,8 @@ export class RemoteQueries<Content extends object> implements Required<Queries<C
     if (!ddoc) throw badRequest('You must supply an index.ddoc when deleting');
     if (!name) throw badRequest('You must supply an index.name when deleting');
     // In one segment, as PouchDB's server has to have it, and with its beginning, without which that finds nothing.
-    const id = ddoc.startsWith('_design/') ? ddoc : `_design/${ddoc}`;
-    const path = `/_index/${[id, type, name].map(segment).join('/')}`;
+    const id = String(ddoc).startsWith('_design/') ? ddoc : `_design/${ddoc}`;
+    const path = `/_index/${[id, type, name].map(String).map(segment).join('/')}`;
     return checkOk(await this.#http.json({ method: 'DELETE', path, signal }), 'the deletion');
   }
 
