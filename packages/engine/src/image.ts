@@ -54,6 +54,13 @@ export class Image {
     return { epoch: this.epoch, n: this.n };
   }
 
+  /** Rows held outside pages. */
+  get recentRows(): number {
+    let rows = 0;
+    for (const table of this.directory.tables.values()) rows += table.rows.recent.size;
+    return rows;
+  }
+
   isAt({ epoch, n }: Position): boolean {
     return epoch === this.epoch && n === this.n;
   }

@@ -300,16 +300,14 @@ class LogStore<T extends Tables> implements Store<T> {
   stats(): StoreStats {
     const { directory, pages, texts, use } = this.#image;
     const totals = use.totals();
-    let recentRows = 0;
     let pageCount = 0;
     for (const table of directory.tables.values()) {
-      recentRows += table.rows.recent.size;
       for (const order of [table.rows, ...table.orders]) pageCount += order.fences.ids.length;
     }
     return {
       commits: this.#image.n,
       epoch: this.#image.epoch,
-      recentRows,
+      recentRows: this.#image.recentRows,
       pages: pageCount,
       pagesLoaded: pages.length,
       cachedTextLength: texts.length,

@@ -16,9 +16,11 @@ const SLICE_LENGTH = 512 * 1024;
 /** ms of work between two pauses, in which the page may draw and others write, … */
 const SLICE_MS = 10;
 /**
- * … or as many as others took in the last one, up to so many, which browsers do not call a long task. A bulk load takes 50 ms and more in
- * each: with 10 it was never caught up with, and what is recent grew to half a million rows, a gigabyte.
+ * … or, with this many rows outside pages, as many as others took in the last one, up to so many, which browsers do not call a long
+ * task. A bulk load takes 50 ms and more in each: with 10 it was never caught up with, and what is recent grew to half a million rows, a
+ * gigabyte.
  */
+const HURRIED_ROWS = 32_768;
 const SLICE_MS_MAX = 40;
 /** Random part of the ids of one rewrite, so that ids never meet those of one that was broken off. */
 const SALT_MAX = 2 ** 32;
@@ -38,12 +40,14 @@ export class NewBlocks {
   #waitingLength = 0;
   #sliceBegan = Date.now();
   #sliceMs = SLICE_MS;
+  readonly #sliceMsMax: number;
 
   /** @param since the state that is rewritten: once another context has done that, nothing more can be put */
   constructor(store: Rewritable, since: Image['position'], signal: AbortSignal | undefined) {
     this.#store = store;
     this.#since = since;
     this.#signal = signal;
+    this.#sliceMsMax = store.image.recentRows > HURRIED_ROWS ? SLICE_MS_MAX : SLICE_MS;
   }
 
   /** @returns where the text will be */
@@ -103,6 +107,6 @@ export class NewBlocks {
     const begun = Date.now();
     await new Promise((resolve) => setTimeout(resolve, 0));
     this.#sliceBegan = Date.now();
-    this.#sliceMs = Math.min(Math.max(SLICE_MS, this.#sliceBegan - begun), SLICE_MS_MAX);
+    this.#sliceMs = Math.min(Math.max(SLICE_MS, this.#sliceBegan - begun), this.#sliceMsMax);
   }
 }
