@@ -186,11 +186,13 @@ export class Pack {
     return at;
   }
 
-  /** A full disk needs the room back. Where that fails the next bytes are written over these. */
+  /** A full disk needs the room back. */
   #giveBack(): void {
     try {
       this.#files.truncate(this.#fd, this.#end);
-    } catch {}
+    } catch {
+      // The next bytes are written over these. What failed before is what the caller is told.
+    }
   }
 
   #writeSlots(slots: readonly number[]): void {

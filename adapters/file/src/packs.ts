@@ -89,13 +89,15 @@ export class Packs {
     return this.#try(slot.pack, () => this.#pack(slot.pack)?.get(slot));
   }
 
-  /** What cannot be removed stays, and is found again by the next sweep. */
+  /** A sweep, or who lets content go: its rows are gone already, so that what cannot be removed is no error. */
   async drop(places: readonly string[]): Promise<void> {
     for (const [number, slots] of byPack(places.map(slotOf))) {
       this.#untidy.add(number);
       try {
         this.#pack(number)?.remove(slots);
-      } catch {}
+      } catch {
+        // It takes room and nothing else, and the next sweep finds it again.
+      }
     }
     await this.#tidyUp();
   }
@@ -137,7 +139,9 @@ export class Packs {
     for (const number of tidy ? this.#untidy : []) {
       try {
         if (this.#pack(number)?.taken().length === 0) this.#remove(number);
-      } catch {}
+      } catch {
+        // It stays, empty, for the next compaction: closing has done what it must.
+      }
     }
     for (const number of [...this.#open.keys()]) this.#close(number);
   }
