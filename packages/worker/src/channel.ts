@@ -5,6 +5,7 @@
 import { badRequest } from '@settledb/core';
 import { rowsOf, whole, writtenRows } from './answers';
 import { type Encoded, withoutProxies } from './arguments';
+import { Waits } from './awake';
 import type { Call } from './call';
 import { textsOf } from './documents';
 import { decodeError, workerTerminated } from './errors';
@@ -59,6 +60,7 @@ export class Channel {
   readonly #events: ChannelEvents;
   readonly #lock: string | undefined;
   readonly #outbox: Outbox<ClientOp>;
+  readonly #waits: Waits;
   readonly #pending = new Map<number, Pending>();
   readonly #feeds = new Map<number, Sink>();
   #over: { readonly error: unknown } | undefined;
@@ -79,9 +81,11 @@ export class Channel {
     this.#events = events;
     this.#lock = lock;
     this.#outbox = new Outbox((ops) => this.#post(ops), 1);
+    this.#waits = new Waits((isAwake) => this.send(['awake', isAwake]));
     endpoint.addEventListener('message', ({ data }: MessageEvent<Message<HostOp>>) => {
       this.heard = true;
       this.answered = true;
+      this.#waits.heard();
       for (const op of opsIn(data)) this.#take(op);
     });
     endpoint.addEventListener('messageerror', () => {
@@ -280,7 +284,9 @@ export class Channel {
       const streams = text === undefined ? streamsIn(ops) : [];
       if (streams.length > 0) for (const op of ops) this.#spend(op);
       this.#endpoint.postMessage(text ?? ops, streams);
+      const before = this.#posted;
       for (const op of ops) if (op[0] === 'call') this.#posted = op[1];
+      if (this.#posted !== before) this.#waits.said();
     } catch (cause) {
       if (ops.length > 1) for (const op of ops) this.#post([op]);
       else if (bare) this.#refused(ops[0]!, cause);

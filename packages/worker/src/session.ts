@@ -5,6 +5,7 @@
 import { type BulkDocsRow, badRequest, closed, tellReturn } from '@settledb/core';
 import { askForTexts, flatRows, hasTexts, inParts, isJsonAnswer, messageOf, transferables } from './answers';
 import { decodeArguments } from './arguments';
+import { Awake } from './awake';
 import { encodeError, isJsonError } from './errors';
 import { FeedPump } from './feed-pump';
 import { type Later, Outbox } from './outbox';
@@ -68,6 +69,7 @@ export class Session {
   readonly #endpoint: Endpoint;
   readonly #options: SessionOptions;
   readonly #outbox: Outbox<Out>;
+  readonly #awake = new Awake();
   readonly #handles = new Map<number, Hosted | { readonly failure: unknown }>();
   readonly #aborts = new Map<number, AbortController>();
   readonly #feeds = new Map<number, FeedPump>();
@@ -79,6 +81,9 @@ export class Session {
   #length = 0;
   /** The last call that was taken. */
   #last = 0;
+  /** Is this side to stay awake after an answer, and has it not done so since it last heard something? */
+  #staysAwake = false;
+  #isAsked = false;
   #leaving = false;
   #over = false;
   /** Called when nothing of it is left. */
@@ -90,6 +95,8 @@ export class Session {
     this.#transfers = transfers(endpoint);
     this.#outbox = new Outbox((ops) => this.#post(ops), HOPS);
     endpoint.addEventListener('message', ({ data }: MessageEvent<Message<ClientOp>>) => {
+      this.#awake.rest();
+      this.#isAsked = this.#staysAwake;
       // A BroadcastChannel has further listeners while a link is made.
       if (typeof data === 'string' || Array.isArray(data)) for (const op of opsIn(data)) this.#take(op);
     });
@@ -131,6 +138,7 @@ export class Session {
     else if (op[0] === 'open') this.#open(op[1], op[2], op[3]);
     else if (op[0] === 'drop') this.#drop(op[1]);
     else if (op[0] === 'ping') this.#outbox.add(['pong']);
+    else if (op[0] === 'awake') this.#staysAwake = op[1];
     else if (op[0] === 'back') tellReturn(op[1]);
     else if (op[0] === 'leave') this.leave();
     else this.end();
@@ -299,6 +307,8 @@ export class Session {
     this.#transfer.clear();
     try {
       this.#endpoint.postMessage(jsonOf(ops) ?? ops.map(parsed), transfer);
+      if (this.#isAsked) this.#awake.stay();
+      this.#isAsked = false;
     } catch (error) {
       if (ops.length > 1) for (const op of ops) this.#post([op]);
       else this.#refused(ops[0]!, error);

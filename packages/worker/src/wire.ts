@@ -13,7 +13,7 @@
  */
 
 /** Raised when the operations change: page and host of different kinds refuse each other rather than misunderstand. */
-export const PROTOCOL = 6;
+export const PROTOCOL = 7;
 
 /**
  * Rows of an answer in one message. It is taken apart in one task of the page, at 1–2.5 µs a row: about a millisecond, while the
@@ -76,6 +76,8 @@ export type ClientOp =
   /** The handle was closed: forget it. */
   | readonly ['drop', handle: number]
   | readonly ['ping']
+  /** Is the host to stay awake for a moment after an answer? See `awake.ts`. */
+  | readonly ['awake', isAwake: boolean]
   /** The page is online again, or looked at again: of which its worker hears nothing. */
   | readonly ['back', isLong: boolean]
   /** Asks another host from now on: what was taken is to be answered, and the last call that was is to be said. */

@@ -18,6 +18,8 @@ const PER_CALL = 1_000;
 const TIMES = 41;
 /** Calls one after the other in a timing of lone ones: the clock of a page is coarse. */
 const LONE = 200;
+/** Milliseconds before a call of which the sides have rested. */
+const REST = 10;
 
 /** A message to a worker and back, of the size of a lone call. */
 async function bareTrip(): Promise<() => Promise<unknown>> {
@@ -107,6 +109,20 @@ async function loneCosts(
   };
 }
 
+/** Of a call that nothing was said before for a while: both sides have gone to sleep. The median of each; milliseconds. */
+async function restedCost(page: Db, hosted: Db): Promise<Cost> {
+  const rested = async (db: Db): Promise<number> => {
+    await new Promise((resolve) => setTimeout(resolve, REST));
+    return timed(() => db.info());
+  };
+  const times: Record<'here' | 'there', number[]> = { here: [], there: [] };
+  for (let time = 0; time < LONE; time++) {
+    times.here.push(await rested(page));
+    times.there.push(await rested(hosted));
+  }
+  return costOf(times.here, times.there);
+}
+
 interface Load {
   readonly ms: number;
   /** Tasks over 50 ms, as the browser counts them, and the longest. */
@@ -153,6 +169,7 @@ export async function figures(
   const id = thousand[0]!._id;
   const ids = thousand.map(({ _id }) => _id);
   log('calls');
+  const rested = await restedCost(page, hosted);
   const { lone, loneGet, bare, overBare } = await loneCosts(page, hosted, id);
   const together = await cost(page, hosted, PER_CALL, (db) => Promise.all(ids.map(() => db.info())));
   const togetherGet = await cost(page, hosted, PER_CALL, (db) =>
@@ -187,9 +204,10 @@ export async function figures(
   const ms = ({ inPage, hosted: inWorker, more, least }: Cost): string =>
     `${more.toFixed(2)} ms more, at least ${least.toFixed(2)} (in the page ${inPage.toFixed(2)}, in a worker ${inWorker.toFixed(2)})`;
   return {
-    figures: { lone, loneGet, bare, overBare, together, togetherGet, read, written, loads },
+    figures: { lone, loneGet, rested, bare, overBare, together, togetherGet, read, written, loads },
     lines: [
       `a lone call (info): ${us(lone)}; a lone get: ${us(loneGet)}`,
+      `a call (info) after ${REST} ms of rest: ${us(rested)}`,
       `a bare message to a worker and back, between them: ${us(bare)}; a lone info more than that: ${microseconds(overBare.more)}, at least ${microseconds(overBare.least)}`,
       `a call of 1,000 together (info): ${us(together)}; a get of 1,000: ${us(togetherGet)}`,
       `1,000 documents read by allDocs: ${ms(read)}; written by bulkDocs: ${ms(written)}`,
