@@ -143,6 +143,11 @@ export class Disk implements Files {
     this.#folders.delete(folder);
   }
 
+  /** Whether it was made, and not removed. */
+  hasFolder(folder: string): boolean {
+    return this.#folders.has(folder);
+  }
+
   async syncFolder(folder: string): Promise<void> {
     this.fail('syncFolder');
     for (const path of this.#durableNames.keys())

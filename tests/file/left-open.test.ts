@@ -19,8 +19,10 @@ const COMMITS = 12;
 /** For a sweep of two files, which takes some turns. Were it slower, the test would prove less, and not fail. */
 const SWEEP_MS = 50;
 
-async function openDisk(disk: Disk, durability: Durability, hooks: Hooks = {}): Promise<LocalDatabase> {
-  const journal = await hooked(file({ files: disk }), hooks).open(FOLDER);
+/** @param hooks with them, each content has a file of its own */
+async function openDisk(disk: Disk, durability: Durability, hooks?: Hooks): Promise<LocalDatabase> {
+  const adapter = file({ files: disk });
+  const journal = await (hooks === undefined ? adapter : hooked(adapter, hooks)).open(FOLDER);
   const store = await openLogStore<DatabaseTables>(journal, schema, { cachedBytes: 0 });
   return LocalDatabase.open(store, { name: FOLDER, adapter: 'file', durability });
 }
@@ -68,6 +70,113 @@ describe('what a killed process left', () => {
   });
 });
 
+describe('content of attachments that the system has, and the disk may not', () => {
+  /** Loses all that was not synced. */
+  const NOTHING_ELSE = (): number => 0.99;
+
+  async function expectContents(disk: Disk, contents: Readonly<Record<string, Uint8Array>>): Promise<void> {
+    const db = await openDisk(disk, 'strict');
+    for (const [id, bytes] of Object.entries(contents))
+      expect(same(await bytesOf(await db.getAttachment(id, 'f')), bytes), id).toBe(true);
+    await db.close();
+  }
+
+  it('is there with the file that a killed process made for it, once the next one acknowledged a strict write', async () => {
+    const disk = new Disk();
+    const first = await openDisk(disk, 'relaxed');
+    await first.putAttachment('a', 'f', noise(300, 1), 'x/y');
+    disk.kill();
+    const next = await openDisk(disk, 'strict');
+    await next.putAttachment('b', 'f', noise(300, 2), 'x/y');
+    disk.powerLoss(NOTHING_ELSE);
+    await expectContents(disk, { a: noise(300, 1), b: noise(300, 2) });
+  });
+
+  it('is there where the process was killed between the new writing of a file and the sync of its name', async () => {
+    const disk = new Disk();
+    const db = await openDisk(disk, 'strict');
+    const revs: string[] = [];
+    for (let i = 0; i < 6; i++) revs.push((await db.putAttachment(`d${i}`, 'f', noise(5000, i), 'x/y')).rev);
+    await db.close();
+    const second = await openDisk(disk, 'strict');
+    let isRenamed = false;
+    const rename = disk.rename.bind(disk);
+    disk.rename = (from, to) => {
+      rename(from, to);
+      if (!/pack/.test(to)) return;
+      isRenamed = true;
+      disk.fail = () => {
+        throw failure('EIO');
+      };
+    };
+    // It is killed in one of these.
+    for (let i = 0; i < 5; i++) await second.purge(`d${i}`, revs[i]!).catch(() => {});
+    await second.compact().catch(() => {});
+    expect(isRenamed).toBe(true);
+    disk.rename = rename;
+    disk.fail = () => undefined;
+    disk.kill();
+    const third = await openDisk(disk, 'strict');
+    await third.putAttachment('new', 'f', noise(700, 77), 'x/y');
+    disk.powerLoss(NOTHING_ELSE);
+    await expectContents(disk, { d5: noise(5000, 5), new: noise(700, 77) });
+  });
+
+  it.each([500, 100_000])('is not believed in after a close that could not sync: %i bytes', async (size) => {
+    const disk = new Disk();
+    const first = await openDisk(disk, 'relaxed');
+    await first.putAttachment('a', 'f', noise(size), 'x/y');
+    disk.fail = (call) => {
+      if (call === 'writeSync' || call === 'write') throw failure('EIO');
+      return undefined;
+    };
+    await expect(first.put({ _id: 'x' })).rejects.toMatchObject({ name: 'io' });
+    disk.fail = () => undefined;
+    await first.close().catch(() => {}); // It says what the write said already.
+    const next = await openDisk(disk, 'strict');
+    await next.putAttachment('b', 'f', noise(size), 'x/y');
+    disk.powerLoss(NOTHING_ELSE);
+    await expectContents(disk, { a: noise(size), b: noise(size) });
+  });
+});
+
+describe('the folder of attachments', () => {
+  it('goes with the database, also when nothing was left in it', async () => {
+    const disk = new Disk();
+    const db = await openDisk(disk, 'relaxed');
+    const { rev } = await db.putAttachment('a', 'f', noise(10), 'x/y');
+    await db.purge('a', rev);
+    await db.compact();
+    await db.close();
+    await file({ files: disk }).destroy(FOLDER);
+    expect(disk.hasFolder(BLOBS)).toBe(false);
+  });
+
+  it('is not made, nor anything in it, by a write that the database is removed under', async () => {
+    const disk = new Disk();
+    const adapter = file({ files: disk });
+    const journal = await adapter.open(FOLDER);
+    const sync = disk.syncFolder.bind(disk);
+    let goOn: () => void = () => {};
+    const isRemoved = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    // Of the first, by which the folder's name comes to the disk.
+    disk.syncFolder = async (folder) => {
+      disk.syncFolder = sync;
+      await isRemoved;
+      await sync(folder);
+    };
+    const place = journal.blobs?.placeFor?.(10) as string;
+    const writing = journal.blobs?.put(place, [noise(10)], 'relaxed');
+    await adapter.destroy(FOLDER);
+    goOn();
+    await expect(writing).rejects.toMatchObject({ name: 'closed' });
+    expect(disk.list(BLOBS)).toEqual([]);
+    expect(disk.hasFolder(BLOBS)).toBe(false);
+  });
+});
+
 describe('content of attachments', () => {
   it('is not swept while its commit is on the way', async () => {
     let atSync: (() => Promise<void>) | undefined;
@@ -107,7 +216,7 @@ describe('content of attachments', () => {
 
   it('that a full disk did not take whole leaves nothing behind', async () => {
     const disk = new Disk();
-    const db = await openDisk(disk, 'relaxed');
+    const db = await openDisk(disk, 'relaxed', {});
     await db.putAttachment('a', 'f', noise(10), 'x/y');
     const attachments = Object.fromEntries(
       [1, 2, 3].map((seed) => [`f${seed}`, { content_type: 'x/y', data: noise(50_000, seed) }]),

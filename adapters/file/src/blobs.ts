@@ -7,11 +7,11 @@
  * So a loss of power leaves files that nobody names, and never a name without its file.
  */
 import { join } from 'node:path';
-import { CHUNK_BYTES, corrupt, type Durability } from '@settledb/core';
+import { CHUNK_BYTES, closed, corrupt, type Durability } from '@settledb/core';
 import type { PlacedChunk } from '@settledb/engine';
 import { crc32 } from './crc32';
 import { codeOf, type Files } from './files';
-import { BLOBS, removeQuietly } from './folder';
+import { BLOBS, removeFolderIfEmpty, removeQuietly } from './folder';
 import { writeFully } from './log';
 import { isPacked, isPackFile, PACKED_BYTES, Packs } from './packs';
 import { trouble } from './trouble';
@@ -31,7 +31,9 @@ export class BlobFiles {
   /** Places whose bytes the system has, but maybe not the disk. */
   readonly #unsynced = new Set<string>();
   readonly #packs: Packs;
+  readonly #leftOpen: boolean;
   #isMade = false;
+  #isClosed = false;
 
   readonly #lost: (error: unknown) => Error;
 
@@ -42,6 +44,7 @@ export class BlobFiles {
   constructor(files: Files, folder: string, leftOpen: boolean, lost: (error: unknown) => Error) {
     this.#files = files;
     this.#lost = lost;
+    this.#leftOpen = leftOpen;
     this.#folder = blobFolder(folder);
     this.#packs = new Packs(files, this.#folder, leftOpen);
     if (leftOpen) for (const place of this.#places()) this.#unsynced.add(place);
@@ -151,15 +154,16 @@ export class BlobFiles {
 
   /** @param keep the database is not about to be removed */
   close(keep: boolean): Promise<void> {
+    this.#isClosed = true;
     return this.#packs.close(keep);
   }
 
   /** Removes every file made here, and the folder when that leaves it empty. */
   static remove(files: Files, folder: string): void {
     const blobs = blobFolder(folder);
-    const names = files.list(blobs);
-    for (const name of names) if (PLACE.test(name) || isPackFile(name)) files.unlink(join(blobs, name));
-    if (names.length > 0 && files.list(blobs).length === 0) files.removeFolder(blobs);
+    for (const name of files.list(blobs))
+      if (PLACE.test(name) || isPackFile(name)) files.unlink(join(blobs, name));
+    removeFolderIfEmpty(files, blobs);
   }
 
   #places(): string[] {
@@ -174,12 +178,15 @@ export class BlobFiles {
     });
   }
 
+  /** @throws DatabaseError `closed` when the folder may be gone meanwhile */
   async #make(): Promise<void> {
     if (this.#isMade) return;
     await this.#synced(this.#folder, async () => {
-      if (this.#files.makeFolder(this.#folder) !== undefined)
+      // Who made it may have been killed before its name was on the disk.
+      if (this.#files.makeFolder(this.#folder) !== undefined || this.#leftOpen)
         await this.#files.syncFolder(join(this.#folder, '..'));
     });
+    if (this.#isClosed) throw closed();
     this.#isMade = true;
   }
 

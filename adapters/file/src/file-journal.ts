@@ -227,17 +227,19 @@ export class FileJournal implements Journal {
     await this.#vacuuming?.catch(() => {});
     while (this.#writing !== undefined) await this.#writing;
     const log = this.#log;
-    let isSound = false;
+    let [isSynced, isSound] = [!keep, false];
     try {
       if (keep && log.isPoisoned) return;
       if (keep) await this.#sync(log);
+      isSynced = true;
       if (keep && !log.isThere) throw ioError(`${log.path} was removed while it was open: it is lost`);
       if (keep) await notePlaces(this.#files, this.#folder, log);
       isSound = keep;
     } finally {
       await this.#blobFiles.close(isSound);
       await log.close().finally(() => {
-        this.#lock.release();
+        if (isSynced) this.#lock.release();
+        else this.#lock.forsake();
         this.#listeners.clear();
         this.#onClose();
       });

@@ -15,6 +15,8 @@ import { trouble } from './trouble';
 /** Two who take at once both step back and try again, after a random while; together well below a second. */
 const ATTEMPTS = 20;
 const STEP_BACK_MS = 30;
+/** The process of a lock that nobody holds, and that was not released. */
+const NOBODY = 0;
 
 export const isLockName = (name: string): boolean => parse(name) !== undefined;
 
@@ -29,6 +31,8 @@ export interface Lock {
   /** Removes the files of dead owners. Not before the log is in order: a later taker must learn of a loss of power too. */
   clear(): void;
   release(): void;
+  /** In place of {@link release}: nobody has the lock any more, and the next owner finds the folder left open. */
+  forsake(): void;
 }
 
 /**
@@ -42,6 +46,7 @@ export async function takeLock(files: Files, folder: string): Promise<Lock> {
     const path = join(folder, own);
     const fd = create(files, folder, path);
     const release = (): void => remove(files, folder, own);
+    const forsake = (): void => disown(files, folder, own);
     try {
       const { living, ended } = owners(files, folder, own);
       const other = living[0];
@@ -51,7 +56,7 @@ export async function takeLock(files: Files, folder: string): Promise<Lock> {
           for (const { name } of ended) remove(files, folder, name);
         };
         const lostPower = ended.some(({ start }) => isOfAnotherBoot(start));
-        return { leftOpen: ended.length > 0, lostPower, clear, release };
+        return { leftOpen: ended.length > 0, lostPower, clear, release, forsake };
       }
       release();
       if (attempt === ATTEMPTS || isHeld(files, join(folder, other.name))) {
@@ -94,7 +99,7 @@ function owners(files: Files, folder: string, own: string): { living: Taker[]; e
   for (const name of files.list(folder)) {
     const taker = parse(name);
     if (taker === undefined || name === own) continue;
-    const lives = !released.has(name) && isRunning(taker.pid, taker.start);
+    const lives = taker.pid !== NOBODY && !released.has(name) && isRunning(taker.pid, taker.start);
     (lives ? living : ended).push(taker);
   }
   return { living, ended };
@@ -127,6 +132,15 @@ function remove(files: Files, folder: string, name: string): void {
     files.unlink(join(folder, name));
   } catch (error) {
     if (codeOf(error) !== 'ENOENT') released.add(name);
+  }
+}
+
+/** Where that fails too, other processes are kept out as long as this one runs. */
+function disown(files: Files, folder: string, name: string): void {
+  try {
+    files.rename(join(folder, name), join(folder, name.replace(/^lock\.\d+/, `lock.${NOBODY}`)));
+  } catch {
+    released.add(name);
   }
 }
 

@@ -56,7 +56,9 @@ export class Packs {
   constructor(files: Files, folder: string, leftOpen: boolean) {
     this.#files = files;
     this.#folder = folder;
-    if (leftOpen) this.#unsynced = new Set(this.#numbers());
+    if (!leftOpen) return;
+    this.#unsynced = new Set(this.#numbers());
+    this.#renamed = this.#names().length > 0;
   }
 
   /** A new place for a content of so many bytes. Whether it is ever put there does not matter. */
