@@ -121,10 +121,11 @@ describe('a server on files', () => {
       { passwordIterations: 0 },
       { authenticate: 5 },
       { durability: 'stict' },
+      ...[0, 1.5, '5'].map((max_dbs_open) => ({ max_dbs_open })),
     ];
     for (const options of wrong) {
       const starting = createServer({ dir, anonymous: true, port: 0, ...(options as object) });
-      await expect(starting, JSON.stringify(options)).rejects.toThrow(/^[A-Za-z.]+ must be/);
+      await expect(starting, JSON.stringify(options)).rejects.toThrow(/^[A-Za-z._]+ must be/);
       await expect(starting).rejects.toBeInstanceOf(TypeError);
     }
     await expect(createServer(undefined as never)).rejects.toThrow(/needs options/);

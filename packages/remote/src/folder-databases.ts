@@ -7,7 +7,8 @@ import { mkdir, open, readdir, readFile, rmdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type Database, ioError, isDatabaseError, uuid as makeUuid } from '@settledb/core';
 import { fromFolderName, isStoredName, toFolderName } from './names';
-import type { Databases } from './server-context';
+import { OpenDatabases } from './open-databases';
+import type { Databases, UsedDatabase } from './server-context';
 
 /** Opens the database in the folder `path`, or makes one there unless it must exist (then `not_found`). */
 export type OpenDatabase = (
@@ -18,46 +19,60 @@ export type OpenDatabase = (
 /** No database's folder: their names have no dot. */
 const IDENTITY_FILE = 'server.json';
 
+export interface FolderOptions {
+  /**
+   * Databases that are kept open, as CouchDB's `max_dbs_open`. Default 500. When there is one more, that which nobody has used for longest is
+   * closed, and is opened again when it is next asked for. A request, a feed, a replication or an attachment that is still read keeps its
+   * database open: more than these are open while more are in use.
+   */
+  readonly max_dbs_open?: number | undefined;
+}
+
 export class FolderDatabases implements Databases {
   readonly #dir: string;
   readonly #openDatabase: OpenDatabase;
-  readonly #held = new Map<string, Promise<Database | undefined>>();
-  /** The last of what creates, destroys or closes a database: these take turns, by name. */
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #open: OpenDatabases;
 
-  constructor(dir: string, openDatabase: OpenDatabase) {
+  /** @param warn told when more than `max_dbs_open` are in use. @throws TypeError */
+  constructor(
+    dir: string,
+    openDatabase: OpenDatabase,
+    { max_dbs_open }: FolderOptions = {},
+    warn?: (line: string) => void,
+  ) {
     this.#dir = dir;
     this.#openDatabase = openDatabase;
+    this.#open = new OpenDatabases({ most: max_dbs_open, warn });
   }
 
+  /** The database, which stays open until `close()`, however many there are. */
   open(name: string): Promise<Database | undefined> {
-    const turn = this.#turns.get(name);
-    return turn === undefined ? this.#openHeld(name) : turn.then(() => this.#openHeld(name));
+    return this.#open.openForGood(name, () => this.#openExisting(name));
   }
 
-  #openHeld(name: string): Promise<Database | undefined> {
-    return this.#held.get(name) ?? this.#hold(name, this.#openExisting(name));
+  /** The database until its `release`. */
+  use(name: string): Promise<UsedDatabase | undefined> {
+    return this.#open.use(name, () => this.#openExisting(name));
   }
 
   create(name: string): Promise<boolean> {
-    return this.#inTurn(name, async () => {
-      if ((await (this.#held.get(name) ?? this.#hold(name, this.#openExisting(name)))) !== undefined)
-        return false;
-      await this.#hold(name, this.#openDatabase(this.#path(name), { name, mustExist: false }));
-      return true;
-    });
+    return this.#open.create(
+      name,
+      () => this.#openExisting(name),
+      () => this.#openDatabase(this.#path(name), { name, mustExist: false }),
+    );
   }
 
   destroy(name: string): Promise<boolean> {
-    return this.#inTurn(name, async () => {
-      const database = await (this.#held.get(name) ?? this.#openExisting(name));
-      if (database === undefined) return false;
-      this.#held.delete(name);
-      await database.destroy();
-      // The adapter takes away what it made; an empty folder would still be listed.
-      await rmdir(this.#path(name)).catch(() => {});
-      return true;
-    });
+    return this.#open.destroy(
+      name,
+      () => this.#openExisting(name),
+      async (database) => {
+        await database.destroy();
+        // The adapter takes away what it made; an empty folder would still be listed.
+        await rmdir(this.#path(name)).catch(() => {});
+      },
+    );
   }
 
   async list(): Promise<string[]> {
@@ -67,29 +82,12 @@ export class FolderDatabases implements Databases {
   }
 
   drop(name: string, database: Database): void {
-    void this.#inTurn(name, async () => {
-      if ((await this.#held.get(name)) !== database) return;
-      this.#held.delete(name);
-      await database.close();
-    }).catch(() => {});
+    this.#open.drop(name, database);
   }
 
-  /** Closes all of them. Those that fail to are left: there is nobody to tell who could do anything about it. */
-  async close(): Promise<void> {
-    await Promise.allSettled(this.#turns.values());
-    const held = [...this.#held.values()];
-    this.#held.clear();
-    await Promise.allSettled(held.map(async (database) => (await database)?.close()));
-  }
-
-  /** What is absent or fails to open is asked for anew next time. */
-  #hold(name: string, opening: Promise<Database | undefined>): Promise<Database | undefined> {
-    this.#held.set(name, opening);
-    const forget = (): void => {
-      if (this.#held.get(name) === opening) this.#held.delete(name);
-    };
-    opening.then((database) => database ?? forget(), forget);
-    return opening;
+  /** Closes all of them; whoever asks for one after that is refused (`closed`). */
+  close(): Promise<void> {
+    return this.#open.close();
   }
 
   async #openExisting(name: string): Promise<Database | undefined> {
@@ -101,19 +99,6 @@ export class FolderDatabases implements Databases {
       if (isDatabaseError(error) && error.status === 404) return undefined;
       throw error;
     }
-  }
-
-  #inTurn<T>(name: string, work: () => Promise<T>): Promise<T> {
-    const turn = (this.#turns.get(name) ?? Promise.resolve()).then(work, work);
-    const ended = turn.then(
-      () => {},
-      () => {},
-    );
-    this.#turns.set(name, ended);
-    void ended.then(() => {
-      if (this.#turns.get(name) === ended) this.#turns.delete(name);
-    });
-    return turn;
   }
 
   #path(name: string): string {

@@ -20,5 +20,7 @@ export {
   type ReplicateRequest,
   type Replicator,
   type Task,
+  type UsedDatabase,
 } from './server';
+export { useDatabase } from './server-uses';
 export type { Credentials } from './wire';

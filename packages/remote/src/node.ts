@@ -12,14 +12,14 @@ import {
 import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { ioError } from '@settledb/core';
-import { FolderDatabases, type OpenDatabase, serverUuid } from './folder-databases';
+import { FolderDatabases, type FolderOptions, type OpenDatabase, serverUuid } from './folder-databases';
 import { type NodeRequest, PlainHosts, plainRequest } from './node-request';
 import { Turns } from './node-turns';
 import { type Answerer, createAnswerer, type HandlerOptions, hasHooks } from './server';
 import { type Answer, errorResponse, failure, NOT_MODIFIED, TextAnswer, toResponse } from './server-http';
 import { type ServerRequest, splitUrl } from './server-request';
 
-export { FolderDatabases, type OpenDatabase, serverUuid } from './folder-databases';
+export { FolderDatabases, type FolderOptions, type OpenDatabase, serverUuid } from './folder-databases';
 
 /** ms; see {@link Timeouts}. Slow clients hold connections, and those who do not read hold memory. */
 const TIMEOUTS: Timeouts = { headers: 15_000, request: 300_000, idle: 120_000 };
@@ -42,7 +42,7 @@ export interface Timeouts {
   readonly idle: number;
 }
 
-export interface ServerOptions extends Omit<HandlerOptions, 'databases' | 'uuid'> {
+export interface ServerOptions extends Omit<HandlerOptions, 'databases' | 'uuid'>, FolderOptions {
   /** The folder that holds the databases. Made when it is not there. */
   readonly dir: string;
   /** Default 5984, CouchDB's; 0 takes a free one. */
@@ -67,8 +67,8 @@ export interface RunningServer {
 /** @throws TypeError when nobody could use the server, or an option makes no sense; io when the port is taken or the folder cannot be written */
 export async function createServer(options: ServerOptions): Promise<RunningServer> {
   checkOptions(options);
-  const { dir, port = 5984, host = '127.0.0.1', open, hosts, timeouts, ...rest } = options;
-  const databases = new FolderDatabases(dir, open);
+  const { dir, port = 5984, host = '127.0.0.1', open, max_dbs_open, hosts, timeouts, ...rest } = options;
+  const databases = new FolderDatabases(dir, open, { max_dbs_open }, (line) => options.logger?.info?.(line));
   // Before the folder is touched: options that make no sense should leave no trace.
   const check =
     options.anonymous === true && isLoopback(host)

@@ -4,12 +4,13 @@
  * Names are those of `admins`, who may do everything, and of the documents in `_users`; credentials are basic ones or the
  * cookie that `POST /_session` gives. After some failures a name is locked for the address they came from.
  */
-import { type DatabaseError, isDatabaseError, unauthorized } from '@settledb/core';
+import { type Database, type DatabaseError, isDatabaseError, unauthorized } from '@settledb/core';
 import type { Databases } from './server-context';
 import { type Cookies, readCookie } from './server-cookies';
 import { Locks } from './server-locks';
 import { DEFAULT_ITERATIONS, Passwords, sameText, toHex } from './server-passwords';
 import type { ServerRequest } from './server-request';
+import { withDatabase } from './server-uses';
 import { isObject, parseBasic } from './wire';
 
 export interface Accounts {
@@ -112,8 +113,10 @@ export class Authenticator {
     const account = await this.#account(name);
     if (account !== undefined && (await this.#isPassword(account, password))) return account;
     // As long as a wrong password of a user takes, so that the time tells nothing about names.
-    if (account?.doc === undefined && (await this.#databases.open(USERS_DATABASE)) !== undefined)
-      await this.#passwords.pretend(password, this.iterations);
+    if (account?.doc === undefined)
+      await withDatabase(this.#databases, USERS_DATABASE, () =>
+        this.#passwords.pretend(password, this.iterations),
+      );
     return undefined;
   }
 
@@ -126,24 +129,26 @@ export class Authenticator {
     const admin = await this.#admins.get(name);
     if (admin !== undefined) return { name, roles: ['_admin'], salt: admin };
     if (name === '') return undefined;
-    const users = await this.#databases.open(USERS_DATABASE);
-    if (users === undefined) return undefined;
-    try {
-      const doc = (await users.get(userId(name))) as unknown as Readonly<Record<string, unknown>>;
-      const { roles, derived_key, salt } = doc;
-      if (doc.name !== name || doc.type !== 'user' || typeof derived_key !== 'string') return undefined;
-      const texts = Array.isArray(roles) ? roles.filter((role) => typeof role === 'string') : [];
-      // No document makes a server administrator.
-      return {
-        name,
-        roles: texts.filter((role) => !role.startsWith('_')),
-        salt: `${salt}${derived_key}`,
-        doc,
-      };
-    } catch (error) {
-      if (isDatabaseError(error) && error.status === 404) return undefined;
-      throw error;
-    }
+    return withDatabase(this.#databases, USERS_DATABASE, (users) => readUser(users, name));
+  }
+}
+
+async function readUser(users: Database, name: string): Promise<Found | undefined> {
+  try {
+    const doc = (await users.get(userId(name))) as unknown as Readonly<Record<string, unknown>>;
+    const { roles, derived_key, salt } = doc;
+    if (doc.name !== name || doc.type !== 'user' || typeof derived_key !== 'string') return undefined;
+    const texts = Array.isArray(roles) ? roles.filter((role) => typeof role === 'string') : [];
+    // No document makes a server administrator.
+    return {
+      name,
+      roles: texts.filter((role) => !role.startsWith('_')),
+      salt: `${salt}${derived_key}`,
+      doc,
+    };
+  } catch (error) {
+    if (isDatabaseError(error) && error.status === 404) return undefined;
+    throw error;
   }
 }
 

@@ -11,8 +11,10 @@ import type { Validators } from './server-validate';
 
 /** The databases behind a server. Names are checked before they come here. */
 export interface Databases {
-  /** The database, undefined where there is none. Asked at every request: keep it open. */
+  /** The database, undefined where there is none. It stays open. Asked at every request where there is no `use`. */
   open(name: string): Promise<Database | undefined>;
+  /** The database for a while: it may be closed when no use of it is under way. */
+  use?(name: string): Promise<UsedDatabase | undefined>;
   /** False when it was there already. */
   create(name: string): Promise<boolean>;
   /** With all it holds. False when there was none. */
@@ -21,6 +23,13 @@ export interface Databases {
   list(): Promise<string[]>;
   /** The database failed in a way that only opening it anew can mend: the next `open` should do so. */
   drop?(name: string, database: Database): void;
+}
+
+/** A database in use: a request, a feed, a replication. */
+export interface UsedDatabase {
+  readonly database: Database;
+  /** Ends the use. Idempotent. */
+  release(): void;
 }
 
 export interface Limits {

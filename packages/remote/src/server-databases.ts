@@ -6,6 +6,7 @@ import type { Context, DatabaseContext, ServerState } from './server-context';
 import { type Answer, checkJsonType, failure, jsonResponse, readJson } from './server-http';
 import type { Task } from './server-replicate';
 import { DEFAULT_SECURITY } from './server-settings';
+import { withDatabase } from './server-uses';
 import { encodePart } from './wire';
 
 /** ms a compaction is waited for. A longer one goes on, and `compact_running` says so. */
@@ -49,8 +50,7 @@ export async function databaseInfo(context: DatabaseContext): Promise<Answer> {
 
 /** What `GET /name` answers; undefined where there is no such database. */
 export async function describe(context: Context, name: string): Promise<object | undefined> {
-  const database = await context.server.databases.open(name);
-  return database && describeOpen(context, name, database);
+  return withDatabase(context.server.databases, name, (database) => describeOpen(context, name, database));
 }
 
 async function describeOpen({ server }: Context, name: string, database: Database): Promise<object> {
@@ -72,9 +72,9 @@ async function describeOpen({ server }: Context, name: string, database: Databas
 
 export async function compact(context: DatabaseContext): Promise<Answer> {
   requireAdmin(context);
-  const { database, name, server, request } = context;
+  const { name, server, request } = context;
   checkJsonType(request);
-  const running = server.compactions.get(name) ?? startCompaction(server, name, database);
+  const running = server.compactions.get(name) ?? startCompaction(server, name);
   let timer: ReturnType<typeof setTimeout> | undefined;
   const enough = new Promise((resolve) => {
     timer = setTimeout(resolve, COMPACT_WAIT_MS);
@@ -83,7 +83,7 @@ export async function compact(context: DatabaseContext): Promise<Answer> {
   return jsonResponse(202, { ok: true });
 }
 
-function startCompaction(server: ServerState, name: string, database: Database): Promise<unknown> {
+function startCompaction(server: ServerState, name: string): Promise<unknown> {
   const task: Task = {
     type: 'database_compaction',
     about: { database: name },
@@ -93,7 +93,9 @@ function startCompaction(server: ServerState, name: string, database: Database):
     cancel: new AbortController(),
   };
   server.tasks.add(task);
-  const work = database.compact().finally(() => {
+  // A use of its own: it may take longer than the request.
+  const compacted = withDatabase(server.databases, name, (database) => database.compact());
+  const work = compacted.finally(() => {
     server.compactions.delete(name);
     server.tasks.delete(task);
   });

@@ -4,8 +4,9 @@
  *
  * Read once, and then from memory, at most {@link MAX_KNOWN} of them: one handler serves a set of databases.
  */
-import { type Database, type ExistingDoc, isDatabaseError, uuid } from '@settledb/core';
+import { type ExistingDoc, isDatabaseError, uuid } from '@settledb/core';
 import type { Databases } from './server-context';
+import { withDatabase } from './server-uses';
 
 /**
  * Databases whose settings are held in memory; those that were longest there make room. More than most servers have, and a few MB, as
@@ -114,28 +115,23 @@ export class Settings {
   }
 
   async #read(id: string): Promise<Row | undefined> {
-    const database = await this.#databases.open(SETTINGS_DATABASE);
-    if (database === undefined) return undefined;
-    try {
-      return (await database.get(id)) as Row;
-    } catch (error) {
-      if (isDatabaseError(error) && error.status === 404) return undefined;
-      throw error;
-    }
+    return withDatabase(this.#databases, SETTINGS_DATABASE, async (database) => {
+      try {
+        return (await database.get(id)) as Row;
+      } catch (error) {
+        if (isDatabaseError(error) && error.status === 404) return undefined;
+        throw error;
+      }
+    });
   }
 
   async #write(id: string, content: Record<string, unknown>): Promise<void> {
     const before = await this.#read(id);
-    const database = await this.#open();
-    await database.put({ ...content, _id: id, ...(before === undefined ? {} : { _rev: before._rev }) });
-  }
-
-  async #open(): Promise<Database> {
-    const there = await this.#databases.open(SETTINGS_DATABASE);
-    if (there !== undefined) return there;
+    const doc = { ...content, _id: id, ...(before === undefined ? {} : { _rev: before._rev }) };
+    const put = (): Promise<unknown> =>
+      withDatabase(this.#databases, SETTINGS_DATABASE, (database) => database.put(doc));
+    if ((await put()) !== undefined) return;
     await this.#databases.create(SETTINGS_DATABASE);
-    const made = await this.#databases.open(SETTINGS_DATABASE);
-    if (made === undefined) throw new Error('The database of settings was made, and is not there');
-    return made;
+    if ((await put()) === undefined) throw new Error('The database of settings was made, and is not there');
   }
 }

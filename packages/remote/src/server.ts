@@ -18,7 +18,7 @@ import { Settings } from './server-settings';
 import { Validators } from './server-validate';
 
 export type { Accounts, Person } from './server-auth';
-export type { Databases, Limits, QueriesOf } from './server-context';
+export type { Databases, Limits, QueriesOf, UsedDatabase } from './server-context';
 export type { CookieOptions } from './server-cookies';
 export type { CorsOptions } from './server-cors';
 export type { RegexPolicy } from './server-regex';

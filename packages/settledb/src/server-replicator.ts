@@ -1,6 +1,12 @@
 /** `_replicate` of a server: between databases of its own and those of hosts it was told of. */
 import { type Database, DatabaseError, forbidden, notFound, uuid } from '@settledb/core';
-import { isDatabaseName, type ReplicateRequest, type Replicator, remote } from '@settledb/remote';
+import {
+  isDatabaseName,
+  type ReplicateRequest,
+  type Replicator,
+  remote,
+  useDatabase,
+} from '@settledb/remote';
 import { type ReplicateOptions, replicate } from '@settledb/replication';
 
 /** Redirects that are followed of one request: as many as the fetch standard allows. */
@@ -13,7 +19,7 @@ const HEADERS_FOR_ANYONE: readonly string[] = ['accept', 'content-type', 'conten
 export function serverReplicator(hosts: readonly string[], given?: typeof globalThis.fetch): Replicator {
   const fetch = hosts.includes('*') ? given : fetchWithin(hosts, given);
   return async (request, task, databases) => {
-    const opened: Database[] = [];
+    const letGo: (() => unknown)[] = [];
     const open = async (
       name: string,
       headers: Readonly<Record<string, string>>,
@@ -22,15 +28,16 @@ export function serverReplicator(hosts: readonly string[], given?: typeof global
       if (!/^https?:\/\//i.test(name)) return openHere(name, create);
       checkHost(name, hosts);
       const database = remote(name, { headers, skip_setup: !create, ...(fetch && { fetch }) });
-      opened.push(database);
+      letGo.push(() => database.close());
       return database;
     };
     const openHere = async (name: string, create: boolean): Promise<Database> => {
       if (!isDatabaseName(name)) throw notFound(`could not open ${name}`);
       if (create) await databases.create(name);
-      const database = await databases.open(name);
-      if (database === undefined) throw missing(name);
-      return database;
+      const used = await useDatabase(databases, name);
+      if (used === undefined) throw missing(name);
+      letGo.push(() => used.release());
+      return used.database;
     };
     try {
       const source = await open(request.source, request.sourceHeaders, false);
@@ -39,7 +46,7 @@ export function serverReplicator(hosts: readonly string[], given?: typeof global
       await Promise.all([check(source), check(target)]);
       return await run(source, target, request, task);
     } finally {
-      for (const database of opened) await database.close();
+      for (const end of letGo) await end();
     }
   };
 }

@@ -21,7 +21,13 @@ import { nodeBytes } from './bytes.node';
 import { serverQueries } from './server-queries';
 import { serverReplicator } from './server-replicator';
 
-export { createHandler, type Databases, type Handler, type HandlerOptions } from '@settledb/remote';
+export {
+  createHandler,
+  type Databases,
+  type Handler,
+  type HandlerOptions,
+  type UsedDatabase,
+} from '@settledb/remote';
 export * from '@settledb/remote/node';
 export { serverQueries } from './server-queries';
 export { serverReplicator } from './server-replicator';
@@ -70,7 +76,8 @@ export async function createServer(options: ServerOptions): Promise<RunningServe
 }
 
 /**
- * The databases in the folder `dir`, for {@link createHandler}: opened when they are first asked for, and kept open until `close()`.
+ * The databases in the folder `dir`, for {@link createHandler}: opened when they are first asked for, and at most `max_dbs_open` of them
+ * kept open while nobody uses them. One that `open(name)` gave stays open until `close()`; `use(name)` gives it until its `release()`.
  * What opens one is said as for {@link createServer}; default: the file adapter, and functions of design documents refused.
  */
 export class FolderDatabases extends Folders {
@@ -81,10 +88,11 @@ export class FolderDatabases extends Folders {
       adapter = file(),
       durability,
       runStoredFunctions,
-    }: Pick<ServerOptions, 'open' | 'adapter' | 'durability' | 'runStoredFunctions'> = {},
+      max_dbs_open,
+    }: Pick<ServerOptions, 'open' | 'adapter' | 'durability' | 'runStoredFunctions' | 'max_dbs_open'> = {},
   ) {
     const functions = runStoredFunctions === true ? evaluate : refuseToEvaluate;
-    super(dir, open ?? opener(adapter, functions, durability));
+    super(dir, open ?? opener(adapter, functions, durability), { max_dbs_open });
   }
 }
 

@@ -1,0 +1,224 @@
+/**
+ * The databases of a server that are open: all that are in use, and of the others those that were used last.
+ *
+ * What creates, destroys or closes a database takes turns, by name, and a use waits for them. So there are never two handles of one database
+ * at a time: who asks for one that is being closed gets it opened anew, with all that was written to it.
+ */
+import { closed, type Database } from '@settledb/core';
+import type { UsedDatabase } from './server-context';
+
+/**
+ * Databases that are kept open: as many as CouchDB keeps. A small one takes a file and half a megabyte, and a millisecond or two to open; one
+ * that is large takes what its pages in memory do.
+ */
+const MAX_OPEN = 500;
+
+export interface OpenDatabasesOptions {
+  /** Most databases that are kept open, those in use among them: then the one that nobody has used for longest is closed. Default 500. */
+  readonly most?: number | undefined;
+  /** Told when more are in use than are kept open, and again whenever it is twice as many. */
+  readonly warn?: ((line: string) => void) | undefined;
+}
+
+/** One that is open, or about to be. */
+interface Held {
+  readonly name: string;
+  readonly opening: Promise<Database | undefined>;
+  /** Uses that have not ended; what was opened for good is one. */
+  uses: number;
+  isForGood: boolean;
+  /** Open, and not chosen to be closed. */
+  isCounted: boolean;
+}
+
+export class OpenDatabases {
+  readonly #most: number;
+  readonly #warn: ((line: string) => void) | undefined;
+  readonly #held = new Map<string, Held>();
+  /** Those that nobody uses; which has been so for longest comes first. */
+  readonly #idle = new Set<Held>();
+  /** The last of what takes turns, by name. */
+  readonly #turns = new Map<string, Promise<void>>();
+  /** Held ones that are counted. */
+  #count = 0;
+  #warnedOf: number;
+  #isClosed = false;
+
+  /** @throws TypeError */
+  constructor({ most = MAX_OPEN, warn }: OpenDatabasesOptions = {}) {
+    if (!(Number.isSafeInteger(most) && most > 0))
+      throw new TypeError(`max_dbs_open must be a whole number from 1, not ${JSON.stringify(most)}`);
+    this.#most = most;
+    this.#warnedOf = most;
+    this.#warn = warn;
+  }
+
+  /** The database until its `release`; `open` opens it where it is not, and gives undefined where there is none. */
+  async use(name: string, open: () => Promise<Database | undefined>): Promise<UsedDatabase | undefined> {
+    const held = await this.#begin(name, open);
+    const database = await held.opening;
+    if (database === undefined) return undefined;
+    let isOver = false;
+    const release = (): void => {
+      if (!isOver) this.#end(held);
+      isOver = true;
+    };
+    return { database, release };
+  }
+
+  /** As {@link use}, until it is destroyed, dropped, or all are closed. */
+  async openForGood(name: string, open: () => Promise<Database | undefined>): Promise<Database | undefined> {
+    const held = await this.#begin(name, open);
+    const database = await held.opening;
+    if (held.isForGood) this.#end(held);
+    held.isForGood = true;
+    return database;
+  }
+
+  /** False where `open` finds one; else `make` makes it. */
+  create(
+    name: string,
+    open: () => Promise<Database | undefined>,
+    make: () => Promise<Database>,
+  ): Promise<boolean> {
+    return this.#inTurn(name, async () => {
+      const there = await this.#usedFor(name, open);
+      return there === undefined && (await this.#usedFor(name, make)) !== undefined;
+    });
+  }
+
+  /** False where there is none. `destroy` is given a database that is not held any more, nor will be before it is done. */
+  destroy(
+    name: string,
+    open: () => Promise<Database | undefined>,
+    destroy: (database: Database) => Promise<void>,
+  ): Promise<boolean> {
+    return this.#inTurn(name, async () => {
+      const held = this.#held.get(name);
+      const database = await (held === undefined ? open() : held.opening);
+      if (database === undefined) return false;
+      if (held !== undefined) this.#forget(held);
+      await destroy(database);
+      return true;
+    });
+  }
+
+  /** Closes `database`, though it may be in use: the next use opens it anew. */
+  drop(name: string, database: Database): void {
+    void this.#inTurn(name, async () => {
+      const held = this.#held.get(name);
+      if (held === undefined || (await held.opening) !== database) return;
+      this.#forget(held);
+      await database.close();
+    }).catch(() => {}); // It failed before: there is nothing left that closing it could lose.
+  }
+
+  /** Closes all, and opens none any more. Those that fail to are left: there is nobody to tell who could do anything about it. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    while (this.#turns.size > 0) await Promise.all(this.#turns.values());
+    const held = [...this.#held.values()];
+    for (const each of held) this.#forget(each);
+    await Promise.allSettled(held.map(async ({ opening }) => (await opening)?.close()));
+  }
+
+  async #begin(name: string, open: () => Promise<Database | undefined>): Promise<Held> {
+    for (let turn = this.#turns.get(name); turn !== undefined; turn = this.#turns.get(name)) await turn;
+    return this.#hold(name, open);
+  }
+
+  /** Begins a use. Of what is absent or fails to open there is none: it is asked for anew next time. */
+  #hold(name: string, open: () => Promise<Database | undefined>): Held {
+    if (this.#isClosed) throw closed();
+    const held = this.#held.get(name) ?? this.#add(name, open());
+    if (held.uses++ === 0) this.#idle.delete(held);
+    return held;
+  }
+
+  #end(held: Held): void {
+    if (--held.uses > 0 || !held.isCounted) return;
+    this.#idle.add(held);
+    if (this.#count > this.#most) void this.#closeIdle();
+  }
+
+  #add(name: string, opening: Promise<Database | undefined>): Held {
+    const opened = async (): Promise<Database | undefined> => {
+      const database = await opening.catch((error: unknown) => {
+        this.#forget(held);
+        throw error;
+      });
+      if (database === undefined) this.#forget(held);
+      else if (this.#held.get(name) === held) {
+        held.isCounted = true;
+        this.#count++;
+        // Waited for, so that whoever opens many has no more of them open than those that are kept.
+        await this.#closeIdle();
+      }
+      return database;
+    };
+    const held: Held = { name, opening: opened(), uses: 0, isForGood: false, isCounted: false };
+    this.#held.set(name, held);
+    return held;
+  }
+
+  async #usedFor(name: string, open: () => Promise<Database | undefined>): Promise<Database | undefined> {
+    const held = this.#hold(name, open);
+    try {
+      return await held.opening;
+    } finally {
+      this.#end(held);
+    }
+  }
+
+  /** Closes what has been idle for longest, until there are no more than are kept, or all are in use. */
+  async #closeIdle(): Promise<void> {
+    const closing: Promise<void>[] = [];
+    for (const held of this.#idle) {
+      if (this.#count <= this.#most) break;
+      this.#uncount(held);
+      closing.push(this.#inTurn(held.name, () => this.#closeNow(held)));
+    }
+    if (this.#count > this.#most) this.#tell();
+    // Nothing was under way in it: what it acknowledged is stored, whether or not it could be tidied up.
+    if (closing.length > 0) await Promise.allSettled(closing);
+  }
+
+  /** Unless another turn did away with it. */
+  async #closeNow(held: Held): Promise<void> {
+    if (this.#held.get(held.name) !== held) return;
+    this.#forget(held);
+    await (await held.opening)?.close();
+  }
+
+  #forget(held: Held): void {
+    if (this.#held.get(held.name) === held) this.#held.delete(held.name);
+    this.#uncount(held);
+  }
+
+  #uncount(held: Held): void {
+    this.#idle.delete(held);
+    if (held.isCounted) this.#count--;
+    held.isCounted = false;
+  }
+
+  #tell(): void {
+    if (this.#count <= this.#warnedOf) return;
+    this.#warnedOf = this.#count * 2;
+    this.#warn?.(
+      `${this.#count} databases are in use and open, more than max_dbs_open, which is ${this.#most}`,
+    );
+  }
+
+  #inTurn<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const turn = (this.#turns.get(name) ?? Promise.resolve()).then(work);
+    const ended: Promise<void> = turn.then(
+      () => {},
+      () => {},
+    );
+    this.#turns.set(name, ended);
+    void ended.then(() => {
+      if (this.#turns.get(name) === ended) this.#turns.delete(name);
+    });
+    return turn;
+  }
+}

@@ -1,0 +1,61 @@
+/** Databases while they are used: whoever keeps them may close one that nobody uses (`Databases.use`). */
+import type { Database } from '@settledb/core';
+import type { Databases, UsedDatabase } from './server-context';
+import { type Answer, TextAnswer } from './server-http';
+
+/** Undefined where there is none. */
+export async function useDatabase(databases: Databases, name: string): Promise<UsedDatabase | undefined> {
+  if (databases.use !== undefined) return databases.use(name);
+  const database = await databases.open(name);
+  // Who keeps databases without it keeps them open.
+  return database && { database, release() {} };
+}
+
+/** What `work` makes of the database, which stays open meanwhile; undefined where there is none. */
+export async function withDatabase<T>(
+  databases: Databases,
+  name: string,
+  work: (database: Database) => Promise<T>,
+): Promise<T | undefined> {
+  const used = await useDatabase(databases, name);
+  if (used === undefined) return undefined;
+  try {
+    return await work(used.database);
+  } finally {
+    used.release();
+  }
+}
+
+/** Calls `release` when nothing more is read of a database for this answer: at once, or when its stream ends, breaks or is left. */
+export function releasedAfter(answer: Answer, release: () => void): Answer {
+  if (answer instanceof TextAnswer || answer.body === null) {
+    release();
+    return answer;
+  }
+  const { status, headers, body } = answer;
+  return new Response(watched(body, release), { status, headers });
+}
+
+function watched<T>(stream: ReadableStream<T>, over: () => void): ReadableStream<T> {
+  const reader = stream.getReader();
+  return new ReadableStream<T>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read();
+          if (!done) return controller.enqueue(value);
+          over();
+          controller.close();
+        } catch (error) {
+          over();
+          controller.error(error);
+        }
+      },
+      cancel(reason) {
+        over();
+        return reader.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
