@@ -1,5 +1,5 @@
 /** A server under ten clients at once, by plain requests of CouchDB's API: what a backend or many browsers ask of it. */
-import { HttpClient } from './http-client';
+import { HttpClient, type Prepared, readAnswer } from './http-client';
 import type { RoundSetting, SuiteContender, Time } from './suite';
 
 /** A server that runs, and its end. */
@@ -76,44 +76,52 @@ async function round(client: HttpClient, db: string, measure: Measure): Promise<
       2,
     ),
   }));
-  const revs: string[] = [];
-  const each = (label: string, work: (i: number) => Promise<unknown>, count = CALLS) =>
-    measure(label, CLIENTS * count, () =>
-      Promise.all(
-        Array.from({ length: CLIENTS }, async (_, one) => {
-          for (let i = 0; i < count; i++) await work(one * count + i);
-        }),
-      ),
-    );
-  await each('create', async (i) => {
-    revs[i] = (await client.call('PUT', `${db}/doc-${i}`, docs[i])).rev as string;
-  });
-  await each('get', (i) => client.call('GET', `${db}/doc-${i}`));
+  const each = (label: string, requestOf: (i: number) => Prepared, count?: number) =>
+    askAll(client, label, requestOf, measure, count);
+  const created = await each('create', (i) => client.prepare('PUT', `${db}/doc-${i}`, docs[i]));
+  const revs = created.map((answer) => readAnswer(answer).rev);
+  await each('get', (i) => client.prepare('GET', `${db}/doc-${i}`));
   await each('update', (i) =>
-    client.call('PUT', `${db}/doc-${i}`, { ...docs[i], _rev: revs[i], changed: true }),
+    client.prepare('PUT', `${db}/doc-${i}`, { ...docs[i], _rev: revs[i], changed: true }),
   );
   await client.call('POST', `${db}/_index`, { index: { fields: ['kind'] } });
   const ask = (i: number) => ({ selector: { kind: docs[i]!.kind }, limit: FOUND });
   await client.call('POST', `${db}/_find`, ask(0));
-  await each('find by index', async (i) => {
-    const { docs: found } = await client.call('POST', `${db}/_find`, ask(i));
-    if ((found as unknown[]).length !== FOUND) throw new Error('not all were found');
-  });
-  await each(
+  const found = await each('find by index', (i) => client.prepare('POST', `${db}/_find`, ask(i)));
+  if (found.some((answer) => (readAnswer(answer).docs as unknown[]).length !== FOUND))
+    throw new Error('not all were found');
+  const bulkOf = (i: number) => docs.slice(0, 100).map((doc) => ({ ...doc, _id: `bulk-${i}-${doc._id}` }));
+  const written = await each(
     'bulk of 100',
-    (i) => {
-      const bulk = docs.slice(0, 100).map((doc) => ({ ...doc, _id: `bulk-${i}-${doc._id}` }));
-      return client.call('POST', `${db}/_bulk_docs`, { docs: bulk });
-    },
+    (i) => client.prepare('POST', `${db}/_bulk_docs`, { docs: bulkOf(i) }),
     BULKS,
   );
-  await each(
-    'changes',
-    async () => {
-      const { results } = await client.call('GET', `${db}/_changes`);
-      if ((results as unknown[]).length < CLIENTS * CALLS) throw new Error('changes are missing');
-    },
-    1,
-  );
+  if (written.some((answer) => !(readAnswer(answer) as unknown as { ok?: true }[]).every(({ ok }) => ok)))
+    throw new Error('not all were written');
+  const changes = await each('changes', () => client.prepare('GET', `${db}/_changes`), 1);
+  if (changes.some((answer) => (readAnswer(answer).results as unknown[]).length < CLIENTS * CALLS))
+    throw new Error('changes are missing');
   await client.call('DELETE', db);
+}
+
+/**
+ * So many requests of each client, one after the other, and their answers. They are made before and read after, as on two cores whatever
+ * the client does is taken from the server, and the more so the quicker that is.
+ */
+async function askAll(
+  client: HttpClient,
+  label: string,
+  requestOf: (i: number) => Prepared,
+  measure: Measure,
+  count = CALLS,
+): Promise<Buffer[]> {
+  const requests = Array.from({ length: CLIENTS * count }, (_, i) => requestOf(i));
+  const answers: Buffer[] = new Array(requests.length);
+  const one = async (first: number): Promise<void> => {
+    for (let i = first; i < first + count; i++) answers[i] = await client.send(requests[i]!);
+  };
+  await measure(label, requests.length, () =>
+    Promise.all(Array.from({ length: CLIENTS }, (_, i) => one(i * count))),
+  );
+  return answers;
 }
