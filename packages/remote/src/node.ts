@@ -203,8 +203,11 @@ function write({ status, headers, text }: TextAnswer, outgoing: ServerResponse):
   if (outgoing.destroyed) return;
   if (status !== NOT_MODIFIED) headers['content-length'] = String(Buffer.byteLength(text));
   outgoing.writeHead(status, headers);
-  // As text: Node then sends head and body in one write; of an answer to HEAD only the head.
-  outgoing.end(text);
+  // As text: Node then sends head and body in one write; of an answer to HEAD only the head. The end, which is an empty text, would make it a
+  // write of two, which takes a tenth of a small request more: so they are sent before it.
+  outgoing.write(text);
+  outgoing.socket?.uncork();
+  outgoing.end();
 }
 
 function listen(server: Server, port: number, host: string): Promise<void> {
