@@ -45,7 +45,7 @@ export function answer(
       'keys' in query
         ? byKeys(query, table, directory, wanted, fill)
         : byRange(query, table, directory, wanted, fill);
-    if ('keys' in query && wanted.any && texts.includes(table.layout.textFields.at(-1) as string))
+    if (wanted.any && 'keys' in query && texts.includes(table.layout.textFields.at(-1) as string))
       hint(query.keys, table, directory, cache, wanted);
     answers[i] = rows;
   }
@@ -107,11 +107,11 @@ function boundsOf({ gt, gte, lt, lte }: Range): Bounds {
 }
 
 /** Whether `high` is the end of all keys under `low`, as most ranges have it: its sort key is then made of that. */
-const isAllUnder = (low: Key | undefined, high: Key): boolean =>
-  Array.isArray(low) &&
-  (high as typeof low).length === low.length + 1 &&
-  low.every((each, i) => each === (high as typeof low)[i]) &&
-  typeof (high as typeof low)[low.length] === 'object';
+function isAllUnder(low: Key | undefined, high: Key): boolean {
+  if (typeof low !== 'object' || typeof high !== 'object' || high.length !== low.length + 1) return false;
+  for (let i = 0; i < low.length; i++) if (low[i] !== high[i]) return false;
+  return typeof high[low.length] === 'object';
+}
 
 function textFields(texts: boolean | readonly string[] | undefined, table: TableState): readonly string[] {
   if (texts === true) return table.layout.textFields;

@@ -166,23 +166,29 @@ export class Directory {
   ): Row[] | undefined {
     if (lower === undefined || upper === undefined) return undefined;
     const find = lowerOpen ? upperBound : lowerBound;
-    const isIn = (key: SortKey | undefined): boolean => key !== undefined && key <= upper;
     const changed = recent.keys();
     const rows: Row[] = [];
-    const take = (keys: readonly SortKey[], group: RowPage | undefined): void => {
-      for (let at = find(keys, lower); rows.length < limit && isIn(keys[at]); at++) {
-        if (upperOpen && keys[at] === upper) break;
-        const row = group === undefined ? recent.at(at) : rowAt(layout, group, at, fill);
-        if (row !== null) rows.push(group !== undefined || fill === undefined ? row : filled(row, fill));
+    if (fences.ids.length === 0) {
+      for (
+        let at = find(changed, lower);
+        rows.length < limit && isUpTo(changed[at], upper, upperOpen);
+        at++
+      ) {
+        const row = recent.at(at);
+        if (row !== null) rows.push(fill === undefined ? row : filled(row, fill));
       }
-    };
-    if (fences.ids.length > 0) {
-      const number = Math.max(upperBound(fences.keys, lower) - 1, 0);
-      if (isIn(fences.keys[number + 1])) return undefined;
-      const page = this.#pages.get(fences.ids[number]!);
-      if (page === undefined || isIn(changed[find(changed, lower)])) return undefined;
-      for (const group of page.within(lower, upper)) take(group.keys, group as RowPage);
-    } else take(changed, undefined);
+      return rows;
+    }
+    const number = Math.max(upperBound(fences.keys, lower) - 1, 0);
+    if (isUpTo(fences.keys[number + 1], upper, upperOpen)) return undefined;
+    const page = this.#pages.get(fences.ids[number]!);
+    if (page === undefined || isUpTo(changed[find(changed, lower)], upper, upperOpen)) return undefined;
+    const groups = page.within(lower, upper);
+    for (let i = 0; i < groups.length; i++) {
+      const { keys } = groups[i]!;
+      for (let at = find(keys, lower); rows.length < limit && isUpTo(keys[at], upper, upperOpen); at++)
+        rows.push(rowAt(layout, groups[i] as RowPage, at, fill));
+    }
     return rows;
   }
 
@@ -315,6 +321,10 @@ function stateOf(layout: TableLayout): TableState {
 export function orderOf<Value>(table: TableState, order: number): OrderState<Value> {
   return (order === 0 ? table.rows : table.orders[order - 1]) as unknown as OrderState<Value>;
 }
+
+/** Not a closure of its caller: those are made anew for each call, until V8 has optimised it. */
+const isUpTo = (key: SortKey | undefined, upper: SortKey, open: boolean | undefined): boolean =>
+  key !== undefined && (open ? key < upper : key <= upper);
 
 /** Page numbers that may hold keys within the bounds, in the order of the scan. */
 export function pagesWithin(fences: Fences, bounds: Bounds, reverse: boolean): number[] {

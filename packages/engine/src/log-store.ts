@@ -83,6 +83,8 @@ class LogStore<T extends Tables> implements Store<T> {
   /** The last write there is, under way or waiting for its turn. */
   #writes: Promise<unknown> | undefined;
   #refreshing: Promise<void> | undefined;
+  /** For the next {@link readNow}: nearly none wants anything. */
+  #unused = new Wanted();
   /** While calls are taken that memory answers as it is. */
   #asOpened = false;
   #closing: Promise<void> | undefined;
@@ -124,9 +126,11 @@ class LogStore<T extends Tables> implements Store<T> {
   readNow<const Q extends readonly Query<T>[]>(queries: Q): FoundAll<T, Q> | undefined {
     this.#check();
     if (!this.#current()) return undefined;
-    const wanted = new Wanted();
+    const wanted = this.#unused;
     const found = this.#image.answer(queries as readonly AnyQuery[], wanted);
-    return wanted.any ? undefined : (found as FoundAll<T, Q>);
+    if (!wanted.any) return found as FoundAll<T, Q>;
+    this.#unused = new Wanted();
+    return undefined;
   }
 
   stateNow(): number | undefined {

@@ -130,6 +130,14 @@ function keyStart(values: readonly Json[]): Json[] {
   for (const value of values) key.push(value, PRESENT);
   return key;
 }
+
+/** The key of rows that have these values of all fields. @param places by field of the index: which of `values` it has */
+export function keyOf(places: readonly number[], values: readonly Json[]): Json[] {
+  const key: Json[] = [values[places[0]!]!];
+  for (let at = 1; at < places.length; at++) key.push(PRESENT, values[places[at]!]!);
+  return key;
+}
+
 const beyond = (key: readonly Json[]): Json[] => [...key.slice(0, -1), BEYOND];
 
 /** The range among the rows of elements of the field at `at`. */

@@ -26,6 +26,7 @@ import { choosePlan } from './choose';
 import { behind, firstBatch, nextBatch, type Place } from './documents';
 import type { IndexCatalog } from './indexes';
 import type { MangoIndex } from './mango-index';
+import { asksForPoint, findPoint } from './point';
 import { place } from './project';
 import { checkRequest, DEFAULT_LIMIT } from './request';
 import { ID, type Prepared, prepare, rangeFor, type Shape, shapeOf } from './shape';
@@ -76,9 +77,13 @@ export class FindsAtOnce {
       if (prepared === undefined || look === undefined) return undefined;
       this.#listed = look.info;
     }
-    return look.tag === undefined
-      ? this.#findLater(request, prepared, shape)
-      : this.#answer(request, prepared, shape, look.tag, look.info);
+    const { tag, info } = look;
+    if (tag === undefined) return this.#findLater(request, prepared, shape);
+    if (prepared.isPoint && asksForPoint(request)) {
+      const found = findPoint(this.#indexes.store, prepared, shape.values, request, tag, info.update_seq);
+      if (found !== undefined) return found;
+    }
+    return this.#answer(request, prepared, shape, tag, info);
   }
 
   async #findLater(request: FindRequest, prepared: Prepared, shape: Shape): Promise<FindResult | undefined> {

@@ -91,6 +91,8 @@ export interface Prepared {
   /** Must be there besides, to have a place in the order. */
   readonly present: readonly Covered[];
   readonly project: Project;
+  /** All fields of the index are held to single values, and nothing else is asked: all rows have one key. */
+  readonly isPoint: boolean;
   /** Where rows of the index have all that is tested and answered. */
   readonly covering: Covering | undefined;
 }
@@ -138,6 +140,9 @@ export function prepare({ conditions }: Shape, asked: Find, plan: Plan): Prepare
   // Single values, and what comes after them: there the range ends.
   const last = leading.findIndex((condition) => tests[condition]?.operator !== '$eq');
   const held = last < 0 ? leading : leading.slice(0, last + 1);
+  const open = [...tests.keys()].filter((condition) => !held.includes(condition));
+  const covering = coveringOf(places, asked, [...tests, ...present]);
+  const isHeld = last < 0 && leading.length === places.length && open.length === 0;
   return {
     definition: definitionOf(index),
     order: orderName(asked, plan),
@@ -145,10 +150,11 @@ export function prepare({ conditions }: Shape, asked: Find, plan: Plan): Prepare
     leading,
     length: places.length,
     tests,
-    open: [...tests.keys()].filter((condition) => !held.includes(condition)),
+    open,
     present,
     project: asked.project,
-    covering: coveringOf(places, asked, [...tests, ...present]),
+    isPoint: isHeld && present.length === 0 && covering === undefined,
+    covering,
   };
 }
 
