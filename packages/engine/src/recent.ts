@@ -23,6 +23,12 @@ interface Run<Value> {
   readonly values: readonly Value[];
 }
 
+/** A run of its own, which nobody else holds. */
+interface Merged<Value> {
+  readonly keys: SortKey[];
+  readonly values: Value[];
+}
+
 export class Recent<Value> {
   /** What was set. */
   #values = new Map<SortKey, Value | null>();
@@ -110,17 +116,15 @@ export class Recent<Value> {
     const runs = this.#runs;
     this.#runs = [];
     this.#insert();
-    const keys = runs.flatMap((run) => run.keys);
-    const values = runs.flatMap((run) => run.values);
-    const order = keys.map((_, i) => i);
-    // Of runs in order, which costs few comparisons.
-    if (runs.length > 1) order.sort((a, b) => compare(keys[a] as SortKey, keys[b] as SortKey));
-    this.#beside ??= this.#sorted.map(() => undefined);
+    const { keys, values } = mergedRuns(runs);
     this.#besideCount += keys.length;
-    this.#merge(
-      order.map((i) => keys[i] as SortKey),
-      order.map((i) => values[i] as Value),
-    );
+    if (this.#sorted.length === 0) {
+      this.#sorted = keys;
+      this.#beside = values;
+      return;
+    }
+    this.#beside ??= this.#sorted.map(() => undefined);
+    this.#merge(keys, values);
   }
 
   /** @param values of what was added, which takes the place of what was set */
@@ -183,6 +187,35 @@ export class Recent<Value> {
       this.#beside?.splice(at, 0, undefined);
     }
   }
+}
+
+/** Two and two, as they came, until there is one: sorting their places anew compares by calls, and takes twice as long. */
+function mergedRuns<Value>(runs: readonly Run<Value>[]): Merged<Value> {
+  const [first] = runs;
+  if (first !== undefined && runs.length === 1) return { keys: [...first.keys], values: [...first.values] };
+  let left = runs;
+  let merged: Merged<Value>[] = [];
+  do {
+    merged = [];
+    for (let i = 0; i < left.length; i += 2) merged.push(mergedPair(left[i]!, left[i + 1] ?? EMPTY));
+    left = merged;
+  } while (merged.length > 1);
+  return merged[0]!;
+}
+
+const EMPTY: Run<never> = { keys: [], values: [] };
+
+/** No key is in both. */
+function mergedPair<Value>(a: Run<Value>, b: Run<Value>): Merged<Value> {
+  const keys: SortKey[] = [];
+  const values: Value[] = [];
+  let [i, k] = [0, 0];
+  while (i < a.keys.length || k < b.keys.length) {
+    const isFirst = k === b.keys.length || (i < a.keys.length && a.keys[i]! < b.keys[k]!);
+    keys.push(isFirst ? a.keys[i]! : b.keys[k]!);
+    values.push(isFirst ? a.values[i++]! : b.values[k++]!);
+  }
+  return { keys, values };
 }
 
 const compare = (a: SortKey, b: SortKey): number => (a < b ? -1 : a > b ? 1 : 0);
