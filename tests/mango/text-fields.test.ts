@@ -3,7 +3,7 @@ import { fieldAt } from '@settledb/core';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { definitionOf } from '../../packages/query/src/mango/mango-index';
-import { isPlainName, isUnescaped, textField, UNTOLD } from '../../packages/query/src/mango/text-fields';
+import { isPlainName, isUnescaped, textField, UNTOLD } from '../../packages/query/src/text-fields';
 
 const NAMES = ['a', 'b', 'ab', 'constructor', 'x1'];
 const name = fc.constantFrom(...NAMES, '_a', '__proto__', ',', ':', '{', '"', 'a"', '\\', ' ', '', 'a b');

@@ -9,6 +9,7 @@ import {
   type ReduceFunction,
 } from '@settledb/core';
 import { withGlobals } from './map';
+import { standsFor } from './reads';
 import { builtIn, checkReduce, customReducer, HELPERS, isBuiltIn, type Reducer } from './reducers';
 
 /** Sources kept compiled: programs have tens of views; those who make up sources must not fill memory. */
@@ -52,10 +53,11 @@ export class Functions {
     let sink: (key?: unknown, value?: unknown) => void = () => {};
     const emit = (key?: unknown, value?: unknown): void => sink(key, value);
     const map = this.#compile(source, { emit, ...HELPERS });
-    return (doc, given) => {
+    const handed: MapFunction = (doc, given) => {
       sink = given;
       map(doc, given);
     };
+    return standsFor(handed, map);
   }
 
   #compileReduce(source: string): Reducer {

@@ -17,6 +17,7 @@ import {
   toKey,
   unpackTree,
 } from '@settledb/core';
+import { fieldsRead, PartialDocs } from './reads';
 
 /** One row that a document emitted: `toKey` of the key, JSON of the value (`null` is left out). */
 export interface Emitted {
@@ -25,6 +26,8 @@ export interface Emitted {
 }
 
 const NONE: readonly Emitted[] = [];
+
+export type SourceDoc = ExistingDoc<Record<string, Loose>>;
 
 /** Which rows to make. Those that are not count all the same. */
 export interface RowFilter {
@@ -37,6 +40,8 @@ export interface RowFilter {
 export class Mapper {
   readonly #call: MapFunction;
   readonly #wanted: RowFilter | undefined;
+  /** Where the map reads some fields alone. */
+  readonly #partial: PartialDocs | undefined;
   #rows: Emitted[] | undefined;
   #id = '';
   /** Rows that all documents so far emitted, wanted or not. */
@@ -45,14 +50,21 @@ export class Mapper {
   /** @param wanted which rows to make. Default: all */
   constructor(map: MapFunction, wanted?: RowFilter) {
     this.#wanted = wanted;
+    const fields = fieldsRead(map);
+    this.#partial = fields && new PartialDocs(fields);
     this.#call = map.length < 2 ? (doc, emit) => withGlobals({ emit }, () => map(doc, emit)) : map;
+  }
+
+  /** The document of a row read with {@link DOC_TEXTS}, or what the map sees of it. */
+  docOf(row: DocRow): SourceDoc {
+    return this.#partial?.of(row) ?? docOf(row);
   }
 
   /**
    * The rows of a document, by key and then by value. The document belongs to the map from now on.
    * @throws what the map throws, and 400 for a key or value that is no JSON: the document then has no rows
    */
-  run(doc: ExistingDoc<Record<string, Loose>>): readonly Emitted[] {
+  run(doc: SourceDoc): readonly Emitted[] {
     const rows: Emitted[] = [];
     const before = this.emitted;
     this.#rows = rows;
@@ -126,7 +138,7 @@ export function withGlobals<T>(names: Record<string, unknown>, work: () => T): T
 export const DOC_TEXTS = ['body', 'tree'] as const;
 
 /** The document of a row read with {@link DOC_TEXTS}, as a map sees it: the winner, with `_conflicts` when there are any. */
-export function docOf(row: DocRow): ExistingDoc<Record<string, Loose>> {
+export function docOf(row: DocRow): SourceDoc {
   const body = (row.body as string | undefined) ?? '{}';
   if (row.tree === undefined || isOneChain(row.tree as string)) return joinDoc(row.id, row.rev, false, body);
   const losers = conflicts(unpackTree(row.tree as string));

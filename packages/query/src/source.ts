@@ -1,12 +1,12 @@
 /** A document that is to be mapped, and what is said of one on which a map threw. */
 import { DatabaseError, type DocRow, toKey } from '@settledb/core';
 import type { IndexDefinition } from './index-reader';
-import { docOf, type Emitted, type Mapper } from './map';
+import { docOf, type Emitted, type Mapper, type SourceDoc } from './map';
 
 /** Made once for all maps that leave it as it is, anew for each of the others. */
 export class Source {
   readonly row: DocRow;
-  #shared: ReturnType<typeof docOf> | undefined;
+  #shared: SourceDoc | undefined;
 
   constructor(row: DocRow) {
     this.row = row;
@@ -17,12 +17,12 @@ export class Source {
     const { deleted, body = '{}' } = this.row;
     if (deleted) return NONE;
     const keys = index.keysIn?.(body as string);
-    if (keys === undefined) return mapper.run(this.#docFor(index));
+    if (keys === undefined) return mapper.run(this.#docFor(index, mapper));
     return keys.map((key) => ({ key: toKey(key), value: undefined }));
   }
 
-  #docFor({ pure }: IndexDefinition): ReturnType<typeof docOf> {
-    if (!pure) return docOf(this.row);
+  #docFor({ pure }: IndexDefinition, mapper: Mapper): SourceDoc {
+    if (!pure) return mapper.docOf(this.row);
     this.#shared ??= docOf(this.row);
     return this.#shared;
   }

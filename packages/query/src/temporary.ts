@@ -16,7 +16,7 @@ import {
   type Store,
 } from '@settledb/core';
 import type { IndexDefinition } from './index-reader';
-import { DOC_TEXTS, docOf, type Emitted, Mapper, type RowFilter } from './map';
+import { DOC_TEXTS, type Emitted, Mapper, type RowFilter } from './map';
 import { Slices } from './slices';
 import { mapError } from './source';
 
@@ -58,7 +58,7 @@ export async function mapAll(
     const { id, seq } = doc;
     const before = mapper.emitted;
     try {
-      const emitted = mapper.run(docOf(doc));
+      const emitted = mapper.run(mapper.docOf(doc));
       totals.push([id, seq, mapper.emitted - before]);
       for (let n = 0; n < emitted.length; n++) rows.push({ ...(emitted[n] as Emitted), tag: '', seq, id, n });
     } catch (cause) {

@@ -22,7 +22,7 @@ import {
   toKey,
 } from '@settledb/core';
 import { type DefinitionsOf, type IndexDefinition, type IndexPolicy, policyOf } from '../index-reader';
-import { isPlainName, isUnescaped, textField, UNTOLD } from './text-fields';
+import { isPlainName, isUnescaped, textField, UNTOLD } from '../text-fields';
 
 export type Direction = 'asc' | 'desc';
 export interface IndexField {

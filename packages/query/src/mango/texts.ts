@@ -3,7 +3,7 @@
  * time of parsing the document, and of most documents that is all that has to be known.
  */
 import { isGroup, type Selector } from '@settledb/core';
-import { isPlainName, isUnescaped, textField, UNTOLD } from './text-fields';
+import { isPlainName, isUnescaped, textField, UNTOLD } from '../text-fields';
 
 /** A field that is equal to a text. */
 export interface WantedText {
