@@ -1,10 +1,11 @@
 /** Texts read out of a block without the rest of it: right, and checked as the whole is. */
-import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
 import { type DatabaseTables, type Store, schema } from '@settledb/core';
 import { type Journal, openLogStore } from '@settledb/engine';
 import { describe, expect, it } from 'vitest';
+import { crc32ByTable } from '../../adapters/file/src/crc32';
 import { act, home, logName, tail } from './support';
 
 const base = home();
@@ -73,6 +74,84 @@ describe('a part of a block', () => {
       reason: expect.stringContaining(`${logName(folder)}: damaged at byte `),
     });
     await expect(journal.load([BLOCKS[0]!])).rejects.toMatchObject({ name: 'corrupt' });
+    await journal.close();
+  });
+});
+
+/** As a program of before version 3 left it, which knew of no sums. */
+function makeOlder(folder: string, version: number): void {
+  const log = readFileSync(logName(folder));
+  log.writeUInt32LE(version, 8);
+  log.writeUInt32LE(crc32ByTable(log.subarray(0, 40)), 40);
+  writeFileSync(logName(folder), log);
+}
+
+describe('sums of pieces', () => {
+  const segments = TEXTS.map((text, i) => ({ id: BLOCKS[i]!, text }));
+
+  it('are not put into a log of an older version, until it is written anew; parts are read of both', async () => {
+    const folder = join(base, 'older');
+    await (await file().open(folder)).close();
+    makeOlder(folder, 2);
+    let journal = await file().open(folder);
+    await act(journal, { append: { n: 1, head: 'head', tail: '', segments } });
+    expect(BLOCKS.some((id) => journal.readsParts!(id))).toBe(false);
+    await expectParts(journal);
+    await journal.close();
+    const bytes = readFileSync(logName(folder)).length;
+    journal = await file().open(folder);
+    await expectParts(journal);
+    await journal.vacuum?.({ force: true });
+    await expectParts(journal);
+    expect(BLOCKS.map((id) => journal.readsParts!(id))).toEqual([true, true, false]);
+    await journal.close();
+    expect(readFileSync(logName(folder)).length).toBeGreaterThan(bytes);
+    journal = await file().open(folder);
+    await expectParts(journal);
+    expect(await journal.load(BLOCKS)).toEqual(TEXTS);
+    await journal.close();
+  });
+
+  it('are checked, and spoil nothing but the block they belong to', async () => {
+    const folder = join(base, 'spoilt');
+    await (await filled('spoilt')).close();
+    const bytes = readFileSync(logName(folder));
+    const wideAt = bytes.indexOf(Buffer.from(WIDE.slice(0, 20), 'utf16le'));
+    const textEnd = bytes.indexOf(Buffer.from(LATIN, 'latin1')) + LATIN.length;
+    expect(wideAt - textEnd).toBeGreaterThan(60); // the sums, and the next frame's beginning
+    const [latin, , short] = BLOCKS as [number, number, number];
+    const part = { block: latin, at: 40_000, length: 10 };
+    for (let at = textEnd; at < textEnd + 60; at += 7) {
+      const journal = await file().open(folder);
+      spoil(folder, at);
+      const named = { name: 'corrupt', reason: expect.stringContaining(': damaged at byte ') };
+      await expect(journal.loadParts!([part])).rejects.toMatchObject(named);
+      await expect(journal.load([latin])).rejects.toMatchObject(named);
+      expect(await journal.load([short])).toEqual(['short']);
+      await journal.close();
+      spoil(folder, at);
+    }
+  });
+
+  it('say where the text ends, whatever is asked for beyond it', async () => {
+    const journal = await filled('beyond');
+    const asked = BLOCKS.slice(0, 2).map((block) => ({ block, at: 100, length: 1e6 }));
+    expect(await journal.loadParts!(asked)).toEqual([LATIN.slice(100), WIDE.slice(100)]);
+    await journal.close();
+  });
+
+  it.each([16_339, 16_340, 16_341, 16_384, 20_480, 20_489])('fit a text of %d characters', async (length) => {
+    const folder = join(base, `length ${length}`);
+    const text = 'abcdefghij'.repeat(3_000).slice(0, length);
+    let journal = await file().open(folder);
+    await act(journal, { append: { n: 1, head: '', tail: '', segments: [{ id: tail(1) + 1, text }] } });
+    const ends = { block: tail(1) + 1, at: length - 5, length: 5 };
+    for (let again = 0; again < 2; again++) {
+      expect(await journal.loadParts!([ends])).toEqual([text.slice(-5)]);
+      expect(await journal.load([tail(1) + 1])).toEqual([text]);
+      await journal.close();
+      journal = await file().open(folder);
+    }
     await journal.close();
   });
 });

@@ -11,7 +11,13 @@ import {
   type RowPage,
   rowAt,
 } from '../../packages/engine/src/page';
-import { decodePage, GROUP_ROWS, type StoredPage } from '../../packages/engine/src/stored-page';
+import {
+  decodePage,
+  GROUP_ROWS,
+  HEAD_LENGTH,
+  PAGE_GROUPS,
+  type StoredPage,
+} from '../../packages/engine/src/stored-page';
 
 const table = layoutOf({
   docs: { key: 'id', fields: ['id', 'n', 'gone', 'text'], orders: { n: 'n' }, texts: ['text'] },
@@ -37,13 +43,13 @@ it('has every row, by key, by place and in a range, after it was stored', () => 
       const stored = decoderFor(table, 0)(encodeRowPage(pageOf(rows), table)) as StoredPage<RowPage>;
       for (const [i, row] of rows.entries()) {
         const key = row.id as string;
-        const group = stored.around(key);
+        const group = stored.around(key)!;
         expect(rowAt(table, group, positionOf(group, key))).toEqual(row);
         expect(rowAt(table, ...stored.place(i))).toEqual(row);
       }
       expect(stored.within().flatMap(({ keys }) => keys)).toEqual(rows.map(({ id }) => id));
       const missing = rowOf((some % count) * 2 + 1).id as string;
-      expect(positionOf(stored.around(missing), missing)).toBe(-1);
+      expect(positionOf(stored.around(missing)!, missing)).toBe(-1);
       const [lower, upper] = [some % count, other % count].map((i) => rows[i]!.id as string).sort();
       const within = stored.within(lower, upper).flatMap(({ keys }) => keys);
       const wanted = rows.flatMap(({ id }) =>
@@ -63,7 +69,7 @@ it('has every key of another order', () => {
       const primary = page.keys.map((key) => `d${key}`);
       const stored = decoderFor(table, 1)(encodeOrderPage({ ...page, primary })) as StoredPage<OrderPage>;
       for (const [i, key] of page.keys.entries()) {
-        const group = stored.around(key);
+        const group = stored.around(key)!;
         expect(group.primary[positionOf(group, key)]).toBe(primary[i]);
       }
     }),
@@ -87,11 +93,58 @@ it('makes the groups that are looked into, each once', () => {
   expect(made).toBe(2);
 });
 
+it('has what was loaded of it, and says what to load for the rest', () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: GROUP_ROWS + 1, max: GROUP_ROWS * 8 }),
+      fc.array(fc.nat()),
+      (count, picks) => {
+        const rows = Array.from({ length: count }, (_, i) => rowOf(i));
+        const text = encodeRowPage(pageOf(rows), table);
+        const decoder = decoderFor(table, 0);
+        const page = decoder.head(text.slice(0, HEAD_LENGTH)) as StoredPage<RowPage>;
+        expect(page.isWhole).toBe(false);
+        for (const pick of picks) {
+          const row = rows[pick % count]!;
+          const key = row.id as string;
+          const span = { lower: key, upper: key };
+          const ref = page.lacking(-7, span);
+          expect(ref === undefined).toBe(page.has(span));
+          expect(page.around(key) === undefined).toBe(!page.has(span));
+          if (ref !== undefined) page.add(text.slice(ref.at, ref.at + ref.length), span);
+          const group = page.around(key)!;
+          expect(rowAt(table, group, positionOf(group, key))).toEqual(row);
+          expect(page.weight).toBeLessThanOrEqual(PAGE_GROUPS);
+        }
+        const rest = page.lacking(-7, {});
+        if (rest !== undefined) page.add(text.slice(rest.at, rest.at + rest.length), {});
+        expect(page.isWhole).toBe(true);
+        expect(page.within().flatMap(({ keys }) => keys)).toEqual(rows.map(({ id }) => id));
+        expect(decoder.head(text.slice(0, 20))).toBeUndefined();
+      },
+    ),
+    { numRuns: 50 },
+  );
+});
+
+it('is read as it was stored by manifests of format 2, whose pages do not say where their groups are', () => {
+  const rows = Array.from({ length: GROUP_ROWS * 3 }, (_, i) => rowOf(i));
+  const lines = encodeRowPage(pageOf(rows), table).split('\n');
+  const [firsts] = JSON.parse(lines[0]!) as [string[]];
+  const text = [JSON.stringify(firsts), ...lines.slice(1)].join('\n');
+  expect(decoderFor(table, 0).head(text)).toBeUndefined();
+  const stored = decoderFor(table, 0)(text) as StoredPage<RowPage>;
+  for (const [i, row] of rows.entries()) {
+    expect(rowAt(table, ...stored.place(i))).toEqual(row);
+    expect(positionOf(stored.around(row.id as string)!, row.id as string)).toBe(i % GROUP_ROWS);
+  }
+});
+
 it('is read as it was stored before there were groups', () => {
   const rows = Array.from({ length: GROUP_ROWS * 3 }, (_, i) => rowOf(i));
   const stored = decoderFor(table, 0)(encodeRows(pageOf(rows))) as StoredPage<RowPage>;
   for (const [i, row] of rows.entries()) {
-    const group = stored.around(row.id as string);
+    const group = stored.around(row.id as string)!;
     expect(rowAt(table, group, positionOf(group, row.id as string))).toEqual(row);
     expect(rowAt(table, ...stored.place(i))).toEqual(row);
   }

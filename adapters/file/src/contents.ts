@@ -4,7 +4,8 @@
  * Texts stay in the file. In memory are one small entry per block and per commit that the manifest does not cover yet.
  */
 import { BLOCKS_PER_COMMIT } from '@settledb/engine';
-import { type FrameHeader, type FrameMeaning, KIND_BLOCK, KIND_COMMIT, type Sums } from './frame';
+import { type FrameHeader, type FrameMeaning, KIND_BLOCK, KIND_COMMIT } from './frame';
+import type { Sums } from './sums';
 
 /** Where a frame is. */
 export interface Place {
@@ -85,6 +86,13 @@ export class Contents {
   /** Forgets blocks of a record that will get no mark. */
   dropPending(): void {
     this.#pending = [];
+  }
+
+  /** Places of the commits after number `known`, as far as the manifest does not cover them. */
+  commitsAfter(known: number): Place[] {
+    const places: Place[] = [];
+    for (let n = Math.max(known, this.through) + 1; n <= this.n; n++) places.push(this.commits.get(n)!);
+    return places;
   }
 
   /** Bytes of frames that something still refers to. */

@@ -17,9 +17,9 @@ import type {
   Rewrite,
 } from '@settledb/engine';
 import { BlobFiles } from './blobs';
-import type { Contents, Place } from './contents';
+import type { Place } from './contents';
 import type { Files } from './files';
-import { commitOf, KIND_BLOCK, KIND_COMMIT, KIND_REWRITE, type Part, textOf } from './frame';
+import { commitOf, KIND_BLOCK, KIND_REWRITE, type Part, partsOf, textOf } from './frame';
 import { PACKS_VERSION } from './header';
 import type { Lock } from './lock';
 import type { Log } from './log';
@@ -161,6 +161,11 @@ export class FileJournal implements Journal {
     } finally {
       leave();
     }
+  }
+
+  readsParts(block: number): boolean {
+    const place = this.#log.contents.blocks.get(block);
+    return place !== undefined && this.#log.carriesSums(place);
   }
 
   takesParts(block: number, count: number, size: number, haveRoom: boolean): boolean {
@@ -324,7 +329,7 @@ export class FileJournal implements Journal {
     const log = this.#log;
     const { epoch, manifest, through } = log.contents;
     const current = known !== undefined && known.epoch === epoch;
-    const places = commitsAfter(log.contents, current ? known.n : through);
+    const places = log.contents.commitsAfter(current ? known.n : through);
     const leave = log.enter();
     try {
       const text = current || manifest === undefined ? undefined : textOf(await log.frame(manifest));
@@ -382,22 +387,6 @@ export class FileJournal implements Journal {
   #check(): void {
     if (this.#closed !== undefined) throw closed();
   }
-}
-
-function partsOf(commit: Commit): Part[] {
-  const { segments } = commit;
-  if (segments.length === 0) return [{ kind: KIND_COMMIT, commit }];
-  const parts: Part[] = segments.map((block) => ({ kind: KIND_BLOCK, block }));
-  parts.push({ kind: KIND_COMMIT, commit });
-  return parts;
-}
-
-function commitsAfter(contents: Contents, known: number): Place[] {
-  const places: Place[] = [];
-  for (let n = Math.max(known, contents.through) + 1; n <= contents.n; n++) {
-    places.push(contents.commits.get(n)!);
-  }
-  return places;
 }
 
 function textIn(frame: Buffer, place: Place): string {

@@ -9,25 +9,33 @@
  */
 import type { Block, Commit, Rewrite } from '@settledb/engine';
 import { crc32 } from './crc32';
-
-export const FRAME_HEADER_BYTES = 36;
-/** Where the checked part of a frame begins. */
-const CHECKED_FROM = 8;
+import {
+  BLOCK_FIXED_BYTES,
+  bytesOf,
+  CHECKED_FROM,
+  FLAG_FIRST_UTF16,
+  FRAME_HEADER_BYTES,
+  type FrameRoom,
+  frameRoom,
+  isWide,
+  readText,
+  textBound,
+  writeText,
+} from './frame-layout';
+import { type LogHeader, SUMS_VERSION } from './header';
+import { carriesSums, putSums, sumsBytes, sumsBytesBound } from './sums';
 
 export const KIND_BLOCK = 1;
 export const KIND_COMMIT = 2;
 export const KIND_REWRITE = 3;
 
-/**
- * A text is kept as Latin-1 where it can be, else as UTF-16: the two that V8 has in memory, so both ways are copies, and unpaired
- * surrogates stay what they are. (125 KB with some `é`: UTF-8 59 µs to write and 184 to read, Latin-1 2.4 and 6.)
- */
-const FLAG_FIRST_UTF16 = 1;
+/** See `frame-layout.ts`. */
 const FLAG_SECOND_UTF16 = 2;
 const FLAG_MANIFEST = 4;
+/** The text is followed by sums of its pieces (`sums.ts`). */
+const FLAG_SUMS = 8;
 
-/** `id f64`, `n f64 · head length u32`, `epoch f64 · through f64 · drops u32`: what stands before the texts. */
-const BLOCK_FIXED_BYTES = 8;
+/** `n f64 · head length u32`, `epoch f64 · through f64 · drops u32`: what stands before the texts. */
 const COMMIT_FIXED_BYTES = 12;
 const REWRITE_FIXED_BYTES = 20;
 
@@ -45,6 +53,9 @@ export interface FrameHeader {
   readonly synced: number;
   readonly index: number;
 }
+
+/** Of the file a frame is in. */
+export type Format = Pick<LogHeader, 'salt' | 'version'>;
 
 /** Where a frame stands: of which record it is which part. */
 export type FramePlace = Pick<FrameHeader, 'sequence' | 'synced' | 'index'>;
@@ -72,10 +83,20 @@ export type Part =
       readonly change: Rewrite;
     };
 
+/** Its segments, then itself. */
+export function partsOf(commit: Commit): Part[] {
+  const { segments } = commit;
+  if (segments.length === 0) return [{ kind: KIND_COMMIT, commit }];
+  const parts: Part[] = segments.map((block) => ({ kind: KIND_BLOCK, block }));
+  parts.push({ kind: KIND_COMMIT, commit });
+  return parts;
+}
+
 /** The bytes `part` takes as a frame, or more. */
 export function boundOf(part: Part): number {
   if (part.kind === KIND_BLOCK) {
-    return FRAME_HEADER_BYTES + BLOCK_FIXED_BYTES + textBound(part.block.text);
+    const bytes = FRAME_HEADER_BYTES + BLOCK_FIXED_BYTES + textBound(part.block.text);
+    return bytes + sumsBytesBound(bytes);
   }
   if (part.kind === KIND_COMMIT) {
     const { head, tail } = part.commit;
@@ -85,30 +106,12 @@ export function boundOf(part: Part): number {
   return FRAME_HEADER_BYTES + REWRITE_FIXED_BYTES + drop.length * 8 + textBound(manifest?.text ?? '');
 }
 
-/**
- * Room for frames. Numbers are written through the view: by the buffer's own methods they cost several times as much until the engine has
- * optimised those.
- */
-export interface FrameRoom {
-  readonly data: Buffer;
-  readonly view: DataView;
-}
-
-export const frameRoom = (data: Buffer): FrameRoom => ({
-  data,
-  view: new DataView(data.buffer, data.byteOffset, data.length),
-});
-
-/** A view of some of it. A `Buffer` of it would be made by JavaScript, and takes several times as long at first, as above. */
-export const bytesOf = ({ data }: FrameRoom, from: number, to: number): Uint8Array =>
-  new Uint8Array(data.buffer, data.byteOffset + from, to - from);
-
 /** Writes `part` at `offset` of `room` (which has room for `boundOf(part)`) and answers where it ended. */
 export function writeFrame(
   room: FrameRoom,
   offset: number,
   part: Part,
-  salt: number,
+  format: Format,
   place: FramePlace,
 ): number {
   const { data, view } = room;
@@ -139,34 +142,49 @@ export function writeFrame(
       at = writeText(data, at, manifest.text, flags & FLAG_FIRST_UTF16);
     }
   }
-  sealBetween(room, offset, at, part.kind, flags, salt, place);
-  return at;
+  return sealBetween(room, offset, at, part.kind, flags, format, place);
 }
 
-/** Fills in the header of a frame whose payload is there: also of one copied from another file. */
-export function seal(frame: Buffer, kind: number, flags: number, salt: number, place: FramePlace): void {
-  sealBetween(frameRoom(frame), 0, frame.length, kind, flags, salt, place);
+/** A frame whose payload comes from another file, with a header and sums of this one. */
+export function sealed(frame: Buffer, format: Format, place: FramePlace): Buffer {
+  const flags = frame[13]! & ~FLAG_SUMS;
+  const to = textEnd(frame);
+  const bytes = to + sumsBytesBound(to);
+  const copy = bytes <= frame.length ? frame : Buffer.allocUnsafe(bytes);
+  if (copy !== frame) frame.copy(copy, 0, 0, to);
+  return copy.subarray(0, sealBetween(frameRoom(copy), 0, to, frame[12]!, flags, format, place));
 }
 
+/** Where its texts end: the frame, but for sums. */
+const textEnd = (frame: Buffer): number =>
+  frame.length - ((frame[13]! & FLAG_SUMS) === 0 ? 0 : sumsBytes(frame.length));
+
+/** Fills in the header of a frame whose payload is there, puts the sums behind it, and answers where they end. */
 function sealBetween(
   room: FrameRoom,
   from: number,
-  to: number,
+  textTo: number,
   kind: number,
   flags: number,
-  salt: number,
+  { salt, version }: Format,
   place: FramePlace,
-): void {
+): number {
   const { view } = room;
+  const hasSums = kind === KIND_BLOCK && version >= SUMS_VERSION && carriesSums(textTo - from);
+  const to = textTo + (hasSums ? sumsBytesBound(textTo - from) : 0);
   view.setUint32(from, salt, true);
   view.setUint32(from + 8, to - from - FRAME_HEADER_BYTES, true);
   view.setUint8(from + 12, kind);
-  view.setUint8(from + 13, flags);
+  view.setUint8(from + 13, hasSums ? flags | FLAG_SUMS : flags);
   view.setUint16(from + 14, 0, true);
   view.setFloat64(from + 16, place.sequence, true);
   view.setFloat64(from + 24, place.synced, true);
   view.setUint32(from + 32, place.index, true);
-  view.setUint32(from + 4, crc32(bytesOf(room, from + CHECKED_FROM, to), salt), true);
+  const crc = hasSums
+    ? putSums(room, from, textTo, flags, salt)
+    : crc32(bytesOf(room, from + CHECKED_FROM, to), salt);
+  view.setUint32(from + 4, crc, true);
+  return to;
 }
 
 /** What the frame of `part` says. */
@@ -203,63 +221,6 @@ export function isSound(frame: Buffer, salt: number): boolean {
 }
 
 /**
- * Bytes of a frame that are checked by themselves when a part of its text is read: a page of the system's cache. In memory that is 4
- * bytes for each, a thousandth of the log.
- */
-const SUM_BYTES = 4096;
-
-/** By which parts of a block's frame can be checked, without the rest. */
-export interface Sums {
-  /** The running checksum after each {@link SUM_BYTES} of what is checked; the last is the frame's own. */
-  readonly running: Uint32Array;
-  readonly isWide: boolean;
-}
-
-/** Of a whole frame. The last of them says whether it is sound. */
-export function sumsOf(frame: Buffer, salt: number): Sums {
-  const running = new Uint32Array(Math.ceil((frame.length - CHECKED_FROM) / SUM_BYTES));
-  let crc = salt;
-  for (let i = 0; i < running.length; i++) {
-    const from = CHECKED_FROM + i * SUM_BYTES;
-    crc = crc32(frame.subarray(from, from + SUM_BYTES), crc);
-    running[i] = crc;
-  }
-  return { running, isWide: (frame[13]! & FLAG_FIRST_UTF16) !== 0 };
-}
-
-/** What to read of a block's frame for a part of its text, and how to make the text of it. */
-export interface FramePart {
-  readonly from: number;
-  readonly to: number;
-  /** @returns `undefined` when that is not what was written */
-  text(data: Buffer): string | undefined;
-}
-
-/** @param at of the text, in characters, as `length` */
-export function framePart(
-  { running, isWide }: Sums,
-  bytes: number,
-  salt: number,
-  at: number,
-  length: number,
-): FramePart {
-  const unit = isWide ? 2 : 1;
-  const start = FRAME_HEADER_BYTES + BLOCK_FIXED_BYTES + at * unit;
-  const end = start + length * unit;
-  const first = Math.floor((start - CHECKED_FROM) / SUM_BYTES);
-  const last = Math.ceil((end - CHECKED_FROM) / SUM_BYTES) - 1;
-  const from = CHECKED_FROM + first * SUM_BYTES;
-  return {
-    from,
-    to: Math.min(CHECKED_FROM + (last + 1) * SUM_BYTES, bytes),
-    text: (data) =>
-      crc32(data, first === 0 ? salt : running[first - 1]!) === running[last]
-        ? readText(data.subarray(start - from, end - from), isWide ? 1 : 0)
-        : undefined,
-  };
-}
-
-/**
  * What a checked frame says, whose payload begins at `at` of `data`; `undefined` for one this version would never have
  * written.
  */
@@ -287,7 +248,7 @@ export function textOf(frame: Buffer): string {
     frame[12] === KIND_BLOCK
       ? BLOCK_FIXED_BYTES
       : REWRITE_FIXED_BYTES + frame.readUInt32LE(FRAME_HEADER_BYTES + 16) * 8;
-  return readText(frame.subarray(FRAME_HEADER_BYTES + skip), flags & FLAG_FIRST_UTF16);
+  return readText(frame.subarray(FRAME_HEADER_BYTES + skip, textEnd(frame)), flags & FLAG_FIRST_UTF16);
 }
 
 /** The texts of a commit frame. */
@@ -326,18 +287,3 @@ export function manifestAlone(epoch: number, through: number, rewrite?: Buffer):
   text.copy(frame, FRAME_HEADER_BYTES + REWRITE_FIXED_BYTES);
   return frame;
 }
-
-/** Shorter texts are not looked at to save room: two bytes are the most a UTF-16 unit takes. */
-const LONG_TEXT = 4096;
-
-function textBound(text: string): number {
-  return text.length < LONG_TEXT || isWide(text) ? text.length * 2 : text.length;
-}
-
-/** True when Latin-1 cannot hold it. V8 answers at once for a text that it holds as Latin-1 itself. */
-const isWide = (text: string): boolean => /[^\0-\xff]/.test(text);
-
-const writeText = (data: Buffer, at: number, text: string, utf16: number): number =>
-  at + data.write(text, at, utf16 === 0 ? 'latin1' : 'utf16le');
-
-const readText = (data: Buffer, utf16: number): string => data.toString(utf16 === 0 ? 'latin1' : 'utf16le');

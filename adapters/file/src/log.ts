@@ -7,18 +7,11 @@
 import { corrupt, type DatabaseError, ioError } from '@settledb/core';
 import type { Contents, Place } from './contents';
 import type { FileState, Files } from './files';
-import {
-  FRAME_HEADER_BYTES,
-  framePart,
-  headerAt,
-  isSound,
-  meaningOfPart,
-  type Part,
-  type Sums,
-  sumsOf,
-} from './frame';
-import type { LogHeader } from './header';
+import { headerAt, isSound, meaningOfPart, type Part } from './frame';
+import { FRAME_HEADER_BYTES } from './frame-layout';
+import { type LogHeader, SUMS_VERSION } from './header';
 import { type Encoded, RecordEncoder } from './record-encoder';
+import { carriedSums, carriesSums, framePart, type Sums, sumsBytes, sumsOf } from './sums';
 import { isFull, trouble } from './trouble';
 import { MOST_BYTES, readFully } from './window';
 
@@ -129,7 +122,7 @@ export class Log {
     // By the clock, which may be put back: to ask for the other takes as long as the checksum until V8 has optimised that.
     if (Math.abs(Date.now() - this.#lookedAt) >= LOOK_MS) this.#look();
     const { sequence } = this.contents;
-    return this.#encoder.encode(parts, this.header.salt, sequence + 1, this.#syncedSequence);
+    return this.#encoder.encode(parts, this.header, sequence + 1, this.#syncedSequence);
   }
 
   #appendSmall(record: Encoded): void {
@@ -183,13 +176,14 @@ export class Log {
   }
 
   /**
-   * A part of the text of the block at `place`, without reading the rest; but for the first part of a block that was written since
-   * the log was opened. As well checked as the whole.
+   * A part of the text of the block at `place`, without reading the rest; but for the first part of a block that carries no sums and
+   * was not read yet. As well checked as the whole.
    *
-   * @param at in characters, as `length`
+   * @param at in characters, as `length`; no more than there is
    * @throws DatabaseError `corrupt` when it is not what was written
    */
   part(place: Place, at: number, length: number): string | Promise<string> {
+    if (place.sums === undefined && this.carriesSums(place)) place.sums = this.#carriedSums(place);
     if (place.sums !== undefined) return this.#partBy(place.sums, place, at, length);
     const take = (frame: Buffer): string => {
       place.sums = sumsOf(frame, this.header.salt);
@@ -199,8 +193,20 @@ export class Log {
     return frame instanceof Promise ? frame.then(take) : take(frame);
   }
 
+  /** A part of it can be read without the rest, the first time too. */
+  carriesSums({ isTail, bytes }: Place): boolean {
+    return this.header.version >= SUMS_VERSION && !isTail && carriesSums(bytes);
+  }
+
+  #carriedSums({ offset, bytes }: Place): Sums {
+    const room = this.#room(sumsBytes(bytes));
+    const sums = carriedSums(this.#readNow(offset + bytes - room.length, room), bytes, this.header.salt);
+    if (sums === undefined) throw this.#damaged(offset);
+    return sums;
+  }
+
   #partBy(sums: Sums, place: Place, at: number, length: number): string {
-    const part = framePart(sums, place.bytes, this.header.salt, at, length);
+    const part = framePart(sums, this.header.salt, at, length);
     const text = part.text(this.#readNow(place.offset + part.from, this.#room(part.to - part.from)));
     if (text === undefined) throw this.#damaged(place.offset);
     return text;

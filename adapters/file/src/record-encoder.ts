@@ -1,5 +1,6 @@
 /** Parts of a record → the bytes of its frames, small ones in a buffer that is used again. */
-import { boundOf, bytesOf, type FrameRoom, frameRoom, type Part, writeFrame } from './frame';
+import { boundOf, type Format, type Part, writeFrame } from './frame';
+import { bytesOf, type FrameRoom, frameRoom } from './frame-layout';
 
 /** Nearly every commit fits, and it costs nothing to keep. */
 const SCRATCH_BYTES = 256 * 1024;
@@ -23,9 +24,9 @@ export class RecordEncoder {
   readonly #scratch = frameRoom(Buffer.allocUnsafeSlow(SCRATCH_BYTES));
   #kept: FrameRoom | undefined;
 
-  encode(parts: readonly Part[], salt: number, sequence: number, synced: number): Encoded {
+  encode(parts: readonly Part[], format: Format, sequence: number, synced: number): Encoded {
     if (parts.length === 1 && boundOf(parts[0]!) <= SCRATCH_BYTES)
-      return this.#encodeOne(parts, salt, sequence, synced);
+      return this.#encodeOne(parts, format, sequence, synced);
     const chunks: Uint8Array[] = [];
     const sizes: number[] = [];
     let bytes = 0;
@@ -40,7 +41,7 @@ export class RecordEncoder {
         end = 0;
       }
       const start = end;
-      end = writeFrame(room, start, part, salt, { sequence, synced, index });
+      end = writeFrame(room, start, part, format, { sequence, synced, index });
       sizes.push(end - start);
       bytes += end - start;
     }
@@ -49,9 +50,9 @@ export class RecordEncoder {
   }
 
   /** As most records are, in lists that need not grow. */
-  #encodeOne(parts: readonly Part[], salt: number, sequence: number, synced: number): Encoded {
+  #encodeOne(parts: readonly Part[], format: Format, sequence: number, synced: number): Encoded {
     const room = this.#scratch;
-    const bytes = writeFrame(room, 0, parts[0]!, salt, { sequence, synced, index: 0 });
+    const bytes = writeFrame(room, 0, parts[0]!, format, { sequence, synced, index: 0 });
     return { parts, chunks: [bytesOf(room, 0, bytes)], sizes: [bytes], bytes };
   }
 

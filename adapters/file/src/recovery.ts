@@ -15,7 +15,6 @@ import { crc32 } from './crc32';
 import type { Files } from './files';
 import {
   checksum,
-  FRAME_HEADER_BYTES,
   type FrameHeader,
   type FrameMeaning,
   headerAt,
@@ -23,10 +22,10 @@ import {
   KIND_REWRITE,
   meaningOf,
   PREFIX_BYTES,
-  type Sums,
-  sumsOf,
 } from './frame';
-import { decodeHeader, HEADER_BYTES, isTornHeader, type LogHeader } from './header';
+import { FRAME_HEADER_BYTES } from './frame-layout';
+import { decodeHeader, HEADER_BYTES, isTornHeader, type LogHeader, SUMS_VERSION } from './header';
+import { type Sums, sumsOf } from './sums';
 import { WINDOW_BYTES, Window } from './window';
 
 export interface Recovered {
@@ -139,13 +138,14 @@ class Recovery {
 
   /** The whole, sound frame at `at`. */
   async #frame(at: number): Promise<Found | undefined> {
-    const { salt } = this.#header;
+    const { salt, version } = this.#header;
     const header = headerAt(await this.#window.view(at, FRAME_HEADER_BYTES), salt);
     if (header === undefined || at + header.bytes > this.#window.size) return undefined;
     const inOne = header.bytes <= WINDOW_BYTES || header.kind === KIND_REWRITE;
     let part = await this.#window.view(at, inOne ? header.bytes : WINDOW_BYTES);
     const prefix = inOne ? part : Buffer.from(part.subarray(0, FRAME_HEADER_BYTES + PREFIX_BYTES));
-    const sums = inOne && header.kind === KIND_BLOCK ? sumsOf(part, salt) : undefined;
+    const takesSums = inOne && header.kind === KIND_BLOCK && version < SUMS_VERSION;
+    const sums = takesSums ? sumsOf(part, salt) : undefined;
     let crc = sums?.running.at(-1) ?? checksum(part, salt);
     for (let done = part.length; done < header.bytes && part.length > 0; done += part.length) {
       part = await this.#window.view(at + done, Math.min(WINDOW_BYTES, header.bytes - done));

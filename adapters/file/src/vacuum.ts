@@ -11,15 +11,8 @@ import { corrupt } from '@settledb/core';
 import { Contents } from './contents';
 import type { Files } from './files';
 import { logPath, removeQuietly, temporaryPath } from './folder';
-import {
-  FRAME_HEADER_BYTES,
-  headerAt,
-  KIND_BLOCK,
-  manifestAlone,
-  meaningOf,
-  seal,
-  tailAsBlock,
-} from './frame';
+import { headerAt, KIND_BLOCK, manifestAlone, meaningOf, sealed, tailAsBlock } from './frame';
+import { FRAME_HEADER_BYTES } from './frame-layout';
 import { encodeHeader, HEADER_BYTES, type LogHeader, newHeader } from './header';
 import { Log, writeFully } from './log';
 
@@ -126,14 +119,10 @@ export class Successor {
     removeQuietly(this.#files, this.#temporary);
   }
 
-  async #add(frame: Buffer): Promise<void> {
-    const { salt } = this.#header;
-    seal(frame, frame[12]!, frame[13]!, salt, {
-      sequence: this.#sequence,
-      synced: 0,
-      index: this.#index,
-    });
-    const header = headerAt(frame, salt)!;
+  async #add(copied: Buffer): Promise<void> {
+    const place = { sequence: this.#sequence, synced: 0, index: this.#index };
+    const frame = sealed(copied, this.#header, place);
+    const header = headerAt(frame, this.#header.salt)!;
     const meaning = meaningOf(header, frame.subarray(FRAME_HEADER_BYTES));
     if (meaning === undefined) throw corrupt(`${this.#old.path}: a frame that means nothing`);
     this.#contents.apply(header, meaning, this.#end + this.#framesBytes);

@@ -13,9 +13,10 @@ import {
 } from '@settledb/core';
 import type { BlockCache } from './block-cache';
 import { countRange } from './count';
-import type { Bounds, Directory, TableState } from './directory';
+import type { Directory, TableState } from './directory';
 import type { Row } from './layout';
 import { NO_TEXTS, type TextFill } from './page';
+import type { Bounds } from './walk';
 import type { Wanted } from './wanted';
 
 export type AnyQuery = KeysQuery<string> | RangeQuery<string> | CountQuery<string>;

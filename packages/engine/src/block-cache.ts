@@ -2,6 +2,7 @@
 
 interface Cached<Value> {
   readonly value: Value;
+  readonly length: number;
   used: number;
 }
 
@@ -29,10 +30,19 @@ export class BlockCache<Value> {
     return this.#values.has(id);
   }
 
+  /** As {@link get}, by one who does not use it. */
+  peek(id: number): Value | undefined {
+    return this.#values.get(id)?.value;
+  }
+
+  get size(): number {
+    return this.#values.size;
+  }
+
   set(id: number, value: Value): void {
-    const before = this.#values.get(id);
-    this.length += this.#lengthOf(value) - (before === undefined ? 0 : this.#lengthOf(before.value));
-    this.#values.set(id, { value, used: ++this.#clock });
+    const length = this.#lengthOf(value);
+    this.length += length - (this.#values.get(id)?.length ?? 0);
+    this.#values.set(id, { value, length, used: ++this.#clock });
     if (this.length > this.limit) this.#evict();
   }
 
@@ -45,7 +55,7 @@ export class BlockCache<Value> {
     const cached = this.#values.get(id);
     if (cached === undefined) return;
     this.#values.delete(id);
-    this.length -= this.#lengthOf(cached.value);
+    this.length -= cached.length;
   }
 
   /** Keeps only those. */

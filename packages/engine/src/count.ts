@@ -3,8 +3,9 @@
  * begins or ends, or into which something recent falls.
  */
 import type { SortKey } from '@settledb/core';
-import { type Bounds, type Directory, orderOf, pagesWithin, type TableState, Walk } from './directory';
+import { type Directory, orderOf, pagesWithin, type TableState } from './directory';
 import { positionOf } from './page';
+import { type Bounds, Walk } from './walk';
 import type { Wanted } from './wanted';
 
 /** Worth nothing when something was wanted, as every answer of the directory. */
@@ -26,7 +27,7 @@ export function countRange(
       count += fences.counts[number] as number;
       continue;
     }
-    const page = directory.page(table, order, number, wanted);
+    const page = directory.page(table, order, number, wanted, here.length === 0 ? bounds : undefined);
     if (page === undefined) continue;
     const whole = isWhole(fences.keys, number, bounds);
     if (whole) count += fences.counts[number] as number;
@@ -34,7 +35,7 @@ export function countRange(
       for (const { keys } of page.within(bounds.lower, bounds.upper))
         count += new Walk(keys, bounds, false).length;
     for (const key of here) {
-      if (positionOf(page.around(key), key) >= 0) count--;
+      if (positionOf(page.around(key)!, key) >= 0) count--;
       if (recent.get(key) !== null) count++;
     }
   }

@@ -23,7 +23,8 @@ import {
 } from './page';
 import { lowerBound, Recent, upperBound } from './recent';
 import { blockAt, type Runs } from './runs';
-import type { StoredPage } from './stored-page';
+import type { Span, StoredPage } from './stored-page';
+import { type Bounds, Walk } from './walk';
 import type { Wanted } from './wanted';
 
 /** Where the pages of an order begin, by page: first key, block id, rows. */
@@ -56,14 +57,9 @@ export interface TableState {
   readonly orders: readonly OrderState<SortKey>[];
 }
 
-/** A range in sort keys; bounds may be absent. */
-export interface Bounds {
-  readonly lower?: SortKey | undefined;
-  readonly lowerOpen?: boolean;
-  readonly upper?: SortKey | undefined;
-  readonly upperOpen?: boolean;
-}
-
+/** A scan of no more rows than so many is thought to need less than a page. */
+const FEW_ROWS = 64;
+const NO_GROUPS = { first: 0, last: 0 };
 /** Pages of an order from which on it is worth knowing where all its rows lie: that takes 0.3 ms for 10,000. */
 const PLACES_PAGES_MIN = 3;
 /** Numbers spread over so many times as many as there are rows have places: most documents were written few times. */
@@ -96,10 +92,12 @@ export class Directory {
     if (recent !== undefined) return fill === undefined ? recent : filled(recent, fill);
     const { fences } = table.rows;
     if (fences.ids.length === 0) return undefined;
-    const group = this.page(table, 0, upperBound(fences.keys, key) - 1, wanted)?.around(key) as
-      | RowPage
-      | undefined;
-    if (group === undefined) return undefined;
+    const number = upperBound(fences.keys, key) - 1;
+    const group = this.#pageAt(fences, number, wanted)?.around(key) as RowPage | undefined;
+    if (group === undefined) {
+      this.#want(table, 0, number, wanted, { lower: key, upper: key });
+      return undefined;
+    }
     const at = positionOf(group, key);
     return at < 0 ? undefined : rowAt(table.layout, group, at, fill);
   }
@@ -182,7 +180,8 @@ export class Directory {
     const number = Math.max(upperBound(fences.keys, lower) - 1, 0);
     if (isUpTo(fences.keys[number + 1], upper, upperOpen)) return undefined;
     const page = this.#pages.get(fences.ids[number]!);
-    if (page === undefined || isUpTo(changed[find(changed, lower)], upper, upperOpen)) return undefined;
+    if (!page?.has({ lower, upper }) || isUpTo(changed[find(changed, lower)], upper, upperOpen))
+      return undefined;
     const groups = page.within(lower, upper);
     for (let i = 0; i < groups.length; i++) {
       const { keys } = groups[i]!;
@@ -203,7 +202,7 @@ export class Directory {
     const { field } = state.layout;
     if (field < 0 || pagesWithin(state.fences, bounds, false).length < PLACES_PAGES_MIN) return undefined;
     // Looked at first: building an index of more pages than are kept went through hundreds of them for each of its batches, in vain.
-    if (!fences.ids.every((id) => this.#pages.has(id))) return undefined;
+    if (!fences.ids.every((id) => this.#pages.peek(id)?.isWhole)) return undefined;
     const columns: number[][] = [];
     let low = Number.POSITIVE_INFINITY;
     let high = Number.NEGATIVE_INFINITY;
@@ -231,7 +230,7 @@ export class Directory {
   #rowAt(table: TableState, { low, at, fences }: Places, key: SortKey, fill?: TextFill): Row | undefined {
     const place = (at[(key as number) - low] ?? 0) - 1;
     const page = this.#pages.get(fences.ids[Math.floor(place / PLACE)] as number);
-    if (page === undefined) return undefined;
+    if (!page?.isWhole) return undefined;
     const [group, within] = page.place(place % PLACE);
     return rowAt(table.layout, group as RowPage, within, fill);
   }
@@ -250,14 +249,17 @@ export class Directory {
     const walk = new Walk(recent.keys(), bounds, reverse);
     const { first, last } = pageSpan(fences, bounds);
     for (let i = 0; i <= last - first; i++) {
-      const page = this.page(table, order, reverse ? last - i : first + i, wanted);
-      if (page === undefined) {
-        this.#wantMore(table, order, pagesWithin(fences, bounds, reverse), i, expected, wanted);
-        return;
-      }
-      const groups = page.within(bounds.lower, bounds.upper);
-      for (let g = 0; g < groups.length; g++) {
-        const group = groups[reverse ? groups.length - 1 - g : g]!;
+      const page = this.#pageAt(fences, reverse ? last - i : first + i, wanted);
+      const groups = page?.span(bounds) ?? NO_GROUPS;
+      for (let g = 0; g <= groups.last - groups.first; g++) {
+        const at = reverse ? groups.last - g : groups.first + g;
+        const group = page?.group(at);
+        if (group === undefined) {
+          const lower = g === 0 || reverse ? bounds.lower : page?.keyOf(at);
+          const pages = pagesWithin(fences, bounds, reverse).slice(i);
+          this.#wantMore(table, order, pages, { lower, upper: bounds.upper }, !reverse, expected, wanted);
+          return;
+        }
         const inGroup = new Walk(group.keys, bounds, reverse);
         for (; inGroup.more; inGroup.step()) {
           let isRecent = false;
@@ -281,31 +283,54 @@ export class Directory {
 
   /**
    * Asks in one go for the pages a scan is going to need, so that it does not stop at each; and for twice as many as before
-   * when those were not enough, as when most of their entries are gone.
+   * when those were not enough, as when most of their entries are gone. Of a single one only the groups that it needs.
    */
   #wantMore(
     table: TableState,
     order: number,
     pages: readonly number[],
-    from: number,
+    { lower, upper }: Span,
+    isForwards: boolean,
     expected: number,
     wanted: Wanted,
   ): void {
+    const { counts } = orderOf(table, order).fences;
+    const given = wanted.pagesGiven;
+    const few =
+      isForwards && given === 0 && expected <= FEW_ROWS ? { lower, upper, rows: expected } : undefined;
+    const only = pages.length === 1 ? { lower, upper } : undefined;
     let rows = 0;
-    const atLeast = from + wanted.pagesGiven;
-    for (let i = from; i < pages.length && (rows < expected || i < atLeast); i++) {
+    for (let i = 0; i < pages.length && (rows < expected || i < given); i++) {
       const number = pages[i] as number;
-      this.page(table, order, number, wanted);
-      rows += orderOf(table, order).fences.counts[number] as number;
+      this.#want(table, order, number, wanted, (i === 0 && few) || only);
+      rows += counts[number] as number;
     }
   }
 
-  /** A page of an order, by its number among the fences. */
-  page(table: TableState, order: number, number: number, wanted: Wanted): StoredPage | undefined {
+  /** A page of an order, by its number among the fences, with the rows of `span` at least; all, where there is none. */
+  page(
+    table: TableState,
+    order: number,
+    number: number,
+    wanted: Wanted,
+    span?: Span,
+  ): StoredPage | undefined {
+    const page = this.#pageAt(orderOf(table, order).fences, number, wanted);
+    if (page?.has(span)) return page;
+    this.#want(table, order, number, wanted, span);
+    return undefined;
+  }
+
+  /** As far as it is in memory. */
+  #pageAt({ ids }: Fences, number: number, wanted: Wanted): StoredPage | undefined {
+    const id = ids[Math.max(number, 0)] as number;
+    return this.#pages.get(id) ?? wanted.page(id);
+  }
+
+  #want(table: TableState, order: number, number: number, wanted: Wanted, span?: Span): void {
     const id = orderOf(table, order).fences.ids[Math.max(number, 0)] as number;
-    const page = this.#pages.get(id) ?? wanted.page(id);
-    if (page === undefined) wanted.wantPage(id, decoderFor(table.layout, order));
-    return page;
+    if (!this.#pageAt(orderOf(table, order).fences, number, wanted)?.has(span))
+      wanted.wantPage(id, decoderFor(table.layout, order), span);
   }
 }
 
@@ -338,48 +363,4 @@ export function pagesWithin(fences: Fences, bounds: Bounds, reverse: boolean): n
 function pageSpan({ keys }: Fences, { lower, upper }: Bounds): { first: number; last: number } {
   const first = lower === undefined ? 0 : Math.max(upperBound(keys, lower) - 1, 0);
   return { first, last: (upper === undefined ? keys.length : upperBound(keys, upper)) - 1 };
-}
-
-/** A cursor over sorted keys within bounds, forwards or backwards. */
-export class Walk {
-  at: number;
-  readonly #end: number;
-  readonly #step: 1 | -1;
-  readonly #keys: readonly SortKey[];
-
-  constructor(keys: readonly SortKey[], { lower, lowerOpen, upper, upperOpen }: Bounds, reverse: boolean) {
-    let first = 0;
-    let end = keys.length;
-    // Most pages of a long range lie within it, and mostly nothing recent does: one comparison each, in place of a search.
-    if (lower !== undefined && end > 0 && !(keys[0]! > lower))
-      first = (lowerOpen ? upperBound : lowerBound)(keys, lower);
-    if (upper !== undefined && end > first && !(keys[end - 1]! < upper))
-      end = keys[first]! > upper ? first : (upperOpen ? lowerBound : upperBound)(keys, upper);
-    if (end < first) end = first;
-    this.#keys = keys;
-    this.#step = reverse ? -1 : 1;
-    this.at = reverse ? end - 1 : first;
-    this.#end = reverse ? first - 1 : end;
-  }
-
-  /** Keys that are left. */
-  get length(): number {
-    return Math.abs(this.#end - this.at);
-  }
-
-  get more(): boolean {
-    return this.at !== this.#end;
-  }
-
-  get key(): SortKey {
-    return this.#keys[this.at] as SortKey;
-  }
-
-  step(): void {
-    this.at += this.#step;
-  }
-
-  after(key: SortKey): boolean {
-    return this.#step === 1 ? this.key > key : this.key < key;
-  }
 }

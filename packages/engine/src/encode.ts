@@ -28,7 +28,7 @@ function encodeGroups(keys: readonly SortKey[], encode: (from: number, to: numbe
     if (from > 0) firsts.push(keys[from]!);
     lines.push(encode(from, from + GROUP_ROWS));
   }
-  return [JSON.stringify(firsts), ...lines].join('\n');
+  return [JSON.stringify([firsts, lines.map(({ length }) => length)]), ...lines].join('\n');
 }
 
 export const encodeManifest = (manifest: Manifest): string =>

@@ -18,8 +18,9 @@ import {
 import type { Layout, TableLayout } from './layout';
 import { decodeManifest } from './manifest';
 import { type Decoder, decoderFor, PAGES_LOADED_MAX } from './page';
+import { loadGroups } from './page-parts';
 import { type PlannedWrite, type Prepared, prepare } from './prepare';
-import type { StoredPage } from './stored-page';
+import { PAGE_GROUPS, type StoredPage } from './stored-page';
 import { BlockUse } from './texts';
 import type { Wanted } from './wanted';
 
@@ -35,7 +36,7 @@ export class Image {
   through = 0;
   readonly layout: Layout;
   readonly directory: Directory;
-  readonly pages = new BlockCache<StoredPage>(PAGES_LOADED_MAX, () => 1);
+  readonly pages = new BlockCache<StoredPage>(PAGES_LOADED_MAX * PAGE_GROUPS, ({ weight }) => weight);
   readonly texts: BlockCache<string>;
   use = new BlockUse();
   /** See {@link Manifest.inline}. */
@@ -129,7 +130,11 @@ export class Image {
    * @returns false when something is no longer there: another context rewrote the storage, read its state anew
    */
   async load(journal: Journal, wanted: Wanted): Promise<boolean> {
-    const { pages, blocks, hints } = wanted.take();
+    const { pages: some, blocks, hints } = wanted.take();
+    const pages = await loadGroups(journal, some, {
+      get: (id) => this.pages.get(id) ?? wanted.page(id),
+      give: (id, page) => this.#givePage(id, page, wanted),
+    });
     const whole: number[] = [];
     const parts: TextRef[] = [];
     const { sizes } = this.use;
@@ -140,7 +145,7 @@ export class Image {
       else whole.push(id);
     }
     const needed = [...pages.map(([id]) => id), ...whole];
-    const decoders = new Map(pages);
+    const decoders = new Map(pages.map(([id, { decoder }]) => [id, decoder]));
     // Where parts can be read, a whole block costs more than asking once again.
     const more =
       journal.loadParts === undefined
@@ -175,7 +180,10 @@ export class Image {
       wanted.giveBlock(id, text);
       return;
     }
-    const page = decode(text);
+    this.#givePage(id, decode(text), wanted);
+  }
+
+  #givePage(id: number, page: StoredPage, wanted: Wanted): void {
     this.pages.set(id, page);
     wanted.givePage(id, page);
   }

@@ -165,6 +165,9 @@ export interface Journal {
    */
   loadParts?(parts: readonly TextRef[]): Promise<(string | undefined)[]>;
 
+  /** Whether even the first part of a block, a long one, is had for less than the block: where there is `loadParts`. */
+  readsParts?(block: number): boolean;
+
   /**
    * Whether `count` texts of a block that is not in memory are to be asked of `loadParts`, rather than the block of `load`.
    * @param size of the block, in characters

@@ -313,7 +313,7 @@ class LogStore<T extends Tables> implements Store<T> {
       epoch: this.#image.epoch,
       recentRows: this.#image.recentRows,
       pages: pageCount,
-      pagesLoaded: pages.length,
+      pagesLoaded: pages.size,
       cachedTextLength: texts.length,
       cachedTextLimit: texts.limit,
       liveTextLength: totals.live,

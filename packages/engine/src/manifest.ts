@@ -7,8 +7,8 @@ import { corrupt, newer } from '@settledb/core';
 import type { Fences } from './directory';
 import type { Layout } from './layout';
 
-/** Since 2 pages have groups (`stored-page.ts`). */
-export const MANIFEST_FORMAT = 2;
+/** Since 2 pages have groups, since 3 they say where those are (`stored-page.ts`). */
+export const MANIFEST_FORMAT = 3;
 
 export interface Manifest {
   /** By table name, then by order number. */
@@ -27,7 +27,7 @@ export function decodeManifest(text: string, layout: Layout): Manifest {
   } catch (cause) {
     throw corrupt('the manifest of the database cannot be read', cause);
   }
-  if (manifest.format !== 1 && manifest.format !== MANIFEST_FORMAT) {
+  if (manifest.format !== 1 && manifest.format !== 2 && manifest.format !== MANIFEST_FORMAT) {
     throw newer(`The manifest (format ${String(manifest.format)}, known: ${MANIFEST_FORMAT})`);
   }
   for (const [name, orders] of Object.entries(manifest.tables)) {

@@ -5,7 +5,7 @@
 import { newer, type SortKey, type TextRef } from '@settledb/core';
 import { isRef, type Row, type TableLayout } from './layout';
 import { lowerBound } from './recent';
-import { decodePage, type StoredPage } from './stored-page';
+import { decodeHead, decodePage, type StoredPage } from './stored-page';
 
 /** Pages kept in memory: 262,144 rows, about 40 MB in Node. More documents than that are read by pages as they are needed. */
 export const PAGES_LOADED_MAX = 1024;
@@ -140,9 +140,15 @@ export function positionOf(page: Page, key: SortKey): number {
 }
 
 /** The text of a page → that. */
-export type Decoder = (text: string) => StoredPage;
+export interface Decoder {
+  (text: string): StoredPage;
+  /** Its beginning → the page without its rows; `undefined` when that does not say enough. */
+  head(text: string): StoredPage | undefined;
+}
 
 export const decoderFor = (table: TableLayout, order: number): Decoder => {
   const decode = order === 0 ? (text: string): Page => decodeRows(table, text) : decodeOrder;
-  return (text) => decodePage(text, decode);
+  return Object.assign((text: string) => decodePage(text, decode), {
+    head: (text: string) => decodeHead(text, decode),
+  });
 };

@@ -196,7 +196,7 @@ class Rewriting {
 
   async #load(table: TableState, order: number, id: number): Promise<StoredPage> {
     const cached = this.#image.pages.get(id);
-    if (cached !== undefined) return cached;
+    if (cached?.isWhole) return cached;
     const [text] = await this.#store.journal.load([id]);
     if (text === undefined) throw this.#missing(id);
     return decoderFor(table.layout, order)(text);

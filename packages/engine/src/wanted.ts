@@ -1,7 +1,8 @@
 /** What a synchronous look-up lacks of pages and texts, for whoever loads it and asks again. */
 import type { TextRef } from '@settledb/core';
 import type { Decoder } from './page';
-import type { StoredPage } from './stored-page';
+import type { WantedPage } from './page-parts';
+import type { Span, StoredPage } from './stored-page';
 
 /** Texts of one block that are noted by themselves. Where more are wanted the block is. */
 const PARTS_MAX = 8;
@@ -11,7 +12,7 @@ const PARTS_MAX = 8;
  * nothing, so the collections are made when something is.
  */
 export class Wanted {
-  #pages: Map<number, Decoder> | undefined;
+  #pages: Map<number, WantedPage> | undefined;
   #blocks: Map<number, TextRef[]> | undefined;
   #loadedPages: Map<number, StoredPage> | undefined;
   #loadedBlocks: Map<number, string> | undefined;
@@ -22,9 +23,12 @@ export class Wanted {
     return this.#pages !== undefined || this.#blocks !== undefined;
   }
 
-  wantPage(id: number, decode: Decoder): void {
+  /** @param span of its rows; absent, or where other ones are wanted too: all */
+  wantPage(id: number, decoder: Decoder, span?: Span): void {
     this.#pages ??= new Map();
-    this.#pages.set(id, decode);
+    const before = this.#pages.get(id);
+    const isOther = before !== undefined && !isSame(before.span, span);
+    this.#pages.set(id, { decoder, span: isOther ? undefined : span });
   }
 
   wantText(block: number, at: number, length: number): void {
@@ -54,7 +58,7 @@ export class Wanted {
 
   /** What is wanted, of blocks the texts, or more than {@link PARTS_MAX} of them; from now on nothing is. */
   take(): {
-    pages: [number, Decoder][];
+    pages: [number, WantedPage][];
     blocks: [number, readonly TextRef[]][];
     hints: number[];
   } {
@@ -85,3 +89,6 @@ export class Wanted {
     this.#loadedParts.set(`${block} ${at}`, text);
   }
 }
+
+const isSame = (a: Span | undefined, b: Span | undefined): boolean =>
+  a?.lower === b?.lower && a?.upper === b?.upper && a?.rows === b?.rows;

@@ -1,0 +1,114 @@
+/**
+ * Sums of the pieces of a block's frame, by which a part of its text is checked without the rest.
+ *
+ *   checked by the frame's crc:  │ 4,096 bytes │ 4,096 bytes │ … the text ends │ sum sum sum · flags · check │
+ *
+ * A sum is the checksum so far after each {@link SUM_BYTES}. Frames of older logs, which have none in the file, get theirs when they are read whole.
+ */
+import { crc32 } from './crc32';
+import {
+  BLOCK_FIXED_BYTES,
+  bytesOf,
+  CHECKED_FROM,
+  FLAG_FIRST_UTF16,
+  FRAME_HEADER_BYTES,
+  type FrameRoom,
+  readText,
+} from './frame-layout';
+
+/** A page of the system's cache. In memory that is 4 bytes for each, a thousandth of the log; and as much in the file. */
+const SUM_BYTES = 4096;
+/** Frames that are longer, without them, carry sums: others are read whole in little more time. */
+const CARRIED_FROM = 16 * 1024;
+/** Behind the sums: the flags of the frame, and the checksum of sums and flags, so that they can be read alone. */
+const END_BYTES = 8;
+
+export interface Sums {
+  /** The running checksum after each {@link SUM_BYTES} of what is checked, and at its end. */
+  readonly running: Uint32Array;
+  readonly isWide: boolean;
+  /** Where the text ends in the frame. */
+  readonly end: number;
+}
+
+/** @param bytes of a frame without sums */
+export const carriesSums = (bytes: number): boolean => bytes > CARRIED_FROM;
+
+/** @param bytes of a frame without sums, or more than it has */
+export const sumsBytesBound = (bytes: number): number =>
+  carriesSums(bytes) ? Math.ceil((bytes - CHECKED_FROM) / SUM_BYTES) * 4 + END_BYTES : 0;
+
+/** @param bytes of a frame with sums, all of it: each piece then stands for 4 bytes more */
+export const sumsBytes = (bytes: number): number =>
+  Math.ceil((bytes - CHECKED_FROM - END_BYTES) / (SUM_BYTES + 4)) * 4 + END_BYTES;
+
+/** Puts sums behind the text of the frame, whose header is there. @returns the checksum of the frame */
+export function putSums(room: FrameRoom, from: number, to: number, flags: number, salt: number): number {
+  const { view } = room;
+  let crc = salt;
+  let at = to;
+  for (let piece = from + CHECKED_FROM; piece < to; piece += SUM_BYTES) {
+    crc = crc32(bytesOf(room, piece, Math.min(piece + SUM_BYTES, to)), crc);
+    view.setUint32(at, crc, true);
+    at += 4;
+  }
+  view.setUint32(at, flags, true);
+  view.setUint32(at + 4, crc32(bytesOf(room, to, at + 4), salt), true);
+  return crc32(bytesOf(room, to, at + END_BYTES), crc);
+}
+
+/**
+ * What the frame of `bytes` bytes carries.
+ * @param data its last {@link sumsBytes}
+ * @returns `undefined` when that is not what was written
+ */
+export function carriedSums(data: Buffer, bytes: number, salt: number): Sums | undefined {
+  const flagsAt = data.length - END_BYTES;
+  if (crc32(data.subarray(0, flagsAt + 4), salt) !== data.readUInt32LE(flagsAt + 4)) return undefined;
+  const running = Uint32Array.from({ length: flagsAt / 4 }, (_, i) => data.readUInt32LE(i * 4));
+  const isWide = (data.readUInt32LE(flagsAt) & FLAG_FIRST_UTF16) !== 0;
+  return { running, isWide, end: bytes - data.length };
+}
+
+/** Of a whole frame that carries none. The last of them says whether it is sound. */
+export function sumsOf(frame: Buffer, salt: number): Sums {
+  const running = new Uint32Array(Math.ceil((frame.length - CHECKED_FROM) / SUM_BYTES));
+  let crc = salt;
+  for (let i = 0; i < running.length; i++) {
+    const from = CHECKED_FROM + i * SUM_BYTES;
+    crc = crc32(frame.subarray(from, from + SUM_BYTES), crc);
+    running[i] = crc;
+  }
+  return { running, isWide: (frame[13]! & FLAG_FIRST_UTF16) !== 0, end: frame.length };
+}
+
+/** What to read of a block's frame for a part of its text, and how to make the text of it. */
+export interface FramePart {
+  readonly from: number;
+  readonly to: number;
+  /** @returns `undefined` when that is not what was written */
+  text(data: Buffer): string | undefined;
+}
+
+/** @param at of the text, in characters, as `length`; no more than there is */
+export function framePart(
+  { running, isWide, end: textEnd }: Sums,
+  salt: number,
+  at: number,
+  length: number,
+): FramePart {
+  const unit = isWide ? 2 : 1;
+  const start = FRAME_HEADER_BYTES + BLOCK_FIXED_BYTES + at * unit;
+  const end = Math.min(start + length * unit, textEnd);
+  const first = Math.floor((start - CHECKED_FROM) / SUM_BYTES);
+  const last = Math.ceil((end - CHECKED_FROM) / SUM_BYTES) - 1;
+  const from = CHECKED_FROM + first * SUM_BYTES;
+  return {
+    from,
+    to: Math.min(CHECKED_FROM + (last + 1) * SUM_BYTES, textEnd),
+    text: (data) =>
+      crc32(data, first === 0 ? salt : running[first - 1]!) === running[last]
+        ? readText(data.subarray(start - from, end - from), isWide ? 1 : 0)
+        : undefined,
+  };
+}
