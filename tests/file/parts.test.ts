@@ -95,7 +95,9 @@ describe('sums of pieces', () => {
     makeOlder(folder, 2);
     let journal = await file().open(folder);
     await act(journal, { append: { n: 1, head: 'head', tail: '', segments } });
-    expect(BLOCKS.some((id) => journal.readsParts!(id))).toBe(false);
+    const read = () =>
+      BLOCKS.map((id) => journal.readIn!(id, (part) => part(4, 2) + part(0, 4) + part(9, 1)));
+    expect(read()).toEqual([undefined, undefined, undefined]);
     await expectParts(journal);
     await journal.close();
     const bytes = readFileSync(logName(folder)).length;
@@ -103,7 +105,10 @@ describe('sums of pieces', () => {
     await expectParts(journal);
     await journal.vacuum?.({ force: true });
     await expectParts(journal);
-    expect(BLOCKS.map((id) => journal.readsParts!(id))).toEqual([true, true, false]);
+    const begun = (text: string) => text.slice(4, 6) + text.slice(0, 4) + text.slice(9, 10);
+    expect(read()).toEqual([begun(LATIN), begun(WIDE), undefined]);
+    expect(read()).toEqual([begun(LATIN), begun(WIDE), undefined]);
+    expect(journal.readIn!(tail(9), () => 'there')).toBeUndefined();
     await journal.close();
     expect(readFileSync(logName(folder)).length).toBeGreaterThan(bytes);
     journal = await file().open(folder);
@@ -126,6 +131,7 @@ describe('sums of pieces', () => {
       spoil(folder, at);
       const named = { name: 'corrupt', reason: expect.stringContaining(': damaged at byte ') };
       await expect(journal.loadParts!([part])).rejects.toMatchObject(named);
+      expect(() => journal.readIn!(latin, (text) => text(40_000, 10))).toThrow(/damaged at byte/);
       await expect(journal.load([latin])).rejects.toMatchObject(named);
       expect(await journal.load([short])).toEqual(['short']);
       await journal.close();

@@ -108,7 +108,7 @@ it('has what was loaded of it, and says what to load for the rest', () => {
           const row = rows[pick % count]!;
           const key = row.id as string;
           const span = { lower: key, upper: key };
-          const ref = page.lacking(-7, span);
+          const ref = page.lacking(span);
           expect(ref === undefined).toBe(page.has(span));
           expect(page.around(key) === undefined).toBe(!page.has(span));
           if (ref !== undefined) page.add(text.slice(ref.at, ref.at + ref.length), span);
@@ -116,7 +116,7 @@ it('has what was loaded of it, and says what to load for the rest', () => {
           expect(rowAt(table, group, positionOf(group, key))).toEqual(row);
           expect(page.weight).toBeLessThanOrEqual(PAGE_GROUPS);
         }
-        const rest = page.lacking(-7, {});
+        const rest = page.lacking({});
         if (rest !== undefined) page.add(text.slice(rest.at, rest.at + rest.length), {});
         expect(page.isWhole).toBe(true);
         expect(page.within().flatMap(({ keys }) => keys)).toEqual(rows.map(({ id }) => id));

@@ -163,9 +163,10 @@ export class FileJournal implements Journal {
     }
   }
 
-  readsParts(block: number): boolean {
+  readIn<R>(block: number, work: (part: (at: number, length: number) => string) => R): R | undefined {
+    this.#check();
     const place = this.#log.contents.blocks.get(block);
-    return place !== undefined && this.#log.carriesSums(place);
+    return place && this.#log.readIn(place, work);
   }
 
   takesParts(block: number, count: number, size: number, haveRoom: boolean): boolean {

@@ -131,7 +131,7 @@ export class Image {
    */
   async load(journal: Journal, wanted: Wanted): Promise<boolean> {
     const { pages: some, blocks, hints } = wanted.take();
-    const pages = await loadGroups(journal, some, {
+    const pages = loadGroups(journal, some, {
       get: (id) => this.pages.get(id) ?? wanted.page(id),
       give: (id, page) => this.#givePage(id, page, wanted),
     });

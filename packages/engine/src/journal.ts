@@ -165,8 +165,12 @@ export interface Journal {
    */
   loadParts?(parts: readonly TextRef[]): Promise<(string | undefined)[]>;
 
-  /** Whether even the first part of a block, a long one, is had for less than the block: where there is `loadParts`. */
-  readsParts?(block: number): boolean;
+  /**
+   * Calls `work` with a reader of parts of a block, checked as `load` checks, before it returns: where a part is had at once, and for
+   * less than the block. A part that ends beyond the block ends with it.
+   * @returns what `work` does; `undefined` where it is not so, or the block is gone
+   */
+  readIn?<R>(block: number, work: (part: (at: number, length: number) => string) => R): R | undefined;
 
   /**
    * Whether `count` texts of a block that is not in memory are to be asked of `loadParts`, rather than the block of `load`.

@@ -12,7 +12,7 @@
  * Where a journal reads parts of blocks, such a look loads the first line and a group, a fifth of the page. Pages of manifests of format
  * 2 have the keys alone for a first line, and are loaded whole.
  */
-import type { SortKey, TextRef } from '@settledb/core';
+import type { SortKey } from '@settledb/core';
 import type { Page } from './page';
 import { upperBound } from './recent';
 
@@ -114,12 +114,12 @@ export class StoredPage<P extends Page = Page> {
     return this.#keys[number - 1];
   }
 
-  /** The part of the page's text, whose block is `id`, in which the groups of `span` are that were not loaded: from the first to the last. */
-  lacking(id: number, span: Span): TextRef | undefined {
+  /** The part of the page's text in which the groups of `span` are that were not loaded: from the first to the last. */
+  lacking(span: Span): { readonly at: number; readonly length: number } | undefined {
     const { first, last } = this.#missing(span);
     if (first > last) return undefined;
     const at = this.#places![first]!; // Given where groups are absent.
-    return { block: id, at, length: this.#places![last + 1]! - 1 - at };
+    return { at, length: this.#places![last + 1]! - 1 - at };
   }
 
   /** Takes in the text of what is {@link lacking}. */
