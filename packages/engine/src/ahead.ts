@@ -10,7 +10,7 @@ import type { BlockCache } from './block-cache';
 import { type Directory, type Fences, orderOf, type TableState } from './directory';
 import { type Decoder, decoderFor, PAGES_LOADED_MAX } from './page';
 import { blocksIn } from './runs';
-import type { StoredPage } from './stored-page';
+import { PAGE_GROUPS, type StoredPage } from './stored-page';
 import { type BlockUse, isTail } from './texts';
 
 /** A call that lacks more than this reads much by itself. */
@@ -19,6 +19,8 @@ const LACKING_MAX = 4;
 const AHEAD_MAX = 8;
 /** Orders of more pages are not read ahead: they would leave little room for those of others. */
 const ORDER_PAGES_MAX = PAGES_LOADED_MAX / 4;
+/** … but for rows with texts, as documents are: a get is answered by one of them and its text, and those of 100,000 have room. */
+const TEXT_PAGES_MAX = PAGES_LOADED_MAX / 2;
 
 interface Memory {
   readonly directory: Directory;
@@ -94,7 +96,11 @@ function named(place: Place | undefined): number[] | undefined {
 /** Of the same order, beginning at the place. */
 function pagesOf({ pages }: Memory, place: Place | undefined, count: number, decoders: Decoders): number[] {
   const found: number[] = [];
-  if (place === undefined || place.fences.ids.length > ORDER_PAGES_MAX) return found;
+  if (place === undefined) return found;
+  const ofTexts = place.order === 0 && place.table.layout.textFields.length > 0;
+  const max = ofTexts ? TEXT_PAGES_MAX : ORDER_PAGES_MAX;
+  const hasRoom = pages.length + count * PAGE_GROUPS <= pages.limit;
+  if (place.fences.ids.length > max || !hasRoom) return found;
   for (const id of around(place.fences.ids, place.at)) {
     if (found.length >= count) break;
     if (decoders.has(id) || pages.get(id) !== undefined) continue;
