@@ -58,7 +58,7 @@ export class Packs {
     this.#folder = folder;
     if (!leftOpen) return;
     this.#unsynced = new Set(this.#numbers());
-    this.#renamed = this.#names().length > 0;
+    this.#renamed = this.#unsynced.size > 0;
   }
 
   /** A new place for a content of so many bytes. Whether it is ever put there does not matter. */
