@@ -6,6 +6,7 @@
  */
 import { closed, isDatabaseError } from '@settledb/core';
 import { isRefusal } from './failure';
+import { needsTurns, OneAtATime } from './one-at-a-time';
 import { type OpenRequest, openDatabase, outdated } from './open';
 import { checkState } from './schema';
 import { connectionLost, noAnswer, type Scope, transaction, type Work } from './transaction';
@@ -32,6 +33,7 @@ export class Connection {
   #identity: string | undefined;
   #over: unknown;
   readonly #watchdog: Watchdog;
+  #turns = needsTurns() ? new OneAtATime() : undefined;
 
   constructor(request: Request, events: ConnectionEvents) {
     this.#watchdog = new Watchdog(request.answerTimeoutMs, () => this.#silent());
@@ -73,7 +75,11 @@ export class Connection {
       const give = (cause: unknown): void => end(() => reject(cause));
       this.#pending.add(give);
       this.#watchdog.began();
-      transaction(db, scope, requests).then((answer) => end(() => resolve(answer)), give);
+      const begin = (ended?: () => void): void => {
+        transaction(db, scope, requests, ended).then((answer) => end(() => resolve(answer)), give);
+      };
+      if (this.#turns === undefined) begin();
+      else this.#turns.take((ended) => (this.#pending.has(give) ? begin(ended) : ended()));
     });
   }
 
@@ -91,7 +97,7 @@ export class Connection {
   /** Forgets the handle: the next call opens another. What runs on the old one ends by itself. */
   drop(): void {
     this.#db?.close();
-    this.#db = undefined;
+    this.#lose();
   }
 
   /** Ends it: calls from now on reject with `cause`. */
@@ -139,8 +145,14 @@ export class Connection {
     return this.#identity === id;
   }
 
-  #terminated(): void {
+  /** What has not ended on this handle may never end, and keeps nothing waiting on the next. */
+  #lose(): void {
     this.#db = undefined;
+    if (this.#turns !== undefined) this.#turns = new OneAtATime();
+  }
+
+  #terminated(): void {
+    this.#lose();
     const cause = connectionLost();
     for (const end of [...this.#pending]) end(cause);
     if (this.#over === undefined) this.#events.terminated();

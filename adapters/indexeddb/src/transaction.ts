@@ -37,14 +37,34 @@ export const connectionLost = (): DOMException =>
 export const noAnswer = (name: string, ms: number): DOMException =>
   new DOMException(`IndexedDB did not answer within ${ms} ms for database "${name}"`, 'TimeoutError');
 
-/** @throws (rejects) what `requests` threw or failed with, else the platform's exception as it is */
+function begun(begin: () => IDBTransaction, ended: (() => void) | undefined): IDBTransaction {
+  if (ended === undefined) return begin();
+  try {
+    const tx = begin();
+    tx.addEventListener('complete', ended);
+    tx.addEventListener('abort', ended);
+    return tx;
+  } catch (error) {
+    ended();
+    throw error;
+  }
+}
+
+/**
+ * @param ended called once the storage has done with it, which is after the answer of one that reads; it is not committed early
+ * @throws (rejects) what `requests` threw or failed with, else the platform's exception as it is
+ */
 export function transaction<Answer>(
   db: IDBDatabase,
   { stores, mode, durability }: Scope,
   requests: (work: Work<Answer>) => void,
+  ended?: () => void,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const tx = db.transaction(stores, mode, durability === undefined ? {} : { durability });
+    const tx = begun(
+      () => db.transaction(stores, mode, durability === undefined ? {} : { durability }),
+      ended,
+    );
     let failure: unknown;
     let finish: (() => void) | undefined;
     // Complete, and yet failed: in Firefox, when a request fails after `commit()`.
@@ -89,7 +109,8 @@ export function transaction<Answer>(
       },
       fail,
       commit() {
-        tx.commit?.();
+        // Who waits for the end needs it to be sure, see one-at-a-time.ts.
+        if (ended === undefined) tx.commit?.();
       },
       blame(error) {
         failure ??= error;
