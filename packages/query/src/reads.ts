@@ -47,8 +47,9 @@ export function fieldsRead(map: MapFunction): readonly string[] | undefined {
     if (words[i] === 'arguments' || words[i] === 'eval') return undefined;
     if (words[i] !== name) continue;
     const field = words[i + 2] as string;
-    // What comes behind it may belong to the name, where it is none of these letters.
-    if (words[i + 1] !== '.' || (words[i + 3] ?? '') > LAST_ASCII) return undefined;
+    const next = words[i + 3] ?? '';
+    // What comes behind it may belong to the name, where it is none of these letters. A function called so has all of it as `this`.
+    if (words[i + 1] !== '.' || next > LAST_ASCII || next === '(') return undefined;
     if (field === '_id' || field === '_rev') continue;
     // What all objects have, as `hasOwnProperty`, sees the object.
     if (!isPlainName(field) || field in Object.prototype) return undefined;
@@ -62,7 +63,9 @@ function parameterOf(words: readonly string[]): { readonly name: string; readonl
   const open = words.indexOf('(');
   const isBare = words[1] === '=' && words[2] === '>';
   const before = words.slice(0, open).filter((word) => word !== 'function');
-  if (!isBare && (open < 0 || before.length > 1 || before[0] === 'async')) return undefined;
+  const called = before.join(' ');
+  // No plain name, as in `'(x)'(doc) { … }` and `[(x)](doc) { … }`: that may have the parenthesis.
+  if (!isBare && (open < 0 || called === 'async' || !/^[\w$]*$/.test(called))) return undefined;
   const at = isBare ? 0 : open + 1;
   const name = words[at];
   const next = words[at + 1];
