@@ -255,6 +255,54 @@ describe('writes', () => {
   });
 });
 
+describe('the body of a past revision that comes after a compaction', () => {
+  const late = path('a', 'x');
+  const missing = { status: 404, reason: 'missing' };
+  const begun = async (store = newStore()): Promise<LocalDatabase<Note>> => {
+    const db = await open(store);
+    await db.bulkDocs([path('a', 'x', 'y'), { _id: 'b', _rev: '1-x' }], { new_edits: false });
+    return db;
+  };
+
+  it('goes with the next one', async () => {
+    const db = await begun();
+    await db.compact();
+    await db.bulkDocs([late], { new_edits: false });
+    expect(await db.get('a', { rev: '1-x' })).toMatchObject({ text: 'x' });
+    await db.compact();
+    await expect(db.get('a', { rev: '1-x' })).rejects.toMatchObject(missing);
+    expect(await db.get('a')).toMatchObject({ _rev: '2-y', text: 'xy' });
+    expect(await db.get('_local/compaction')).toMatchObject({ last_seq: 2 });
+  });
+
+  it('goes with the one that is under way, behind which it came', async () => {
+    const store = newStore();
+    let listings = 0;
+    const db = await begun({
+      ...store,
+      async read(queries, options) {
+        const [query] = queries as unknown as readonly [{ readonly by?: string }];
+        if (query.by === 'seq' && ++listings === 2) await db.bulkDocs([late], { new_edits: false });
+        return store.read(queries, options);
+      },
+    });
+    await db.bulkDocs(Array.from({ length: 1_500 }, (_, i) => ({ _id: `c${i}` })));
+    await db.compact();
+    expect(listings).toBeGreaterThan(2);
+    await expect(db.get('a', { rev: '1-x' })).rejects.toMatchObject(missing);
+    expect(await db.get('_local/compaction')).toMatchObject({ last_seq: 1_502 });
+  });
+
+  it('leaves alone what the same write says of compaction', async () => {
+    const db = await begun();
+    await db.compact();
+    const { _rev } = await db.get('_local/compaction');
+    const said = { _id: '_local/compaction', _rev, last_seq: 0 } as Doc<Note>;
+    await db.bulkDocs([late, said], { new_edits: false });
+    expect(await db.get('_local/compaction')).toMatchObject({ last_seq: 0 });
+  });
+});
+
 describe('allDocs', () => {
   it('shows what sorting, filtering and slicing all documents shows', async () => {
     const key = fc.constantFrom('', 'a', 'a0', 'b', 'c', 'd5', 'zz');

@@ -1,20 +1,18 @@
 /**
  * `compact`: drops the bodies of past revisions, then content that no revision refers to any more, then lets the store give back what is dead.
  *
- * Only documents changed since the last compaction are looked at: its position is the local document `_local/compaction`,
- * `{ last_seq }`, which other versions and PouchDB keep too. In slices, so that writes and reads go on between; a
- * compaction that was interrupted goes on where it was.
+ * Only documents changed since the last compaction are looked at (`compacted.ts`), and those before which a late body put its position
+ * back. In slices, so that writes and reads go on between; a compaction that was interrupted goes on where it was.
  */
 import { generationOf, isLeaf } from '../model';
-import type { BlobRefRow, BodyRow, DatabaseTables, DocRow, LocalRow } from '../store/schema';
+import type { BlobRefRow, BodyRow, DatabaseTables, DocRow } from '../store/schema';
 import type { CallOptions, Plan, Store, Write } from '../store/store';
 import { loadAttachments } from './code';
+import { COMPACTED, compactedRow, compactedSeq } from './compacted';
 import { hasPast, TREE_TEXTS, treeOf } from './tip';
 
 /** Documents looked at in one commit: some 10 ms of work. */
 const SLICE_DOCS = 1_000;
-/** Key of `_local/compaction`. */
-const POSITION = 'compaction';
 
 /** Drops every body that is no leaf's. Every leaf keeps its own, tombstones too. */
 export async function compact(store: Store<DatabaseTables>, options: CallOptions): Promise<{ ok: true }> {
@@ -28,11 +26,11 @@ export async function compact(store: Store<DatabaseTables>, options: CallOptions
     });
     const last = docs.at(-1);
     if (last === undefined) break;
-    since = last.seq;
     attached ||= await hasBlobs(store);
-    if (await compactSlice(store, docs, since, attached, options)) continue;
-    attached = true; // since the look
-    await compactSlice(store, docs, since, attached, options);
+    const reached = await compactSlice(store, docs, since, attached, options);
+    if (reached === undefined)
+      attached = true; // since the look
+    else since = reached;
   }
   await (await loadAttachments()).sweepAll(store, options);
   await store.compact({ signal: options.signal });
@@ -40,38 +38,32 @@ export async function compact(store: Store<DatabaseTables>, options: CallOptions
 }
 
 async function position(store: Store<DatabaseTables>, options: CallOptions): Promise<number> {
-  const [rows] = await store.read([{ from: 'local', keys: [POSITION], texts: true }], {
+  const [rows] = await store.read([{ from: 'local', keys: [COMPACTED], texts: true }], {
     signal: options.signal,
   });
-  return lastSeq(rows[0]);
-}
-
-function contentOf(row: LocalRow | undefined): Record<string, unknown> {
-  return row === undefined ? {} : JSON.parse(row.body as string);
-}
-
-function lastSeq(row: LocalRow | undefined): number {
-  const { last_seq: seq } = contentOf(row);
-  return typeof seq === 'number' && seq >= 0 ? seq : 0;
+  return compactedSeq(rows[0]);
 }
 
 /**
  * Decides by the trees as they are at the commit: a document may have been edited since it was listed.
+ * @param listed the documents that follow on `since`, one at least
  * @param attached look for references to content
- * @returns false, with nothing done, when there are some and it was told not to look
+ * @returns where to go on; with nothing done, further back, when a late body put the position there, and `undefined` when there are
+ *   references and it was told not to look
  */
 async function compactSlice(
   store: Store<DatabaseTables>,
   listed: readonly DocRow[],
-  seq: number,
+  since: number,
   attached: boolean,
   options: CallOptions,
-): Promise<boolean> {
+): Promise<number | undefined> {
+  const { seq } = listed.at(-1)!;
   // A document of one revision has no other bodies; where `revs_limit` is 1, it has references of forgotten ones.
   const ids = listed.filter((row) => hasPast(row) || generationOf(row.rev) > 1).map((row) => row.id);
   return store.write(
     [
-      { from: 'local', keys: [POSITION], texts: true },
+      { from: 'local', keys: [COMPACTED], texts: true },
       { from: 'docs', keys: ids, texts: TREE_TEXTS },
       { from: 'blobs', range: {}, limit: 1 },
       ...ids.map((id) => ({ from: 'bodies' as const, range: { gte: [id], lte: [id, []] as const } })),
@@ -81,8 +73,10 @@ async function compactSlice(
         range: { gte: [id], lte: [id, []] as const },
       })),
     ],
-    ([positions, docs, blobs, ...found]): Plan<DatabaseTables, boolean> => {
-      if (blobs.length > 0 && !attached) return { writes: [], value: false };
+    ([[position], docs, blobs, ...found]): Plan<DatabaseTables, number | undefined> => {
+      const compacted = compactedSeq(position);
+      if (compacted < since) return { writes: [], value: compacted };
+      if (blobs.length > 0 && !attached) return { writes: [], value: undefined };
       const bodies = found.slice(0, ids.length) as BodyRow[][];
       const refs = found.slice(ids.length) as BlobRefRow[][];
       const gone: (readonly [string, string])[] = [];
@@ -92,23 +86,17 @@ async function compactSlice(
           if (tree === undefined || !isLeaf(tree, rev)) gone.push([id, rev]);
         }
       }
-      const writes: Write<DatabaseTables>[] = [{ into: 'local', put: positionRow(positions[0], seq) }];
+      const writes: Write<DatabaseTables>[] = [];
+      // Unless another compaction is further.
+      if (compacted < seq) writes.push({ into: 'local', put: [compactedRow(position, seq)] });
       if (gone.length > 0) writes.push({ into: 'bodies', delete: gone });
       const stale = refs.flatMap((each, i) => staleRefs(docs[i], each));
       if (stale.length > 0)
         writes.push({ into: 'blobrefs', delete: stale.map((ref) => [ref.blob, ref.id, ref.rev]) });
-      return { writes, value: true };
+      return { writes, value: seq };
     },
     { signal: options.signal },
   );
-}
-
-/** The position moved up to `seq`; nothing when another compaction is further. */
-function positionRow(before: LocalRow | undefined, seq: number): LocalRow[] {
-  if (before !== undefined && lastSeq(before) >= seq) return [];
-  const writes = before === undefined ? 0 : Number(before.rev.slice(2));
-  const body = JSON.stringify({ ...contentOf(before), last_seq: seq });
-  return [{ id: POSITION, rev: `0-${writes + 1}`, body }];
 }
 
 async function hasBlobs(store: Store<DatabaseTables>): Promise<boolean> {

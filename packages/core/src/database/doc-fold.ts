@@ -79,6 +79,7 @@ export class DocFold {
   #forgotten: readonly Rev[] = NONE;
   #seq: number;
   #dirty = false;
+  #late = false;
   /** Cannot be decided without the document's rows of `bodies`. */
   #lacking = false;
 
@@ -177,6 +178,11 @@ export class DocFold {
     return this.#dirty;
   }
 
+  /** A past revision got its body: there is something to compact, though the document may have been compacted as it is. */
+  get isLate(): boolean {
+    return this.#late;
+  }
+
   /** After the edits: `rev` is a leaf. */
   isLeaf(rev: Rev): boolean {
     const tree = this.#known();
@@ -220,6 +226,7 @@ export class DocFold {
       this.#lacking = true;
     } else if (!this.#stored.some((each) => each.rev === rev)) {
       this.#held.push(late);
+      this.#late = true;
       this.#dirty = true;
     }
   }

@@ -11,6 +11,7 @@ import type { BlobRefRow, BodyRow, DatabaseTables, DocRow, InfoRow, LocalRow } f
 import type { Durability, FoundAll, Plan, Store, Write } from '../store/store';
 import type { AttachmentQueries, AttachmentsFound, ContentDecision } from './attachment-plan';
 import { loadAttachments } from './code';
+import { COMPACTED, compactedRow, compactedSeq } from './compacted';
 import {
   type Applied,
   type BodyKey,
@@ -46,6 +47,8 @@ interface Found {
   /** By id, where they were read. */
   readonly bodies: ReadonlyMap<string, readonly BodyRow[]> | undefined;
   readonly locals: readonly (LocalRow | undefined)[];
+  /** Where bodies were read, and something was compacted. */
+  readonly compacted?: LocalRow | undefined;
   readonly info: InfoRow;
   /** Where an edit has attachments, or bodies may go that had some. */
   readonly attachments: AttachmentsFound | undefined;
@@ -113,11 +116,12 @@ export async function writeEdits(
     const attached = attaching?.attachmentQueries(edits, rules.autoCompaction ? asked : NONE);
     const decided = store.write(
       queriesOf(batch, trees, asked, attached),
-      ([info, docs, locals, ...rest]) => {
+      ([info, docs, locals, [compacted], ...rest]) => {
         const bodies = rest as BodyRow[][];
         const byId = asked.length === 0 ? undefined : new Map(asked.map((id, i) => [id, bodies[i] ?? NONE]));
         const attachments = attached && attaching?.attachmentsFound(attached, rest.slice(asked.length));
-        return planEdits(batch, { info: infoOf(info), docs, locals, bodies: byId, attachments }, rules);
+        const found = { info: infoOf(info), docs, locals, compacted, bodies: byId, attachments };
+        return planEdits(batch, found, rules);
       },
       { durability },
     );
@@ -192,6 +196,7 @@ function queriesOf(
 ) {
   return [
     ...firstQueries(batch, trees),
+    { from: 'local', keys: whole.length === 0 ? NONE : [COMPACTED], texts: true },
     ...whole.map((id) => ({ from: 'bodies' as const, range: { gte: [id], lte: [id, []] as const } })),
     ...(attached?.queries ?? NONE),
   ] as const;
@@ -236,6 +241,9 @@ function planEdits(batch: Batch, found: Found, rules: FoldRules): Plan<DatabaseT
   const documents = finishDocuments(batch.ids, folds, found, seq);
   if (documents.lacking.length > 0) return { writes: [], value: { outcomes, lacking: documents.lacking } };
   if (locals !== NONE) localWrites(batch.locals, found.locals, locals, documents.writes);
+  // One compaction more may look at a document that was in the last one; unless the edits say where compaction is themselves.
+  if (documents.lateAt <= compactedSeq(found.compacted) && !batch.locals.includes(COMPACTED))
+    documents.writes.push({ into: 'local', put: [compactedRow(found.compacted, documents.lateAt - 1)] });
   if (attachments === undefined) return { writes: documents.writes, value: { outcomes, lacking: NONE } };
   const content = attachments.finish(documents.refs, new Map(batch.ids.map((id, i) => [id, folds[i]])));
   documents.writes.push(...content.writes);
@@ -286,12 +294,19 @@ function finishDocuments(
   folds: readonly (DocRow | DocFold | undefined)[],
   found: Found,
   seq: number,
-): { writes: Writes; lacking: readonly string[]; refs: readonly BlobRefRow[] } {
+): {
+  writes: Writes;
+  lacking: readonly string[];
+  refs: readonly BlobRefRow[];
+  /** Seq of the first document of which a past revision got its body. */
+  lateAt: number;
+} {
   const rows: DocRow[] = [];
   let refs: readonly BlobRefRow[] = NONE;
   const bodies: BodyRow[] = [];
   const gone: BodyKey[] = [];
   const lacking: string[] = [];
+  let lateAt = Number.POSITIVE_INFINITY;
   let live = 0;
   let dead = 0;
   let fresh = true;
@@ -303,6 +318,7 @@ function finishDocuments(
       if (folded === undefined) lacking.push(ids[i]!);
       if (folded?.row === undefined) continue;
       row = folded.row;
+      if (fold.isLate) lateAt = Math.min(lateAt, row.seq);
       for (const each of folded.bodies) bodies.push(each);
       for (const each of folded.gone) gone.push(each);
       if (folded.refs.length > 0) refs = [...refs, ...folded.refs];
@@ -333,7 +349,7 @@ function finishDocuments(
     };
     writes.push({ into: 'info', put: [info] });
   }
-  return { writes, lacking, refs };
+  return { writes, lacking, refs, lateAt };
 }
 
 /** Rows of `local` that differ from what was found. */
