@@ -1,6 +1,14 @@
 /** What the server keeps about databases in memory: of those that are there, and not of more than it says. */
-import { describe, expect, it } from 'vitest';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { file } from '@settledb/adapter-file';
+import { DatabaseError } from '@settledb/core';
+import type { Adapter } from '@settledb/engine';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { SETTINGS_DATABASE, Settings } from '../../packages/remote/src/server-settings';
+import { FolderDatabases } from '../../packages/settledb/src/server';
+import { type Hooks, hooked } from '../support/hooked-adapter';
 import { MemoryDatabases, testServer } from './support';
 
 /** Databases that count how often settings were looked for. */
@@ -50,5 +58,54 @@ describe('settings of databases', () => {
       settings.of('db'),
     ]);
     expect(await settings.of('db')).toEqual({ revs_limit: 2 });
+  });
+
+  it('are opened anew after a failure of their storage, as any database is', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'settledb-settings-'));
+    const storage = file();
+    /** Of what was opened last, by name. */
+    const hooks = new Map<string, Hooks>();
+    const open: Adapter['open'] = (path, options) => {
+      const own: Hooks = {};
+      hooks.set(basename(path), own);
+      return hooked(storage, own).open(path, options);
+    };
+    const databases = new FolderDatabases(dir, { adapter: { ...storage, open } });
+    onTestFinished(async () => {
+      await databases.close();
+      await rm(dir, { recursive: true });
+    });
+    const server = testServer({ databases });
+    const dropped: string[] = [];
+    const { drop } = databases;
+    databases.drop = (name, database) => {
+      dropped.push(name);
+      drop.call(databases, name, database);
+    };
+    const limit = (value: number) => server.ask('PUT', '/db/_revs_limit', value);
+    await server.ask('PUT', '/db');
+    expect((await limit(10)).status).toBe(200);
+    hooks.get(SETTINGS_DATABASE)!.before = ({ kind }) => {
+      if (kind === 'append') throw new DatabaseError({ status: 500, name: 'io', reason: 'The disk is gone' });
+    };
+    expect((await limit(20)).status).toBe(500);
+    expect(dropped).toEqual([SETTINGS_DATABASE]);
+    expect((await limit(30)).status).toBe(200);
+    expect((await server.ask('GET', '/db/_revs_limit')).body).toBe(30);
+  });
+
+  it('and accounts are let go when they cannot be read', async () => {
+    const databases = new MemoryDatabases();
+    const dropped: string[] = [];
+    Object.assign(databases, { drop: (name: string) => dropped.push(name) });
+    const server = testServer({ databases, anonymous: false, admins: { admin: 'secret' } });
+    await databases.create('_users');
+    const users = (await databases.open('_users'))!;
+    users.get = async () => {
+      throw new DatabaseError({ status: 500, name: 'io', reason: 'The disk is gone' });
+    };
+    const authorization = `Basic ${btoa('someone:secret')}`;
+    expect((await server.ask('GET', '/_session', undefined, { authorization })).status).toBe(500);
+    expect(dropped).toEqual(['_users']);
   });
 });

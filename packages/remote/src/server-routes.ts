@@ -56,7 +56,7 @@ import { activeTasks, replicate } from './server-replicate';
 import type { ServerRequest } from './server-request';
 import { allDatabases, databasesInfo, favicon, postDatabasesInfo, up, uuids, welcome } from './server-root';
 import { login, logout, session } from './server-session';
-import { releasedAfter, useDatabase } from './server-uses';
+import { dropLost, releasedAfter, useDatabase } from './server-uses';
 
 const ROOT = new Map<string, Methods<Route>>([
   ['', methods({ GET: welcome, HEAD: welcome })],
@@ -174,7 +174,7 @@ async function enter(context: Context, name: string, database: Database, isAdmin
       isAdmin,
     });
   } catch (error) {
-    if (isLost(error)) context.server.databases.drop?.(name, database);
+    dropLost(context.server.databases, name, database, error);
     throw error;
   }
 }
@@ -185,12 +185,6 @@ async function usersDatabase(context: Context, name: string): Promise<UsedDataba
     return undefined;
   await context.server.databases.create(name);
   return useDatabase(context.server.databases, name);
-}
-
-/** Closed under us, or poisoned by a failed write: nothing this handle does will work again. */
-function isLost(error: unknown): boolean {
-  const name = error instanceof Error ? error.name : '';
-  return name === 'closed' || name === 'io';
 }
 
 async function ofDatabase(context: DatabaseContext): Promise<Answer> {

@@ -21,9 +21,23 @@ export async function withDatabase<T>(
   if (used === undefined) return undefined;
   try {
     return await work(used.database);
+  } catch (error) {
+    dropLost(databases, name, used.database, error);
+    throw error;
   } finally {
     used.release();
   }
+}
+
+/** Errors of databases that were dropped for them: who asked on behalf of another database sees them too, and that one is well. */
+const told = new WeakSet<Error>();
+
+/** After an error that says that the database was closed under us, or poisoned by a failed write: nothing this handle does will work again. */
+export function dropLost(databases: Databases, name: string, database: Database, error: unknown): void {
+  if (!(error instanceof Error) || (error.name !== 'closed' && error.name !== 'io') || told.has(error))
+    return;
+  told.add(error);
+  databases.drop?.(name, database);
 }
 
 /** Calls `release` when nothing more is read of a database for this answer: at once, or when its stream ends, breaks or is left. */
