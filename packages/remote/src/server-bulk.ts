@@ -7,9 +7,11 @@ import {
   type Database,
   type Doc,
   type ExistingDoc,
+  isDatabaseError,
   isRev,
   type JsonSource,
   type Rev,
+  TEXTS,
   uuid,
 } from '@settledb/core';
 import { type OutgoingPart, writeMultipart } from './multipart';
@@ -26,7 +28,8 @@ import {
 } from './server-http';
 import { docJson, docPart, wantsMultipart } from './server-multipart';
 import { respondWith, textStream, toStream } from './server-streams';
-import { checkSize, prepareWrites, refusedRow } from './server-write';
+import { textsOf } from './server-texts';
+import { checkSize, isToBeStored, prepareWrites, refusedRow } from './server-write';
 import { isObject, isTexts, JSON_TYPE, toWireError } from './wire';
 
 export async function bulkDocs(context: DatabaseContext): Promise<Answer> {
@@ -45,21 +48,22 @@ export async function bulkDocs(context: DatabaseContext): Promise<Answer> {
   });
   for (const doc of docs) checkSize(doc, server.limits, text.length);
   const prepared = await prepareWrites(context, docs);
-  const good = prepared.flatMap((each) => ('doc' in each ? [each.doc] : []));
-  const rows = good.length === 0 ? [] : await database.bulkDocs(good, { new_edits, signal: request.signal });
+  const good = prepared.filter(isToBeStored);
+  // No signal, as with PUT: what has come whole is written, whoever still waits for the answer.
+  const options = { new_edits, [TEXTS]: textsOf(good, text) };
+  const written = good.length === 0 ? [] : (await database.bulkDocs(good, options)).map(toWireRow);
+  if (good.length === docs.length) return jsonResponse(201, written);
   const refused = prepared.map((each, i) =>
-    'refused' in each ? refusedRow(docs[i]!._id as string, each.refused) : undefined,
+    isDatabaseError(each) ? toWireRow(refusedRow(docs[i]!._id as string, each)) : undefined,
   );
   if (!new_edits) {
-    const own = refused.flatMap((row, i) =>
-      row === undefined ? [] : [{ ...(toWireRow(row) as object), rev: revOf(docs[i]!) }],
-    );
-    return jsonResponse(201, [...rows.map(toWireRow), ...own]);
+    const own = refused.flatMap((row, i) => (row === undefined ? [] : [{ ...row, rev: revOf(docs[i]!) }]));
+    return jsonResponse(201, [...written, ...own]);
   }
   let next = 0;
   return jsonResponse(
     201,
-    refused.map((row) => toWireRow(row ?? rows[next++]!)),
+    refused.map((row) => row ?? written[next++]),
   );
 }
 
@@ -68,7 +72,7 @@ function revOf({ _rev, _revisions }: Doc): string | undefined {
   return _revisions?.ids?.[0] === undefined ? _rev : `${_revisions.start}-${_revisions.ids[0]}`;
 }
 
-function toWireRow(row: BulkDocsRow): unknown {
+function toWireRow(row: BulkDocsRow): object {
   if (!('error' in row)) return row;
   const { error, reason } = toWireError(row);
   return { id: row.id, error, reason };

@@ -273,8 +273,10 @@ function encode(bytes: Uint8Array): string {
 
 /** For whoever checks attachments in JSON. @throws attachment_too_large */
 export function checkInline(doc: Doc, limit: number): void {
+  const { _attachments: attachments } = doc;
+  if (!attachments) return;
   // Whether they are attachments at all is for the database to say.
-  for (const [name, attachment] of Object.entries<unknown>(doc._attachments ?? {})) {
+  for (const [name, attachment] of Object.entries<unknown>(attachments)) {
     const data = isObject(attachment) ? attachment.data : undefined;
     if (typeof data === 'string' && data.length * 0.75 - 2 > limit)
       throw failure(413, 'attachment_too_large', name);

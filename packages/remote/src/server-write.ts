@@ -13,14 +13,14 @@ import { checkPatterns } from './server-regex';
 import { DEFAULT_SECURITY } from './server-settings';
 import { prepareUser } from './server-users';
 
-/** A document as it is to be stored, or why it is not. */
-export type Prepared = { readonly doc: Doc } | { readonly refused: DatabaseError };
+/** A document as it is to be stored, or why it is not: {@link isDatabaseError} tells. */
+export type Prepared = Doc | DatabaseError;
 
 /** @throws what refuses it */
 export async function prepareWrite(context: DatabaseContext, doc: Doc): Promise<Doc> {
   const [prepared] = await prepareWrites(context, [doc]);
-  if ('refused' in prepared!) throw prepared.refused;
-  return prepared!.doc;
+  if (isDatabaseError(prepared)) throw prepared;
+  return prepared!;
 }
 
 /** One for each document, in order. */
@@ -28,19 +28,21 @@ export async function prepareWrites(context: DatabaseContext, docs: readonly Doc
   const checked = docs.map((doc) => checkOne(context, doc));
   const prepared =
     context.name === USERS_DATABASE
-      ? await Promise.all(checked.map((each) => ('doc' in each ? prepareAccount(context, each.doc) : each)))
+      ? await Promise.all(
+          checked.map((each) => (isDatabaseError(each) ? each : prepareAccount(context, each))),
+        )
       : checked;
   const { validators, settings } = context.server;
-  const asked = prepared.flatMap((each) => ('doc' in each ? [each.doc] : []));
-  if (validators === undefined || asked.length === 0) return prepared;
+  if (validators === undefined) return prepared;
+  const asked = prepared.filter(isToBeStored);
+  if (asked.length === 0) return prepared;
   const { security = DEFAULT_SECURITY } = await settings.of(context.name);
   const refusals = await validators.check({ ...context, security }, asked as Record<string, unknown>[]);
   let next = 0;
-  return prepared.map((each) => {
-    const refused = 'doc' in each ? refusals[next++] : undefined;
-    return refused === undefined ? each : { refused };
-  });
+  return prepared.map((each) => (isDatabaseError(each) ? each : (refusals[next++] ?? each)));
 }
+
+export const isToBeStored = (each: Prepared): each is Doc => !isDatabaseError(each);
 
 function checkOne(context: DatabaseContext, doc: Doc): Prepared {
   try {
@@ -50,7 +52,7 @@ function checkOne(context: DatabaseContext, doc: Doc): Prepared {
       // Indexes of Mango, of which some have a filter.
       if ((doc as Record<string, unknown>).language === 'query') checkPatterns(context, doc);
     }
-    return { doc };
+    return doc;
   } catch (error) {
     return refusedBy(error);
   }
@@ -59,15 +61,15 @@ function checkOne(context: DatabaseContext, doc: Doc): Prepared {
 async function prepareAccount({ server }: DatabaseContext, doc: Doc): Promise<Prepared> {
   try {
     const content = doc as Record<string, unknown>;
-    return { doc: (await prepareUser(String(doc._id), content, server.auth.iterations)) as Doc };
+    return (await prepareUser(String(doc._id), content, server.auth.iterations)) as Doc;
   } catch (error) {
     return refusedBy(error);
   }
 }
 
 /** @throws what is no refusal */
-function refusedBy(error: unknown): Prepared {
-  if (isDatabaseError(error)) return { refused: error };
+function refusedBy(error: unknown): DatabaseError {
+  if (isDatabaseError(error)) return error;
   throw error;
 }
 

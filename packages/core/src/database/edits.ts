@@ -62,6 +62,8 @@ export interface EditOptions {
   readonly deterministic: boolean;
 }
 
+const NONE: readonly never[] = [];
+
 /** `_rev` of a `_local/` document counts its writes. */
 const LOCAL_REV = /^0-\d{1,15}$/;
 const LOCAL_PREFIX_LENGTH = '_local/'.length;
@@ -73,12 +75,13 @@ export const localKey = (id: string): string => id.slice(LOCAL_PREFIX_LENGTH);
  * One document as the edit it asks for; a random id when it has none. The caller's object is not changed.
  *
  * @param mustName it must have an `_id` where its JSON has its fields: an accessor of its class is none
+ * @param json of it, where that is known: see {@link TEXTS}
  * @throws DatabaseError by the field rules
  */
-export function toEdit(doc: unknown, options: EditOptions, mustName = false): Edit {
+export function toEdit(doc: unknown, options: EditOptions, mustName = false, json?: string): Edit {
   const local = localIdOf(doc);
   if (local !== undefined) return toLocalEdit(doc as object, local);
-  const { id: given, rev, deleted, body, revisions, attachments } = splitDoc(doc);
+  const { id: given, rev, deleted, body, revisions, attachments } = splitDoc(doc, json);
   if (given === undefined && mustName) throw missingId();
   const id = given ?? uuid();
   const edit = options.newEdits
@@ -89,11 +92,15 @@ export function toEdit(doc: unknown, options: EditOptions, mustName = false): Ed
   return { ...edit, given: attachments };
 }
 
-/** As {@link toEdit}, for a list: what is wrong with a document names it, and its place. */
-export function toEdits(docs: readonly unknown[], options: EditOptions): Edit[] {
+/** As {@link toEdit}, for a list: what is wrong with a document names it, and its place. @param texts see {@link TEXTS} */
+export function toEdits(
+  docs: readonly unknown[],
+  options: EditOptions,
+  texts: readonly string[] = NONE,
+): Edit[] {
   return docs.map((doc, index) => {
     try {
-      return toEdit(doc, options);
+      return toEdit(doc, options, false, texts[index]);
     } catch (error) {
       throw errorInList(error, doc, index);
     }

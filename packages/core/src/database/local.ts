@@ -10,6 +10,7 @@ import {
   missingBulkDocs,
   notImplemented,
   setTakesApart,
+  TEXTS,
 } from '../model';
 import type {
   AllDocsResult,
@@ -221,12 +222,12 @@ export class LocalDatabase<Content extends object = object> implements Database<
 
   async bulkDocs(
     docs: readonly Doc<Content>[] | { readonly docs: readonly Doc<Content>[]; readonly new_edits?: boolean },
-    options: BulkDocsOptions = {},
+    options: BulkDocsOptions & { readonly [TEXTS]?: readonly string[] } = {},
   ): Promise<BulkDocsRow[]> {
     this.#begin(options);
     const newEdits = options.new_edits ?? (docs as { new_edits?: boolean } | null)?.new_edits;
     const editOptions = this.#editOptions({ ...options, new_edits: newEdits });
-    const edits = toEdits(docsOf(docs, missingBulkDocs), editOptions);
+    const edits = toEdits(docsOf(docs, missingBulkDocs), editOptions, options[TEXTS]);
     if (edits.length === 0) return [];
     const rows = edits.some((edit) => edit.given !== undefined)
       ? await this.#writeAttached(edits, editOptions.newEdits, options.signal)

@@ -30,6 +30,12 @@ export interface SplitDoc {
  */
 export const SPLIT = Symbol.for('settledb.split');
 
+/**
+ * An option of `bulkDocs`: the JSON of its first documents, which is then not made again. Exactly as `JSON.stringify` writes it, for
+ * revisions are made of it.
+ */
+export const TEXTS = Symbol.for('settledb.texts');
+
 /** Fields that belong to the database: not part of the content. */
 const META = new Set([
   '_id',
@@ -63,15 +69,16 @@ const BRACE = 123;
 /**
  * Takes a document apart by the field rules of CouchDB. The caller's object is not changed.
  *
+ * @param json see {@link TEXTS}
  * @throws DatabaseError when it is no JSON object, its id or revision is malformed, or a reserved field unknown
  */
-export function splitDoc(doc: unknown): SplitDoc {
+export function splitDoc(doc: unknown, json?: string): SplitDoc {
   if (typeof doc !== 'object' || doc === null || Array.isArray(doc)) throw notAnObject();
   const apart = (doc as { readonly [SPLIT]?: SplitDoc })[SPLIT];
   if (apart !== undefined) return apart;
   const fields = doc as Fields;
   if (typeof fields.toJSON === 'function') return splitDoc(JSON.parse(toJson(fields) ?? 'null'));
-  return splitText(fields) ?? splitFields(fields);
+  return splitText(fields, json) ?? splitFields(fields);
 }
 
 type Fields = Record<string, unknown>;
@@ -82,7 +89,7 @@ type Fields = Record<string, unknown>;
  *
  * @returns undefined when the document is otherwise
  */
-function splitText(fields: Fields): SplitDoc | undefined {
+function splitText(fields: Fields, json: string | undefined): SplitDoc | undefined {
   for (const key in fields) {
     if (key.charCodeAt(0) === UNDERSCORE && !CUT_OFF.has(key)) return undefined;
   }
@@ -90,31 +97,44 @@ function splitText(fields: Fields): SplitDoc | undefined {
   if (deleted !== undefined && typeof deleted !== 'boolean') return undefined;
   if (id !== undefined) checkId(id);
   if (rev !== undefined && !isRev(rev)) throw invalidRev();
-  const text = toJson(fields);
+  const text = json ?? toJson(fields);
   if (text === undefined || text.charCodeAt(0) !== BRACE) return undefined;
-  const cut = { text, from: 1, to: text.length - 1 };
+  const cut: Cut = { text, from: 1, to: text.length - 1 };
   if (id !== undefined && !cutMember(cut, `"_id":"${id}"`)) return undefined;
   if (rev !== undefined && !cutMember(cut, `"_rev":"${rev}"`)) return undefined;
   if (deleted !== undefined && !cutMember(cut, `"_deleted":${deleted}`)) return undefined;
   if (revisions !== undefined && !cutMember(cut, `"_revisions":${toJson(revisions)}`)) return undefined;
-  const isWhole = cut.to - cut.from === text.length - 2;
-  const body = isWhole ? text : `{${text.slice(cut.from, cut.to)}}`;
+  const body = json === undefined ? bodyOf(cut) : copiedBody(cut);
   const split = { id, rev, deleted: deleted === true, body };
   return revisions === undefined ? split : { ...split, revisions: revisions as Revisions };
 }
+
+interface Cut {
+  readonly text: string;
+  from: number;
+  to: number;
+}
+
+function bodyOf({ text, from, to }: Cut): string {
+  return to - from === text.length - 2 ? text : `{${text.slice(from, to)}}`;
+}
+
+/** A slice may be part of a longer text, a request's, all of which it would keep in memory: joined it is a text of its own. */
+const copiedBody = ({ text, from, to }: Cut): string => ['{', text.slice(from, to), '}'].join('');
 
 /**
  * Takes a member off the first or last place of an object's text. Within a string of the text a quote has a backslash
  * before it, so `member` is found only where it is one; and not where its value is written with escapes.
  */
-function cutMember(cut: { readonly text: string; from: number; to: number }, member: string): boolean {
+function cutMember(cut: Cut, member: string): boolean {
   const { text, from, to } = cut;
   const { length } = member;
-  if (text.startsWith(member, from)) {
+  // Slices, as `startsWith` goes from character to character: 170 ns in place of 90.
+  if (text.slice(from, from + length) === member) {
     cut.from = Math.min(from + length + 1, to); // with the comma, if more follows
     return true;
   }
-  if (!text.endsWith(member, to) || text.charCodeAt(to - length - 1) !== COMMA) return false;
+  if (text.charCodeAt(to - length - 1) !== COMMA || text.slice(to - length, to) !== member) return false;
   cut.to = to - length - 1;
   return true;
 }

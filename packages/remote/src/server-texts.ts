@@ -1,0 +1,107 @@
+/**
+ * Documents' JSON as it stands in the text of a request: what came as `JSON.stringify` writes it need not be written again, which
+ * is a sixth of what a bulk costs (`docs/decisions/0019-requests.md`).
+ *
+ * Each text is compared with the value that was read of it, from its first character to its last. So a document with spaces, a key twice,
+ * keys that JavaScript puts in another order, `1.0` or an escape that is not needed is none of them: equal content has one text, and
+ * one revision.
+ */
+
+/** Lists and objects within one another; deeper ones are left to `JSON.stringify`, which does not call itself. */
+const DEPTH_MAX = 64;
+
+const NOWHERE = -1;
+const QUOTE = 34;
+const COMMA = 44;
+const COLON = 58;
+const LIST_BEGINS = 91;
+const LIST_ENDS = 93;
+const OBJECT_BEGINS = 123;
+const OBJECT_ENDS = 125;
+
+const DOCS_BEGIN = '"docs":[';
+
+/**
+ * The JSON of the first of `docs`, as many as stand in `text` one after the other as `JSON.stringify` writes them.
+ *
+ * @param text JSON of an object with a list `docs`
+ */
+export function textsOf(docs: readonly object[], text: string): string[] {
+  const texts: string[] = [];
+  const json = new Json(text);
+  let at = text.indexOf(DOCS_BEGIN) + DOCS_BEGIN.length;
+  for (const doc of docs) {
+    const end = json.endOf(doc, at, DEPTH_MAX);
+    if (end === NOWHERE) break;
+    texts.push(text.slice(at, end));
+    at = end + 1;
+  }
+  return texts;
+}
+
+/** Where values end in a text. {@link NOWHERE}: what is there is not what `JSON.stringify` makes of them. */
+class Json {
+  readonly #text: string;
+  /** There are no escapes: strings stand as they are. */
+  readonly #isPlain: boolean;
+
+  constructor(text: string) {
+    this.#text = text;
+    this.#isPlain = !text.includes('\\');
+  }
+
+  endOf(value: unknown, at: number, depth: number): number {
+    if (typeof value === 'string') return this.#endOfString(value, at);
+    // A number's text may go on, as `1.0` does after `1`: then what is looked for behind it is not found.
+    if (typeof value !== 'object' || value === null) return this.#endOfWord(String(value), at);
+    if (depth === 0) return NOWHERE;
+    return Array.isArray(value)
+      ? this.#endOfList(value, at, depth)
+      : this.#endOfObject(value as Record<string, unknown>, at, depth);
+  }
+
+  /** By a slice of it: `startsWith` goes from character to character, and takes thirty times as long for 180. */
+  #endOfWord(word: string, at: number): number {
+    const end = at + word.length;
+    return this.#text.slice(at, end) === word ? end : NOWHERE;
+  }
+
+  #endOfString(value: string, at: number): number {
+    if (!this.#isPlain) return this.#endOfWord(JSON.stringify(value), at);
+    const end = at + value.length + 1;
+    const isQuoted = this.#is(QUOTE, at) && this.#is(QUOTE, end);
+    return isQuoted && this.#text.slice(at + 1, end) === value ? end + 1 : NOWHERE;
+  }
+
+  #endOfList(values: readonly unknown[], at: number, depth: number): number {
+    let before = LIST_BEGINS;
+    let next = at;
+    for (let i = 0; i < values.length; i++) {
+      if (!this.#is(before, next)) return NOWHERE;
+      next = this.endOf(values[i], next + 1, depth - 1);
+      if (next === NOWHERE) return NOWHERE;
+      before = COMMA;
+    }
+    if (values.length === 0) return this.#endOfWord('[]', at);
+    return this.#is(LIST_ENDS, next) ? next + 1 : NOWHERE;
+  }
+
+  #endOfObject(fields: Record<string, unknown>, at: number, depth: number): number {
+    let before = OBJECT_BEGINS;
+    let next = at;
+    for (const key in fields) {
+      if (!this.#is(before, next)) return NOWHERE;
+      next = this.#endOfString(key, next + 1);
+      if (next === NOWHERE || !this.#is(COLON, next)) return NOWHERE;
+      next = this.endOf(fields[key], next + 1, depth - 1);
+      if (next === NOWHERE) return NOWHERE;
+      before = COMMA;
+    }
+    if (before === OBJECT_BEGINS) return this.#endOfWord('{}', at);
+    return this.#is(OBJECT_ENDS, next) ? next + 1 : NOWHERE;
+  }
+
+  #is(character: number, at: number): boolean {
+    return this.#text.charCodeAt(at) === character;
+  }
+}
