@@ -27,7 +27,7 @@ const contenders: Record<string, () => Promise<SuiteContender>> = {
   },
   'inserts: settledb': async () => {
     const [{ SettleDB }, { file }] = await Promise.all([
-      import('../../packages/settledb/src/settledb'),
+      import('../../packages/settledb/src/entry.node'),
       import('@settledb/adapter-file'),
     ]);
     return insertContender(async (name) => {

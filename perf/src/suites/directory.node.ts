@@ -10,7 +10,7 @@ import { runInNewContext } from 'node:vm';
 import { file } from '@settledb/adapter-file';
 import { type DatabaseTables, schema } from '@settledb/core';
 import { openLogStore } from '@settledb/engine';
-import { SettleDB } from '../../../packages/settledb/src/settledb';
+import { SettleDB } from '../../../packages/settledb/src/entry.node';
 import { makeDocs } from '../docs';
 
 interface DirectoryFigures {

@@ -7,7 +7,7 @@ import { memory } from '@settledb/adapter-memory';
 import PouchDB from 'pouchdb';
 import memoryPlugin from 'pouchdb-adapter-memory';
 import findPlugin from 'pouchdb-find';
-import { SettleDB } from '../../../packages/settledb/src/settledb';
+import { SettleDB } from '../../../packages/settledb/src/entry.node';
 import { mango } from '../contenders/mango';
 import { findContender, findUnits } from '../find-cases';
 import type { Suite } from '../suite';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
 import PouchDB from 'pouchdb';
-import { SettleDB } from '../../../packages/settledb/src/settledb';
+import { SettleDB } from '../../../packages/settledb/src/entry.node';
 import { type Edited, historyContender, historyUnits } from '../history-cases';
 import type { Suite } from '../suite';
 

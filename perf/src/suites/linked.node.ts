@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
 import { evaluate } from '@settledb/core';
 import PouchDB from 'pouchdb';
-import { SettleDB } from '../../../packages/settledb/src/settledb';
+import { SettleDB } from '../../../packages/settledb/src/entry.node';
 import { linkedSqlite, linkedViews } from '../contenders/linked';
 import { linkedContender, linkedUnits } from '../linked-cases';
 import type { Suite } from '../suite';

@@ -8,7 +8,7 @@ import BetterSqlite from 'better-sqlite3';
 import Libsql from 'libsql';
 import PouchDB from 'pouchdb';
 import find from 'pouchdb-find';
-import { SettleDB } from '../../../packages/settledb/src/settledb';
+import { SettleDB } from '../../../packages/settledb/src/entry.node';
 import { apart } from '../apart';
 import { peopleLevel } from '../contenders/people-level';
 import { peopleLoki } from '../contenders/people-loki';

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { file } from '@settledb/adapter-file';
-import { SettleDB } from '../../../packages/settledb/src/settledb';
+import { SettleDB } from '../../../packages/settledb/src/entry.node';
 import { makeDocs } from '../docs';
 import { fillDatabase, makeDatabase } from '../replication-cases';
 import type { RunOptions } from '../suite';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
 import PouchDB from 'pouchdb';
-import { SettleDB } from '../../../packages/settledb/src/settledb';
+import { SettleDB } from '../../../packages/settledb/src/entry.node';
 import { pouchdb } from '../contenders/pouchdb';
 import { settledb } from '../contenders/settledb';
 import { snapshotContender, snapshotUnits } from '../snapshot-cases';

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
-import { SettleDB } from '../../../packages/settledb/src/settledb';
+import { SettleDB } from '../../../packages/settledb/src/entry.node';
 import { settledb } from '../contenders/settledb';
 import { sqlite } from '../contenders/sqlite';
 import type { PerfDoc } from '../docs';

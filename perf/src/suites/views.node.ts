@@ -7,7 +7,7 @@ import { memory } from '@settledb/adapter-memory';
 import { evaluate } from '@settledb/core';
 import PouchDB from 'pouchdb';
 import memoryPlugin from 'pouchdb-adapter-memory';
-import { SettleDB } from '../../../packages/settledb/src/settledb';
+import { SettleDB } from '../../../packages/settledb/src/entry.node';
 import { viewsOf } from '../contenders/views';
 import type { Suite } from '../suite';
 import { viewContender, viewUnits } from '../view-cases';

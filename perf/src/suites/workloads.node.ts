@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
 import { evaluate } from '@settledb/core';
 import PouchDB from 'pouchdb';
-import { SettleDB } from '../../../packages/settledb/src/settledb';
+import { SettleDB } from '../../../packages/settledb/src/entry.node';
 import type { Suite } from '../suite';
 import { workloadContender, workloadUnits } from '../workload-cases';
 
