@@ -123,6 +123,24 @@ describe.skipIf(executablePath === undefined)('the query panel', () => {
     await page.click('[data-found="country:BEL"]');
     await page.waitForSelector('#document:not([hidden])');
     expect(await page.isVisible('#query')).toBe(false);
+  });
+
+  it('gives way to a place that is opened, and on a phone to what it covers', async () => {
+    await page.click('#ask');
+    await page.click('#rows [data-id="country:ALB"]');
+    await page.waitForFunction(() => document.querySelector('#document h2')?.textContent === 'Albania');
+    expect(await page.isVisible('#query')).toBe(false);
+    await page.click('#document .back');
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.click('#ask');
+    await page.click('text=large countries');
+    await count('15 places');
+    await page.screenshot({ path: join(root, '.artifacts/atlas-query-phone.png') });
+    // Nothing lies over anything: what makes an index can be clicked, and so can the way back.
+    await page.click('#query .make button', { trial: true });
+    await page.click('#query .back');
+    expect(await page.isVisible('#query')).toBe(false);
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('ask');
     expect(problems).toEqual([]);
   });
 });

@@ -35,7 +35,9 @@ catalogue.onChange = (changed) => {
   loaded(catalogue);
   if (editor.id !== undefined && changed.has(editor.id)) void editor.refresh();
 };
+const panel = new QueryPanel(db, (id) => void editor.open(id));
 editor.onOpen = (id) => {
+  if (id !== undefined) panel.close();
   document.body.classList.toggle('reading', id !== undefined);
   byId('welcome').hidden = id !== undefined || catalogue.size > 0;
   list.select(id);
@@ -57,4 +59,3 @@ const app = new App(() => editor.hasDrafts);
 // A server of another origin may want a password: what the service worker sends goes to our own.
 if (remote === undefined) network.onUnsent = () => app.settleLater(name);
 app.onNetwork = () => network.again();
-new QueryPanel(db, (id) => void editor.open(id));

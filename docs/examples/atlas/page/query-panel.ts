@@ -42,16 +42,30 @@ export class QueryPanel {
     this.#db = db;
     this.#open = open;
     this.#box = this.#build();
-    byId('new').after(element('button', { id: 'ask', type: 'button', click: () => this.#toggle() }, 'Ask'));
+    const toggle = (): void => (this.#box.hidden ? this.#begin() : this.close());
+    byId('new').after(element('button', { id: 'ask', type: 'button', click: toggle }, 'Ask'));
     document.querySelector('.stage')!.append(this.#box); // the page has one
   }
 
-  #toggle(): void {
-    this.#box.hidden = !this.#box.hidden;
-    byId('ask').setAttribute('aria-pressed', String(!this.#box.hidden));
-    if (this.#box.hidden) this.#leave();
-    else this.#choose(this.#mode);
-    if (!this.#box.hidden) void attempt(() => this.#showIndexes());
+  /** Asks no more, and lets be seen what is below. */
+  close(): void {
+    this.#leave();
+    this.#leave = () => {};
+    this.#box.hidden = true;
+    byId('ask').setAttribute('aria-pressed', 'false');
+  }
+
+  #begin(): void {
+    this.#box.hidden = false;
+    byId('ask').setAttribute('aria-pressed', 'true');
+    this.#choose(this.#mode);
+    void attempt(() => this.#showIndexes());
+  }
+
+  /** On a small screen the panel covers the button that opened it. */
+  #back(): void {
+    this.close();
+    byId('ask').focus();
   }
 
   #build(): HTMLElement {
@@ -69,6 +83,7 @@ export class QueryPanel {
       element(
         'div',
         { class: 'asking' },
+        element('button', { type: 'button', class: 'back', click: () => this.#back() }, '← Back'),
         element(
           'div',
           { class: 'tabs' },
@@ -199,13 +214,8 @@ export class QueryPanel {
     return element(
       'li',
       {},
-      element('button', { type: 'button', 'data-found': id, click: () => this.#show(id) }, ...parts),
+      element('button', { type: 'button', 'data-found': id, click: () => this.#open(id) }, ...parts),
     );
-  }
-
-  #show(id: string): void {
-    this.#toggle();
-    this.#open(id);
   }
 
   async #explain(request: FindOptions<Place>): Promise<void> {

@@ -63,7 +63,7 @@ export function treePicture(
   const height = (shown.length - 1) * LINE + 2 * MARGIN + 10;
   const picture = svg(
     'svg',
-    { viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', 'aria-label': 'Revision tree' },
+    { viewBox: `0 0 ${width} ${height}`, width, height, role: 'group', 'aria-label': 'Revision tree' },
     ...lines,
     ...dots,
   );
@@ -121,7 +121,18 @@ function dot(
   const label = `${generationOf(rev)}-${rev.slice(rev.indexOf('-') + 1, rev.indexOf('-') + 5)}`;
   return svg(
     'g',
-    { class: `rev ${kind}`, 'data-rev': rev, click: () => onPick(rev) },
+    {
+      class: `rev ${kind}`,
+      'data-rev': rev,
+      role: 'button',
+      tabindex: 0,
+      click: () => onPick(rev),
+      keydown: (event) => {
+        if (!['Enter', ' '].includes((event as KeyboardEvent).key)) return;
+        event.preventDefault();
+        onPick(rev);
+      },
+    },
     svg('circle', { cx: at.x, cy: at.y, r: kind === 'past' ? 5 : 8 }),
     svg('text', { x: at.x, y: at.y + 21, 'text-anchor': 'middle' }, label),
     svg('title', {}, `${rev}${kind === 'past' ? '' : ` (${kind})`}`),
