@@ -8,7 +8,12 @@ export const HELLO = 'md5-XUFAKrxLKna5cZ2REBfFkg==';
 export const hello = { content_type: TEXT, data: base64Text('hello') };
 export const helloStub = { content_type: TEXT, digest: HELLO, length: 5, revpos: 1, stub: true };
 export const NO_STUB = { status: 412, name: 'missing_stub' };
-export const NOT_BASE64 = { status: 500, name: 'badarg', message: 'Some query argument is invalid' };
+export const NOT_BASE64 = {
+  status: 500,
+  name: 'badarg',
+  message: 'Some query argument is invalid',
+  reason: 'Attachment is not a valid base64 string',
+};
 
 export const attachmentsOf = (doc: TestDoc): Record<string, TestStub> => doc._attachments ?? {};
 

@@ -29,14 +29,15 @@ export interface ExpectedError {
   readonly status: number;
   readonly name: string;
   readonly message?: string;
+  readonly reason?: string;
   readonly docId?: string;
 }
 
 /** Awaits a refusal with these fields, in the shape every error has (contract §2). */
 export async function refused(call: PromiseLike<unknown>, expected: ExpectedError): Promise<TestError> {
   const error = await rejection(call);
-  const { status, name, message, docId } = error;
-  expect({ status, name, message, docId }).toMatchObject(expected);
+  const { status, name, message, reason, docId } = error;
+  expect({ status, name, message, reason, docId }).toMatchObject(expected);
   expect(error.error).toBe(true);
   expect(typeof error.stack).toBe('string');
   const plain: unknown = JSON.parse(JSON.stringify(error));

@@ -87,8 +87,11 @@ export const docValidation = (field: string): DatabaseError =>
 export const invalidRev = (): DatabaseError => badRequest('Invalid rev format');
 export const notAnObject = (): DatabaseError => badRequest('Document must be a JSON object');
 export const missingBulkDocs = (): DatabaseError => badRequest("Missing JSON list of 'docs'");
-/** Attachment data that is no base64. */
-export const badArg = (): DatabaseError => make(500, 'badarg', 'Some query argument is invalid');
+/** Attachment data that is no base64. The message is CouchDB's, which tells nothing; the reason is PouchDB's. */
+export const badArg = (): DatabaseError =>
+  make(500, 'badarg', 'Attachment is not a valid base64 string', {
+    message: 'Some query argument is invalid',
+  });
 /** A stub of content that is not there. */
 export const missingStub = (docId: string, name: string): DatabaseError =>
   make(412, 'missing_stub', `Invalid attachment stub in ${docId} for ${name}`, { docId });
