@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, extname, join, resolve } from 'node:path';
 import { chromium } from 'playwright';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { createServer, type RunningServer } from '../../packages/settledb/src/server';
 import { browserArgs, findBrowser } from '../support/find-browser';
 
@@ -23,17 +23,6 @@ if (executablePath === undefined)
 const scratch = mkdtempSync(join(tmpdir(), 'settledb-vite-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-/** A page to hang it on, and something for the test to hold. */
-const EXTRA = {
-  'index.html':
-    '<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><p id="state"></p><script type="module" src="/src/test.js"></script>',
-  'src/test.js': `
-    import { connect } from 'settledb/worker';
-    import('./main.js');
-    const worker = () => new Worker(new URL('./db-worker.js', import.meta.url), { type: 'module' });
-    globalThis.db = new (connect(worker))('notes');`,
-};
-
 function write(app: string, files: Record<string, string>): void {
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(app, path)), { recursive: true });
@@ -43,11 +32,12 @@ function write(app: string, files: Record<string, string>): void {
 
 /** The files of the guide, and this repository's sources as the package that they import. */
 function makeApp(app: string): void {
-  const blocks = readFileSync('docs/pwa.md', 'utf8').matchAll(/```js\n\/\/ (\S+)\n(.*?)```/gs);
-  write(app, Object.fromEntries([...blocks].map(([, path, text]) => [path, text])) as Record<string, string>);
+  const blocks = readFileSync('docs/pwa.md', 'utf8').matchAll(
+    /```(?:js\n\/\/ (\S+)|html\n<!-- (\S+) -->)\n(.*?)```/gs,
+  );
+  for (const [, script, page, text] of blocks) write(app, { [(script ?? page)!]: text! });
   const exports = { '.': './src/entry.browser.ts', './worker': './src/worker.ts' };
   write(app, {
-    ...EXTRA,
     'package.json': '{ "type": "module" }',
     'node_modules/settledb/package.json': JSON.stringify({ name: 'settledb', type: 'module', exports }),
   });
@@ -55,9 +45,6 @@ function makeApp(app: string): void {
   symlinkSync(resolve('node_modules/vite'), join(app, 'node_modules/vite'));
 }
 
-interface Db {
-  put(doc: object): Promise<unknown>;
-}
 const TYPES: Record<string, string> = { '.html': 'text/html', '.js': 'text/javascript' };
 
 describe.skipIf(executablePath === undefined)('the app of docs/pwa.md', () => {
@@ -65,7 +52,9 @@ describe.skipIf(executablePath === undefined)('the app of docs/pwa.md', () => {
     const app = join(scratch, 'app');
     makeApp(app);
     const { build } = (await import('vite')) as typeof import('vite');
+    vi.stubEnv('NODE_ENV', 'production'); // As in a shell: Vitest's would make it a build for development.
     await build({ root: app, configFile: join(app, 'vite.config.js'), logLevel: 'error' });
+    vi.unstubAllEnvs();
     const serve = (port: number): Promise<RunningServer> =>
       createServer({
         dir: join(scratch, 'served'),
@@ -100,11 +89,14 @@ describe.skipIf(executablePath === undefined)('the app of docs/pwa.md', () => {
       await server.close();
       await page.reload();
       await says('offline, saved here');
+      await page.fill('input', 'written offline');
+      await page.click('button');
+      await page.waitForSelector('li:text("written offline")');
       expect(problems).toEqual([]);
-      await page.evaluate(() => (globalThis as unknown as { db: Db }).db.put({ _id: 'offline' }));
       server = await serve(port);
       await says('settled');
-      expect((await fetch(`${url}/notes/offline`)).status).toBe(200);
+      const { rows } = await (await fetch(`${url}/notes/_all_docs?include_docs=true`)).json();
+      expect(rows).toMatchObject([{ doc: { text: 'written offline' } }]);
     } finally {
       await browser.close();
       await server.close();
