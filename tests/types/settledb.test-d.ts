@@ -8,6 +8,8 @@ import type {
   Database,
   ExistingDoc,
   FeedError,
+  FindOptions,
+  Json,
   Written,
 } from '../../packages/settledb/src/entry.node';
 import DefaultSettleDB, { isDatabaseError, SettleDB } from '../../packages/settledb/src/entry.node';
@@ -145,8 +147,18 @@ export async function queried(db: SettleDB<Task>): Promise<void> {
     fields: ['_id', 'title', 'owner.name'],
     limit: 10,
   });
-  same<(typeof docs)[number]['title'], string>(true);
-  await db.find({ selector: {} });
+  same<(typeof docs)[number], { title: string; _id: string; owner: { name: string } }>(true);
+  // @ts-expect-error not among the fields
+  docs[0]?.done;
+  const { docs: whole } = await db.find({ selector: {} });
+  same<(typeof whole)[number], ExistingDoc<Task>>(true);
+  // @ts-expect-error no task has that
+  whole[0]?.titel;
+  const request: FindOptions<Task> = { selector: { done: false }, sort: ['due'] };
+  same<Awaited<ReturnType<typeof db.find>>['docs'][number], ExistingDoc<Task>>(true);
+  (await db.find(request)).docs[0]?.title;
+  const some = db.live.find({ selector: {}, fields: ['due', 'owner', 'owner.age'] }).current;
+  same<NonNullable<typeof some>['docs'][number], { due?: number; owner: Task['owner'] }>(true);
   await db.find({ selector: { tags: { $in: ['a', 'b'] } }, sort: [{ title: 'desc' }] });
   // @ts-expect-error no task has that
   await db.find({ selector: { titel: 'a' } });
@@ -167,7 +179,11 @@ export async function queried(db: SettleDB<Task>): Promise<void> {
 
   const created = await db.createIndex({ index: { fields: ['due'] }, name: 'due' });
   same<typeof created.result, 'created' | 'exists'>(true);
-  await db.createIndex({ fields: [{ due: 'desc' }], partial_filter_selector: { done: false } });
+  await db.createIndex({ fields: [{ due: 'desc' }, 'owner.age'], partial_filter_selector: { done: false } });
+  // @ts-expect-error no task has that
+  await db.createIndex({ fields: ['dou'] });
+  // @ts-expect-error no task has that
+  await db.createIndex({ index: { fields: ['due'], partial_filter_selector: { dun: true } } });
   const { indexes } = await db.getIndexes();
   await db.deleteIndex({ ddoc: 'd', name: indexes[0]!.name });
   same<string | null, Awaited<ReturnType<typeof db.explain>>['index']['ddoc']>(true);
@@ -197,6 +213,10 @@ export function mapped(): void {
   });
   void db.query((doc, emit) => doc.tags?.map((tag) => emit(tag.length)));
   void db.query({ map: (doc: Note, emit) => emit(doc.text.length), reduce: '_sum' });
+  void db.query<string, number>('by-tag', { reduce: false }).then(({ rows }) => {
+    for (const { key, value } of rows) same<typeof key | typeof value, string | number>(true);
+  });
+  void db.live.query<[string, number]>('by-tag').subscribe(({ rows }) => rows[0]?.key[1].toFixed());
   const any: SettleDB = new SettleDB('any', { views: { done: (doc: Note, emit) => emit(doc.done) } });
   void any.query((doc: Note, emit) => emit(doc.text));
   void any.query((doc, emit) => emit(doc.anything.at[0]));
@@ -208,6 +228,9 @@ export function mapped(): void {
 }
 
 export async function queriedOfTwoKinds(db: SettleDB<Task | Note>): Promise<void> {
+  const { docs } = await db.find({ selector: {}, fields: ['_id', 'text', 'title'] });
+  for (const doc of docs) same<'text' extends keyof typeof doc ? true : false, false>(true);
+  for (const doc of docs) if ('text' in doc) same<typeof doc.text, string>(true);
   await db.find({ selector: { type: 'task', done: true } });
   await db.find({ selector: { text: { $regex: 'a' } }, sort: ['text'] });
   // @ts-expect-error neither has that
@@ -224,6 +247,9 @@ export async function untyped(): Promise<void> {
     sort: ['any', { thing: 'desc' }],
   });
   docs[0]?.anything.at;
+  (await db.find({ selector: {}, fields: ['any', 'thing.at'] })).docs[0]?.thing.at;
+  const { rows } = await db.query('all');
+  same<(typeof rows)[number]['key'], Json>(true);
   try {
     await db.get('b');
   } catch (error) {

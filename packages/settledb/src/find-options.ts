@@ -2,21 +2,64 @@
  * Selectors and sorts that know the documents: a misspelt field or a comparison with another type is an error of the compiler. Where
  * the content is not described, any selector will do.
  */
-import type { FindRequest, Selector } from '@settledb/core';
+import type { ExistingDoc, FindRequest, FindResult, IndexFields, Selector } from '@settledb/core';
 import type { AnyContent } from './options';
 
 /** A {@link FindRequest} for documents with this content. */
-export type FindOptions<Content extends object = AnyContent> = Omit<
-  FindRequest,
-  'selector' | 'sort' | 'fields'
-> & {
+export type FindOptions<
+  Content extends object = AnyContent,
+  Path extends FieldPath<Content> = FieldPath<Content>,
+> = Omit<FindRequest, 'selector' | 'sort' | 'fields'> & {
   readonly selector: TypedSelector<Content>;
   /** Paths to answer. Default: whole documents. */
-  readonly fields?: readonly FieldPath<Content>[] | undefined;
-  readonly sort?:
-    | readonly (FieldPath<Content> | { readonly [path in FieldPath<Content>]?: 'asc' | 'desc' })[]
-    | undefined;
+  readonly fields?: readonly Path[] | undefined;
+  readonly sort?: readonly TypedSort<Content>[] | undefined;
 };
+
+/** The fields of an index of documents with this content. */
+export type IndexOptions<Content extends object = AnyContent> = Omit<
+  IndexFields,
+  'fields' | 'partial_filter_selector'
+> & {
+  readonly fields: readonly TypedSort<Content>[];
+  /** Only documents that match are in the index; it is used only where `use_index` names it. */
+  readonly partial_filter_selector?: TypedSelector<Content> | undefined;
+};
+
+type TypedSort<Content extends object> =
+  | FieldPath<Content>
+  | { readonly [path in FieldPath<Content>]?: 'asc' | 'desc' };
+
+/** What a find answers: whole documents, or of each what `fields` names. */
+export type Found<Content extends object = AnyContent, Path extends string = never> = Omit<
+  FindResult,
+  'docs'
+> & {
+  readonly docs: readonly FoundDoc<Content, Path>[];
+};
+
+/** Whole where all paths may be meant, as of a request that was put together before, or where nobody described the content. */
+type FoundDoc<Content extends object, Path extends string> = [Path] extends [never]
+  ? ExistingDoc<Content>
+  : FieldPath<Content> extends Path
+    ? ExistingDoc<Content>
+    : string extends keyof Content
+      ? ExistingDoc<Content>
+      : Parts<ExistingDoc<Content>, Path>;
+
+/** Of an object the fields with these paths: `'a'`, or of its objects `'a.b'`. */
+type Parts<Fields, Path extends string> = Fields extends unknown
+  ? { [Name in keyof Fields as Name & Head<Path>]: Part<Fields[Name], Path, Name & string> }
+  : never;
+type Part<Value, Path extends string, Name extends string> = Name extends Path
+  ? Value
+  : Value extends readonly unknown[]
+    ? Value
+    : Value extends object
+      ? Parts<Value, Tail<Path, Name>>
+      : Value;
+type Head<Path extends string> = Path extends `${infer Name}.${string}` ? Name : Path;
+type Tail<Path extends string, Name extends string> = Path extends `${Name}.${infer Rest}` ? Rest : never;
 
 /** A selector for documents with this content. Dotted paths are taken as they are. */
 export type TypedSelector<Content extends object> = Content extends unknown

@@ -3,25 +3,28 @@ import type {
   AllDocsOptions,
   AllDocsResult,
   FindRequest,
-  FindResult,
+  Json,
+  Loose,
   MapFunction,
   ViewOptions,
   ViewResult,
   ViewSource,
 } from '@settledb/core';
 import type { LiveObserver, LiveQueries, LiveQuery, Unsubscribe } from '@settledb/query';
-import type { FindOptions } from './find-options';
+import type { FieldPath, FindOptions, Found } from './find-options';
 import type { AnyContent } from './options';
 
 /** What `db.live` offers. Each result works while somebody subscribes to it or iterates it. */
 export interface LazyLive<Content extends AnyContent> {
   /** Documents that match: without a `limit` all of them, up to 10,000. No bookmark and no statistics are given. */
-  find(request: FindOptions<Content>): LiveQuery<FindResult<Content>>;
+  find<const Path extends FieldPath<Content> = never>(
+    request: FindOptions<Content, Path>,
+  ): LiveQuery<Found<Content, Path>>;
   /** Rows of a view. */
-  query(
+  query<Key = Json, Value = Loose>(
     view: string | MapFunction<Content> | ViewSource<Content>,
     options?: ViewOptions,
-  ): LiveQuery<ViewResult<Content>>;
+  ): LiveQuery<ViewResult<Content, Key, Value>>;
   allDocs(options?: AllDocsOptions): LiveQuery<AllDocsResult<Content>>;
 }
 

@@ -112,7 +112,7 @@ export type {
   SyncResult,
   SyncStatus,
 } from '@settledb/replication';
-export type { FindOptions, TypedSelector } from './find-options';
+export type { FieldPath, FindOptions, Found, IndexOptions, TypedSelector } from './find-options';
 export type { LazyLive as Live } from './live';
 export type {
   AnyContent,

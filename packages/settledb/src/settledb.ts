@@ -27,12 +27,12 @@ import {
   type Explanation,
   either,
   type FindRequest,
-  type FindResult,
   type GetOptions,
-  type IndexFields,
   type IndexList,
   isDatabaseError,
+  type Json,
   type LocalDatabase,
+  type Loose,
   type MapFunction,
   notAnObject,
   type OpenAttachmentOptions,
@@ -69,7 +69,7 @@ import { dumpCode, remoteCode } from './code';
 import { type Connection, LocalConnection, RemoteConnection } from './connection';
 import { lazyDump } from './dumps';
 import { connectedChanges } from './feeds';
-import type { FindOptions } from './find-options';
+import type { FieldPath, FindOptions, Found, IndexOptions } from './find-options';
 import { type LazyLive, lazyLive } from './live';
 import {
   type AnyContent,
@@ -373,27 +373,30 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   /**
    * Rows of a view: of a stored one by name, or of a map function that is asked this once and nothing of which is stored.
    *
+   * @typeParam Key what the map emits, taken at its word
    * @param view `'ddoc/view'`; `'name'` for `'name/name'`, or for a view of the option `views`; a function; `{ map, reduce }`
    * @throws not_found, query_parse_error; not_implemented for text without the option `evaluate`
    * @example
    * await db.query('notes/by-tag', { key: 'todo', include_docs: true });
-   * await db.query((doc, emit) => emit(doc.type, 1), { reduce: '_sum', group: true });
+   * await db.query<string, number>((doc, emit) => emit(doc.type, 1), { reduce: '_sum', group: true });
    */
-  query(
+  query<Key = Json, Value = Loose>(
     view: string | MapFunction<Content> | ViewSource<Content>,
     options: ViewOptions = {},
-  ): Promise<ViewResult<Content>> {
-    return this.#ask((queries) => queries.query(view, options), options) as Promise<ViewResult<Content>>;
+  ): Promise<ViewResult<Content, Key, Value>> {
+    return this.#ask((queries) => queries.query(view, options), options) as Promise<
+      ViewResult<Content, Key, Value>
+    >;
   }
 
   /** Several queries of one stored view, answered in order. */
-  queries(
+  queries<Key = Json, Value = Loose>(
     view: string,
     queries: readonly ViewOptions[],
     options: CallOptions = {},
-  ): Promise<ViewResult<Content>[]> {
+  ): Promise<ViewResult<Content, Key, Value>[]> {
     const work = (answers: Required<Queries>) => answers.queries(view, queries, options);
-    return this.#ask(work, options) as Promise<ViewResult<Content>[]>;
+    return this.#ask(work, options) as Promise<ViewResult<Content, Key, Value>[]>;
   }
 
   /** Drops the indexes that no design document, and no view of this program, defines any more. */
@@ -414,10 +417,12 @@ export class SettleDB<Content extends AnyContent = AnyContent>
    * const { docs } = await db.find({ selector: { type: 'note', date: { $gt: '2026' } }, sort: ['date'], limit: 20 });
    */
   createIndex(
-    request: CreateIndexRequest | IndexFields,
+    request:
+      | IndexOptions<Content>
+      | (Omit<CreateIndexRequest, 'index'> & { readonly index: IndexOptions<Content> }),
     options: CallOptions = {},
   ): Promise<CreateIndexResult> {
-    return this.#ask((queries) => queries.createIndex(request, options), options);
+    return this.#ask((queries) => queries.createIndex(request as CreateIndexRequest, options), options);
   }
 
   getIndexes(options: CallOptions = {}): Promise<IndexList> {
@@ -438,9 +443,11 @@ export class SettleDB<Content extends AnyContent = AnyContent>
    *
    * @throws bad_request in CouchDB's words for whatever is wrong with the request
    */
-  find(request: FindOptions<Content>): Promise<FindResult<Content>> {
+  find<const Path extends FieldPath<Content> = never>(
+    request: FindOptions<Content, Path>,
+  ): Promise<Found<Content, Path>> {
     return this.#ask((queries) => queries.find(request as FindRequest), request) as Promise<
-      FindResult<Content>
+      Found<Content, Path>
     >;
   }
 

@@ -2,7 +2,7 @@
  * Asking the database: a selector or a map function, how it is answered, and the answer, which stays current. Everything typed is
  * asked at once, and goes on living until something else is.
  */
-import type { FindOptions, LiveQuery, MapFunction, SettleDB } from 'settledb';
+import type { FieldPath, FindOptions, LiveQuery, MapFunction, SettleDB } from 'settledb';
 import { attempt, byId, element } from './dom';
 import type { Place } from './place';
 import { type Example, MAPS, read, SELECTORS } from './questions';
@@ -274,7 +274,7 @@ export class QueryPanel {
     const fields = (value.trim() === '' ? placeholder : value)
       .split(',')
       .map((name) => name.trim())
-      .filter((name) => name !== '');
+      .filter((name): name is FieldPath<Place> => name !== ''); // Any name will do; what no place has finds nothing.
     this.#change(async () => {
       await this.#db.createIndex({ index: { fields } });
       this.#fields.value = '';

@@ -68,21 +68,21 @@ export interface ViewOptions extends CallOptions {
   readonly update_seq?: boolean | undefined;
 }
 
-export interface ViewRow<Content extends object = object> {
+export interface ViewRow<Content extends object = object, Key = Json, Value = Loose> {
   /** Absent in reduced rows. */
   readonly id?: string;
   /** `null` when reduced without groups. */
-  readonly key: Json;
-  readonly value: Loose;
+  readonly key: Key;
+  readonly value: Value;
   /** With `include_docs`: the document, or the one that `value._id` names; `null` when it is gone. */
   readonly doc?: ExistingDoc<Content> | null;
 }
 
-export interface ViewResult<Content extends object = object> {
+export interface ViewResult<Content extends object = object, Key = Json, Value = Loose> {
   /** Rows in the whole view. Absent when reduced, as `offset`. */
   readonly total_rows?: number;
   readonly offset?: number;
-  readonly rows: readonly ViewRow<Content>[];
+  readonly rows: readonly ViewRow<Content, Key, Value>[];
   readonly update_seq?: Seq;
 }
 
