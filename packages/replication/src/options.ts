@@ -13,6 +13,7 @@ import {
 export interface ReplicateOptions extends CallOptions {
   /** Goes on until cancelled. Default false: ends when caught up. */
   readonly live?: boolean | undefined;
+  /** CouchDB's word for `live`. */
   readonly continuous?: boolean | undefined;
   /** Rides out failures, waiting longer each time. Refused credentials and wrong requests end it all the same. Default false. */
   readonly retry?: boolean | undefined;
@@ -29,11 +30,15 @@ export interface ReplicateOptions extends CallOptions {
   readonly batches_limit?: number | undefined;
   /** Where the checkpoint is kept: `false` nowhere (every run compares everything). Default: on both sides. */
   readonly checkpoint?: boolean | 'source' | 'target' | undefined;
+  /** These documents only. */
   readonly doc_ids?: readonly string[] | undefined;
+  /** Documents that match, as in `find`; decided at the source. */
   readonly selector?: object | undefined;
   /** As for `changes`; decided at the source. */
   readonly filter?: FilterFunction | string | undefined;
+  /** With `filter: '_view'`: documents for which the map of `'ddoc/view'` emits. */
   readonly view?: string | undefined;
+  /** What a filter function finds in `req.query`. */
   readonly query_params?: Record<string, unknown> | undefined;
   /** `main_only`: winners only. Default `all_docs`: every leaf, without which conflicts stay behind. */
   readonly style?: 'main_only' | 'all_docs' | undefined;

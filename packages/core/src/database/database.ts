@@ -83,21 +83,29 @@ export interface BulkGetOptions extends CallOptions, AttachmentsOptions {
 }
 
 export interface AllDocsOptions extends CallOptions, AttachmentsOptions {
+  /** The document of each row, in `doc`. */
   readonly include_docs?: boolean | undefined;
+  /** With `include_docs`: losing leaves, in `_conflicts` of each document. */
   readonly conflicts?: boolean | undefined;
+  /** First id, as `start_key`. `descending`, the greatest. */
   readonly startkey?: string | undefined;
   readonly start_key?: string | undefined;
+  /** Last id, as `end_key`; itself included unless `inclusive_end` is false. `startkey: 'a:', endkey: 'a:\ufff0'` gives ids that begin so. */
   readonly endkey?: string | undefined;
   readonly end_key?: string | undefined;
   /** Default true. */
   readonly inclusive_end?: boolean | undefined;
   /** 0 gives no rows. */
   readonly limit?: number | undefined;
+  /** Rows left out at the start. */
   readonly skip?: number | undefined;
+  /** From the last id to the first; `startkey` and `endkey` change places with it. */
   readonly descending?: boolean | undefined;
+  /** The row of this id, or none. */
   readonly key?: string | undefined;
   /** Rows in this order, repeats and all; missing ones are `{ key, error: 'not_found' }`. */
   readonly keys?: readonly string[] | undefined;
+  /** Adds the position in the changes that the answer stands at. */
   readonly update_seq?: boolean | undefined;
 }
 
@@ -110,6 +118,7 @@ export type FilterFunction = (
 export interface ChangesOptions extends CallOptions, AttachmentsOptions {
   /** Goes on until cancelled. Default false: ends when caught up. */
   readonly live?: boolean | undefined;
+  /** CouchDB's word for `live`. */
   readonly continuous?: boolean | undefined;
   /** Changes after this position; `'now'` for none of the past. Default 0. */
   readonly since?: Seq | undefined;
@@ -119,14 +128,19 @@ export interface ChangesOptions extends CallOptions, AttachmentsOptions {
   readonly descending?: boolean | undefined;
   /** `all_docs`: every leaf, also deleted ones, in `changes`. Default `main_only`. */
   readonly style?: 'main_only' | 'all_docs' | undefined;
+  /** The document as it is when the change is told, in `doc`. */
   readonly include_docs?: boolean | undefined;
+  /** With `include_docs`: losing leaves, in `_conflicts`. */
   readonly conflicts?: boolean | undefined;
+  /** Changes of these documents only. */
   readonly doc_ids?: readonly string[] | undefined;
+  /** Changes of documents that match, as in `find`. */
   readonly selector?: object | undefined;
   /** A function; `'ddoc/name'`; `'name'` for `'name/name'`; `'_view'`, `'_doc_ids'`, `'_selector'`, `'_design'`. */
   readonly filter?: FilterFunction | string | undefined;
   /** `'ddoc/view'`: documents for which the view's map emits. */
   readonly view?: string | undefined;
+  /** What a filter function finds in `req.query`. */
   readonly query_params?: Record<string, unknown> | undefined;
   /** `false`: `results` stays empty, which a long feed wants. Default true, but for live feeds. */
   readonly return_docs?: boolean | undefined;
@@ -136,6 +150,7 @@ export interface ChangesOptions extends CallOptions, AttachmentsOptions {
   readonly seq_interval?: number | undefined;
   /** ms; for remote databases. */
   readonly heartbeat?: number | boolean | undefined;
+  /** ms; for remote databases. */
   readonly timeout?: number | false | undefined;
 }
 

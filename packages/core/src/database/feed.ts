@@ -17,8 +17,11 @@ export type FeedError = Error & {
 
 /** The events that every feed has. */
 export interface FeedEvents<Item, Result> {
+  /** Each item, at once; listeners are not waited for. */
   change: Item;
+  /** The end, also of a cancelled feed; what awaiting the feed gives. */
   complete: Result;
+  /** The end by a failure; what awaiting the feed rejects with. */
   error: FeedError;
 }
 

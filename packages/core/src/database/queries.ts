@@ -38,23 +38,32 @@ export interface ViewSource<Content extends object = Loose> {
 export interface ViewOptions extends CallOptions {
   /** `false`: rows as mapped. Or the reduce to use, with a map function. Default: reduced when the view has a reduce. */
   readonly reduce?: boolean | ReduceFunction | string | undefined;
+  /** The document of each row, in `doc`; where the value is `{ _id }`, the one that it names. Not of reduced rows. */
   readonly include_docs?: boolean | undefined;
+  /** With `include_docs`: losing leaves, in `_conflicts`. */
   readonly conflicts?: boolean | undefined;
+  /** With `include_docs`: data of attachments, as base64, or with `binary` as bytes. */
   readonly attachments?: boolean | undefined;
   readonly binary?: boolean | undefined;
+  /** First key, as `start_key`. `descending`, the greatest. */
   readonly startkey?: ViewKey;
   readonly start_key?: ViewKey;
   /** With `startkey`: begins at this document among rows of that key. */
   readonly startkey_docid?: string | undefined;
+  /** Last key, as `end_key`. `startkey: ['a'], endkey: ['a', {}]` gives lists that begin so. */
   readonly endkey?: ViewKey;
   readonly end_key?: ViewKey;
   readonly endkey_docid?: string | undefined;
   /** Default true. */
   readonly inclusive_end?: boolean | undefined;
   readonly limit?: number | string | undefined;
+  /** Rows left out at the start. */
   readonly skip?: number | string | undefined;
+  /** From the last key to the first; `startkey` and `endkey` change places with it. */
   readonly descending?: boolean | undefined;
+  /** Rows of this key. */
   readonly key?: ViewKey;
+  /** Rows of each of these keys, in this order. */
   readonly keys?: readonly Json[] | undefined;
   /** One row per distinct key. */
   readonly group?: boolean | undefined;

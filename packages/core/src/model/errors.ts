@@ -15,10 +15,13 @@ export interface DatabaseErrorInit {
 
 /** An error with CouchDB's fields: HTTP `status`, `name` (`conflict`), `reason`; `docId` where one document is meant. */
 export class DatabaseError extends Error {
+  /** As of HTTP: 404, 409, … */
   readonly status: number;
   /** Always true, so that a row of a bulk answer and an error are told by one test, as PouchDB's users do. */
   readonly error = true;
+  /** What is wrong, in CouchDB's words; may say more than `message`. */
   readonly reason: string;
+  /** The document that is meant, where one is. */
   declare readonly docId?: string;
   /** Which document of a `bulkDocs` was refused, counted from 0. */
   declare readonly index?: number;

@@ -133,14 +133,23 @@ export interface RevInfo {
 
 /** The fields of a document that belong to the database, all beginning with `_`. */
 export interface DocMeta {
+  /** Any non-empty string. `_design/…` and `_local/…` are the database's own kinds. */
   _id: string;
+  /** The revision: of one that is read, or the one that an edit is made of. */
   _rev?: Rev;
+  /** A tombstone: what a removed document leaves, so that the removal replicates. */
   _deleted?: boolean;
+  /** By name: stubs, unless data were asked for. */
   _attachments?: Record<string, Stub | FullAttachment>;
+  /** With `revs`: the ancestry. */
   _revisions?: Revisions;
+  /** With `revs_info`: the ancestry, and which revisions can still be read. */
   _revs_info?: RevInfo[];
+  /** With `conflicts`, where there are any: leaves that lost and are not deleted. */
   _conflicts?: Rev[];
+  /** With `deleted_conflicts`, where there are any: deleted leaves. */
   _deleted_conflicts?: Rev[];
+  /** With `local_seq`: the position of its last change. */
   _local_seq?: Seq;
 }
 
