@@ -48,28 +48,48 @@ async function run(file: string, cwd: string): Promise<{ code: number | null; ou
   return { code, output };
 }
 
+async function bundled(name: string, contents: string): Promise<string> {
+  const outfile = join(scratch, `${name.replaceAll('/', '-')}.mjs`);
+  const source = (entry: string): string => resolve(`packages/settledb/src/${entry}.ts`);
+  await build({
+    stdin: { contents, loader: 'ts', resolveDir: process.cwd() },
+    outfile,
+    bundle: true,
+    format: 'esm',
+    // One file: without this esbuild 0.28 leaves out the set-up of modules that are both imported and loaded later.
+    ignoreAnnotations: true,
+    platform: 'node',
+    target: 'node20',
+    alias: { 'settledb/server': source('server'), settledb: source('entry.node') },
+    banner: { js: "import { createRequire as r } from 'node:module'; const require = r(import.meta.url);" },
+    logLevel: 'error',
+  });
+  return outfile;
+}
+
 describe.each(['README.md', 'packages/settledb/README.md'])('the programs of %s', (readme) => {
   it('run, and run again', async () => {
     const cwd = mkdtempSync(join(scratch, 'program-'));
-    const outfile = join(scratch, `${readme.replaceAll('/', '-')}.mjs`);
-    const source = (name: string): string => resolve(`packages/settledb/src/${name}.ts`);
-    await build({
-      stdin: { contents: programOf(readme), loader: 'ts', resolveDir: process.cwd() },
-      outfile,
-      bundle: true,
-      format: 'esm',
-      // One file: without this esbuild 0.28 leaves out the set-up of modules that are both imported and loaded later.
-      ignoreAnnotations: true,
-      platform: 'node',
-      target: 'node20',
-      alias: { 'settledb/server': source('server'), settledb: source('entry.node') },
-      banner: { js: "import { createRequire as r } from 'node:module'; const require = r(import.meta.url);" },
-      logLevel: 'error',
-    });
+    const outfile = await bundled(readme, programOf(readme));
     for (const time of ['first', 'second']) {
       const { code, output } = await run(outfile, cwd);
       expect(output, time).toMatch(/settled\n(.*\n)*.* the last\n(.*\n)*done\n$/);
       expect(code).toBe(0);
     }
+  });
+});
+
+describe('the upsert of docs/migration.md', () => {
+  it('makes a document, counts with others at once, and tells of what is wrong', async () => {
+    const [, code] = /## Upsert\n\n```ts\n(.*?)```/s.exec(readFileSync('docs/migration.md', 'utf8'))!;
+    const program = `${code}
+      import { SettleDB } from 'settledb';
+      const db = new SettleDB('counts', { adapter: 'memory' });
+      const count = () => upsert(db, 'a', (old) => ({ ...old, n: (old?.n ?? 0) + 1 }));
+      await Promise.all([count(), count(), count()]);
+      console.log((await db.get('a')).n);
+      await upsert(db, '', () => ({})).catch((error) => console.log(error.message));`;
+    const { output } = await run(await bundled('upsert', program), scratch);
+    expect(output).toBe('3\nDocument id must not be empty\n');
   });
 });
