@@ -42,12 +42,11 @@ export function textsOf(docs: readonly object[], text: string): string[] {
 /** Where values end in a text. {@link NOWHERE}: what is there is not what `JSON.stringify` makes of them. */
 class Json {
   readonly #text: string;
-  /** There are no escapes: strings stand as they are. */
-  readonly #isPlain: boolean;
+  readonly #hasNoEscapes: boolean;
 
   constructor(text: string) {
     this.#text = text;
-    this.#isPlain = !text.includes('\\');
+    this.#hasNoEscapes = !text.includes('\\');
   }
 
   endOf(value: unknown, at: number, depth: number): number {
@@ -66,11 +65,15 @@ class Json {
     return this.#text.slice(at, end) === word ? end : NOWHERE;
   }
 
+  /** Between two quotes the string itself, with no backslash in it, is all there is: what needs an escape has one. */
   #endOfString(value: string, at: number): number {
-    if (!this.#isPlain) return this.#endOfWord(JSON.stringify(value), at);
     const end = at + value.length + 1;
-    const isQuoted = this.#is(QUOTE, at) && this.#is(QUOTE, end);
-    return isQuoted && this.#text.slice(at + 1, end) === value ? end + 1 : NOWHERE;
+    const isPlain =
+      this.#is(QUOTE, at) &&
+      this.#is(QUOTE, end) &&
+      this.#text.slice(at + 1, end) === value &&
+      (this.#hasNoEscapes || !value.includes('\\'));
+    return isPlain ? end + 1 : this.#hasNoEscapes ? NOWHERE : this.#endOfWord(JSON.stringify(value), at);
   }
 
   #endOfList(values: readonly unknown[], at: number, depth: number): number {
