@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
 import type { Journal } from '@settledb/engine';
 import { describe, expect, it } from 'vitest';
+import { crc32 } from '../../adapters/file/src/crc32';
 import { type Files, nodeFiles } from '../../adapters/file/src/files';
 import { mulberry32 } from '../support/slow-adapter';
 import { Disk } from './disk';
@@ -143,6 +144,16 @@ describe('what is noted of a long log', () => {
       expect(await openingReads(folder)).toBeGreaterThan(MEGABYTE);
       expect(await stateIn(folder)).toBe(state);
     }
+  });
+
+  it('is passed over when an older program wrote it: all JSON, with the blocks within it', async () => {
+    const { folder, state } = await filled('older');
+    const body = readFileSync(noteOf(folder)).subarray(8);
+    const json = body.toString('latin1', 0, body.indexOf('\n'));
+    const older = Buffer.from(JSON.stringify({ ...JSON.parse(json), blocks: [1, 2, 3] }), 'latin1');
+    writeFileSync(noteOf(folder), crc32(older).toString(16).padStart(8, '0') + older.toString('latin1'));
+    expect(await openingReads(folder)).toBeGreaterThan(MEGABYTE);
+    expect(await stateIn(folder)).toBe(state);
   });
 
   it('does not hide what was done to the log: damage is refused, a torn end cut off, a copy read', async () => {

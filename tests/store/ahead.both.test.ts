@@ -2,11 +2,12 @@
 import { expect, it } from 'vitest';
 import { Ahead } from '../../packages/engine/src/ahead';
 import { BlockCache } from '../../packages/engine/src/block-cache';
-import { Directory, type Fences, orderOf } from '../../packages/engine/src/directory';
+import { BlockUse } from '../../packages/engine/src/block-use';
+import { Directory, orderOf } from '../../packages/engine/src/directory';
+import type { Fences } from '../../packages/engine/src/fences';
 import { layoutOf } from '../../packages/engine/src/layout';
 import { PAGES_LOADED_MAX } from '../../packages/engine/src/page';
 import { PAGE_GROUPS, StoredPage } from '../../packages/engine/src/stored-page';
-import { BlockUse } from '../../packages/engine/src/texts';
 
 const layout = layoutOf({
   docs: { key: 'id', fields: ['id', 'seq', 'body'], orders: { seq: 'seq' }, texts: ['body'] },

@@ -4,6 +4,7 @@
  * Texts stay in the file. In memory are one small entry per block and per commit that the manifest does not cover yet.
  */
 import { BLOCKS_PER_COMMIT } from '@settledb/engine';
+import { BlockPlaces } from './block-places';
 import { type FrameHeader, type FrameMeaning, KIND_BLOCK, KIND_COMMIT } from './frame';
 import type { Sums } from './sums';
 
@@ -27,11 +28,15 @@ export class Contents {
   manifest: Place | undefined;
   /** Of the last record. */
   sequence = 0;
-  readonly blocks = new Map<number, Place>();
+  readonly blocks: BlockPlaces;
   /** Commits after `through`. */
   readonly commits = new Map<number, Place>();
   /** Blocks of a record whose mark has not come. */
   #pending: [id: number, place: Place][] = [];
+
+  constructor(blocks = new BlockPlaces()) {
+    this.blocks = blocks;
+  }
 
   /** Frames of a record whose mark has not come. */
   get pending(): number {

@@ -169,10 +169,11 @@ export class FileJournal implements Journal {
     return place && this.#log.readIn(place, work);
   }
 
-  takesParts(block: number, count: number, size: number, haveRoom: boolean): boolean {
+  takesParts(block: number, count: number, haveRoom: boolean): boolean {
+    const place = this.#log.contents.blocks.get(block);
     // A tail lies in a commit, and is short.
-    if (this.#log.contents.blocks.get(block)?.isTail !== false) return false;
-    return this.#parts.take(block, count, size, haveRoom);
+    if (place?.isTail !== false) return false;
+    return this.#parts.take(block, count, place.bytes, haveRoom);
   }
 
   async blockIds(): Promise<number[]> {

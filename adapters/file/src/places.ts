@@ -8,6 +8,7 @@
  * What rots on the disk without a write is found where it is read: every frame is checked whenever it is.
  */
 import { join } from 'node:path';
+import { BlockPlaces } from './block-places';
 import { Contents, type Place } from './contents';
 import { crc32 } from './crc32';
 import { codeOf, type FileState, type Files } from './files';
@@ -24,7 +25,7 @@ const TICK_MS = 5;
 const TICKS = 4;
 const CRC_BYTES = 8;
 
-/** A file is its crc in hexadecimal digits and this as JSON. */
+/** A file is its crc in hexadecimal digits, this as JSON, a line's end and the blocks. */
 interface Note extends Pick<Contents, 'epoch' | 'n' | 'through' | 'sequence'> {
   readonly salt: number;
   readonly size: number;
@@ -33,8 +34,11 @@ interface Note extends Pick<Contents, 'epoch' | 'n' | 'through' | 'sequence'> {
   readonly manifest: readonly number[];
   /** Offset and bytes of each commit after `through`. */
   readonly commits: readonly number[];
-  /** Id, offset and bytes of each block; the bytes are negative where they are those of the commit it is the tail of. */
-  readonly blocks: readonly number[];
+}
+
+interface Noted {
+  readonly note: Note;
+  readonly blocks: BlockPlaces;
 }
 
 /**
@@ -45,12 +49,12 @@ interface Note extends Pick<Contents, 'epoch' | 'n' | 'through' | 'sequence'> {
 export function notedPlaces(files: Files, folder: string, fd: number, path: string): Recovered | undefined {
   const { size, changed } = files.stat(fd);
   if (size < WORTH_BYTES) return undefined;
-  const note = readNote(files, join(folder, PLACES), changed);
-  if (note === undefined || note.size !== size || note.changed !== changed) return undefined;
+  const noted = readNote(files, join(folder, PLACES), changed);
+  if (noted === undefined || noted.note.size !== size || noted.note.changed !== changed) return undefined;
   const start = Buffer.alloc(HEADER_BYTES);
   files.readSync(fd, start, 0, HEADER_BYTES, 0);
   const header = decodeHeader(start, path);
-  return header.salt === note.salt ? { header, contents: contentsOf(note), end: size } : undefined;
+  return header.salt === noted.note.salt ? { header, contents: contentsOf(noted), end: size } : undefined;
 }
 
 /** Notes where everything lies in `log`, which the disk has and nobody writes to any more. That it fails is no error. */
@@ -58,8 +62,9 @@ export async function notePlaces(files: Files, folder: string, log: Log): Promis
   if (log.end < WORTH_BYTES || log.isNoted) return;
   try {
     const { changed } = log.state();
-    const text = JSON.stringify(noteOf(log, changed));
-    const data = Buffer.from(crcOf(text) + text, 'latin1');
+    const note = Buffer.from(`${JSON.stringify(noteOf(log, changed))}\n`, 'latin1');
+    const body = Buffer.concat([note, log.contents.blocks.encode()]);
+    const data = Buffer.concat([Buffer.from(crcOf(body), 'latin1'), body]);
     for (let tick = 0; tick < TICKS; tick++) {
       if (tick > 0) await new Promise((resolve) => setTimeout(resolve, TICK_MS));
       if (write(files, join(folder, PLACES), data).changed > changed) return;
@@ -69,16 +74,21 @@ export async function notePlaces(files: Files, folder: string, log: Log): Promis
   }
 }
 
-function readNote(files: Files, path: string, logChanged: number): Note | undefined {
+function readNote(files: Files, path: string, logChanged: number): Noted | undefined {
   try {
     const fd = files.open(path, 'r');
     try {
       const { size, changed } = files.stat(fd);
       if (changed <= logChanged) return undefined;
-      const data = Buffer.allocUnsafe(size);
-      const text = data.toString('latin1', 0, files.readSync(fd, data, 0, size, 0));
-      const json = text.slice(CRC_BYTES);
-      return crcOf(json) === text.slice(0, CRC_BYTES) ? (JSON.parse(json) as Note) : undefined;
+      const room = Buffer.allocUnsafe(size);
+      const data = room.subarray(0, files.readSync(fd, room, 0, size, 0));
+      const body = data.subarray(CRC_BYTES);
+      if (crcOf(body) !== data.toString('latin1', 0, CRC_BYTES)) return undefined;
+      const end = body.indexOf('\n');
+      // Older programs noted blocks within the JSON.
+      if (end < 0) return undefined;
+      const note = JSON.parse(body.toString('latin1', 0, end)) as Note;
+      return { note, blocks: new BlockPlaces(body.subarray(end + 1)) };
     } finally {
       files.close(fd);
     }
@@ -98,24 +108,21 @@ function write(files: Files, path: string, data: Buffer): FileState {
   }
 }
 
-const crcOf = (json: string): string =>
-  crc32(Buffer.from(json, 'latin1')).toString(16).padStart(CRC_BYTES, '0');
+const crcOf = (body: Buffer): string => crc32(body).toString(16).padStart(CRC_BYTES, '0');
 
 function noteOf({ header, end, contents }: Log, changed: number): Note {
   const { epoch, n, through, sequence, manifest } = contents;
   const commits: number[] = [];
   for (let each = through + 1; each <= n; each++) commits.push(...spanOf(contents.commits.get(each)));
-  const blocks: number[] = [];
-  for (const [id, { offset, bytes, isTail }] of contents.blocks)
-    blocks.push(id, offset, isTail ? -bytes : bytes);
   const position = { epoch, n, through, sequence };
-  return { salt: header.salt, size: end, changed, ...position, manifest: spanOf(manifest), commits, blocks };
+  return { salt: header.salt, size: end, changed, ...position, manifest: spanOf(manifest), commits };
 }
 
 const spanOf = (place: Place | undefined): number[] => (place ? [place.offset, place.bytes] : []);
 
-function contentsOf({ epoch, n, through, sequence, manifest, commits, blocks }: Note): Contents {
-  const contents = Object.assign(new Contents(), { epoch, n, through, sequence });
+function contentsOf({ note, blocks }: Noted): Contents {
+  const { epoch, n, through, sequence, manifest, commits } = note;
+  const contents = Object.assign(new Contents(blocks), { epoch, n, through, sequence });
   const placeAt = (list: readonly number[], i: number): Place => ({
     offset: list[i]!,
     bytes: Math.abs(list[i + 1]!),
@@ -123,6 +130,5 @@ function contentsOf({ epoch, n, through, sequence, manifest, commits, blocks }: 
   });
   if (manifest.length > 0) contents.manifest = placeAt(manifest, 0);
   for (let i = 0; i < commits.length; i += 2) contents.commits.set(through + 1 + i / 2, placeAt(commits, i));
-  for (let i = 0; i < blocks.length; i += 3) contents.blocks.set(blocks[i]!, placeAt(blocks, i + 1));
   return contents;
 }

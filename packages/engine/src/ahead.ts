@@ -7,11 +7,13 @@
  * revisions, until compaction as many as there are documents, are wanted by hardly anybody.
  */
 import type { BlockCache } from './block-cache';
-import { type Directory, type Fences, orderOf, type TableState } from './directory';
+import type { BlockUse } from './block-use';
+import { type Directory, orderOf, type TableState } from './directory';
+import type { Fences } from './fences';
 import { type Decoder, decoderFor, PAGES_LOADED_MAX } from './page';
 import { blocksIn } from './runs';
 import { PAGE_GROUPS, type StoredPage } from './stored-page';
-import { type BlockUse, isTail } from './texts';
+import { isTail } from './texts';
 
 /** A call that lacks more than this reads much by itself. */
 const LACKING_MAX = 4;
@@ -76,9 +78,8 @@ function blocksOf(
   needed: readonly number[],
   count: number,
 ): number[] {
-  const { live, dead } = use.totals();
   const blocks: number[] = [];
-  if (live + dead > texts.limit) return blocks;
+  if (use.characters > texts.limit) return blocks;
   for (const id of named(place) ?? use.sizes.keys()) {
     if (blocks.length >= count) break;
     if (!isTail(id) && !texts.has(id) && !needed.includes(id) && !blocks.includes(id)) blocks.push(id);

@@ -4,7 +4,8 @@
  * `rewrite-alone.ts`.
  */
 import { closed, either, type SortKey } from '@settledb/core';
-import { type OrderState, orderOf } from './directory';
+import { orderOf } from './directory';
+import type { OrderState } from './fences';
 import type { Follower } from './follower';
 import type { Image } from './image';
 import type { Journal } from './journal';
@@ -178,9 +179,7 @@ function isPressing(image: Image): boolean {
 
 function storedRows({ directory }: Image): number {
   let stored = 0;
-  for (const { rows } of directory.tables.values()) {
-    for (const count of rows.fences.counts) stored += count;
-  }
+  for (const { rows } of directory.tables.values()) stored += rows.rows;
   return stored;
 }
 

@@ -3,7 +3,8 @@
  * begins or ends, or into which something recent falls.
  */
 import type { SortKey } from '@settledb/core';
-import { type Directory, orderOf, pagesWithin, type TableState } from './directory';
+import { type Directory, orderOf, type TableState } from './directory';
+import { pagesWithin } from './fences';
 import { positionOf } from './page';
 import { type Bounds, Walk } from './walk';
 import type { Wanted } from './wanted';

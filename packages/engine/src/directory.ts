@@ -10,6 +10,7 @@
  */
 import type { SortKey } from '@settledb/core';
 import type { BlockCache } from './block-cache';
+import { type Fences, OrderState, type Places, pageSpan, pagesWithin } from './fences';
 import type { Layout, OrderLayout, Row, TableLayout } from './layout';
 import {
   decoderFor,
@@ -21,34 +22,11 @@ import {
   rowAt,
   type TextFill,
 } from './page';
-import { lowerBound, Recent, upperBound } from './recent';
-import { blockAt, type Runs } from './runs';
+import { lowerBound, upperBound } from './recent';
+import { blockAt } from './runs';
 import type { Span, StoredPage } from './stored-page';
 import { type Bounds, Walk } from './walk';
 import type { Wanted } from './wanted';
-
-/** Where the pages of an order begin, by page: first key, block id, rows. */
-export interface Fences {
-  readonly keys: SortKey[];
-  readonly ids: number[];
-  readonly counts: number[];
-  /** Of pages of rows: where their last long fields lie. Older manifests have none. */
-  readonly runs?: Runs[];
-}
-
-export interface OrderState<Value> {
-  readonly layout: OrderLayout;
-  readonly recent: Recent<Value>;
-  fences: Fences;
-  places?: Places;
-}
-
-/** Where rows lie, in the pages that have these fences, by number: page × {@link PLACE} + position + 1, or 0. */
-interface Places {
-  readonly fences: Fences;
-  readonly low: number;
-  readonly at: Int32Array;
-}
 
 export interface TableState {
   readonly layout: TableLayout;
@@ -64,11 +42,8 @@ const NO_GROUPS = { first: 0, last: 0 };
 const PLACES_PAGES_MIN = 3;
 /** Numbers spread over so many times as many as there are rows have places: most documents were written few times. */
 const SPREAD_MAX = 4;
-/** Above the rows of any page. */
+/** Above the rows of any page: a place is page × this + position + 1, or 0. */
 const PLACE = 4096;
-
-export const noFences = (): Fences => ({ keys: [], ids: [], counts: [] });
-export const noRowFences = (): Fences & { readonly runs: Runs[] } => ({ ...noFences(), runs: [] });
 
 export class Directory {
   readonly tables: ReadonlyMap<string, TableState>;
@@ -338,8 +313,8 @@ function stateOf(layout: TableLayout): TableState {
   const [primary, ...others] = layout.orders;
   return {
     layout,
-    rows: { layout: primary as OrderLayout, recent: new Recent<Row>(), fences: noFences() },
-    orders: others.map((order) => ({ layout: order, recent: new Recent<SortKey>(), fences: noFences() })),
+    rows: new OrderState<Row>(primary as OrderLayout),
+    orders: others.map((order) => new OrderState<SortKey>(order)),
   };
 }
 
@@ -350,17 +325,3 @@ export function orderOf<Value>(table: TableState, order: number): OrderState<Val
 /** Not a closure of its caller: those are made anew for each call, until V8 has optimised it. */
 const isUpTo = (key: SortKey | undefined, upper: SortKey, open: boolean | undefined): boolean =>
   key !== undefined && (open ? key < upper : key <= upper);
-
-/** Page numbers that may hold keys within the bounds, in the order of the scan. */
-export function pagesWithin(fences: Fences, bounds: Bounds, reverse: boolean): number[] {
-  const { first, last } = pageSpan(fences, bounds);
-  const numbers: number[] = [];
-  for (let i = first; i <= last; i++) numbers.push(i);
-  return reverse ? numbers.reverse() : numbers;
-}
-
-/** The first and the last of them; the last before the first where there are none. */
-function pageSpan({ keys }: Fences, { lower, upper }: Bounds): { first: number; last: number } {
-  const first = lower === undefined ? 0 : Math.max(upperBound(keys, lower) - 1, 0);
-  return { first, last: (upper === undefined ? keys.length : upperBound(keys, upper)) - 1 };
-}

@@ -1,7 +1,6 @@
-/** What a rewrite makes, as text: pages and the manifest. They are read by `page.ts` and `manifest.ts`. */
+/** What a rewrite makes, as text: pages. They are read by `page.ts`. */
 import type { SortKey } from '@settledb/core';
 import type { TableLayout } from './layout';
-import { MANIFEST_FORMAT, type Manifest } from './manifest';
 import type { Column, OrderPage, RowPage } from './page';
 import type { Runs } from './runs';
 import { GROUP_ROWS } from './stored-page';
@@ -30,9 +29,6 @@ function encodeGroups(keys: readonly SortKey[], encode: (from: number, to: numbe
   }
   return [JSON.stringify([firsts, lines.map(({ length }) => length)]), ...lines].join('\n');
 }
-
-export const encodeManifest = (manifest: Manifest): string =>
-  JSON.stringify({ format: MANIFEST_FORMAT, ...manifest });
 
 /** Four blocks, and the keys between them. */
 const RUNS_LENGTH_MAX = 7;

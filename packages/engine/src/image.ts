@@ -6,8 +6,10 @@ import { corrupt, type SortKey, sortKey, type TextRef } from '@settledb/core';
 import { Ahead } from './ahead';
 import { type Answer, type AnyQuery, answer } from './answer';
 import { BlockCache } from './block-cache';
+import { BlockUse } from './block-use';
 import { type CommitHead, decodeHead, isNew, type TableChange } from './commit';
-import { Directory, noFences, type OrderState, orderOf, type TableState } from './directory';
+import { Directory, orderOf, type TableState } from './directory';
+import { noFences, type OrderState } from './fences';
 import {
   BLOCKS_PER_COMMIT,
   type CommitRead,
@@ -21,7 +23,6 @@ import { type Decoder, decoderFor, PAGES_LOADED_MAX } from './page';
 import { loadGroups } from './page-parts';
 import { type PlannedWrite, type Prepared, prepare } from './prepare';
 import { PAGE_GROUPS, type StoredPage } from './stored-page';
-import { BlockUse } from './texts';
 import type { Wanted } from './wanted';
 
 /** Blocks asked of the journal at a time, so that a read of everything does not hold all texts twice. */
@@ -97,24 +98,40 @@ export class Image {
     if (manifest === undefined) throw corrupt(`epoch ${state.epoch} has no manifest`);
     const { tables, blocks, inline } = decodeManifest(manifest.text, this.layout);
     this.inline = new Map(inline);
-    const pageIds = new Set<number>();
     for (const [name, table] of this.directory.tables) {
       for (let order = 0; order < table.layout.orders.length; order++) {
         const at = orderOf(table, order);
         at.recent.clear();
-        at.fences = tables[name]?.[order] ?? noFences();
-        for (const id of at.fences.ids) pageIds.add(id);
-        const [only] = at.fences.ids;
-        const text = this.inline.get(only as number);
-        if (text !== undefined) this.pages.set(only as number, decoderFor(table.layout, order)(text));
+        const stored = tables[name]?.[order];
+        if (stored === undefined) at.fences = noFences();
+        else at.store(stored);
       }
     }
-    this.pages.retain(pageIds);
-    this.use = new BlockUse();
-    for (const [id, size, dead] of blocks) this.use.add(id, size, dead);
+    if (this.pages.size > 0) this.pages.retain(this.#pageIds());
+    this.#takeInline();
+    this.use = new BlockUse(blocks);
     this.epoch = state.epoch;
     this.through = manifest.through;
     this.n = manifest.through;
+  }
+
+  #pageIds(): Set<number> {
+    const ids = new Set<number>();
+    for (const { rows, orders } of this.directory.tables.values()) {
+      for (const { fences } of [rows, ...orders]) for (const id of fences.ids) ids.add(id);
+    }
+    return ids;
+  }
+
+  #takeInline(): void {
+    for (const { layout, rows, orders } of this.directory.tables.values()) {
+      for (const [order, state] of [rows, ...orders].entries()) {
+        if (state.pages !== 1) continue;
+        const [id = 0] = state.fences.ids;
+        const text = this.inline.get(id);
+        if (text !== undefined) this.pages.set(id, decoderFor(layout, order)(text));
+      }
+    }
   }
 
   answer(queries: readonly AnyQuery[], wanted: Wanted): Answer[] {
@@ -137,11 +154,9 @@ export class Image {
     });
     const whole: number[] = [];
     const parts: TextRef[] = [];
-    const { sizes } = this.use;
+    const haveRoom = this.use.characters <= this.texts.limit;
     for (const [id, refs] of blocks) {
-      const size = sizes.get(id)?.size ?? 0;
-      if (journal.takesParts?.(id, refs.length, size, sizes.size * size <= this.texts.limit))
-        parts.push(...refs);
+      if (journal.takesParts?.(id, refs.length, haveRoom)) parts.push(...refs);
       else whole.push(id);
     }
     const needed = [...pages.map(([id]) => id), ...whole];

@@ -174,10 +174,9 @@ export interface Journal {
 
   /**
    * Whether `count` texts of a block that is not in memory are to be asked of `loadParts`, rather than the block of `load`.
-   * @param size of the block, in characters
-   * @param haveRoom all blocks, were they all of this size, have room in memory
+   * @param haveRoom all blocks have room in memory
    */
-  takesParts?(block: number, count: number, size: number, haveRoom: boolean): boolean;
+  takesParts?(block: number, count: number, haveRoom: boolean): boolean;
 
   /** Ids of all blocks there are (tails included), for sweeping leftovers of a rewrite that never finished. */
   blockIds(): Promise<number[]>;

@@ -306,7 +306,7 @@ class LogStore<T extends Tables> implements Store<T> {
     const totals = use.totals();
     let pageCount = 0;
     for (const table of directory.tables.values()) {
-      for (const order of [table.rows, ...table.orders]) pageCount += order.fences.ids.length;
+      for (const order of [table.rows, ...table.orders]) pageCount += order.pages;
     }
     return {
       commits: this.#image.n,

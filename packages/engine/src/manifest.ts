@@ -1,37 +1,120 @@
 /**
  * The manifest: where the directory's pages begin, and how much of each block of texts is of use, as of one commit.
  * About 60 bytes a page, two pages for 256 documents, and 75 for where the texts of 256 lie: 75 KB for 100,000 documents, read whole
- * on opening.
+ * on opening, and parsed as far as somebody looks:
+ *
+ *   {"format":4,"tables":{"docs":[[3,700,90],[3,700,62]]},"blocks":[90000,24]}
+ *                                    of each order: pages, rows, length of its line; of blocks: characters, length of the line
+ *   {"keys":["a","g","n"],"ids":[-1,-2,-3],"counts":[256,256,188]}
+ *   {"keys":[1,257,513], …
+ *   [[8193,90000,0]]
+ *
+ * Manifests of formats 1 to 3 are one line, with the lists in place of their numbers.
  */
 import { corrupt, newer } from '@settledb/core';
-import type { Fences } from './directory';
+import type { BlockSize, StoredUse } from './block-use';
+import { type Fences, rowsOf, type StoredFences } from './fences';
 import type { Layout } from './layout';
 
-/** Since 2 pages have groups, since 3 they say where those are (`stored-page.ts`). */
-export const MANIFEST_FORMAT = 3;
+/** Since 2 pages have groups, since 3 they say where those are (`stored-page.ts`), since 4 this has lines. */
+export const MANIFEST_FORMAT = 4;
 
-export interface Manifest {
-  /** By table name, then by order number. */
-  readonly tables: Record<string, Fences[]>;
-  /** Blocks of texts: id, size, dead. */
-  readonly blocks: readonly (readonly [number, number, number])[];
+interface Short {
   /** Texts of short pages that are all of an order, by block id: opening then has the counters without loading them. */
   readonly inline?: readonly (readonly [number, string])[];
 }
 
+export interface Manifest extends Short {
+  /** By table name, then by order number. */
+  readonly tables: Readonly<Record<string, readonly Fences[]>>;
+  /** Of texts. */
+  readonly blocks: readonly BlockSize[];
+}
+
+/** As it is read. */
+export interface StoredManifest extends Short {
+  readonly tables: Readonly<Record<string, readonly StoredFences[]>>;
+  readonly blocks: StoredUse;
+}
+
+interface Head extends Short {
+  readonly format: unknown;
+  readonly tables: Readonly<
+    Record<string, readonly (readonly [pages: number, rows: number, length: number])[]>
+  >;
+  readonly blocks: readonly [characters: number, length: number];
+}
+
+export function encodeManifest({ tables, blocks, inline }: Manifest): string {
+  const lines: string[] = [];
+  const head: { [name: string]: [number, number, number][] } = Object.create(null);
+  for (const [name, orders] of Object.entries(tables)) {
+    head[name] = orders.map((fences) => {
+      const length = lines.push(JSON.stringify(fences));
+      return [fences.ids.length, rowsOf(fences), lines[length - 1]!.length];
+    });
+  }
+  const last = JSON.stringify(blocks);
+  const characters = blocks.reduce((sum, [, size]) => sum + size, 0);
+  const use = [characters, last.length] as const;
+  const first: Head = { format: MANIFEST_FORMAT, tables: head, blocks: use, ...(inline && { inline }) };
+  return [JSON.stringify(first), ...lines, last].join('\n');
+}
+
 /** @throws DatabaseError `io` for what a newer version wrote: what is not known here, the next checkpoint would drop */
-export function decodeManifest(text: string, layout: Layout): Manifest {
-  let manifest: Manifest & { format?: unknown };
+export function decodeManifest(text: string, layout: Layout): StoredManifest {
+  // JSON has no line ends of its own.
+  const end = text.indexOf('\n');
+  const head = parse(end < 0 ? text : text.slice(0, end)) as Head | (Manifest & { format: unknown });
+  const { format, tables } = head;
+  if (format !== 1 && format !== 2 && format !== 3 && format !== MANIFEST_FORMAT) {
+    throw newer(`The manifest (format ${String(format)}, known: ${MANIFEST_FORMAT})`);
+  }
+  for (const [name, orders] of Object.entries(tables)) {
+    if (orders.length > (layout.get(name)?.orders.length ?? 0)) throw newer(`The manifest (table "${name}")`);
+  }
+  return format === MANIFEST_FORMAT ? byLines(head as Head, text, end + 1) : ofOneLine(head as Manifest);
+}
+
+/** @param at where the second line begins */
+function byLines({ tables, blocks, inline }: Head, text: string, at: number): StoredManifest {
+  let next = at;
+  const line = (length: number) => {
+    const from = next;
+    next += length + 1;
+    return () => parse(text.slice(from, from + length));
+  };
+  const stored: { [name: string]: StoredFences[] } = Object.create(null);
+  for (const [name, orders] of Object.entries(tables)) {
+    stored[name] = orders.map(([pages, rows, length]) => ({
+      pages,
+      rows,
+      read: line(length) as () => Fences,
+    }));
+  }
+  const [characters, length] = blocks;
+  const use: StoredUse = { characters, read: line(length) as () => readonly BlockSize[] };
+  if (next !== text.length + 1) throw corrupt('the manifest of the database is not as long as it says');
+  return { tables: stored, blocks: use, ...(inline && { inline }) };
+}
+
+function ofOneLine({ tables, blocks, inline }: Manifest): StoredManifest {
+  const stored: { [name: string]: StoredFences[] } = Object.create(null);
+  for (const [name, orders] of Object.entries(tables)) {
+    stored[name] = orders.map((fences) => ({
+      pages: fences.ids.length,
+      rows: rowsOf(fences),
+      read: () => fences,
+    }));
+  }
+  const characters = blocks.reduce((sum, [, size]) => sum + size, 0);
+  return { tables: stored, blocks: { characters, read: () => blocks }, ...(inline && { inline }) };
+}
+
+function parse(text: string): unknown {
   try {
-    manifest = JSON.parse(text) as Manifest & { format?: unknown };
+    return JSON.parse(text);
   } catch (cause) {
     throw corrupt('the manifest of the database cannot be read', cause);
   }
-  if (manifest.format !== 1 && manifest.format !== 2 && manifest.format !== MANIFEST_FORMAT) {
-    throw newer(`The manifest (format ${String(manifest.format)}, known: ${MANIFEST_FORMAT})`);
-  }
-  for (const [name, orders] of Object.entries(manifest.tables)) {
-    if (orders.length > (layout.get(name)?.orders.length ?? 0)) throw newer(`The manifest (table "${name}")`);
-  }
-  return manifest;
 }

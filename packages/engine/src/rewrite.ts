@@ -13,14 +13,16 @@
  * are applied to the manifest. So of a row that was written meanwhile, the old text is not dead yet, whatever became of it.
  */
 import { corrupt, ioError, type SortKey } from '@settledb/core';
+import { BlockUse } from './block-use';
 import type { Rewritable } from './checkpoint';
-import { type Fences, noFences, noRowFences, type OrderState, orderOf, type TableState } from './directory';
-import { encodeManifest, encodeOrderPage, encodeRowPage, runsOf } from './encode';
+import { orderOf, type TableState } from './directory';
+import { encodeOrderPage, encodeRowPage, runsOf } from './encode';
+import { type Fences, noFences, noRowFences, type OrderState } from './fences';
 import { forget } from './forget';
 import type { Image } from './image';
 import { BLOCKS_PER_COMMIT } from './journal';
 import type { Row } from './layout';
-import type { Manifest } from './manifest';
+import { encodeManifest, type Manifest } from './manifest';
 import { chunks, type Entries, type Kind, mergePlaces, orderKind, rowKind } from './merge-rows';
 import { TextMover } from './move-texts';
 import { NewBlocks, Overtaken } from './new-blocks';
@@ -332,8 +334,8 @@ class Rewriting {
       forget(state.recent, entries.keys, entries.values);
       state.fences = fences;
     }
-    const now = copyOf(image.use.sizes);
-    image.use.sizes.clear();
+    const now = image.use.sizes;
+    image.use = new BlockUse();
     for (const [id, { size, dead }] of use) {
       const freedSince = (now.get(id)?.dead ?? 0) - (this.#useBefore.get(id)?.dead ?? 0);
       image.use.add(id, size, dead + Math.max(freedSince, 0));

@@ -75,27 +75,3 @@ export class Segments {
     this.#id = this.#nextId();
   }
 }
-
-/** How much of each block is of use. Lengths count texts, not the commas between them. */
-export class BlockUse {
-  readonly sizes = new Map<number, { size: number; dead: number }>();
-
-  add(id: number, size: number, dead = 0): void {
-    this.sizes.set(id, { size, dead });
-  }
-
-  free(id: number, length: number): void {
-    const use = this.sizes.get(id);
-    if (use !== undefined) use.dead += length;
-  }
-
-  totals(): { live: number; dead: number } {
-    let live = 0;
-    let dead = 0;
-    for (const use of this.sizes.values()) {
-      live += use.size - use.dead;
-      dead += use.dead;
-    }
-    return { live, dead };
-  }
-}

@@ -1,0 +1,90 @@
+/**
+ * Where blocks lie: those that were noted as the log was closed, as rows of three numbers that stay in one buffer, and over them what was
+ * asked for or changed since. To make an entry of each took half of an opening of a million documents.
+ */
+import type { Place } from './contents';
+
+const NUMBER_BYTES = 8;
+/** Id, offset, bytes; the bytes are negative where they are those of the commit that the block is the tail of. */
+const ROW_BYTES = 3 * NUMBER_BYTES;
+
+export class BlockPlaces implements Iterable<[id: number, place: Place]> {
+  /** Rows, the lowest id first. */
+  readonly #noted: DataView;
+  readonly #count: number;
+  /** `undefined`: it is gone. */
+  readonly #since = new Map<number, Place | undefined>();
+
+  /** @param noted what {@link encode} answered */
+  constructor(noted: Uint8Array = new Uint8Array()) {
+    this.#noted = new DataView(noted.buffer, noted.byteOffset, noted.length);
+    this.#count = Math.floor(noted.length / ROW_BYTES);
+  }
+
+  get(id: number): Place | undefined {
+    const place = this.#since.get(id);
+    if (place !== undefined || this.#count === 0 || this.#since.has(id)) return place;
+    const found = this.#find(id);
+    // Kept, as it is told the sums of the block.
+    if (found !== undefined) this.#since.set(id, found);
+    return found;
+  }
+
+  set(id: number, place: Place): void {
+    this.#since.set(id, place);
+  }
+
+  delete(id: number): void {
+    if (this.#count === 0) this.#since.delete(id);
+    else this.#since.set(id, undefined);
+  }
+
+  *keys(): Generator<number> {
+    for (let row = 0; row < this.#count; row++) {
+      const id = this.#id(row);
+      if (!this.#since.has(id)) yield id;
+    }
+    for (const [id, place] of this.#since) if (place !== undefined) yield id;
+  }
+
+  *[Symbol.iterator](): Generator<[id: number, place: Place]> {
+    for (let row = 0; row < this.#count; row++) {
+      const id = this.#id(row);
+      if (!this.#since.has(id)) yield [id, this.#place(row)];
+    }
+    for (const [id, place] of this.#since) if (place !== undefined) yield [id, place];
+  }
+
+  encode(): Uint8Array {
+    const all = [...this].sort(([a], [b]) => a - b);
+    const view = new DataView(new ArrayBuffer(all.length * ROW_BYTES));
+    for (const [row, [id, { offset, bytes, isTail }]] of all.entries()) {
+      const at = row * ROW_BYTES;
+      view.setFloat64(at, id, true);
+      view.setFloat64(at + NUMBER_BYTES, offset, true);
+      view.setFloat64(at + 2 * NUMBER_BYTES, isTail ? -bytes : bytes, true);
+    }
+    return new Uint8Array(view.buffer);
+  }
+
+  #find(id: number): Place | undefined {
+    let low = 0;
+    let high = this.#count;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#id(middle) < id) low = middle + 1;
+      else high = middle;
+    }
+    return low < this.#count && this.#id(low) === id ? this.#place(low) : undefined;
+  }
+
+  #id(row: number): number {
+    return this.#noted.getFloat64(row * ROW_BYTES, true);
+  }
+
+  #place(row: number): Place {
+    const offset = this.#noted.getFloat64(row * ROW_BYTES + NUMBER_BYTES, true);
+    const bytes = this.#noted.getFloat64(row * ROW_BYTES + 2 * NUMBER_BYTES, true);
+    return { offset, bytes: Math.abs(bytes), isTail: bytes < 0 };
+  }
+}
