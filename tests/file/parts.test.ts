@@ -6,6 +6,7 @@ import { type DatabaseTables, type Store, schema } from '@settledb/core';
 import { type Journal, openLogStore } from '@settledb/engine';
 import { describe, expect, it } from 'vitest';
 import { crc32ByTable } from '../../adapters/file/src/crc32';
+import { Parts } from '../../adapters/file/src/parts';
 import { act, home, logName, tail } from './support';
 
 const base = home();
@@ -67,7 +68,7 @@ describe('a part of a block', () => {
     const journal = await file().open(folder);
     const at = readFileSync(logName(folder)).indexOf(Buffer.from(LATIN.slice(0, 20), 'latin1'));
     spoil(folder, at + 30_000);
-    const part = (from: number) => journal.loadParts!([{ block: BLOCKS[0]!, at: from, length: 10 }]);
+    const part = async (from: number) => journal.loadParts!([{ block: BLOCKS[0]!, at: from, length: 10 }]);
     expect(await part(0)).toEqual([LATIN.slice(0, 10)]);
     await expect(part(29_995)).rejects.toMatchObject({
       name: 'corrupt',
@@ -75,6 +76,83 @@ describe('a part of a block', () => {
     });
     await expect(journal.load([BLOCKS[0]!])).rejects.toMatchObject({ name: 'corrupt' });
     await journal.close();
+  });
+});
+
+describe('when texts are read without the rest of their block', () => {
+  const BYTES = 100_000;
+  const taken = (parts: Parts, count: number, meanwhile = 0) =>
+    Array.from({ length: count }, () => {
+      for (let i = 0; i < meanwhile; i++) parts.take(100 + i, 1, BYTES, false);
+      return parts.take(1, 1, BYTES, false);
+    });
+
+  it('is ten times, then the block is read, and it begins anew', () => {
+    const parts = new Parts();
+    expect(taken(parts, 12)).toEqual([...Array(10).fill(true), false, false]);
+    parts.forget(1);
+    expect(taken(parts, 11)).toEqual([...Array(10).fill(true), false]);
+  });
+
+  it('is always where so much else is read that the block would not stay in memory', () => {
+    expect(taken(new Parts(), 40, 500)).toEqual(Array(40).fill(true));
+    expect(taken(new Parts(), 40, 300)).toContain(false);
+  });
+
+  it('is never of a short block, of many texts at once, or a second time where all have room', () => {
+    const parts = new Parts();
+    expect(parts.take(1, 1, 1_000, false)).toBe(false);
+    expect(parts.take(1, 9, BYTES, false)).toBe(false);
+    expect([parts.take(1, 1, BYTES, true), parts.take(1, 1, BYTES, true)]).toEqual([true, false]);
+  });
+});
+
+describe('what need not be waited for', () => {
+  it('is every block but the longest, checked', async () => {
+    const folder = join(base, 'now');
+    const journal = await filled('now');
+    const long = { id: tail(2) + 1, text: 'long '.repeat(60_000) };
+    await act(journal, { append: { n: 2, head: 'head', tail: 'a tail', segments: [long] } });
+    expect(journal.loadNow!([...BLOCKS, tail(2), tail(9)])).toEqual([...TEXTS, 'a tail', undefined]);
+    expect(journal.loadNow!([BLOCKS[0]!, long.id])).toBeUndefined();
+    expect(await journal.load([long.id])).toEqual([long.text]);
+    spoil(folder, readFileSync(logName(folder)).indexOf(Buffer.from(LATIN.slice(0, 20), 'latin1')) + 50);
+    expect(() => journal.loadNow!(BLOCKS)).toThrow(/damaged at byte/);
+    await journal.close();
+    expect(() => journal.loadNow!(BLOCKS)).toThrow(/closed/);
+  });
+
+  it('answers the store at once; of damage nothing, and whoever waits is told', async () => {
+    const folder = join(base, 'store now');
+    const rows = Array.from({ length: 2_000 }, (_, i) => ({
+      id: `k${i}`,
+      n: i,
+      text: `text ${i} `.repeat(30),
+    }));
+    const tables = { docs: { key: 'id', fields: ['id', 'n', 'text'], texts: ['text'] } } as const;
+    type Rows = { docs: { id: string; n: number; text: string } };
+    const open = async () => openLogStore<Rows>(await file().open(folder), tables, { checkpoint: false });
+    const store = await open();
+    await store.write([], () => ({ writes: [{ into: 'docs', put: rows }], value: 0 }));
+    await store.compact();
+    await store.close();
+    const again = await open();
+    const one = (i: number) => [{ from: 'docs', keys: [`k${i}`], texts: true }] as const;
+    expect(again.readNow(one(700))).toEqual([[rows[700]]]);
+    expect(again.readNow([{ from: 'docs', range: {}, texts: true }])?.[0]).toHaveLength(2_000);
+    await again.close();
+    const writer = await open();
+    const writes = (i: number) => [{ into: 'docs', put: [{ ...rows[i]!, text: 'new' }] }] as const;
+    await writer.write([], () => ({ writes: writes(5), value: 0 })); // it waits for the lock's name to be on the disk
+    expect(writer.writeNow!([], () => ({ writes: writes(1_500), value: 7 }))).toEqual({ value: 7 });
+    await writer.close();
+    const bytes = readFileSync(logName(folder));
+    const damaged = await open();
+    for (let at = bytes.indexOf('text 900 '); at > 0; at = bytes.indexOf('text 900 ', at + 1))
+      spoil(folder, at);
+    expect(damaged.readNow(one(900))).toBeUndefined();
+    await expect(damaged.read(one(900))).rejects.toMatchObject({ name: 'corrupt' });
+    await damaged.close();
   });
 });
 
@@ -130,7 +208,7 @@ describe('sums of pieces', () => {
       const journal = await file().open(folder);
       spoil(folder, at);
       const named = { name: 'corrupt', reason: expect.stringContaining(': damaged at byte ') };
-      await expect(journal.loadParts!([part])).rejects.toMatchObject(named);
+      await expect(async () => journal.loadParts!([part])).rejects.toMatchObject(named);
       expect(() => journal.readIn!(latin, (text) => text(40_000, 10))).toThrow(/damaged at byte/);
       await expect(journal.load([latin])).rejects.toMatchObject(named);
       expect(await journal.load([short])).toEqual(['short']);
@@ -172,7 +250,8 @@ async function watched(folder: string, textCacheLength: number) {
       if (typeof value !== 'function') return value;
       return (...given: unknown[]) => {
         if (name === 'loadParts') loaded.parts += (given[0] as unknown[]).length;
-        if (name === 'load') loaded.blocks += (given[0] as number[]).filter((id) => id > 0).length;
+        if (name === 'load' || name === 'loadNow')
+          loaded.blocks += (given[0] as number[]).filter((id) => id > 0).length;
         return value.apply(target, given);
       };
     },

@@ -139,28 +139,34 @@ export class FileJournal implements Journal {
         const frame = place && log.frame(place, true);
         texts.push(place && textIn(frame instanceof Promise ? await frame : frame!, place));
       }
+      for (const id of ids) this.#parts.forget(id);
       return texts;
     } finally {
       leave();
     }
   }
 
-  async loadParts(refs: readonly TextRef[]): Promise<(string | undefined)[]> {
+  loadNow(ids: readonly number[]): (string | undefined)[] | undefined {
     this.#check();
-    const log = this.#log;
-    const places = refs.map(({ block }) => log.contents.blocks.get(block));
-    const leave = log.enter();
-    try {
-      const texts: (string | undefined)[] = [];
-      for (const [i, { at, length }] of refs.entries()) {
-        const place = places[i];
-        const part = place && log.part(place, at, length);
-        texts.push(part instanceof Promise ? await part : part);
-      }
-      return texts;
-    } finally {
-      leave();
+    const { blocks } = this.#log.contents;
+    const texts: (string | undefined)[] = [];
+    for (const id of ids) {
+      const place = blocks.get(id);
+      const frame = place && this.#log.frameNow(place);
+      if (place !== undefined && frame === undefined) return undefined;
+      texts.push(frame && textIn(frame, place!));
+      this.#parts.forget(id);
     }
+    return texts;
+  }
+
+  loadParts(refs: readonly TextRef[]): (string | undefined)[] {
+    this.#check();
+    const { blocks } = this.#log.contents;
+    return refs.map(({ block, at, length }) => {
+      const place = blocks.get(block);
+      return place && this.#log.part(place, at, length);
+    });
   }
 
   readIn<R>(block: number, work: (part: (at: number, length: number) => string) => R): R | undefined {
@@ -172,7 +178,7 @@ export class FileJournal implements Journal {
   takesParts(block: number, count: number, haveRoom: boolean): boolean {
     const place = this.#log.contents.blocks.get(block);
     // A tail lies in a commit, and is short.
-    if (place?.isTail !== false) return false;
+    if (place?.isTail !== false || !this.#log.hasParts(place)) return false;
     return this.#parts.take(block, count, place.bytes, haveRoom);
   }
 

@@ -170,27 +170,34 @@ export class Log {
    * @throws DatabaseError `corrupt` when it is not what was written
    */
   frame(place: Place, lent = false): Buffer | Promise<Buffer> {
-    if (place.bytes > SYNC_READ_BYTES) return this.#frameLater(Buffer.allocUnsafe(place.bytes), place);
-    const room = lent ? this.#room(place.bytes) : Buffer.allocUnsafe(place.bytes);
-    return this.#sound(this.#readNow(place.offset, room), place);
+    if (lent || place.bytes > SYNC_READ_BYTES)
+      return this.frameNow(place) ?? this.#frameLater(Buffer.allocUnsafe(place.bytes), place);
+    return this.#sound(this.#readNow(place.offset, Buffer.allocUnsafe(place.bytes)), place);
+  }
+
+  /** As {@link frame}, lent; `undefined` where it is so long that it is waited for. */
+  frameNow(place: Place): Buffer | undefined {
+    if (place.bytes > SYNC_READ_BYTES) return undefined;
+    return this.#sound(this.#readNow(place.offset, this.#room(place.bytes)), place);
+  }
+
+  /** Whether a {@link part} of the block is read without the rest, or the rest at once. */
+  hasParts(place: Place): boolean {
+    return place.sums !== undefined || this.#carriesSums(place) || place.bytes <= SYNC_READ_BYTES;
   }
 
   /**
-   * A part of the text of the block at `place`, without reading the rest; but for the first part of a block that carries no sums and
-   * was not read yet. As well checked as the whole.
+   * A part of the text of the block at `place`, which {@link hasParts}, without reading the rest; but for the first part of a block that
+   * carries no sums and was not read yet. As well checked as the whole.
    *
    * @param at in characters, as `length`; no more than there is
    * @throws DatabaseError `corrupt` when it is not what was written
    */
-  part(place: Place, at: number, length: number): string | Promise<string> {
-    if (place.sums === undefined && this.#carriesSums(place)) place.sums = this.#carriedSums(place);
-    if (place.sums !== undefined) return this.#partBy(place.sums, place, at, length);
-    const take = (frame: Buffer): string => {
-      place.sums = sumsOf(frame, this.header.salt);
-      return this.#partBy(place.sums, place, at, length);
-    };
-    const frame = this.frame(place, true);
-    return frame instanceof Promise ? frame.then(take) : take(frame);
+  part(place: Place, at: number, length: number): string {
+    place.sums ??= this.#carriesSums(place)
+      ? this.#carriedSums(place)
+      : sumsOf(this.frameNow(place)!, this.header.salt);
+    return this.#partBy(place.sums, place, at, length);
   }
 
   /**

@@ -7,22 +7,47 @@ const BYTES_MIN = 16 * 1024;
  * here and there never cost more than twice the best. Where all blocks have room in memory, one.
  */
 const BEFORE_WHOLE = 10;
+/**
+ * … if no more texts than so many are read meanwhile: ten of each of 400 blocks, about what memory keeps. Of a database that is much larger
+ * every block has its tenth text some time, and is out of memory long before there are ten more to save.
+ */
+const MEANWHILE_MAX = 4_096;
 /** Wanted at once: the engine notes no more of them by themselves. */
 const AT_ONCE_MAX = 8;
-/** Blocks that are counted, at some 50 bytes: gigabytes of log. */
+/** Blocks that are counted, at some 100 bytes: gigabytes of log. */
 const COUNTED_MAX = 100_000;
 
+interface Count {
+  texts: number;
+  /** When the first of them was read, in texts of all blocks. */
+  since: number;
+}
+
 export class Parts {
-  /** Texts read of a block since it was last read whole. */
-  readonly #counts = new Map<number, number>();
+  /** Of blocks that were not read whole since. */
+  readonly #counts = new Map<number, Count>();
+  #now = 0;
 
   /** Notes that `count` texts are wanted. @returns false when it is time to read the block */
   take(block: number, count: number, bytes: number, haveRoom: boolean): boolean {
-    const sum = (this.#counts.get(block) ?? 0) + count;
-    this.#counts.delete(block);
-    if (bytes < BYTES_MIN || count > AT_ONCE_MAX || sum > (haveRoom ? 1 : BEFORE_WHOLE)) return false;
+    if (bytes < BYTES_MIN || count > AT_ONCE_MAX) return false;
+    this.#now += count;
+    const counted = this.#countOf(block);
+    counted.texts += count;
+    return counted.texts <= (haveRoom ? 1 : BEFORE_WHOLE);
+  }
+
+  #countOf(block: number): Count {
+    const before = this.#counts.get(block);
+    if (before !== undefined && this.#now - before.since <= MEANWHILE_MAX) return before;
     if (this.#counts.size >= COUNTED_MAX) this.#counts.clear();
-    this.#counts.set(block, sum);
-    return true;
+    const count = { texts: 0, since: this.#now };
+    this.#counts.set(block, count);
+    return count;
+  }
+
+  /** The block is read whole. */
+  forget(block: number): void {
+    this.#counts.delete(block);
   }
 }

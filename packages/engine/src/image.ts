@@ -147,20 +147,7 @@ export class Image {
    * @returns false when something is no longer there: another context rewrote the storage, read its state anew
    */
   async load(journal: Journal, wanted: Wanted): Promise<boolean> {
-    const { pages: some, blocks, hints } = wanted.take();
-    const pages = loadGroups(journal, some, {
-      get: (id) => this.pages.get(id) ?? wanted.page(id),
-      give: (id, page) => this.#givePage(id, page, wanted),
-    });
-    const whole: number[] = [];
-    const parts: TextRef[] = [];
-    const haveRoom = this.use.characters <= this.texts.limit;
-    for (const [id, refs] of blocks) {
-      if (journal.takesParts?.(id, refs.length, haveRoom)) parts.push(...refs);
-      else whole.push(id);
-    }
-    const needed = [...pages.map(([id]) => id), ...whole];
-    const decoders = new Map(pages.map(([id, { decoder }]) => [id, decoder]));
+    const { ids: needed, parts, hints, decoders } = this.#sort(journal, wanted);
     // Where parts can be read, a whole block costs more than asking once again.
     const more =
       journal.loadParts === undefined
@@ -172,7 +159,6 @@ export class Image {
       if (more.length === 0) throw error;
       return loadAll(needed, load); // What was read ahead and is damaged: whoever needs it meets it.
     });
-    const partTexts = await loadAll(parts, (refs) => journal.loadParts!(refs));
     for (const [i, text] of texts.entries()) {
       const id = ids[i] as number;
       try {
@@ -181,11 +167,47 @@ export class Image {
         if (i < needed.length) throw error; // As above.
       }
     }
-    for (const [i, ref] of parts.entries()) {
-      const text = partTexts[i];
-      if (text !== undefined) wanted.givePart(ref, text);
+    return loadParts(journal, parts, wanted) && !texts.slice(0, needed.length).includes(undefined);
+  }
+
+  /**
+   * As {@link load}, before it returns. @returns false also where the journal has to be waited for: then `wanted` is as before, or what is
+   * still lacking is wanted by who asks again
+   */
+  loadNow(journal: Journal, wanted: Wanted): boolean {
+    if (journal.loadNow === undefined) return false;
+    const { ids, parts, decoders } = this.#sort(journal, wanted);
+    if (!loadParts(journal, parts, wanted)) return false;
+    for (let i = 0; i < ids.length; i += LOAD_BLOCKS_MAX) {
+      const some = ids.slice(i, i + LOAD_BLOCKS_MAX);
+      const texts = journal.loadNow(some);
+      for (let j = 0; j < some.length; j++) {
+        const text = texts?.[j];
+        if (text === undefined) return false;
+        this.#loaded(some[j]!, text, decoders.get(some[j]!), wanted);
+      }
     }
-    return ![...texts.slice(0, needed.length), ...partTexts].includes(undefined);
+    return true;
+  }
+
+  /** Takes what is wanted; loads groups of pages. @returns what is left, and the decoders of the pages among it */
+  #sort(
+    journal: Journal,
+    wanted: Wanted,
+  ): { ids: number[]; parts: TextRef[]; hints: number[]; decoders: Map<number, Decoder> } {
+    const { pages: some, blocks, hints } = wanted.take();
+    const pages = loadGroups(journal, some, {
+      get: (id) => this.pages.get(id) ?? wanted.page(id),
+      give: (id, page) => this.#givePage(id, page, wanted),
+    });
+    const ids = pages.map(([id]) => id);
+    const parts: TextRef[] = [];
+    const haveRoom = this.use.characters <= this.texts.limit;
+    for (const [id, refs] of blocks) {
+      if (journal.takesParts?.(id, refs.length, haveRoom)) parts.push(...refs);
+      else ids.push(id);
+    }
+    return { ids, parts, hints, decoders: new Map(pages.map(([id, { decoder }]) => [id, decoder])) };
   }
 
   /** @param decode of a page */
@@ -260,9 +282,17 @@ function rising(numbers: readonly number[]): number[] {
   return Array.from(at.filter((i) => i >= 0));
 }
 
-async function loadAll<Id>(
-  ids: readonly Id[],
-  load: (ids: readonly Id[]) => Promise<(string | undefined)[]>,
+/** @returns false when one is no longer there */
+function loadParts(journal: Journal, parts: readonly TextRef[], wanted: Wanted): boolean {
+  if (parts.length === 0) return true;
+  const texts = journal.loadParts!(parts); // The journal takes parts.
+  for (let i = 0; i < parts.length; i++) if (texts[i] !== undefined) wanted.givePart(parts[i]!, texts[i]!);
+  return !texts.includes(undefined);
+}
+
+async function loadAll(
+  ids: readonly number[],
+  load: (ids: readonly number[]) => Promise<(string | undefined)[]>,
 ): Promise<(string | undefined)[]> {
   const texts: (string | undefined)[] = [];
   for (let i = 0; i < ids.length; i += LOAD_BLOCKS_MAX) {

@@ -159,11 +159,14 @@ export interface Journal {
   /** The texts of blocks, in the order asked; `undefined` for one that is gone (the engine then reads the state anew). */
   load(ids: readonly number[]): Promise<(string | undefined)[]>;
 
+  /** As `load`, before it returns: for journals that mostly need not wait. @returns `undefined` where this one would have to */
+  loadNow?(ids: readonly number[]): (string | undefined)[] | undefined;
+
   /**
-   * Parts of blocks that are no tails, checked as `load` checks: where a part is had for less than the block. The answer is in the
-   * order asked; `undefined` for a block that is gone.
+   * Parts of blocks for which `takesParts` said so, checked as `load` checks. The answer is in the order asked; `undefined` for a block
+   * that is gone.
    */
-  loadParts?(parts: readonly TextRef[]): Promise<(string | undefined)[]>;
+  loadParts?(parts: readonly TextRef[]): (string | undefined)[];
 
   /**
    * Calls `work` with a reader of parts of a block, checked as `load` checks, before it returns: where a part is had at once, and for
@@ -173,7 +176,8 @@ export interface Journal {
   readIn?<R>(block: number, work: (part: (at: number, length: number) => string) => R): R | undefined;
 
   /**
-   * Whether `count` texts of a block that is not in memory are to be asked of `loadParts`, rather than the block of `load`.
+   * Whether `count` texts of a block that is not in memory are to be asked of `loadParts`, rather than the block of `load`: where parts
+   * are had at once, and for less.
    * @param haveRoom all blocks have room in memory
    */
   takesParts?(block: number, count: number, haveRoom: boolean): boolean;

@@ -33,6 +33,9 @@ import { Wanted } from './wanted';
 
 /** Rounds of loading for one call before it is taken for a storage that contradicts itself. */
 const LOAD_ROUNDS_MAX = 1000;
+/** Of what `readNow` loads: pages and blocks at a time, and how often it looks what is lacking then. More is the long way's. */
+const NOW_MAX = 128;
+const NOW_ROUNDS_MAX = 4;
 /** Races a write may lose; each one lost means another context's write was done. */
 const RACES_MAX = 10_000;
 
@@ -130,6 +133,21 @@ class LogStore<T extends Tables> implements Store<T> {
     const found = this.#image.answer(queries as readonly AnyQuery[], wanted);
     if (!wanted.any) return found as FoundAll<T, Q>;
     this.#unused = new Wanted();
+    if (this.#journal.loadNow === undefined) return undefined;
+    return this.#loadNow(queries, wanted) as FoundAll<T, Q> | undefined;
+  }
+
+  /** A few pages and texts, where they need not be waited for: to come back by a promise costs as much as they do. */
+  #loadNow(queries: readonly unknown[], wanted: Wanted): readonly unknown[] | undefined {
+    try {
+      for (let round = 0; round < NOW_ROUNDS_MAX && wanted.count <= NOW_MAX; round++) {
+        if (!this.#image.loadNow(this.#journal, wanted)) return undefined;
+        const found = this.#image.answer(queries as readonly AnyQuery[], wanted);
+        if (!wanted.any) return found;
+      }
+    } catch {
+      // Damage, or a storage that fails: told by `read`, which meets it again.
+    }
     return undefined;
   }
 
@@ -174,7 +192,8 @@ class LogStore<T extends Tables> implements Store<T> {
       return undefined;
     if (!this.#follower.current()) return undefined;
     const wanted = new Wanted();
-    const { prepared, position, places, value, failure } = this.#plan(queries, plan, wanted);
+    const planned = this.#askNow((lacking) => this.#plan(queries, plan, lacking), wanted, NOW_ROUNDS_MAX);
+    const { prepared, position, places, value, failure } = planned;
     if (wanted.any || places?.length) return undefined;
     if (failure !== undefined) throw failure.error;
     if (prepared !== undefined) {
@@ -242,11 +261,23 @@ class LogStore<T extends Tables> implements Store<T> {
     this.#tell(COMMITTED);
   }
 
-  /** Asks again until nothing is wanted. At once when nothing is, which spares most calls a promise. */
+  /** Asks again until nothing is wanted. At once when what is can be had at once, which spares most calls a promise. */
   #complete<A>(ask: (wanted: Wanted) => A, signal: AbortSignal | undefined): A | Promise<A> {
     const wanted = new Wanted();
-    const result = ask(wanted);
+    const result = this.#askNow(ask, wanted, LOAD_ROUNDS_MAX);
     return wanted.any ? this.#load(ask, wanted, signal) : result;
+  }
+
+  /** Asks again while something is wanted that need not be waited for; where something is then, what it answers is worth nothing. */
+  #askNow<A>(ask: (wanted: Wanted) => A, wanted: Wanted, rounds: number): A {
+    let result = ask(wanted);
+    if (this.#journal.loadNow === undefined) return result;
+    for (let round = 0; wanted.any && round < rounds; round++) {
+      const isLoaded = this.#image.loadNow(this.#journal, wanted);
+      result = ask(wanted);
+      if (!isLoaded) break;
+    }
+    return result;
   }
 
   async #load<A>(ask: (wanted: Wanted) => A, wanted: Wanted, signal: AbortSignal | undefined): Promise<A> {

@@ -31,6 +31,11 @@ export class Wanted {
     this.#pages.set(id, { decoder, span: isOther ? undefined : span });
   }
 
+  /** Pages and blocks. */
+  get count(): number {
+    return (this.#pages?.size ?? 0) + (this.#blocks?.size ?? 0);
+  }
+
   wantText(block: number, at: number, length: number): void {
     this.#blocks ??= new Map();
     const parts = this.#blocks.get(block);

@@ -148,7 +148,8 @@ export interface Store<T extends Tables> {
   read<const Q extends readonly Query<T>[]>(queries: Q, options?: CallOptions): Promise<FoundAll<T, Q>>;
 
   /**
-   * As `read`, at once, when everything needed is in memory and no other context may have written; else `undefined`.
+   * As `read`, at once, when everything needed is in memory, or some of it in a storage that answers at once, and no other context may
+   * have written; else `undefined`.
    * Saves the promise where a caller has one of its own anyway.
    */
   readNow<const Q extends readonly Query<T>[]>(queries: Q): FoundAll<T, Q> | undefined;
