@@ -24,6 +24,8 @@ const WORTH_BYTES = 1 << 20;
 const TICK_MS = 5;
 const TICKS = 4;
 const CRC_BYTES = 8;
+/** What the crc begins with, so that programs of another form pass the note over. The first form was all JSON, and its crc began with 0. */
+const FORM = 2;
 
 /** A file is its crc in hexadecimal digits, this as JSON, a line's end and the blocks. */
 interface Note extends Pick<Contents, 'epoch' | 'n' | 'through' | 'sequence'> {
@@ -85,8 +87,6 @@ function readNote(files: Files, path: string, logChanged: number): Noted | undef
       const body = data.subarray(CRC_BYTES);
       if (crcOf(body) !== data.toString('latin1', 0, CRC_BYTES)) return undefined;
       const end = body.indexOf('\n');
-      // Older programs noted blocks within the JSON.
-      if (end < 0) return undefined;
       const note = JSON.parse(body.toString('latin1', 0, end)) as Note;
       return { note, blocks: new BlockPlaces(body.subarray(end + 1)) };
     } finally {
@@ -108,7 +108,7 @@ function write(files: Files, path: string, data: Buffer): FileState {
   }
 }
 
-const crcOf = (body: Buffer): string => crc32(body).toString(16).padStart(CRC_BYTES, '0');
+const crcOf = (body: Buffer): string => crc32(body, FORM).toString(16).padStart(CRC_BYTES, '0');
 
 function noteOf({ header, end, contents }: Log, changed: number): Note {
   const { epoch, n, through, sequence, manifest } = contents;

@@ -10,7 +10,7 @@
  */
 import type { SortKey } from '@settledb/core';
 import type { BlockCache } from './block-cache';
-import { type Fences, OrderState, type Places, pageSpan, pagesWithin } from './fences';
+import { type Fences, OrderState, type Places, pageSpan } from './fences';
 import type { Layout, OrderLayout, Row, TableLayout } from './layout';
 import {
   decoderFor,
@@ -175,7 +175,9 @@ export class Directory {
     const { fences } = table.rows;
     if (state.places?.fences === fences) return state.places;
     const { field } = state.layout;
-    if (field < 0 || pagesWithin(state.fences, bounds, false).length < PLACES_PAGES_MIN) return undefined;
+    if (field < 0) return undefined;
+    const { first, last } = pageSpan(state.fences, bounds);
+    if (last - first + 1 < PLACES_PAGES_MIN) return undefined;
     // Looked at first: building an index of more pages than are kept went through hundreds of them for each of its batches, in vain.
     if (!fences.ids.every((id) => this.#pages.peek(id)?.isWhole)) return undefined;
     const columns: number[][] = [];
@@ -231,8 +233,9 @@ export class Directory {
         const group = page?.group(at);
         if (group === undefined) {
           const lower = g === 0 || reverse ? bounds.lower : page?.keyOf(at);
-          const pages = pagesWithin(fences, bounds, reverse).slice(i);
-          this.#wantMore(table, order, pages, { lower, upper: bounds.upper }, !reverse, expected, wanted);
+          const span = { lower, upper: bounds.upper };
+          const left = reverse ? { first, last: last - i } : { first: first + i, last };
+          this.#wantMore(table, order, { ...left, reverse }, span, expected, wanted);
           return;
         }
         const inGroup = new Walk(group.keys, bounds, reverse);
@@ -263,20 +266,19 @@ export class Directory {
   #wantMore(
     table: TableState,
     order: number,
-    pages: readonly number[],
+    { first, last, reverse }: { first: number; last: number; reverse: boolean },
     { lower, upper }: Span,
-    isForwards: boolean,
     expected: number,
     wanted: Wanted,
   ): void {
     const { counts } = orderOf(table, order).fences;
     const given = wanted.pagesGiven;
     const few =
-      isForwards && given === 0 && expected <= FEW_ROWS ? { lower, upper, rows: expected } : undefined;
-    const only = pages.length === 1 ? { lower, upper } : undefined;
+      !reverse && given === 0 && expected <= FEW_ROWS ? { lower, upper, rows: expected } : undefined;
+    const only = first === last ? { lower, upper } : undefined;
     let rows = 0;
-    for (let i = 0; i < pages.length && (rows < expected || i < given); i++) {
-      const number = pages[i] as number;
+    for (let i = 0; i <= last - first && (rows < expected || i < given); i++) {
+      const number = reverse ? last - i : first + i;
       this.#want(table, order, number, wanted, (i === 0 && few) || only);
       rows += counts[number] as number;
     }
