@@ -29,6 +29,8 @@ interface Outcome {
   rows: readonly (PlannedRow | null)[];
   /** None of them is there. */
   fresh: boolean;
+  /** … or none of these. */
+  freshKeys?: ReadonlySet<SortKey>;
 }
 
 const NONE: readonly never[] = [];
@@ -98,12 +100,25 @@ function outcomesOf(
       outcomes.push(outcome);
       continue;
     }
+    if (before.fresh !== outcome.fresh || before.freshKeys !== undefined)
+      before.freshKeys = freshKeysOf(before, outcome);
     before.fresh &&= outcome.fresh;
     before.keys = before.keys.concat(outcome.keys);
     before.rows = before.rows.concat(outcome.rows);
   }
   for (let i = 0; i < outcomes.length; i++) sort(outcomes[i]!);
   return outcomes;
+}
+
+/** Of two writes: what one of them says nothing of is looked for. */
+function freshKeysOf(before: Outcome, outcome: Outcome): Set<SortKey> {
+  const keys = new Set(before.fresh ? before.keys : before.freshKeys);
+  const others = new Set(before.fresh ? NONE : before.keys);
+  for (const key of outcome.keys) {
+    if (!outcome.fresh) keys.delete(key);
+    else if (!others.has(key)) keys.add(key);
+  }
+  return keys;
 }
 
 /** A function of its own: a closure made within a loop has V8 make a scope for each round, by a slow way until this is optimised. */
@@ -165,7 +180,7 @@ function listOf({ lengths }: Freed): [id: number, length: number][] {
 }
 
 function changeOf(
-  { table, keys, rows, fresh }: Outcome,
+  { table, keys, rows, fresh, freshKeys }: Outcome,
   directory: Directory,
   texts: Segments,
   freed: Freed,
@@ -184,7 +199,8 @@ function changeOf(
   for (let i = 0; i < keys.length; i++) {
     const key = keys[i] as SortKey;
     const planned = rows[i] as PlannedRow | null;
-    const old = fresh || (leavesNothing && planned !== null) ? undefined : directory.row(table, key, wanted);
+    const isKnown = fresh || freshKeys?.has(key) || (leavesNothing && planned !== null);
+    const old = isKnown ? undefined : directory.row(table, key, wanted);
     if (planned !== null) changed[count++] = placed(planned, textFields, texts, freed);
     if (old === undefined) continue;
     freeTexts(old, textFields, freed);

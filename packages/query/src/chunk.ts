@@ -48,10 +48,11 @@ export type Origin = Pick<InfoRow, 'purge_seq' | 'update_seq'>;
 interface Change {
   readonly before: ViewStateRow | undefined;
   readonly after: ViewStateRow;
+  /** Where nothing is: of a key that the document had not. */
+  readonly added: readonly IndexEntry[];
+  /** In place of rows with other values. */
   readonly put: readonly IndexEntry[];
   readonly gone: readonly IndexPlace[];
-  /** No document has had rows in it: nothing is where they are put. */
-  readonly fresh: boolean;
 }
 
 /**
@@ -112,7 +113,9 @@ function commitOf(
     const old = one.docs.map((doc) => (mayHaveRows(state, doc) ? found(state.tag, doc.id) : NONE));
     return changeOf(one, state, old, through, origin);
   });
-  const touched = changes.flatMap(({ before, put, gone }) => (before?.reduced ? [...put, ...gone] : []));
+  const touched = changes.flatMap(({ before, added, put, gone }) =>
+    before?.reduced ? [...added, ...put, ...gone] : [],
+  );
   const views = { from: 'views', keys: changes.map(({ after }) => after.view) } as const;
   return {
     queries: [{ from: 'info', keys: ['info'] }, views, ...runQueries(touched)],
@@ -136,10 +139,11 @@ function writesOf(changes: readonly Change[], runs: readonly Key[]): Write<Datab
   const gone = changes.flatMap((change) => change.gone);
   return [
     { into: 'index', delete: gone.map(({ tag, key, id, n }) => [tag, key, id, n]) },
+    { into: 'index', put: changes.flatMap((change) => change.put) },
     {
       into: 'index',
-      put: changes.length === 1 ? changes[0]!.put : changes.flatMap((change) => change.put),
-      fresh: changes.every((change) => change.fresh),
+      put: changes.length === 1 ? changes[0]!.added : changes.flatMap((change) => change.added),
+      fresh: true, // Else the page of each new key would be read, which nobody may need.
     },
     { into: 'reductions', delete: runs },
     {
@@ -249,6 +253,7 @@ function changeOf(
   origin: Origin,
 ): Change {
   const tag = before?.tag ?? uuid().slice(0, 8);
+  const added: IndexEntry[] = [];
   const put: IndexEntry[] = [];
   const gone: IndexPlace[] = [];
   let rows = before?.rows ?? 0;
@@ -259,12 +264,12 @@ function changeOf(
     for (let n = 0; n < emitted.length; n++) {
       const { key, value } = emitted[n] as Emitted;
       const row = old[n];
-      if (row === undefined || row.key !== key || row.value !== value || row.long !== undefined)
-        put.push(entryOf(tag, key, id, n, value));
+      if (row?.key !== key) added.push(entryOf(tag, key, id, n, value));
+      else if (row.value !== value || row.long !== undefined) put.push(entryOf(tag, key, id, n, value));
     }
   }
-  put.sort(compareRows); // The store sorts them, or finds them sorted: here keys are shorter.
-  const changed = put.length + gone.length > 0;
+  added.sort(compareRows); // The store sorts them, or finds them sorted: here keys are shorter.
+  const changed = added.length + put.length + gone.length > 0;
   const after: ViewStateRow = {
     view,
     tag,
@@ -276,7 +281,7 @@ function changeOf(
     ...(before?.reduced ? { reduced: true } : {}),
     ...((before?.threw ?? 0) + threw > 0 ? { threw: (before?.threw ?? 0) + threw } : {}),
   };
-  return { before, after, put, gone, fresh: found.every((old) => old.length === 0) };
+  return { before, after, added, put, gone };
 }
 
 function entryOf(tag: string, key: string, id: string, n: number, value: string | undefined): IndexEntry {
