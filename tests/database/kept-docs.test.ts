@@ -1,11 +1,13 @@
 /** Documents that are read again and again: each reader has his own, of what is stored now, and memory is bounded. */
 import { memory } from '@settledb/adapter-memory';
-import { LocalDatabase } from '@settledb/core';
+import { type DatabaseTables, LocalDatabase } from '@settledb/core';
 import { openLogStore } from '@settledb/engine';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DOC_LENGTH_MAX, KEPT_LENGTH_MAX, KeptDocs } from '../../packages/core/src/database/kept-docs';
 import { schema } from '../../packages/core/src/store/schema';
+import { Indexes, Mango } from '../../packages/query/src';
+import { naiveStore } from '../support/naive-store';
 
 const rowOf = (id: string, seq: number, content: object, rev = `1-${seq}`) => ({
   id,
@@ -69,6 +71,22 @@ describe('documents that are kept', () => {
     expect(kept.doc(rowOf('a', 2, { n: 3 }, '2-x'))).toEqual({ _id: 'a', _rev: '2-x', n: 3 });
   });
 
+  it('are current until their row is said to change, but not where it did since it was read', () => {
+    const kept = new KeptDocs();
+    const old = rowOf('a', 1, { n: 1 });
+    for (let reading = 0; reading < 2; reading++) kept.doc(old, kept.state);
+    kept.changed(['b']);
+    expect(kept.current('a')).toMatchObject({ n: 1 });
+    const { state } = kept;
+    kept.changed(['a']);
+    for (let reading = 0; reading < 3; reading++) kept.doc(old, state);
+    expect(kept.current('a')).toBeUndefined();
+    for (let reading = 0; reading < 3; reading++) kept.doc(rowOf('a', 2, { n: 2 }), kept.state);
+    expect(kept.current('a')).toMatchObject({ n: 2 });
+    kept.changed(undefined);
+    expect(kept.current('a')).toBeUndefined();
+  });
+
   it('are few: nothing of what is read once, nothing long, and no more than is bounded', () => {
     const kept = new KeptDocs();
     const text = 'x'.repeat(DOC_LENGTH_MAX - 100);
@@ -94,11 +112,74 @@ describe('documents that are kept', () => {
     const nested = (levels: number): object => (levels === 0 ? {} : { in: [nested(levels - 2)] });
     for (const levels of [90, 1_500]) {
       for (let reading = 0; reading < 3; reading++)
-        expect(JSON.stringify(kept.doc(rowOf(`${levels}`, levels, nested(levels))))).toContain(
+        expect(JSON.stringify(kept.doc(rowOf(`${levels}`, levels, nested(levels)), kept.state))).toContain(
           JSON.stringify(nested(levels)).slice(1),
         );
-      expect(kept.current(`${levels}`, 0) !== undefined).toBe(levels === 90);
+      expect(kept.current(`${levels}`) !== undefined).toBe(levels === 90);
     }
+  });
+
+  it('are what is stored, whatever is written while and after they are read', () => {
+    const id = fc.constantFrom('a', 'b', 'c');
+    const step = fc.oneof(
+      {
+        weight: 4,
+        arbitrary: fc.record({ write: fc.constantFrom('put', 'remove', 'purge', 'elsewhere'), id }),
+      },
+      { weight: 4, arbitrary: fc.record({ read: fc.constantFrom('get', 'all', 'keys', 'find'), id }) },
+      { weight: 1, arbitrary: fc.constant({ pause: true }) },
+    );
+    return fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { minLength: 5, maxLength: 40 }),
+        fc.boolean(),
+        async (steps, naive) => {
+          const store = naive
+            ? naiveStore<DatabaseTables>(schema, { now: steps.length % 2 === 0 })
+            : await openLogStore<DatabaseTables>(await memory().open('kept'), schema);
+          const db = await LocalDatabase.open<Record<string, unknown>>(store, {
+            name: 'kept',
+            adapter: 'memory',
+          });
+          const mango = new Mango(db, new Indexes(db));
+          await mango.createIndex({ fields: ['n'] });
+          const same = async (_id: string): Promise<void> => {
+            const doc = await db.get(_id).catch(({ reason }) => reason);
+            // By a way that keeps nothing.
+            const stored = await db.get(_id, { local_seq: true }).catch(({ reason }) => reason);
+            if (typeof stored === 'object') delete stored._local_seq;
+            expect(doc).toEqual(stored);
+          };
+          let n = 0;
+          const write = async (kind: string, _id: string): Promise<unknown> => {
+            const { _rev } = await db.get(_id, { local_seq: true }).catch(() => ({ _rev: undefined }));
+            if (kind === 'elsewhere')
+              return db.bulkDocs([{ _id, _rev: `9-${++n}`, n }], { new_edits: false });
+            if (kind === 'put') return db.put({ _id, ...(_rev && { _rev }), n: ++n });
+            if (_rev === undefined) return;
+            return kind === 'purge' ? db.purge(_id, _rev) : db.put({ _id, _rev, _deleted: true });
+          };
+          const read = (kind: string, _id: string): Promise<unknown> => {
+            if (kind === 'get') return db.get(_id);
+            if (kind === 'find') return mango.find({ selector: { n: { $gte: 0 } } });
+            return db.allDocs({ include_docs: true, ...(kind === 'keys' && { keys: [_id] }) });
+          };
+          const underWay: Promise<unknown>[] = [];
+          const all = async (): Promise<void> => {
+            await Promise.allSettled(underWay.splice(0));
+            for (const each of ['a', 'b', 'c']) await same(each);
+          };
+          for (const each of steps) {
+            if ('pause' in each) await all();
+            else if ('write' in each) underWay.push(write(each.write, each.id));
+            else underWay.push(read(each.read, each.id).catch(() => undefined));
+          }
+          for (let i = 0; i < 3; i++) await all();
+          await db.close();
+        },
+      ),
+      { numRuns: 200 },
+    );
   });
 
   it('are what get and allDocs answer: after edits, deletions, purges and edits made anew', async () => {

@@ -13,6 +13,7 @@ import {
   type Plan,
   type Query,
   type Range,
+  type RowsWatcher,
   type Schema,
   type SortKey,
   type Store,
@@ -47,6 +48,7 @@ export function naiveStore<T extends Tables>(schema: Schema, options: NaiveOptio
   const tables = new Map(Object.keys(schema).map((name) => [name, new Map<SortKey, Row>()]));
   const texts: string[] = [];
   const listeners = new Set<(event: StoreEvent) => void>();
+  const watchers: [table: string, changed: RowsWatcher][] = [];
   let commits = 0;
   let isClosed = false;
 
@@ -149,7 +151,16 @@ export function naiveStore<T extends Tables>(schema: Schema, options: NaiveOptio
       throw error;
     }
     commits += 1;
+    for (const [table, changed] of watchers) changed(keysOf(writes as readonly AnyWrite[], table));
     for (const listener of [...listeners]) listener({ type: 'commit' });
+  }
+
+  function keysOf(writes: readonly AnyWrite[], table: string): SortKey[] {
+    const { key } = schema[table]!;
+    return writes
+      .filter(({ into }) => into === table)
+      .flatMap(({ put = [], delete: gone = [] }) => [...put.map((row) => keyOf(row as Row, key)), ...gone])
+      .map(sortKey);
   }
 
   const begin = (signal: AbortSignal | undefined): void => {
@@ -167,6 +178,10 @@ export function naiveStore<T extends Tables>(schema: Schema, options: NaiveOptio
       begin(undefined);
       return options.now === false ? undefined : answerAll(queries);
     },
+    stateNow() {
+      begin(undefined);
+      return options.now === false ? undefined : commits;
+    },
     async write<const Q extends readonly Query<T>[], R>(
       queries: Q,
       plan: (found: FoundAll<T, Q>) => Plan<T, R>,
@@ -181,6 +196,9 @@ export function naiveStore<T extends Tables>(schema: Schema, options: NaiveOptio
     watch(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
+    },
+    watchRows(table, changed) {
+      watchers.push([table, changed]);
     },
     async compact({ signal } = {}) {
       begin(signal);

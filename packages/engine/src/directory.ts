@@ -8,7 +8,7 @@
  * Every look-up is synchronous. What it lacks it puts into a {@link Wanted}, and its answer is then worth nothing; the caller
  * loads and asks again. So all answers of one call come from one moment.
  */
-import type { SortKey } from '@settledb/core';
+import type { RowsWatcher, SortKey } from '@settledb/core';
 import type { BlockCache } from './block-cache';
 import { type Fences, OrderState, type Places, pageSpan } from './fences';
 import type { Layout, OrderLayout, Row, TableLayout } from './layout';
@@ -33,6 +33,8 @@ export interface TableState {
   readonly rows: OrderState<Row>;
   /** The other orders; values are primary keys. */
   readonly orders: readonly OrderState<SortKey>[];
+  /** See `Store.watchRows`. */
+  readonly watchers: RowsWatcher[];
 }
 
 /** A scan of no more rows than so many is thought to need less than a page. */
@@ -317,6 +319,7 @@ function stateOf(layout: TableLayout): TableState {
     layout,
     rows: new OrderState<Row>(primary as OrderLayout),
     orders: others.map((order) => new OrderState<SortKey>(order)),
+    watchers: [],
   };
 }
 

@@ -99,6 +99,7 @@ export class Image {
     const { tables, blocks, inline } = decodeManifest(manifest.text, this.layout);
     this.inline = new Map(inline);
     for (const [name, table] of this.directory.tables) {
+      for (const changed of table.watchers) changed(undefined);
       for (let order = 0; order < table.layout.orders.length; order++) {
         const at = orderOf(table, order);
         at.recent.clear();
@@ -226,7 +227,7 @@ export class Image {
   }
 }
 
-function applyTo({ rows: { recent, layout }, orders }: TableState, change: TableChange): void {
+function applyTo({ rows: { recent, layout }, orders, watchers }: TableState, change: TableChange): void {
   const { rows, deleted } = change;
   for (let i = 0; i < deleted.length; i++) recent.set(deleted[i]!, null);
   const keys = change.keys ?? rows.map(layout.keyOf);
@@ -234,6 +235,10 @@ function applyTo({ rows: { recent, layout }, orders }: TableState, change: Table
   if (layout.field < 0 && isNew(change)) recent.add(keys, rows);
   else for (let i = 0; i < keys.length; i++) recent.set(keys[i]!, rows[i]!);
   for (let o = 0; o < orders.length; o++) putOff(change, o, orders[o]!, keys);
+  for (let i = 0; i < watchers.length; i++) {
+    watchers[i]!(keys);
+    if (deleted.length > 0) watchers[i]!(deleted);
+  }
 }
 
 /** A function of its own: a closure made within a loop has V8 make a scope for each round, by a slow way until this is optimised. */

@@ -14,6 +14,7 @@ import {
   ioError,
   type Plan,
   type Query,
+  type RowsWatcher,
   type Schema,
   type Store,
   type StoreEvent,
@@ -324,6 +325,10 @@ class LogStore<T extends Tables> implements Store<T> {
   watch(listener: (event: StoreEvent) => void): () => void {
     this.#watchers.add(listener);
     return () => this.#watchers.delete(listener);
+  }
+
+  watchRows(table: keyof T & string, changed: RowsWatcher): void {
+    this.#image.directory.table(table).watchers.push(changed);
   }
 
   async compact(options: CallOptions = {}): Promise<void> {

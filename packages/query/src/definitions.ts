@@ -89,7 +89,7 @@ export class Definitions {
   findNow(name: string): View | undefined {
     const known = this.#found.get(name);
     if (known?.ddoc === undefined) return known?.view;
-    const now = this.#store.stateNow?.();
+    const now = this.#store.stateNow();
     if (now !== undefined && now === known.seen) return known.view;
     const row = this.#store.readNow([{ from: 'docs', keys: [known.ddoc], texts: false }])?.[0][0];
     if (row?.rev !== known.rev || row?.deleted) return undefined;

@@ -159,19 +159,19 @@ export class Indexes extends Emitter implements IndexReader {
     queries: (tag: string) => readonly Query<DatabaseTables>[],
     update: boolean,
     companions: readonly IndexDefinition[] = [],
-  ): (ReadStates<readonly unknown[][]> & { readonly info: InfoRow }) | undefined {
+  ): ReadStates<readonly unknown[][]> | undefined {
     const look = update ? this.#followed(index, companions) : this.#stands(index.id);
     if (look?.state === undefined || (update && look.tag === undefined)) return undefined;
     // In the same turn, so of the same state; and not before it is known that it is the one to be answered.
     const found = this.store.readNow(queries(look.state.tag));
     if (found === undefined) return undefined;
     this.#kept.asked(index, !update);
-    return { state: look.state, found: found as readonly unknown[][], info: look.info };
+    return { state: look.state, found: found as readonly unknown[][] };
   }
 
   /** How it stands, as far as memory tells. */
   #stands(view: string): Look | undefined {
-    const now = this.store.stateNow?.();
+    const now = this.store.stateNow();
     if (now !== this.#lookedAt) this.#looks.clear();
     this.#lookedAt = now;
     const known = this.#looks.get(view);

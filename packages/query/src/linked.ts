@@ -36,17 +36,13 @@ export async function withDocs(
   );
 }
 
-/** As {@link withDocs}, where the documents are in memory and no row names a revision; else `undefined`. @param now `update_seq` */
-export function withDocsNow(
-  store: Store<DatabaseTables>,
-  rows: readonly QueryRow[],
-  now: number,
-): ViewRow[] | undefined {
+/** As {@link withDocs}, of rows answered in this turn, where their documents are in memory and no row names a revision; else `undefined`. */
+export function withDocsNow(store: Store<DatabaseTables>, rows: readonly QueryRow[]): ViewRow[] | undefined {
   const kept = keptDocs(store);
   const ids: string[] = [];
   const known = rows.map((row) => {
     const id = linkedId(row);
-    const doc = typeof id === 'string' ? kept.current(id, now) : undefined;
+    const doc = typeof id === 'string' ? kept.current(id) : undefined;
     // What is no id finds nothing, nor does the empty one.
     if (doc === undefined) ids.push(typeof id === 'string' ? id : '');
     return doc;
@@ -59,7 +55,12 @@ export function withDocsNow(
     const doc = known[i];
     if (doc !== undefined) return { id, key, value, doc: copyOf(doc) };
     const stored = found[0][next++];
-    return { id, key, value, doc: stored === undefined || stored.deleted ? null : kept.doc(stored, now) };
+    return {
+      id,
+      key,
+      value,
+      doc: stored === undefined || stored.deleted ? null : kept.doc(stored, kept.state),
+    };
   });
 }
 

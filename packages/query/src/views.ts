@@ -156,12 +156,12 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
       view.siblings,
     );
     if (read === undefined) return undefined;
-    const { state, found, info } = read;
+    const { state, found } = read;
     const rows = rowsOf(found, plan);
     const { conflicts, attachments, include_docs } = options;
     if (!include_docs) return answer(rows, state, plan, options);
     if (conflicts || attachments) return undefined;
-    const withTheirs = withDocsNow(this.#indexes.store, rows, info.update_seq);
+    const withTheirs = withDocsNow(this.#indexes.store, rows);
     return withTheirs && answer(withTheirs, state, plan, options);
   }
 

@@ -72,19 +72,19 @@ async function byKeys(
   const ordered = options.descending ? [...keys].reverse() : keys;
   const wanted = ordered.slice(skip, skip + limit);
   const ids = [...new Set(wanted.filter((key) => typeof key === 'string'))];
-  const [infos, found] = await store.read(
-    [
-      { from: 'info', keys: ['info'] },
-      { from: 'docs', keys: ids, texts: textsFor(options) },
-    ],
-    { signal: options.signal },
-  );
-  const byId = new Map<unknown, DocRow | undefined>(ids.map((id, i) => [id, found[i]]));
+  const queries = [
+    { from: 'info', keys: ['info'] },
+    { from: 'docs', keys: ids, texts: textsFor(options) },
+  ] as const;
   const kept = keptDocs(store);
+  const now = store.readNow(queries);
+  const state = now && kept.state;
+  const [infos, found] = now ?? (await store.read(queries, { signal: options.signal }));
+  const byId = new Map<unknown, DocRow | undefined>(ids.map((id, i) => [id, found[i]]));
   const rows = wanted.map((key): AllDocsRow | MissingRow => {
     const row = byId.get(key);
     if (row === undefined) return { key: key as string, error: 'not_found' };
-    if (!row.deleted) return liveRow(kept, row, options);
+    if (!row.deleted) return liveRow(kept, row, state, options);
     const { id, rev } = row;
     return { id, key: id, value: { rev, deleted: true }, ...(options.include_docs ? { doc: null } : {}) };
   });
@@ -109,8 +109,9 @@ async function byRange(store: DatabaseStore, options: AllDocsOptions): Promise<P
       live = page.docs.filter((row) => !row.deleted).slice(skip, skip + limit);
     } while (live.length < limit && page.docs.length === room);
   }
+  const { info, state } = page;
   const kept = keptDocs(store);
-  return { info: page.info, rows: live.map((row) => liveRow(kept, row, options)) };
+  return { info, rows: live.map((row) => liveRow(kept, row, state, options)) };
 }
 
 /** Rows of deleted documents that a page makes room for, at least: reading a few more costs nearly nothing. */
@@ -121,32 +122,44 @@ async function readPage(
   range: Range,
   options: AllDocsOptions,
   { skip, limit }: { readonly skip: number; readonly limit: number },
-): Promise<{ info: InfoRow; docs: DocRow[] }> {
-  const [infos, docs] = await store.read(
-    [
-      { from: 'info', keys: ['info'] },
-      {
-        from: 'docs',
-        range,
-        reverse: options.descending === true,
-        texts: textsFor(options),
-        ...(skip === 0 ? {} : { skip }),
-        ...(limit === Number.POSITIVE_INFINITY ? {} : { limit }),
-      },
-    ],
-    { signal: options.signal },
-  );
-  return { info: infoOf(infos), docs };
+): Promise<DocsRead> {
+  const queries = [
+    { from: 'info', keys: ['info'] },
+    {
+      from: 'docs',
+      range,
+      reverse: options.descending === true,
+      texts: textsFor(options),
+      ...(skip === 0 ? {} : { skip }),
+      ...(limit === Number.POSITIVE_INFINITY ? {} : { limit }),
+    },
+  ] as const;
+  const now = store.readNow(queries);
+  const state = now && keptDocs(store).state;
+  const [infos, docs] = now ?? (await store.read(queries, { signal: options.signal }));
+  return { info: infoOf(infos), docs, state };
 }
 
-function liveRow(kept: KeptDocs, row: DocRow, options: AllDocsOptions): AllDocsRow {
+interface DocsRead {
+  readonly info: InfoRow;
+  readonly docs: readonly DocRow[];
+  /** See {@link KeptDocs.doc}. */
+  readonly state: number | undefined;
+}
+
+function liveRow(
+  kept: KeptDocs,
+  row: DocRow,
+  state: number | undefined,
+  options: AllDocsOptions,
+): AllDocsRow {
   const { id, rev } = row;
   if (!options.include_docs) return { id, key: id, value: { rev } };
   if (!options.conflicts && (options as { [DOCS_AS_TEXT]?: boolean })[DOCS_AS_TEXT]) {
     const body = (row.body as string | undefined) ?? '{}';
     return { id, key: id, value: { rev }, doc: docText(id, rev, false, body) as never };
   }
-  const doc = kept.doc(row);
+  const doc = kept.doc(row, state);
   if (options.conflicts && row.tree !== undefined) {
     // What a tip adds is the winner's.
     const losing = conflicts(unpackTree(row.tree as string));

@@ -11,7 +11,7 @@ import type { DocMeta, ExistingDoc, OpenRevsRow, Rev, RevInfo } from '../model/t
 import type { DatabaseTables, DocRow } from '../store/schema';
 import type { Store } from '../store/store';
 import type { GetOptions } from './database';
-import { keptDocs } from './kept-docs';
+import { copyOf, type KeptDocs, keptDocs } from './kept-docs';
 import { getLocal } from './local-docs';
 import { KnownDoc, readRevisions } from './revisions';
 
@@ -40,8 +40,11 @@ export async function getDoc(
   options.signal?.throwIfAborted();
   if (typeof id !== 'string') throw invalidIdType();
   if (options === PLAIN || options === GET_AS_TEXT) {
-    const found = store.readNow([{ from: 'docs', keys: [id], texts: ['body'] }]);
-    if (found?.[0][0] !== undefined) return winnerOf(store, id, found[0][0], options);
+    const kept = keptDocs(store);
+    const doc = options === PLAIN ? kept.current(id) : undefined;
+    if (doc !== undefined && store.stateNow() !== undefined) return copyOf(doc);
+    const row = store.readNow([{ from: 'docs', keys: [id], texts: ['body'] }])?.[0][0];
+    if (row !== undefined) return winnerOf(id, row, options, kept, kept.state);
   }
   if (isLocalId(id)) return getLocal(store, id, options);
   if (options.open_revs !== undefined) return getOpenRevs(store, id, options.open_revs, options);
@@ -56,18 +59,20 @@ async function getWinner(store: DatabaseStore, id: string, options: GetOptions):
   const [rows] = store.readNow(queries) ?? (await store.read(queries, { signal: options.signal }));
   const row = rows[0];
   if (options.revs_info && row !== undefined) return getRev(store, id, undefined, options);
-  return winnerOf(store, id, row, options);
+  return winnerOf(id, row, options, keptDocs(store));
 }
 
+/** @param state see {@link KeptDocs.doc} */
 function winnerOf(
-  store: DatabaseStore,
   id: string,
   row: DocRow | undefined,
   options: GetOptions,
+  kept: KeptDocs,
+  state?: number,
 ): ExistingDoc {
   if (row === undefined) throw notFound('missing', id);
   if (row.deleted) throw notFound('deleted', id);
-  if (options === PLAIN) return keptDocs(store).doc(row);
+  if (options === PLAIN) return kept.doc(row, state);
   const text = (row.body as string | undefined) ?? '{}';
   if (options === GET_AS_TEXT) return docText(id, row.rev, false, text) as never;
   const meta = metaOf(new KnownDoc(row, new Map()), row.rev, options);

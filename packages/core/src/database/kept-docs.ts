@@ -3,10 +3,12 @@
  * (perf, Node 20: 0.08 µs in place of 0.6 for eight plain fields, 0.4 in place of 1.6 with a list and an object among them).
  *
  * Nothing is kept at the first reading, so that reading everything once costs and leaves nothing. What is kept is a row's content, which
- * never changes: each change of a document has a seq of its own.
+ * never changes: each change of a document has a seq of its own. The store tells of each row that changes, so what was seen to be stored
+ * stays so until it is told of, and its row is not looked for again.
  */
 import { joinDoc } from '../model/document';
 import type { ExistingDoc } from '../model/types';
+import type { SortKey } from '../store/keys';
 import type { DatabaseTables, DocRow } from '../store/schema';
 import type { Store } from '../store/store';
 
@@ -29,8 +31,8 @@ interface Kept {
   readonly rev: string;
   readonly length: number;
   readonly doc: ExistingDoc;
-  /** `update_seq` when it was last found to be what is stored. */
-  checked: number;
+  /** It was seen to be what is stored. */
+  isCurrent: boolean;
 }
 
 export class KeptDocs {
@@ -38,18 +40,21 @@ export class KeptDocs {
   #once: Uint32Array | undefined;
   /** Characters of the texts of what is kept. */
   length = 0;
+  /** Another one after each change of documents. */
+  state = 0;
   #refused = 0;
   #oldest: MapIterator<[string, Kept]> | undefined;
 
   /**
    * The living document of a row that was read with its `body`. It belongs to the caller, who may change it.
-   * @param now `update_seq` when the row was read, where that is known
+   * @param state {@link state} when `Store.readNow` answered the row; absent: it was read otherwise
    */
-  doc({ id, seq, rev, body }: DocRow, now = 0): ExistingDoc {
+  doc({ id, seq, rev, body }: DocRow, state?: number): ExistingDoc {
+    const isCurrent = state === this.state;
     const kept = this.#docs.get(id);
     if (kept !== undefined) {
       if (kept.seq === seq && kept.rev === rev) {
-        kept.checked = now;
+        if (isCurrent) kept.isCurrent = true;
         return copyOf(kept.doc);
       }
       this.#drop(id, kept);
@@ -58,18 +63,29 @@ export class KeptDocs {
     const doc = joinDoc(id, rev, false, text);
     const isWanted = text.length <= DOC_LENGTH_MAX && this.#isReadAgain(seq);
     if (isWanted && !isNestedDeeper(doc, NESTING_MAX) && this.#makeRoom())
-      this.#keep(id, { seq, rev, length: text.length, doc: copyOf(doc), checked: now });
+      this.#keep(id, { seq, rev, length: text.length, doc: copyOf(doc), isCurrent });
     return doc;
   }
 
   /**
-   * The document by `id`, if it is kept and was found to be what is stored when the database was last written to: its row need not
-   * be looked for. Not to be changed, nor given to anybody but as a copy ({@link copyOf}).
-   * @param now `update_seq`, 1 at least; whenever it is the same, all documents are
+   * The document by `id`, if it is kept and is what is stored as far as the store knows: good where that knows all (`Store.stateNow`).
+   * Its row need not be looked for. Not to be changed, nor given to anybody but as a copy ({@link copyOf}).
    */
-  current(id: string, now: number): ExistingDoc | undefined {
+  current(id: string): ExistingDoc | undefined {
     const kept = this.#docs.get(id);
-    return kept?.checked === now ? kept.doc : undefined;
+    return kept?.isCurrent ? kept.doc : undefined;
+  }
+
+  /** The rows of these documents changed; any may have, where they are not named. */
+  changed(ids: readonly SortKey[] | undefined): void {
+    this.state++;
+    if (ids === undefined) for (const kept of this.#docs.values()) kept.isCurrent = false;
+    else if (this.#docs.size > 0) for (let i = 0; i < ids.length; i++) this.#forget(ids[i] as string);
+  }
+
+  #forget(id: string): void {
+    const kept = this.#docs.get(id);
+    if (kept !== undefined) this.#drop(id, kept);
   }
 
   #isReadAgain(seq: number): boolean {
@@ -112,6 +128,7 @@ export function keptDocs(store: Store<DatabaseTables>): KeptDocs {
   const known = keptOf.get(store);
   if (known !== undefined) return known;
   const kept = new KeptDocs();
+  store.watchRows('docs', (ids) => kept.changed(ids));
   keptOf.set(store, kept);
   return kept;
 }

@@ -5,7 +5,7 @@
  * A write reads what it names, decides synchronously, and commits what was decided: all of it or none. A plan cannot
  * await, so no transaction can lapse under it, and a race lost against another tab is simply planned again.
  */
-import type { Key } from './keys';
+import type { Key, SortKey } from './keys';
 
 /**
  * A long field (a document's JSON) by reference: where its text lies, not the text. Found rows hold references unless the
@@ -141,6 +141,9 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Must not throw, nor ask the store. */
+export type RowsWatcher = (keys: readonly SortKey[] | undefined) => void;
+
 export interface Store<T extends Tables> {
   readonly blobs: Blobs;
 
@@ -158,7 +161,7 @@ export interface Store<T extends Tables> {
    * Says whether anything was committed: while it is the same, `readNow` answers the same rows. `undefined` where that is not known,
    * because other contexts may have written.
    */
-  stateNow?(): number | undefined;
+  stateNow(): number | undefined;
 
   /**
    * Runs `work`, at once; what it asks of `read` and `readNow` before it returns is answered from what opening read, without a look
@@ -193,6 +196,12 @@ export interface Store<T extends Tables> {
    * @returns the way to stop listening
    */
   watch(listener: (event: StoreEvent) => void): () => void;
+
+  /**
+   * Calls `changed` with the keys of rows of `table` that a commit wrote or removed, own ones and other contexts' alike, before anything
+   * is answered from it; without keys where any row may be another one. As long as the store is there.
+   */
+  watchRows(table: keyof T & string, changed: RowsWatcher): void;
 
   /** Rewrites the storage so that what is dead takes no room. In slices, while reads and writes go on. */
   compact(options?: CallOptions): Promise<void>;

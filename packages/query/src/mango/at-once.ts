@@ -77,19 +77,19 @@ export class FindsAtOnce {
       if (prepared === undefined || look === undefined) return undefined;
       this.#listed = look.info;
     }
-    const { tag, info } = look;
+    const { tag } = look;
     if (tag === undefined) return this.#findLater(request, prepared, shape);
     if (prepared.isPoint && asksForPoint(request)) {
-      const found = findPoint(this.#indexes.store, prepared, shape.values, request, tag, info.update_seq);
+      const found = findPoint(this.#indexes.store, prepared, shape.values, request, tag);
       if (found !== undefined) return found;
     }
-    return this.#answer(request, prepared, shape, tag, info);
+    return this.#answer(request, prepared, shape, tag);
   }
 
   async #findLater(request: FindRequest, prepared: Prepared, shape: Shape): Promise<FindResult | undefined> {
     await this.#indexes.update(prepared.definition, request);
     const look = this.#indexes.lookNow(prepared.definition);
-    return look?.tag === undefined ? undefined : this.#answer(request, prepared, shape, look.tag, look.info);
+    return look?.tag === undefined ? undefined : this.#answer(request, prepared, shape, look.tag);
   }
 
   /** Nothing was written since, so no design document either. */
@@ -113,20 +113,14 @@ export class FindsAtOnce {
     return made;
   }
 
-  #answer(
-    request: FindRequest,
-    prepared: Prepared,
-    { values }: Shape,
-    tag: string,
-    info: InfoRow,
-  ): FindResult | undefined {
+  #answer(request: FindRequest, prepared: Prepared, { values }: Shape, tag: string): FindResult | undefined {
     const { bookmark, execution_stats, limit = DEFAULT_LIMIT, skip = 0 } = request;
     const started = execution_stats ? performance.now() : 0;
     const after = bookmark ? readBookmark(bookmark) : undefined;
     if (after !== undefined && after.order !== prepared.order) return undefined;
     const range = rangeFor(prepared, values);
     const ranges = after === undefined ? [range] : behind([range], after, prepared.descending);
-    const reading = new Reading(this.#indexes.store, prepared, values, tag, info.update_seq);
+    const reading = new Reading(this.#indexes.store, prepared, values, tag);
     if (!reading.read(ranges[0], skip, limit)) return undefined;
     const { docs, keys, looked, last } = reading;
     const warning = proportionWarning(looked, docs.length);
@@ -175,21 +169,12 @@ class Reading {
   readonly #values: readonly Json[];
   readonly #tag: string;
   readonly #kept: KeptDocs;
-  readonly #now: number;
   #skip = 0;
   #limit = 0;
   #lastRow: IndexEntry | undefined;
 
-  /** @param now `update_seq` */
-  constructor(
-    store: Store<DatabaseTables>,
-    prepared: Prepared,
-    values: readonly Json[],
-    tag: string,
-    now: number,
-  ) {
+  constructor(store: Store<DatabaseTables>, prepared: Prepared, values: readonly Json[], tag: string) {
     this.#store = store;
-    this.#now = now;
     this.#kept = keptDocs(store);
     this.#prepared = prepared;
     this.#values = values;
@@ -237,11 +222,10 @@ class Reading {
 
   #takeDocs(rows: readonly IndexEntry[]): boolean {
     const kept = this.#kept;
-    const now = this.#now;
     const known: (ExistingDoc | undefined)[] = [];
     const ids: string[] = [];
     for (const { id } of rows) {
-      const doc = kept.current(id, now);
+      const doc = kept.current(id);
       known.push(doc);
       if (doc === undefined) ids.push(id);
     }
@@ -255,7 +239,7 @@ class Reading {
       if ((known[i] === undefined && (row === undefined || row.deleted)) || isDesignId(rows[i]!.id)) continue;
       this.looked++;
       if (this.docs.length === this.#limit) continue;
-      const doc = known[i] ?? kept.doc(row!, now);
+      const doc = known[i] ?? kept.doc(row!, kept.state);
       if (this.#matchesDoc(doc) && !this.#isSkipped(rows[i]!))
         this.docs.push(project(known[i] === undefined ? doc : copyOf(doc)));
     }

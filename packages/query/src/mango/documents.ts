@@ -175,15 +175,17 @@ async function scanPage(
 ): Promise<{ readonly found: readonly Found[]; readonly last: string | undefined }> {
   signal?.throwIfAborted();
   const queries = [{ from: 'docs', range, reverse, limit, texts: BODY }] as const;
-  const [rows] = store.readNow(queries) ?? (await store.read(queries, { signal }));
   const kept = keptDocs(store);
+  const now = store.readNow(queries);
+  const state = now && kept.state;
+  const [rows] = now ?? (await store.read(queries, { signal }));
   const found: Found[] = [];
   let looked = 0;
   for (const row of rows) {
     if (row.deleted) continue;
     looked++;
     if (mayMatch((row.body as string | undefined) ?? '{}', texts))
-      found.push({ key: null, doc: kept.doc(row) });
+      found.push({ key: null, doc: kept.doc(row, state) });
   }
   tally.keys += looked;
   tally.docs += looked;

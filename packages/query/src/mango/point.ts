@@ -28,7 +28,6 @@ export function asksForPoint({ bookmark, skip, execution_stats }: FindRequest): 
 
 /**
  * @param tag names the rows of the index
- * @param now `update_seq`
  * @returns undefined where something is not in memory, or more rows have to be read
  */
 export function findPoint(
@@ -37,14 +36,13 @@ export function findPoint(
   values: readonly Json[],
   { limit = DEFAULT_LIMIT }: FindRequest,
   tag: string,
-  now: number,
 ): FindResult | undefined {
   const key = keyOf(leading, values);
   const text = toKey(key);
   const size = firstBatch(limit);
   const range = { gte: [tag, text], lte: [tag, text, []] } as const;
   const rows = store.readNow([{ from: 'index', range, reverse, limit: size, texts: false }])?.[0];
-  const found = rows && documentsNow(store, rows, now);
+  const found = rows && documentsNow(store, rows);
   if (rows === undefined || found === undefined) return undefined;
   const docs: ExistingDoc<object>[] = [];
   let id: string | undefined;
@@ -64,14 +62,13 @@ const BODY = ['body'] as const;
 function documentsNow(
   store: Store<DatabaseTables>,
   rows: readonly IndexEntry[],
-  now: number,
 ): (ExistingDoc | undefined)[] | undefined {
   const kept = keptDocs(store);
   const docs = new Array<ExistingDoc | undefined>(rows.length);
   let lacking: string[] | undefined;
   for (let i = 0; i < rows.length; i++) {
     const { id } = rows[i]!;
-    const doc = kept.current(id, now);
+    const doc = kept.current(id);
     if (doc !== undefined) docs[i] = copyOf(doc);
     else if (lacking === undefined) lacking = [id];
     else lacking.push(id);
@@ -82,7 +79,7 @@ function documentsNow(
   for (let i = 0, next = 0; i < docs.length; i++) {
     if (docs[i] !== undefined) continue;
     const row = found[next++];
-    if (row !== undefined && !row.deleted) docs[i] = kept.doc(row, now);
+    if (row !== undefined && !row.deleted) docs[i] = kept.doc(row, kept.state);
   }
   return docs;
 }
