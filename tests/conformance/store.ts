@@ -233,6 +233,10 @@ class Model {
     );
     expect(bodies.map((row) => [`${row.id}@${row.rev}`, row.body]).sort()).toEqual([...this.bodies].sort());
     expect(keyed.map((row) => row?.id)).toEqual([...this.docs.keys(), undefined]);
+    for (const one of ['a', 'b', 'pad']) {
+      const revs = bodies.filter(({ id }) => id === one).map(({ rev }) => rev);
+      expect(store.fieldNow('bodies', 'rev', [one], 3) ?? revs.slice(0, 3)).toEqual(revs.slice(0, 3));
+    }
   }
 }
 

@@ -178,6 +178,12 @@ export function naiveStore<T extends Tables>(schema: Schema, options: NaiveOptio
       begin(undefined);
       return options.now === false ? undefined : answerAll(queries);
     },
+    fieldNow(from, field, under, limit) {
+      begin(undefined);
+      const range = { gte: under, lte: [...under, []] } as const;
+      const rows = options.now === false ? undefined : answer({ from, range, limit });
+      return (rows as Row[] | undefined)?.map((row) => row[field as string]) as never;
+    },
     stateNow() {
       begin(undefined);
       return options.now === false ? undefined : commits;

@@ -8,7 +8,7 @@
  * Every look-up is synchronous. What it lacks it puts into a {@link Wanted}, and its answer is then worth nothing; the caller
  * loads and asks again. So all answers of one call come from one moment.
  */
-import type { RowsWatcher, SortKey } from '@settledb/core';
+import { endOfAll, type KeyPart, type RowsWatcher, type SortKey, sortKey } from '@settledb/core';
 import type { BlockCache } from './block-cache';
 import { type Fences, OrderState, type Places, pageSpan } from './fences';
 import type { Layout, OrderLayout, Row, TableLayout } from './layout';
@@ -98,8 +98,9 @@ export class Directory {
     fill?: TextFill,
   ): Row[] {
     if (how.limit <= 0) return [];
-    const few = order === 0 && !how.reverse && how.skip === 0 && this.#few(table, bounds, how.limit, fill);
-    if (few) return few;
+    const few =
+      order === 0 && !how.reverse && how.skip === 0 && this.#few(table, bounds, how.limit, fill, undefined);
+    if (few) return few as Row[];
     const rows: Row[] = [];
     let skip = how.skip;
     let lacking = 0;
@@ -129,20 +130,36 @@ export class Directory {
     return rows;
   }
 
+  /** One field of the rows whose primary keys begin with `under`. @returns undefined where there is more to it, as in {@link #few} */
+  fieldUnder(
+    table: TableState,
+    field: string,
+    under: readonly KeyPart[],
+    limit: number,
+  ): Row[string][] | undefined {
+    const lower = sortKey(under) as string; // of a list
+    return this.#few(table, { lower, upper: endOfAll(lower) }, limit, undefined, field) as
+      | Row[string][]
+      | undefined;
+  }
+
   /**
    * The short way for rows by primary key that all lie together, as those of one key of an index do: in a page, none of them recent, or
-   * all recent. @returns undefined where there is more to it
+   * all recent.
+   * @param field that alone is wanted of each, and is no long one; else rows are
+   * @returns undefined where there is more to it
    */
   #few(
     { layout, rows: { recent, fences } }: TableState,
     { lower, lowerOpen, upper, upperOpen }: Bounds,
     limit: number,
     fill: TextFill | undefined,
-  ): Row[] | undefined {
+    field: string | undefined,
+  ): (Row | Row[string])[] | undefined {
     if (lower === undefined || upper === undefined) return undefined;
     const find = lowerOpen ? upperBound : lowerBound;
     const changed = recent.keys();
-    const rows: Row[] = [];
+    const rows: (Row | Row[string])[] = [];
     if (fences.ids.length === 0) {
       for (
         let at = find(changed, lower);
@@ -150,7 +167,9 @@ export class Directory {
         at++
       ) {
         const row = recent.at(at);
-        if (row !== null) rows.push(fill === undefined ? row : filled(row, fill));
+        if (row === null) continue;
+        if (field !== undefined) rows.push(row[field]);
+        else rows.push(fill === undefined ? row : filled(row, fill));
       }
       return rows;
     }
@@ -159,11 +178,15 @@ export class Directory {
     const page = this.#pages.get(fences.ids[number]!);
     if (!page?.has({ lower, upper }) || isUpTo(changed[find(changed, lower)], upper, upperOpen))
       return undefined;
-    const groups = page.within(lower, upper);
+    const groups = page.within(lower, upper) as RowPage[];
     for (let i = 0; i < groups.length; i++) {
-      const { keys } = groups[i]!;
-      for (let at = find(keys, lower); rows.length < limit && isUpTo(keys[at], upper, upperOpen); at++)
-        rows.push(rowAt(layout, groups[i] as RowPage, at, fill));
+      const group = groups[i]!;
+      const { keys } = group;
+      const column = field === undefined ? undefined : group.columns[layout.fields.indexOf(field)];
+      for (let at = find(keys, lower); rows.length < limit && isUpTo(keys[at], upper, upperOpen); at++) {
+        if (field === undefined) rows.push(rowAt(layout, group, at, fill));
+        else rows.push((column?.[at] ?? undefined) as Row[string]);
+      }
     }
     return rows;
   }

@@ -12,6 +12,7 @@ import {
   type Durability,
   type FoundAll,
   ioError,
+  type KeyPart,
   type Plan,
   type Query,
   type RowsWatcher,
@@ -150,6 +151,20 @@ class LogStore<T extends Tables> implements Store<T> {
       // Damage, or a storage that fails: told by `read`, which meets it again.
     }
     return undefined;
+  }
+
+  fieldNow<N extends keyof T & string, F extends keyof T[N]>(
+    from: N,
+    field: F,
+    under: readonly KeyPart[],
+    limit: number,
+  ): T[N][F][] | undefined {
+    this.#check();
+    if (!this.#current()) return undefined;
+    const { directory } = this.#image;
+    return directory.fieldUnder(directory.table(from), field as string, under, limit) as
+      | T[N][F][]
+      | undefined;
   }
 
   stateNow(): number | undefined {

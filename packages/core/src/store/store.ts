@@ -5,7 +5,7 @@
  * A write reads what it names, decides synchronously, and commits what was decided: all of it or none. A plan cannot
  * await, so no transaction can lapse under it, and a race lost against another tab is simply planned again.
  */
-import type { Key, SortKey } from './keys';
+import type { Key, KeyPart, SortKey } from './keys';
 
 /**
  * A long field (a document's JSON) by reference: where its text lies, not the text. Found rows hold references unless the
@@ -156,6 +156,17 @@ export interface Store<T extends Tables> {
    * Saves the promise where a caller has one of its own anyway.
    */
   readNow<const Q extends readonly Query<T>[]>(queries: Q): FoundAll<T, Q> | undefined;
+
+  /**
+   * One field of the rows whose primary keys begin with `under`, at most `limit` of them, in order: where they lie together in memory,
+   * and no other context may have written; else `undefined`. Spares the rows.
+   */
+  fieldNow<N extends keyof T & string, F extends keyof T[N]>(
+    from: N,
+    field: F,
+    under: readonly KeyPart[],
+    limit: number,
+  ): T[N][F][] | undefined;
 
   /**
    * Says whether anything was committed: while it is the same, `readNow` answers the same rows. `undefined` where that is not known,

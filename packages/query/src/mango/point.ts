@@ -8,7 +8,6 @@ import {
   type ExistingDoc,
   type FindRequest,
   type FindResult,
-  type IndexEntry,
   isDesignId,
   type Json,
   keptDocs,
@@ -32,45 +31,47 @@ export function asksForPoint({ bookmark, skip, execution_stats }: FindRequest): 
  */
 export function findPoint(
   store: Store<DatabaseTables>,
-  { leading, order, descending: reverse, project }: Prepared,
+  { leading, order, descending, project }: Prepared,
   values: readonly Json[],
   { limit = DEFAULT_LIMIT }: FindRequest,
   tag: string,
 ): FindResult | undefined {
   const key = keyOf(leading, values);
-  const text = toKey(key);
   const size = firstBatch(limit);
-  const range = { gte: [tag, text], lte: [tag, text, []] } as const;
-  const rows = store.readNow([{ from: 'index', range, reverse, limit: size, texts: false }])?.[0];
-  const found = rows && documentsNow(store, rows);
-  if (rows === undefined || found === undefined) return undefined;
+  const ids = store.fieldNow('index', 'id', [tag, toKey(key)], size);
+  // Of so many the last ones may be others, backwards.
+  if (ids === undefined || (descending && ids.length === size)) return undefined;
+  if (descending) ids.reverse();
+  const found = documentsNow(store, ids);
+  if (found === undefined) return undefined;
   const docs: ExistingDoc<object>[] = [];
-  let id: string | undefined;
-  for (let i = 0; i < rows.length; i++) {
+  let last: string | undefined;
+  for (let i = 0; i < ids.length; i++) {
     const doc = found[i];
     if (doc === undefined || isDesignId(doc._id)) continue;
     docs.push(project(doc));
-    id = rows[i]!.id;
+    last = doc._id;
   }
-  if (docs.length < limit && rows.length === size) return undefined;
-  return { docs, bookmark: id === undefined ? NO_BOOKMARK : writeBookmark({ order, key, id }) };
+  if (docs.length < limit && ids.length === size) return undefined;
+  return { docs, bookmark: last === undefined ? NO_BOOKMARK : writeBookmark({ order, key, id: last }) };
 }
 
 const BODY = ['body'] as const;
 
-/** The documents of rows; `undefined` for those that are deleted. They belong to the caller. */
+/** The documents by `ids`; `undefined` for those that are deleted. They belong to the caller. */
 function documentsNow(
   store: Store<DatabaseTables>,
-  rows: readonly IndexEntry[],
+  ids: readonly string[],
 ): (ExistingDoc | undefined)[] | undefined {
   const kept = keptDocs(store);
-  const docs = new Array<ExistingDoc | undefined>(rows.length);
+  const docs: (ExistingDoc | undefined)[] = [];
   let lacking: string[] | undefined;
-  for (let i = 0; i < rows.length; i++) {
-    const { id } = rows[i]!;
+  for (let i = 0; i < ids.length; i++) {
+    const id = ids[i]!;
     const doc = kept.current(id);
-    if (doc !== undefined) docs[i] = copyOf(doc);
-    else if (lacking === undefined) lacking = [id];
+    docs.push(doc && copyOf(doc));
+    if (doc !== undefined) continue;
+    if (lacking === undefined) lacking = [id];
     else lacking.push(id);
   }
   if (lacking === undefined) return docs;

@@ -51,12 +51,14 @@ export function shapeOf(request: FindRequest): Shape | undefined {
     if (!isSingle(value) || !PLAIN_NAME.test(name)) return undefined;
     conditions.push({ name, operator: operator as Comparison });
     values.push(value);
-    key += name + END + operator + END;
+    // A field that is to be equal is told by its name: for most questions that is the key, and no text has to be made.
+    const part = operator === '$eq' ? name : name + END + operator;
+    key = key === '' ? part : key + END + END + part;
   }
   if (sort !== undefined || fields !== undefined || use_index !== undefined) {
     if (!isListOf(sort, isSortField) || !isListOf(fields, isString)) return undefined;
     if (!isString(use_index) && !isListOf(use_index, isString)) return undefined;
-    key += JSON.stringify([sort, fields, use_index]);
+    key += END + END + END + JSON.stringify([sort, fields, use_index]);
   }
   return { key, conditions, values };
 }
