@@ -35,6 +35,7 @@ async function database(options: NaiveOptions = {}) {
     ),
     read: vi.fn(store.read.bind(store)),
     readNow: vi.fn(store.readNow.bind(store)),
+    rowNow: store.rowNow.bind(store),
     stateNow: store.stateNow.bind(store),
     watchRows: store.watchRows.bind(store),
     watch: vi.fn((listener: (event: StoreEvent) => void) => {

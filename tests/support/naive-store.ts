@@ -178,6 +178,11 @@ export function naiveStore<T extends Tables>(schema: Schema, options: NaiveOptio
       begin(undefined);
       return options.now === false ? undefined : answerAll(queries);
     },
+    rowNow(from, key, texts) {
+      begin(undefined);
+      const rows = options.now === false ? [] : answer({ from, keys: [key], texts });
+      return (rows as (Row | undefined)[])[0] as never;
+    },
     fieldNow(from, field, under, limit) {
       begin(undefined);
       const range = { gte: under, lte: [...under, []] } as const;

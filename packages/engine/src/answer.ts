@@ -120,7 +120,7 @@ function textFields(texts: boolean | readonly string[] | undefined, table: Table
 }
 
 /** Texts out of the cache; what it lacks is wanted. */
-class Texts implements TextFill {
+export class Texts implements TextFill {
   readonly fields: readonly string[];
   readonly #cache: BlockCache<string>;
   readonly #wanted: Wanted;

@@ -2,9 +2,9 @@
  * What one context knows of a journal: its position, the directory, the caches. Changed by commits and manifests, in order;
  * asked synchronously; completed by loading what an answer wanted.
  */
-import { corrupt, type SortKey, sortKey, type TextRef } from '@settledb/core';
+import { corrupt, type Key, type SortKey, sortKey, type TextRef } from '@settledb/core';
 import { Ahead } from './ahead';
-import { type Answer, type AnyQuery, answer } from './answer';
+import { type Answer, type AnyQuery, answer, Texts } from './answer';
 import { BlockCache } from './block-cache';
 import { BlockUse } from './block-use';
 import { type CommitHead, decodeHead, isNew, type TableChange } from './commit';
@@ -17,7 +17,7 @@ import {
   type JournalState,
   type Position,
 } from './journal';
-import type { Layout, TableLayout } from './layout';
+import type { Layout, Row, TableLayout } from './layout';
 import { decodeManifest } from './manifest';
 import { type Decoder, decoderFor, PAGES_LOADED_MAX } from './page';
 import { loadGroups } from './page-parts';
@@ -137,6 +137,12 @@ export class Image {
 
   answer(queries: readonly AnyQuery[], wanted: Wanted): Answer[] {
     return answer(queries, this.directory, this.texts, wanted);
+  }
+
+  /** As {@link answer}, of one row. */
+  row(from: string, key: Key, texts: readonly string[], wanted: Wanted): Row | undefined {
+    const { directory } = this;
+    return directory.row(directory.table(from), sortKey(key), wanted, new Texts(texts, this.texts, wanted));
   }
 
   prepare(writes: readonly PlannedWrite[], wanted: Wanted): Prepared {

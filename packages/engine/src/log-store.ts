@@ -12,6 +12,7 @@ import {
   type Durability,
   type FoundAll,
   ioError,
+  type Key,
   type KeyPart,
   type Plan,
   type Query,
@@ -150,6 +151,16 @@ class LogStore<T extends Tables> implements Store<T> {
     } catch {
       // Damage, or a storage that fails: told by `read`, which meets it again.
     }
+    return undefined;
+  }
+
+  rowNow<N extends keyof T & string>(from: N, key: Key, texts: readonly string[]): T[N] | undefined {
+    this.#check();
+    if (!this.#current()) return undefined;
+    const wanted = this.#unused;
+    const row = this.#image.row(from, key, texts, wanted);
+    if (!wanted.any) return row as T[N] | undefined;
+    this.#unused = new Wanted();
     return undefined;
   }
 

@@ -16,6 +16,7 @@ import { getLocal } from './local-docs';
 import { KnownDoc, readRevisions } from './revisions';
 
 type DatabaseStore = Store<DatabaseTables>;
+const BODY = ['body'] as const;
 /** Most reads ask for a document and nothing else. */
 const PLAIN: GetOptions = {};
 /** This object, no other like it: the answer is the JSON text of the document, for a host, which sends it so. */
@@ -43,7 +44,7 @@ export async function getDoc(
     const kept = keptDocs(store);
     const doc = options === PLAIN ? kept.current(id) : undefined;
     if (doc !== undefined && store.stateNow() !== undefined) return copyOf(doc);
-    const row = store.readNow([{ from: 'docs', keys: [id], texts: ['body'] }])?.[0][0];
+    const row = store.rowNow('docs', id, BODY);
     if (row !== undefined) return winnerOf(id, row, options, kept, kept.state);
   }
   if (isLocalId(id)) return getLocal(store, id, options);

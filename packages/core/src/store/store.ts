@@ -158,6 +158,12 @@ export interface Store<T extends Tables> {
   readNow<const Q extends readonly Query<T>[]>(queries: Q): FoundAll<T, Q> | undefined;
 
   /**
+   * The row at a primary key, as `readNow` would answer it with these `texts`; `undefined` also where there is none. Spares the lists
+   * around it.
+   */
+  rowNow<N extends keyof T & string>(from: N, key: Key, texts: readonly string[]): T[N] | undefined;
+
+  /**
    * One field of the rows whose primary keys begin with `under`, at most `limit` of them, in order: where they lie together in memory,
    * and no other context may have written; else `undefined`. Spares the rows.
    */

@@ -10,6 +10,7 @@ import {
   type FindResult,
   isDesignId,
   type Json,
+  type KeptDocs,
   keptDocs,
   type Store,
   toKey,
@@ -42,15 +43,17 @@ export function findPoint(
   // Of so many the last ones may be others, backwards.
   if (ids === undefined || (descending && ids.length === size)) return undefined;
   if (descending) ids.reverse();
-  const found = documentsNow(store, ids);
-  if (found === undefined) return undefined;
+  const kept = keptDocs(store);
   const docs: ExistingDoc<object>[] = [];
   let last: string | undefined;
   for (let i = 0; i < ids.length; i++) {
-    const doc = found[i];
-    if (doc === undefined || isDesignId(doc._id)) continue;
+    const id = ids[i]!;
+    if (isDesignId(id)) continue;
+    const doc = docNow(store, kept, id);
+    if (doc === undefined) return undefined;
+    if (doc === null) continue;
     docs.push(project(doc));
-    last = doc._id;
+    last = id;
   }
   if (docs.length < limit && ids.length === size) return undefined;
   return { docs, bookmark: last === undefined ? NO_BOOKMARK : writeBookmark({ order, key, id: last }) };
@@ -58,29 +61,11 @@ export function findPoint(
 
 const BODY = ['body'] as const;
 
-/** The documents by `ids`; `undefined` for those that are deleted. They belong to the caller. */
-function documentsNow(
-  store: Store<DatabaseTables>,
-  ids: readonly string[],
-): (ExistingDoc | undefined)[] | undefined {
-  const kept = keptDocs(store);
-  const docs: (ExistingDoc | undefined)[] = [];
-  let lacking: string[] | undefined;
-  for (let i = 0; i < ids.length; i++) {
-    const id = ids[i]!;
-    const doc = kept.current(id);
-    docs.push(doc && copyOf(doc));
-    if (doc !== undefined) continue;
-    if (lacking === undefined) lacking = [id];
-    else lacking.push(id);
-  }
-  if (lacking === undefined) return docs;
-  const found = store.readNow([{ from: 'docs', keys: lacking, texts: BODY }])?.[0];
-  if (found === undefined) return undefined;
-  for (let i = 0, next = 0; i < docs.length; i++) {
-    if (docs[i] !== undefined) continue;
-    const row = found[next++];
-    if (row !== undefined && !row.deleted) docs[i] = kept.doc(row, kept.state);
-  }
-  return docs;
+/** The document by `id`, the caller's own; `null`: it is deleted; `undefined`: it is not in memory. */
+function docNow(store: Store<DatabaseTables>, kept: KeptDocs, id: string): ExistingDoc | null | undefined {
+  const doc = kept.current(id);
+  if (doc !== undefined) return copyOf(doc);
+  const row = store.rowNow('docs', id, BODY);
+  if (row === undefined) return undefined;
+  return row.deleted ? null : kept.doc(row, kept.state);
 }
