@@ -2,7 +2,7 @@
  * What one context knows of a journal: its position, the directory, the caches. Changed by commits and manifests, in order;
  * asked synchronously; completed by loading what an answer wanted.
  */
-import { corrupt, type Key, type SortKey, sortKey, type TextRef } from '@settledb/core';
+import { corrupt, type Key, type SortKey, type StoreStats, sortKey, type TextRef } from '@settledb/core';
 import { Ahead } from './ahead';
 import { type Answer, type AnyQuery, answer, Texts } from './answer';
 import { BlockCache } from './block-cache';
@@ -61,6 +61,26 @@ export class Image {
     let rows = 0;
     for (const table of this.directory.tables.values()) rows += table.rows.recent.size;
     return rows;
+  }
+
+  stats(): StoreStats {
+    const { directory, pages, texts, use } = this;
+    const totals = use.totals();
+    let pageCount = 0;
+    for (const table of directory.tables.values()) {
+      for (const order of [table.rows, ...table.orders]) pageCount += order.pages;
+    }
+    return {
+      commits: this.n,
+      epoch: this.epoch,
+      recentRows: this.recentRows,
+      pages: pageCount,
+      pagesLoaded: pages.size,
+      cachedTextLength: texts.length,
+      cachedTextLimit: texts.limit,
+      liveTextLength: totals.live,
+      deadTextLength: totals.dead,
+    };
   }
 
   isAt({ epoch, n }: Position): boolean {

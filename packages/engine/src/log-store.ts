@@ -364,23 +364,7 @@ class LogStore<T extends Tables> implements Store<T> {
   }
 
   stats(): StoreStats {
-    const { directory, pages, texts, use } = this.#image;
-    const totals = use.totals();
-    let pageCount = 0;
-    for (const table of directory.tables.values()) {
-      for (const order of [table.rows, ...table.orders]) pageCount += order.pages;
-    }
-    return {
-      commits: this.#image.n,
-      epoch: this.#image.epoch,
-      recentRows: this.#image.recentRows,
-      pages: pageCount,
-      pagesLoaded: pages.size,
-      cachedTextLength: texts.length,
-      cachedTextLimit: texts.limit,
-      liveTextLength: totals.live,
-      deadTextLength: totals.dead,
-    };
+    return this.#image.stats();
   }
 
   close(discard = false): Promise<void> {
