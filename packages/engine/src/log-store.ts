@@ -135,17 +135,18 @@ class LogStore<T extends Tables> implements Store<T> {
     const wanted = this.#unused;
     const found = this.#image.answer(queries as readonly AnyQuery[], wanted);
     if (!wanted.any) return found as FoundAll<T, Q>;
-    this.#unused = new Wanted();
-    if (this.#journal.loadNow === undefined) return undefined;
-    return this.#loadNow(queries, wanted) as FoundAll<T, Q> | undefined;
+    const ask = (lacking: Wanted) => this.#image.answer(queries as readonly AnyQuery[], lacking);
+    return this.#loadNow(ask, wanted) as FoundAll<T, Q> | undefined;
   }
 
   /** A few pages and texts, where they need not be waited for: to come back by a promise costs as much as they do. */
-  #loadNow(queries: readonly unknown[], wanted: Wanted): readonly unknown[] | undefined {
+  #loadNow<A>(ask: (wanted: Wanted) => A, wanted: Wanted): A | undefined {
+    this.#unused = new Wanted();
+    if (this.#journal.loadNow === undefined) return undefined;
     try {
       for (let round = 0; round < NOW_ROUNDS_MAX && wanted.count <= NOW_MAX; round++) {
         if (!this.#image.loadNow(this.#journal, wanted)) return undefined;
-        const found = this.#image.answer(queries as readonly AnyQuery[], wanted);
+        const found = ask(wanted);
         if (!wanted.any) return found;
       }
     } catch {
@@ -160,8 +161,8 @@ class LogStore<T extends Tables> implements Store<T> {
     const wanted = this.#unused;
     const row = this.#image.row(from, key, texts, wanted);
     if (!wanted.any) return row as T[N] | undefined;
-    this.#unused = new Wanted();
-    return undefined;
+    const ask = (lacking: Wanted) => this.#image.row(from, key, texts, lacking);
+    return this.#loadNow(ask, wanted) as T[N] | undefined;
   }
 
   fieldNow<N extends keyof T & string, F extends keyof T[N]>(
