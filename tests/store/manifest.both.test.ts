@@ -4,8 +4,9 @@ import type { Schema, Tables } from '@settledb/core';
 import { openLogStore } from '@settledb/engine';
 import { describe, expect, it } from 'vitest';
 import { BlockUse } from '../../packages/engine/src/block-use';
+import { encodeManifest } from '../../packages/engine/src/encode';
 import { layoutOf } from '../../packages/engine/src/layout';
-import { decodeManifest, encodeManifest, type Manifest } from '../../packages/engine/src/manifest';
+import { decodeManifest, type Manifest } from '../../packages/engine/src/manifest';
 
 const tables: Schema = {
   docs: { key: 'id', fields: ['id', 'seq', 'body'], orders: { seq: 'seq' }, texts: ['body'] },

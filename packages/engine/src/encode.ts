@@ -1,6 +1,8 @@
-/** What a rewrite makes, as text: pages. They are read by `page.ts`. */
+/** What a rewrite makes, as text: pages and the manifest. They are read by `page.ts` and `manifest.ts`. */
 import type { SortKey } from '@settledb/core';
+import { rowsOf } from './fences';
 import type { TableLayout } from './layout';
+import { MANIFEST_FORMAT, type Manifest, type ManifestHead } from './manifest';
 import type { Column, OrderPage, RowPage } from './page';
 import type { Runs } from './runs';
 import { GROUP_ROWS } from './stored-page';
@@ -28,6 +30,28 @@ function encodeGroups(keys: readonly SortKey[], encode: (from: number, to: numbe
     lines.push(encode(from, from + GROUP_ROWS));
   }
   return [JSON.stringify([firsts, lines.map(({ length }) => length)]), ...lines].join('\n');
+}
+
+/** See `manifest.ts`. */
+export function encodeManifest({ tables, blocks, inline }: Manifest): string {
+  const lines: string[] = [];
+  const head: { [name: string]: [number, number, number][] } = Object.create(null);
+  for (const [name, orders] of Object.entries(tables)) {
+    head[name] = orders.map((fences) => {
+      const length = lines.push(JSON.stringify(fences));
+      return [fences.ids.length, rowsOf(fences), lines[length - 1]!.length];
+    });
+  }
+  const last = JSON.stringify(blocks);
+  const characters = blocks.reduce((sum, [, size]) => sum + size, 0);
+  const use = [characters, last.length] as const;
+  const first: ManifestHead = {
+    format: MANIFEST_FORMAT,
+    tables: head,
+    blocks: use,
+    ...(inline && { inline }),
+  };
+  return [JSON.stringify(first), ...lines, last].join('\n');
 }
 
 /** Four blocks, and the keys between them. */

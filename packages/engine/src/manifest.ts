@@ -37,7 +37,8 @@ export interface StoredManifest extends Short {
   readonly blocks: StoredUse;
 }
 
-interface Head extends Short {
+/** The first line of one that has lines. */
+export interface ManifestHead extends Short {
   readonly format: unknown;
   readonly tables: Readonly<
     Record<string, readonly (readonly [pages: number, rows: number, length: number])[]>
@@ -45,27 +46,11 @@ interface Head extends Short {
   readonly blocks: readonly [characters: number, length: number];
 }
 
-export function encodeManifest({ tables, blocks, inline }: Manifest): string {
-  const lines: string[] = [];
-  const head: { [name: string]: [number, number, number][] } = Object.create(null);
-  for (const [name, orders] of Object.entries(tables)) {
-    head[name] = orders.map((fences) => {
-      const length = lines.push(JSON.stringify(fences));
-      return [fences.ids.length, rowsOf(fences), lines[length - 1]!.length];
-    });
-  }
-  const last = JSON.stringify(blocks);
-  const characters = blocks.reduce((sum, [, size]) => sum + size, 0);
-  const use = [characters, last.length] as const;
-  const first: Head = { format: MANIFEST_FORMAT, tables: head, blocks: use, ...(inline && { inline }) };
-  return [JSON.stringify(first), ...lines, last].join('\n');
-}
-
 /** @throws DatabaseError `io` for what a newer version wrote: what is not known here, the next checkpoint would drop */
 export function decodeManifest(text: string, layout: Layout): StoredManifest {
   // JSON has no line ends of its own.
   const end = text.indexOf('\n');
-  const head = parse(end < 0 ? text : text.slice(0, end)) as Head | (Manifest & { format: unknown });
+  const head = parse(end < 0 ? text : text.slice(0, end)) as ManifestHead | (Manifest & { format: unknown });
   const { format, tables } = head;
   if (format !== 1 && format !== 2 && format !== 3 && format !== MANIFEST_FORMAT) {
     throw newer(`The manifest (format ${String(format)}, known: ${MANIFEST_FORMAT})`);
@@ -73,11 +58,13 @@ export function decodeManifest(text: string, layout: Layout): StoredManifest {
   for (const [name, orders] of Object.entries(tables)) {
     if (orders.length > (layout.get(name)?.orders.length ?? 0)) throw newer(`The manifest (table "${name}")`);
   }
-  return format === MANIFEST_FORMAT ? byLines(head as Head, text, end + 1) : ofOneLine(head as Manifest);
+  return format === MANIFEST_FORMAT
+    ? byLines(head as ManifestHead, text, end + 1)
+    : ofOneLine(head as Manifest);
 }
 
 /** @param at where the second line begins */
-function byLines({ tables, blocks, inline }: Head, text: string, at: number): StoredManifest {
+function byLines({ tables, blocks, inline }: ManifestHead, text: string, at: number): StoredManifest {
   let next = at;
   const line = (length: number) => {
     const from = next;
