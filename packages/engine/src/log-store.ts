@@ -8,7 +8,6 @@
 import {
   type CallOptions,
   closed,
-  corrupt,
   type Durability,
   type FoundAll,
   ioError,
@@ -30,15 +29,11 @@ import { Follower } from './follower';
 import { Image } from './image';
 import type { Journal, Position } from './journal';
 import { layoutOf } from './layout';
+import { Loading } from './loading';
 import type { PlannedWrite, Prepared } from './prepare';
 import { TEXT_CACHE_LENGTH } from './texts';
 import { Wanted } from './wanted';
 
-/** Rounds of loading for one call before it is taken for a storage that contradicts itself. */
-const LOAD_ROUNDS_MAX = 1000;
-/** Of what `readNow` loads: pages and blocks at a time, and how often it looks what is lacking then. More is the long way's. */
-const NOW_MAX = 128;
-const NOW_ROUNDS_MAX = 4;
 /** Races a write may lose; each one lost means another context's write was done. */
 const RACES_MAX = 10_000;
 
@@ -83,14 +78,13 @@ class LogStore<T extends Tables> implements Store<T> {
   readonly #journal: Journal;
   readonly #image: Image;
   readonly #follower: Follower;
+  readonly #loading: Loading;
   readonly #checkpointer: Checkpointer;
   readonly #watchers = new Set<(event: StoreEvent) => void>();
   readonly #unlisten: () => void;
   /** The last write there is, under way or waiting for its turn. */
   #writes: Promise<unknown> | undefined;
   #refreshing: Promise<void> | undefined;
-  /** For the next {@link readNow}: nearly none wants anything. */
-  #unused = new Wanted();
   /** While calls are taken that memory answers as it is. */
   #asOpened = false;
   #closing: Promise<void> | undefined;
@@ -102,6 +96,7 @@ class LogStore<T extends Tables> implements Store<T> {
     this.blobs = new JournalBlobs(journal, host, limits);
     this.#image = image;
     this.#follower = new Follower(journal, image, () => this.#tell(COMMITTED));
+    this.#loading = new Loading(journal, image, this.#follower, host.check);
     this.#checkpointer = new Checkpointer(
       { journal, image, follower: this.#follower, inTurn: (work) => this.#inTurn(work) },
       checkpoint,
@@ -119,10 +114,10 @@ class LogStore<T extends Tables> implements Store<T> {
     options.signal?.throwIfAborted();
     this.#check();
     if (!this.#current()) {
-      await Promise.all([this.#refresh(), this.#prefetch(queries as readonly AnyQuery[])]);
+      await Promise.all([this.#refresh(), this.#loading.prefetch(queries as readonly AnyQuery[])]);
       options.signal?.throwIfAborted();
     }
-    const found = this.#complete(
+    const found = this.#loading.complete(
       (wanted) => this.#image.answer(queries as readonly AnyQuery[], wanted),
       options.signal,
     );
@@ -132,37 +127,15 @@ class LogStore<T extends Tables> implements Store<T> {
   readNow<const Q extends readonly Query<T>[]>(queries: Q): FoundAll<T, Q> | undefined {
     this.#check();
     if (!this.#current()) return undefined;
-    const wanted = this.#unused;
-    const found = this.#image.answer(queries as readonly AnyQuery[], wanted);
-    if (!wanted.any) return found as FoundAll<T, Q>;
-    const ask = (lacking: Wanted) => this.#image.answer(queries as readonly AnyQuery[], lacking);
-    return this.#loadNow(ask, wanted) as FoundAll<T, Q> | undefined;
-  }
-
-  /** A few pages and texts, where they need not be waited for: to come back by a promise costs as much as they do. */
-  #loadNow<A>(ask: (wanted: Wanted) => A, wanted: Wanted): A | undefined {
-    this.#unused = new Wanted();
-    if (this.#journal.loadNow === undefined) return undefined;
-    try {
-      for (let round = 0; round < NOW_ROUNDS_MAX && wanted.count <= NOW_MAX; round++) {
-        if (!this.#image.loadNow(this.#journal, wanted)) return undefined;
-        const found = ask(wanted);
-        if (!wanted.any) return found;
-      }
-    } catch {
-      // Damage, or a storage that fails: told by `read`, which meets it again.
-    }
-    return undefined;
+    return this.#loading.now((wanted) => this.#image.answer(queries as readonly AnyQuery[], wanted)) as
+      | FoundAll<T, Q>
+      | undefined;
   }
 
   rowNow<N extends keyof T & string>(from: N, key: Key, texts: readonly string[]): T[N] | undefined {
     this.#check();
     if (!this.#current()) return undefined;
-    const wanted = this.#unused;
-    const row = this.#image.row(from, key, texts, wanted);
-    if (!wanted.any) return row as T[N] | undefined;
-    const ask = (lacking: Wanted) => this.#image.row(from, key, texts, lacking);
-    return this.#loadNow(ask, wanted) as T[N] | undefined;
+    return this.#loading.now((wanted) => this.#image.row(from, key, texts, wanted)) as T[N] | undefined;
   }
 
   fieldNow<N extends keyof T & string, F extends keyof T[N]>(
@@ -220,7 +193,7 @@ class LogStore<T extends Tables> implements Store<T> {
       return undefined;
     if (!this.#follower.current()) return undefined;
     const wanted = new Wanted();
-    const planned = this.#askNow((lacking) => this.#plan(queries, plan, lacking), wanted, NOW_ROUNDS_MAX);
+    const planned = this.#loading.few((lacking) => this.#plan(queries, plan, lacking), wanted);
     const { prepared, position, places, value, failure } = planned;
     if (wanted.any || places?.length) return undefined;
     if (failure !== undefined) throw failure.error;
@@ -240,7 +213,7 @@ class LogStore<T extends Tables> implements Store<T> {
     this.#checkThere(); // Closing lets writes end that began before it.
     for (let race = 0; race < RACES_MAX; race++) {
       signal?.throwIfAborted();
-      const asked = this.#complete((wanted) => this.#plan(queries, plan, wanted), signal);
+      const asked = this.#loading.complete((wanted) => this.#plan(queries, plan, wanted), signal);
       const attempt = asked instanceof Promise ? await asked : asked;
       if (attempt.prepared === undefined) {
         // Nothing to write, or a plan that threw, counts only if the moment it was made from was the latest. What came since may have
@@ -287,51 +260,6 @@ class LogStore<T extends Tables> implements Store<T> {
     const { segments } = commit;
     for (let i = 0; i < segments.length; i++) image.texts.offer(segments[i]!.id, segments[i]!.text);
     this.#tell(COMMITTED);
-  }
-
-  /** Asks again until nothing is wanted. At once when what is can be had at once, which spares most calls a promise. */
-  #complete<A>(ask: (wanted: Wanted) => A, signal: AbortSignal | undefined): A | Promise<A> {
-    const wanted = new Wanted();
-    const result = this.#askNow(ask, wanted, LOAD_ROUNDS_MAX);
-    return wanted.any ? this.#load(ask, wanted, signal) : result;
-  }
-
-  /** Asks again while something is wanted that need not be waited for; where something is then, what it answers is worth nothing. */
-  #askNow<A>(ask: (wanted: Wanted) => A, wanted: Wanted, rounds: number): A {
-    let result = ask(wanted);
-    if (this.#journal.loadNow === undefined) return result;
-    for (let round = 0; wanted.any && round < rounds; round++) {
-      const isLoaded = this.#image.loadNow(this.#journal, wanted);
-      result = ask(wanted);
-      if (!isLoaded) break;
-    }
-    return result;
-  }
-
-  async #load<A>(ask: (wanted: Wanted) => A, wanted: Wanted, signal: AbortSignal | undefined): Promise<A> {
-    for (let round = 0; round < LOAD_ROUNDS_MAX; round++) {
-      const { epoch } = this.#image;
-      const whole = await this.#image.load(this.#journal, wanted);
-      signal?.throwIfAborted();
-      this.#checkThere();
-      if (!whole) {
-        await this.#follower.catchUp();
-        if (epoch === this.#image.epoch)
-          throw corrupt('a block that the directory names is not in the storage');
-      }
-      const result = ask(wanted);
-      if (!wanted.any) return result;
-    }
-    throw corrupt(`a call needed more than ${LOAD_ROUNDS_MAX} rounds of loading`);
-  }
-
-  /** Loads what an answer from memory as it is would lack, while the journal is asked for what is new. */
-  async #prefetch(queries: readonly AnyQuery[]): Promise<void> {
-    await undefined; // with the look: a caller that stands still after its call must not keep a transaction open
-    const wanted = new Wanted();
-    this.#image.answer(queries, wanted);
-    // A block that is gone, or a failure: the answer itself will meet it.
-    if (wanted.any) await this.#image.load(this.#journal, wanted).catch(() => false);
   }
 
   /** One look at the journal for all reads of this turn; later ones need a later look (I9). */

@@ -1,0 +1,100 @@
+/**
+ * Answers that need more than memory has: what one lacks is loaded and it is asked again, until it lacks nothing, so that all of it
+ * comes from one moment. At once where the journal need not be waited for: to come back by a promise costs as much as a page.
+ */
+import { corrupt } from '@settledb/core';
+import type { AnyQuery } from './answer';
+import type { Follower } from './follower';
+import type { Image } from './image';
+import type { Journal } from './journal';
+import { Wanted } from './wanted';
+
+/** Puts what it lacks into `wanted`; what it answers is worth nothing then. */
+type Ask<A> = (wanted: Wanted) => A;
+
+/** Rounds of loading for one call before it is taken for a storage that contradicts itself. */
+const LOAD_ROUNDS_MAX = 1000;
+/** Of what is loaded at once for who can go the long way: pages and blocks at a time, and how often it looks what is lacking then. */
+const NOW_MAX = 128;
+const NOW_ROUNDS_MAX = 4;
+
+export class Loading {
+  readonly #journal: Journal;
+  readonly #image: Image;
+  readonly #follower: Follower;
+  readonly #check: () => void;
+  /** For the next {@link now}: nearly none wants anything. */
+  #unused = new Wanted();
+
+  /** @param check throws when the database is gone */
+  constructor(journal: Journal, image: Image, follower: Follower, check: () => void) {
+    this.#journal = journal;
+    this.#image = image;
+    this.#follower = follower;
+    this.#check = check;
+  }
+
+  /** At once, or `undefined`: then {@link complete} can tell, also what fails. */
+  now<A>(ask: Ask<A>): A | undefined {
+    const wanted = this.#unused;
+    const answer = ask(wanted);
+    if (!wanted.any) return answer;
+    this.#unused = new Wanted();
+    if (this.#journal.loadNow === undefined) return undefined;
+    try {
+      for (let round = 0; round < NOW_ROUNDS_MAX && wanted.count <= NOW_MAX; round++) {
+        if (!this.#image.loadNow(this.#journal, wanted)) return undefined;
+        const found = ask(wanted);
+        if (!wanted.any) return found;
+      }
+    } catch {
+      // Damage, or a storage that fails: told by the long way, which meets it again.
+    }
+    return undefined;
+  }
+
+  /** Asks again while something is wanted that need not be waited for; where something is then, what it answers is worth nothing. */
+  few<A>(ask: Ask<A>, wanted: Wanted, rounds = NOW_ROUNDS_MAX): A {
+    let answer = ask(wanted);
+    if (this.#journal.loadNow === undefined) return answer;
+    for (let round = 0; wanted.any && round < rounds; round++) {
+      const isLoaded = this.#image.loadNow(this.#journal, wanted);
+      answer = ask(wanted);
+      if (!isLoaded) break;
+    }
+    return answer;
+  }
+
+  /** Asks again until nothing is wanted. At once when what is can be had at once, which spares most calls a promise. */
+  complete<A>(ask: Ask<A>, signal: AbortSignal | undefined): A | Promise<A> {
+    const wanted = new Wanted();
+    const answer = this.few(ask, wanted, LOAD_ROUNDS_MAX);
+    return wanted.any ? this.#load(ask, wanted, signal) : answer;
+  }
+
+  async #load<A>(ask: Ask<A>, wanted: Wanted, signal: AbortSignal | undefined): Promise<A> {
+    for (let round = 0; round < LOAD_ROUNDS_MAX; round++) {
+      const { epoch } = this.#image;
+      const whole = await this.#image.load(this.#journal, wanted);
+      signal?.throwIfAborted();
+      this.#check();
+      if (!whole) {
+        await this.#follower.catchUp();
+        if (epoch === this.#image.epoch)
+          throw corrupt('a block that the directory names is not in the storage');
+      }
+      const answer = ask(wanted);
+      if (!wanted.any) return answer;
+    }
+    throw corrupt(`a call needed more than ${LOAD_ROUNDS_MAX} rounds of loading`);
+  }
+
+  /** Loads what an answer from memory as it is would lack, while the journal is asked for what is new. */
+  async prefetch(queries: readonly AnyQuery[]): Promise<void> {
+    await undefined; // with the look: a caller that stands still after its call must not keep a transaction open
+    const wanted = new Wanted();
+    this.#image.answer(queries, wanted);
+    // A block that is gone, or a failure: the answer itself will meet it.
+    if (wanted.any) await this.#image.load(this.#journal, wanted).catch(() => false);
+  }
+}
