@@ -2,15 +2,20 @@
 /**
  * npm run perf:page: docs/performance.html out of the newest result of each suite in perf/results. Bars on a logarithmic scale:
  * how many times the time of settledb each peer took; left of the line a peer was faster. Plain HTML, nothing to load.
+ * What the page says of suites without a result here stays: results belong to a machine and are not kept with the program.
  * `npm run perf:page -- FILE` writes it elsewhere.
  */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { figure } from './table.mjs';
 
 const results = fileURLToPath(new URL('results', import.meta.url));
-const target = process.argv[2] ?? fileURLToPath(new URL('../docs/performance.html', import.meta.url));
+const page = fileURLToPath(new URL('../docs/performance.html', import.meta.url));
+const target = process.argv[2] ?? page;
+/** Suites that come first, in this order; each in Chromium, Firefox, WebKitGTK and Node. */
+const FIRST = ['documents', 'operations', 'views', 'find', 'replication', 'http'];
+const PLACES = ['browser', 'firefox', 'webkit', 'node'];
 
 /** The scale's ends: a hundredth and a thousand times. What is beyond is drawn to the end; the figure stands beside it. */
 const [LOW, HIGH] = [0.01, 1000];
@@ -27,7 +32,6 @@ for (const file of readdirSync(results)
   const result = JSON.parse(readFileSync(join(results, file), 'utf8'));
   if (result.only === undefined) newest.set(result.name, result);
 }
-if (newest.size === 0) throw new Error('perf/results is empty: npm run perf first');
 
 const escaped = (text) =>
   String(text).replace(
@@ -62,24 +66,43 @@ function chart(label, { medians, maxima, ratios }, { contenders, units, measures
   return `<article><h3>${escaped(label)} <small>${escaped(units?.[label] ?? '')}</small><b>${escaped(own)}</b></h3>${bars.join('')}</article>`;
 }
 
-/** Every case in which a peer was faster: said before anything else, so that nobody has to look for them. */
-function losses(results) {
-  const lost = results.flatMap(({ name, cases = {}, measures = {} }) =>
-    Object.entries(cases).flatMap(([label, { ratios }]) =>
-      Object.entries(ratios)
-        // Of settledb's own variants none is a peer; a tenth is the noise of one run.
-        .filter(([peer, ratio]) => ratio < 0.9 && !peer.startsWith('settledb'))
-        .map(([peer, ratio]) => ({ name, label, peer, ratio, word: label in measures ? 'less' : 'faster' })),
-    ),
+/** Every case in which a peer was faster, as rows: said before anything else, so that nobody has to look for them. */
+function lossesOf({ name, cases = {}, measures = {} }) {
+  return Object.entries(cases).flatMap(([label, { ratios }]) =>
+    Object.entries(ratios)
+      // Of settledb's own variants none is a peer; a tenth is the noise of one run.
+      .filter(([peer, ratio]) => ratio < 0.9 && !peer.startsWith('settledb'))
+      .map(([peer, ratio]) => {
+        const times = `${figure(1 / ratio)}× ${label in measures ? 'less' : 'faster'}`;
+        return `<tr>${[name, label, peer, times].map((cell) => `<td>${escaped(cell)}</td>`).join('')}</tr>`;
+      }),
   );
-  if (lost.length === 0) return '';
-  const rows = lost
-    .sort((a, b) => a.ratio - b.ratio)
-    .map(
-      ({ name, label, peer, ratio, word }) =>
-        `<tr><td>${escaped(name)}</td><td>${escaped(label)}</td><td>${escaped(peer)}</td><td>${figure(1 / ratio)}× ${word}</td></tr>`,
-    );
-  return `<section><h2>Where a peer was faster</h2><table>${rows.join('')}</table></section>`;
+}
+
+/** Suite → what the page says of it: as made now, or as it stands there already. */
+function suites() {
+  const known = existsSync(page) ? readFileSync(page, 'utf8') : '';
+  const found = new Map();
+  for (const [section, name] of known.matchAll(/<section><h2>([\w-]+\.\w+)<\/h2>.*?<\/section>/gs)) {
+    const rows = known.matchAll(new RegExp(`<tr><td>${name.replace('.', '\\.')}</td>.*?</tr>`, 'g'));
+    found.set(name, { section, rows: [...rows].map(([row]) => row) });
+  }
+  for (const [name, result] of newest) found.set(name, { section: section(result), rows: lossesOf(result) });
+  if (found.size === 0) throw new Error('perf/results is empty: npm run perf first');
+  const rank = (list, word) => (list.includes(word) ? list.indexOf(word) : list.length);
+  const ranks = (name) => {
+    const [suite, place] = name.split('.');
+    return [rank(FIRST, suite), suite, rank(PLACES, place)];
+  };
+  const inOrder = (a, b) => a[0] - b[0] || (a[1] < b[1] ? -1 : a[1] > b[1] ? 1 : a[2] - b[2]);
+  return [...found].sort(([a], [b]) => inOrder(ranks(a), ranks(b))).map(([, suite]) => suite);
+}
+
+function lossTable(rows) {
+  if (rows.length === 0) return '';
+  const times = (row) => Number(/<td>([\d.]+)× \w+<\/td><\/tr>$/.exec(row)[1]);
+  const sorted = rows.sort((a, b) => times(b) - times(a));
+  return `<section><h2>Where a peer was faster</h2><table>${sorted.join('')}</table></section>`;
 }
 
 const style = `
@@ -95,6 +118,7 @@ table{border-collapse:collapse;font-size:.9rem;width:100%}td{padding:.15rem .6re
 .figure{font-variant-numeric:tabular-nums}.figure small{display:inline-block;margin-left:.5rem}
 @media(max-width:40rem){.peer{grid-template-columns:1fr;gap:.1rem;margin-bottom:.5rem}}`;
 
+const all = suites();
 writeFileSync(
   target,
   `<!doctype html>
@@ -102,8 +126,8 @@ writeFileSync(
 <title>settledb: measured beside its peers</title><style>${style}</style>
 <h1>settledb, measured beside its peers</h1>
 <p>Each bar says how long a peer took for the same work, as a multiple of settledb's time, on a logarithmic scale. <b style="color:var(--win)">Right of the line</b> settledb was faster, <b style="color:var(--loss)">left of it</b> the peer was. All contenders run in one process or page, or where the suite says so in one process each, interleaved, their order rotated, after a warm-up round; the figures are medians of whole cases. Times belong to one machine on one day, ratios travel better. <code>npm run perf</code> makes the figures, <code>npm run perf:page</code> this page.</p>
-${losses([...newest.values()])}
-${[...newest.values()].map(section).join('\n')}
+${lossTable(all.flatMap(({ rows }) => rows))}
+${all.map((suite) => suite.section).join('\n')}
 </html>
 `,
 );
