@@ -143,6 +143,35 @@ describe.skipIf(executablePath === undefined)('the atlas', () => {
     await Promise.all([one.context().close(), two.context().close()]);
   });
 
+  it('keeps what was typed while it was saving', async () => {
+    const one = await person();
+    await one.waitForFunction(() => document.querySelector('#count')?.textContent?.includes('of 250'));
+    await one.fill('#search', 'Estonia');
+    await one.click('[data-id="country:EST"]');
+    const before = await revisionOf(one);
+    await one.evaluate(async () => {
+      const notes = document.querySelector<HTMLTextAreaElement>('[name="notes"]')!;
+      const type = (text: string): void => {
+        notes.value = text;
+        notes.dispatchEvent(new InputEvent('input', { bubbles: true }));
+      };
+      type('saved');
+      notes.form?.requestSubmit();
+      for (let turn = 0; turn < 5; turn++) await null; // The write has begun, and cannot have ended.
+      type('saved, and more');
+      notes.focus();
+    });
+    await one.waitForFunction((rev) => document.querySelector('.current-rev')?.textContent !== rev, before);
+    expect(await one.inputValue('[name="notes"]')).toBe('saved, and more');
+    expect(await one.isVisible('.unsaved')).toBe(true);
+    expect(await one.evaluate(() => document.activeElement?.getAttribute('name'))).toBe('notes');
+    await edit(one, 'saved, and all');
+    expect(await one.isVisible('.unsaved')).toBe(false);
+    expect(await one.locator('.meanwhile > *').count()).toBe(0);
+    expect(problems).toEqual([]);
+    await one.context().close();
+  });
+
   it('goes on without the server, and syncs when it is back', async () => {
     const one = await person();
     await one.waitForFunction(() => document.querySelector('#count')?.textContent?.includes('of 250'));

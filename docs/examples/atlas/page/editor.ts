@@ -22,6 +22,8 @@ export class Editor {
   readonly #box = byId('document');
   readonly #drafts = new Map<string, Draft>();
   #doc: ExistingDoc<Place> | undefined;
+  /** What is being written: that change is not somebody else's. */
+  #saving: Promise<unknown> = Promise.resolve();
 
   constructor(db: SettleDB<Place>) {
     this.#db = db;
@@ -61,6 +63,7 @@ export class Editor {
     const id = this.#doc?._id;
     if (id === undefined) return;
     await attempt(async () => {
+      await this.#saving;
       const current = await this.#read(id).catch(() => undefined);
       if (this.#doc?._id !== id) return;
       if (current === undefined) return this.close();
@@ -155,21 +158,44 @@ export class Editor {
     void this.open(doc._id);
   }
 
-  async #save(): Promise<void> {
+  /** One after the other: the second one edits what the first one wrote. */
+  #save(): Promise<void> {
+    const save = this.#saving.then(() => this.#write());
+    this.#saving = save.catch(() => {}); // Who asked is told.
+    return save;
+  }
+
+  async #write(): Promise<void> {
     const doc = this.#doc;
     const draft = doc && this.#drafts.get(doc._id);
     if (doc === undefined || draft === undefined) return;
+    const content = edited(draft.base, draft.values);
+    let rev: string;
     try {
-      await this.#db.put(edited(draft.base, draft.values));
+      ({ rev } = await this.#db.put(content));
     } catch (error) {
       if ((error as { status?: number }).status !== 409) throw error;
       this.#showMeanwhile(draft, await this.#read(doc._id));
       return;
     }
-    this.#drafts.delete(doc._id);
-    this.#show(await this.#read(doc._id));
+    const typed = this.#drafts.get(doc._id);
+    const isAll = typed === draft;
+    if (isAll) this.#drafts.delete(doc._id);
+    else if (typed !== undefined)
+      this.#drafts.set(doc._id, { base: { ...content, _rev: rev }, values: typed.values });
+    const saved = await this.#read(doc._id);
+    if (this.#doc?._id !== doc._id) return;
+    if (isAll) this.#show(saved);
+    else this.#keepTyping(saved);
     await this.#drawTree();
-    this.#box.querySelector<HTMLElement>('button[type="submit"]')?.focus({ preventScroll: true });
+    if (isAll) this.#box.querySelector<HTMLElement>('button[type="submit"]')?.focus({ preventScroll: true });
+  }
+
+  /** It was saved while more was typed: the form stays as it is, with the cursor in it. */
+  #keepTyping(saved: ExistingDoc<Place>): void {
+    this.#doc = saved;
+    const shown = this.#box.querySelector('.current-rev');
+    if (shown !== null) shown.textContent = saved._rev;
   }
 
   /** Somebody saved while this was being typed: theirs beside ours, and the choice. */
