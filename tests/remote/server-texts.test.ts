@@ -78,6 +78,15 @@ describe('textsOf', () => {
     expect(textsOf((JSON.parse(text) as { docs: object[] }).docs, text)).toEqual([]);
   });
 
+  it('does not take for a document the fields of another whose text holds theirs', () => {
+    const other = '{"_id":"a","k":"b","admin":"c"}';
+    const doc = { _id: 'a', k: 'b","admin":"c' };
+    const text = `{"first":{"docs":[${other}]},"docs":[${JSON.stringify(doc)}]}`;
+    expect(textsOf([doc], text)).toEqual([]);
+    const named = `{"first":{"docs":[{"a":1,"b":2}]},"docs":[${JSON.stringify({ 'a":1,"b': 2 })}]}`;
+    expect(textsOf([{ 'a":1,"b': 2 }], named)).toEqual([]);
+  });
+
   it('leaves to JSON.stringify what is nested deeply', () => {
     const deep = `{"a":${'['.repeat(5000)}${']'.repeat(5000)}}`;
     const { docs, text } = read([deep]);

@@ -65,14 +65,17 @@ class Json {
     return this.#text.slice(at, end) === word ? end : NOWHERE;
   }
 
-  /** Between two quotes the string itself, with no backslash in it, is all there is: what needs an escape has one. */
+  /**
+   * Between two quotes the string itself, with no backslash and no quote in it, is all there is: what needs an escape has one. A quote
+   * in it would be the end of a string in the text, which may be that of another document than is looked for.
+   */
   #endOfString(value: string, at: number): number {
     const end = at + value.length + 1;
     const isPlain =
       this.#is(QUOTE, at) &&
       this.#is(QUOTE, end) &&
       this.#text.slice(at + 1, end) === value &&
-      (this.#hasNoEscapes || !value.includes('\\'));
+      (this.#hasNoEscapes || !(value.includes('\\') || value.includes('"')));
     return isPlain ? end + 1 : this.#hasNoEscapes ? NOWHERE : this.#endOfWord(JSON.stringify(value), at);
   }
 
