@@ -28,6 +28,7 @@ describe('the fields that a map reads', () => {
     ['(doc, emit) => { doc.a = 1; delete doc.b; emit(doc.a, doc.b); }', ['a', 'b']],
     ['(doc, emit) => emit([doc.a], other.doc.b)', ['a', 'b']],
     ['(doc, emit) => emit(1)', []],
+    ['(doc, emit) => { if (doc.a) emit(doc.b ? (other, 1) : doc.b / 2); }', ['a', 'b']],
   ])('are told by %s', (source, fields) => {
     expect(read(source)).toEqual(fields);
   });
@@ -65,6 +66,12 @@ describe('the fields that a map reads', () => {
     '({ [(other, "map")](doc, emit) { emit(doc.a); } }).map',
     '({ "(x)"(doc, emit) { emit(doc.a); } })["(x)"]',
     '(doc, emit) => { doc.all = function () { return Object.keys(this); }; emit(doc.all()); }',
+    '(doc, emit) => { doc.all = other; emit(doc.all?.()); }',
+    '(doc, emit) => { doc.all = other; emit((doc.all)()); }',
+    '(doc, emit) => { doc.all = other; emit(((doc.all))?.()); }',
+    '(doc, emit) => { doc.all = other; emit(doc.all``); }',
+    '(doc, emit) => { doc.all = other; emit(doc.all/**/()); }',
+    '(doc, emit) => { doc.all = other; emit(doc.all // all\n ()); }',
     '((doc, emit) => emit(doc.a)).bind(null)',
     'new Proxy((doc, emit) => emit(doc.a), {})',
     `(doc, emit) => { emit(doc.a); "${'x'.repeat(10_000)}"; }`,

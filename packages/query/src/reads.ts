@@ -48,14 +48,26 @@ export function fieldsRead(map: MapFunction): readonly string[] | undefined {
     if (words[i] !== name) continue;
     const field = words[i + 2] as string;
     const next = words[i + 3] ?? '';
-    // What comes behind it may belong to the name, where it is none of these letters. A function called so has all of it as `this`.
-    if (words[i + 1] !== '.' || next > LAST_ASCII || next === '(') return undefined;
+    // What comes behind it may belong to the name, where it is none of these letters.
+    if (words[i + 1] !== '.' || next > LAST_ASCII || isCalled(words, i + 3)) return undefined;
     if (field === '_id' || field === '_rev') continue;
     // What all objects have, as `hasOwnProperty`, sees the object.
     if (!isPlainName(field) || field in Object.prototype) return undefined;
     fields.add(field);
   }
   return fields.size > FIELDS_MAX ? undefined : [...fields];
+}
+
+/**
+ * Whether what ends before a place is called there, or may be: `doc.a()`, `(doc.a)()`, `doc.a?.()`, `doc.a``, or one of these behind a
+ * comment. The function, which the map must have put there, has the whole document as `this`.
+ */
+function isCalled(words: readonly string[], place: number): boolean {
+  let at = place;
+  while (words[at] === ')') at++;
+  if (words[at] === '?' && words[at + 1] === '.') at += 2;
+  const [next, second] = words.slice(at, at + 2);
+  return next === '(' || next === '`' || (next === '/' && (second === '/' || second === '*'));
 }
 
 /** The first one: of `doc => …`, `(doc) => …`, `function name(doc) …` and `name(doc) { … }`. */
