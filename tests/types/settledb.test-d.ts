@@ -201,6 +201,36 @@ export async function queried(db: SettleDB<Task>): Promise<void> {
   for await (const { rows } of db.live.query((doc, emit) => emit(doc.title), { limit: 5 })) rows[0]?.key;
 }
 
+interface Item {
+  by?: string | null;
+  owner: { name?: string; at: { home?: string; work: string } };
+  maker: { name: string } | string | null;
+  tags: string[];
+  prices: { [shop: string]: number };
+}
+
+/** A field with nothing in it to answer is left out, however sure it is to be there. */
+export async function foundInPart(db: SettleDB<Item>): Promise<void> {
+  const [first] = (await db.find({ selector: {}, fields: ['by', 'owner.name', 'maker.name', 'prices.x'] }))
+    .docs;
+  same<
+    typeof first,
+    | {
+        by?: string | null;
+        owner: { name?: string } | undefined;
+        maker: { name: string } | undefined;
+        prices: { x: number | undefined } | undefined;
+      }
+    | undefined
+  >(true);
+  const { docs } = await db.find({ selector: {}, fields: ['owner.at.home', 'tags.0'] });
+  docs[0]?.tags[0];
+  // @ts-expect-error it may be left out
+  docs[0]?.owner.at;
+  const { docs: sure } = await db.find({ selector: {}, fields: ['owner.at.home', 'owner.at.work'] });
+  sure[0]?.owner.at.work.length;
+}
+
 export function mapped(): void {
   const db = new SettleDB<Note & { tags?: string[] }>('notes', {
     views: {

@@ -2,7 +2,7 @@
  * Selectors and sorts that know the documents: a misspelt field or a comparison with another type is an error of the compiler. Where
  * the content is not described, any selector will do.
  */
-import type { ExistingDoc, FindRequest, FindResult, IndexFields, Selector } from '@settledb/core';
+import type { ExistingDoc, FindRequest, FindResult, IndexFields, Loose, Selector } from '@settledb/core';
 import type { AnyContent } from './options';
 
 /** A {@link FindRequest} for documents with this content. */
@@ -51,13 +51,23 @@ type FoundDoc<Content extends object, Path extends string> = [Path] extends [nev
 type Parts<Fields, Path extends string> = Fields extends unknown
   ? { [Name in keyof Fields as Name & Head<Path>]: Part<Fields[Name], Path, Name & string> }
   : never;
+/** What is no object has no fields, and is left out. Of a list an object with some of its places is made. */
 type Part<Value, Path extends string, Name extends string> = Name extends Path
   ? Value
-  : Value extends readonly unknown[]
-    ? Value
-    : Value extends object
-      ? Parts<Value, Tail<Path, Name>>
-      : Value;
+  : string extends Name
+    ? NamedPart<Value, Path>
+    : Value extends readonly unknown[]
+      ? Loose
+      : Value extends object
+        ? Kept<Value, Parts<Value, Tail<Path, Name>>>
+        : undefined;
+/** Of an object whose names are any. */
+type NamedPart<Value, Path extends string> = Path extends `${string}.${string}` ? Loose : Value | undefined;
+/** An object of which nothing may be left is left out itself. */
+type Kept<Whole, Left> =
+  | Left
+  | (string extends keyof Whole ? undefined : [Sure<Left>] extends [never] ? undefined : never);
+type Sure<Fields> = { [Name in keyof Fields]-?: undefined extends Fields[Name] ? never : Name }[keyof Fields];
 type Head<Path extends string> = Path extends `${infer Name}.${string}` ? Name : Path;
 type Tail<Path extends string, Name extends string> = Path extends `${Name}.${infer Rest}` ? Rest : never;
 
