@@ -1,22 +1,26 @@
 import { defineConfig } from 'tsdown';
+import { together } from './together';
+
+const entry = {
+  browser: 'src/entry.browser.ts',
+  node: 'src/entry.node.ts',
+  memory: 'src/memory.ts',
+  indexeddb: 'src/indexeddb.ts',
+  file: 'src/file.ts',
+  journal: 'src/journal.ts',
+  eval: 'src/eval.ts',
+  static: 'src/static.ts',
+  server: 'src/server.ts',
+  worker: 'src/worker.ts',
+};
+const { browser, node, memory, indexeddb } = entry;
 
 /**
  * One package out of all workspaces: they are private, so their code and types are bundled in. Both entries and all
  * subpaths are built together, so that what they share lies in shared files and a class is the same whichever way it is imported.
  */
 export default defineConfig({
-  entry: {
-    node: 'src/entry.node.ts',
-    browser: 'src/entry.browser.ts',
-    memory: 'src/memory.ts',
-    indexeddb: 'src/indexeddb.ts',
-    file: 'src/file.ts',
-    journal: 'src/journal.ts',
-    eval: 'src/eval.ts',
-    static: 'src/static.ts',
-    server: 'src/server.ts',
-    worker: 'src/worker.ts',
-  },
+  entry,
   outDir: 'dist',
   format: 'esm',
   platform: 'neutral',
@@ -26,7 +30,10 @@ export default defineConfig({
   noExternal: [/^@settledb\//, 'idb', 'comlink', '@hono/node-server'],
   external: [/^node:/],
   // `query-….js`, which whole packages are, says more in a network panel than `src-….js`.
-  outputOptions: { chunkFileNames: (chunk) => `${nameOf(chunk)}-[hash].js` },
+  outputOptions: {
+    chunkFileNames: (chunk) => `${nameOf(chunk)}-[hash].js`,
+    advancedChunks: { groups: await together({ browser, node, memory, indexeddb }) },
+  },
   inputOptions: { resolve: { mainFields: ['module', 'main'] } },
   // `Symbol.asyncDispose`, for programs whose `lib` is older.
   banner: { dts: '/// <reference lib="esnext.disposable" />' },

@@ -133,6 +133,26 @@ describe('the package', () => {
     expect(printed).toBe('indexeddb');
   });
 
+  it('brings few files with an import', () => {
+    const built = { write: false, bundle: true, splitting: true, format: 'esm', outdir: scratch } as const;
+    const inputsOf = (name: string): string[] => {
+      const { metafile } = buildSync({
+        ...built,
+        entryPoints: [join(installed, 'dist', name)],
+        metafile: true,
+      });
+      const isOwn = ([path]: [string, unknown]): boolean => path.endsWith(`/${name}`);
+      const [, output] = Object.entries(metafile.outputs).find(isOwn)!;
+      const shared = output.imports.filter(({ kind }) => kind === 'import-statement');
+      return [output, ...shared.map(({ path }) => metafile.outputs[path]!)].flatMap((each) =>
+        Object.keys(each.inputs),
+      );
+    };
+    expect(inputsOf('browser.js').length).toBeLessThan(7);
+    expect(inputsOf('indexeddb.js').length).toBeLessThan(5);
+    expect(inputsOf('memory.js').length).toBeLessThan(5);
+  });
+
   it('gives IndexedDB also where a bundler names no platform, and Node its own', () => {
     const { printed } = run(`
       console.log(JSON.stringify(import.meta.resolve('settledb').split('/').at(-1)));
