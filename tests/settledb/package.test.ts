@@ -186,6 +186,8 @@ describe('the package', () => {
       await db.put(attached).then(note('attachment'), note('refused'));
       await db.find({ selector: { _id: 'a' } }).then(note('find'), note('refused'));
       await db.changes({ doc_ids: ['a'] }).then(note('filter'), note('refused'));
+      await db.changes().then(note('changes'), note('refused'));
+      await db.get('a', { conflicts: true }).then(note('conflicts'), note('refused'));
       await db.revsDiff({ a: ['1-a'] }).then(note('revsDiff'), note('refused'));
       await db.replicate.to(server.url + '/a').then(note('replication'), note('refused'));
       await new SettleDB(server.url + '/a').info().then(note('remote'), note('refused'));
@@ -197,7 +199,10 @@ describe('the package', () => {
       await db.close();
       console.log(JSON.stringify(done));
     `;
-    const words = 'attachment find filter revsDiff replication remote dump compaction memory'.split(' ');
+    const words =
+      'attachment find filter changes conflicts revsDiff replication remote dump compaction memory'.split(
+        ' ',
+      );
     const flag = '--conditions=browser'; // In Node memory by its name is at hand.
     expect(run(program("import 'settledb/static';"), flag).printed).toEqual(words);
     expect(run(program(''), flag).printed).toEqual(words.map(() => 503));

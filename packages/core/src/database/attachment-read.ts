@@ -29,7 +29,7 @@ import { isEncoded } from './attachment-content';
 import { bothKeys } from './attachment-set';
 import { type Bytes, portableBytes } from './bytes';
 import type { AttachmentsOptions, CallOptions, OpenAttachmentOptions } from './database';
-import { getDoc } from './get';
+import { getAny } from './get-history';
 import { RecentBlobs } from './recent-blobs';
 
 /** How often a call begins again for content that was swept under it. Each time somebody compacted. */
@@ -284,7 +284,7 @@ async function find(
 ): Promise<{ stub: Stub; row: BlobRow }> {
   // As PouchDB: they can be had with the document only.
   if (typeof id === 'string' && isLocalId(id)) throw notFound('missing', id);
-  const doc = (await getDoc(source.store, id, rev === undefined ? { signal } : { rev, signal })) as AnyDoc;
+  const doc = (await getAny(source.store, id, rev === undefined ? { signal } : { rev, signal })) as AnyDoc;
   const stubs = doc._attachments as Record<string, Stub> | undefined;
   if (stubs === undefined || !Object.hasOwn(stubs, name))
     throw notFound('Document is missing attachment', id);

@@ -17,7 +17,7 @@ import { type AttachmentSource, afterGeneration, type FillOptions, fill, unswept
 import { checkName } from './attachment-set';
 import { bulkGet } from './bulk-get';
 import type { AllDocsOptions, BulkGetOptions, CallOptions, Database, GetOptions } from './database';
-import { getDoc } from './get';
+import { getAny } from './get-history';
 
 type AnyDoc = ExistingDoc<object>;
 type Writer = Pick<Database, 'get' | 'put'>;
@@ -110,7 +110,7 @@ export function getWithData(
 ): Promise<ExistingDoc | OpenRevsRow[]> {
   const { atts_since: since } = options;
   return unswept(async () => {
-    const found = await getDoc(source.store, id, since === undefined ? options : { ...options, revs: true });
+    const found = await getAny(source.store, id, since === undefined ? options : { ...options, revs: true });
     const docs = Array.isArray(found) ? found.flatMap((row) => ('ok' in row ? [row.ok] : [])) : [found];
     await fillSince(source, new Map(docs.map((doc) => [doc, since])), options);
     return found;

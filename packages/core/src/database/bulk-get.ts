@@ -16,7 +16,7 @@ import type { BulkGetRequest, BulkGetResult, Rev } from '../model/types';
 import type { DatabaseTables } from '../store/schema';
 import type { Store } from '../store/store';
 import type { BulkGetOptions } from './database';
-import { docOf, followed } from './get';
+import { docOf, followed } from './get-history';
 import { type KnownDoc, type RevisionRequest, readRevisions } from './revisions';
 
 interface Entry {

@@ -1,26 +1,12 @@
-/**
- * The changes feed of a local database: the `docs` table in order of seq, once, or for as long as somebody listens.
- *
- * A one-shot feed ends at the `update_seq` it found at its beginning, so each document comes at most once whatever is written
- * meanwhile. A live feed reads after the last seq it saw whenever it is woken; what wakes it is only a hint, so doubled,
- * late or lost ones neither repeat nor lose a change. Rows are made in a plain loop: no promise per row where nobody iterates.
- */
-import { joinDoc } from '../model/document';
-import { badRequest } from '../model/errors';
-import { leaves } from '../model/tree';
-import { unpackTree } from '../model/tree-pack';
-import type { Cancelled, Change, ChangesResult, DocMeta, ExistingDoc } from '../model/types';
-import { conflicts } from '../model/winner';
-import type { DatabaseTables, DocRow } from '../store/schema';
-import type { Range, Store, Text } from '../store/store';
-import type { FillOptions } from './attachment-read';
+/** A feed of changes as its user holds it. What it reads and makes of that is in `changes-run.ts`, which is loaded with the first of them. */
+import type { Cancelled, Change, ChangesResult } from '../model/types';
+import type { DatabaseTables } from '../store/schema';
+import type { Store } from '../store/store';
 import type { Bytes } from './bytes';
-import { filterCode, loadAttachments, wantsData } from './code';
 import type { ChangesFeed, ChangesOptions } from './database';
 import { BasicFeed, type FeedController } from './feed';
-import type { Filter, FilterSource } from './filter';
-import { TREE_TEXTS, treeOf } from './tip';
-import { Waker } from './waker';
+import type { FilterSource } from './filter';
+import { historyCode } from './history-code';
 
 /** What a feed needs of its database. */
 export interface ChangesSource extends FilterSource {
@@ -30,15 +16,6 @@ export interface ChangesSource extends FilterSource {
   /** For attachments' data. */
   readonly bytes?: Bytes | undefined;
 }
-
-type Controller = FeedController<Change>;
-type Outcome = ChangesResult | Cancelled;
-/** Rows read at a time without documents: some 100 bytes each, so this is what most databases answer in one read. */
-const ROWS_PER_READ = 20_000;
-/** Rows read at a time with documents, which are what takes room: at 1 KB each a megabyte. */
-const DOCS_PER_READ = 1_000;
-/** Up to this many `doc_ids` are looked up one by one rather than found by reading every row. */
-const IDS_BY_KEY = 1_000;
 
 /**
  * Opens a feed over `source`, by contract: {@link ChangesOptions} says what each option does.
@@ -53,21 +30,23 @@ export function localChanges<Content extends object = object>(
   options: ChangesOptions = {},
 ): ChangesFeed<Content> {
   // 'now' is this moment, not that of the first read: who writes right after this call wants to hear of it.
-  const now = isNow(options.since) ? updateSeqNow(source) : undefined;
-  const feed = new BasicFeed<Change, Outcome>((controller) => run(source, options, now, controller), {
-    signal: options.signal,
-    cancelled,
-    holds: true,
-  });
+  const isFromNow = options.since === 'now' || options.since === 'latest';
+  const now = isFromNow ? updateSeqNow(source) : undefined;
+  const drive = async (controller: FeedController<Change>): Promise<ChangesResult | Cancelled> => {
+    const asked = isFromNow ? (now ?? updateSeqInTurn(source)) : undefined;
+    const [{ run }, since = options.since] = await Promise.all([historyCode.load(), asked]);
+    return run(source, options, since, controller);
+  };
+  const cancelled = (): Cancelled => ({ status: 'cancelled' });
+  const feed = new BasicFeed(drive, { signal: options.signal, cancelled, holds: true });
   return feed as unknown as ChangesFeed<Content>;
 }
 
-const cancelled = (): Cancelled => ({ status: 'cancelled' });
-const isNow = (since: unknown): boolean => since === 'now' || since === 'latest';
+const INFO = [{ from: 'info', keys: ['info'] }] as const;
 
-function updateSeqNow(source: ChangesSource): number | undefined {
+function updateSeqNow({ store }: ChangesSource): number | undefined {
   try {
-    const found = source.store.readNow([{ from: 'info', keys: ['info'] }]);
+    const found = store.readNow(INFO);
     return found && (found[0][0]?.update_seq ?? 0);
   } catch {
     return undefined; // The first read says what is wrong.
@@ -79,306 +58,5 @@ function updateSeqNow(source: ChangesSource): number | undefined {
  * of the past. A read would go beside them.
  */
 function updateSeqInTurn({ store }: ChangesSource): Promise<number> {
-  return store.write([{ from: 'info', keys: ['info'] }] as const, ([[info]]) => ({
-    writes: [],
-    value: info?.update_seq ?? 0,
-  }));
-}
-
-/** The options, checked and with their defaults. */
-interface Plan {
-  readonly since: number;
-  readonly limit: number;
-  /** A limit was asked for: the result says how many changes it left out. */
-  readonly counts: boolean;
-  readonly descending: boolean;
-  readonly perRead: number;
-  readonly filter: Filter;
-  /** Long fields that are needed of a row that may pass. */
-  readonly texts: readonly ('tree' | 'tip' | 'body')[];
-  readonly allLeaves: boolean;
-  readonly includeDocs: boolean;
-  readonly conflicts: boolean;
-  readonly keepResults: boolean;
-  /** Documents come with more of their attachments than stubs. */
-  readonly fill: FillOptions | undefined;
-}
-
-async function run(
-  source: ChangesSource,
-  options: ChangesOptions,
-  now: number | undefined,
-  controller: Controller,
-): Promise<Outcome> {
-  const live = options.live || options.continuous;
-  checkOptions(options);
-  const since = isNow(options.since) ? (now ?? (await updateSeqInTurn(source))) : parseSince(options.since);
-  const plan = makePlan(options, since, await filterOf(source, options));
-  if (controller.cancelled) return cancelled();
-  return live ? runLive(source, plan, controller) : runOnce(source, plan, controller);
-}
-
-function makePlan(options: ChangesOptions, since: number, filter: Filter): Plan {
-  const { limit, batch_size, include_docs, style } = options;
-  const trees =
-    style === 'all_docs' ? TREE_TEXTS : include_docs && options.conflicts ? (['tree'] as const) : [];
-  const needsBody = include_docs || filter.acceptDoc !== undefined;
-  return {
-    since,
-    limit: limit === undefined || limit < 0 ? Number.POSITIVE_INFINITY : limit || 1,
-    counts: limit !== undefined && limit >= 0,
-    descending: Boolean(options.descending),
-    perRead: batch_size || (needsBody ? DOCS_PER_READ : ROWS_PER_READ),
-    filter,
-    texts: [...trees, ...(needsBody ? (['body'] as const) : [])],
-    allLeaves: style === 'all_docs',
-    includeDocs: Boolean(include_docs),
-    conflicts: Boolean(options.conflicts),
-    keepResults: options.return_docs !== false && !(options.live || options.continuous),
-    fill: include_docs && wantsData(options) ? options : undefined,
-  };
-}
-
-function checkOptions({ limit, batch_size, style, seq_interval }: ChangesOptions): void {
-  if (limit !== undefined && !Number.isInteger(limit)) throw badRequest('`limit` must be a whole number');
-  if (batch_size !== undefined && !(Number.isInteger(batch_size) && batch_size >= 0))
-    throw badRequest('`batch_size` must be a positive whole number');
-  if (seq_interval !== undefined && !(Number.isInteger(seq_interval) && seq_interval > 0))
-    throw badRequest('invalid_seq_interval');
-  if (style !== undefined && style !== 'main_only' && style !== 'all_docs')
-    throw badRequest('`style` must be main_only or all_docs');
-}
-
-/** Most feeds want everything: what the others want is known by code of its own. */
-async function filterOf(source: FilterSource, options: ChangesOptions): Promise<Filter> {
-  const { filter, view, doc_ids, selector } = options;
-  if ([filter, view, doc_ids, selector].every((given) => given === undefined)) return {};
-  return (await filterCode.load()).makeFilter(source, options);
-}
-
-function parseSince(since: unknown): number {
-  if (since === undefined || since === null) return 0;
-  const seq = typeof since === 'string' && /^\d+$/.test(since) ? Number(since) : since;
-  if (typeof seq !== 'number' || !Number.isSafeInteger(seq) || seq < 0)
-    throw badRequest("Malformed sequence supplied in 'since' parameter.");
-  return seq;
-}
-
-async function runOnce(source: ChangesSource, plan: Plan, controller: Controller): Promise<Outcome> {
-  const delivery = new Delivery(source, plan, controller);
-  const { limit, since, descending, perRead, filter } = plan;
-  if (filter.ids !== undefined && filter.ids.size <= IDS_BY_KEY) {
-    const { rows, updateSeq, lowest } = await readByIds(source, plan, filter.ids);
-    await delivery.deliver(rows);
-    return withPending(source, plan, delivery.result(descending ? (lowest ?? updateSeq) : updateSeq));
-  }
-  // Where nothing is filtered every row is a result, and no more of them need be read.
-  const size = filter.acceptId || filter.acceptDoc ? perRead : Math.min(perRead, limit);
-  let range: Range = { gt: since };
-  let from = since;
-  let until: number | undefined;
-  let looked: number | undefined;
-  for (;;) {
-    const { rows, updateSeq } = await readRows(source, range, size, early(plan), descending);
-    until ??= updateSeq;
-    if (from === since) looked = rows.at(-1)?.seq ?? looked;
-    await delivery.deliver(await select(source, plan, rows));
-    if (controller.cancelled || delivery.full) break;
-    if (rows.length === size) {
-      const { seq } = rows.at(-1)!; // a page is of one row at least
-      range = descending ? { gt: from, lt: seq } : { gt: seq, lte: until };
-    } else if (descending && updateSeq > until) {
-      // What was edited meanwhile has gone from where it had yet to be read: what is newer than the beginning follows.
-      from = until;
-      until = undefined;
-      range = { gt: from };
-    } else break;
-  }
-  const result = delivery.result(until ?? from);
-  // Descending, as CouchDB: the last one looked at, or delivered.
-  const last_seq =
-    descending && (from !== since || !delivery.full) ? (looked ?? result.last_seq) : result.last_seq;
-  return withPending(source, plan, { ...result, last_seq });
-}
-
-/** With the number of changes after it, whatever the filter would make of them: as CouchDB counts. */
-async function withPending(
-  { store }: ChangesSource,
-  { counts, descending, since }: Plan,
-  result: ChangesResult & { readonly last_seq: number },
-): Promise<ChangesResult> {
-  if (!counts) return result;
-  const { last_seq } = result;
-  const count = descending ? { gt: since, lt: last_seq } : { gt: last_seq };
-  const queries = [{ from: 'docs', by: 'seq', count }] as const;
-  const [pending] = store.readNow(queries) ?? (await store.read(queries));
-  return { ...result, pending };
-}
-
-async function runLive(source: ChangesSource, plan: Plan, controller: Controller): Promise<Outcome> {
-  const delivery = new Delivery(source, plan, controller);
-  const waker = new Waker(source, controller);
-  let since = plan.since;
-  try {
-    for (;;) {
-      waker.arm();
-      const { rows } = await readRows(source, { gt: since }, plan.perRead, early(plan));
-      since = rows.at(-1)?.seq ?? since;
-      await delivery.deliver(await select(source, plan, rows));
-      if (!controller.cancelled && !delivery.full && rows.length < plan.perRead) await waker.woken();
-      if (controller.cancelled || delivery.full) return cancelled();
-    }
-  } finally {
-    waker.stop();
-  }
-}
-
-/** Makes changes of rows and hands them on, up to the limit. */
-class Delivery {
-  readonly #source: ChangesSource;
-  readonly #plan: Plan;
-  readonly #controller: Controller;
-  readonly #results: Change[] = [];
-  #left: number;
-  #lastSeq = 0;
-
-  constructor(source: ChangesSource, plan: Plan, controller: Controller) {
-    this.#source = source;
-    this.#plan = plan;
-    this.#controller = controller;
-    this.#left = plan.limit;
-  }
-
-  /** As many changes as the limit allows were delivered. */
-  get full(): boolean {
-    return this.#left === 0;
-  }
-
-  async deliver(rows: readonly DocRow[]): Promise<void> {
-    const plan = this.#plan;
-    const controller = this.#controller;
-    for (const row of rows) {
-      const change = toChange(plan, row);
-      if (change === undefined) continue;
-      if (plan.fill !== undefined && !(await this.#fill(change, plan.fill))) continue;
-      if (plan.keepResults) this.#results.push(change);
-      this.#lastSeq = row.seq;
-      this.#left--;
-      const wait = controller.heard ? controller.push(change) : undefined;
-      if (wait !== undefined) await wait;
-      if (this.#left === 0 || controller.cancelled) return;
-    }
-  }
-
-  /** @returns false when the document was changed or purged since: what there is of it comes at its new seq */
-  async #fill({ id, seq, doc }: Change, options: FillOptions): Promise<boolean> {
-    const { fill, unswept } = await loadAttachments();
-    const { store, bytes } = this.#source;
-    let isFirst = true;
-    return unswept(async () => {
-      const [[row]] = isFirst ? [[undefined]] : await store.read([{ from: 'docs', keys: [id] }]);
-      if (!isFirst && row?.seq !== seq) return false;
-      isFirst = false;
-      await fill({ store, bytes }, doc ? [doc] : [], options);
-      return true;
-    });
-  }
-
-  /** @param looked the seq up to which everything was looked at, unless the limit ended it before */
-  result(looked: number): ChangesResult & { readonly last_seq: number } {
-    return { results: this.#results, last_seq: this.full ? this.#lastSeq : looked };
-  }
-}
-
-/** The row's change, or `undefined` where the filter does not want it. */
-function toChange(plan: Plan, row: DocRow): Change | undefined {
-  const { filter, includeDocs, allLeaves } = plan;
-  let doc: ExistingDoc<Record<string, unknown>> | undefined;
-  if (includeDocs || filter.acceptDoc !== undefined) {
-    doc = readDoc(row, includeDocs && plan.conflicts);
-    if (filter.acceptDoc !== undefined && !filter.acceptDoc(doc)) return undefined;
-  }
-  const changes =
-    allLeaves && row.tree !== undefined
-      ? leaves(treeOf(row)).map(({ rev }) => ({ rev }))
-      : [{ rev: row.rev }];
-  const change: { -readonly [K in keyof Change]: Change[K] } = { id: row.id, seq: row.seq, changes };
-  if (row.deleted) change.deleted = true;
-  if (includeDocs && doc !== undefined) change.doc = doc;
-  return change;
-}
-
-function readDoc(row: DocRow, withConflicts: boolean): ExistingDoc<Record<string, unknown>> {
-  let meta: Partial<DocMeta> | undefined;
-  if (withConflicts && row.tree !== undefined) {
-    const losers = conflicts(unpackTree(textOf(row.tree))); // what a tip adds is the winner's
-    if (losers.length > 0) meta = { _conflicts: losers.map(({ rev }) => rev) };
-  }
-  return joinDoc(
-    row.id,
-    row.rev,
-    row.deleted === true,
-    row.body === undefined ? '{}' : textOf(row.body),
-    meta,
-  );
-}
-
-/** A text that was asked for, so that it is no reference. */
-const textOf = (text: Text): string => text as string;
-
-/** What to read of rows at once: nothing long while most of them are going to be passed over by their id. */
-const early = (plan: Plan): Texts => (plan.filter.acceptId === undefined ? wantedOf(plan.texts) : false);
-
-/** Where no text is wanted, no reference is either. */
-const wantedOf = (texts: readonly string[]): Texts => texts.length > 0 && texts;
-
-/** Those of `rows` whose id passes, with the texts that are needed. */
-async function select(
-  source: ChangesSource,
-  { filter: { acceptId }, texts }: Plan,
-  rows: readonly DocRow[],
-): Promise<readonly DocRow[]> {
-  if (acceptId === undefined) return rows;
-  const accepted = rows.filter(({ id }) => acceptId(id));
-  if (texts.length === 0 || accepted.length === 0) return accepted;
-  const keys = accepted.map(({ id }) => id);
-  const [filled] = await source.store.read([{ from: 'docs', keys, texts }]);
-  // Changed or purged since: what there is of it comes at its new seq.
-  return filled.filter((row, at): row is DocRow => row !== undefined && row.seq === accepted[at]!.seq);
-}
-
-type Texts = false | readonly string[];
-type Read = { readonly rows: readonly DocRow[]; readonly updateSeq: number };
-
-async function readRows(
-  { store }: ChangesSource,
-  range: Range,
-  limit: number,
-  texts: Texts,
-  reverse = false,
-): Promise<Read> {
-  const queries = [
-    { from: 'docs', by: 'seq', range, limit, reverse, texts },
-    { from: 'info', keys: ['info'] },
-  ] as const;
-  const [rows, [info]] = store.readNow(queries) ?? (await store.read(queries));
-  return { rows, updateSeq: info?.update_seq ?? 0 };
-}
-
-async function readByIds(
-  source: ChangesSource,
-  plan: Plan,
-  ids: ReadonlySet<string>,
-): Promise<Read & { readonly lowest: number | undefined }> {
-  const { since, descending, texts, filter } = plan;
-  const [found, [first], [info]] = await source.store.read([
-    { from: 'docs', keys: [...ids], texts: wantedOf(texts) },
-    { from: 'docs', by: 'seq', range: { gt: since }, limit: 1, texts: false },
-    { from: 'info', keys: ['info'] },
-  ]);
-  const rows = found.filter(
-    (row): row is DocRow => row !== undefined && row.seq > since && filter.acceptId!(row.id),
-  );
-  rows.sort((a, b) => (descending ? b.seq - a.seq : a.seq - b.seq));
-  return { rows, updateSeq: info?.update_seq ?? 0, lowest: first?.seq };
+  return store.write(INFO, ([[info]]) => ({ writes: [], value: info?.update_seq ?? 0 }));
 }

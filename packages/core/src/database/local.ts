@@ -52,11 +52,11 @@ import type {
 import type { FoldRules } from './doc-fold';
 import { docsOf, type Edit, type EditOptions, toEdit, toEdits } from './edits';
 import type { Evaluate } from './functions';
-import { getDoc } from './get';
+import { getDoc, needsHistory } from './get';
+import { historyCode } from './history-code';
 import { infoOf } from './info';
 import type { LocalDocsOptions } from './local-list';
 import { untilAborted } from './on-abort';
-import { peerCode } from './peer-code';
 import { type Outcome, writeEdits, writeEditsNow } from './plan-edits';
 import type { Purged } from './purge';
 import { upkeepCode } from './upkeep-code';
@@ -196,7 +196,12 @@ export class LocalDatabase<Content extends object = object> implements Database<
         getWithData(this.#attachments, id, options),
       ) as Promise<never>;
     }
-    return getDoc(this.store, id, options) as Promise<never>;
+    return this.#get(id, options) as Promise<never>;
+  }
+
+  #get(id: string, options?: GetOptions): Promise<ExistingDoc | OpenRevsRow[]> {
+    if (options === undefined || !needsHistory(options)) return getDoc(this.store, id, options);
+    return historyCode.load().then(({ getAny }) => getAny(this.store, id, options));
   }
 
   put(doc: Doc<Content>, options: BulkDocsOptions = NO_OPTIONS): Promise<Written> {
@@ -241,14 +246,14 @@ export class LocalDatabase<Content extends object = object> implements Database<
     const needsData = wantsData(request) || request.docs?.some?.((entry) => entry?.atts_since !== undefined);
     const answer = needsData
       ? await (await loadAttachments()).bulkGetWithData(this.#attachments, request)
-      : await (await peerCode.load()).bulkGet(this.store, request);
+      : await (await historyCode.load()).bulkGet(this.store, request);
     return answer as BulkGetResult<Content>;
   }
 
   /** See {@link JsonSource}. */
   async bulkGetJson(request: BulkGetRequest & BulkGetOptions): Promise<string[]> {
     this.#begin(request);
-    const { bulkGetJson } = await peerCode.load();
+    const { bulkGetJson } = await historyCode.load();
     const found = await bulkGetJson(this.store, request, wantsData(request));
     const docs = request.docs.filter((_, i) => found[i] === undefined);
     if (docs.length === 0) return found as string[];
@@ -272,7 +277,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
 
   async revsDiff(revs: Record<string, readonly Rev[]>, options: CallOptions = {}): Promise<RevsDiffResult> {
     this.#begin(options);
-    const { revsDiff } = await peerCode.load();
+    const { revsDiff } = await historyCode.load();
     return revsDiff(this.store, revs, options);
   }
 
@@ -347,7 +352,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
   /** The `_local/` documents in order of their ids, which are told to nobody else: for servers, and for looking after a database. */
   async localDocs(options: LocalDocsOptions = {}): Promise<ExistingDoc[]> {
     this.#begin(options);
-    const { listLocal } = await peerCode.load();
+    const { listLocal } = await historyCode.load();
     return listLocal(this.store, options);
   }
 
@@ -410,7 +415,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
 
   /** The steps of a call that was begun, which the end of new calls does not stop. */
   get #steps(): Pick<Database, 'get' | 'put'> {
-    const get = (id: string, options?: GetOptions) => getDoc(this.store, id, options) as Promise<never>;
+    const get = (id: string, options?: GetOptions) => this.#get(id, options) as Promise<never>;
     return { get, put: async (doc, options = NO_OPTIONS) => this.#put(doc, options) };
   }
 

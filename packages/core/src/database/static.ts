@@ -2,14 +2,14 @@
 import * as attachments from './attachments';
 import { attachmentsCode, filterCode } from './code';
 import * as filter from './filter';
-import * as peer from './peer';
-import { peerCode } from './peer-code';
+import * as history from './history';
+import { historyCode } from './history-code';
 import * as upkeep from './upkeep';
 import { upkeepCode } from './upkeep-code';
 
 export function bringAll(): void {
   attachmentsCode.bring(attachments);
   filterCode.bring(filter);
-  peerCode.bring(peer);
+  historyCode.bring(history);
   upkeepCode.bring(upkeep);
 }

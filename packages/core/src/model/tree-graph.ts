@@ -71,19 +71,6 @@ export function parentsOf(node: Node): Node[] {
   return node.others === undefined ? [node.parent] : [node.parent, ...node.others];
 }
 
-/** All nodes that descend from `rev`, itself included. */
-export function descendants(graph: Graph, rev: string): Set<Node> {
-  const found = new Set<Node>();
-  const first = graph.get(rev);
-  if (first === undefined) return found;
-  found.add(first);
-  // A parent is one generation older than its child, so oldest first each is decided before its children.
-  for (const node of newestFirst(graph).reverse()) {
-    if (parentsOf(node).some((parent) => found.has(parent))) found.add(node);
-  }
-  return found;
-}
-
 export function newestFirst(graph: Graph): Node[] {
   return [...graph.values()].sort((a, b) => b.generation - a.generation);
 }

@@ -1,0 +1,136 @@
+/** Revisions that did not win, and what surrounds a revision in its tree: `get` with other options than most. */
+
+import { ancestry, conflicts, deletedConflicts, hasRev, leaves, leavesBelow, type RevTree } from '../model';
+import { joinDoc } from '../model/document';
+import { badRequest, notFound } from '../model/errors';
+import { isLocalId } from '../model/ids';
+import { formatRev, parseRev } from '../model/revision';
+import type { DocMeta, ExistingDoc, OpenRevsRow, Rev, RevInfo } from '../model/types';
+import type { DatabaseTables } from '../store/schema';
+import type { Store } from '../store/store';
+import type { GetOptions } from './database';
+import { getDoc, needsHistory } from './get';
+import { type KnownDoc, readRevisions } from './revisions';
+
+type DatabaseStore = Store<DatabaseTables>;
+
+/** What of a revision's surroundings goes into the document. */
+export type MetaOptions = Pick<
+  GetOptions,
+  'revs' | 'revs_info' | 'conflicts' | 'deleted_conflicts' | 'local_seq'
+>;
+
+/** As {@link getDoc}, whatever is asked for; with `open_revs` a list of revisions. */
+export async function getAny(
+  store: DatabaseStore,
+  id: string,
+  options: GetOptions,
+): Promise<ExistingDoc | OpenRevsRow[]> {
+  if (!needsHistory(options) || typeof id !== 'string' || isLocalId(id)) return getDoc(store, id, options);
+  options.signal?.throwIfAborted();
+  const { open_revs: wanted, rev } = options;
+  return wanted === undefined ? getRev(store, id, rev, options) : getOpenRevs(store, id, wanted, options);
+}
+
+/** A revision by name, or, with `latest`, the best leaf that came of it. @param wanted undefined: the winner, if it lives */
+async function getRev(
+  store: DatabaseStore,
+  id: string,
+  wanted: Rev | undefined,
+  options: GetOptions,
+): Promise<ExistingDoc> {
+  if (wanted !== undefined) parseRev(wanted);
+  const pick = (document: KnownDoc): Rev => {
+    if (wanted === undefined) return document.row.rev;
+    return (options.latest && leavesBelow(document.tree, wanted)[0]?.rev) || wanted;
+  };
+  const choose = (document: KnownDoc): Rev[] => {
+    const rev = pick(document);
+    return options.revs_info ? [rev, ...ancestors(document.tree, rev)] : [rev];
+  };
+  const guess = wanted === undefined ? [] : [wanted];
+  const [document] = await readRevisions(store, [{ id, guess, choose }], options);
+  if (document === undefined) throw notFound('missing', id);
+  if (wanted === undefined && document.row.deleted) throw notFound('deleted', id);
+  const rev = pick(document);
+  const doc = hasRev(document.tree, rev) ? docOf(document, rev, options) : undefined;
+  if (doc === undefined) throw notFound('missing', id);
+  return doc;
+}
+
+async function getOpenRevs(
+  store: DatabaseStore,
+  id: string,
+  wanted: 'all' | readonly Rev[],
+  options: GetOptions,
+): Promise<OpenRevsRow[]> {
+  if (wanted !== 'all') {
+    if (!Array.isArray(wanted)) throw badRequest("open_revs must be 'all' or a list of revisions");
+    for (const rev of wanted) parseRev(rev);
+  }
+  const pick = (document: KnownDoc): readonly Rev[] =>
+    wanted === 'all'
+      ? leaves(document.tree).map((leaf) => leaf.rev)
+      : followed(document.tree, wanted, options.latest === true);
+  const choose = (document: KnownDoc): readonly Rev[] =>
+    pick(document).filter((rev) => hasRev(document.tree, rev));
+  const [document] = await readRevisions(store, [{ id, guess: [], choose }], options);
+  if (document === undefined) {
+    if (wanted === 'all') throw notFound('missing', id);
+    return [...new Set(wanted)].map((rev) => ({ missing: rev }));
+  }
+  return pick(document).map((rev) => {
+    const doc = hasRev(document.tree, rev) ? docOf(document, rev, options) : undefined;
+    return doc === undefined ? { missing: rev } : { ok: doc };
+  });
+}
+
+/** The revisions asked for, each once; with `latest`, in place of a known one the leaves that came of it. */
+export function followed(tree: RevTree, revs: readonly Rev[], latest: boolean): Rev[] {
+  if (!latest) return [...new Set(revs)];
+  return [
+    ...new Set(
+      revs.flatMap((rev) => (hasRev(tree, rev) ? leavesBelow(tree, rev).map((leaf) => leaf.rev) : [rev])),
+    ),
+  ];
+}
+
+/** One revision as a document. `undefined`: its body is not there. */
+export function docOf(document: KnownDoc, rev: Rev, options: MetaOptions): ExistingDoc | undefined {
+  const body = document.body(rev);
+  if (body === undefined) return undefined;
+  return joinDoc(document.row.id, rev, body.deleted, body.text, metaOf(document, rev, options));
+}
+
+function metaOf(document: KnownDoc, rev: Rev, options: MetaOptions): Partial<DocMeta> | undefined {
+  const meta: Partial<DocMeta> = {};
+  if (options.revs) {
+    const revisions = ancestry(document.tree, rev);
+    if (revisions !== undefined) meta._revisions = revisions;
+  }
+  if (options.revs_info) meta._revs_info = revsInfo(document, rev);
+  if (options.conflicts) {
+    const losing = conflicts(document.tree);
+    if (losing.length > 0) meta._conflicts = losing.map((leaf) => leaf.rev);
+  }
+  if (options.deleted_conflicts) {
+    const losing = deletedConflicts(document.tree);
+    if (losing.length > 0) meta._deleted_conflicts = losing.map((leaf) => leaf.rev);
+  }
+  if (options.local_seq) meta._local_seq = document.row.seq;
+  return meta;
+}
+
+function revsInfo(document: KnownDoc, rev: Rev): RevInfo[] {
+  return ancestors(document.tree, rev).map((each) => ({
+    rev: each,
+    status: document.body(each) === undefined ? 'missing' : 'available',
+  }));
+}
+
+/** `rev` and what it came of, newest first. */
+function ancestors(tree: RevTree, rev: Rev): Rev[] {
+  const revisions = ancestry(tree, rev);
+  if (revisions === undefined) return [];
+  return revisions.ids.map((hash, i) => formatRev(revisions.start - i, hash));
+}

@@ -1,3 +1,0 @@
-import { Later } from './later';
-
-export const peerCode = new Later('replication', () => import('./peer'));

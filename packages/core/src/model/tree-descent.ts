@@ -1,0 +1,58 @@
+/** Who descends from whom in a revision tree. */
+import type { RevTree } from './chain';
+import { holderOf, ownerOf } from './chain';
+import type { Leaf } from './leaf';
+import { generationOf, hashOf } from './revision';
+import { hasRev, isLeaf, leaves } from './tree';
+import { type Graph, graphOf, type Node, newestFirst, parentsOf } from './tree-graph';
+
+/** `rev` and its ancestors, newest first, on its own branch; `undefined` for a revision the tree does not have. */
+export function ancestry(tree: RevTree, rev: string): { start: number; ids: string[] } | undefined {
+  const start = generationOf(rev);
+  const hash = hashOf(rev);
+  if (hasExtraParents(tree)) return ancestryByGraph(tree, rev);
+  let chain = holderOf(tree, start, hash);
+  if (chain === undefined) return undefined;
+  let ids = chain.hashes.slice(chain.generation - start);
+  while (chain.joined) {
+    const last: string = ids[ids.length - 1]!; // the joint itself
+    const generation = start - ids.length + 1;
+    chain = ownerOf(tree, generation, last)!; // a joint belongs to some chain
+    ids = ids.concat(chain.hashes.slice(chain.generation - generation + 1));
+  }
+  return { start, ids };
+}
+
+function ancestryByGraph(tree: RevTree, rev: string): { start: number; ids: string[] } | undefined {
+  const first = graphOf(tree.chains).get(rev);
+  if (first === undefined) return undefined;
+  const ids: string[] = [];
+  for (let node: typeof first | undefined = first; node !== undefined; node = node.parent)
+    ids.push(node.hash);
+  return { start: first.generation, ids };
+}
+
+const hasExtraParents = (tree: RevTree): boolean => tree.chains.some((chain) => !chain.tip);
+
+/** Leaves that descend from `rev`, by rank; itself if it is a leaf; none when it is unknown. */
+export function leavesBelow(tree: RevTree, rev: string): Leaf[] {
+  const all = leaves(tree);
+  if (tree.chains.length === 1) return hasRev(tree, rev) ? all : [];
+  if (isLeaf(tree, rev)) return all.filter((leaf) => leaf.rev === rev);
+  const graph = graphOf(tree.chains);
+  const below = descendants(graph, rev);
+  return all.filter((leaf) => below.has(graph.get(leaf.rev)!)); // a leaf is in the graph
+}
+
+/** All nodes that descend from `rev`, itself included. */
+function descendants(graph: Graph, rev: string): Set<Node> {
+  const found = new Set<Node>();
+  const first = graph.get(rev);
+  if (first === undefined) return found;
+  found.add(first);
+  // A parent is one generation older than its child, so oldest first each is decided before its children.
+  for (const node of newestFirst(graph).reverse()) {
+    if (parentsOf(node).some((parent) => found.has(parent))) found.add(node);
+  }
+  return found;
+}
