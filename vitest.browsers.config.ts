@@ -1,6 +1,7 @@
 import { defineConfig } from 'vitest/config';
 import { firefoxProvider, webkitProvider } from './tests/support/browser-providers';
 import { findFirefox } from './tests/support/firefox';
+import { timeouts } from './tests/support/timeouts';
 import { missingForWebKit } from './tests/support/webkit';
 
 /**
@@ -19,7 +20,6 @@ const STORAGE = [
 const WORKER = ['tests/database-worker.browser.test.ts', 'tests/worker/*.{both,browser}.test.ts'];
 
 const firefox = findFirefox();
-const timeouts = { testTimeout: 120_000, hookTimeout: 120_000 };
 
 /** The browsers besides Chromium: those of the system that are there. `tests/run.mjs` says which are not. */
 export default defineConfig({
@@ -30,7 +30,7 @@ export default defineConfig({
         : [
             {
               test: {
-                ...timeouts,
+                ...timeouts(120_000),
                 name: 'firefox',
                 include: [...STORAGE, ...WORKER],
                 browser: {
@@ -47,7 +47,7 @@ export default defineConfig({
         ? [
             {
               test: {
-                ...timeouts,
+                ...timeouts(120_000),
                 name: 'webkit',
                 include: [...STORAGE, ...WORKER],
                 browser: {

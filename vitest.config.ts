@@ -1,6 +1,7 @@
 import { playwright } from '@vitest/browser-playwright';
 import { defineConfig } from 'vitest/config';
 import { browserArgs, findBrowser } from './tests/support/find-browser.ts';
+import { timeouts } from './tests/support/timeouts.ts';
 
 const browser = findBrowser();
 
@@ -13,17 +14,15 @@ export default defineConfig({
           name: 'node',
           include: ['tests/**/*.test.ts'],
           exclude: ['**/*.browser.test.ts', 'tests/architecture.test.ts', '**/node_modules/**'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          ...timeouts(60_000),
         },
       },
-      { test: { name: 'architecture', include: ['tests/architecture.test.ts'] } },
+      { test: { name: 'architecture', include: ['tests/architecture.test.ts'], ...timeouts(60_000) } },
       {
         test: {
           name: 'browser',
           include: ['tests/**/*.both.test.ts', 'tests/**/*.browser.test.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          ...timeouts(60_000),
           browser: {
             enabled: true,
             headless: true,

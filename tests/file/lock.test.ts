@@ -9,8 +9,8 @@ import { isRunning, processStart } from '../../adapters/file/src/process-identit
 import { bundled, start } from './child';
 import { commitOf, home } from './support';
 
-/** Waiting for the other to let go takes longer than this. */
-const AT_ONCE_MS = 5_000;
+/** Waiting for the other to let go takes twice as long (lock-child.ts). */
+const AT_ONCE_MS = 30_000;
 const base = home();
 const script = bundled('lock-child.ts', base);
 

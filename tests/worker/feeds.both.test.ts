@@ -109,9 +109,9 @@ describe('live results', () => {
     const stop = db.live
       .find({ selector: { n: { $gt: 1 } } })
       .subscribe(({ docs }) => void seen.push(docs.length));
-    await vi.waitFor(() => expect(seen.at(-1)).toBe(2), 20_000);
+    await vi.waitFor(() => expect(seen.at(-1)).toBe(2));
     await db.put({ _id: '4', n: 4 });
-    await vi.waitFor(() => expect(seen.at(-1)).toBe(3), 20_000);
+    await vi.waitFor(() => expect(seen.at(-1)).toBe(3));
     stop();
     const map = (doc: { n: number }, emit: (key: number) => void): void => emit(doc.n);
     const rows = db.live.query(map as never, { descending: true })[Symbol.asyncIterator]();
@@ -161,17 +161,17 @@ describe('replication', () => {
     const handles = pages.map((Hosted) => new Hosted('one'));
     const feeds: Replication[] = handles.map((db) => db.replicate.to('two', { live: true }));
     const idle = (feed: Replication): Promise<void> =>
-      vi.waitFor(() => expect(feed.status().phase).toBe('idle'), 5_000);
+      vi.waitFor(() => expect(feed.status().phase).toBe('idle'));
     await Promise.all(feeds.map(idle));
     const starts = new Set(feeds.map((feed) => feed.status().start_time));
     expect(starts.size).toBe(1);
     await handles[0]!.put({ _id: 'a' });
     const other = new pages[1]!('two');
-    await vi.waitFor(async () => expect((await other.info()).doc_count).toBe(1), 5_000);
+    await vi.waitFor(async () => expect((await other.info()).doc_count).toBe(1));
     feeds[0]!.cancel();
     expect(await feeds[0]).toMatchObject({ status: 'cancelled', ok: true });
     await handles[0]!.put({ _id: 'b' });
-    await vi.waitFor(async () => expect((await other.info()).doc_count).toBe(2), 5_000);
+    await vi.waitFor(async () => expect((await other.info()).doc_count).toBe(2));
     // A page that comes late hears at once how it stands.
     const late = handles[2]!.replicate.to('two', { live: true });
     await new Promise((resolve) => late.on('paused', resolve));
@@ -189,7 +189,7 @@ describe('replication', () => {
     const pages = [page(), page(), page()];
     const handles = pages.map((Hosted) => new Hosted('one'));
     const [first, second, third] = handles.map((db) => db.replicate.to('two', { live: true }));
-    await vi.waitFor(() => expect(third!.status().phase).toBe('idle'), 5_000);
+    await vi.waitFor(() => expect(third!.status().phase).toBe('idle'));
     const { start_time } = third!.status();
     await handles[0]!.close();
     await first;
@@ -197,7 +197,7 @@ describe('replication', () => {
     await Promise.allSettled([second]);
     await handles[2]!.put({ _id: 'a' });
     const other = new pages[2]!('two');
-    await vi.waitFor(async () => expect((await other.info()).doc_count).toBe(1), 5_000);
+    await vi.waitFor(async () => expect((await other.info()).doc_count).toBe(1));
     expect(third!.status()).toMatchObject({ phase: 'idle', start_time });
     third!.cancel();
     expect(await third).toMatchObject({ status: 'cancelled' });
@@ -216,7 +216,7 @@ describe('replication', () => {
       feed = begin();
       if (!inOrder) before.cancel();
       await db.put({ _id: `${written++}` });
-      await vi.waitFor(async () => expect((await other.info()).doc_count).toBe(written), 5_000);
+      await vi.waitFor(async () => expect((await other.info()).doc_count).toBe(written));
       expect(await before).toMatchObject({ status: 'cancelled' });
     }
     feed.cancel();
