@@ -100,6 +100,13 @@ describe('splitDoc', () => {
     );
   });
 
+  it('does not take the end of a field for an id or a revision with a quote in it', () => {
+    const doc = { _id: 'a"},"b":"c', n: { y: 1, _id: 'a' }, b: 'c' };
+    expect(splitDoc(doc).body).toBe(naiveBody(doc));
+    const other = { _id: 'a', _rev: '1-a"},"b":"c', n: { y: 1, _rev: '1-a' }, b: 'c' };
+    expect(splitDoc(other).body).toBe(naiveBody(other));
+  });
+
   it('gives back with joinDoc what was put in', () => {
     fc.assert(
       fc.property(

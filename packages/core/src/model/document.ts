@@ -100,8 +100,8 @@ function splitText(fields: Fields, json: string | undefined): SplitDoc | undefin
   const text = json ?? toJson(fields);
   if (text === undefined || text.charCodeAt(0) !== BRACE) return undefined;
   const cut: Cut = { text, from: 1, to: text.length - 1 };
-  if (id !== undefined && !cutMember(cut, `"_id":"${id}"`)) return undefined;
-  if (rev !== undefined && !cutMember(cut, `"_rev":"${rev}"`)) return undefined;
+  if (id !== undefined && !cutText(cut, '_id', id)) return undefined;
+  if (rev !== undefined && !cutText(cut, '_rev', rev)) return undefined;
   if (deleted !== undefined && !cutMember(cut, `"_deleted":${deleted}`)) return undefined;
   if (revisions !== undefined && !cutMember(cut, `"_revisions":${toJson(revisions)}`)) return undefined;
   const body = json === undefined ? bodyOf(cut) : copiedBody(cut);
@@ -121,6 +121,13 @@ function bodyOf({ text, from, to }: Cut): string {
 
 /** A slice may be part of a longer text, a request's, all of which it would keep in memory: joined it is a text of its own. */
 const copiedBody = ({ text, from, to }: Cut): string => ['{', text.slice(from, to), '}'].join('');
+
+/**
+ * As {@link cutMember}, of a member that is a text. With a quote in it, it is written with escapes, and what stands there without them
+ * would be several members, those of a field perhaps.
+ */
+const cutText = (cut: Cut, name: string, value: string): boolean =>
+  !value.includes('"') && cutMember(cut, `"${name}":"${value}"`);
 
 /**
  * Takes a member off the first or last place of an object's text. Within a string of the text a quote has a backslash
