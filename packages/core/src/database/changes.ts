@@ -7,6 +7,7 @@ import type { ChangesFeed, ChangesOptions } from './database';
 import { BasicFeed, type FeedController } from './feed';
 import type { FilterSource } from './filter';
 import { historyCode } from './history-code';
+import { infoNow } from './info';
 
 /** What a feed needs of its database. */
 export interface ChangesSource extends FilterSource {
@@ -46,8 +47,7 @@ const INFO = [{ from: 'info', keys: ['info'] }] as const;
 
 function updateSeqNow({ store }: ChangesSource): number | undefined {
   try {
-    const found = store.readNow(INFO);
-    return found && (found[0][0]?.update_seq ?? 0);
+    return infoNow(store)?.update_seq;
   } catch {
     return undefined; // The first read says what is wrong.
   }

@@ -1,6 +1,13 @@
 /** The counters of a database. */
 import { corrupt } from '../model/errors';
-import type { InfoRow } from '../store/schema';
+import type { DatabaseTables, InfoRow } from '../store/schema';
+import type { Store } from '../store/store';
+
+const NO_TEXTS: readonly never[] = [];
+
+/** As they are in memory; `undefined` where the storage must be asked. */
+export const infoNow = (store: Store<DatabaseTables>): InfoRow | undefined =>
+  store.rowNow('info', 'info', NO_TEXTS);
 
 /** The one row of `info`, which opening wrote. */
 export function infoOf(rows: readonly (InfoRow | undefined)[]): InfoRow {

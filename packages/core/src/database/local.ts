@@ -54,7 +54,7 @@ import { docsOf, type Edit, type EditOptions, toEdit, toEdits } from './edits';
 import type { Evaluate } from './functions';
 import { getDoc, needsHistory } from './get';
 import { historyCode } from './history-code';
-import { infoOf } from './info';
+import { infoNow, infoOf } from './info';
 import type { LocalDocsOptions } from './local-list';
 import { untilAborted } from './on-abort';
 import { type Outcome, writeEdits, writeEditsNow } from './plan-edits';
@@ -161,16 +161,15 @@ export class LocalDatabase<Content extends object = object> implements Database<
     // Not async: as `get`.
     try {
       this.#begin(options);
-      const found = this.store.readNow(INFO);
-      if (found !== undefined) return Promise.resolve(this.#info(found[0], db_name));
-      return this.store.read(INFO, options).then(([rows]) => this.#info(rows, db_name));
+      const row = infoNow(this.store);
+      if (row !== undefined) return Promise.resolve(this.#info(row, db_name));
+      return this.store.read(INFO, options).then(([rows]) => this.#info(infoOf(rows), db_name));
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  #info(rows: readonly (InfoRow | undefined)[], db_name: string): DatabaseInfo {
-    const { doc_count, doc_del_count, update_seq, purge_seq } = infoOf(rows);
+  #info({ doc_count, doc_del_count, update_seq, purge_seq }: InfoRow, db_name: string): DatabaseInfo {
     return {
       db_name,
       doc_count,
