@@ -30,7 +30,7 @@ export default defineConfig({
         : [
             {
               test: {
-                ...timeouts(120_000),
+                ...timeouts,
                 name: 'firefox',
                 include: [...STORAGE, ...WORKER],
                 browser: {
@@ -47,7 +47,7 @@ export default defineConfig({
         ? [
             {
               test: {
-                ...timeouts(120_000),
+                ...timeouts,
                 name: 'webkit',
                 include: [...STORAGE, ...WORKER],
                 browser: {

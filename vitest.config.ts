@@ -14,15 +14,15 @@ export default defineConfig({
           name: 'node',
           include: ['tests/**/*.test.ts'],
           exclude: ['**/*.browser.test.ts', 'tests/architecture.test.ts', '**/node_modules/**'],
-          ...timeouts(60_000),
+          ...timeouts,
         },
       },
-      { test: { name: 'architecture', include: ['tests/architecture.test.ts'], ...timeouts(60_000) } },
+      { test: { name: 'architecture', include: ['tests/architecture.test.ts'], ...timeouts } },
       {
         test: {
           name: 'browser',
           include: ['tests/**/*.both.test.ts', 'tests/**/*.browser.test.ts'],
-          ...timeouts(60_000),
+          ...timeouts,
           browser: {
             enabled: true,
             headless: true,

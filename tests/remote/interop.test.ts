@@ -140,7 +140,7 @@ describe('PouchDB 9 and our server', () => {
     expect((await db.info()).doc_count).toBe(3);
     await db.compact();
     expect(await db.destroy()).toMatchObject({ ok: true });
-  }, 60_000);
+  });
 });
 
 const couchdb = process.env.COUCHDB_URL;

@@ -36,14 +36,27 @@ const calls = {
   exclusively: async () => journal.exclusively(async () => {}),
   close: async () => journal.close(),
   destroy: async (name: string) => adapter.destroy(name),
-  /** Blocks the thread, and says at the end of the same task whether the journal still believes to be alone. */
-  block: async (ms: number) => {
+  /**
+   * Blocks the thread until the object URL is revoked, which a blocked thread can see too, and says at the end of the same task
+   * whether the journal still believes to be alone.
+   */
+  block: async (until: string) => {
     postMessage({ event: 'blocking' });
-    const end = performance.now() + ms;
-    while (performance.now() < end);
+    while (isThere(until));
     return journal.alone();
   },
 } satisfies Record<string, (...args: never[]) => Promise<unknown>>;
+
+function isThere(url: string): boolean {
+  const request = new XMLHttpRequest();
+  request.open('GET', url, false);
+  try {
+    request.send();
+  } catch {
+    return false; // how it says so
+  }
+  return request.status === 200;
+}
 
 export type JournalCalls = typeof calls;
 

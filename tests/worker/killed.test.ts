@@ -86,5 +86,5 @@ describe.skipIf(!canOpenPages())('a shared worker', () => {
     expect(told.filter((id) => !there.includes(id))).toEqual([]);
     for (const tab of [left, right])
       expect((await tab.call('followed', there)).sort()).toEqual([...there].sort());
-  }, 60_000);
+  });
 });
