@@ -4,7 +4,12 @@ import { type DatabaseTables, LocalDatabase } from '@settledb/core';
 import { openLogStore } from '@settledb/engine';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DOC_LENGTH_MAX, KEPT_LENGTH_MAX, KeptDocs } from '../../packages/core/src/database/kept-docs';
+import {
+  DOC_LENGTH_MAX,
+  KEPT_LENGTH_MAX,
+  KEPT_MAX,
+  KeptDocs,
+} from '../../packages/core/src/database/kept-docs';
 import { schema } from '../../packages/core/src/store/schema';
 import { Indexes, Mango } from '../../packages/query/src';
 import { naiveStore } from '../support/naive-store';
@@ -105,6 +110,14 @@ describe('documents that are kept', () => {
     }
     expect(most).toBeGreaterThan(KEPT_LENGTH_MAX / 2);
     expect(most).toBeLessThan(KEPT_LENGTH_MAX + DOC_LENGTH_MAX);
+  });
+
+  it('are no more than so many, however short they are', () => {
+    const kept = new KeptDocs();
+    const ids = Array.from({ length: KEPT_MAX + 1_000 }, (_, i) => `${i}`);
+    for (const [i, id] of ids.entries())
+      for (let reading = 0; reading < 2; reading++) kept.doc(rowOf(id, i + 1, {}), kept.state);
+    expect(ids.filter((id) => kept.current(id) !== undefined)).toHaveLength(KEPT_MAX);
   });
 
   it('are not nested so deep that a copy would not fit the stack of whoever asks', () => {

@@ -17,6 +17,8 @@ import type { Store } from '../store/store';
  * to take one in costs 2 µs, nearly all of it for the collector, which copies what stays.
  */
 export const KEPT_LENGTH_MAX = 1.5 * 1024 * 1024;
+/** Documents kept, however short their texts are: one of a field or two takes 150 bytes, of which its text says nothing. */
+export const KEPT_MAX = 16 * 1024;
 /** Longer documents are made of their texts each time: a few of them would push out hundreds. */
 export const DOC_LENGTH_MAX = 8 * 1024;
 /** Documents nested deeper are made of their texts each time: a copy goes as deep in the stack, and who asks may be deep in it already. */
@@ -97,10 +99,10 @@ export class KeptDocs {
   }
 
   #makeRoom(): boolean {
-    if (this.length < KEPT_LENGTH_MAX) return true;
+    if (!this.#isFull()) return true;
     this.#refused = (this.#refused + 1) % REPLACED_OF;
     if (this.#refused > 0) return false;
-    while (this.length >= KEPT_LENGTH_MAX) {
+    while (this.#isFull()) {
       // Goes on where it stopped: from the beginning it would pass over the places of all that went.
       this.#oldest ??= this.#docs.entries();
       const { value, done } = this.#oldest.next();
@@ -108,6 +110,10 @@ export class KeptDocs {
       else this.#drop(...value);
     }
     return true;
+  }
+
+  #isFull(): boolean {
+    return this.length >= KEPT_LENGTH_MAX || this.#docs.size >= KEPT_MAX;
   }
 
   #keep(id: string, kept: Kept): void {
