@@ -401,3 +401,36 @@ describe('attachments over HTTP', () => {
     ]);
   });
 });
+
+describe('a database that judges documents', () => {
+  it('is shown what is known of their attachments, and takes them in parts too', async () => {
+    const server = testServer({ runStoredFunctions: true });
+    await server.ask('PUT', '/db');
+    const validate_doc_update = `function (doc) {
+      for (var name in doc._attachments) {
+        var given = doc._attachments[name];
+        if ('data' in given || given.stub !== true) throw { forbidden: 'data of ' + name };
+        if (given.length > 5) throw { forbidden: name + ' has ' + given.length };
+      }
+    }`;
+    await server.ask('PUT', '/db/_design/v', { validate_doc_update });
+    const put = async (id: string, text: string) => {
+      const about = { t: { follows: true, content_type: 'text/plain', length: text.length } };
+      const parts = [
+        `content-type: application/json\r\n\r\n${JSON.stringify({ _attachments: about })}`,
+        `\r\n${text}`,
+      ];
+      const body = `--b\r\n${parts.join('\r\n--b\r\n')}\r\n--b--`;
+      return server.ask('PUT', `/db/${id}`, body, { 'content-type': 'multipart/related; boundary=b' });
+    };
+    expect(await put('a', 'hello')).toMatchObject({ status: 201 });
+    expect((await server.ask('GET', '/db/a/t')).body).toBe('hello');
+    expect(await put('b', 'hello!')).toMatchObject({ status: 403, body: { reason: 't has 6' } });
+    const inline = (data: string) => ({ _attachments: { t: { content_type: 'text/plain', data } } });
+    expect(await server.ask('PUT', '/db/c', inline('aGVsbG8='))).toMatchObject({ status: 201 });
+    expect(await server.ask('PUT', '/db/d', inline('aGVsbG8h'))).toMatchObject({
+      status: 403,
+      body: { reason: 't has 6' },
+    });
+  });
+});

@@ -97,15 +97,35 @@ async function refusalOf(
   if (isSpared(doc)) return undefined;
   const before = await parentOf(database, id, doc);
   const userCtx = { db: name, name: user.name, roles: [...user.roles] };
+  const asked = withStubs(doc);
   for (const validate of validators) {
     try {
       // Each has copies of its own: one could change what the next one is shown, or what is stored.
-      validate(structuredClone(doc), structuredClone(before), { ...userCtx }, structuredClone(security));
+      validate(structuredClone(asked), structuredClone(before), { ...userCtx }, structuredClone(security));
     } catch (thrown) {
       return refusal(thrown);
     }
   }
   return undefined;
+}
+
+/** As CouchDB shows it: of attachments that come with it all but their data, which may be a stream that is read once, and cannot be copied. */
+function withStubs(doc: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { _attachments } = doc;
+  if (!isObject(_attachments)) return doc;
+  const attachments: Record<string, unknown> = Object.create(null);
+  for (const [name, given] of Object.entries(_attachments))
+    attachments[name] = isObject(given) && given.data !== undefined ? stubOf(given) : given;
+  return { ...doc, _attachments: attachments };
+}
+
+function stubOf({ data, follows: _, encoded: __, ...known }: Readonly<Record<string, unknown>>): object {
+  return { ...known, ...(typeof data === 'string' && { length: lengthOfBase64(data) }), stub: true };
+}
+
+function lengthOfBase64(text: string): number {
+  const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
+  return Math.floor(((text.length - padding) * 3) / 4);
 }
 
 /** The revision that `doc` is made upon: CouchDB hands that to the function, `null` for a new document. */
