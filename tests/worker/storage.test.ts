@@ -29,8 +29,9 @@ describe.skipIf(!canOpenPages())('storage under a hosted database', () => {
     // Chromium says nothing to those that have it open: a write finds out, and is answered by nothing at all or by the new database.
     await other.call('run', 'put', { _id: 'meanwhile' });
     for (const tab of opened.tabs) expect(await tab.call('heard', 'evicted')).toContain('evicted');
-    await vi.waitFor(() => other.run('put', { _id: 'after' }), PATIENCE);
-    expect(await owner.run('get', 'after')).toMatchObject({ _id: 'after' });
+    // One may be refused and there all the same.
+    await other.call('putEach', 'after', 1);
+    expect(await owner.run('get', 'after 0')).toMatchObject({ _id: 'after 0' });
     expect(await owner.call('run', 'get', 'before')).toMatchObject({ error: 'not_found' });
     expect(await owner.run('id')).not.toBe(id);
   });
