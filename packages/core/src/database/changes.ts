@@ -3,10 +3,10 @@ import type { Cancelled, Change, ChangesResult } from '../model/types';
 import type { DatabaseTables } from '../store/schema';
 import type { Store } from '../store/store';
 import type { Bytes } from './bytes';
+import { changesCode } from './changes-code';
 import type { ChangesFeed, ChangesOptions } from './database';
 import { BasicFeed, type FeedController } from './feed';
 import type { FilterSource } from './filter';
-import { historyCode } from './history-code';
 import { infoNow } from './info';
 
 /** What a feed needs of its database. */
@@ -35,7 +35,7 @@ export function localChanges<Content extends object = object>(
   const now = isFromNow ? updateSeqNow(source) : undefined;
   const drive = async (controller: FeedController<Change>): Promise<ChangesResult | Cancelled> => {
     const asked = isFromNow ? (now ?? updateSeqInTurn(source)) : undefined;
-    const [{ run }, since = options.since] = await Promise.all([historyCode.load(), asked]);
+    const [{ run }, since = options.since] = await Promise.all([changesCode.load(), asked]);
     return run(source, options, since, controller);
   };
   const cancelled = (): Cancelled => ({ status: 'cancelled' });

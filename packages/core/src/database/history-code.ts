@@ -1,3 +1,3 @@
 import { Later } from './later';
 
-export const historyCode = new Later('changes and revisions', () => import('./history'));
+export const historyCode = new Later('revisions', () => import('./history'));

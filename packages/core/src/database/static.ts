@@ -1,5 +1,7 @@
 /** `@settledb/core/static`: for realms that must not load code later. */
 import * as attachments from './attachments';
+import { changesCode } from './changes-code';
+import * as changes from './changes-run';
 import { attachmentsCode, filterCode } from './code';
 import * as filter from './filter';
 import * as history from './history';
@@ -9,6 +11,7 @@ import { upkeepCode } from './upkeep-code';
 
 export function bringAll(): void {
   attachmentsCode.bring(attachments);
+  changesCode.bring(changes);
   filterCode.bring(filter);
   historyCode.bring(history);
   upkeepCode.bring(upkeep);

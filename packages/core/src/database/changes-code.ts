@@ -1,0 +1,3 @@
+import { Later } from './later';
+
+export const changesCode = new Later('feeds of changes', () => import('./changes-run'));
