@@ -56,6 +56,7 @@ const settled = (page: Page): Promise<unknown> =>
 async function edit(page: Page, name: string, notes: string): Promise<void> {
   await page.fill('#search', name);
   await page.click(`#rows button:has-text("${name}")`);
+  await says(page, '#document h2', name); // until then, another may be shown
   const before = await page.textContent('.current-rev');
   await page.fill('[name="notes"]', notes);
   await page.click('button[type="submit"]');
@@ -126,7 +127,7 @@ describe.skipIf(executablePath === undefined)('the atlas as an app', () => {
     await page.fill('#search', 'without a server');
     await page.click('[data-id="country:NOR"]');
     expect(await page.inputValue('[name="notes"]')).toBe('written without a server');
-    expect(await page.getAttribute('#sync', 'data-state')).toBe('offline');
+    await page.waitForSelector('#sync[data-state="offline"]');
 
     await again();
     await page.evaluate(() => dispatchEvent(new Event('online'))); // as when the cable is plugged in
