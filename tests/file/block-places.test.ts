@@ -46,7 +46,7 @@ it('keeps what was noted at a place: the sums of a block', () => {
   const noted = new BlockPlaces();
   noted.set(3, { offset: 44, bytes: 100, isTail: false });
   const places = new BlockPlaces(noted.encode());
-  const sums = { running: new Uint32Array(1), isWide: false, end: 100 };
+  const sums = { running: new Uint32Array(1), piece: 1024, isWide: false, end: 100 };
   places.get(3)!.sums = sums;
   expect(places.get(3)!.sums).toBe(sums);
 });

@@ -313,7 +313,7 @@ describe('a database with packs', () => {
     await db.putAttachment('b', 'f', noise(100, 2), 'x/y');
     expect((await placesOf(db)).filter(isPacked)).toHaveLength(1);
     await db.close();
-    expect(readFileSync(join(folder, 'log.2')).readUInt32LE(8)).toBe(3);
+    expect(readFileSync(join(folder, 'log.2')).readUInt32LE(8)).toBe(4);
     db = await openAt(folder);
     expect(same(await bytesOf(await db.getAttachment('a', 'f')), noise(100, 1))).toBe(true);
     expect(same(await bytesOf(await db.getAttachment('b', 'f')), noise(100, 2))).toBe(true);

@@ -156,7 +156,7 @@ describe('what need not be waited for', () => {
   });
 });
 
-/** As a program of before version 3 left it, which knew of no sums. */
+/** As a program left it that knew of no sums (before version 3), or of sums of large pieces (3). */
 function makeOlder(folder: string, version: number): void {
   const log = readFileSync(logName(folder));
   log.writeUInt32LE(version, 8);
@@ -167,23 +167,31 @@ function makeOlder(folder: string, version: number): void {
 describe('sums of pieces', () => {
   const segments = TEXTS.map((text, i) => ({ id: BLOCKS[i]!, text }));
 
-  it('are not put into a log of an older version, until it is written anew; parts are read of both', async () => {
-    const folder = join(base, 'older');
+  it.each([
+    { version: 2, what: 'none' },
+    { version: 3, what: 'of large pieces' },
+  ])('stay as a log of version $version has them, $what, until it is written anew; parts are read of both', async ({
+    version,
+  }) => {
+    const folder = join(base, `older ${version}`);
     await (await file().open(folder)).close();
-    makeOlder(folder, 2);
+    makeOlder(folder, version);
     let journal = await file().open(folder);
     await act(journal, { append: { n: 1, head: 'head', tail: '', segments } });
     const read = () =>
       BLOCKS.map((id) => journal.readIn!(id, (part) => part(4, 2) + part(0, 4) + part(9, 1)));
-    expect(read()).toEqual([undefined, undefined, undefined]);
+    const begun = (text: string) => text.slice(4, 6) + text.slice(0, 4) + text.slice(9, 10);
+    expect(read()).toEqual([begun(LATIN), begun(WIDE), undefined]);
     await expectParts(journal);
     await journal.close();
     const bytes = readFileSync(logName(folder)).length;
     journal = await file().open(folder);
     await expectParts(journal);
+    expect(await journal.load(BLOCKS)).toEqual(TEXTS);
+    expect(readFileSync(logName(folder)).readUInt32LE(8)).toBe(version);
     await journal.vacuum?.({ force: true });
+    expect(readFileSync(logName(folder)).readUInt32LE(8)).toBe(4);
     await expectParts(journal);
-    const begun = (text: string) => text.slice(4, 6) + text.slice(0, 4) + text.slice(9, 10);
     expect(read()).toEqual([begun(LATIN), begun(WIDE), undefined]);
     expect(read()).toEqual([begun(LATIN), begun(WIDE), undefined]);
     expect(journal.readIn!(tail(9), () => 'there')).toBeUndefined();

@@ -165,11 +165,11 @@ describe('a log that is not of this version', () => {
   it('is refused with both versions named, and nothing changed', async () => {
     const copy = copyOf(folder);
     const newer = Buffer.from(bytes);
-    newer.writeUInt32LE(4, 8);
+    newer.writeUInt32LE(5, 8);
     const { crc32ByTable } = await import('../../adapters/file/src/crc32');
     newer.writeUInt32LE(crc32ByTable(newer.subarray(0, 40)), 40);
     writeFileSync(logName(copy), newer);
-    const message = /format version 4; this program reads versions up to 3/;
+    const message = /format version 5; this program reads versions up to 4/;
     await expect(file().open(copy)).rejects.toMatchObject({
       name: 'io',
       reason: expect.stringMatching(message),

@@ -12,10 +12,9 @@ import type { PlacedChunk } from '@settledb/engine';
 import { crc32 } from './crc32';
 import { codeOf, type Files } from './files';
 import { BLOBS, removeFolderIfEmpty, removeQuietly } from './folder';
-import { writeFully } from './log';
 import { isPacked, isPackFile, PACKED_BYTES, Packs } from './packs';
 import { trouble } from './trouble';
-import { readFully } from './window';
+import { readFully, writeFully } from './window';
 
 const MAGIC = Buffer.from('settblob');
 const CHUNK_HEADER_BYTES = 8;

@@ -10,10 +10,11 @@ import { Contents } from './contents';
 import { codeOf, type Files } from './files';
 import { encodeHeader, HEADER_BYTES, isLog, newHeader } from './header';
 import { isLockName, type Lock } from './lock';
-import { Log, writeFully } from './log';
+import { Log } from './log';
 import { notedPlaces, PLACES } from './places';
 import { recover } from './recovery';
 import { trouble } from './trouble';
+import { writeFully } from './window';
 
 type LastOwner = Pick<Lock, 'lostPower' | 'leftOpen'>;
 

@@ -22,8 +22,8 @@ import {
   textBound,
   writeText,
 } from './frame-layout';
-import { type LogHeader, SUMS_VERSION } from './header';
-import { carriesSums, putSums, sumsBytes, sumsBytesBound } from './sums';
+import { type LogHeader, SMALL_PIECES_VERSION, SUMS_VERSION } from './header';
+import { carriesSums, pieceOf, putSums, sumsBytes, sumsBytesBound } from './sums';
 
 export const KIND_BLOCK = 1;
 export const KIND_COMMIT = 2;
@@ -34,6 +34,8 @@ const FLAG_SECOND_UTF16 = 2;
 const FLAG_MANIFEST = 4;
 /** The text is followed by sums of its pieces (`sums.ts`). */
 const FLAG_SUMS = 8;
+/** … which are small. */
+const FLAG_SMALL_PIECES = 16;
 
 /** `n f64 · head length u32`, `epoch f64 · through f64 · drops u32`: what stands before the texts. */
 const COMMIT_FIXED_BYTES = 12;
@@ -147,7 +149,7 @@ export function writeFrame(
 
 /** A frame whose payload comes from another file, with a header and sums of this one. */
 export function sealed(frame: Buffer, format: Format, place: FramePlace): Buffer {
-  const flags = frame[13]! & ~FLAG_SUMS;
+  const flags = frame[13]! & ~(FLAG_SUMS | FLAG_SMALL_PIECES);
   const to = textEnd(frame);
   const bytes = to + sumsBytesBound(to);
   const copy = bytes <= frame.length ? frame : Buffer.allocUnsafe(bytes);
@@ -156,8 +158,12 @@ export function sealed(frame: Buffer, format: Format, place: FramePlace): Buffer
 }
 
 /** Where its texts end: the frame, but for sums. */
-const textEnd = (frame: Buffer): number =>
-  frame.length - ((frame[13]! & FLAG_SUMS) === 0 ? 0 : sumsBytes(frame.length));
+function textEnd(frame: Buffer): number {
+  const flags = frame[13]!;
+  if ((flags & FLAG_SUMS) === 0) return frame.length;
+  const version = (flags & FLAG_SMALL_PIECES) === 0 ? SUMS_VERSION : SMALL_PIECES_VERSION;
+  return frame.length - sumsBytes(frame.length, pieceOf(version));
+}
 
 /** Fills in the header of a frame whose payload is there, puts the sums behind it, and answers where they end. */
 function sealBetween(
@@ -166,22 +172,24 @@ function sealBetween(
   textTo: number,
   kind: number,
   flags: number,
-  { salt, version }: Format,
+  format: Format,
   place: FramePlace,
 ): number {
   const { view } = room;
+  const { salt, version } = format;
   const hasSums = kind === KIND_BLOCK && version >= SUMS_VERSION && carriesSums(textTo - from);
-  const to = textTo + (hasSums ? sumsBytesBound(textTo - from) : 0);
+  const to = textTo + (hasSums ? sumsBytesBound(textTo - from, pieceOf(version)) : 0);
+  const sumsFlags = version >= SMALL_PIECES_VERSION ? FLAG_SUMS | FLAG_SMALL_PIECES : FLAG_SUMS;
   view.setUint32(from, salt, true);
   view.setUint32(from + 8, to - from - FRAME_HEADER_BYTES, true);
   view.setUint8(from + 12, kind);
-  view.setUint8(from + 13, hasSums ? flags | FLAG_SUMS : flags);
+  view.setUint8(from + 13, hasSums ? flags | sumsFlags : flags);
   view.setUint16(from + 14, 0, true);
   view.setFloat64(from + 16, place.sequence, true);
   view.setFloat64(from + 24, place.synced, true);
   view.setUint32(from + 32, place.index, true);
   const crc = hasSums
-    ? putSums(room, from, textTo, flags, salt)
+    ? putSums(room, from, textTo, flags, format)
     : crc32(bytesOf(room, from + CHECKED_FROM, to), salt);
   view.setUint32(from + 4, crc, true);
   return to;

@@ -7,11 +7,13 @@
 import { corrupt, ioError } from '@settledb/core';
 import { crc32 } from './crc32';
 
-export const FORMAT_VERSION = 3;
+export const FORMAT_VERSION = 4;
 /** The first one whose readers know packs of little contents beside the log. */
 export const PACKS_VERSION = 2;
 /** The first one whose long blocks carry sums of their pieces. */
 export const SUMS_VERSION = 3;
+/** The first one in which those pieces are small. */
+export const SMALL_PIECES_VERSION = 4;
 export const HEADER_BYTES = 44;
 const MAGIC = Buffer.from('settledb', 'latin1');
 const CRC_AT = 40;

@@ -11,9 +11,9 @@ import { headerAt, isSound, meaningOfPart, type Part } from './frame';
 import { FRAME_HEADER_BYTES } from './frame-layout';
 import { type LogHeader, SUMS_VERSION } from './header';
 import { type Encoded, RecordEncoder } from './record-encoder';
-import { carriedSums, carriesSums, framePart, type Sums, sumsBytes, sumsOf } from './sums';
+import { carriedSums, carriesSums, framePart, pieceOf, type Sums, sumsBytes, sumsOf } from './sums';
 import { isFull, trouble } from './trouble';
-import { MOST_BYTES, readFully } from './window';
+import { readFully, writeFully } from './window';
 
 /**
  * Up to here a call that waits costs less CPU than one that does not: 5 µs against 40 for 300 bytes, 19 against 42 for 64 KB, 52 against
@@ -22,6 +22,9 @@ import { MOST_BYTES, readFully } from './window';
 const SYNC_WRITE_BYTES = 256 * 1024;
 /** Segments are up to 128 KB; from the system's cache they come in less time than a promise takes. */
 const SYNC_READ_BYTES = 256 * 1024;
+
+/** Shorter blocks are read whole where a part would do: it would be half of them. */
+const PARTS_FROM = 8 * 1024;
 
 /** ms between two looks whether the file is still there, where no sync asks. A look costs 2 µs, a small append 5. */
 export const LOOK_MS = 100;
@@ -201,17 +204,20 @@ export class Log {
   }
 
   /**
-   * Calls `work` with a reader of parts of the text of the block at `place`; `undefined` for one that carries no sums. Looks from its
-   * beginning, and the first one of all, take the frame in one call of the system, which costs less than two, and check those parts alone.
+   * Calls `work` with a reader of parts of the text of the block at `place`; `undefined` for one that is short. Looks from its beginning, and
+   * the first one of all, take the frame in one call of the system, which costs less than two, and check those parts alone, where it
+   * carries sums.
    */
   readIn<R>(place: Place, work: (part: (at: number, length: number) => string) => R): R | undefined {
-    if (!this.#carriesSums(place) || place.bytes > SYNC_READ_BYTES) return undefined;
+    if (place.isTail || place.bytes < PARTS_FROM || place.bytes > SYNC_READ_BYTES) return undefined;
     let frame: Buffer | undefined;
     return work((at, length) => {
       if (at > 0 && frame === undefined && place.sums !== undefined)
         return this.#partBy(place.sums, place, at, length);
       frame ??= this.#readNow(place.offset, this.#room(place.bytes));
-      place.sums ??= this.#sumsIn(frame.subarray(frame.length - sumsBytes(frame.length)), place);
+      place.sums ??= this.#carriesSums(place)
+        ? this.#sumsIn(frame.subarray(frame.length - this.#sumsBytes(place)), place)
+        : sumsOf(this.#sound(frame, place), this.header.salt);
       const part = framePart(place.sums, this.header.salt, at, length);
       const text = part.text(frame.subarray(part.from, part.to));
       if (text === undefined) throw this.#damaged(place.offset);
@@ -223,13 +229,18 @@ export class Log {
     return this.header.version >= SUMS_VERSION && !isTail && carriesSums(bytes);
   }
 
+  #sumsBytes({ bytes }: Place): number {
+    return sumsBytes(bytes, pieceOf(this.header.version));
+  }
+
   #carriedSums(place: Place): Sums {
-    const room = this.#room(sumsBytes(place.bytes));
+    const room = this.#room(this.#sumsBytes(place));
     return this.#sumsIn(this.#readNow(place.offset + place.bytes - room.length, room), place);
   }
 
   #sumsIn(data: Buffer, { offset, bytes }: Place): Sums {
-    const sums = carriedSums(data, bytes, this.header.salt);
+    const { salt, version } = this.header;
+    const sums = carriedSums(data, bytes, salt, pieceOf(version));
     if (sums === undefined) throw this.#damaged(offset);
     return sums;
   }
@@ -376,26 +387,4 @@ export class Log {
       throw trouble(this.path, error);
     }
   }
-}
-
-/** Writes all of `data` at `position`, however little each call takes; answers where it ended. */
-export async function writeFully(
-  files: Files,
-  fd: number,
-  data: Uint8Array,
-  position: number,
-): Promise<number> {
-  let done = 0;
-  while (done < data.length) {
-    const wrote = await files.write(
-      fd,
-      data,
-      done,
-      Math.min(data.length - done, MOST_BYTES),
-      position + done,
-    );
-    if (wrote === 0) throw new Error('the system wrote nothing');
-    done += wrote;
-  }
-  return position + done;
 }

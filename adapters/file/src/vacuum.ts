@@ -14,7 +14,8 @@ import { logPath, removeQuietly, temporaryPath } from './folder';
 import { headerAt, KIND_BLOCK, manifestAlone, meaningOf, sealed, tailAsBlock } from './frame';
 import { FRAME_HEADER_BYTES } from './frame-layout';
 import { encodeHeader, HEADER_BYTES, type LogHeader, newHeader } from './header';
-import { Log, writeFully } from './log';
+import { Log } from './log';
+import { writeFully } from './window';
 
 /** Written at a time: little memory, few calls, and the event loop gets its turn between two. */
 const CHUNK_BYTES = 1 << 20;

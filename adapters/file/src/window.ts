@@ -43,5 +43,27 @@ export async function readFully(files: Files, fd: number, data: Buffer, position
   return done;
 }
 
+/** Writes all of `data` at `position`, however little each call takes; answers where it ended. */
+export async function writeFully(
+  files: Files,
+  fd: number,
+  data: Uint8Array,
+  position: number,
+): Promise<number> {
+  let done = 0;
+  while (done < data.length) {
+    const wrote = await files.write(
+      fd,
+      data,
+      done,
+      Math.min(data.length - done, MOST_BYTES),
+      position + done,
+    );
+    if (wrote === 0) throw new Error('the system wrote nothing');
+    done += wrote;
+  }
+  return position + done;
+}
+
 /** One call of the system moves no more than 2 GB. */
 export const MOST_BYTES = 1 << 30;
