@@ -127,6 +127,31 @@ it('has what was loaded of it, and says what to load for the rest', () => {
   );
 });
 
+it('is lent for one call, and keeps the groups that are wanted again soon', () => {
+  const rows = Array.from({ length: GROUP_ROWS * 4 }, (_, i) => rowOf(i));
+  const text = encodeRowPage(pageOf(rows), table);
+  const page = decoderFor(table, 0).head(text.slice(0, HEAD_LENGTH)) as StoredPage<RowPage>;
+  const headAlone = page.weight;
+  const spanOf = (i: number) => ({ lower: rows[i]!.id as string, upper: rows[i]!.id as string });
+  const look = (i: number, now: number, within: number): StoredPage<RowPage> => {
+    const { at, length } = page.lacking(spanOf(i))!;
+    const into = page.lend(spanOf(i), now, within);
+    into.add(text.slice(at, at + length), spanOf(i));
+    const group = into.around(rows[i]!.id as string)!;
+    expect(rowAt(table, group, positionOf(group, rows[i]!.id as string))).toEqual(rows[i]);
+    return into;
+  };
+  const first = look(40, 1, 10);
+  expect([first.isLent, first.lend(spanOf(70), 2, 10) === first]).toEqual([true, true]);
+  expect([page.has(spanOf(40)), page.weight]).toEqual([false, headAlone]);
+  expect(look(40, 12, 10)).not.toBe(page); // too long ago
+  expect(look(70, 13, 10)).not.toBe(page); // another group
+  expect(look(41, 22, 10)).toBe(page);
+  expect([page.isLent, page.has(spanOf(40)), page.has(spanOf(70))]).toEqual([false, true, false]);
+  expect(page.weight).toBe(headAlone + 1);
+  expect(look(0, 1_000, Number.POSITIVE_INFINITY)).toBe(page); // there is room for all
+});
+
 it('is read as it was stored by manifests of format 2, whose pages do not say where their groups are', () => {
   const rows = Array.from({ length: GROUP_ROWS * 3 }, (_, i) => rowOf(i));
   const lines = encodeRowPage(pageOf(rows), table).split('\n');

@@ -39,7 +39,13 @@ export class Parts {
 
   #countOf(block: number): Count {
     const before = this.#counts.get(block);
-    if (before !== undefined && this.#now - before.since <= MEANWHILE_MAX) return before;
+    if (before !== undefined) {
+      if (this.#now - before.since > MEANWHILE_MAX) {
+        before.texts = 0;
+        before.since = this.#now;
+      }
+      return before;
+    }
     if (this.#counts.size >= COUNTED_MAX) this.#counts.clear();
     const count = { texts: 0, since: this.#now };
     this.#counts.set(block, count);

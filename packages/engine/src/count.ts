@@ -4,7 +4,7 @@
  */
 import type { SortKey } from '@settledb/core';
 import { type Directory, orderOf, type TableState } from './directory';
-import { pagesWithin } from './fences';
+import { pageSpan } from './fences';
 import { positionOf } from './page';
 import { type Bounds, Walk } from './walk';
 import type { Wanted } from './wanted';
@@ -19,10 +19,10 @@ export function countRange(
 ): number {
   const { recent, fences } = orderOf<unknown>(table, order);
   const walk = new Walk(recent.keys(), bounds, false);
-  const pages = pagesWithin(fences, bounds, false);
+  const { first, last } = pageSpan(fences, bounds);
   let count = 0;
-  for (const number of pages) {
-    const next = number === pages.at(-1) ? undefined : fences.keys[number + 1];
+  for (let number = first; number <= last; number++) {
+    const next = number === last ? undefined : fences.keys[number + 1];
     const here = takeUntil(walk, next);
     if (here.length === 0 && isWhole(fences.keys, number, bounds)) {
       count += fences.counts[number] as number;

@@ -298,8 +298,11 @@ export class Directory {
   ): void {
     const { counts } = orderOf(table, order).fences;
     const given = wanted.pagesGiven;
+    // Where a page was given and its group did not do, those after it: the key may lie behind all that the first one has.
     const few =
-      !reverse && given === 0 && expected <= FEW_ROWS ? { lower, upper, rows: expected } : undefined;
+      !reverse && given <= 1 && expected <= FEW_ROWS
+        ? { lower, upper, rows: given === 0 ? expected : FEW_ROWS }
+        : undefined;
     const only = first === last ? { lower, upper } : undefined;
     let rows = 0;
     for (let i = 0; i <= last - first && (rows < expected || i < given); i++) {
@@ -326,7 +329,7 @@ export class Directory {
   /** As far as it is in memory. */
   #pageAt({ ids }: Fences, number: number, wanted: Wanted): StoredPage | undefined {
     const id = ids[Math.max(number, 0)] as number;
-    return this.#pages.get(id) ?? wanted.page(id);
+    return wanted.page(id) ?? this.#pages.get(id);
   }
 
   #want(table: TableState, order: number, number: number, wanted: Wanted, span?: Span): void {

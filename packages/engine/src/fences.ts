@@ -77,15 +77,7 @@ export function rowsOf({ counts }: Fences): number {
   return rows;
 }
 
-/** Page numbers that may hold keys within the bounds, in the order of the scan. */
-export function pagesWithin(fences: Fences, bounds: Bounds, reverse: boolean): number[] {
-  const { first, last } = pageSpan(fences, bounds);
-  const numbers: number[] = [];
-  for (let i = first; i <= last; i++) numbers.push(i);
-  return reverse ? numbers.reverse() : numbers;
-}
-
-/** The first and the last of them; the last before the first where there are none. */
+/** The first and the last page that may hold keys within the bounds; the last before the first where there are none. */
 export function pageSpan({ keys }: Fences, { lower, upper }: Bounds): { first: number; last: number } {
   const first = lower === undefined ? 0 : Math.max(upperBound(keys, lower) - 1, 0);
   return { first, last: (upper === undefined ? keys.length : upperBound(keys, upper)) - 1 };

@@ -44,6 +44,7 @@ export class Image {
   inline: ReadonlyMap<number, string> = new Map();
   readonly #tables: readonly TableLayout[];
   readonly #ahead = new Ahead();
+  #groupsLoaded = 0;
 
   constructor(layout: Layout, textCacheLength: number) {
     this.layout = layout;
@@ -63,18 +64,32 @@ export class Image {
     return rows;
   }
 
-  stats(): StoreStats {
-    const { directory, pages, texts, use } = this;
-    const totals = use.totals();
-    let pageCount = 0;
-    for (const table of directory.tables.values()) {
-      for (const order of [table.rows, ...table.orders]) pageCount += order.pages;
+  #pageCount(): number {
+    let pages = 0;
+    for (const { rows, orders } of this.directory.tables.values()) {
+      pages += rows.pages;
+      for (const order of orders) pages += order.pages;
     }
+    return pages;
+  }
+
+  /**
+   * See `page-parts.ts`. Of a directory larger than memory nearly all groups are out of it before they are wanted again, and to keep them for
+   * nothing is a fifth of a look: the collector copies what stays. It takes half of what has room, as others are wanted meanwhile that are there.
+   */
+  #soon(): number {
+    const { limit } = this.pages;
+    return this.#pageCount() * PAGE_GROUPS <= limit ? Number.POSITIVE_INFINITY : limit / 2;
+  }
+
+  stats(): StoreStats {
+    const { pages, texts, use } = this;
+    const totals = use.totals();
     return {
       commits: this.n,
       epoch: this.epoch,
       recentRows: this.recentRows,
-      pages: pageCount,
+      pages: this.#pageCount(),
       pagesLoaded: pages.size,
       cachedTextLength: texts.length,
       cachedTextLimit: texts.limit,
@@ -205,13 +220,14 @@ export class Image {
     if (journal.loadNow === undefined) return false;
     const { ids, parts, decoders } = this.#sort(journal, wanted);
     if (!loadParts(journal, parts, wanted)) return false;
+    const soon = this.#soon();
     for (let i = 0; i < ids.length; i += LOAD_BLOCKS_MAX) {
       const some = ids.slice(i, i + LOAD_BLOCKS_MAX);
       const texts = journal.loadNow(some);
       for (let j = 0; j < some.length; j++) {
         const text = texts?.[j];
         if (text === undefined) return false;
-        this.#loaded(some[j]!, text, decoders.get(some[j]!), wanted);
+        this.#loaded(some[j]!, text, decoders.get(some[j]!), wanted, soon);
       }
     }
     return true;
@@ -224,8 +240,10 @@ export class Image {
   ): { ids: number[]; parts: TextRef[]; hints: number[]; decoders: Map<number, Decoder> } {
     const { pages: some, blocks, hints } = wanted.take();
     const pages = loadGroups(journal, some, {
-      get: (id) => this.pages.get(id) ?? wanted.page(id),
+      get: (id) => wanted.page(id) ?? this.pages.get(id),
       give: (id, page) => this.#givePage(id, page, wanted),
+      count: () => ++this.#groupsLoaded,
+      soon: this.#soon(),
     });
     const ids = pages.map(([id]) => id);
     const parts: TextRef[] = [];
@@ -237,18 +255,34 @@ export class Image {
     return { ids, parts, hints, decoders: new Map(pages.map(([id, { decoder }]) => [id, decoder])) };
   }
 
-  /** @param decode of a page */
-  #loaded(id: number, text: string, decode: Decoder | undefined, wanted: Wanted): void {
+  /**
+   * @param decode of a page
+   * @param soon see `page-parts.ts`; a page for which others would have to be waited for is kept
+   */
+  #loaded(
+    id: number,
+    text: string,
+    decode: Decoder | undefined,
+    wanted: Wanted,
+    soon = Number.POSITIVE_INFINITY,
+  ): void {
     if (decode === undefined) {
       this.texts.set(id, text);
       wanted.giveBlock(id, text);
       return;
     }
-    this.#givePage(id, decode(text), wanted);
+    const page = decode(text);
+    const head = soon === Number.POSITIVE_INFINITY ? undefined : (this.pages.get(id) ?? decode.head(text));
+    this.#groupsLoaded += PAGE_GROUPS;
+    if (head !== undefined && head.lend({}, this.#groupsLoaded, soon) !== head) {
+      page.isLent = true;
+      this.pages.set(id, head);
+    }
+    this.#givePage(id, page, wanted);
   }
 
   #givePage(id: number, page: StoredPage, wanted: Wanted): void {
-    this.pages.set(id, page);
+    if (!page.isLent) this.pages.set(id, page);
     wanted.givePage(id, page);
   }
 }

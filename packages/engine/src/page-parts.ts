@@ -12,9 +12,14 @@ export interface WantedPage {
 type Wanted = readonly [id: number, page: WantedPage];
 
 /** Where pages are that were loaded, and where they are put. */
-interface Memory {
+export interface Memory {
   get(id: number): StoredPage | undefined;
+  /** To be kept, if it is not lent. */
   give(id: number, page: StoredPage): void;
+  /** Counts one more page of which groups are loaded. @returns how many those are */
+  count(): number;
+  /** Of a group that is wanted again after no more than so many others it is worth keeping. */
+  readonly soon: number;
 }
 
 /** @returns those that are to be loaded whole: the journal reads no parts of them, or they are older, or gone */
@@ -22,8 +27,8 @@ export function loadGroups(journal: Journal, pages: readonly Wanted[], memory: M
   return pages.filter(([id, { decoder, span }]) => {
     if (span === undefined) return true;
     const page = journal.readIn?.(id, (part) => {
-      const begun = memory.get(id) ?? decoder.head(part(0, HEAD_LENGTH));
-      return begun && withGroups(begun, span, part);
+      const begun = memory.get(id) ?? headOf(id, decoder, part(0, HEAD_LENGTH), memory);
+      return begun && withGroups(begun, span, part, memory);
     });
     if (page === undefined) return true;
     memory.give(id, page);
@@ -31,15 +36,25 @@ export function loadGroups(journal: Journal, pages: readonly Wanted[], memory: M
   });
 }
 
+function headOf(id: number, decoder: Decoder, text: string, memory: Memory): StoredPage | undefined {
+  const page = decoder.head(text);
+  if (page !== undefined) memory.give(id, page);
+  return page;
+}
+
 /** `undefined` where more than half of it would be read. */
 function withGroups(
   page: StoredPage,
   span: Span,
   part: (at: number, length: number) => string,
+  memory: Memory,
 ): StoredPage | undefined {
   const { first, last } = page.span(span);
   if ((last - first) * 2 > PAGE_GROUPS) return undefined;
   const lacking = page.lacking(span);
-  if (lacking !== undefined) page.add(part(lacking.at, lacking.length), span);
-  return page;
+  if (lacking === undefined) return page;
+  const text = part(lacking.at, lacking.length);
+  const into = page.lend(span, memory.count(), memory.soon);
+  into.add(text, span);
+  return into;
 }
