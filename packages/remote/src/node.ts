@@ -76,7 +76,7 @@ export async function createServer(options: ServerOptions): Promise<RunningServe
       : undefined;
   createAnswerer({ ...rest, databases, uuid: '' });
   const handler = createAnswerer({ ...rest, databases, uuid: await serverUuid(dir) });
-  const ask: Ask = async (request, incoming) =>
+  const ask: Ask = (request, incoming) =>
     check?.(request) ?? handler.answer(request, { address: incoming?.socket.remoteAddress });
   const server = makeServer(ask, hasHooks(options), { ...TIMEOUTS, ...timeouts });
   await listen(server, port, host);
@@ -107,7 +107,7 @@ function checkOptions({ dir, port, host, hosts, timeouts = {} }: ServerOptions):
     throw new TypeError('hosts must be a list of names');
 }
 
-type Ask = (request: ServerRequest, incoming: IncomingMessage | undefined) => Promise<Answer>;
+type Ask = (request: ServerRequest, incoming: IncomingMessage | undefined) => Answer | Promise<Answer>;
 
 /** @param bridgeAll whether every request is to be a `Request` */
 function makeServer(ask: Ask, bridgeAll: boolean, { headers, request, idle }: Timeouts): Server {

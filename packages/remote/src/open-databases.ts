@@ -55,7 +55,7 @@ export class OpenDatabases {
 
   /** The database until its `release`; `open` opens it where it is not, and gives undefined where there is none. */
   async use(name: string, open: () => Promise<Database | undefined>): Promise<UsedDatabase | undefined> {
-    const held = await this.#begin(name, open);
+    const held = this.#turns.has(name) ? await this.#begin(name, open) : this.#hold(name, open);
     const database = await held.opening;
     if (database === undefined) return undefined;
     let isOver = false;

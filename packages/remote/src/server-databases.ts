@@ -147,7 +147,6 @@ const canLimit = (database: Database): database is Database & Limited =>
 
 /** What was set for it, when a database was opened anew. */
 export async function configure({ server }: Context, name: string, database: Database): Promise<void> {
-  if (server.configured.has(database)) return;
   const { revs_limit } = await server.settings.of(name);
   if (revs_limit !== undefined && canLimit(database)) await database.setRevsLimit(revs_limit);
   server.configured.add(database);

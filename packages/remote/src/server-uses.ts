@@ -4,10 +4,13 @@ import type { Databases, UsedDatabase } from './server-context';
 import { type Answer, TextAnswer } from './server-http';
 
 /** Undefined where there is none. */
-export async function useDatabase(databases: Databases, name: string): Promise<UsedDatabase | undefined> {
-  if (databases.use !== undefined) return databases.use(name);
+export function useDatabase(databases: Databases, name: string): Promise<UsedDatabase | undefined> {
+  return databases.use?.(name) ?? openDatabase(databases, name);
+}
+
+/** Who keeps databases without `use` keeps them open. */
+async function openDatabase(databases: Databases, name: string): Promise<UsedDatabase | undefined> {
   const database = await databases.open(name);
-  // Who keeps databases without it keeps them open.
   return database && { database, release() {} };
 }
 
