@@ -66,7 +66,7 @@ export class Contents {
   ): void {
     const place: Place = { offset, bytes: header.bytes, isTail: false };
     if (meaning.kind === KIND_BLOCK) {
-      this.#pending.push([meaning.id, sums === undefined ? place : { ...place, sums }]);
+      this.#pending.push([meaning.id, sums === undefined ? place : { sums, ...place }]);
       return;
     }
     if (this.#pending.length > 0) this.#takePending();

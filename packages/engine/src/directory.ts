@@ -260,7 +260,7 @@ export class Directory {
           const lower = g === 0 || reverse ? bounds.lower : page?.keyOf(at);
           const span = { lower, upper: bounds.upper };
           const left = reverse ? { first, last: last - i } : { first: first + i, last };
-          this.#wantMore(table, order, { ...left, reverse }, span, expected, wanted);
+          this.#wantMore(table, order, { reverse, ...left }, span, expected, wanted);
           return;
         }
         const inGroup = new Walk(group.keys, bounds, reverse);

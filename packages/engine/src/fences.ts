@@ -69,7 +69,13 @@ export class OrderState<Value> {
 }
 
 export const noFences = (): Fences => ({ keys: [], ids: [], counts: [] });
-export const noRowFences = (): Fences & { readonly runs: Runs[] } => ({ ...noFences(), runs: [] });
+/** Not `noFences()` and a field behind it: in Node 20 each such object has a form of its own, and what V8 made for the last one is thrown away. */
+export const noRowFences = (): Fences & { readonly runs: Runs[] } => ({
+  keys: [],
+  ids: [],
+  counts: [],
+  runs: [],
+});
 
 export function rowsOf({ counts }: Fences): number {
   let rows = 0;

@@ -329,9 +329,11 @@ class Rewriting {
   /** Memory follows what was installed. */
   #take(use: ReadonlyMap<number, Use>, drop: readonly number[]): void {
     const image = this.#image;
+    const isAsItWas = image.n === this.#through;
     for (const { table, order, entries, fences } of this.#orders) {
       const state = orderOf<unknown>(image.directory.table(table), order) as OrderState<unknown>;
-      forget(state.recent, entries.keys, entries.values);
+      if (isAsItWas) state.recent.clear();
+      else forget(state.recent, entries.keys, entries.values);
       state.fences = fences;
     }
     const now = image.use.sizes;

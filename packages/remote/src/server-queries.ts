@@ -161,7 +161,7 @@ async function readFind(context: DatabaseContext): Promise<FindRequest> {
     throw failure(400, 'missing_required_key', 'Missing required key: selector');
   checkPatterns(context, body.selector);
   const { signal: _, ...asked } = body;
-  return { ...(asked as unknown as FindRequest), signal: request.signal };
+  return { signal: request.signal, ...(asked as unknown as FindRequest) };
 }
 
 export const listIndexes: DatabaseRoute = async (context) => {

@@ -75,9 +75,9 @@ export function acquire(location: Location, handle: Handle, options: SharedOptio
       throw error;
     });
     return openDatabase(key, shared, store, {
-      ...options,
       name: location.name,
       adapter: location.adapter.name,
+      ...options,
     });
   };
   const shared: Shared = { opening: Promise.resolve().then(begin), handles: new Set([handle]) };

@@ -210,7 +210,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
       this.adapter = adapter.name;
       this.#connection = new LocalConnection(
         { adapter, name: address.storedName },
-        { ...sharedOptions(options), bytes: new.target.platform.bytes },
+        { bytes: new.target.platform.bytes, ...sharedOptions(options) },
         events,
       );
     }

@@ -214,7 +214,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
   }
 
   #put(doc: object, options: BulkDocsOptions): Promise<Written> {
-    const edit = toEdit(doc, this.#editOptions(options), true);
+    const edit = toEdit(doc, this.#editOptions(options.new_edits, options.force), true);
     const { signal } = options;
     if (edit.given === undefined) return this.#writer.add([edit], signal, written);
     return this.#writeAttached([edit], true, signal).then(written);
@@ -230,7 +230,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
   ): Promise<BulkDocsRow[]> {
     this.#begin(options);
     const newEdits = options.new_edits ?? (docs as { new_edits?: boolean } | null)?.new_edits;
-    const editOptions = this.#editOptions({ ...options, new_edits: newEdits });
+    const editOptions = this.#editOptions(newEdits, options.force);
     const edits = toEdits(docsOf(docs, missingBulkDocs), editOptions, options[TEXTS]);
     if (edits.length === 0) return [];
     const rows = edits.some((edit) => edit.given !== undefined)
@@ -403,7 +403,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
     signal: AbortSignal | undefined,
   ): Promise<readonly Outcome[]> {
     const { durability } = this.#options;
-    const host = { ...this.#attachments, durability, ending: this.#ending.signal };
+    const host = { durability, ending: this.#ending.signal, ...this.#attachments };
     const work = this.#served.add(
       loadAttachments().then(({ writeAttached }) =>
         writeAttached(host, edits, strict, (each) => this.#writer.add(each, undefined, asGiven), signal),
@@ -422,7 +422,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
     return closed(this.#end?.cause);
   }
 
-  #editOptions({ new_edits, force }: BulkDocsOptions): EditOptions {
+  #editOptions(new_edits: boolean | undefined, force: boolean | undefined): EditOptions {
     return {
       newEdits: new_edits !== false,
       force: force === true,

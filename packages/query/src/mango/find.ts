@@ -67,7 +67,7 @@ const newTally = (): Tally => ({ keys: 0, docs: 0, seqs: new Set() });
 /** As the documents come, until there are enough. */
 async function orderedPage(source: Source, asked: Find, plan: Plan, tally: Tally): Promise<FoundDocs> {
   const { limit, bookmark } = asked;
-  const options = { ...readOptions(asked), wanted: asked.skip + limit, after: bookmark };
+  const options = { wanted: asked.skip + limit, after: bookmark, ...readOptions(asked) };
   // By id: one that was moved by a write between two reads of an index would come twice.
   const docs = new Map<string, ExistingDoc<object>>();
   const accepts = acceptorOf(asked, plan);
@@ -93,7 +93,7 @@ async function sortedPage(source: Source, asked: Find, plan: Plan, tally: Tally)
   const after = bookmark && { values: bookmark.key as readonly Json[], doc: { _id: bookmark.id, _rev: '' } };
   const accepts = acceptorOf(asked, plan);
   const top = new TopOf(sort, skip + limit);
-  const options = { ...readOptions(asked), wanted: Number.POSITIVE_INFINITY };
+  const options = { wanted: Number.POSITIVE_INFINITY, ...readOptions(asked) };
   for await (const batch of documentsOf(source, plan, options, tally)) {
     for (const { doc } of batch) {
       if (!accepts(doc)) continue;

@@ -13,7 +13,7 @@ const FIRST_OBJECT: Json = {};
 
 const from = (key: Json, inclusive = true): Interval => ({ from: { key, inclusive } });
 const to = (key: Json, inclusive = false): Interval => ({ to: { key, inclusive } });
-const between = (low: Interval, high: Interval): Intervals => [{ ...low, ...high }];
+const between = (low: Interval, high: Interval): Intervals => [{ from: low.from!, to: high.to! }];
 
 const TYPES: ReadonlyMap<unknown, Intervals> = new Map<unknown, Intervals>([
   ['null', [point(null)]],
