@@ -12,7 +12,7 @@ import { peopleRxdbOver } from '../contenders/people-rxdb';
 import { ifThere, peopleSqliteWasm } from '../contenders/sqlite-wasm';
 import { peopleTinybase } from '../contenders/tinybase';
 import { inIndexedDB, removeIndexedDB, TINYBASE } from '../contenders/tinybase-indexeddb';
-import { operationUnits, peopleContender } from '../operation-cases';
+import { OPERATION_ROUNDS, operationUnits, peopleContender } from '../operation-cases';
 import type { Suite } from '../suite';
 
 for (const plugin of [indexeddbPlugin, find]) PouchDB.plugin(plugin);
@@ -21,6 +21,8 @@ const adapter = indexeddb();
 export const suite = (): Suite => ({
   title: 'people of about 350 bytes, by ten operations',
   documents: 1_000,
+  rounds: OPERATION_ROUNDS,
+  worst: true,
   units: operationUnits,
   contenders: [
     peopleMango('settledb', (name) => new SettleDB(name, { adapter })),

@@ -18,7 +18,7 @@ import { peopleRxdb } from '../contenders/people-rxdb-memory';
 import { oneAtATime, peopleSqlite, type Sqlite } from '../contenders/people-sqlite';
 import { peopleTinybase } from '../contenders/tinybase';
 import { inFile } from '../contenders/tinybase-file';
-import { operationUnits, peopleContender } from '../operation-cases';
+import { OPERATION_ROUNDS, operationUnits, peopleContender } from '../operation-cases';
 import type { RunOptions, Suite } from '../suite';
 
 PouchDB.plugin(find);
@@ -41,6 +41,8 @@ export function suite(options: RunOptions): Suite {
   return {
     title: 'people of about 350 bytes, by ten operations',
     documents: 1_000,
+    rounds: OPERATION_ROUNDS,
+    worst: true,
     units: operationUnits,
     contenders: [
       peopleMango('settledb', (name) => new SettleDB(pathOf(name), { adapter })),
