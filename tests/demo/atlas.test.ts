@@ -144,6 +144,19 @@ describe.skipIf(executablePath === undefined)('the atlas', () => {
     await Promise.all([one.context().close(), two.context().close()]);
   });
 
+  it('leaves the focus where it is when the page hears of what it saved', async () => {
+    const one = await person();
+    await one.waitForFunction(() => document.querySelector('#count')?.textContent?.includes('of 250'));
+    await one.fill('#search', 'Latvia');
+    await one.click('[data-id="country:LVA"]');
+    await edit(one, 'saved');
+    const button = await one.waitForSelector('button[type="submit"]:focus');
+    await one.waitForTimeout(500); // for what should not come: the same document, shown anew
+    expect(await one.evaluate((before) => document.activeElement === before, button)).toBe(true);
+    expect(problems).toEqual([]);
+    await one.context().close();
+  });
+
   it('keeps what was typed while it was saving', async () => {
     const one = await person();
     await one.waitForFunction(() => document.querySelector('#count')?.textContent?.includes('of 250'));

@@ -68,8 +68,9 @@ export class Editor {
       if (this.#doc?._id !== id) return;
       if (current === undefined) return this.close();
       const draft = this.#drafts.get(id);
-      if (draft === undefined) this.#show(current);
-      else if (draft.base._rev !== current._rev) this.#showMeanwhile(draft, current);
+      // Shown anew the form would lose the cursor, and a key that is pressed just then.
+      if (draft !== undefined && draft.base._rev !== current._rev) this.#showMeanwhile(draft, current);
+      if (draft === undefined && JSON.stringify(this.#doc) !== JSON.stringify(current)) this.#show(current);
       await this.#drawTree();
     });
   }
