@@ -130,6 +130,16 @@ describe('an answer taken to pieces', () => {
     );
   });
 
+  it('is none when a revision is spelled as it is asked for, and that is no JSON', () => {
+    const rows = [{ id: 'a', rev: '1-\\u', json: '' }];
+    const row = (rev: string): Row => ({
+      ...rows[0]!,
+      json: `{"ok":{"_id":"a","_rev":"${rev}","_revisions":{"start":1,"ids":["x"]}}}`,
+    });
+    expect(whole(resultsApart(spell(SPELLINGS[0], [row('1-\\\\u')]), rows))).toHaveLength(1);
+    expect(resultsApart(spell(SPELLINGS[0], [row('1-\\u')]), rows)).toBeUndefined();
+  });
+
   it('has documents apart where they are as they mostly are, and no others', () => {
     const rev = '1-a';
     const apart = (json: string): boolean => {

@@ -101,7 +101,8 @@ function docIn(
   const revAt = idEnd + REV.length;
   const revEnd = text.indexOf('"', revAt);
   // The one asked for is at hand; of another one a slice would keep the whole answer.
-  const isAsked = revEnd - revAt === rev.length && text.startsWith(rev, revAt);
+  const revJson = JSON.stringify(rev);
+  const isAsked = revEnd - revAt + 2 === revJson.length && text.startsWith(revJson, revAt - 1);
   const found: unknown = isAsked ? rev : JSON.parse(text.slice(revAt - 1, revEnd + 1));
   const revisionsAt = text.lastIndexOf(REVISIONS, end);
   if (!isRev(found) || revisionsAt <= revEnd || !text.startsWith('}}', end - 2)) return undefined;
