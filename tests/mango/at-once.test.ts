@@ -6,7 +6,7 @@ import { memory } from '@settledb/adapter-memory';
 import { LocalDatabase, schema } from '@settledb/core';
 import { openLogStore } from '@settledb/engine';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Indexes, Mango } from '../../packages/query/src';
 import { readBookmark, writeBookmark } from '../../packages/query/src/mango/bookmark';
 import { documents, FIELDS } from './support';
@@ -74,6 +74,10 @@ function comparable({ warning, execution_stats, ...found }: Found, readsFewer: b
 
 const examined = ({ execution_stats }: Found): number =>
   (execution_stats as { total_docs_examined: number }).total_docs_examined;
+
+/** Time stands still: no call waits for a turn of others, as one in some ms does, by the long way. */
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }));
+afterEach(() => void vi.useRealTimers());
 
 describe('a find that is answered at once', () => {
   it('is the one that is answered the long way: documents, order, bookmarks, statistics', () =>

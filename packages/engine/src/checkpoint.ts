@@ -30,8 +30,12 @@ const IDLE_ROWS_MIN = 256;
 const ROWS_PER_PAGE = 16;
 /** … and a page for so many commits: about 6 KB for each. */
 const COMMITS_PER_PAGE = 4;
-/** While one writes on, a checkpoint that is due waits for the end of it, but not beyond this many commits … */
-const BUSY_COMMITS_MAX = 1024;
+/** While one writes on, a checkpoint that is due waits for the end of it, but not beyond this many commits, … */
+const BUSY_COMMITS_MIN = 1024;
+/** … then for so many times as long as the last one took: they are to take a small part of the time, however small the writes are, … */
+const REST = 8;
+/** … but not beyond this many commits (0.2 s of opening, and only where the writing was cut off) … */
+const BUSY_COMMITS_MAX = 16_384;
 /** … or rows: an index of 10,000 rows is built without writing its first pages five times (20 ms of opening). */
 const BUSY_ROWS_MAX = 16_384;
 /** … and then not beyond this share of what lies in pages: where ids are random, all pages are written anew. */
@@ -63,6 +67,8 @@ export class Checkpointer {
   #notBefore = 0;
   /** It was found not to be worth while: not looked at again before this commit. */
   #idleNotBefore = 0;
+  /** ms, by `performance.now`: where one writes on, none before. */
+  #restsUntil = 0;
 
   constructor(store: Rewritable, automatic: boolean) {
     this.#store = store;
@@ -85,15 +91,25 @@ export class Checkpointer {
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       const paused = image.n === n;
-      if (isDue(image) ? paused || isPressing(image) : paused && this.#isWorthwhile()) this.#runUnasked();
+      if (
+        isDue(image)
+          ? paused || isPressing(image, performance.now() < this.#restsUntil)
+          : paused && this.#isWorthwhile()
+      )
+        this.#runUnasked();
       else this.consider();
     }, delay);
     unref(this.#timer);
   }
 
   #runUnasked(): void {
+    const from = performance.now();
     this.#run(false, this.#stopping.signal, this.#ending.signal).then(
-      () => this.consider(),
+      () => {
+        const to = performance.now();
+        this.#restsUntil = to + (to - from) * REST;
+        this.consider();
+      },
       () => this.#putOff(),
     );
   }
@@ -171,9 +187,9 @@ function isDue(image: Image): boolean {
   return rows >= storedRows(image) * CHANGED_SHARE || commits >= COMMITS_MAX || rows >= ROWS_MAX;
 }
 
-function isPressing(image: Image): boolean {
+function isPressing(image: Image, rests: boolean): boolean {
   const { commits, rows } = lengthOf(image);
-  if (commits >= BUSY_COMMITS_MAX || rows >= ROWS_MAX) return true;
+  if (commits >= (rests ? BUSY_COMMITS_MAX : BUSY_COMMITS_MIN) || rows >= ROWS_MAX) return true;
   return rows >= BUSY_ROWS_MAX && rows >= storedRows(image) * BUSY_SHARE;
 }
 

@@ -32,6 +32,7 @@ import { layoutOf } from './layout';
 import { Loading } from './loading';
 import type { PlannedWrite, Prepared } from './prepare';
 import { TEXT_CACHE_LENGTH } from './texts';
+import { Turn } from './turn';
 import { Wanted } from './wanted';
 
 /** Races a write may lose; each one lost means another context's write was done. */
@@ -82,6 +83,7 @@ class LogStore<T extends Tables> implements Store<T> {
   readonly #checkpointer: Checkpointer;
   readonly #watchers = new Set<(event: StoreEvent) => void>();
   readonly #unlisten: () => void;
+  readonly #turn = new Turn();
   /** The last write there is, under way or waiting for its turn. */
   #writes: Promise<unknown> | undefined;
   #refreshing: Promise<void> | undefined;
@@ -113,6 +115,12 @@ class LogStore<T extends Tables> implements Store<T> {
   ): Promise<FoundAll<T, Q>> {
     options.signal?.throwIfAborted();
     this.#check();
+    const pause = this.#turn.pause();
+    if (pause !== undefined) {
+      await pause;
+      options.signal?.throwIfAborted();
+      this.#checkThere();
+    }
     if (!this.#current()) {
       await Promise.all([this.#refresh(), this.#loading.prefetch(queries as readonly AnyQuery[])]);
       options.signal?.throwIfAborted();
@@ -126,7 +134,7 @@ class LogStore<T extends Tables> implements Store<T> {
 
   readNow<const Q extends readonly Query<T>[]>(queries: Q): FoundAll<T, Q> | undefined {
     this.#check();
-    if (!this.#current()) return undefined;
+    if (this.#turn.isLate() || !this.#current()) return undefined;
     return this.#loading.now((wanted) => this.#image.answer(queries as readonly AnyQuery[], wanted)) as
       | FoundAll<T, Q>
       | undefined;
@@ -134,7 +142,7 @@ class LogStore<T extends Tables> implements Store<T> {
 
   rowNow<N extends keyof T & string>(from: N, key: Key, texts: readonly string[]): T[N] | undefined {
     this.#check();
-    if (!this.#current()) return undefined;
+    if (this.#turn.isOver() || !this.#current()) return undefined;
     return this.#loading.now((wanted) => this.#image.row(from, key, texts, wanted)) as T[N] | undefined;
   }
 
@@ -145,7 +153,7 @@ class LogStore<T extends Tables> implements Store<T> {
     limit: number,
   ): T[N][F][] | undefined {
     this.#check();
-    if (!this.#current()) return undefined;
+    if (this.#turn.isOver() || !this.#current()) return undefined;
     const { directory } = this.#image;
     return directory.fieldUnder(directory.table(from), field as string, under, limit) as
       | T[N][F][]
@@ -154,7 +162,7 @@ class LogStore<T extends Tables> implements Store<T> {
 
   stateNow(): number | undefined {
     this.#check();
-    return this.#current() ? this.#image.n : undefined;
+    return !this.#turn.isOver() && this.#current() ? this.#image.n : undefined;
   }
 
   asOpened<R>(work: () => R): R {
@@ -177,7 +185,10 @@ class LogStore<T extends Tables> implements Store<T> {
   ): Promise<R> {
     options.signal?.throwIfAborted();
     this.#check();
-    const value = await this.#inTurn(() => this.#commit(queries, plan, options));
+    const value = await this.#inTurn(async () => {
+      await this.#turn.pause();
+      return this.#commit(queries, plan, options);
+    });
     this.#checkpointer.consider();
     return value;
   }
@@ -191,7 +202,7 @@ class LogStore<T extends Tables> implements Store<T> {
     const journal = this.#journal;
     if (journal.appendNow === undefined || durability !== 'relaxed' || this.#writes !== undefined)
       return undefined;
-    if (!this.#follower.current()) return undefined;
+    if (this.#turn.isLate() || !this.#follower.current()) return undefined;
     const wanted = new Wanted();
     const planned = this.#loading.few((lacking) => this.#plan(queries, plan, lacking), wanted);
     const { prepared, position, places, value, failure } = planned;
@@ -304,6 +315,7 @@ class LogStore<T extends Tables> implements Store<T> {
   async #close(discard: boolean): Promise<void> {
     await this.#checkpointer.stop(this.#gone === undefined && !discard);
     await this.#writes?.catch(() => undefined);
+    await this.#turn.pausing; // Who waits for it was called before, and reads the journal next.
     this.#unlisten();
     this.#watchers.clear();
     await this.#journal.close();
