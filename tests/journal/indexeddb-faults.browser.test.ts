@@ -111,6 +111,17 @@ describe('indexeddb when the connection dies', () => {
     expect(idb.handles).toHaveLength(2);
   });
 
+  it('keeps no connection that nobody uses when it hears late that an earlier one was closed', async () => {
+    const idb = new FaultyIdb();
+    const { journal } = await idb.open(newName());
+    await fill(journal, 1, 1);
+    idb.terminate();
+    expect(await numbers(journal)).toEqual([1]);
+    idb.handles[0]!.dispatchEvent(new Event('close'));
+    expect(await numbers(journal)).toEqual([1]);
+    for (const old of idb.handles.slice(0, -1)) expect(() => old.transaction(['log'])).toThrow('closing');
+  });
+
   it('rejects with the cause what fails time after time, and works again when the fault is over', async () => {
     const idb = new FaultyIdb();
     const { journal } = await idb.open(newName());

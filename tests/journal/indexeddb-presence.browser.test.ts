@@ -74,6 +74,18 @@ describe('indexeddb presence', () => {
     await vi.waitFor(() => expect(journal.alone()).toBe(true), PATIENCE);
   });
 
+  it('knows itself alone again after a message to itself was lost', async () => {
+    const { journal } = await open();
+    await becomesAlone(journal);
+    const echo = vi.spyOn(BroadcastChannel.prototype, 'postMessage').mockImplementationOnce(() => {});
+    onTestFinished(() => echo.mockRestore());
+    await vi.waitFor(() => {
+      journal.alone();
+      expect(echo.mock.calls.length).toBeGreaterThan(1);
+    }, PATIENCE);
+    await vi.waitFor(() => expect(journal.alone()).toBe(true), PATIENCE);
+  });
+
   it('is alone by what opening read, once that was taken', async () => {
     for (let tries = 0; ; tries++) {
       const { journal } = await open();

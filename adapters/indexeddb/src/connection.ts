@@ -97,7 +97,9 @@ export class Connection {
   /** Forgets the handle: the next call opens another. What runs on the old one ends by itself. */
   drop(): void {
     this.#db?.close();
-    this.#lose();
+    this.#db = undefined;
+    // What has not ended on this handle may never end, and keeps nothing waiting on the next.
+    if (this.#turns !== undefined) this.#turns = new OneAtATime();
   }
 
   /** Ends it: calls from now on reject with `cause`. */
@@ -145,14 +147,8 @@ export class Connection {
     return this.#identity === id;
   }
 
-  /** What has not ended on this handle may never end, and keeps nothing waiting on the next. */
-  #lose(): void {
-    this.#db = undefined;
-    if (this.#turns !== undefined) this.#turns = new OneAtATime();
-  }
-
   #terminated(): void {
-    this.#lose();
+    this.drop(); // it may be an earlier handle's word, and one that is open keeps others from deleting the database
     const cause = connectionLost();
     for (const end of [...this.#pending]) end(cause);
     if (this.#over === undefined) this.#events.terminated();

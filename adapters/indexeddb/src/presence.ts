@@ -74,7 +74,6 @@ export class Presence {
   #leaseFrom = 0;
   #neededAt = 0;
   #renewal: ReturnType<typeof setTimeout> | undefined;
-  #echoing = false;
   #lookedAt = Number.NEGATIVE_INFINITY;
   #heardHello = false;
   #over = false;
@@ -166,7 +165,6 @@ export class Presence {
       this.#lookedAt = Number.NEGATIVE_INFINITY;
       this.#look();
     } else if (message.type === 'echo' && message.of === this.#id) {
-      this.#echoing = false;
       this.#leaseFrom = Math.max(this.#leaseFrom, message.at);
     }
   }
@@ -321,8 +319,6 @@ export class Presence {
     const now = performance.now();
     if (this.#over || this.#mode !== 'solo' || now - this.#neededAt > KEEP_MS) return;
     this.#renewal = setTimeout(this.#renew, RENEW_MS);
-    if (this.#echoing) return;
-    this.#echoing = true;
     this.#host.channel.postToAll({ type: 'echo', of: this.#id, at: now });
   };
 
