@@ -1,14 +1,15 @@
 /** A turn of the event loop for all others. */
 
 interface Scheduling {
-  readonly scheduler?: { yield?(): Promise<void> };
   readonly setImmediate?: (work: () => void) => unknown;
 }
 
-/** Resolves in a later task, sooner than a timer, which browsers hold back for 4 ms and, in hidden pages, for a second. */
+/**
+ * Resolves in a later task, when all that waited before had its turn; sooner than a timer, which browsers hold back for 4 ms and, in hidden
+ * pages, for a second. Not by `scheduler.yield`: in Chromium timers and messages then wait as long as anybody yields.
+ */
 export function nextTask(): Promise<void> {
-  const { scheduler, setImmediate } = globalThis as Scheduling;
-  if (typeof scheduler?.yield === 'function') return scheduler.yield();
+  const { setImmediate } = globalThis as Scheduling;
   // Node: a channel costs 0.1 ms there.
   if (typeof setImmediate === 'function') return new Promise((resolve) => setImmediate(resolve));
   return new Promise((resolve) => {
