@@ -27,6 +27,8 @@ export class Disk implements Files {
   #names = new Map<string, Inode>();
   #durableNames = new Map<string, Inode>();
   readonly #folders = new Set<string>();
+  /** Whose names are on the disk. */
+  readonly #durableFolders = new Set<string>();
   readonly #open = new Map<number, Inode>();
   #fd = 100;
 
@@ -141,6 +143,7 @@ export class Disk implements Files {
   removeFolder(folder: string): void {
     this.fail('removeFolder');
     this.#folders.delete(folder);
+    this.#durableFolders.delete(folder);
   }
 
   /** Whether it was made, and not removed. */
@@ -154,6 +157,7 @@ export class Disk implements Files {
       if (dirname(path) === folder) this.#durableNames.delete(path);
     for (const [path, inode] of this.#names)
       if (dirname(path) === folder) this.#durableNames.set(path, inode);
+    for (const path of this.#folders) if (dirname(path) === folder) this.#durableFolders.add(path);
   }
 
   /** The machine stops; nobody has a file open any more. `chance` answers 0 ≤ x < 1. Locks come to be of an earlier boot. */
@@ -164,6 +168,12 @@ export class Disk implements Files {
     for (const [path, inode] of this.#names) if (chance() < 0.3) names.set(path, inode);
     for (const path of names.keys()) if (!this.#names.has(path) && chance() < 0.3) names.delete(path);
     this.#names.clear();
+    for (const folder of this.#folders) {
+      if (this.#durableFolders.has(folder) || chance() < 0.3) continue;
+      this.#folders.delete(folder);
+      for (const path of names.keys()) if (path.startsWith(`${folder}/`)) names.delete(path);
+    }
+    for (const folder of this.#folders) this.#durableFolders.add(folder);
     for (const [path, inode] of names) {
       inode.data = survived(inode, chance);
       inode.durable = Buffer.from(inode.data);

@@ -31,9 +31,9 @@ export class BlobFiles {
   readonly #unsynced = new Set<string>();
   readonly #packs: Packs;
   readonly #leftOpen: boolean;
-  #isMade = false;
+  /** The folder, with its name on the disk. */
+  #made: Promise<void> | undefined;
   #isClosed = false;
-
   readonly #lost: (error: unknown) => Error;
 
   /**
@@ -92,7 +92,7 @@ export class BlobFiles {
       // What the chunks threw is not the disk's.
       throw codeOf(error) === undefined ? error : trouble(path, error);
     }
-    if (durability === 'strict') await this.#synced(path, () => this.#files.syncFolder(this.#folder));
+    if (durability === 'strict') await this.#synced(this.#folder, () => this.#files.syncFolder(this.#folder));
     else this.#unsynced.add(place);
   }
 
@@ -171,22 +171,25 @@ export class BlobFiles {
 
   async #syncPacks(): Promise<void> {
     const syncing = this.#packs.sync();
-    if (syncing === undefined) return;
-    await syncing.catch((error) => {
-      throw this.#lost(trouble(this.#folder, error));
-    });
+    if (syncing !== undefined) await this.#synced(this.#folder, () => syncing);
   }
 
   /** @throws DatabaseError `closed` when the folder may be gone meanwhile */
   async #make(): Promise<void> {
-    if (this.#isMade) return;
-    await this.#synced(this.#folder, async () => {
-      // Who made it may have been killed before its name was on the disk.
-      if (this.#files.makeFolder(this.#folder) !== undefined || this.#leftOpen)
-        await this.#files.syncFolder(join(this.#folder, '..'));
+    this.#made ??= this.#makeFolder().catch((error) => {
+      this.#made = undefined;
+      throw error;
     });
+    await this.#made;
     if (this.#isClosed) throw closed();
-    this.#isMade = true;
+  }
+
+  async #makeFolder(): Promise<void> {
+    // Who made it may have been killed before its name was on the disk.
+    if (this.#try(this.#folder, () => this.#files.makeFolder(this.#folder)) === undefined && !this.#leftOpen)
+      return;
+    const parent = join(this.#folder, '..');
+    await this.#synced(parent, () => this.#files.syncFolder(parent));
   }
 
   async #write(path: string, fd: number, data: Buffer, position: number): Promise<number> {
@@ -220,11 +223,12 @@ export class BlobFiles {
     }
   }
 
+  /** A sync of what others rely upon, too. Once it failed nobody knows what the disk has, and a second would lie. */
   async #synced(path: string, work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (error) {
-      throw trouble(path, error);
+      throw this.#lost(trouble(path, error));
     }
   }
 

@@ -274,9 +274,7 @@ export class FileJournal implements Journal {
 
   /** Content first: what the log names must be there when it is. */
   async #sync(log: Log): Promise<void> {
-    await this.#blobFiles.sync().catch((error) => {
-      throw log.poison(error);
-    });
+    await this.#blobFiles.sync();
     await log.sync();
   }
 

@@ -1,0 +1,96 @@
+/** The order of the disk, where its calls are slow or fail: no write is acknowledged whose content a loss of power would take. */
+import { file } from '@settledb/adapter-file';
+import { type DatabaseTables, LocalDatabase, schema } from '@settledb/core';
+import { openLogStore } from '@settledb/engine';
+import { expect, it } from 'vitest';
+import { bytesOf, noise } from '../conformance/database/attachment-bytes';
+import { type Call, Disk, failure } from './disk';
+
+const FOLDER = '/settledb-no-such-folder/synced';
+/** Too large for a pack. */
+const LARGE = 100_000;
+/** Loses all that was not synced. */
+const NOTHING_ELSE = (): number => 0.99;
+
+async function open(disk: Disk): Promise<LocalDatabase> {
+  const journal = await file({ files: disk }).open(FOLDER);
+  const store = await openLogStore<DatabaseTables>(journal, schema, { cachedBytes: 0, stagedBytes: 0 });
+  return LocalDatabase.open(store, { name: FOLDER, adapter: 'file', durability: 'strict' });
+}
+
+/** Puts an attachment to each of `ids`, at once. @returns those that were acknowledged */
+async function put(db: LocalDatabase, ids: readonly string[], size: number): Promise<string[]> {
+  const told = ids.map((id) =>
+    db.putAttachment(id, 'f', noise(size), 'x/y').then(
+      () => id,
+      () => undefined,
+    ),
+  );
+  return (await Promise.all(told)).filter((id) => id !== undefined);
+}
+
+async function expectAfterPowerLoss(disk: Disk, ids: readonly string[], size: number): Promise<void> {
+  disk.powerLoss(NOTHING_ELSE);
+  const db = await open(disk);
+  for (const id of ids) expect(await bytesOf(await db.getAttachment(id, 'f')), id).toEqual(noise(size));
+  await db.close();
+}
+
+it.each([500, LARGE])('the name of their folder could not be synced: %i bytes', async (size) => {
+  const disk = new Disk();
+  const db = await open(disk);
+  await db.put({ _id: 'a' });
+  const syncFolder = disk.syncFolder.bind(disk);
+  disk.syncFolder = async (folder) => {
+    if (folder !== FOLDER) return syncFolder(folder);
+    disk.syncFolder = syncFolder;
+    throw failure('EIO');
+  };
+  expect(await put(db, ['b'], size)).toEqual([]);
+  const acknowledged = await put(db, ['c'], size);
+  await db.close().catch(() => {});
+  await expectAfterPowerLoss(disk, acknowledged, size);
+});
+
+it.each([500, LARGE])('the name of their folder is being synced: %i bytes', async (size) => {
+  const disk = new Disk();
+  const db = await open(disk);
+  await db.put({ _id: 'a' });
+  const syncFolder = disk.syncFolder.bind(disk);
+  let isSlow = false;
+  disk.syncFolder = async (folder) => {
+    if (folder !== FOLDER) return syncFolder(folder);
+    isSlow = true;
+    await new Promise<never>(() => {});
+  };
+  const acknowledged: string[] = [];
+  for (const id of ['b', 'c']) put(db, [id], size).then((ids) => acknowledged.push(...ids));
+  while (!isSlow) await new Promise((resolve) => setImmediate(resolve));
+  // All the turns that the other one may need; were it more, the test would prove less, and not fail.
+  for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve));
+  disk.syncFolder = syncFolder;
+  await expectAfterPowerLoss(disk, acknowledged, size);
+});
+
+it('a sync of one failed at the end of a vacuum', async () => {
+  const disk = new Disk();
+  const journal = await file({ files: disk }).open(FOLDER);
+  await journal.blobs.put('0'.repeat(32), [noise(LARGE)], 'relaxed');
+  const open = disk.open.bind(disk);
+  disk.open = (path, flag) => {
+    if (path.endsWith('0'.repeat(32))) disk.fail = failingOnce('sync', disk);
+    return open(path, flag);
+  };
+  await expect(journal.vacuum!({ force: true })).rejects.toMatchObject({ name: 'io' });
+  const commit = { n: 1, head: 'head', tail: '', segments: [], places: ['0'.repeat(32)] };
+  await expect(journal.append(commit, { epoch: 0, n: 0 }, 'strict')).rejects.toMatchObject({ name: 'io' });
+  await journal.close().catch(() => {});
+});
+
+function failingOnce(failing: Call, disk: Disk): Disk['fail'] {
+  return (call) => {
+    if (call !== failing) return undefined;
+    disk.fail = () => undefined;
+    throw failure('EIO');
+  };
+}
