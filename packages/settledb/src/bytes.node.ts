@@ -1,6 +1,7 @@
-/** Bytes in Node: its own MD5 and base64, and `Buffer`, with a `type`, where browsers have a `Blob`. */
+/** Bytes in Node: the revision's hash as WebAssembly, its own MD5 and base64, and `Buffer`, with a `type`, where browsers have a `Blob`. */
 import { createHash } from 'node:crypto';
-import { type Bytes, badArg, portableBytes, useBytes } from '@settledb/core';
+import { type Bytes, badArg, portableBytes, useBytes, useHash } from '@settledb/core';
+import { nodeHash } from './hash.node';
 
 /** Where law forbids MD5 (FIPS mode) Node has none. It keeps no secret here. */
 function hasMd5(): boolean {
@@ -27,3 +28,4 @@ export const nodeBytes: Bytes = {
 const view = (piece: Uint8Array): Buffer => Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
 
 useBytes(nodeBytes);
+useHash(nodeHash);

@@ -23,7 +23,7 @@ const ZEROS = Array.from({ length: BLOCK }, (_, units) => '\0'.repeat((BLOCK - u
  * The last block is filled up with zeros. They are put to the text, so that the loop has one block and not two: V8 then takes half the
  * time to optimise it, in which a young process goes on hashing at 12 µs a document in place of 0.7 (decisions/0016).
  */
-export function hash128(
+export function portableHash(
   first: number,
   second: number,
   third: number,
@@ -80,6 +80,16 @@ export function hash128(
   h4 = avalanche(h4);
   h1 = (h1 + h2 + h3 + h4) | 0;
   return hex(h1, (h2 + h1) | 0, (h3 + h1) | 0, (h4 + h1) | 0);
+}
+
+export type Hash128 = typeof portableHash;
+
+/** {@link portableHash}, or what the platform has of it that is quick from the first call on. */
+export let hash128: Hash128 = portableHash;
+
+/** Said by the platform's entry. The digits are the same by whatever code, or replicas disagree. */
+export function useHash(platform: Hash128): void {
+  hash128 = platform;
 }
 
 function avalanche(word: number): number {

@@ -3,7 +3,7 @@ export type { RevPath, RevTree } from './chain';
 export { compareJson, compareKeys, fromKey, normalizeKey, toKey, truncateKey } from './collate';
 export * from './document';
 export * from './errors';
-export { hash128 } from './hash';
+export { type Hash128, hash128, portableHash, useHash } from './hash';
 export * from './ids';
 export { toJson, writtenJson } from './json';
 export * from './leaf';
