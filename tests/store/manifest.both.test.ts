@@ -56,7 +56,7 @@ describe.each([
   });
 
   it('is refused where it is of a newer program', () => {
-    expect(() => decodeManifest(text.replace(/"format":\d/, '"format":5'), layout)).toThrow(/newer version/);
+    expect(() => decodeManifest(text.replace(/"format":\d/, '"format":6'), layout)).toThrow(/newer version/);
     expect(() => decodeManifest(text, layoutOf({ rows: tables.rows! }))).toThrow(/newer version/);
   });
 });

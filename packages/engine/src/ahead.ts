@@ -63,6 +63,7 @@ function placeOf({ tables }: Directory, needed: readonly number[]): Place | unde
   for (const table of tables.values()) {
     for (let order = 0; order < table.layout.orders.length; order++) {
       const { fences } = orderOf(table, order);
+      if (fences === undefined) continue; // It has no room in memory.
       const page = fences.ids.findIndex((id) => needed.includes(id));
       if (page >= 0) return { table, order, fences, at: page };
       const at = fences.runs?.findIndex((runs) => blocksIn(runs).some((id) => needed.includes(id))) ?? -1;

@@ -4,13 +4,14 @@
  * `rewrite-alone.ts`.
  */
 import { closed, either, type SortKey } from '@settledb/core';
-import { orderOf } from './directory';
-import type { OrderState } from './fences';
+import { type Directory, orderOf, type TableState } from './directory';
+import { endOf, partAt } from './fences';
 import type { Follower } from './follower';
 import type { Image } from './image';
 import type { Journal } from './journal';
 import { upperBound } from './recent';
 import { rewriteCode } from './rewrite-code';
+import { Wanted } from './wanted';
 
 /** A checkpoint is considered from this many commits on: reading 256 small records back costs about 3 ms. */
 const COMMITS_MIN = 256;
@@ -155,12 +156,12 @@ export class Checkpointer {
 
   #isWanted(): boolean {
     const { image } = this.#store;
-    return image.n >= this.#notBefore && isLong(image) && (isDue(image) || isWorthwhile(image));
+    return image.n >= this.#notBefore && isLong(image) && (isDue(image) || isWorthwhile(this.#store));
   }
 
   #isWorthwhile(): boolean {
     const { image } = this.#store;
-    const worthwhile = isWorthwhile(image);
+    const worthwhile = isWorthwhile(this.#store);
     if (!worthwhile) this.#idleNotBefore = image.n + IDLE_COMMITS_MIN;
     return worthwhile;
   }
@@ -205,23 +206,43 @@ function isLong(image: Image): boolean {
 }
 
 /** Whether few pages would be rewritten for what they take in. */
-function isWorthwhile(image: Image): boolean {
+function isWorthwhile({ image, journal }: Rewritable): boolean {
   const { commits, rows } = lengthOf(image);
-  let pages = 0;
-  for (const table of image.directory.tables.values()) {
-    for (let order = 0; order < table.layout.orders.length; order++)
-      pages += pagesChanged(orderOf(table, order));
+  const wanted = new Wanted();
+  let pages = pagesChanged(image.directory, wanted);
+  if (wanted.any && journal.loadNow === undefined) {
+    // There when it is considered next.
+    image.load(journal, wanted).catch(() => false);
+  } else if (wanted.any) {
+    try {
+      if (image.loadNow(journal, wanted)) pages = pagesChanged(image.directory, wanted);
+    } catch {
+      // Damage: told by who reads it.
+    }
   }
   return pages <= rows / ROWS_PER_PAGE + commits / COMMITS_PER_PAGE;
 }
 
-function pagesChanged({ recent, fences }: OrderState<unknown>): number {
+function pagesChanged(directory: Directory, wanted: Wanted): number {
+  let pages = 0;
+  for (const table of directory.tables.values()) {
+    for (let order = 0; order < table.layout.orders.length; order++)
+      pages += pagesChangedOf(directory, table, order, wanted);
+  }
+  return pages;
+}
+
+function pagesChangedOf(directory: Directory, table: TableState, order: number, wanted: Wanted): number {
+  const state = orderOf(table, order);
   let pages = 0;
   /** Where the page of the last key ends. */
   let end: SortKey | undefined;
-  for (const key of recent.keys()) {
+  for (const key of state.recent.keys()) {
     if (pages > 0 && (end === undefined || key < end)) continue;
-    end = fences.keys[Math.max(upperBound(fences.keys, key), 1)];
+    const part = partAt(state, key);
+    const fences = directory.held.fences(state, part, wanted);
+    // Where they are not known, as if it were a page of this key alone.
+    end = fences ? endOf(state, part, fences, Math.max(upperBound(fences.keys, key), 1) - 1) : key;
     pages++;
   }
   return pages;

@@ -1,11 +1,11 @@
 /**
  * How many rows a range has, by the counts that the fences keep: of the pages themselves only those are read in which the range
- * begins or ends, or into which something recent falls.
+ * begins or ends, or into which something recent falls; and fences that lie in blocks of their own likewise.
  */
 import type { SortKey } from '@settledb/core';
 import { type Directory, orderOf, type TableState } from './directory';
-import { pageSpan } from './fences';
-import { positionOf } from './page';
+import { endOf, type Fences, pageSpan, partSpan } from './fences';
+import { decoderFor, positionOf } from './page';
 import { type Bounds, Walk } from './walk';
 import type { Wanted } from './wanted';
 
@@ -17,27 +17,42 @@ export function countRange(
   bounds: Bounds,
   wanted: Wanted,
 ): number {
-  const { recent, fences } = orderOf<unknown>(table, order);
+  const state = orderOf<unknown>(table, order);
+  const { recent, blocks } = state;
   const walk = new Walk(recent.keys(), bounds, false);
-  const { first, last } = pageSpan(fences, bounds);
+  const parts = partSpan(state, bounds);
+  const decoder = decoderFor(table.layout, order);
   let count = 0;
-  for (let number = first; number <= last; number++) {
-    const next = number === last ? undefined : fences.keys[number + 1];
-    const here = takeUntil(walk, next);
-    if (here.length === 0 && isWhole(fences.keys, number, bounds)) {
-      count += fences.counts[number] as number;
-      continue;
-    }
-    const page = directory.page(table, order, number, wanted, here.length === 0 ? bounds : undefined);
-    if (page === undefined) continue;
-    const whole = isWhole(fences.keys, number, bounds);
-    if (whole) count += fences.counts[number] as number;
-    else
+  const countPage = (fences: Fences, number: number, isWhole: boolean, here: readonly SortKey[]): void => {
+    if (isWhole) count += fences.counts[number] as number;
+    if (isWhole && here.length === 0) return;
+    const page = directory.held.with(fences, number, decoder, wanted, here.length === 0 ? bounds : undefined);
+    if (page === undefined) return;
+    if (!isWhole)
       for (const { keys } of page.within(bounds.lower, bounds.upper))
         count += new Walk(keys, bounds, false).length;
     for (const key of here) {
       if (positionOf(page.around(key)!, key) >= 0) count--;
       if (recent.get(key) !== null) count++;
+    }
+  };
+  for (let part = parts.first; part <= parts.last; part++) {
+    const after = blocks?.keys[part + 1];
+    const isAll = blocks !== undefined && holds(bounds, blocks.keys[part]!, after);
+    if (isAll && !(walk.more && (after === undefined || walk.key < after))) {
+      count += blocks.counts[part]!;
+      continue;
+    }
+    const fences = directory.held.fences(state, part, wanted);
+    if (fences === undefined) {
+      takeUntil(walk, after);
+      continue;
+    }
+    const { first, last } = pageSpan(fences, bounds);
+    for (let number = first; number <= last; number++) {
+      const end = endOf(state, part, fences, number);
+      const here = takeUntil(walk, number === last && part === parts.last ? undefined : end);
+      countPage(fences, number, holds(bounds, fences.keys[number]!, end), here);
     }
   }
   // Where there are no pages: all that there is.
@@ -52,10 +67,8 @@ function takeUntil(walk: Walk, next: SortKey | undefined): SortKey[] {
   return keys;
 }
 
-/** Neither bound falls into the page. */
-function isWhole(keys: readonly SortKey[], number: number, { lower, lowerOpen, upper }: Bounds): boolean {
-  const first = keys[number] as SortKey;
-  const next = keys[number + 1];
+/** Neither bound falls into what begins with `first` and ends before `next`; absent: with all. */
+function holds({ lower, lowerOpen, upper }: Bounds, first: SortKey, next: SortKey | undefined): boolean {
   const begins = lower === undefined || lower < first || (lower === first && lowerOpen !== true);
   return begins && (upper === undefined || (next !== undefined && upper >= next));
 }

@@ -10,7 +10,8 @@
  */
 import { endOfAll, type KeyPart, type RowsWatcher, type SortKey, sortKey } from '@settledb/core';
 import type { BlockCache } from './block-cache';
-import { type Fences, OrderState, type Places, pageSpan } from './fences';
+import { endOf, OrderState, type PageSpan, type Places, pageSpan, partAt, partSpan } from './fences';
+import { HeldPages } from './held-pages';
 import type { Layout, OrderLayout, Row, TableLayout } from './layout';
 import {
   decoderFor,
@@ -24,7 +25,7 @@ import {
 } from './page';
 import { lowerBound, upperBound } from './recent';
 import { blockAt } from './runs';
-import type { Span, StoredPage } from './stored-page';
+import type { StoredPage } from './stored-page';
 import { type Bounds, Walk } from './walk';
 import type { Wanted } from './wanted';
 
@@ -37,9 +38,9 @@ export interface TableState {
   readonly watchers: RowsWatcher[];
 }
 
-/** A scan of no more rows than so many is thought to need less than a page. */
-const FEW_ROWS = 64;
 const NO_GROUPS = { first: 0, last: 0 };
+/** Of fences. */
+const NOT_LOADED: PageSpan = { first: 0, last: 0 };
 /** Pages of an order from which on it is worth knowing where all its rows lie: that takes 0.3 ms for 10,000. */
 const PLACES_PAGES_MIN = 3;
 /** Numbers spread over so many times as many as there are rows have places: most documents were written few times. */
@@ -49,10 +50,10 @@ const PLACE = 4096;
 
 export class Directory {
   readonly tables: ReadonlyMap<string, TableState>;
-  readonly #pages: BlockCache<StoredPage>;
+  readonly held: HeldPages;
 
   constructor(layout: Layout, pages: BlockCache<StoredPage>) {
-    this.#pages = pages;
+    this.held = new HeldPages(pages);
     this.tables = new Map([...layout].map(([name, table]) => [name, stateOf(table)]));
   }
 
@@ -67,12 +68,12 @@ export class Directory {
     const recent = table.rows.recent.get(key);
     if (recent === null) return undefined;
     if (recent !== undefined) return fill === undefined ? recent : filled(recent, fill);
-    const { fences } = table.rows;
-    if (fences.ids.length === 0) return undefined;
+    const fences = this.held.fences(table.rows, partAt(table.rows, key), wanted);
+    if (fences === undefined || fences.ids.length === 0) return undefined;
     const number = upperBound(fences.keys, key) - 1;
-    const group = this.#pageAt(fences, number, wanted)?.around(key) as RowPage | undefined;
+    const group = this.held.at(fences, number, wanted)?.around(key) as RowPage | undefined;
     if (group === undefined) {
-      this.#want(table, 0, number, wanted, { lower: key, upper: key });
+      this.held.with(fences, number, decoderFor(table.layout, 0), wanted, { lower: key, upper: key });
       return undefined;
     }
     const at = positionOf(group, key);
@@ -81,9 +82,11 @@ export class Directory {
 
   /** The block in which the last long field of the row at `key` most likely lies, whose page is not in memory. */
   likelyBlock(table: TableState, key: SortKey): number | undefined {
-    const { fences, recent } = table.rows;
+    const { rows } = table;
+    const fences = this.held.fences(rows, partAt(rows, key));
+    if (fences === undefined) return undefined;
     const page = Math.max(upperBound(fences.keys, key) - 1, 0);
-    if (recent.get(key) !== undefined || this.#pages.get(fences.ids[page] as number) !== undefined)
+    if (rows.recent.get(key) !== undefined || this.held.get(fences.ids[page] as number) !== undefined)
       return undefined;
     return blockAt(fences.runs?.[page], key);
   }
@@ -150,7 +153,7 @@ export class Directory {
    * @returns undefined where there is more to it
    */
   #few(
-    { layout, rows: { recent, fences } }: TableState,
+    { layout, rows: state }: TableState,
     { lower, lowerOpen, upper, upperOpen }: Bounds,
     limit: number,
     fill: TextFill | undefined,
@@ -158,6 +161,10 @@ export class Directory {
   ): (Row | Row[string])[] | undefined {
     if (lower === undefined || upper === undefined) return undefined;
     const find = lowerOpen ? upperBound : lowerBound;
+    const part = partAt(state, lower);
+    const fences = this.held.fences(state, part);
+    if (fences === undefined) return undefined;
+    const { recent } = state;
     const changed = recent.keys();
     const rows: (Row | Row[string])[] = [];
     if (fences.ids.length === 0) {
@@ -174,8 +181,8 @@ export class Directory {
       return rows;
     }
     const number = Math.max(upperBound(fences.keys, lower) - 1, 0);
-    if (isUpTo(fences.keys[number + 1], upper, upperOpen)) return undefined;
-    const page = this.#pages.get(fences.ids[number]!);
+    if (isUpTo(endOf(state, part, fences, number), upper, upperOpen)) return undefined;
+    const page = this.held.get(fences.ids[number]!);
     if (!page?.has({ lower, upper }) || isUpTo(changed[find(changed, lower)], upper, upperOpen))
       return undefined;
     const groups = page.within(lower, upper) as RowPage[];
@@ -198,19 +205,20 @@ export class Directory {
   #places(table: TableState, order: number, bounds: Bounds): Places | undefined {
     const state = orderOf(table, order);
     const { fences } = table.rows;
+    if (fences === undefined || state.fences === undefined) return undefined;
     if (state.places?.fences === fences) return state.places;
     const { field } = state.layout;
     if (field < 0) return undefined;
     const { first, last } = pageSpan(state.fences, bounds);
     if (last - first + 1 < PLACES_PAGES_MIN) return undefined;
     // Looked at first: building an index of more pages than are kept went through hundreds of them for each of its batches, in vain.
-    if (!fences.ids.every((id) => this.#pages.peek(id)?.isWhole)) return undefined;
+    if (!fences.ids.every((id) => this.held.peek(id)?.isWhole)) return undefined;
     const columns: number[][] = [];
     let low = Number.POSITIVE_INFINITY;
     let high = Number.NEGATIVE_INFINITY;
     let count = 0;
     for (const id of fences.ids) {
-      const groups = this.#pages.get(id)?.within() as RowPage[] | undefined;
+      const groups = this.held.get(id)?.within() as RowPage[] | undefined;
       const column = groups?.flatMap(({ columns }) => columns[field] as number[]);
       if (typeof column?.[0] !== 'number') return undefined;
       columns.push(column);
@@ -231,7 +239,7 @@ export class Directory {
   /** The row of an order's page that is found by its number; `undefined`: find it by its key. */
   #rowAt(table: TableState, { low, at, fences }: Places, key: SortKey, fill?: TextFill): Row | undefined {
     const place = (at[(key as number) - low] ?? 0) - 1;
-    const page = this.#pages.get(fences.ids[Math.floor(place / PLACE)] as number);
+    const page = this.held.get(fences.ids[Math.floor(place / PLACE)] as number);
     if (!page?.isWhole) return undefined;
     const [group, within] = page.place(place % PLACE);
     return rowAt(table.layout, group as RowPage, within, fill);
@@ -247,34 +255,40 @@ export class Directory {
     wanted: Wanted,
     visit: (recent: Value | undefined, page: Page | undefined, at: number) => boolean,
   ): void {
-    const { recent, fences } = orderOf<Value>(table, order);
+    const state = orderOf<Value>(table, order);
+    const { recent } = state;
     const walk = new Walk(recent.keys(), bounds, reverse);
-    const { first, last } = pageSpan(fences, bounds);
-    for (let i = 0; i <= last - first; i++) {
-      const page = this.#pageAt(fences, reverse ? last - i : first + i, wanted);
-      const groups = page?.span(bounds) ?? NO_GROUPS;
-      for (let g = 0; g <= groups.last - groups.first; g++) {
-        const at = reverse ? groups.last - g : groups.first + g;
-        const group = page?.group(at);
-        if (group === undefined) {
-          const lower = g === 0 || reverse ? bounds.lower : page?.keyOf(at);
-          const span = { lower, upper: bounds.upper };
-          const left = reverse ? { first, last: last - i } : { first: first + i, last };
-          this.#wantMore(table, order, { reverse, ...left }, span, expected, wanted);
-          return;
-        }
-        const inGroup = new Walk(group.keys, bounds, reverse);
-        for (; inGroup.more; inGroup.step()) {
-          let isRecent = false;
-          // Most keys of a page stand alone between two recent ones: one comparison each.
-          while (walk.more && !walk.after(inGroup.key)) {
-            const { key } = walk;
-            const value = recent.at(walk.at);
-            walk.step();
-            if (key === inGroup.key) isRecent = true;
-            if (value !== null && !visit(value, undefined, 0)) return;
+    const parts = partSpan(state, bounds);
+    for (let p = 0; p <= parts.last - parts.first; p++) {
+      const part = reverse ? parts.last - p : parts.first + p;
+      const fences = this.held.fences(state, part, wanted);
+      const { first, last } = fences === undefined ? NOT_LOADED : pageSpan(fences, bounds);
+      for (let i = 0; i <= last - first; i++) {
+        const number = reverse ? last - i : first + i;
+        const page = fences && this.held.at(fences, number, wanted);
+        const groups = page?.span(bounds) ?? NO_GROUPS;
+        for (let g = 0; g <= groups.last - groups.first; g++) {
+          const at = reverse ? groups.last - g : groups.first + g;
+          const group = page?.group(at);
+          if (group === undefined) {
+            const lower = g === 0 || reverse ? bounds.lower : page?.keyOf(at);
+            const from = { part, number, lower, bounds, reverse, expected };
+            this.held.wantMore(state, from, decoderFor(table.layout, order), wanted);
+            return;
           }
-          if (!isRecent && !visit(undefined, group, inGroup.at)) return;
+          const inGroup = new Walk(group.keys, bounds, reverse);
+          for (; inGroup.more; inGroup.step()) {
+            let isRecent = false;
+            // Most keys of a page stand alone between two recent ones: one comparison each.
+            while (walk.more && !walk.after(inGroup.key)) {
+              const { key } = walk;
+              const value = recent.at(walk.at);
+              walk.step();
+              if (key === inGroup.key) isRecent = true;
+              if (value !== null && !visit(value, undefined, 0)) return;
+            }
+            if (!isRecent && !visit(undefined, group, inGroup.at)) return;
+          }
         }
       }
     }
@@ -282,60 +296,6 @@ export class Directory {
       const value = recent.at(walk.at);
       if (value !== null && !visit(value, undefined, 0)) return;
     }
-  }
-
-  /**
-   * Asks in one go for the pages a scan is going to need, so that it does not stop at each; and for twice as many as before
-   * when those were not enough, as when most of their entries are gone. Of a single one only the groups that it needs.
-   */
-  #wantMore(
-    table: TableState,
-    order: number,
-    { first, last, reverse }: { first: number; last: number; reverse: boolean },
-    { lower, upper }: Span,
-    expected: number,
-    wanted: Wanted,
-  ): void {
-    const { counts } = orderOf(table, order).fences;
-    const given = wanted.pagesGiven;
-    // Where a page was given and its group did not do, those after it: the key may lie behind all that the first one has.
-    const few =
-      !reverse && given <= 1 && expected <= FEW_ROWS
-        ? { lower, upper, rows: given === 0 ? expected : FEW_ROWS }
-        : undefined;
-    const only = first === last ? { lower, upper } : undefined;
-    let rows = 0;
-    for (let i = 0; i <= last - first && (rows < expected || i < given); i++) {
-      const number = reverse ? last - i : first + i;
-      this.#want(table, order, number, wanted, (i === 0 && few) || only);
-      rows += counts[number] as number;
-    }
-  }
-
-  /** A page of an order, by its number among the fences, with the rows of `span` at least; all, where there is none. */
-  page(
-    table: TableState,
-    order: number,
-    number: number,
-    wanted: Wanted,
-    span?: Span,
-  ): StoredPage | undefined {
-    const page = this.#pageAt(orderOf(table, order).fences, number, wanted);
-    if (page?.has(span)) return page;
-    this.#want(table, order, number, wanted, span);
-    return undefined;
-  }
-
-  /** As far as it is in memory. */
-  #pageAt({ ids }: Fences, number: number, wanted: Wanted): StoredPage | undefined {
-    const id = ids[Math.max(number, 0)] as number;
-    return wanted.page(id) ?? this.#pages.get(id);
-  }
-
-  #want(table: TableState, order: number, number: number, wanted: Wanted, span?: Span): void {
-    const id = orderOf(table, order).fences.ids[Math.max(number, 0)] as number;
-    if (!this.#pageAt(orderOf(table, order).fences, number, wanted)?.has(span))
-      wanted.wantPage(id, decoderFor(table.layout, order), span);
   }
 }
 

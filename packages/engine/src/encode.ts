@@ -1,8 +1,8 @@
 /** What a rewrite makes, as text: pages and the manifest. They are read by `page.ts` and `manifest.ts`. */
 import type { SortKey } from '@settledb/core';
-import { rowsOf } from './fences';
+import { areBlocks, pagesOf, rowsOf } from './fences';
 import type { TableLayout } from './layout';
-import { MANIFEST_FORMAT, type Manifest, type ManifestHead } from './manifest';
+import { MANIFEST_FORMAT, MANIFEST_FORMAT_BLOCKS, type Manifest, type ManifestHead } from './manifest';
 import type { Column, OrderPage, RowPage } from './page';
 import type { Runs } from './runs';
 import { GROUP_ROWS } from './stored-page';
@@ -39,14 +39,14 @@ export function encodeManifest({ tables, blocks, inline }: Manifest): string {
   for (const [name, orders] of Object.entries(tables)) {
     head[name] = orders.map((fences) => {
       const length = lines.push(JSON.stringify(fences));
-      return [fences.ids.length, rowsOf(fences), lines[length - 1]!.length];
+      return [pagesOf(fences), rowsOf(fences), lines[length - 1]!.length];
     });
   }
   const last = JSON.stringify(blocks);
   const characters = blocks.reduce((sum, [, size]) => sum + size, 0);
   const use = [characters, last.length] as const;
   const first: ManifestHead = {
-    format: MANIFEST_FORMAT,
+    format: Object.values(tables).flat().some(areBlocks) ? MANIFEST_FORMAT_BLOCKS : MANIFEST_FORMAT,
     tables: head,
     blocks: use,
     ...(inline && { inline }),

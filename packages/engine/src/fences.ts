@@ -1,8 +1,10 @@
 /** Where the pages of an order begin, and what else is known of an order. */
 import type { SortKey } from '@settledb/core';
 import type { OrderLayout } from './layout';
+import { type Decoder, PAGES_LOADED_MAX } from './page';
 import { Recent, upperBound } from './recent';
 import type { Runs } from './runs';
+import { StoredPage } from './stored-page';
 import type { Bounds } from './walk';
 
 /** By page: first key, block id, rows. */
@@ -14,13 +16,26 @@ export interface Fences {
   readonly runs?: Runs[];
 }
 
-/** Fences that are made when somebody looks: of a million documents those of one order take a ms. */
+/**
+ * Of many pages: the blocks in which their fences lie, a block's {@link Fences} as JSON. By block: first key, block id, rows, pages. So
+ * opening, a look and a checkpoint read and write those of some hundred pages, however many there are.
+ */
+export interface FenceBlocks extends Fences {
+  readonly pages: number[];
+}
+
+/** Fences of so many pages lie in the manifest. Orders of more have no room in memory, and are neither read ahead nor looked up by place. */
+export const FENCES_WHOLE_MAX = PAGES_LOADED_MAX;
+/** Pages whose fences make a block: 10 to 17 KB, which is read and parsed in some 0.1 ms. */
+export const FENCES_PER_BLOCK = 256;
+
+/** Fences that are made when somebody looks. */
 export interface StoredFences {
   readonly pages: number;
   /** Of all pages. */
   readonly rows: number;
   /** Called once. */
-  read(): Fences;
+  read(): Fences | FenceBlocks;
 }
 
 /** Where rows lie, in the pages that have these fences, by number; see `directory.ts`. */
@@ -38,35 +53,58 @@ export class OrderState<Value> {
   pages = 0;
   rows = 0;
   #fences: Fences | undefined = noFences();
+  #blocks: FenceBlocks | undefined;
   #stored: StoredFences | undefined;
 
   constructor(layout: OrderLayout) {
     this.layout = layout;
   }
 
-  get fences(): Fences {
-    if (this.#fences === undefined) {
-      this.#fences = this.#stored!.read();
-      this.#stored = undefined;
-    }
+  /** `undefined` where they lie in {@link blocks}. */
+  get fences(): Fences | undefined {
+    if (this.#stored !== undefined) this.fences = this.#stored.read();
     return this.#fences;
   }
 
-  set fences(fences: Fences) {
-    this.#fences = fences;
+  get blocks(): FenceBlocks | undefined {
+    if (this.#stored !== undefined) this.fences = this.#stored.read();
+    return this.#blocks;
+  }
+
+  /** Of all pages, or the blocks in which they lie. */
+  set fences(fences: Fences | FenceBlocks) {
+    this.#blocks = areBlocks(fences) ? fences : undefined;
+    this.#fences = this.#blocks === undefined ? fences : undefined;
     this.#stored = undefined;
-    this.pages = fences.ids.length;
+    this.pages = pagesOf(fences);
     this.rows = rowsOf(fences);
   }
 
   /** As setting {@link fences}, to be made when they are asked for. */
   store(stored: StoredFences): void {
-    this.#fences = undefined;
     this.#stored = stored;
     this.pages = stored.pages;
     this.rows = stored.rows;
   }
 }
+
+/** Fences that lie together are a part: those of a block, or all. The one in which a key is. */
+export const partAt = ({ blocks }: OrderState<unknown>, key: SortKey): number =>
+  blocks === undefined ? 0 : Math.max(upperBound(blocks.keys, key) - 1, 0);
+
+/** The first and the last part that may hold keys within the bounds. */
+export const partSpan = ({ blocks }: OrderState<unknown>, bounds: Bounds): PageSpan =>
+  blocks === undefined ? { first: 0, last: 0 } : pageSpan(blocks, bounds);
+
+/** Where the page of a number in a part ends: the first key of the next. */
+export const endOf = (
+  { blocks }: OrderState<unknown>,
+  part: number,
+  { keys }: Fences,
+  number: number,
+): SortKey | undefined => keys[number + 1] ?? blocks?.keys[part + 1];
+
+export const areBlocks = (fences: Fences): fences is FenceBlocks => 'pages' in fences;
 
 export const noFences = (): Fences => ({ keys: [], ids: [], counts: [] });
 /** Not `noFences()` and a field behind it: in Node 20 each such object has a form of its own, and what V8 made for the last one is thrown away. */
@@ -83,8 +121,22 @@ export function rowsOf({ counts }: Fences): number {
   return rows;
 }
 
+export const pagesOf = (fences: Fences): number =>
+  areBlocks(fences) ? fences.pages.reduce((sum, pages) => sum + pages, 0) : fences.ids.length;
+
+export interface PageSpan {
+  readonly first: number;
+  readonly last: number;
+}
+
 /** The first and the last page that may hold keys within the bounds; the last before the first where there are none. */
-export function pageSpan({ keys }: Fences, { lower, upper }: Bounds): { first: number; last: number } {
+export function pageSpan({ keys }: Fences, { lower, upper }: Bounds): PageSpan {
   const first = lower === undefined ? 0 : Math.max(upperBound(keys, lower) - 1, 0);
   return { first, last: (upper === undefined ? keys.length : upperBound(keys, upper)) - 1 };
 }
+
+/** A block of fences is kept in memory as pages are. */
+export const FENCES_DECODER: Decoder = Object.assign(
+  (text: string) => new StoredPage([], [JSON.parse(text) as Fences]),
+  { head: () => undefined },
+);

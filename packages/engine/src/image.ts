@@ -143,7 +143,7 @@ export class Image {
         else at.store(stored);
       }
     }
-    if (this.pages.size > 0) this.pages.retain(this.#pageIds());
+    this.#retainPages();
     this.#takeInline();
     this.use = new BlockUse(blocks);
     this.epoch = state.epoch;
@@ -151,19 +151,24 @@ export class Image {
     this.n = manifest.through;
   }
 
-  #pageIds(): Set<number> {
+  /** Those that are there no more go at once, unless it takes the reading of fences to tell which: then as what nobody uses. */
+  #retainPages(): void {
+    if (this.pages.size === 0) return;
     const ids = new Set<number>();
     for (const { rows, orders } of this.directory.tables.values()) {
-      for (const { fences } of [rows, ...orders]) for (const id of fences.ids) ids.add(id);
+      for (const { fences } of [rows, ...orders]) {
+        if (fences === undefined) return;
+        for (const id of fences.ids) ids.add(id);
+      }
     }
-    return ids;
+    this.pages.retain(ids);
   }
 
   #takeInline(): void {
     for (const { layout, rows, orders } of this.directory.tables.values()) {
       for (const [order, state] of [rows, ...orders].entries()) {
         if (state.pages !== 1) continue;
-        const [id = 0] = state.fences.ids;
+        const [id = 0] = state.fences?.ids ?? [];
         const text = this.inline.get(id);
         if (text !== undefined) this.pages.set(id, decoderFor(layout, order)(text));
       }

@@ -1,23 +1,25 @@
 /**
  * The manifest: where the directory's pages begin, and how much of each block of texts is of use, as of one commit.
  * About 60 bytes a page, two pages for 256 documents, and 75 for where the texts of 256 lie: 75 KB for 100,000 documents, read whole
- * on opening, and parsed as far as somebody looks:
+ * on opening, and parsed as far as somebody looks. Of an order of more than 1,024 pages it names the blocks in which those lie:
  *
  *   {"format":4,"tables":{"docs":[[3,700,90],[3,700,62]]},"blocks":[90000,24]}
  *                                    of each order: pages, rows, length of its line; of blocks: characters, length of the line
  *   {"keys":["a","g","n"],"ids":[-1,-2,-3],"counts":[256,256,188]}
- *   {"keys":[1,257,513], …
+ *   {"keys":[1,65537,131073],"ids":[-4,-5,-6],"counts":[65536,65536,700],"pages":[256,256,3]}
  *   [[8193,90000,0]]
  *
  * Manifests of formats 1 to 3 are one line, with the lists in place of their numbers.
  */
 import { corrupt, newer } from '@settledb/core';
 import type { BlockSize, StoredUse } from './block-use';
-import { type Fences, rowsOf, type StoredFences } from './fences';
+import { type FenceBlocks, type Fences, rowsOf, type StoredFences } from './fences';
 import type { Layout } from './layout';
 
 /** Since 2 pages have groups, since 3 they say where those are (`stored-page.ts`), since 4 this has lines. */
 export const MANIFEST_FORMAT = 4;
+/** Fences of an order lie in blocks of their own. Where none do it is written as of format 4, which older programs read. */
+export const MANIFEST_FORMAT_BLOCKS = 5;
 
 interface Short {
   /** Texts of short pages that are all of an order, by block id: opening then has the counters without loading them. */
@@ -26,7 +28,7 @@ interface Short {
 
 export interface Manifest extends Short {
   /** By table name, then by order number. */
-  readonly tables: Readonly<Record<string, readonly Fences[]>>;
+  readonly tables: Readonly<Record<string, readonly (Fences | FenceBlocks)[]>>;
   /** Of texts. */
   readonly blocks: readonly BlockSize[];
 }
@@ -52,13 +54,13 @@ export function decodeManifest(text: string, layout: Layout): StoredManifest {
   const end = text.indexOf('\n');
   const head = parse(end < 0 ? text : text.slice(0, end)) as ManifestHead | (Manifest & { format: unknown });
   const { format, tables } = head;
-  if (format !== 1 && format !== 2 && format !== 3 && format !== MANIFEST_FORMAT) {
-    throw newer(`The manifest (format ${String(format)}, known: ${MANIFEST_FORMAT})`);
+  if (![1, 2, 3, MANIFEST_FORMAT, MANIFEST_FORMAT_BLOCKS].includes(format as number)) {
+    throw newer(`The manifest (format ${String(format)}, known: ${MANIFEST_FORMAT_BLOCKS})`);
   }
   for (const [name, orders] of Object.entries(tables)) {
     if (orders.length > (layout.get(name)?.orders.length ?? 0)) throw newer(`The manifest (table "${name}")`);
   }
-  return format === MANIFEST_FORMAT
+  return (format as number) >= MANIFEST_FORMAT
     ? byLines(head as ManifestHead, text, end + 1)
     : ofOneLine(head as Manifest);
 }
@@ -76,7 +78,7 @@ function byLines({ tables, blocks, inline }: ManifestHead, text: string, at: num
     stored[name] = orders.map(([pages, rows, length]) => ({
       pages,
       rows,
-      read: line(length) as () => Fences,
+      read: line(length) as () => Fences | FenceBlocks,
     }));
   }
   const [characters, length] = blocks;

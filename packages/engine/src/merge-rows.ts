@@ -43,6 +43,22 @@ export function chunks(length: number, all: boolean): [from: number, to: number]
   return Array.from({ length: count }, (_, i) => [Math.round(i * rows), Math.round((i + 1) * rows)]);
 }
 
+/** The entries that fall into each of what begins with `firsts`, pages or parts; what is before the first goes with it. */
+export function partsBy<Value>(
+  firsts: readonly SortKey[],
+  { keys, values }: Entries<Value>,
+): Entries<Value>[] {
+  let from = 0;
+  return firsts.map((_, i) => {
+    const end = firsts[i + 1];
+    let to = from;
+    while (to < keys.length && (end === undefined || keys[to]! < end)) to++;
+    const part = { keys: keys.slice(from, to), values: values.slice(from, to) };
+    from = to;
+    return part;
+  });
+}
+
 /** What a merge of one kind of pages is made of: how rows at some places become a page, and two pages one. */
 export interface Kind<P, Value> {
   pick(places: Places, page: P | undefined, entries: Entries<Value>): P;

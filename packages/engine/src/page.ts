@@ -3,6 +3,7 @@
  * the primary keys they stand for. Columns keep a row of a document at about 160 bytes in Node, half of what objects cost.
  */
 import { newer, type SortKey, type TextRef } from '@settledb/core';
+import type { Fences } from './fences';
 import { isRef, type Row, type TableLayout } from './layout';
 import { lowerBound } from './recent';
 import { decodeHead, decodePage, type StoredPage } from './stored-page';
@@ -23,7 +24,7 @@ export interface OrderPage {
   readonly keys: readonly SortKey[];
   readonly primary: readonly SortKey[];
 }
-export type Page = RowPage | OrderPage;
+export type Page = RowPage | OrderPage | Fences;
 
 /** Rows by columns: the form of pages and of commits. */
 export function columnsOf(table: TableLayout, rows: readonly Row[]): Column[] {

@@ -17,17 +17,19 @@ import { BlockUse } from './block-use';
 import type { Rewritable } from './checkpoint';
 import { orderOf, type TableState } from './directory';
 import { encodeManifest, encodeOrderPage, encodeRowPage, runsOf } from './encode';
-import { type Fences, noFences, noRowFences, type OrderState } from './fences';
+import { areBlocks, FENCES_DECODER, type FenceBlocks, type Fences, type OrderState } from './fences';
 import { forget } from './forget';
 import type { Image } from './image';
 import { BLOCKS_PER_COMMIT } from './journal';
 import type { Row } from './layout';
 import type { Manifest } from './manifest';
-import { chunks, type Entries, type Kind, mergePlaces, orderKind, rowKind } from './merge-rows';
+import { chunks, type Entries, type Kind, mergePlaces, orderKind, partsBy, rowKind } from './merge-rows';
 import { TextMover } from './move-texts';
 import { NewBlocks, Overtaken } from './new-blocks';
-import { decoderFor, type OrderPage, PAGES_LOADED_MAX, type Page, type RowPage } from './page';
+import { NewFences } from './new-fences';
+import { type Decoder, decoderFor, type OrderPage, PAGES_LOADED_MAX, type Page, type RowPage } from './page';
 import { lowerBound } from './recent';
+import type { Runs } from './runs';
 import { StoredPage } from './stored-page';
 import { isTail } from './texts';
 
@@ -47,8 +49,19 @@ interface NewOrder {
   readonly table: string;
   readonly order: number;
   readonly entries: Entries<unknown>;
-  readonly fences: Fences;
+  readonly fences: Fences | FenceBlocks;
 }
+
+/** An order as it was when the rewrite began. */
+interface Snapshot<Value> {
+  readonly table: TableState;
+  readonly order: number;
+  readonly entries: Entries<Value>;
+  readonly fences: Fences | FenceBlocks;
+}
+
+/** Takes a page and what changed of it; `undefined`: there is none yet. */
+type Visit<Value> = (page: StoredPage | undefined, part: Entries<Value>) => Promise<void>;
 
 export async function rewrite(store: Rewritable, full: boolean, signal?: AbortSignal): Promise<void> {
   const leftovers = full ? await store.journal.blockIds() : [];
@@ -70,9 +83,14 @@ class Rewriting {
   readonly #blocks: NewBlocks;
   readonly #epoch: number;
   readonly #through: number;
-  readonly #snapshots: { table: TableState; order: number; entries: Entries<unknown>; fences: Fences }[] = [];
+  readonly #snapshots: Snapshot<unknown>[] = [];
   readonly #orders: NewOrder[] = [];
+  /** New ones, and new blocks of fences, which are kept in memory as they are; the latest of them. */
   readonly #pages = new Map<number, Page>();
+  /** Ids of all of those. */
+  readonly #made = new Set<number>();
+  /** Ids of the pages, and of the blocks of fences, in whose place they are. */
+  readonly #gone: number[] = [];
   /** Short pages; those not changed are of before. */
   readonly #short: Map<number, string>;
   readonly #useBefore: ReadonlyMap<number, Use>;
@@ -92,57 +110,45 @@ class Rewriting {
     this.#texts = new TextMover(this.#blocks, sparse, (ids) => this.#loadTexts(ids));
     for (const table of this.#image.directory.tables.values()) {
       for (let order = 0; order < table.layout.orders.length; order++) {
-        const { recent, fences } = orderOf<unknown>(table, order);
+        const { recent, fences, blocks } = orderOf<unknown>(table, order);
         const keys = [...recent.keys()];
         const values = keys.map((_, i) => recent.at(i));
-        this.#snapshots.push({ table, order, entries: { keys, values }, fences });
+        this.#snapshots.push({ table, order, entries: { keys, values }, fences: (blocks ?? fences)! }); // One of the two.
       }
     }
   }
 
   /** Puts all new segments and pages. */
   async build(): Promise<void> {
-    for (const { table, order, entries, fences } of this.#snapshots) {
-      const made =
-        order === 0
-          ? await this.#rewriteRows(table, entries as Entries<Row>, fences)
-          : await this.#rewriteOrder(table, order, entries as Entries<SortKey>, fences);
-      this.#orders.push({ table: table.layout.name, order, entries, fences: made });
+    for (const snapshot of this.#snapshots) {
+      const { table, order, entries } = snapshot;
+      const made = new NewFences(order === 0, (fences) => this.#put(fences, JSON.stringify(fences)));
+      if (order === 0) await this.#rewriteRows(snapshot as Snapshot<Row>, made);
+      else await this.#rewriteOrder(snapshot as Snapshot<SortKey>, made);
+      this.#orders.push({ table: table.layout.name, order, entries, fences: await made.end() });
     }
     await this.#blocks.end();
   }
 
-  async #rewriteRows(table: TableState, entries: Entries<Row>, fences: Fences): Promise<Fences> {
-    const made = noRowFences();
-    const texts = table.layout.fields.indexOf(table.layout.textFields.at(-1) ?? '');
+  async #rewriteRows(snapshot: Snapshot<Row>, made: NewFences): Promise<void> {
+    const { layout } = snapshot.table;
+    const texts = layout.fields.indexOf(layout.textFields.at(-1) ?? '');
     const put = async (page: RowPage): Promise<void> => {
-      await this.#texts.move(table, page);
-      made.runs.push(runsOf(page, page.columns[texts]));
-      await this.#putPage(made, page, encodeRowPage(page, table.layout));
+      await this.#texts.move(snapshot.table, page);
+      await this.#putPage(made, page, encodeRowPage(page, layout), runsOf(page, page.columns[texts]));
     };
-    await this.#merge(table, 0, entries, fences, made, rowKind(table.layout), put);
-    return made;
+    await this.#merge(snapshot, made, rowKind(layout), put);
   }
 
-  async #rewriteOrder(
-    table: TableState,
-    order: number,
-    entries: Entries<SortKey>,
-    fences: Fences,
-  ): Promise<Fences> {
-    const made = noFences();
+  async #rewriteOrder(snapshot: Snapshot<SortKey>, made: NewFences): Promise<void> {
     const put = (page: OrderPage): Promise<void> => this.#putPage(made, page, encodeOrderPage(page));
-    await this.#merge(table, order, entries, fences, made, orderKind, put);
-    return made;
+    await this.#merge(snapshot, made, orderKind, put);
   }
 
   /** Puts the pages of an order that changes, made anew; a page of what does not fill one goes with what follows it. */
   async #merge<P extends Page, Value>(
-    table: TableState,
-    order: number,
-    entries: Entries<Value>,
-    fences: Fences,
-    made: Fences,
+    snapshot: Snapshot<Value>,
+    made: NewFences,
     kind: Kind<P, Value>,
     put: (page: P) => Promise<void>,
   ): Promise<void> {
@@ -157,7 +163,7 @@ class Rewriting {
       }
       rest = end === places.length ? undefined : kind.pick(places.subarray(end), whole, part);
     };
-    await this.#eachPart(table, order, entries, fences, made, (page, part) => {
+    await this.#eachPart(snapshot, made, (page, part) => {
       const groups = page?.within() as P[] | undefined;
       return take(
         groups?.reduce((all, group) => kind.join(all, group)),
@@ -168,40 +174,45 @@ class Rewriting {
     if (rest !== undefined) await take(undefined, { keys: [], values: [] }, true);
   }
 
-  /** Calls `visit` for each page that changes with the entries that fall into it; takes the others over as they are. */
-  async #eachPart<Value>(
-    table: TableState,
-    order: number,
-    entries: Entries<Value>,
-    fences: Fences,
-    made: Fences,
-    visit: (page: StoredPage | undefined, part: Entries<Value>) => Promise<void>,
-  ): Promise<void> {
-    if (fences.ids.length === 0) return visit(undefined, entries);
-    let from = 0;
-    for (let i = 0; i < fences.ids.length; i++) {
-      const end = fences.keys[i + 1];
-      let to = from;
-      while (to < entries.keys.length && (end === undefined || (entries.keys[to] as SortKey) < end)) to++;
-      if (to === from && !this.#full) {
-        made.keys.push(fences.keys[i] as SortKey);
-        made.ids.push(fences.ids[i] as number);
-        made.counts.push(fences.counts[i] as number);
-        made.runs?.push(fences.runs?.[i] ?? 0);
-      } else {
-        const page = await this.#load(table, order, fences.ids[i] as number);
-        await visit(page, { keys: entries.keys.slice(from, to), values: entries.values.slice(from, to) });
+  /** As {@link #eachPage}, of all; fences that lie in blocks are read where one of their pages changes. */
+  async #eachPart<Value>(snapshot: Snapshot<Value>, made: NewFences, visit: Visit<Value>): Promise<void> {
+    const { fences, entries } = snapshot;
+    if (!areBlocks(fences)) return this.#eachPage(snapshot, made, visit);
+    for (const [i, part] of partsBy(fences.keys, entries).entries()) {
+      if (part.keys.length === 0 && !this.#full) {
+        await made.keep(fences, i);
+        continue;
       }
-      from = to;
+      const block = await this.#load(fences.ids[i]!, FENCES_DECODER);
+      await this.#eachPage({ ...snapshot, entries: part, fences: block.group(0) as Fences }, made, visit);
+      this.#gone.push(fences.ids[i]!);
     }
   }
 
-  async #load(table: TableState, order: number, id: number): Promise<StoredPage> {
+  /** Calls `visit` for each page that changes with the entries that fall into it; takes the others over as they are. */
+  async #eachPage<Value>(
+    { table, order, entries, fences }: Snapshot<Value>,
+    made: NewFences,
+    visit: Visit<Value>,
+  ): Promise<void> {
+    const { keys, ids, counts, runs } = fences;
+    if (ids.length === 0) return visit(undefined, entries);
+    for (const [i, part] of partsBy(keys, entries).entries()) {
+      if (part.keys.length === 0 && !this.#full) {
+        made.add(keys[i]!, ids[i]!, counts[i]!, runs?.[i]);
+        continue;
+      }
+      await visit(await this.#load(ids[i]!, decoderFor(table.layout, order)), part);
+      this.#gone.push(ids[i]!);
+    }
+  }
+
+  async #load(id: number, decode: Decoder): Promise<StoredPage> {
     const cached = this.#image.pages.get(id);
     if (cached?.isWhole) return cached;
     const [text] = await this.#store.journal.load([id]);
     if (text === undefined) throw this.#missing(id);
-    return decoderFor(table.layout, order)(text);
+    return decode(text);
   }
 
   #missing(id: number): Error {
@@ -227,14 +238,18 @@ class Rewriting {
     return texts;
   }
 
-  async #putPage(fences: Fences, page: Page, text: string): Promise<void> {
-    const id = await this.#blocks.addPage(text);
+  async #putPage(made: NewFences, page: RowPage | OrderPage, text: string, runs?: Runs): Promise<void> {
+    const id = await this.#put(page, text);
     if (text.length <= INLINE_LENGTH_MAX) this.#short.set(id, text);
-    fences.keys.push(page.keys[0] as SortKey);
-    fences.ids.push(id);
-    fences.counts.push(page.keys.length);
+    made.add(page.keys[0] as SortKey, id, page.keys.length, runs);
+  }
+
+  async #put(page: Page, text: string): Promise<number> {
+    const id = await this.#blocks.addPage(text);
+    this.#made.add(id);
     this.#pages.set(id, page);
     if (this.#pages.size > PAGES_KEPT_MAX) this.#pages.delete(this.#pages.keys().next().value as number);
+    return id;
   }
 
   /** Installs the manifest; the last look at what was written meanwhile, in turn with writes. */
@@ -258,7 +273,7 @@ class Rewriting {
   }
 
   #manifest(use: ReadonlyMap<number, Use>): Manifest {
-    const tables: Record<string, Fences[]> = Object.create(null) as Record<string, Fences[]>;
+    const tables: { [name: string]: (Fences | FenceBlocks)[] } = Object.create(null);
     for (const { table, order, fences } of this.#orders) {
       const orders = tables[table] ?? [];
       orders[order] = fences;
@@ -284,16 +299,16 @@ class Rewriting {
     const use = copyOf(this.#useBefore);
     for (const [id, size] of this.#blocks.use) use.set(id, { size, dead: 0 });
     this.#texts.count(use, (table, key) => this.#entryOf(table, key));
-    const drop = this.#oldPages();
+    const drop = [...this.#gone];
     for (const [id, { size, dead }] of use) {
       if (dead + this.#freedSince(id) < size) continue;
       use.delete(id);
       if (!isTail(id) && !this.#blocks.use.has(id)) drop.push(id);
     }
     for (const id of this.#recordsCovered(use)) drop.push(id);
-    const named = new Set(this.#orders.flatMap(({ fences }) => fences.ids));
     const firstLater = (this.#through + 1) * BLOCKS_PER_COMMIT;
-    for (const id of leftovers) if (id < firstLater && !use.has(id) && !named.has(id)) drop.push(id);
+    // There are leftovers to tell only where all is made anew.
+    for (const id of leftovers) if (id < firstLater && !use.has(id) && !this.#made.has(id)) drop.push(id);
     return { use, drop: [...new Set(drop)] };
   }
 
@@ -307,11 +322,6 @@ class Rewriting {
   #freedSince(id: number): number {
     const before = this.#useBefore.get(id);
     return before === undefined ? 0 : (this.#image.use.sizes.get(id)?.dead ?? before.dead) - before.dead;
-  }
-
-  #oldPages(): number[] {
-    const named = new Set(this.#orders.flatMap(({ fences }) => fences.ids));
-    return this.#snapshots.flatMap(({ fences }) => fences.ids.filter((id) => !named.has(id)));
   }
 
   /** Records of the log that the manifest covers and whose tails nobody needs. */
@@ -343,9 +353,11 @@ class Rewriting {
       image.use.add(id, size, dead + Math.max(freedSince, 0));
     }
     for (const [id, { size, dead }] of now) if (!this.#useBefore.has(id)) image.use.add(id, size, dead);
-    for (const id of drop) image.texts.delete(id);
+    for (const id of drop) {
+      image.texts.delete(id);
+      image.pages.delete(id);
+    }
     for (const [id, page] of this.#pages) image.pages.set(id, new StoredPage([], [page]));
-    image.pages.retain(new Set(this.#orders.flatMap(({ fences }) => fences.ids)));
     image.inline = this.#inline();
     image.through = this.#through;
     image.epoch = this.#epoch + 1;

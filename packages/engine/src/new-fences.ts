@@ -1,0 +1,83 @@
+/**
+ * The fences of an order as a rewrite makes them. Of many pages they lie in blocks of their own: those of which no page changed stay
+ * where they are, what lies between two such is cut anew.
+ */
+import type { SortKey } from '@settledb/core';
+import {
+  FENCES_PER_BLOCK,
+  FENCES_WHOLE_MAX,
+  type FenceBlocks,
+  type Fences,
+  noFences,
+  noRowFences,
+  rowsOf,
+} from './fences';
+import type { Runs } from './runs';
+
+export class NewFences {
+  readonly #isOfRows: boolean;
+  readonly #put: (fences: Fences) => Promise<number>;
+  /** Of the pages since the last block that stayed. */
+  #made: Fences;
+  readonly #blocks: FenceBlocks = { ...noFences(), pages: [] };
+
+  /** @param put writes a block @returns its id */
+  constructor(isOfRows: boolean, put: (fences: Fences) => Promise<number>) {
+    this.#isOfRows = isOfRows;
+    this.#put = put;
+    this.#made = this.#none();
+  }
+
+  /** The next page. @param runs of pages of rows */
+  add(key: SortKey, id: number, count: number, runs: Runs = 0): void {
+    const { keys, ids, counts } = this.#made;
+    keys.push(key);
+    ids.push(id);
+    counts.push(count);
+    this.#made.runs?.push(runs);
+  }
+
+  /** The next pages are those of a block that stays as it is. */
+  async keep({ keys, ids, counts, pages }: FenceBlocks, number: number): Promise<void> {
+    await this.#cut();
+    this.#addBlock(keys[number]!, ids[number]!, counts[number]!, pages[number]!);
+  }
+
+  /** Nothing follows. Fences of a database that never was large stay together: its opening then needs nothing but the manifest. */
+  async end(): Promise<Fences | FenceBlocks> {
+    if (this.#blocks.ids.length === 0 && this.#made.ids.length <= FENCES_WHOLE_MAX) return this.#made;
+    await this.#cut();
+    return this.#blocks;
+  }
+
+  /** Into blocks of about the same length, so that what grows at its end or anywhere in it is seldom cut. */
+  async #cut(): Promise<void> {
+    const { keys, ids, counts, runs } = this.#made;
+    const pages = ids.length;
+    if (pages === 0) return;
+    this.#made = this.#none();
+    const blocks = Math.max(Math.round(pages / FENCES_PER_BLOCK), 1);
+    for (let i = 0; i < blocks; i++) {
+      const from = Math.round((i * pages) / blocks);
+      const to = Math.round(((i + 1) * pages) / blocks);
+      const block: Fences = {
+        keys: keys.slice(from, to),
+        ids: ids.slice(from, to),
+        counts: counts.slice(from, to),
+        ...(runs && { runs: runs.slice(from, to) }),
+      };
+      this.#addBlock(keys[from]!, await this.#put(block), rowsOf(block), to - from);
+    }
+  }
+
+  #addBlock(key: SortKey, id: number, rows: number, pages: number): void {
+    this.#blocks.keys.push(key);
+    this.#blocks.ids.push(id);
+    this.#blocks.counts.push(rows);
+    this.#blocks.pages.push(pages);
+  }
+
+  #none(): Fences {
+    return this.#isOfRows ? noRowFences() : noFences();
+  }
+}
