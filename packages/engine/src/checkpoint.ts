@@ -3,15 +3,11 @@
  * cost little and nothing is written just then; compaction when asked or when most of the texts are dead. What is done is in
  * `rewrite-alone.ts`.
  */
-import { closed, either, type SortKey } from '@settledb/core';
-import { type Directory, orderOf, type TableState } from './directory';
-import { endOf, partAt } from './fences';
+import { closed, either } from '@settledb/core';
 import type { Follower } from './follower';
 import type { Image } from './image';
 import type { Journal } from './journal';
-import { upperBound } from './recent';
-import { rewriteCode } from './rewrite-code';
-import { Wanted } from './wanted';
+import { type RewriteCode, rewriteCode } from './rewrite-code';
 
 /** A checkpoint is considered from this many commits on: reading 256 small records back costs about 3 ms. */
 const COMMITS_MIN = 256;
@@ -27,10 +23,6 @@ const ROWS_MAX = 65_536;
 const IDLE_COMMITS_MIN = 32;
 /** … or rows: opening reads 32 small records, or 256 rows, in about half a ms. */
 const IDLE_ROWS_MIN = 256;
-/** It is made if it writes no more than a page for so many rows (as above: an eighth of the rows is one in 16, in two orders), … */
-const ROWS_PER_PAGE = 16;
-/** … and a page for so many commits: about 6 KB for each. */
-const COMMITS_PER_PAGE = 4;
 /** While one writes on, a checkpoint that is due waits for the end of it, but not beyond this many commits, … */
 const BUSY_COMMITS_MIN = 1024;
 /** … then for so many times as long as the last one took: they are to take a small part of the time, however small the writes are, … */
@@ -92,11 +84,7 @@ export class Checkpointer {
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       const paused = image.n === n;
-      if (
-        isDue(image)
-          ? paused || isPressing(image, performance.now() < this.#restsUntil)
-          : paused && this.#isWorthwhile()
-      )
+      if (isDue(image) ? paused || isPressing(image, performance.now() < this.#restsUntil) : paused)
         this.#runUnasked();
       else this.consider();
     }, delay);
@@ -132,7 +120,7 @@ export class Checkpointer {
     clearTimeout(this.#timer);
     this.#stopping.abort(closed());
     await this.#running?.catch(() => undefined);
-    if (!makes || !this.#isWanted()) return;
+    if (!makes || !this.#isConsidered()) return;
     await this.#run(false, undefined).catch(() => undefined); // The log has everything; only the next opening is slower.
   }
 
@@ -150,20 +138,22 @@ export class Checkpointer {
     signal: AbortSignal | undefined,
     vacuuming: AbortSignal | undefined,
   ): Promise<void> {
-    const { rewriteAlone } = await rewriteCode.load();
-    await rewriteAlone(this.#store, full, () => full || this.#isWanted(), signal, vacuuming);
+    const { rewriteAlone, isWorthwhile } = await rewriteCode.load();
+    const isWanted = async (): Promise<boolean> => full || this.#isWanted(isWorthwhile);
+    if (await isWanted()) await rewriteAlone(this.#store, full, isWanted, signal, vacuuming);
   }
 
-  #isWanted(): boolean {
+  #isConsidered(): boolean {
     const { image } = this.#store;
-    return image.n >= this.#notBefore && isLong(image) && (isDue(image) || isWorthwhile(this.#store));
+    return image.n >= this.#notBefore && isLong(image);
   }
 
-  #isWorthwhile(): boolean {
+  async #isWanted(isWorthwhile: RewriteCode['isWorthwhile']): Promise<boolean> {
     const { image } = this.#store;
-    const worthwhile = isWorthwhile(this.#store);
-    if (!worthwhile) this.#idleNotBefore = image.n + IDLE_COMMITS_MIN;
-    return worthwhile;
+    if (!this.#isConsidered()) return false;
+    if (isDue(image) || (await isWorthwhile(this.#store))) return true;
+    this.#idleNotBefore = image.n + IDLE_COMMITS_MIN;
+    return false;
   }
 
   #putOff(): void {
@@ -203,49 +193,6 @@ function storedRows({ directory }: Image): number {
 function isLong(image: Image): boolean {
   const { commits, rows } = lengthOf(image);
   return commits >= IDLE_COMMITS_MIN || rows >= IDLE_ROWS_MIN;
-}
-
-/** Whether few pages would be rewritten for what they take in. */
-function isWorthwhile({ image, journal }: Rewritable): boolean {
-  const { commits, rows } = lengthOf(image);
-  const wanted = new Wanted();
-  let pages = pagesChanged(image.directory, wanted);
-  if (wanted.any && journal.loadNow === undefined) {
-    // There when it is considered next.
-    image.load(journal, wanted).catch(() => false);
-  } else if (wanted.any) {
-    try {
-      if (image.loadNow(journal, wanted)) pages = pagesChanged(image.directory, wanted);
-    } catch {
-      // Damage: told by who reads it.
-    }
-  }
-  return pages <= rows / ROWS_PER_PAGE + commits / COMMITS_PER_PAGE;
-}
-
-function pagesChanged(directory: Directory, wanted: Wanted): number {
-  let pages = 0;
-  for (const table of directory.tables.values()) {
-    for (let order = 0; order < table.layout.orders.length; order++)
-      pages += pagesChangedOf(directory, table, order, wanted);
-  }
-  return pages;
-}
-
-function pagesChangedOf(directory: Directory, table: TableState, order: number, wanted: Wanted): number {
-  const state = orderOf(table, order);
-  let pages = 0;
-  /** Where the page of the last key ends. */
-  let end: SortKey | undefined;
-  for (const key of state.recent.keys()) {
-    if (pages > 0 && (end === undefined || key < end)) continue;
-    const part = partAt(state, key);
-    const fences = directory.held.fences(state, part, wanted);
-    // Where they are not known, as if it were a page of this key alone.
-    end = fences ? endOf(state, part, fences, Math.max(upperBound(fences.keys, key), 1) - 1) : key;
-    pages++;
-  }
-  return pages;
 }
 
 /** A timer must not keep a Node process alive; browsers' timers are numbers and cannot. */

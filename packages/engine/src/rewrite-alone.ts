@@ -4,6 +4,8 @@ import type { Rewritable } from './checkpoint';
 import { Overtaken } from './new-blocks';
 import { rewrite } from './rewrite';
 
+export { isWorthwhile } from './worthwhile';
+
 /** Texts are compacted unasked when more than half of at least this many characters is dead. */
 const DEAD_LENGTH_MIN = 4 * 1024 * 1024;
 
@@ -15,14 +17,14 @@ const DEAD_LENGTH_MIN = 4 * 1024 * 1024;
 export async function rewriteAlone(
   store: Rewritable,
   full: boolean,
-  isWanted: () => boolean,
+  isWanted: () => Promise<boolean>,
   signal: AbortSignal | undefined,
   vacuuming = signal,
 ): Promise<void> {
   const { journal, image, follower } = store;
   await journal.exclusively(async () => {
     if (journal.shared) await follower.catchUp();
-    if (!isWanted()) return;
+    if (!(await isWanted())) return;
     const { live, dead } = image.use.totals();
     const { epoch } = image;
     try {
