@@ -3,7 +3,7 @@
  * maps answers, and a checkpoint writes what changed, names what is there and leaves nothing behind.
  */
 import { memory } from '@settledb/adapter-memory';
-import type { Schema, Store } from '@settledb/core';
+import { ioError, type Schema, type Store } from '@settledb/core';
 import { type Adapter, openLogStore } from '@settledb/engine';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { areBlocks, type Fences } from '../../packages/engine/src/fences';
@@ -87,9 +87,10 @@ class Run {
     return Math.floor(this.random() * max);
   }
 
-  async open(): Promise<Store<Rows>> {
-    // Checkpoints are made by closing, so that it is known when.
-    const store = await openLogStore<Rows>(await this.adapter.open('db'), schema, { textCacheLength: 3_000 });
+  /** @param checkpoint Made by closing, so that it is known when; `false`: never */
+  async open(checkpoint = true): Promise<Store<Rows>> {
+    const options = { textCacheLength: 3_000, checkpoint };
+    const store = await openLogStore<Rows>(await this.adapter.open('db'), schema, options);
     this.stores.push(store);
     return store;
   }
@@ -208,6 +209,23 @@ describe('fences in blocks', () => {
     expect(put).toBeLessThan(24);
   });
 
+  it.each([
+    ['near each other', 1, true],
+    ['far from each other', 100, false],
+  ])('are looked at, though none are in memory, to tell whether edits %s are worth a checkpoint', async (_, step, isCovered) => {
+    const run = new Run(11);
+    await run.open();
+    await run.write(Array.from({ length: 4_000 }, (_, i) => idOf(i)));
+    await run.close();
+    await run.open(false);
+    for (let i = 0; i < 36; i++) await run.write([idOf(100 + i * step)]);
+    await run.close();
+    expect(await blocksOf(run.adapter)).toMatchObject({ isCovered: false });
+    await run.open();
+    await run.close();
+    expect(await blocksOf(run.adapter)).toMatchObject({ isCovered });
+  });
+
   it('lie together again, in a manifest that older programs read, where a compaction left few pages', async () => {
     const run = new Run(8);
     const ids = Array.from({ length: 600 }, (_, i) => idOf(i));
@@ -236,6 +254,41 @@ describe('fences in blocks', () => {
       for (let i = 0; i < 4; i++) await run.look(first);
     }
     await run.close();
+  });
+
+  it.each([
+    'before',
+    'after',
+  ] as const)('survive a crash %s any step of a checkpoint or a compaction', async (when) => {
+    for (const how of ['close', 'compact'] as const) {
+      let steps = Number.POSITIVE_INFINITY;
+      for (let n = 1; n <= steps; n++) {
+        const hooks: Hooks = {};
+        const run = new Run(n, hooked(memory(), hooks));
+        await run.open();
+        await run.write(Array.from({ length: 500 }, (_, i) => idOf(i)));
+        await run.stores[0]!.compact();
+        await run.write([idOf(77)], true);
+        for (let i = 0; i < 36; i++) await run.write([idOf(200 + i)]);
+        let done = 0;
+        hooks[when] = () => {
+          if (++done >= n) throw ioError('the storage stopped');
+        };
+        await run.stores[0]![how]().catch(() => undefined);
+        if (done < n) steps = 0;
+        await run.close().catch(() => undefined);
+        hooks[when] = undefined;
+        await run.open();
+        for (let i = 0; i < 4; i++) await run.look(run.stores[0]!);
+        await run.stores[0]!.compact();
+        for (let i = 0; i < 2; i++) await run.look(run.stores[0]!);
+        await run.close();
+        const { there, named, fences } = await blocksOf(run.adapter);
+        expect(there).toEqual(named);
+        expect(fences.length).toBeGreaterThan(20);
+        if (steps === 0) expect(n).toBeGreaterThan(3);
+      }
+    }
   });
 
   it('that are gone from the storage are a corrupt of what needs them, and of nothing else', async () => {
