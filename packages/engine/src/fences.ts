@@ -92,9 +92,11 @@ export class OrderState<Value> {
 export const partAt = ({ blocks }: OrderState<unknown>, key: SortKey): number =>
   blocks === undefined ? 0 : Math.max(upperBound(blocks.keys, key) - 1, 0);
 
+const ONE_PART = { first: 0, last: 0 };
+
 /** The first and the last part that may hold keys within the bounds. */
 export const partSpan = ({ blocks }: OrderState<unknown>, bounds: Bounds): PageSpan =>
-  blocks === undefined ? { first: 0, last: 0 } : pageSpan(blocks, bounds);
+  blocks === undefined ? ONE_PART : pageSpan(blocks, bounds);
 
 /** Where the page of a number in a part ends: the first key of the next. */
 export const endOf = (
