@@ -124,9 +124,9 @@ export class Checkpointer {
     await this.#run(false, undefined).catch(() => undefined); // The log has everything; only the next opening is slower.
   }
 
-  #run(full: boolean, signal: AbortSignal | undefined, vacuuming = signal): Promise<void> {
+  #run(full: boolean, signal: AbortSignal | undefined, ending = signal): Promise<void> {
     this.#isCheckpoint = !full;
-    const running = this.#rewrite(full, signal, vacuuming).finally(() => {
+    const running = this.#rewrite(full, signal, ending).finally(() => {
       if (this.#running === running) this.#running = undefined;
     });
     this.#running = running;
@@ -136,11 +136,11 @@ export class Checkpointer {
   async #rewrite(
     full: boolean,
     signal: AbortSignal | undefined,
-    vacuuming: AbortSignal | undefined,
+    ending: AbortSignal | undefined,
   ): Promise<void> {
     const { rewriteAlone, isWorthwhile } = await rewriteCode.load();
     const isWanted = async (): Promise<boolean> => full || this.#isWanted(isWorthwhile);
-    if (await isWanted()) await rewriteAlone(this.#store, full, isWanted, signal, vacuuming);
+    if (await isWanted()) await rewriteAlone(this.#store, full, isWanted, signal, ending);
   }
 
   #isConsidered(): boolean {

@@ -3,6 +3,7 @@
  * crash leaves of them takes room and nothing else.
  */
 import type { TextRef } from '@settledb/core';
+import type { Aside } from './aside';
 import type { Rewritable } from './checkpoint';
 import type { Image } from './image';
 import type { Block } from './journal';
@@ -32,6 +33,7 @@ export class NewBlocks {
   readonly #store: Rewritable;
   readonly #since: Image['position'];
   readonly #signal: AbortSignal | undefined;
+  readonly #aside: Aside;
   #lastId = -Math.floor(Math.random() * SALT_MAX) * BLOCKS_PER_REWRITE;
   readonly #segments = new Segments(() => --this.#lastId);
   /** Every block that was put, or may have been. */
@@ -43,8 +45,9 @@ export class NewBlocks {
   readonly #sliceMsMax: number;
 
   /** @param since the state that is rewritten: once another context has done that, nothing more can be put */
-  constructor(store: Rewritable, since: Image['position'], signal: AbortSignal | undefined) {
+  constructor(store: Rewritable, since: Image['position'], aside: Aside, signal: AbortSignal | undefined) {
     this.#store = store;
+    this.#aside = aside;
     this.#since = since;
     this.#signal = signal;
     this.#sliceMsMax = store.image.recentRows > HURRIED_ROWS ? SLICE_MS_MAX : SLICE_MS;
@@ -106,6 +109,7 @@ export class NewBlocks {
     this.#signal?.throwIfAborted();
     const begun = Date.now();
     await new Promise((resolve) => setTimeout(resolve, 0));
+    await this.#aside.whileWritten();
     this.#sliceBegan = Date.now();
     this.#sliceMs = Math.min(Math.max(SLICE_MS, this.#sliceBegan - begun), this.#sliceMsMax);
   }

@@ -1,5 +1,6 @@
 /** One checkpoint or compaction, by one context at a time, and what it leaves to be vacuumed. */
 import { corrupt } from '@settledb/core';
+import { Aside } from './aside';
 import type { Rewritable } from './checkpoint';
 import { Overtaken } from './new-blocks';
 import { rewrite } from './rewrite';
@@ -12,23 +13,26 @@ const DEAD_LENGTH_MIN = 4 * 1024 * 1024;
 /**
  * @param full everything: all pages, all blocks that are mostly dead, leftovers
  * @param isWanted asked again here: another context may have made the checkpoint that was due
- * @param vacuuming ends the vacuum alone, which may take longer than all else and can be done at any other time
+ * @param ending says that it is waited for: nobody else is any more, and it ends the vacuum, which may take longer than all else and can be
+ * done at any other time
  */
 export async function rewriteAlone(
   store: Rewritable,
   full: boolean,
   isWanted: () => Promise<boolean>,
   signal: AbortSignal | undefined,
-  vacuuming = signal,
+  ending = signal,
 ): Promise<void> {
   const { journal, image, follower } = store;
   await journal.exclusively(async () => {
     if (journal.shared) await follower.catchUp();
     if (!(await isWanted())) return;
+    const aside = new Aside(image, full ? undefined : ending);
+    await aside.whileWritten();
     const { live, dead } = image.use.totals();
     const { epoch } = image;
     try {
-      await rewrite(store, full || (dead > live && dead > DEAD_LENGTH_MIN), signal);
+      await rewrite(store, full || (dead > live && dead > DEAD_LENGTH_MIN), aside, signal);
     } catch (error) {
       // Another context rewrote the storage, which `exclusively` should not let happen: then that is the rewrite.
       if (!(error instanceof Overtaken)) throw error;
@@ -36,6 +40,6 @@ export async function rewriteAlone(
       if (image.epoch === epoch)
         throw corrupt('a block that the directory names is not in the storage', error);
     }
-    await journal.vacuum?.({ force: full, signal: vacuuming });
+    await journal.vacuum?.({ force: full, signal: ending });
   });
 }

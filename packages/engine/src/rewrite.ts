@@ -13,6 +13,7 @@
  * are applied to the manifest. So of a row that was written meanwhile, the old text is not dead yet, whatever became of it.
  */
 import { corrupt, ioError, type SortKey } from '@settledb/core';
+import type { Aside } from './aside';
 import { BlockUse } from './block-use';
 import type { Rewritable } from './checkpoint';
 import { orderOf, type TableState } from './directory';
@@ -63,9 +64,14 @@ interface Snapshot<Value> {
 /** Takes a page and what changed of it; `undefined`: there is none yet. */
 type Visit<Value> = (page: StoredPage | undefined, part: Entries<Value>) => Promise<void>;
 
-export async function rewrite(store: Rewritable, full: boolean, signal?: AbortSignal): Promise<void> {
+export async function rewrite(
+  store: Rewritable,
+  full: boolean,
+  aside: Aside,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   const leftovers = full ? await store.journal.blockIds() : [];
-  const work = new Rewriting(store, full, signal);
+  const work = new Rewriting(store, full, aside, signal);
   try {
     await work.build();
     await store.inTurn(() => work.install(leftovers));
@@ -96,14 +102,14 @@ class Rewriting {
   readonly #useBefore: ReadonlyMap<number, Use>;
   readonly #texts: TextMover;
 
-  constructor(store: Rewritable, full: boolean, signal: AbortSignal | undefined) {
+  constructor(store: Rewritable, full: boolean, aside: Aside, signal: AbortSignal | undefined) {
     this.#store = store;
     this.#image = store.image;
     this.#full = full;
     this.#signal = signal;
     this.#epoch = store.image.epoch;
     this.#through = store.image.n;
-    this.#blocks = new NewBlocks(store, { epoch: this.#epoch, n: this.#through }, signal);
+    this.#blocks = new NewBlocks(store, { epoch: this.#epoch, n: this.#through }, aside, signal);
     this.#useBefore = copyOf(store.image.use.sizes);
     this.#short = new Map(store.image.inline);
     const sparse = full ? sparseBlocks(this.#image) : new Set<number>();

@@ -1,0 +1,74 @@
+/** A checkpoint lets who writes one document after another go first, and gets done nevertheless. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Aside } from '../../packages/engine/src/aside';
+import type { Image } from '../../packages/engine/src/image';
+
+/** ms of the clock that a call of `whileWritten` takes, while `image` changes every ms as `step` says. */
+async function waited(aside: Aside, step: (ms: number) => void = () => undefined): Promise<number> {
+  const begun = Date.now();
+  let isDone = false;
+  const done = aside.whileWritten().then(() => {
+    isDone = true;
+  });
+  for (let ms = 0; ms < 5_000; ms++) {
+    await vi.advanceTimersByTimeAsync(0);
+    if (isDone) break;
+    step(ms);
+    await vi.advanceTimersByTimeAsync(1);
+  }
+  await done;
+  return Date.now() - begun;
+}
+
+describe('standing aside', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  const setUp = () => {
+    const image = { n: 1, recentRows: 100 };
+    const ending = new AbortController();
+    return { image, ending, aside: new Aside(image as unknown as Image, ending.signal) };
+  };
+
+  it('looks for some ms whether anybody writes, then no more until somebody has', async () => {
+    const { image, aside } = setUp();
+    expect(await waited(aside)).toBe(20);
+    expect(await waited(aside)).toBe(0);
+    image.n++;
+    expect(await waited(aside)).toBe(20);
+  });
+
+  it('waits until the writing pauses', async () => {
+    const { image, aside } = setUp();
+    const ms = await waited(aside, (ms) => {
+      if (ms < 100) image.n++;
+    });
+    expect(ms).toBeGreaterThanOrEqual(100);
+    expect(ms).toBeLessThanOrEqual(140);
+  });
+
+  it('waits a quarter of a second in all for who writes on', async () => {
+    const { image, aside } = setUp();
+    let all = 0;
+    for (let i = 0; i < 5; i++) all += await waited(aside, () => image.n++);
+    expect(all).toBeGreaterThanOrEqual(250);
+    expect(all).toBeLessThan(270);
+  });
+
+  it('ends when the work is waited for', async () => {
+    const { image, ending, aside } = setUp();
+    const ms = await waited(aside, (ms) => {
+      image.n++;
+      if (ms === 45) ending.abort();
+    });
+    expect(ms).toBe(46); // It is seen in the next one.
+    expect(await waited(aside, () => image.n++)).toBe(0);
+  });
+
+  it('waits for nobody where much is outside pages, or the work was asked for', async () => {
+    const { image, aside } = setUp();
+    image.recentRows = 40_000;
+    expect(await waited(aside, () => image.n++)).toBe(0);
+    expect(await waited(new Aside(image as unknown as Image, undefined))).toBe(0);
+  });
+});
