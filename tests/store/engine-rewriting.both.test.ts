@@ -157,6 +157,48 @@ describe('rewriting', () => {
     await expect(store.compact()).rejects.toMatchObject({ name: 'closed' });
     await closing;
   });
+
+  it('compacts after the rewrite of another context, when it was asked meanwhile', async () => {
+    const { store, open, hooks } = await setUp();
+    await put(store, doc('a', 1, long('a')), doc('b', 2, short));
+    const other = await open();
+    let second: Promise<void> | undefined;
+    during(hooks, async () => {
+      second = other.compact();
+      await put(store, doc('a', 3, short));
+    });
+    let installed = 0;
+    hooks.after = (step) => {
+      if (step.kind === 'rewrite' && step.change.manifest !== undefined) installed++;
+    };
+    await store.compact();
+    await second;
+    expect(installed).toBe(2);
+    expect(await bodies(await open())).toEqual([
+      ['a', short],
+      ['b', short],
+    ]);
+  });
+
+  it('is aborted, or ends with its store, while another context rewrites', async () => {
+    const { store, open, hooks } = await setUp();
+    await put(store, doc('a', 1, short));
+    const [aborted, ended] = [await open(), await open()];
+    during(hooks, async () => {
+      const controller = new AbortController();
+      const compactions = [aborted.compact({ signal: controller.signal }), ended.compact()];
+      const outcomes = Promise.allSettled(compactions);
+      await put(store, doc('b', 2, short));
+      controller.abort(new Error('enough'));
+      await ended.close();
+      expect(await outcomes).toMatchObject([
+        { reason: { message: 'enough' } },
+        { reason: { name: 'closed' } },
+      ]);
+    });
+    await store.compact();
+    expect(await bodies(await open())).toHaveLength(2);
+  });
 });
 
 const journalOf = (journal: Awaited<ReturnType<ReturnType<typeof memory>['open']>>) => ({

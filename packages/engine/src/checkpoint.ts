@@ -3,7 +3,7 @@
  * cost little and nothing is written just then; compaction when asked or when most of the texts are dead. What is done is in
  * `rewrite-alone.ts`.
  */
-import { closed, either } from '@settledb/core';
+import { closed, either, untilAborted } from '@settledb/core';
 import type { Follower } from './follower';
 import type { Image } from './image';
 import type { Journal } from './journal';
@@ -35,6 +35,10 @@ const BUSY_ROWS_MAX = 16_384;
 const BUSY_SHARE = 1 / 2;
 /** ms without a write, after which the checkpoint that is due is made. */
 const DELAY = 100;
+/** A compaction that is asked for while another context rewrites the storage looks again after so many ms, … */
+const OTHERS_MS = 50;
+/** … so many times, a minute: then the room that is dead is left to the next one. A frozen tab may hold the place for hours. */
+const OTHERS_LOOKS_MAX = 1_200;
 /** As {@link DELAY}, where all ends with the process: hardly anybody opens it again, and the work would fall into what comes next. */
 const DELAY_TRANSIENT = 2_000;
 
@@ -53,7 +57,7 @@ export class Checkpointer {
   readonly #ending = new AbortController();
   readonly #stopping = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #running: Promise<void> | undefined;
+  #running: Promise<boolean> | undefined;
   /** Rather than a compaction. */
   #isCheckpoint = false;
   /** After a failure, no unasked attempt before this commit. */
@@ -105,8 +109,13 @@ export class Checkpointer {
 
   /** Everything: all pages, all blocks that are mostly dead, leftovers. */
   async compact(signal: AbortSignal | undefined): Promise<void> {
-    while (this.#running !== undefined) await this.#running.catch(() => undefined);
-    await this.#run(true, either(this.#stopping.signal, signal));
+    const ending = either(this.#stopping.signal, signal);
+    for (let looks = 0; looks < OTHERS_LOOKS_MAX; looks++) {
+      while (this.#running !== undefined) await this.#running.catch(() => undefined);
+      ending.throwIfAborted();
+      if (await this.#run(true, ending)) return;
+      await untilAborted(new Promise((resolve) => setTimeout(resolve, OTHERS_MS)), ending);
+    }
   }
 
   /**
@@ -124,7 +133,8 @@ export class Checkpointer {
     await this.#run(false, undefined).catch(() => undefined); // The log has everything; only the next opening is slower.
   }
 
-  #run(full: boolean, signal: AbortSignal | undefined, ending = signal): Promise<void> {
+  /** @returns false where another context was at it, and nothing was done */
+  #run(full: boolean, signal: AbortSignal | undefined, ending = signal): Promise<boolean> {
     this.#isCheckpoint = !full;
     const running = this.#rewrite(full, signal, ending).finally(() => {
       if (this.#running === running) this.#running = undefined;
@@ -137,10 +147,10 @@ export class Checkpointer {
     full: boolean,
     signal: AbortSignal | undefined,
     ending: AbortSignal | undefined,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { rewriteAlone, isWorthwhile } = await rewriteCode.load();
     const isWanted = async (): Promise<boolean> => full || this.#isWanted(isWorthwhile);
-    if (await isWanted()) await rewriteAlone(this.#store, full, isWanted, signal, ending);
+    return !(await isWanted()) || rewriteAlone(this.#store, full, isWanted, signal, ending);
   }
 
   #isConsidered(): boolean {

@@ -15,6 +15,7 @@ const DEAD_LENGTH_MIN = 4 * 1024 * 1024;
  * @param isWanted asked again here: another context may have made the checkpoint that was due
  * @param ending says that it is waited for: nobody else is any more, and it ends the vacuum, which may take longer than all else and can be
  * done at any other time
+ * @returns false where another context is at it
  */
 export async function rewriteAlone(
   store: Rewritable,
@@ -22,9 +23,9 @@ export async function rewriteAlone(
   isWanted: () => Promise<boolean>,
   signal: AbortSignal | undefined,
   ending = signal,
-): Promise<void> {
+): Promise<boolean> {
   const { journal, image, follower } = store;
-  await journal.exclusively(async () => {
+  return journal.exclusively(async () => {
     if (journal.shared) await follower.catchUp();
     if (!(await isWanted())) return;
     const aside = new Aside(image, full ? undefined : ending);
