@@ -63,6 +63,20 @@ describe('rewriting', () => {
     expect(await bodies(await open())).toEqual(expected);
   });
 
+  it('keeps the text of a row that a plan put back as it found it meanwhile, also for other contexts', async () => {
+    const { store, open, hooks } = await setUp();
+    const other = await open();
+    await put(store, doc('a', 1, long('a')));
+    during(hooks, () =>
+      store.write([{ from: 'docs', keys: ['a'] }], ([[row]]) => ({
+        writes: [{ into: 'docs', put: [row as DocRow] }],
+        value: 0,
+      })),
+    );
+    await store.compact();
+    for (const each of [store, other, await open()]) expect(await bodies(each)).toEqual([['a', long('a')]]);
+  });
+
   it('counts live and dead texts the same in memory and after reopening, whatever was written meanwhile', async () => {
     const { store, open, hooks } = await setUp();
     await put(store, doc('a', 1, long('a')), doc('b', 2, short), doc('c', 3, long('c')));

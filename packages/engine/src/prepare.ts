@@ -201,7 +201,11 @@ function changeOf(
     const planned = rows[i] as PlannedRow | null;
     const isKnown = fresh || freshKeys?.has(key) || (leavesNothing && planned !== null);
     const old = isKnown ? undefined : directory.row(table, key, wanted);
-    if (planned !== null) changed[count++] = placed(planned, textFields, texts, freed);
+    if (planned !== null) {
+      // A rewrite that is under way tells by the object whether a row was written since: also one that is put back as it was found.
+      const own = planned === old ? { ...planned } : planned;
+      changed[count++] = placed(own, textFields, texts, freed);
+    }
     if (old === undefined) continue;
     freeTexts(old, textFields, freed);
     const oldKeys = keysOf(old, orders);
