@@ -365,6 +365,34 @@ describe('calls', () => {
     expect(await blob.text()).toBe('hello');
   });
 
+  it('hand streams and bytes over beside long lists, whose parts go ahead of them', async () => {
+    const { Hosted } = hostAndPage();
+    const db = new Hosted('beside');
+    await db.bulkDocs(Array.from({ length: 2_000 }, (_, n) => ({ _id: `${n}` })));
+    await db.putAttachment('a', 'f', new Blob(['hello']), 'text/plain');
+    for (const options of [{}, { include_docs: true }]) {
+      const [{ rows }, { stream }, data] = await Promise.all([
+        db.allDocs(options),
+        db.openAttachment('a', 'f'),
+        db.getAttachment('a', 'f'),
+      ]);
+      expect(rows).toHaveLength(2_001);
+      expect(await new Response(stream).text()).toBe('hello');
+      expect(await (data as Blob).text()).toBe('hello');
+    }
+  });
+
+  it('hand over the bytes of each part of a long list with it', async () => {
+    const list = Array.from({ length: 1_200 }, (_, n) => ({ id: n, bytes: new Uint8Array([n % 256]) }));
+    const all = async (): Promise<unknown> => ({ rows: list });
+    const { Hosted } = hostAndPage({}, {}, withVerb('allDocs', all as never) as never);
+    const { rows } = await new Hosted('parts').allDocs({ binary: true } as never);
+    expect(rows).toEqual(
+      Array.from({ length: 1_200 }, (_, n) => ({ id: n, bytes: new Uint8Array([n % 256]) })),
+    );
+    expect(list.every(({ bytes }) => bytes.length === 0)).toBe(true);
+  });
+
   it('carry documents with attachment data as they are', async () => {
     let got: { _attachments: { a: { data: Blob }; b: { data: Uint8Array } }; at: string } | undefined;
     const put = async (doc: never): Promise<unknown> => {
@@ -462,6 +490,13 @@ describe('errors', () => {
     const both = [db.allDocs({ keys: [Symbol('a')] as never }), db.id()];
     expect((await rejection(both[0]!)).message).toMatch(/could not cross/);
     expect(await rejection(both[1]!)).toMatchObject({ message: 'db.id is not a function' });
+  });
+
+  it('say so when a part of a long answer cannot cross, rather than answer the rest', async () => {
+    const rows = Array.from({ length: 1_200 }, (_, n) => (n === 700 ? { f: () => 1 } : { n }));
+    const { Hosted } = hostAndPage({}, {}, withVerb('allDocs', async () => ({ rows })) as never);
+    const refused = await rejection(new Hosted('notes').allDocs());
+    expect(refused).toMatchObject({ status: 400, message: expect.stringContaining('could not cross') });
   });
 });
 

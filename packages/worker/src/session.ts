@@ -74,7 +74,8 @@ export class Session {
   readonly #aborts = new Map<number, AbortController>();
   readonly #feeds = new Map<number, FeedPump>();
   readonly #lists = new Map<number, DocTexts[]>();
-  readonly #transfer = new Set<Transferable>();
+  /** Operations with bytes or streams in them, which are handed over. */
+  readonly #bringing = new WeakSet<Out>();
   readonly #transfers: boolean;
   #calls = 0;
   /** Characters of documents that were answered since they last made a message full. */
@@ -227,13 +228,17 @@ export class Session {
   #addValue(id: number, verb: string, args: readonly unknown[], answer: unknown): Out {
     const isJson = this.#options.own && isJsonAnswer(verb, args);
     const { value, parts, list } = inParts(answer);
-    if (bringsData(verb, args)) for (const each of transferables(answer)) this.#transfer.add(each);
+    const brings = bringsData(verb, args);
+    const bringing = (op: Out): Out => {
+      if (brings) this.#bringing.add(op);
+      return op;
+    };
     for (const part of parts) {
       const made = (): unknown[] | string => (isJson ? JSON.stringify(part) : (part as unknown[]));
-      this.#outbox.add((() => ['part', id, made()]) satisfies Later<Out>);
+      this.#outbox.add((() => bringing(['part', id, made()])) satisfies Later<Out>);
     }
     const ok = isJson ? 'json' : 'ok';
-    return list === undefined ? [ok, id, value] : [ok, id, value, list];
+    return bringing(list === undefined ? [ok, id, value] : [ok, id, value, list]);
   }
 
   /** In longer parts: there is less in each row of them. One goes with what is left. */
@@ -303,10 +308,9 @@ export class Session {
 
   #post(ops: readonly Out[]): void {
     if (this.#over && !this.#leaving) return;
-    const transfer = this.#transfer.size > 0 ? [...this.#transfer] : NONE;
-    this.#transfer.clear();
     try {
-      this.#endpoint.postMessage(jsonOf(ops) ?? ops.map(parsed), transfer);
+      const text = jsonOf(ops);
+      this.#endpoint.postMessage(text ?? ops.map(parsed), text === undefined ? this.#broughtBy(ops) : NONE);
       if (this.#isAsked) this.#awake.stay();
       this.#isAsked = false;
     } catch (error) {
@@ -315,10 +319,16 @@ export class Session {
     }
   }
 
-  /** What a verb answered cannot be cloned. */
+  /** Of these operations and no others: what is handed over with a message that it is not in is lost. */
+  #broughtBy(ops: readonly Out[]): Transferable[] {
+    const brought = ops.filter((op) => this.#bringing.has(op)).flatMap(([, , value]) => transferables(value));
+    return [...new Set(brought)];
+  }
+
+  /** What a verb answered cannot be cloned, or a part of it: what else comes of it is of no more use. */
   #refused(op: Out, cause: unknown): void {
     const error = encodeError(badRequest(`An answer could not cross from the worker: ${cause}`));
-    if (op[0] === 'ok') this.#endpoint.postMessage([['no', op[1], error]]);
+    if (op[0] === 'ok' || op[0] === 'part') this.#endpoint.postMessage([['no', op[1], error]]);
     else if (op[0] === 'end') this.#endpoint.postMessage([['end', op[1], { error }]]);
   }
 }
