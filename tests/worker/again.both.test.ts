@@ -77,8 +77,9 @@ class Hosts {
       open: () => this.#handle(host),
       own: false,
       functions: {},
-      follow: () => {
+      follow: (_hosted: Hosted, verb: string) => {
         this.feeds++;
+        this.done[host]!.push(verb);
         return new BasicFeed<unknown, unknown>(
           ({ signal }) => new Promise((end) => onAbort(signal, () => end({}))),
         );
@@ -121,7 +122,8 @@ class Hosts {
       this.closed.push(host);
       await this.gate('close', host);
     };
-    return { on: () => {}, close, ...Object.fromEntries(verbs) };
+    const info = async (): Promise<object> => ({ update_seq: 0 });
+    return Object.assign({ on: () => {}, close, info }, Object.fromEntries(verbs));
   }
 }
 
@@ -314,6 +316,19 @@ describe('a live feed', () => {
     }
     return { hosts, feed, outcome };
   }
+
+  it('since now that its host did not take begins at the next one before what was written after it', async () => {
+    const { hosts, db } = await begun();
+    const feed = db.changes({ live: true, since: 'now' });
+    const put = db.put({ _id: 'a' });
+    await undefined;
+    await undefined;
+    hosts.now.leave();
+    expect(await put).toMatchObject({ host: 1 });
+    expect(hosts.done).toEqual([[], ['changes', 'put a']]);
+    feed.cancel();
+    await feed;
+  });
 
   it('that is quiet goes on in the next host, however many it has lost in the time it was', async () => {
     const { hosts, feed, outcome } = await lose(12, 60_000);

@@ -162,10 +162,8 @@ export class Channel {
     this.#leaving = { error };
     this.#taken = Math.min(this.#taken, this.#posted);
     this.#outbox.add(['leave']);
+    this.#loseFeeds(error);
     this.#giveBack(error);
-    const sinks = [...this.#feeds.values()];
-    this.#feeds.clear();
-    for (const sink of sinks) sink.lost(error, true);
     this.#checkIdle();
   }
 
@@ -180,8 +178,16 @@ export class Channel {
     }
     this.#endpoint.close();
     this.#taken = Math.min(this.#taken, this.#posted);
+    this.#loseFeeds(error);
     this.#giveBack(error, true);
     this.leave(error);
+  }
+
+  /** Before calls are given back: a feed since `now` is to tell what was written after it was asked for. */
+  #loseFeeds(error: unknown): void {
+    const sinks = [...this.#feeds.values()];
+    this.#feeds.clear();
+    for (const sink of sinks) sink.lost(error, true);
   }
 
   /** @param all also calls that were taken and are no reads, which are thereby refused */
