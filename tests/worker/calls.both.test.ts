@@ -1,8 +1,8 @@
 /** Calls from a page to its host: what crosses and how, and what is refused. */
 import { memory } from '@settledb/adapter-memory';
-import { conflict, DatabaseError, type Doc } from '@settledb/core';
+import { badRequest, conflict, DatabaseError, type Doc } from '@settledb/core';
 import { named } from '@settledb/worker';
-import { transfer, wrap } from 'comlink';
+import { expose, transfer, wrap } from 'comlink';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { connect } from '../../packages/settledb/src/hosted';
@@ -44,6 +44,25 @@ describe('calls', () => {
       const asked = control.attach(transfer(port2, [port2]), { protocol, lock: undefined });
       expect(await rejection(asked)).toMatchObject({ message: expect.stringContaining('reload') });
     }
+  });
+
+  it('of a page that its host refuses are refused as any other, with status and reason', async () => {
+    const { port1, port2 } = new MessageChannel();
+    port1.addEventListener('message', ({ data }) => {
+      const attach = async (): Promise<never> => {
+        throw badRequest('reload');
+      };
+      expose({ attach }, data.port);
+    });
+    port1.start();
+    const Hosted = connect(port2);
+    onTestFinished(() => {
+      Hosted.disconnect();
+      port1.close();
+    });
+    const refused = await rejection(new Hosted('notes').info());
+    expect(refused).toBeInstanceOf(DatabaseError);
+    expect(refused).toMatchObject({ status: 400, name: 'bad_request', reason: 'reload' });
   });
 
   it('of a host that says nothing heed their signals', async () => {

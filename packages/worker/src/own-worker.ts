@@ -5,7 +5,7 @@
 
 import { uuid } from '@settledb/core';
 import { type Remote, releaseProxy, transfer, wrap } from 'comlink';
-import { workerTerminated } from './errors';
+import { fromControl, workerTerminated } from './errors';
 import { type Held, hold, whenGone } from './life';
 import { onPutAway } from './page-life';
 import { greet, keepAwake, onFailure, type Target, type Targets, terminate } from './targets';
@@ -65,7 +65,7 @@ export class OwnWorker {
     } catch (error) {
       port1.close();
       if (isTerminated(error)) this.giveUp();
-      throw error;
+      throw fromControl(error);
     }
   }
 
