@@ -35,6 +35,8 @@ class Hosts {
   refusals = 0;
   /** How many feeds were begun. None of them tells anything. */
   feeds = 0;
+  /** As the first host has them. */
+  #endpoint: EventTarget | undefined;
   readonly #isOwn: boolean;
 
   /** @param isOwn over a port of the page, as its own worker is reached */
@@ -44,6 +46,14 @@ class Hosts {
 
   get now(): Session {
     return this.sessions.at(-1)!;
+  }
+
+  /** What the first host is told until `said` is over cannot be read by it. */
+  async garble(said: () => Promise<void>): Promise<void> {
+    this.silent.add(0);
+    await said();
+    this.silent.delete(0);
+    this.#endpoint!.dispatchEvent(new MessageEvent('messageerror'));
   }
 
   /** A class of handles that they serve. */
@@ -86,6 +96,7 @@ class Hosts {
       },
     };
     const endpoint = this.#isOwn ? port : new BroadcastChannel(link);
+    this.#endpoint ??= endpoint as unknown as EventTarget;
     this.sessions.push(new Session(this.#unless(host, endpoint), options));
     return { host: String(host), lock: undefined, link: this.#isOwn ? undefined : link };
   }
@@ -170,6 +181,26 @@ describe('a call that its host did not take', () => {
       'put a 4',
     ]);
     expect(all.filter((each) => each.startsWith('bulkDocs'))).toEqual(many.map(({ n }) => `bulkDocs m ${n}`));
+  });
+
+  it('because its message could not be read goes to the next host, and what was taken before is answered', async () => {
+    const { hosts, db } = await begun();
+    let release!: () => void;
+    const open = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    hosts.gate = async (_verb, host) => (host === 0 ? open : undefined);
+    const before = db.put({ _id: 'a' });
+    await vi.waitFor(() => expect(hosts.done[0]).toHaveLength(1), PATIENCE);
+    let calls: Promise<unknown>[] = [];
+    await hosts.garble(async () => {
+      calls = [db.put({ _id: 'b' }), db.get('c')];
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    });
+    expect(await Promise.all(calls)).toMatchObject([{ host: 1 }, { host: 1 }]);
+    release();
+    expect(await before).toMatchObject({ host: 0 });
+    expect(hosts.done).toEqual([['put a'], ['put b', 'get c']]);
   });
 
   it('is refused when the streams it was given are gone with the host', async () => {

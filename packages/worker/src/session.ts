@@ -101,6 +101,8 @@ export class Session {
       // A BroadcastChannel has further listeners while a link is made.
       if (typeof data === 'string' || Array.isArray(data)) for (const op of opsIn(data)) this.#take(op);
     });
+    // What was lost is asked again: of the session that the page has next, or of another host.
+    endpoint.addEventListener('messageerror', () => this.leave());
     endpoint.start?.();
   }
 
