@@ -101,6 +101,22 @@ describe('a feed', () => {
 });
 
 describe('live results', () => {
+  it('whose items cannot cross says so, and is not read on', async () => {
+    let cancelled = false;
+    const changes = (): BasicFeed<unknown, unknown> =>
+      new BasicFeed(async ({ push, signal }) => {
+        void push({ id: 'a', seq: 1, changes: [], f: () => 1 });
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        cancelled = true;
+        return { status: 'cancelled' };
+      });
+    const open = () => ({ on: () => {}, close: async () => {}, changes });
+    const feed = new (hostAndPage({}, {}, open as never).Hosted)('notes').changes({ live: true });
+    const refused = await rejection(feed);
+    expect(refused).toMatchObject({ status: 400, message: expect.stringContaining('could not cross') });
+    await vi.waitFor(() => expect(cancelled).toBe(true));
+  });
+
   it('of finds, lists and views stay current', async () => {
     const { Hosted } = hostAndPage({ functions: 'source' });
     const db = new Hosted('notes');

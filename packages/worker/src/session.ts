@@ -327,11 +327,13 @@ export class Session {
     return [...new Set(brought)];
   }
 
-  /** What a verb answered cannot be cloned, or a part of it: what else comes of it is of no more use. */
+  /** What a verb answered cannot be cloned, or a part of it, or what a feed tells: what else comes of it is of no more use. */
   #refused(op: Out, cause: unknown): void {
     const error = encodeError(badRequest(`An answer could not cross from the worker: ${cause}`));
     if (op[0] === 'ok' || op[0] === 'part') this.#endpoint.postMessage([['no', op[1], error]]);
-    else if (op[0] === 'end') this.#endpoint.postMessage([['end', op[1], { error }]]);
+    if (op[0] !== 'end' && op[0] !== 'items') return;
+    this.#feeds.get(op[1])?.stop();
+    this.#endpoint.postMessage([['end', op[1], { error }]]);
   }
 }
 
