@@ -98,3 +98,19 @@ describe('workers of several tabs', () => {
     // no other can then delete or upgrade until the page goes (seen without any of our code, 8 times of 25).
   });
 });
+
+it('a page that lets its worker go while it waits for the next one keeps no lock', async () => {
+  const pages = async (): Promise<unknown[]> => {
+    const { held = [] } = await navigator.locks.query();
+    return held.map(({ name }) => name).filter((name) => name?.startsWith('settledb:page:'));
+  };
+  const before = await pages();
+  const SettleDB = connect(() => new Worker(new URL('./no-worker.ts', location.href), { type: 'module' }));
+  const db = new SettleDB('let go');
+  await rejection(db.info());
+  const waiting = rejection(db.info());
+  SettleDB.disconnect();
+  expect(await waiting).toMatchObject({ name: 'worker_terminated' });
+  await new Promise((resolve) => setTimeout(resolve, 300)); // The wait was 100.
+  expect((await pages()).filter((name) => !before.includes(name))).toEqual([]);
+});

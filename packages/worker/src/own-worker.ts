@@ -50,6 +50,8 @@ export class OwnWorker {
 
   /** Asks to be served. @throws worker_terminated when there is no worker, or no answer in time */
   async attach(): Promise<Attached> {
+    // Let go while it was waited: nobody would release what is held from here on.
+    if (this.#known === undefined && this.#end !== undefined) throw this.#end;
     this.#life ??= hold(`settledb:page:${uuid()}`);
     const lock = await this.#life.name;
     this.#known ??= this.#meet();
