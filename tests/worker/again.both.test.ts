@@ -7,8 +7,9 @@ import { expose } from 'comlink';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { connect } from '../../packages/settledb/src/hosted';
-import { type Hosted, Session } from '../../packages/worker/src/session';
+import { Session } from '../../packages/worker/src/session';
 import { transfers } from '../../packages/worker/src/streams';
+import type { Hosted } from '../../packages/worker/src/verbs';
 import type { Control, Endpoint, Hello, Welcome } from '../../packages/worker/src/wire';
 import { rejection } from './support';
 

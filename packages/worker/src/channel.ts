@@ -5,15 +5,16 @@
 import { badRequest } from '@settledb/core';
 import { rowsOf, whole, writtenRows } from './answers';
 import { type Encoded, withoutProxies } from './arguments';
+import { type CallOp, crossingOf, textOf } from './asked';
 import { Waits } from './awake';
 import type { Call } from './call';
 import { textsOf } from './documents';
 import { decodeError, workerTerminated } from './errors';
+import { itemsOf, presented, withError } from './heard';
 import { type Later, Outbox } from './outbox';
 import { asStream, hasStreams, streamsIn, transfers, withoutStreams } from './streams';
 import {
   type ClientOp,
-  type Crossing,
   type Endpoint,
   type HostOp,
   type Message,
@@ -323,64 +324,4 @@ export class Channel {
     this.#feeds.delete(op[1]);
     sink?.end({ error });
   }
-}
-
-/** Operations as JSON, if they are but calls that it can carry: in which documents are as they were made. */
-function textOf(ops: readonly ClientOp[]): string | undefined {
-  const texts: string[] = [];
-  for (let at = 0; at < ops.length; ) {
-    const op = ops[at]!;
-    if (op[0] !== 'call' || !isText(op[4])) return undefined;
-    const [, id, handle, verb, { args, json }] = op;
-    if (json !== undefined) {
-      const head = `${id},${handle},${JSON.stringify(verb)}`;
-      texts.push(`["call",${head},{"args":${JSON.stringify(args)},"doc":${json}}]`);
-      at++;
-      continue;
-    }
-    const run = [args];
-    for (let next = ops[++at]; isNext(next, op, run.length); next = ops[++at]) run.push(next[4].args);
-    texts.push(JSON.stringify(['calls', id, handle, verb, run] satisfies ClientOp));
-  }
-  return `[${texts.join()}]`;
-}
-
-type CallOp = ClientOp & { 0: 'call' };
-
-/** Is it as `first`, and the one so many later? */
-const isNext = (op: ClientOp | undefined, first: CallOp, later: number): op is CallOp =>
-  op?.[0] === 'call' &&
-  op[1] === first[1] + later &&
-  op[2] === first[2] &&
-  op[3] === first[3] &&
-  op[4].json === undefined &&
-  isText(op[4]);
-
-const crossingOf = ({ args, json, parts, patches }: Encoded): Crossing =>
-  json === undefined && parts === undefined && patches === undefined
-    ? { args }
-    : { args, json, parts, patches };
-
-/** In the place of its document there is nothing. */
-const isText = ({ args, json, parts, patches }: Crossing): boolean =>
-  patches === undefined &&
-  parts === undefined &&
-  args.every((arg, at) => isJson(arg) || (at === 0 && json !== undefined));
-
-/** Numbers that JSON has are seldom among arguments, and those that it has not need not be told from them. */
-const isJson = (value: unknown): boolean => typeof value === 'string' || typeof value === 'boolean';
-
-const itemsOf = (items: readonly unknown[] | string): readonly unknown[] =>
-  typeof items === 'string' ? JSON.parse(items) : items;
-
-/** A replication's status, with the error it waits for. */
-function withError(at: unknown): unknown {
-  const { error } = (at ?? {}) as { error?: unknown };
-  return error === undefined ? at : { ...(at as object), error: presented(error) };
-}
-
-/** Errors that are passed by events. */
-function presented(value: unknown): unknown {
-  const { settledbError } = (value ?? {}) as { settledbError?: Parameters<typeof decodeError>[0] };
-  return settledbError === undefined ? value : decodeError(settledbError);
 }

@@ -3,7 +3,7 @@
  * more than that many in its inbox, and the host none.
  */
 import { encodeError } from './errors';
-import type { FeedLike, Hosted } from './session';
+import type { FeedLike, Hosted } from './verbs';
 import type { HostOp } from './wire';
 
 /** Items in one message at most, and in the memory of the host. */

@@ -7,8 +7,9 @@ import { badRequest, uuid } from '@settledb/core';
 import { expose } from 'comlink';
 import { Election } from './election';
 import { hold, whenGone } from './life';
-import { callVerb, type FeedLike, type Hosted, Session } from './session';
+import { Session } from './session';
 import { keyOf, SharedFeeds } from './shared-feeds';
+import { callVerb, type FeedLike, type Hosted } from './verbs';
 import { type ClientInfo, type Control, type Endpoint, type Hello, PROTOCOL, type Welcome } from './wire';
 
 export interface HostOptions {

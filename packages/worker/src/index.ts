@@ -4,5 +4,5 @@ export { workerTerminated } from './errors';
 export { followChanges, followLive } from './following';
 export { Host, type HostContext, type HostOptions, listen } from './host';
 export { Link, type LinkedHandle, type LinkOptions } from './link';
-export type { Hosted } from './session';
 export type { Target, Targets } from './targets';
+export type { Hosted } from './verbs';

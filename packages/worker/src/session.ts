@@ -6,10 +6,12 @@ import { type BulkDocsRow, badRequest, closed, tellReturn } from '@settledb/core
 import { askForTexts, flatRows, hasTexts, inParts, isJsonAnswer, messageOf, transferables } from './answers';
 import { decodeArguments } from './arguments';
 import { Awake } from './awake';
-import { encodeError, isJsonError } from './errors';
+import { encodeError } from './errors';
 import { FeedPump } from './feed-pump';
 import { type Later, Outbox } from './outbox';
+import { jsonOf, type Out, parsed } from './said';
 import { transfers, withoutStream } from './streams';
+import { bringsData, callVerb, type FeedLike, type Hosted } from './verbs';
 import {
   type ClientOp,
   type Crossing,
@@ -21,13 +23,6 @@ import {
   opsIn,
 } from './wire';
 
-/** What the host opens for a page: a database handle, with its verbs and events. */
-export interface Hosted {
-  readonly adapter?: string;
-  on(event: string, listener: (value: unknown) => void): unknown;
-  close(): Promise<unknown>;
-}
-
 export interface SessionOptions {
   open(name: string, options: object): Hosted;
   /** See `HostContext`. */
@@ -38,19 +33,8 @@ export interface SessionOptions {
   follow(hosted: Hosted, verb: string, args: readonly unknown[]): FeedLike;
 }
 
-/** What a verb returns that goes on for a while. */
-export interface FeedLike extends AsyncIterable<unknown>, PromiseLike<unknown> {
-  on(event: string, listener: (value: unknown) => void): unknown;
-  cancel(): void;
-  status?(): unknown;
-  /** The status, now and whenever it has changed. */
-  statuses?(): AsyncIterable<unknown> | undefined;
-}
-
 /** Events of handles that are told to the page. What they pass crosses if it can. */
 const EVENTS = ['created', 'destroyed', 'closed', 'error', 'indexing', 'evicted', 'blocked'];
-/** Verbs end in these: anything else of an object is not the page's to call. */
-const NO_VERB = new Set(['constructor', 'fire', 'on', 'once', 'off', 'then']);
 /**
  * Microtasks without a further answer after which answers go, while other calls are under way: what one commit answers is answered
  * within a few. The last answer does not wait.
@@ -61,9 +45,6 @@ const HOPS = 8;
 const MESSAGE_LENGTH = 64 * 1024;
 
 const NONE: Transferable[] = [];
-
-/** What goes to the page: operations, and such as are text already. */
-type Out = HostOp | readonly ['text', id: number, json: string] | readonly ['message', json: string];
 
 export class Session {
   readonly #endpoint: Endpoint;
@@ -335,65 +316,4 @@ export class Session {
     this.#feeds.get(op[1])?.stop();
     this.#endpoint.postMessage([['end', op[1], { error }]]);
   }
-}
-
-/** Operations as JSON, if all of them are JSON by nature. */
-function jsonOf(ops: readonly Out[]): string | undefined {
-  const [first] = ops;
-  if (first![0] === 'message' && ops.length === 1) return first![1];
-  if (!ops.every(isText)) return undefined;
-  if (ops.length === 1)
-    return first![0] === 'text' ? `[["json",${first![1]},${first![2]}]]` : JSON.stringify(ops);
-  const texts: string[] = [];
-  for (let at = 0; at < ops.length; ) {
-    const id = ops[at]![1] as number;
-    const from = at;
-    while (at < ops.length && ops[at]![1] === id + at - from && isValue(ops[at]!)) at++;
-    if (at === from) texts.push(JSON.stringify(ops[at++]));
-    else texts.push(`["jsons",${id},${valuesOf(ops, from, at)}]`);
-  }
-  return texts.length === 1 ? `[${texts[0]}]` : `[${texts.join()}]`;
-}
-
-const isText = (op: Out): boolean =>
-  op[0] === 'text' || op[0] === 'json' || op[0] === 'rows' || (op[0] === 'no' && isJsonError(op[2]));
-
-/** Is it nothing but the answer of a call, which may stand in a list of such? */
-const isValue = (op: Out): boolean => op[0] === 'text' || (op[0] === 'json' && op[3] === undefined);
-
-/** Texts are joined, all else is made in one step. */
-function valuesOf(ops: readonly Out[], from: number, to: number): string {
-  const values: unknown[] = [];
-  let hasTexts = false;
-  for (let at = from; at < to; at++) {
-    if (ops[at]![0] === 'text') hasTexts = true;
-    values.push(ops[at]![2]);
-  }
-  if (!hasTexts) return JSON.stringify(values);
-  const texts = values.map((value, at) =>
-    ops[from + at]![0] === 'text' ? value : (JSON.stringify(value) ?? 'null'),
-  );
-  return `[${texts.join()}]`;
-}
-
-/** A text among operations that are not. */
-const parsed = (op: Out): Out => (op[0] === 'text' ? ['json', op[1], JSON.parse(op[2])] : op);
-
-/** Calls `put`, or of an object with further verbs, `replicate.to`. @throws TypeError when there is none */
-export function callVerb(hosted: Hosted, path: string, args: readonly unknown[]): unknown {
-  const dot = path.lastIndexOf('.');
-  const last = path.slice(dot + 1);
-  let owner = hosted as unknown as Record<string, unknown> | undefined;
-  if (dot > 0) for (const name of path.slice(0, dot).split('.')) owner = owner?.[name] as typeof owner;
-  const verb = NO_VERB.has(last) || last.startsWith('_') ? undefined : owner?.[last];
-  if (typeof verb !== 'function') throw new TypeError(`db.${path} is not a function`);
-  return Reflect.apply(verb, owner, args) as unknown;
-}
-
-/** May there be bytes in the answer? To look for them costs a walk through all of it. */
-function bringsData(verb: string, args: readonly unknown[]): boolean {
-  if (verb.endsWith('Attachment')) return true;
-  return args.some(
-    (arg) => typeof arg === 'object' && arg !== null && 'binary' in arg && Boolean(arg.binary),
-  );
 }

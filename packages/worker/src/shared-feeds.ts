@@ -6,7 +6,7 @@
  * object, nobody can tell, and it is not shared.
  */
 import { BasicFeed, type FeedController } from '@settledb/core';
-import type { FeedLike } from './session';
+import type { FeedLike } from './verbs';
 
 /** What late followers have to know at once. */
 const STATES = ['paused', 'active'] as const;
