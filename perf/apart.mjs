@@ -9,7 +9,10 @@ export function apartProcesses(version) {
   const start = async (newer) => {
     if (newer) newerPath ??= pathOf(version);
     const execPath = newer ? newerPath : process.execPath;
-    const child = fork(await nodeScript('apart-process'), [], { execPath, execArgv: [] });
+    const child = fork(await nodeScript('apart-process'), [], {
+      execPath,
+      execArgv: ['--no-flush-bytecode'],
+    });
     const exited = once(child, 'exit');
     const run = async (round) => {
       child.send(round);

@@ -17,6 +17,7 @@ import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
 import { apartProcesses } from './apart.mjs';
 import { acceptBaseline, regressions } from './baselines.mjs';
 import { BROWSERS, openTabs, runInPage } from './browser.mjs';
@@ -76,6 +77,9 @@ function needsServer(name) {
 }
 
 async function runInNode(name) {
+  // V8 throws code away that a few collections did not see at work: of a dozen contenders by turns each would begin each round cold, in
+  // spite of its warm-up, and those written in JavaScript alone.
+  setFlagsFromString('--no-flush-bytecode');
   const { suite, figures, runSuite } = await loadNode(name);
   const server = needsServer(name) ? await startServer() : undefined;
   const given = {
