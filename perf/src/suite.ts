@@ -125,7 +125,7 @@ export async function runSuite(
     for (let round = 0; round <= rounds; round++) {
       let made: PerfDoc[] | undefined;
       for (let i = 0; i < contenders.length; i++) {
-        const contender = contenders[(i + round) % contenders.length] as SuiteContender;
+        const contender = contenders[turnOf(i, round, contenders.length)] as SuiteContender;
         log(`${round === 0 ? 'warm-up' : `round ${round} of ${rounds}`}: ${contender.name}`);
         const times: Round = {};
         const database = `perf-${Date.now()}-${round}-${i}`;
@@ -150,6 +150,12 @@ export async function runSuite(
     await suite.end?.();
   }
   return { title, documents, units, measures, worst, missing, rounds: results };
+}
+
+/** Each begins once, and comes after its one neighbour and the other by turns: what it leaves to the collector is the next one's. */
+function turnOf(i: number, round: number, count: number): number {
+  const turn = (i + round) % count;
+  return round % 2 === 0 ? turn : count - 1 - turn;
 }
 
 /** Measures by `time` what `record` then writes down. */
