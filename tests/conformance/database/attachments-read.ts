@@ -212,6 +212,25 @@ export function oneByOne(context: Context): void {
     expect(doc).not.toHaveProperty('_attachments');
   });
 
+  when('to remove one that is not there is no edit, but of a past revision a conflict', async () => {
+    const db = context.fresh();
+    const one = await db.put({ _id: 'a', _attachments: { f: hello } });
+    const two = await db.put({ _id: 'a', _rev: one.rev, v: 2 });
+    expect((await db.removeAttachment('a', 'f', two.rev)).rev).toBe(two.rev);
+    await refused(db.removeAttachment('a', 'none', one.rev), { status: 409, name: 'conflict' });
+    const rev = '2-00000000000000000000000000000000';
+    await db.bulkDocs(
+      [{ _id: 'a', _rev: rev, _revisions: { start: 2, ids: [rev.slice(2), one.rev.slice(2)] } }],
+      {
+        new_edits: false,
+      },
+    );
+    expect((await db.removeAttachment('a', 'none', rev)).rev).toBe(rev);
+    await db.remove('a', rev);
+    const { rev: gone } = await db.remove('a', two.rev);
+    await refused(db.removeAttachment('a', 'none', gone), { status: 404, name: 'not_found' });
+  });
+
   when('an update that does not name them drops them', async () => {
     const db = context.fresh();
     const { rev } = await db.put({ _id: 'a', _attachments: { f: hello } });

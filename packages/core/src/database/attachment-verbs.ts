@@ -69,7 +69,12 @@ export async function removeAttachment(
     throw conflict(id); // The document is there: what is not is the revision.
   }
   const attachments = attachmentsOf(doc);
-  if (!Object.hasOwn(attachments, name)) return { ok: true, id, rev };
+  if (!Object.hasOwn(attachments, name)) {
+    // Nothing is written, so nobody else looks whether it is the latest: a caller would go on with a past revision.
+    const { _rev, _conflicts } = await db.get(id, { ...options, conflicts: true });
+    if (_rev !== rev && !_conflicts?.includes(rev)) throw conflict(id);
+    return { ok: true, id, rev };
+  }
   delete attachments[name];
   return db.put(withAttachments(doc, attachments), options);
 }
