@@ -49,6 +49,16 @@ class Hosts {
     return this.sessions.at(-1)!;
   }
 
+  /** The first host does nothing of what it takes from now on. @returns lets it go on */
+  holdFirst(): () => void {
+    let release!: () => void;
+    const open = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    this.gate = async (_verb, host) => (host === 0 ? open : undefined);
+    return release;
+  }
+
   /** What the first host is told until `said` is over cannot be read by it. */
   async garble(said: () => Promise<void>): Promise<void> {
     this.silent.add(0);
@@ -186,11 +196,7 @@ describe('a call that its host did not take', () => {
 
   it('because its message could not be read goes to the next host, and what was taken before is answered', async () => {
     const { hosts, db } = await begun();
-    let release!: () => void;
-    const open = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    hosts.gate = async (_verb, host) => (host === 0 ? open : undefined);
+    const release = hosts.holdFirst();
     const before = db.put({ _id: 'a' });
     await vi.waitFor(() => expect(hosts.done[0]).toHaveLength(1), PATIENCE);
     let calls: Promise<unknown>[] = [];
@@ -269,11 +275,7 @@ describe("a stream for another tab's worker, which is read in the page", () => {
 describe('a call that its host took', () => {
   it('is answered by it after it has resigned: a write by it alone, a read by whoever is first', async () => {
     const { hosts, db } = await begun();
-    let release!: () => void;
-    const open = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    hosts.gate = async (_verb, host) => (host === 0 ? open : undefined);
+    const release = hosts.holdFirst();
     const [put, get] = [db.put({ _id: 'a' }), db.get('b')];
     await vi.waitFor(() => expect(hosts.done[0]).toHaveLength(2), PATIENCE);
     hosts.now.leave();

@@ -98,9 +98,7 @@ describe('a feed', () => {
       results: [{ seq: 2_500 }, { seq: 2_499 }, { seq: 2_498 }],
     });
   });
-});
 
-describe('live results', () => {
   it('whose items cannot cross says so, and is not read on', async () => {
     let cancelled = false;
     const changes = (): BasicFeed<unknown, unknown> =>
@@ -116,7 +114,9 @@ describe('live results', () => {
     expect(refused).toMatchObject({ status: 400, message: expect.stringContaining('could not cross') });
     await vi.waitFor(() => expect(cancelled).toBe(true));
   });
+});
 
+describe('live results', () => {
   it('of finds, lists and views stay current', async () => {
     const { Hosted } = hostAndPage({ functions: 'source' });
     const db = new Hosted('notes');
