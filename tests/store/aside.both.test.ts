@@ -1,13 +1,13 @@
-/** A checkpoint lets who writes one document after another go first, and gets done nevertheless. */
+/** A checkpoint lets who writes one document after another, or reads in a loop, go first, and gets done nevertheless. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Aside } from '../../packages/engine/src/aside';
-import type { Image } from '../../packages/engine/src/image';
+import type { Rewritable } from '../../packages/engine/src/checkpoint';
 
-/** ms of the clock that a call of `whileWritten` takes, while `image` changes every ms as `step` says. */
+/** ms of the clock that a call of `whileCalled` takes, while what it looks at changes every ms as `step` says. */
 async function waited(aside: Aside, step: (ms: number) => void = () => undefined): Promise<number> {
   const begun = Date.now();
   let isDone = false;
-  const done = aside.whileWritten().then(() => {
+  const done = aside.whileCalled().then(() => {
     isDone = true;
   });
   for (let ms = 0; ms < 5_000; ms++) {
@@ -26,8 +26,10 @@ describe('standing aside', () => {
 
   const setUp = () => {
     const image = { n: 1, recentRows: 100 };
+    const turn = { over: 0 };
+    const store = { image, turn } as unknown as Rewritable;
     const ending = new AbortController();
-    return { image, ending, aside: new Aside(image as unknown as Image, ending.signal) };
+    return { image, turn, store, ending, aside: new Aside(store, ending.signal) };
   };
 
   it('looks for some ms whether anybody writes, then no more until somebody has', async () => {
@@ -44,6 +46,15 @@ describe('standing aside', () => {
       if (ms < 100) image.n++;
     });
     expect(ms).toBeGreaterThanOrEqual(100);
+    expect(ms).toBeLessThanOrEqual(140);
+  });
+
+  it('waits until a loop of reads has ended', async () => {
+    const { turn, aside } = setUp();
+    const ms = await waited(aside, (ms) => {
+      if (ms < 100 && ms % 10 === 0) turn.over++;
+    });
+    expect(ms).toBeGreaterThanOrEqual(90);
     expect(ms).toBeLessThanOrEqual(140);
   });
 
@@ -66,9 +77,9 @@ describe('standing aside', () => {
   });
 
   it('waits for nobody where much is outside pages, or the work was asked for', async () => {
-    const { image, aside } = setUp();
+    const { image, store, aside } = setUp();
     image.recentRows = 40_000;
     expect(await waited(aside, () => image.n++)).toBe(0);
-    expect(await waited(new Aside(image as unknown as Image, undefined))).toBe(0);
+    expect(await waited(new Aside(store, undefined))).toBe(0);
   });
 });

@@ -8,6 +8,7 @@ import type { Follower } from './follower';
 import type { Image } from './image';
 import type { Journal } from './journal';
 import { type RewriteCode, rewriteCode } from './rewrite-code';
+import type { Turn } from './turn';
 
 /** A checkpoint is considered from this many commits on: reading 256 small records back costs about 3 ms. */
 const COMMITS_MIN = 256;
@@ -46,6 +47,7 @@ export interface Rewritable {
   readonly journal: Journal;
   readonly image: Image;
   readonly follower: Follower;
+  readonly turn: Pick<Turn, 'over'>;
   /** Runs `work` when no write of this context is under way, and lets none begin until it is done. */
   inTurn<R>(work: () => Promise<R>): Promise<R>;
 }

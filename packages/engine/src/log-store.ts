@@ -100,7 +100,7 @@ class LogStore<T extends Tables> implements Store<T> {
     this.#follower = new Follower(journal, image, () => this.#tell(COMMITTED));
     this.#loading = new Loading(journal, image, this.#follower, host.check);
     this.#checkpointer = new Checkpointer(
-      { journal, image, follower: this.#follower, inTurn: (work) => this.#inTurn(work) },
+      { journal, image, follower: this.#follower, turn: this.#turn, inTurn: (work) => this.#inTurn(work) },
       checkpoint,
     );
     this.#unlisten = journal.listen((event) => {
@@ -163,6 +163,10 @@ class LogStore<T extends Tables> implements Store<T> {
   stateNow(): number | undefined {
     this.#check();
     return !this.#turn.isOver() && this.#current() ? this.#image.n : undefined;
+  }
+
+  pause(): Promise<void> | undefined {
+    return this.#turn.pause();
   }
 
   asOpened<R>(work: () => R): R {

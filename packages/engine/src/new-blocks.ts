@@ -109,7 +109,7 @@ export class NewBlocks {
     this.#signal?.throwIfAborted();
     const begun = Date.now();
     await new Promise((resolve) => setTimeout(resolve, 0));
-    await this.#aside.whileWritten();
+    await this.#aside.whileCalled();
     this.#sliceBegan = Date.now();
     this.#sliceMs = Math.min(Math.max(SLICE_MS, this.#sliceBegan - begun), this.#sliceMsMax);
   }

@@ -28,8 +28,8 @@ export async function rewriteAlone(
   return journal.exclusively(async () => {
     if (journal.shared) await follower.catchUp();
     if (!(await isWanted())) return;
-    const aside = new Aside(image, full ? undefined : ending);
-    await aside.whileWritten();
+    const aside = new Aside(store, full ? undefined : ending);
+    await aside.whileCalled();
     const { live, dead } = image.use.totals();
     const { epoch } = image;
     try {

@@ -13,6 +13,8 @@ const CALLS = 64;
 const { setTimeout } = globalThis;
 
 export class Turn {
+  /** How many were used up: they grow while calls go on without a pause of their own. */
+  over = 0;
   #left = CALLS;
   /** When it was first seen, in this turn of the event loop, that there are calls. */
   #since: number | undefined;
@@ -27,15 +29,16 @@ export class Turn {
   isLate(): boolean {
     const now = Date.now();
     this.#since ??= this.#begin(now);
-    if (Math.abs(now - this.#since) >= TURN_MS) return true;
-    this.#left = CALLS;
-    return false;
+    const late = Math.abs(now - this.#since) >= TURN_MS;
+    this.#left = late ? 0 : CALLS;
+    return late;
   }
 
   /** What a call has to wait for, if anything. */
   pause(): Promise<void> | undefined {
     if (!this.isLate()) return this.#pausing;
     this.#pausing ??= nextTask().then(() => {
+      this.over++;
       this.#pausing = undefined;
       this.#since = undefined;
       this.#left = CALLS;

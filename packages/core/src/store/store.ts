@@ -181,6 +181,12 @@ export interface Store<T extends Tables> {
   stateNow(): number | undefined;
 
   /**
+   * What a call should wait for that would be answered at once, where such calls went on for long: others have their turn, and `readNow` and
+   * its like, which answer nothing until then, answer again. `undefined`: nothing.
+   */
+  pause?(): Promise<void> | undefined;
+
+  /**
    * Runs `work`, at once; what it asks of `read` and `readNow` before it returns is answered from what opening read, without a look
    * at what others committed since. For calls made before opening read it.
    */
