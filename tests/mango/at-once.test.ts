@@ -2,36 +2,12 @@
  * Finds that are answered at once from memory, beside the same ones the long way: one state, asked by two planners of which one
  * has a reader that only reads.
  */
-import { memory } from '@settledb/adapter-memory';
-import { LocalDatabase, schema } from '@settledb/core';
-import { openLogStore } from '@settledb/engine';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Indexes, Mango } from '../../packages/query/src';
+import type { Mango } from '../../packages/query/src';
 import { readBookmark, writeBookmark } from '../../packages/query/src/mango/bookmark';
+import { openedTwice } from './at-once';
 import { documents, FIELDS } from './support';
-
-let count = 0;
-
-async function opened() {
-  const journal = await memory().open(`at-once-${Date.now()}-${++count}`);
-  const database = await LocalDatabase.open<Record<string, unknown>>(await openLogStore(journal, schema), {
-    name: 'at-once',
-    adapter: 'memory',
-  });
-  const indexes = new Indexes(database);
-  /** Reads of indexes by the long way. */
-  const reads = { count: 0 };
-  const reader = { read: indexes.read.bind(indexes) };
-  const counting = new Proxy(indexes, {
-    get(target, name) {
-      if (name === 'read') reads.count++;
-      const value = Reflect.get(target, name, target);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
-  return { database, quick: new Mango(database, counting), long: new Mango(database, reader), reads };
-}
 
 const single = fc.constantFrom(null, false, true, -1, 0, 1, 2, '', 'x', 'xy', 'y');
 const condition = fc.oneof(
@@ -87,7 +63,7 @@ describe('a find that is answered at once', () => {
         indexed,
         fc.array(request, { maxLength: 6 }),
         async (docs, names, requests) => {
-          const { database, quick, long } = await opened();
+          const { database, quick, long } = await openedTwice();
           await database.bulkDocs(docs);
           for (const fields of names) await long.createIndex({ fields });
           for (const each of requests) {
@@ -118,7 +94,7 @@ describe('a find that is answered at once', () => {
     ));
 
   it('is taken for questions of a plain shape, also after a write, and for no others', async () => {
-    const { database, quick, reads } = await opened();
+    const { database, quick, reads } = await openedTwice();
     await database.bulkDocs([
       { _id: 'a', n: 1, role: 'x' },
       { _id: 'b', n: 2, role: 'x' },
@@ -147,7 +123,7 @@ describe('a find that is answered at once', () => {
     );
     return fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 20 }), async (steps) => {
-        const { database, quick, long } = await opened();
+        const { database, quick, long } = await openedTwice();
         await quick.createIndex({ fields: ['a'] });
         await quick.createIndex({ fields: ['b', 'a'] });
         for (const each of steps) {
@@ -168,7 +144,7 @@ describe('a find that is answered at once', () => {
   });
 
   it('follows indexes that are made and deleted, and designs that are edited', async () => {
-    const { database, quick } = await opened();
+    const { database, quick } = await openedTwice();
     await database.bulkDocs([{ _id: 'a', n: 1, m: 5 }]);
     const made = await quick.createIndex({ fields: ['n'] });
     const find = () => quick.find({ selector: { n: 1, m: 5 } });
@@ -183,7 +159,7 @@ describe('a find that is answered at once', () => {
   });
 
   it('answers fields of the index without reading documents', async () => {
-    const { database, quick } = await opened();
+    const { database, quick } = await openedTwice();
     await database.bulkDocs([
       { _id: 'a', n: 1, o: { p: 'x' }, list: [1] },
       { _id: 'b', n: 2, o: {} },
@@ -201,7 +177,7 @@ describe('a find that is answered at once', () => {
   });
 
   it('gives each caller documents of his own, as they are stored, however often it is asked', async () => {
-    const { database, quick, reads } = await opened();
+    const { database, quick, reads } = await openedTwice();
     const model = new Map<string, { n: number; list: number[] }>();
     const write = async (id: string, n: number): Promise<void> => {
       const known = await database.get(id).catch(() => undefined);
@@ -240,7 +216,7 @@ describe('a find that is answered at once', () => {
   });
 
   it('is refused as the long way refuses: by signals, closed databases, wrong requests', async () => {
-    const { database, quick } = await opened();
+    const { database, quick } = await openedTwice();
     await database.bulkDocs([{ _id: 'a', n: 1 }]);
     await quick.createIndex({ fields: ['n'] });
     const selector = { n: 1 };

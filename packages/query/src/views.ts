@@ -69,11 +69,28 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
       const given = options ?? {};
       given.signal?.throwIfAborted();
       const plan = planQuery(given);
-      const found = typeof view === 'string' ? this.#storedNow(view, plan, given) : undefined;
-      return found === undefined ? this.#query(view, plan, given) : Promise.resolve(found);
+      if (typeof view !== 'string') return this.#query(view, plan, given);
+      const found = this.#storedNow(view, plan, given);
+      if (found !== undefined) return Promise.resolve(found);
+      const wait = this.#indexes.store.pause?.();
+      return wait === undefined
+        ? this.#query(view, plan, given)
+        : this.#storedLater(wait, view, plan, { ...given });
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /** After the turn of others. */
+  async #storedLater(
+    wait: Promise<void>,
+    view: string,
+    plan: QueryPlan,
+    given: ViewOptions,
+  ): Promise<ViewResult> {
+    await wait;
+    given.signal?.throwIfAborted();
+    return this.#storedNow(view, plan, given) ?? this.#query(view, plan, given);
   }
 
   async #query(

@@ -1,35 +1,19 @@
 /**
  * Finds answered at once, from memory: those of a plain shape, by an index that is up to date, where this context is alone. All
- * of it is one turn of the event loop, so index and documents are of one state. Whatever is otherwise takes the long way.
+ * of it is one turn of the event loop, or several between which nothing was written, so index and documents are of one state. Whatever is
+ * otherwise takes the long way.
  */
-import {
-  compareJson,
-  copyOf,
-  type DatabaseTables,
-  type ExistingDoc,
-  type FindRequest,
-  type FindResult,
-  fieldAt,
-  fromKey,
-  type IndexEntry,
-  type InfoRow,
-  isDesignId,
-  type Json,
-  type KeptDocs,
-  keptDocs,
-  type Store,
-} from '@settledb/core';
-import type { IndexDefinition, IndexRange } from '../index-reader';
-import { storeRange } from '../ranges';
+import type { DatabaseTables, FindRequest, FindResult, InfoRow, Store } from '@settledb/core';
+import type { IndexDefinition } from '../index-reader';
 import { NO_BOOKMARK, readBookmark, writeBookmark } from './bookmark';
 import { choosePlan } from './choose';
-import { behind, firstBatch, nextBatch, type Place } from './documents';
+import { behind } from './documents';
 import type { IndexCatalog } from './indexes';
 import type { MangoIndex } from './mango-index';
 import { asksForPoint, findPoint } from './point';
-import { place } from './project';
+import { Reading } from './reading';
 import { checkRequest, DEFAULT_LIMIT } from './request';
-import { ID, type Prepared, prepare, rangeFor, type Shape, shapeOf } from './shape';
+import { type Prepared, prepare, rangeFor, type Shape, shapeOf } from './shape';
 import { proportionWarning } from './warning';
 
 /** How things stand at the moment. */
@@ -65,10 +49,20 @@ export class FindsAtOnce {
     this.#catalog = catalog;
   }
 
-  /** The answer; what it will be, where the index has to follow first; `undefined`: ask the long way. */
-  find(request: FindRequest): FindResult | Promise<FindResult | undefined> | undefined {
+  /**
+   * The answer; what it will be, where the index has to follow first, or others have their turn; `undefined`, also in the end: ask the long
+   * way.
+   */
+  find(request: FindRequest): Found {
     const shape = shapeOf(request);
     if (shape === undefined || !isUsual(request)) return undefined;
+    const found = this.#find(request, shape);
+    if (found !== undefined) return found;
+    const asked = { ...request };
+    return this.#indexes.store.pause?.()?.then(() => (isUsual(asked) ? this.#find(asked, shape) : undefined));
+  }
+
+  #find(request: FindRequest, shape: Shape): Found {
     let prepared = this.#prepared.get(shape.key);
     let look = prepared && this.#indexes.lookNow(prepared.definition);
     if (prepared === undefined || look === undefined || !this.#isListed(look.info)) {
@@ -78,23 +72,23 @@ export class FindsAtOnce {
       this.#listed = look.info;
     }
     const { tag } = look;
-    if (tag === undefined) return this.#findLater(request, prepared, shape);
+    if (tag === undefined) return this.#findLater({ ...request }, prepared, shape);
     if (prepared.isPoint && asksForPoint(request)) {
       const found = findPoint(this.#indexes.store, prepared, shape.values, request, tag);
       if (found !== undefined) return found;
     }
-    return this.#answer(request, prepared, shape, tag);
+    return this.#answer(request, prepared, shape, look);
   }
 
   async #findLater(request: FindRequest, prepared: Prepared, shape: Shape): Promise<FindResult | undefined> {
     await this.#indexes.update(prepared.definition, request);
     const look = this.#indexes.lookNow(prepared.definition);
-    return look?.tag === undefined ? undefined : this.#answer(request, prepared, shape, look.tag);
+    return look && this.#answer(request, prepared, shape, look);
   }
 
-  /** Nothing was written since, so no design document either. */
-  #isListed({ update_seq, purge_seq }: InfoRow): boolean {
-    return update_seq === this.#listed?.update_seq && purge_seq === this.#listed.purge_seq;
+  /** No design document was written since. */
+  #isListed(info: InfoRow): boolean {
+    return isOneState(info, this.#listed);
   }
 
   #prepare(shape: Shape, request: FindRequest): Prepared | undefined {
@@ -113,33 +107,68 @@ export class FindsAtOnce {
     return made;
   }
 
-  #answer(request: FindRequest, prepared: Prepared, { values }: Shape, tag: string): FindResult | undefined {
+  #answer(request: FindRequest, prepared: Prepared, { values }: Shape, look: Look): Found {
+    const { tag } = look;
+    if (tag === undefined) return undefined;
     const { bookmark, execution_stats, limit = DEFAULT_LIMIT, skip = 0 } = request;
     const started = execution_stats ? performance.now() : 0;
     const after = bookmark ? readBookmark(bookmark) : undefined;
     if (after !== undefined && after.order !== prepared.order) return undefined;
-    const range = rangeFor(prepared, values);
-    const ranges = after === undefined ? [range] : behind([range], after, prepared.descending);
-    const reading = new Reading(this.#indexes.store, prepared, values, tag);
-    if (!reading.read(ranges[0], skip, limit)) return undefined;
-    const { docs, keys, looked, last } = reading;
-    const warning = proportionWarning(looked, docs.length);
-    return {
-      docs,
-      bookmark: last ? writeBookmark({ order: prepared.order, ...last }) : (bookmark ?? NO_BOOKMARK),
-      ...(execution_stats && {
-        execution_stats: {
-          total_keys_examined: keys,
-          total_docs_examined: looked,
-          total_quorum_docs_examined: 0,
-          results_returned: docs.length,
-          execution_time_ms: performance.now() - started,
-        },
-      }),
-      ...(warning && { warning }),
-    };
+    const whole = rangeFor(prepared, values);
+    const [range] = after === undefined ? [whole] : behind([whole], after, prepared.descending);
+    const reading = new Reading(this.#indexes.store, prepared, values, tag, { range, skip, limit });
+    const answer = (): FindResult => resultOf(reading, prepared, bookmark, started);
+    return reading.read() ? answer() : this.#readOn(reading, prepared, look, request.signal, answer);
+  }
+
+  /** Goes on, as often as others have to have their turn, while nothing is written. */
+  async #readOn(
+    reading: Reading,
+    { definition }: Prepared,
+    { info, tag }: Look,
+    signal: AbortSignal | undefined,
+    answer: () => FindResult,
+  ): Promise<FindResult | undefined> {
+    const { store } = this.#indexes;
+    for (let wait = store.pause?.(); wait !== undefined; wait = store.pause?.()) {
+      await wait;
+      if (store.pause?.() !== undefined) continue; // Others were first, and took all of this turn.
+      const now = this.#indexes.lookNow(definition);
+      if (signal?.aborted || now?.tag !== tag || !isOneState(now?.info, info)) return undefined;
+      if (reading.read()) return answer();
+    }
+    return undefined;
   }
 }
+
+type Found = FindResult | Promise<FindResult | undefined> | undefined;
+
+function resultOf(
+  { docs, keys, looked, last }: Reading,
+  { order }: Prepared,
+  bookmark: string | undefined,
+  started: number,
+): FindResult {
+  const warning = proportionWarning(looked, docs.length);
+  return {
+    docs,
+    bookmark: last ? writeBookmark({ order, ...last }) : (bookmark ?? NO_BOOKMARK),
+    ...(started > 0 && {
+      execution_stats: {
+        total_keys_examined: keys,
+        total_docs_examined: looked,
+        total_quorum_docs_examined: 0,
+        results_returned: docs.length,
+        execution_time_ms: performance.now() - started,
+      },
+    }),
+    ...(warning && { warning }),
+  };
+}
+
+/** Nothing was written in between. */
+const isOneState = (one: InfoRow | undefined, other: InfoRow | undefined): boolean =>
+  one?.update_seq === other?.update_seq && one?.purge_seq === other?.purge_seq;
 
 /** Nothing about it that the long way sees to: what is wrong, too. */
 function isUsual({
@@ -154,127 +183,3 @@ function isUsual({
   if (bookmark === NO_BOOKMARK) return false;
   return Number.isInteger(limit) && limit > 0 && Number.isInteger(skip) && skip >= 0;
 }
-
-const BODY = ['body'] as const;
-
-/** The reading of one answer. */
-class Reading {
-  readonly docs: ExistingDoc<object>[] = [];
-  /** Of the last document that matched. */
-  last: Place | undefined;
-  keys = 0;
-  looked = 0;
-  readonly #store: Store<DatabaseTables>;
-  readonly #prepared: Prepared;
-  readonly #values: readonly Json[];
-  readonly #tag: string;
-  readonly #kept: KeptDocs;
-  #skip = 0;
-  #limit = 0;
-  #lastRow: IndexEntry | undefined;
-
-  constructor(store: Store<DatabaseTables>, prepared: Prepared, values: readonly Json[], tag: string) {
-    this.#store = store;
-    this.#kept = keptDocs(store);
-    this.#prepared = prepared;
-    this.#values = values;
-    this.#tag = tag;
-  }
-
-  /** @returns false when something is not in memory */
-  read(range: IndexRange | undefined, skip: number, limit: number): boolean {
-    const { descending: reverse } = this.#prepared;
-    this.#skip = skip;
-    this.#limit = limit;
-    let size = firstBatch(skip + limit);
-    for (let rest = range; rest !== undefined && this.docs.length < limit; size = nextBatch(size)) {
-      const query = { from: 'index', range: storeRange(this.#tag, rest), reverse, limit: size } as const;
-      const [rows] = this.#store.readNow([query]) ?? [];
-      if (rows === undefined || !this.#take(rows)) return false;
-      const end = rows.length < size ? undefined : rows.at(-1);
-      rest = end && behind([rest], placeOf(end), reverse)[0];
-    }
-    this.last = this.#lastRow && placeOf(this.#lastRow);
-    return true;
-  }
-
-  #take(rows: readonly IndexEntry[]): boolean {
-    this.keys += rows.length;
-    const { covering } = this.#prepared;
-    if (covering === undefined) return this.#takeDocs(rows);
-    const keys = rows.map(({ key }) => fromKey(key) as readonly Json[]);
-    // A key has the values up to the first that is absent, with a mark after each but the last of all.
-    const isTold = (key: readonly Json[]): boolean => covering.last <= (key.length + 1) >> 1;
-    if (!keys.every(isTold)) return this.#takeDocs(rows);
-    for (const [i, row] of rows.entries()) {
-      if (this.docs.length === this.#limit) break;
-      const fieldOf = (_path: unknown, at: number): unknown => (at === ID ? row.id : keys[i]![2 * at]);
-      if (!this.#matches(fieldOf) || this.#isSkipped(row)) continue;
-      const doc = {};
-      for (const { path, at } of covering.fields) {
-        const value = fieldOf(path, at);
-        if (value !== undefined) place(doc, path, value);
-      }
-      this.docs.push(doc as ExistingDoc<object>);
-    }
-    return true;
-  }
-
-  #takeDocs(rows: readonly IndexEntry[]): boolean {
-    const kept = this.#kept;
-    const known: (ExistingDoc | undefined)[] = [];
-    const ids: string[] = [];
-    for (const { id } of rows) {
-      const doc = kept.current(id);
-      known.push(doc);
-      if (doc === undefined) ids.push(id);
-    }
-    const found =
-      ids.length === 0 ? [] : this.#store.readNow([{ from: 'docs', keys: ids, texts: BODY }])?.[0];
-    if (found === undefined) return false;
-    const { project } = this.#prepared;
-    let next = 0;
-    for (let i = 0; i < rows.length; i++) {
-      const row = known[i] === undefined ? found[next++] : undefined;
-      if ((known[i] === undefined && (row === undefined || row.deleted)) || isDesignId(rows[i]!.id)) continue;
-      this.looked++;
-      if (this.docs.length === this.#limit) continue;
-      const doc = known[i] ?? kept.doc(row!, kept.state);
-      if (this.#matchesDoc(doc) && !this.#isSkipped(rows[i]!))
-        this.docs.push(project(known[i] === undefined ? doc : copyOf(doc)));
-    }
-    return true;
-  }
-
-  /** What the range itself does not tell. */
-  #matches(find: (path: readonly string[], at: number) => unknown): boolean {
-    const { tests, open, present } = this.#prepared;
-    for (const i of open) {
-      const { path, at, holds } = tests[i]!;
-      const value = find(path, at);
-      if (value === undefined || !holds(compareJson(value, this.#values[i]!))) return false;
-    }
-    for (const { path, at } of present) if (find(path, at) === undefined) return false;
-    return true;
-  }
-
-  /** As {@link #matches}, of a document: without a function for each. */
-  #matchesDoc(doc: object): boolean {
-    const { tests, open, present } = this.#prepared;
-    for (const i of open) {
-      const { path, holds } = tests[i]!;
-      const value = fieldAt(doc, path);
-      if (value === undefined || !holds(compareJson(value, this.#values[i]!))) return false;
-    }
-    for (let i = 0; i < present.length; i++) if (fieldAt(doc, present[i]!.path) === undefined) return false;
-    return true;
-  }
-
-  /** Notes that `row` matched. */
-  #isSkipped(row: IndexEntry): boolean {
-    this.#lastRow = row;
-    return this.#skip > 0 && this.#skip-- > 0;
-  }
-}
-
-const placeOf = ({ key, id }: IndexEntry): Place => ({ key: fromKey(key), id });

@@ -1,0 +1,167 @@
+/** Rows of an index and their documents, out of memory, tested and cut to a page: a batch at a time, each of one turn of the event loop. */
+import {
+  compareJson,
+  copyOf,
+  type DatabaseTables,
+  type ExistingDoc,
+  fieldAt,
+  fromKey,
+  type IndexEntry,
+  isDesignId,
+  type Json,
+  type KeptDocs,
+  keptDocs,
+  type Store,
+} from '@settledb/core';
+import type { IndexRange } from '../index-reader';
+import { storeRange } from '../ranges';
+import { behind, firstBatch, nextBatch, type Place } from './documents';
+import { place } from './project';
+import { ID, type Prepared } from './shape';
+
+const BODY = ['body'] as const;
+
+/** What is asked for of a range. */
+interface Part {
+  readonly range: IndexRange | undefined;
+  readonly skip: number;
+  readonly limit: number;
+}
+
+/** The reading of one answer. */
+export class Reading {
+  readonly docs: ExistingDoc<object>[] = [];
+  /** Of the last document that matched. */
+  last: Place | undefined;
+  keys = 0;
+  looked = 0;
+  readonly #store: Store<DatabaseTables>;
+  readonly #prepared: Prepared;
+  readonly #values: readonly Json[];
+  readonly #tag: string;
+  readonly #kept: KeptDocs;
+  readonly #limit: number;
+  #skip: number;
+  /** Of the range, and rows that are read next. */
+  #rest: IndexRange | undefined;
+  #size: number;
+  #lastRow: IndexEntry | undefined;
+
+  /** @param tag of the index's rows */
+  constructor(
+    store: Store<DatabaseTables>,
+    prepared: Prepared,
+    values: readonly Json[],
+    tag: string,
+    { range, skip, limit }: Part,
+  ) {
+    this.#store = store;
+    this.#kept = keptDocs(store);
+    this.#prepared = prepared;
+    this.#values = values;
+    this.#tag = tag;
+    this.#limit = limit;
+    this.#skip = skip;
+    this.#rest = range;
+    this.#size = firstBatch(skip + limit);
+  }
+
+  /**
+   * Reads to the end. In the same state of the index and of documents it goes on where it stopped.
+   * @returns false when something is not in memory, or it is time for others
+   */
+  read(): boolean {
+    const { descending: reverse } = this.#prepared;
+    while (this.#rest !== undefined && this.docs.length < this.#limit) {
+      const limit = this.#size;
+      const query = { from: 'index', range: storeRange(this.#tag, this.#rest), reverse, limit } as const;
+      const [rows] = this.#store.readNow([query]) ?? [];
+      if (rows === undefined || !this.#take(rows)) return false;
+      this.keys += rows.length;
+      const end = rows.length < limit ? undefined : rows.at(-1);
+      this.#rest = end && behind([this.#rest], placeOf(end), reverse)[0];
+      this.#size = nextBatch(limit);
+    }
+    this.last = this.#lastRow && placeOf(this.#lastRow);
+    return true;
+  }
+
+  #take(rows: readonly IndexEntry[]): boolean {
+    const { covering } = this.#prepared;
+    if (covering === undefined) return this.#takeDocs(rows);
+    const keys = rows.map(({ key }) => fromKey(key) as readonly Json[]);
+    // A key has the values up to the first that is absent, with a mark after each but the last of all.
+    const isTold = (key: readonly Json[]): boolean => covering.last <= (key.length + 1) >> 1;
+    if (!keys.every(isTold)) return this.#takeDocs(rows);
+    for (const [i, row] of rows.entries()) {
+      if (this.docs.length === this.#limit) break;
+      const fieldOf = (_path: unknown, at: number): unknown => (at === ID ? row.id : keys[i]![2 * at]);
+      if (!this.#matches(fieldOf) || this.#isSkipped(row)) continue;
+      const doc = {};
+      for (const { path, at } of covering.fields) {
+        const value = fieldOf(path, at);
+        if (value !== undefined) place(doc, path, value);
+      }
+      this.docs.push(doc as ExistingDoc<object>);
+    }
+    return true;
+  }
+
+  #takeDocs(rows: readonly IndexEntry[]): boolean {
+    const kept = this.#kept;
+    const known: (ExistingDoc | undefined)[] = [];
+    const ids: string[] = [];
+    for (const { id } of rows) {
+      const doc = kept.current(id);
+      known.push(doc);
+      if (doc === undefined) ids.push(id);
+    }
+    const found =
+      ids.length === 0 ? [] : this.#store.readNow([{ from: 'docs', keys: ids, texts: BODY }])?.[0];
+    if (found === undefined) return false;
+    const { project } = this.#prepared;
+    let next = 0;
+    for (let i = 0; i < rows.length; i++) {
+      const row = known[i] === undefined ? found[next++] : undefined;
+      if ((known[i] === undefined && (row === undefined || row.deleted)) || isDesignId(rows[i]!.id)) continue;
+      this.looked++;
+      if (this.docs.length === this.#limit) continue;
+      const doc = known[i] ?? kept.doc(row!, kept.state);
+      if (this.#matchesDoc(doc) && !this.#isSkipped(rows[i]!))
+        this.docs.push(project(known[i] === undefined ? doc : copyOf(doc)));
+    }
+    return true;
+  }
+
+  /** What the range itself does not tell. */
+  #matches(find: (path: readonly string[], at: number) => unknown): boolean {
+    const { tests, open, present } = this.#prepared;
+    for (const i of open) {
+      const { path, at, holds } = tests[i]!;
+      const value = find(path, at);
+      if (value === undefined || !holds(compareJson(value, this.#values[i]!))) return false;
+    }
+    for (const { path, at } of present) if (find(path, at) === undefined) return false;
+    return true;
+  }
+
+  /** As {@link #matches}, of a document: without a function for each. */
+  #matchesDoc(doc: object): boolean {
+    const { tests, open, present } = this.#prepared;
+    for (const i of open) {
+      const { path, holds } = tests[i]!;
+      const value = fieldAt(doc, path);
+      if (value === undefined || !holds(compareJson(value, this.#values[i]!))) return false;
+    }
+    for (let i = 0; i < present.length; i++) if (fieldAt(doc, present[i]!.path) === undefined) return false;
+    return true;
+  }
+
+  /** Notes that `row` matched. */
+  #isSkipped(row: IndexEntry): boolean {
+    this.#lastRow = row;
+    return this.#skip > 0 && this.#skip-- > 0;
+  }
+}
+
+const placeOf = ({ key, id }: IndexEntry): Place => ({ key: fromKey(key), id });
