@@ -42,6 +42,19 @@ describe('a find amid calls that go on for long', () => {
     await database.close();
   });
 
+  it('is so after a write, too', async () => {
+    const { database, indexes, quick } = await opened();
+    const long = vi.spyOn(indexes, 'readAt');
+    await nextTask();
+    for (let i = 0; i < 100; i++) {
+      await database.put({ _id: `new ${i}`, n: -i - 1 });
+      vi.setSystemTime(Date.now() + 10);
+      expect((await quick.find({ selector: { n: -i - 1 }, limit: 1 })).docs).toHaveLength(1);
+    }
+    expect(long).not.toHaveBeenCalled();
+    await database.close();
+  });
+
   it('so is a query of a view', async () => {
     const { database, indexes } = await opened();
     const views = new Views(database, indexes, { views: { n: (doc, emit) => emit(doc.n) } });
