@@ -47,7 +47,7 @@ function comparable(answer: string, { port }: RunningServer): string {
     .replaceAll(String(port), 'PORT')
     .replace(/^date: .*\r\n/gim, '')
     .replace(/AuthSession=[\w-]+; Version=1; Expires=[^;]+/g, 'AuthSession=SOME')
-    .replace(/"(instance_start_time|uuid)":"[0-9a-f]+"/g, '"$1":"SOME"')
+    .replace(/"(instance_start_time|uuid)":"[0-9a-f.]+"/g, '"$1":"SOME"')
     .replace(/"sizes":\{[^}]*\}/g, '"sizes":{}');
 }
 

@@ -112,12 +112,12 @@ export async function ensureFullCommit({ request, database }: DatabaseContext): 
 }
 
 /**
- * When the database was made, in seconds, as CouchDB 3 says it: by this replicators see that another one has taken its place. `0`, as
- * before CouchDB 3, where the database's id does not begin with it (it was made by an early release, or is not ours).
+ * When the database was made, in seconds, as CouchDB 3 says it: by this replicators see that another one has taken its place. To the ms,
+ * unlike CouchDB's: it may have done so within a second. `0`, as before CouchDB 3, where the database's id does not begin with it (it was made by an early release, or is not ours).
  */
 async function startTime(database: Database): Promise<string> {
   const [, time] = DATED_ID.exec(await database.id()) ?? [];
-  return time === undefined ? '0' : String(Math.floor(Number.parseInt(time, 16) / 1000));
+  return time === undefined ? '0' : (Number.parseInt(time, 16) / 1000).toFixed(3);
 }
 
 /** 32 digits of a UUID version 7 of the years 2004 to 2039. */
