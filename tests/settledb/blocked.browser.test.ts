@@ -109,11 +109,11 @@ describe.each([
     const [name, open] = [newName(), make()];
     await deaf(name);
     const deletion = deleteDB(`settledb:${name}`);
-    const db = open(name);
-    const { words } = heard(db);
     const asking = new Promise<void>((resolve) => {
       asked = resolve;
     });
+    const db = open(name);
+    const { words } = heard(db);
     const refused = rejection(db.info());
     await asking;
     pass();

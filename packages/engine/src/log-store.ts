@@ -46,16 +46,23 @@ export interface LogStoreOptions extends BlobLimits {
 }
 
 /**
- * Opens a store over a journal and takes the journal over: closing the store closes it.
+ * Opens a store over a journal and takes the journal over: closing the store closes it, and so does a failure to open it.
+ * @param opening may be under way: what the store needs besides is made meanwhile
  * @throws DatabaseError `corrupt` when what is stored contradicts itself, or was written by a newer version
  */
 export async function openLogStore<T extends Tables>(
-  journal: Journal,
+  opening: Journal | Promise<Journal>,
   schema: Schema,
   options: LogStoreOptions = {},
 ): Promise<Store<T>> {
   const image = new Image(layoutOf(schema), options.textCacheLength ?? TEXT_CACHE_LENGTH);
-  image.absorb(journal.takeOpened?.() ?? (await journal.read()));
+  const journal = await opening;
+  try {
+    image.absorb(journal.takeOpened?.() ?? (await journal.read()));
+  } catch (error) {
+    await journal.close();
+    throw error;
+  }
   return new LogStore<T>(journal, image, options.checkpoint ?? true, options);
 }
 

@@ -61,29 +61,32 @@ export function acquire(location: Location, handle: Handle, options: SharedOptio
     return present;
   }
   const before = endings.get(key); // And nothing that ends it later, which waits for this opening.
-  const begin = async (): Promise<LocalDatabase> => {
-    await before;
-    const blocked = (waiting: Blocked): void => {
-      for (const each of shared.handles) each.blocked(waiting);
-    };
-    const reading = (): void => {
-      for (const each of shared.handles) each.reading();
-    };
-    const journal = await location.adapter.open(location.name, { blocked, reading });
-    const store = await openLogStore<DatabaseTables>(journal, schema).catch(async (error: unknown) => {
-      await journal.close();
-      throw error;
-    });
-    return openDatabase(key, shared, store, {
-      name: location.name,
-      adapter: location.adapter.name,
-      ...options,
-    });
+  const handles = new Set([handle]);
+  const blocked = (waiting: Blocked): void => {
+    for (const each of handles) each.blocked(waiting);
   };
-  const shared: Shared = { opening: Promise.resolve().then(begin), handles: new Set([handle]) };
+  const reading = (): void => {
+    for (const each of handles) each.reading();
+  };
+  const stored = openStore(location, before, { blocked, reading });
+  const named = { name: location.name, adapter: location.adapter.name, ...options };
+  const shared: Shared = {
+    opening: stored.then((store) => openDatabase(key, shared, store, named)),
+    handles,
+  };
   open.set(key, shared);
   shared.opening.catch(() => forget(key, shared));
   return shared;
+}
+
+/** Where nothing is to be waited for the storage is asked at once: what a new handle has yet to do is done meanwhile. */
+async function openStore(
+  { adapter, name }: Location,
+  before: Promise<unknown> | undefined,
+  told: Pick<Handle, 'blocked' | 'reading'>,
+): Promise<Store<DatabaseTables>> {
+  if (before !== undefined) await before;
+  return openLogStore<DatabaseTables>(adapter.open(name, told), schema);
 }
 
 async function openDatabase(

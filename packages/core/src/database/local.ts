@@ -437,9 +437,10 @@ function checkRevsLimit(limit: number): void {
 
 /** The uuid of the database in `store`. The first to open it gives it one, which says when, and counters at zero. */
 async function identify(store: Store<DatabaseTables>): Promise<string> {
-  const read = (): ReturnType<typeof store.read<typeof INFO>> => store.read(INFO);
-  const [found] = await (store.asOpened?.(read) ?? read());
-  if (found[0] !== undefined) return found[0].uuid;
+  const look = (): InfoRow | Promise<InfoRow | undefined> =>
+    infoNow(store) ?? store.read(INFO).then(([[row]]) => row);
+  const found = await (store.asOpened?.(look) ?? look());
+  if (found !== undefined) return found.uuid;
   const fresh = {
     name: 'info',
     uuid: datedUuid(Date.now()),
