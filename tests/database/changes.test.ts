@@ -244,6 +244,16 @@ describe('a one-shot feed', () => {
     }
   });
 
+  it('gives a document once, also when it is edited after it was given, read from the newest on', async () => {
+    const { db } = await database();
+    await db.bulkDocs(docs(14));
+    const seen: Change[] = [];
+    for await (const change of db.changes({ descending: true, batch_size: 5 })) {
+      if (seen.push(change as Change) === 2) await db.put({ ...(await db.get('doc-00013')), n: 99 });
+    }
+    expect(seen.map(({ seq }) => seq)).toEqual(Array.from({ length: 14 }, (_, i) => 14 - i));
+  });
+
   it('agrees with a plain model for any edits and options', async () => {
     const edit = fc.record({ id: fc.integer({ min: 0, max: 7 }), deleted: fc.boolean() });
     const options = fc.record({

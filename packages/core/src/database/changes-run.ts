@@ -164,7 +164,8 @@ async function withPending(
 }
 
 async function runLive(source: ChangesSource, plan: Plan, controller: Controller): Promise<Outcome> {
-  const delivery = new Delivery(source, plan, controller);
+  // `descending` means nothing here: each edit of a document is news.
+  const delivery = new Delivery(source, { ...plan, descending: false }, controller);
   const waker = new Waker(source, controller);
   let since = plan.since;
   try {
@@ -187,6 +188,8 @@ class Delivery {
   readonly #plan: Plan;
   readonly #controller: Controller;
   readonly #results: Change[] = [];
+  /** Delivered already: read backwards, a document edited meanwhile is met again at its new seq. */
+  readonly #ids: Set<string> | undefined;
   #left: number;
   #lastSeq = 0;
 
@@ -195,6 +198,7 @@ class Delivery {
     this.#plan = plan;
     this.#controller = controller;
     this.#left = plan.limit;
+    this.#ids = plan.descending ? new Set() : undefined;
   }
 
   /** As many changes as the limit allows were delivered. */
@@ -206,9 +210,11 @@ class Delivery {
     const plan = this.#plan;
     const controller = this.#controller;
     for (const row of rows) {
+      if (this.#ids?.has(row.id)) continue;
       const change = toChange(plan, row);
       if (change === undefined) continue;
       if (plan.fill !== undefined && !(await this.#fill(change, plan.fill))) continue;
+      this.#ids?.add(row.id);
       if (plan.keepResults) this.#results.push(change);
       this.#lastSeq = row.seq;
       this.#left--;
