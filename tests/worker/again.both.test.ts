@@ -3,6 +3,7 @@
  * sessions that the test makes, each over a BroadcastChannel as another tab's worker has it, and moves or silences when it wants.
  */
 import { BasicFeed, onAbort } from '@settledb/core';
+import type { Replication } from '@settledb/replication';
 import { expose } from 'comlink';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -34,8 +35,10 @@ class Hosts {
   readonly closed: number[] = [];
   /** Pages that are yet to be refused. */
   refusals = 0;
-  /** How many feeds were begun. None of them tells anything. */
+  /** How many feeds were begun. None of them tells any item. */
   feeds = 0;
+  /** What a feed does when it begins. */
+  onFeed: (emit: (event: string, value?: unknown) => void) => void = () => {};
   /** As the first host has them. */
   #endpoint: EventTarget | undefined;
   readonly #isOwn: boolean;
@@ -101,9 +104,10 @@ class Hosts {
       follow: (_hosted: Hosted, verb: string) => {
         this.feeds++;
         this.done[host]!.push(verb);
-        return new BasicFeed<unknown, unknown>(
-          ({ signal }) => new Promise((end) => onAbort(signal, () => end({}))),
-        );
+        return new BasicFeed<unknown, unknown>(({ signal, emit }) => {
+          this.onFeed(emit);
+          return new Promise((end) => onAbort(signal, () => end({})));
+        });
       },
     };
     const endpoint = this.#isOwn ? port : new BroadcastChannel(link);
@@ -389,6 +393,66 @@ describe('a live feed', () => {
   it('that hosts without end lose as soon as they have it fails at last', async () => {
     const { outcome } = await lose(6, 0);
     expect(await outcome).toBe('worker_terminated');
+  });
+});
+
+describe('a replication', () => {
+  const COUNTERS = { docs_read: 0, docs_written: 0, doc_write_failures: 0, errors: [], last_seq: 0 };
+  const lastOf = async (feed: Replication): Promise<string | undefined> => {
+    let last: string | undefined;
+    for await (const { phase } of feed.statuses()) last = phase;
+    return last;
+  };
+
+  it('of one shot that loses its host fails with its counters, and its statuses end', async () => {
+    const { hosts, db } = await begun();
+    const feeds = [db.replicate.to('other'), db.replicate.from('other')];
+    const ends = feeds.map((feed) => [rejection(feed), lastOf(feed)] as const);
+    await vi.waitFor(() => expect(hosts.feeds).toBe(2), PATIENCE);
+    hosts.now.leave();
+    for (const [error, last] of ends) {
+      expect(await error).toMatchObject({ name: 'worker_terminated', result: { ok: false, ...COUNTERS } });
+      expect(await last).toBe('failed');
+    }
+    expect((await ends[0]![0]).result).not.toBe((await ends[1]![0]).result);
+    expect(feeds[0]!.status()).toMatchObject({ phase: 'failed', error: { name: 'worker_terminated' } });
+  });
+
+  it('that is cancelled while its host is lost is a cancelled one, and its statuses end', async () => {
+    const { hosts, db } = await begun();
+    const feed = db.replicate.to('other', { live: true, retry: true });
+    const last = lastOf(feed);
+    await vi.waitFor(() => expect(hosts.feeds).toBe(1), PATIENCE);
+    hosts.refusals = 1;
+    hosts.now.leave();
+    feed.cancel();
+    expect(await feed).toMatchObject({ ok: true, status: 'cancelled', ...COUNTERS });
+    expect(await last).toBe('cancelled');
+  });
+
+  it('is active and paused in turn, whatever the next host begins with', async () => {
+    const { hosts, db } = await begun();
+    const offline = { name: 'unreachable' };
+    const told = [
+      [['active'], ['paused']],
+      [['paused'], ['active']],
+      [['active'], ['paused', offline]],
+      [['paused', offline], ['paused']],
+    ];
+    hosts.onFeed = (emit) => {
+      for (const [event, value] of told[hosts.feeds - 1]!) emit(event as string, value);
+    };
+    const feed = db.replicate.to('other', { live: true, retry: true });
+    const heard: unknown[] = [];
+    for (const event of ['active', 'paused'] as const)
+      feed.on(event, (value: unknown) => heard.push(value === undefined ? event : [event, value]));
+    for (const [at, count] of [2, 3, 4, 6].entries()) {
+      await vi.waitFor(() => expect(heard).toHaveLength(count), PATIENCE);
+      if (at < told.length - 1) hosts.now.leave();
+    }
+    expect(heard).toEqual(['active', 'paused', 'active', ['paused', offline], 'active', 'paused']);
+    feed.cancel();
+    await feed;
   });
 });
 

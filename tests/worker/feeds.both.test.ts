@@ -1,9 +1,13 @@
 /** Feeds whose work is done at the host: their pace, their going on, and replications. */
 import { memory } from '@settledb/adapter-memory';
-import { BasicFeed, type Change } from '@settledb/core';
-import type { Replication } from '@settledb/replication';
-import { describe, expect, it, vi } from 'vitest';
+import { BasicFeed, type Change, onAbort } from '@settledb/core';
+import { type Replication, StatusBoard, watch } from '@settledb/replication';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/settledb';
+import { FeedPump } from '../../packages/worker/src/feed-pump';
+import { SharedFeeds } from '../../packages/worker/src/shared-feeds';
+import type { FeedLike } from '../../packages/worker/src/verbs';
+import type { HostOp } from '../../packages/worker/src/wire';
 import { hostAndPage, rejection } from './support';
 
 /** Resolves when tasks and messages that were under way have had their turn, several times over. */
@@ -184,8 +188,13 @@ describe('replication', () => {
     await handles[0]!.put({ _id: 'a' });
     const other = new pages[1]!('two');
     await vi.waitFor(async () => expect((await other.info()).doc_count).toBe(1));
+    const ended = (async () => {
+      for await (const _ of feeds[0]!.statuses());
+    })();
     feeds[0]!.cancel();
     expect(await feeds[0]).toMatchObject({ status: 'cancelled', ok: true });
+    await ended;
+    expect(feeds[0]!.status().phase).toBe('cancelled');
     await handles[0]!.put({ _id: 'b' });
     await vi.waitFor(async () => expect((await other.info()).doc_count).toBe(2));
     // A page that comes late hears at once how it stands.
@@ -217,6 +226,54 @@ describe('replication', () => {
     expect(third!.status()).toMatchObject({ phase: 'idle', start_time });
     third!.cancel();
     expect(await third).toMatchObject({ status: 'cancelled' });
+  });
+
+  it('keeps nothing of pages that came and left, and tells them nothing', async () => {
+    const shared = new SharedFeeds();
+    const progress = new StatusBoard();
+    let change = (): void => {};
+    const begin = (): FeedLike => {
+      const feed = new BasicFeed<unknown, unknown>(
+        ({ signal }) => new Promise((end) => onAbort(signal, () => end({}))),
+      );
+      change = () => {
+        progress.status = { ...progress.status };
+      };
+      return Object.assign(feed, {
+        status: () => progress.status,
+        statuses: () => watch([progress], () => progress.status),
+      }) as FeedLike;
+    };
+    const stays = shared.follow('key', begin);
+    const running = vi.spyOn(BasicFeed.prototype, 'then');
+    onTestFinished(() => running.mockRestore());
+    const told: HostOp[] = [];
+    const pages = 5;
+    for (let page = 0; page < pages; page++) {
+      const pump = new FeedPump(page, 100, (op) => told.push(op));
+      const left = new Promise<void>((resolve) => {
+        pump.onEnd = resolve;
+      });
+      let followed: FeedLike | undefined;
+      pump.run(() => {
+        followed = shared.follow('key', begin);
+        return followed;
+      });
+      pump.cancel();
+      await left;
+      // Asked for the end of its own, not of the one that goes on.
+      expect(running.mock.contexts.filter((feed) => feed !== followed)).toEqual([]);
+      running.mockClear();
+    }
+    const count = told.length;
+    change();
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    change();
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    expect(told).toHaveLength(count);
+    stays.cancel();
+    await stays;
+    expect(shared.size).toBe(0);
   });
 
   it('that is begun again in the same turn, before or after the one before is cancelled, goes on', async () => {

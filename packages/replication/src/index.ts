@@ -1,3 +1,4 @@
+export { Announcer } from './announcer';
 export { runCode } from './load-run';
 export type { ReplicateOptions, SyncOptions } from './options';
 export type { FailedRow, Peer } from './peer';

@@ -90,9 +90,29 @@ export class StatusBoard implements Watched {
     return OVER.has(this.#status.phase);
   }
 
+  /** It has ended, which its status may not have told: who did the work is lost, or goes on for others. @returns the whole result */
+  ended(result: Partial<ReplicationResult>): ReplicationResult {
+    const phase = result.status === 'cancelled' ? 'cancelled' : 'complete';
+    if (!this.over) this.status = { ...this.#status, phase, error: undefined };
+    return this.#result(result, phase);
+  }
+
+  /** As {@link ended}, by an error. @returns the counters that go with it, as far as they were told */
+  failed(error: unknown): ReplicationResult {
+    if (!this.over) this.status = { ...this.#status, phase: 'failed', error };
+    return this.#result({}, 'aborting');
+  }
+
   listen(hear: () => void): () => void {
     this.#listeners.add(hear);
     return () => this.#listeners.delete(hear);
+  }
+
+  #result(given: Partial<ReplicationResult>, status: ReplicationResult['status']): ReplicationResult {
+    const { start_time, docs_read, docs_written, doc_write_failures, errors, last_seq } = this.#status;
+    const told = { start_time, docs_read, docs_written, doc_write_failures, errors, last_seq };
+    const ok = status !== 'aborting';
+    return { ok, ...told, end_time: new Date().toISOString(), ...given, status };
   }
 }
 

@@ -19,7 +19,6 @@ import {
   againOptions,
   type ReplicateOptions,
   type Replication,
-  type ReplicationStatus,
   StatusBoard,
   type Sync,
   type SyncOptions,
@@ -33,6 +32,7 @@ import { type LazyLive, lazyLive } from './live';
 import { type AnyContent, addressOf, type SettleOptions } from './options';
 import type { Peer } from './peers';
 import { replicateHere, withStatus } from './replicate-here';
+import { replicationThere } from './replicate-there';
 import type { SettleDB } from './settledb';
 import { VERSION, withDefaults } from './statics';
 
@@ -275,11 +275,7 @@ class HostedHandle extends Emitter {
     if (typeof peer !== 'string' && !this.#link.knows(peer))
       return replicateHere(this, peer, verb === 'replicate.to', more);
     const progress = new StatusBoard();
-    const feed = followLive(this.#link, this.#number, verb, [peer, more], {
-      at: (value) => {
-        progress.status = value as ReplicationStatus;
-      },
-    });
+    const feed = followLive(this.#link, this.#number, verb, [peer, more], replicationThere(progress));
     return withStatus(feed, progress, (denied) => this.#replicate(verb, peer, againOptions(options, denied)));
   }
 

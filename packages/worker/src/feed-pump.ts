@@ -100,6 +100,8 @@ export class FeedPump {
     this.#flush();
     this.#tellStatus();
     this.#send(['end', this.#id, outcome]);
+    // A replication that others follow too goes on, and so do its statuses: this page has heard the last.
+    this.#stopped = true;
     this.onEnd();
   }
 

@@ -28,10 +28,14 @@ export interface Request {
   /** An item was handed on. */
   took?(item: unknown): void;
   at?(value: unknown): void;
+  /** Tells what the host told, if not just as it did. */
+  tell?(emit: FeedController<unknown>['emit'], event: string, value: unknown): void;
   /** May the same be asked of another host now? */
   canResume(): boolean;
   /** The result, of what the host gave as such. */
   result?(value: unknown): unknown;
+  /** What it fails with, whoever says so. */
+  failure?(error: unknown): unknown;
 }
 
 type Outcome = { readonly value: unknown } | { readonly error: unknown };
@@ -195,7 +199,7 @@ class Following implements Sink {
     try {
       this.#followed = this.#link.follow(this.#handle, verb, this.#request.args(), credit, this);
     } catch (error) {
-      this.#settle({ error });
+      this.#finish({ error });
     }
   }
 
@@ -209,7 +213,7 @@ class Following implements Sink {
     this.#working = true;
     for (let message = this.#inbox.shift(); message !== undefined; message = this.#inbox.shift()) {
       if ('items' in message) await this.#deliver(message.items);
-      else if ('event' in message) this.#controller!.emit(message.event, message.value);
+      else if ('event' in message) this.#tell(message.event, message.value);
       else if ('lost' in message) this.#resume(message.lost, message.begun);
       else this.#finish(message.end);
     }
@@ -230,6 +234,12 @@ class Following implements Sink {
     }
   }
 
+  #tell(event: string, value: unknown): void {
+    const { emit } = this.#controller!;
+    if (this.#request.tell === undefined) emit(event, value);
+    else this.#request.tell(emit, event, value);
+  }
+
   #resume(error: unknown, begun: boolean): void {
     const lostAt = this.#lostAt;
     const now = performance.now();
@@ -243,7 +253,10 @@ class Following implements Sink {
   }
 
   #finish(outcome: Outcome): void {
-    if ('error' in outcome || this.#request.result === undefined) this.#settle(outcome);
-    else this.#settle({ value: this.#request.result(outcome.value) });
+    const { result = same, failure = same } = this.#request;
+    if ('error' in outcome) this.#settle({ error: failure(outcome.error) });
+    else this.#settle({ value: result(outcome.value) });
   }
 }
+
+const same = (value: unknown): unknown => value;

@@ -14,10 +14,12 @@ const EVENTS = [...STATES, 'denied'];
 
 interface Shared {
   readonly feed: FeedLike;
-  readonly followers: Set<Follower>;
+  /** Each with what tells it of the end. Not `feed.then`, which would keep all that ever followed as long as the feed goes on. */
+  readonly followers: Map<Follower, () => void>;
   /** Followers, and those that are about to be. */
   users: number;
   state: readonly [event: string, value: unknown] | undefined;
+  over: boolean;
 }
 
 type Follower = FeedController<unknown>;
@@ -35,22 +37,22 @@ export class SharedFeeds {
     const shared = this.#running.get(key) ?? this.#begin(key, begin());
     shared.users++;
     const feed = new BasicFeed<unknown, unknown>(async (controller) => {
-      shared.followers.add(controller);
       if (shared.state !== undefined) controller.emit(...shared.state);
-      const left = new Promise<void>((resolve) => {
+      await new Promise<void>((resolve) => {
         const leave = (): void => {
-          shared.followers.delete(controller);
           if (--shared.users === 0) {
             // At once: whoever asks for the same from now on wants one that goes on.
             this.#forget(key, shared);
             shared.feed.cancel();
           }
+          shared.followers.delete(controller);
           resolve();
         };
+        shared.followers.set(controller, resolve);
+        if (shared.over) resolve();
         if (controller.cancelled) leave();
         else controller.signal.addEventListener('abort', leave, { once: true });
       });
-      await Promise.race([left, shared.feed]);
       shared.followers.delete(controller);
       // Others go on with it: what it has come to so far is how it ends for this one.
       if (controller.cancelled && shared.users > 0) return cancelledResult(shared.feed);
@@ -61,19 +63,23 @@ export class SharedFeeds {
   }
 
   #begin(key: string, feed: FeedLike): Shared {
-    const shared: Shared = { feed, followers: new Set(), users: 0, state: undefined };
+    const shared: Shared = { feed, followers: new Map(), users: 0, state: undefined, over: false };
     this.#running.set(key, shared);
     for (const event of EVENTS) {
       feed.on(event, (value) => {
         if (event !== 'denied') shared.state = [event, value];
-        for (const follower of shared.followers) follower.emit(event, value);
+        for (const follower of shared.followers.keys()) follower.emit(event, value);
       });
     }
     // A follower that is slow holds back no other: what is told here are counters and a batch, and pages have their credit.
     feed.on('change', (item) => {
-      for (const follower of shared.followers) void follower.push(item);
+      for (const follower of shared.followers.keys()) void follower.push(item);
     });
-    const over = (): void => this.#forget(key, shared);
+    const over = (): void => {
+      this.#forget(key, shared);
+      shared.over = true;
+      for (const end of shared.followers.values()) end();
+    };
     feed.then(over, over);
     return shared;
   }

@@ -1,0 +1,38 @@
+/**
+ * Replications that run at a host, as a page follows them from one host to the next: each host tells of its own work only, and the
+ * last one may be lost before it tells of the end.
+ */
+import { DatabaseError, isDatabaseError } from '@settledb/core';
+import {
+  Announcer,
+  type ReplicationResult,
+  type ReplicationStatus,
+  type StatusBoard,
+} from '@settledb/replication';
+import type { Request } from '@settledb/worker';
+
+/** What becomes of what hosts tell. @param progress is shown it, and how the replication ended for this page */
+export function replicationThere(progress: StatusBoard): Partial<Request> {
+  let announcer: Announcer | undefined;
+  return {
+    at: (value) => {
+      progress.status = value as ReplicationStatus;
+    },
+    // In turn, as `active` and `paused` are promised: the next host, or one that works for other pages already, begins with either.
+    tell(emit, event, value) {
+      announcer ??= new Announcer(emit);
+      if (event === 'active') announcer.active();
+      else if (event !== 'paused') emit(event, value);
+      else if (value === undefined) announcer.caughtUp();
+      else announcer.stalled(value);
+    },
+    result: (value) => progress.ended(value as Partial<ReplicationResult>),
+    failure(error) {
+      const result = progress.failed(error);
+      if (!isDatabaseError(error) || 'result' in error) return error;
+      // One of its own: everything that is lost with a host is told the same.
+      const { status, name, reason } = error;
+      return Object.assign(new DatabaseError({ status, name, reason, cause: error }), { result });
+    },
+  };
+}
