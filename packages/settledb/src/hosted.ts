@@ -148,8 +148,10 @@ class HostedHandle extends Emitter {
   };
   readonly #link: Link;
   readonly #number: number;
-  /** Aborted when replications that run in the page must end. */
+  /** Aborted when all that goes on in the page must end. */
   readonly #life = new AbortController();
+  /** As the above for replications that run in the page, and made anew: before what they ask is refused, or asked of what comes next. */
+  #here = new AbortController();
   #created = false;
   #over = false;
   #closing: Promise<void> | undefined;
@@ -240,7 +242,9 @@ class HostedHandle extends Emitter {
   #live: LazyLive<AnyContent> | undefined;
 
   async destroy(options: CallOptions = {}): Promise<unknown> {
-    const answer = await this.#call('destroy', [options]);
+    const answered = this.#call('destroy', [options]);
+    if (!options?.signal?.aborted) this.#endHere();
+    const answer = await answered;
     this.#end();
     return answer;
   }
@@ -253,6 +257,7 @@ class HostedHandle extends Emitter {
     if (this.#over) return;
     const answered = this.#link.call(this.#number, 'close', []);
     this.#over = true;
+    this.#endHere();
     try {
       await answered;
     } catch (error) {
@@ -273,7 +278,10 @@ class HostedHandle extends Emitter {
     // At the host it may be one with that of other pages, and not end with this handle by itself.
     const more = { ...options, signal: either(this.#life.signal, options.signal) };
     if (typeof peer !== 'string' && !this.#link.knows(peer))
-      return replicateHere(this, peer, verb === 'replicate.to', more);
+      return replicateHere(this, peer, verb === 'replicate.to', {
+        ...more,
+        signal: either(this.#here.signal, more.signal),
+      });
     const progress = new StatusBoard();
     const feed = followLive(this.#link, this.#number, verb, [peer, more], replicationThere(progress));
     return withStatus(feed, progress, (denied) => this.#replicate(verb, peer, againOptions(options, denied)));
@@ -284,6 +292,11 @@ class HostedHandle extends Emitter {
       if (!this.#created) this.fire('created', this);
       this.#created = true;
     } else this.fire(event, value);
+  }
+
+  #endHere(): void {
+    this.#here.abort(closed());
+    this.#here = new AbortController();
   }
 
   #end(): void {
