@@ -27,14 +27,13 @@ import {
   raiseFence,
   readSmallState,
   readState,
-  readTrace,
   type StateRead,
-  type Trace,
   Undo,
 } from './commits';
 import { Connection } from './connection';
 import { isRefusal, storageError } from './failure';
 import { Fairness } from './fairness';
+import { type Fate, fateOfCommit, fateOfRewrite } from './fate';
 import { lockManager } from './lock';
 import type { OpenRequest } from './open';
 import { Presence } from './presence';
@@ -184,7 +183,7 @@ export class IndexedDbJournal implements Journal {
             addCommit(work, commit, by, { ...expected, fence }, this.#presence.solo),
           );
         },
-        () => this.#fateOfCommit(commit.n, by, expected),
+        () => fateOfCommit(this.#connection, this.#name, commit.n, by, expected),
         true,
       );
       return this.#announced(answer);
@@ -213,7 +212,7 @@ export class IndexedDbJournal implements Journal {
         expected,
         (fence) =>
           this.#connection.transact(scope, (work) => applyRewrite(work, change, by, { ...expected, fence })),
-        () => this.#fateOfRewrite(by, expected),
+        () => fateOfRewrite(this.#connection, this.#name, by, expected),
         change.manifest !== undefined,
       );
       if (change.manifest !== undefined && answer === undefined) this.#epoch = expected.epoch + 1;
@@ -328,7 +327,7 @@ export class IndexedDbJournal implements Journal {
   async #write(
     expected: Position,
     attempt: (fence: number | undefined) => Promise<JournalState | undefined>,
-    fate: () => Promise<'done' | 'absent' | JournalState>,
+    fate: () => Promise<Fate>,
     current: boolean,
   ): Promise<JournalState | undefined> {
     let cause: unknown;
@@ -357,45 +356,13 @@ export class IndexedDbJournal implements Journal {
         // What beat a second attempt may be the first one, come late.
         const found = failure instanceof Undo && failures === 0 ? 'absent' : await fate();
         if (found === 'done') return undefined;
-        if (found !== 'absent') return found;
-        if (failure instanceof Undo) return await this.#read(expected);
+        if (found === 'beaten' || failure instanceof Undo) return await this.#read(expected);
         failures++;
       } finally {
         this.#presence.leave();
       }
     }
     throw cause;
-  }
-
-  async #fateOfCommit(n: number, by: string, expected: Position): Promise<'done' | 'absent' | JournalState> {
-    const { state, record } = await this.#trace(n);
-    if (record?.by === by) return 'done';
-    if (record === undefined && state.epoch === expected.epoch) return 'absent';
-    if (record === undefined && state.through >= n) {
-      // Written by someone and checkpointed since, its record dropped: whose it was cannot be told any more.
-      throw ioError(`Whether the last write of database "${this.#name}" was done is not known`);
-    }
-    return this.#read(expected);
-  }
-
-  async #fateOfRewrite(by: string, expected: Position): Promise<'done' | 'absent' | JournalState> {
-    const { state } = await this.#trace(expected.n);
-    if (state.by === by) return 'done';
-    return state.epoch === expected.epoch ? 'absent' : this.#read(expected);
-  }
-
-  /**
-   * When even this cannot be read, the write may or may not stand. No later one is built on a guess: if it stands, its number is
-   * taken, and is found to be so like a commit of another context.
-   */
-  async #trace(n: number): Promise<Trace> {
-    try {
-      return await this.#connection.replay<Trace>({ stores: ['meta', 'log'], mode: 'readonly' }, (work) =>
-        readTrace(work, n),
-      );
-    } catch (cause) {
-      throw ioError(`Whether the last write of database "${this.#name}" was done is not known`, cause);
-    }
   }
 
   #hear(message: Message): void {

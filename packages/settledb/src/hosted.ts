@@ -68,7 +68,7 @@ const CALLS = [
 
 /** What `connect` gives: SettleDB, with its databases in the worker. */
 export type HostedSettleDB = typeof SettleDB & {
-  /** Lets the worker go: the handles of this class are of no more use. A worker that the page gave goes on running. */
+  /** Lets the worker go: the handles of this class are of no more use. It goes on running, and may serve other tabs. */
   disconnect(): void;
 };
 

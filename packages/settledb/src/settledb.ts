@@ -1,6 +1,8 @@
 /**
  * The handle that programs hold: a database by its name, wherever it is. Construction is synchronous and opening goes on behind
  * it; calls made meanwhile wait in their order. What the verbs mean is said by `Database`, and done below this package.
+ *
+ * Longer than files are here: each verb says what it promises where an editor shows it, and a class is in one file.
  */
 import {
   type AllDocsOptions,

@@ -1,7 +1,11 @@
-/** The counters of a database. */
+/** The counters of a database, and who it is. */
+import { datedUuid } from '../model';
 import { corrupt } from '../model/errors';
 import type { DatabaseTables, InfoRow } from '../store/schema';
 import type { Store } from '../store/store';
+
+/** What asks for them. */
+export const INFO = [{ from: 'info', keys: ['info'] }] as const;
 
 const NO_TEXTS: readonly never[] = [];
 
@@ -14,4 +18,25 @@ export function infoOf(rows: readonly (InfoRow | undefined)[]): InfoRow {
   const info = rows[0];
   if (info === undefined) throw corrupt('The row of the database counters is missing');
   return info;
+}
+
+/** The uuid of the database in `store`. The first to open it gives it one, which says when, and counters at zero. */
+export async function identify(store: Store<DatabaseTables>): Promise<string> {
+  const look = (): InfoRow | Promise<InfoRow | undefined> =>
+    infoNow(store) ?? store.read(INFO).then(([[row]]) => row);
+  const found = await (store.asOpened?.(look) ?? look());
+  if (found !== undefined) return found.uuid;
+  const fresh = {
+    name: 'info',
+    uuid: datedUuid(Date.now()),
+    update_seq: 0,
+    doc_count: 0,
+    doc_del_count: 0,
+    purge_seq: 0,
+  } as const;
+  return store.write(INFO, ([[info]]) =>
+    info === undefined
+      ? { writes: [{ into: 'info', put: [fresh] }], value: fresh.uuid }
+      : { writes: [], value: info.uuid },
+  );
 }

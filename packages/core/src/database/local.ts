@@ -2,16 +2,7 @@
  * The local database: the verbs of {@link Database} over a store. It owns the store, the writer and the moment of closing; what
  * a verb means is in the files it delegates to.
  */
-import {
-  badRequest,
-  closed,
-  DatabaseError,
-  datedUuid,
-  missingBulkDocs,
-  notImplemented,
-  setTakesApart,
-  TEXTS,
-} from '../model';
+import { closed, type DatabaseError, missingBulkDocs, notImplemented, setTakesApart, TEXTS } from '../model';
 import type {
   AllDocsResult,
   AttachmentData,
@@ -26,15 +17,13 @@ import type {
   OpenRevsRow,
   Rev,
   RevsDiffResult,
-  WriteFailure,
   Written,
 } from '../model/types';
 import type { DatabaseTables, InfoRow } from '../store/schema';
-import type { CallOptions, Durability, Store, StoreEvent } from '../store/store';
+import type { CallOptions, Store, StoreEvent } from '../store/store';
 import { allDocs } from './all-docs';
 import type { AttachmentSource } from './attachment-read';
 import type { PutArguments } from './attachment-verbs';
-import type { Bytes } from './bytes';
 import { type ChangesSource, localChanges } from './changes';
 import { Closing, Served } from './closing';
 import { loadAttachments, wantsData } from './code';
@@ -51,44 +40,19 @@ import type {
 } from './database';
 import type { FoldRules } from './doc-fold';
 import { docsOf, type Edit, type EditOptions, toEdit, toEdits } from './edits';
-import type { Evaluate } from './functions';
 import { getDoc, needsHistory } from './get';
 import { historyCode } from './history-code';
-import { infoNow, infoOf } from './info';
+import { INFO, identify, infoNow, infoOf } from './info';
 import type { LocalDocsOptions } from './local-list';
+import { checkOptions, checkRevsLimit, type LocalOptions, REVS_LIMIT } from './local-options';
 import { untilAborted } from './on-abort';
 import { type Outcome, writeEdits, writeEditsNow } from './plan-edits';
 import type { Purged } from './purge';
 import { upkeepCode } from './upkeep-code';
 import { Writer } from './writer';
-
-export interface LocalOptions {
-  readonly name: string;
-  /** What `db.adapter` and `info().adapter` say. */
-  readonly adapter: string;
-  /** Most generations kept on a branch; older revisions are forgotten. Default 1,000, at least 1. */
-  readonly revs_limit?: number | undefined;
-  /** Every write drops the bodies of the revisions it supersedes. Default false. */
-  readonly auto_compaction?: boolean | undefined;
-  /** Equal edits give equal revisions, in every database. Default true; `false` gives random ones. */
-  readonly deterministic_revs?: boolean | undefined;
-  /** When a write is acknowledged. Default: the store's. */
-  readonly durability?: Durability | undefined;
-  /** Bytes in the platform's forms. Default: by what every platform has, with Blobs for `binary`. */
-  readonly bytes?: Bytes | undefined;
-  /** Makes functions of the text in design documents; default: evaluates it. */
-  readonly evaluate?: Evaluate | undefined;
-  /** Takes the storage away after the store was closed. Without it there is no `destroy`. */
-  readonly onDestroy?: (() => Promise<void>) | undefined;
-}
+import { written } from './written';
 
 const NO_OPTIONS: BulkDocsOptions = {};
-
-/** CouchDB's default: enough for replicas that were apart for long, little enough to send along. */
-const REVS_LIMIT = 1_000;
-
-/** What asks for the counters. */
-const INFO = [{ from: 'info', keys: ['info'] }] as const;
 
 export class LocalDatabase<Content extends object = object> implements Database<Content>, JsonSource {
   readonly name: string;
@@ -118,11 +82,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
     store: Store<DatabaseTables>,
     options: LocalOptions,
   ): Promise<LocalDatabase<Content>> {
-    const { revs_limit = REVS_LIMIT, durability = 'relaxed' } = options;
-    checkRevsLimit(revs_limit);
-    // Misspelt, it would promise less than was asked for.
-    if (durability !== 'relaxed' && durability !== 'strict')
-      throw badRequest(`durability must be 'relaxed' or 'strict', not ${durability}`);
+    checkOptions(options);
     return new LocalDatabase(store, options, await identify(store));
   }
 
@@ -431,40 +391,4 @@ export class LocalDatabase<Content extends object = object> implements Database<
   }
 }
 
-function checkRevsLimit(limit: number): void {
-  if (!Number.isSafeInteger(limit) || limit < 1) throw badRequest('revs_limit must be a whole number from 1');
-}
-
-/** The uuid of the database in `store`. The first to open it gives it one, which says when, and counters at zero. */
-async function identify(store: Store<DatabaseTables>): Promise<string> {
-  const look = (): InfoRow | Promise<InfoRow | undefined> =>
-    infoNow(store) ?? store.read(INFO).then(([[row]]) => row);
-  const found = await (store.asOpened?.(look) ?? look());
-  if (found !== undefined) return found.uuid;
-  const fresh = {
-    name: 'info',
-    uuid: datedUuid(Date.now()),
-    update_seq: 0,
-    doc_count: 0,
-    doc_del_count: 0,
-    purge_seq: 0,
-  } as const;
-  return store.write(INFO, ([[info]]) =>
-    info === undefined
-      ? { writes: [{ into: 'info', put: [fresh] }], value: fresh.uuid }
-      : { writes: [], value: info.uuid },
-  );
-}
-
 const asGiven = (outcomes: readonly Outcome[]): readonly Outcome[] => outcomes;
-
-/** The answer of a call with one edit. @throws DatabaseError what the row of a failure says */
-function written([outcome]: readonly Outcome[]): Written {
-  if ('error' in outcome!) throw errorOf(outcome);
-  return outcome!;
-}
-
-/** The error that a failure row of one document stands for. */
-function errorOf({ id, status, name, message, reason }: WriteFailure): DatabaseError {
-  return new DatabaseError({ status, name, message, reason, docId: id });
-}

@@ -1,0 +1,55 @@
+/**
+ * What became of a write whose connection died under it. The database says: every log record, and the state after every rewrite, names
+ * the call that wrote it.
+ */
+import { ioError } from '@settledb/core';
+import type { Position } from '@settledb/engine';
+import { readTrace, type Trace } from './commits';
+import type { Connection } from './connection';
+
+/** `beaten`: it was not done, and others wrote meanwhile. */
+export type Fate = 'done' | 'absent' | 'beaten';
+
+/** @param by the call that wrote it */
+export async function fateOfCommit(
+  connection: Connection,
+  name: string,
+  n: number,
+  by: string,
+  expected: Position,
+): Promise<Fate> {
+  const { state, record } = await trace(connection, name, n);
+  if (record?.by === by) return 'done';
+  if (record === undefined && state.epoch === expected.epoch) return 'absent';
+  // Written by someone and checkpointed since, its record dropped: whose it was cannot be told any more.
+  if (record === undefined && state.through >= n) throw notKnown(name);
+  return 'beaten';
+}
+
+export async function fateOfRewrite(
+  connection: Connection,
+  name: string,
+  by: string,
+  expected: Position,
+): Promise<Fate> {
+  const { state } = await trace(connection, name, expected.n);
+  if (state.by === by) return 'done';
+  return state.epoch === expected.epoch ? 'absent' : 'beaten';
+}
+
+/**
+ * When even this cannot be read, the write may or may not stand. No later one is built on a guess: if it stands, its number is
+ * taken, and is found to be so like a commit of another context.
+ */
+async function trace(connection: Connection, name: string, n: number): Promise<Trace> {
+  try {
+    return await connection.replay<Trace>({ stores: ['meta', 'log'], mode: 'readonly' }, (work) =>
+      readTrace(work, n),
+    );
+  } catch (cause) {
+    throw notKnown(name, cause);
+  }
+}
+
+const notKnown = (name: string, cause?: unknown): Error =>
+  ioError(`Whether the last write of database "${name}" was done is not known`, cause);
