@@ -10,6 +10,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { getRequestListener } from '@hono/node-server';
 import { ioError } from '@settledb/core';
 import { FolderDatabases, type FolderOptions, type OpenDatabase, serverUuid } from './folder-databases';
@@ -132,6 +133,7 @@ function makeServer(ask: Ask, bridgeAll: boolean, { headers, request, idle }: Ti
     if (isOurTurn(socket, asked.get(socket))) socket.setTimeout(idle);
     else socket.destroy();
   });
+  server.on('clientError', refuseBroken);
   server.headersTimeout = headers;
   server.requestTimeout = request;
   server.maxConnections = MAX_CONNECTIONS;
@@ -149,6 +151,29 @@ function makeServer(ask: Ask, bridgeAll: boolean, { headers, request, idle }: Ti
   function letGo(): void {
     if (!server.listening) setImmediate(() => server.closeIdleConnections());
   }
+}
+
+/** The bytes ended amid a request: what Node's parser says of it. */
+const BROKEN_OFF = 'HPE_INVALID_EOF_STATE';
+/** What Node answers to what its parser refuses; anything else is a 400. */
+const REFUSALS: ReadonlyMap<string | undefined, string> = new Map([
+  ['HPE_HEADER_OVERFLOW', '431 Request Header Fields Too Large'],
+  ['HPE_CHUNK_EXTENSIONS_OVERFLOW', '413 Payload Too Large'],
+  ['ERR_HTTP_REQUEST_TIMEOUT', '408 Request Timeout'],
+]);
+
+/**
+ * As Node does it, but for a request that breaks off. Whoever sent it may have sent it well, and whatever stands between cut it: a 400
+ * would be our word that the request is wrong, by which a replication gives up for good. Of such a one nothing is said: the connection
+ * is lost, and is made again.
+ */
+function refuseBroken({ code }: NodeJS.ErrnoException, duplex: Duplex): void {
+  const socket = duplex as Socket & { readonly _httpMessage?: { readonly headersSent: boolean } | null };
+  // Amid an answer a second one would be taken for its end.
+  const silent = code === BROKEN_OFF || !socket.writable || socket._httpMessage?.headersSent === true;
+  if (!silent)
+    socket.write(`HTTP/1.1 ${REFUSALS.get(code) ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`);
+  socket.destroy();
 }
 
 interface Both {
