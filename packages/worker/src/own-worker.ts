@@ -4,12 +4,13 @@
  */
 
 import { uuid } from '@settledb/core';
-import { type Remote, releaseProxy, transfer, wrap } from 'comlink';
+import { transfer } from 'comlink';
+import { controlOver, type RemoteControl } from './control';
 import { fromControl, workerTerminated } from './errors';
 import { type Held, hold, whenGone } from './life';
 import { onPutAway } from './page-life';
 import { greet, keepAwake, onFailure, type Target, type Targets, terminate } from './targets';
-import { type Control, type Endpoint, PROTOCOL, type Welcome } from './wire';
+import { type Endpoint, PROTOCOL, type Welcome } from './wire';
 
 export interface Attached {
   readonly endpoint: Endpoint;
@@ -18,7 +19,7 @@ export interface Attached {
 
 interface Acquaintance {
   readonly target: Target;
-  readonly control: Remote<Control>;
+  readonly control: RemoteControl;
   /** Rejects when the worker has died. */
   readonly death: Promise<never>;
   readonly die: (error: unknown) => void;
@@ -106,7 +107,7 @@ export class OwnWorker {
       die = reject;
     });
     death.catch(() => {});
-    const known: Acquaintance = { target, control: wrap<Control>(port1), death, die, unwatch: () => {} };
+    const known: Acquaintance = { target, control: controlOver(port1), death, die, unwatch: () => {} };
     known.unwatch = onFailure(target, (reason) => {
       this.#forget(known);
       die(workerTerminated(`The worker could not be started: ${reason}`));
@@ -129,7 +130,7 @@ export class OwnWorker {
 
   #forget(known: Acquaintance): void {
     known.unwatch();
-    known.control[releaseProxy]();
+    known.control.release();
     if (this.#known !== known) return;
     this.#known = undefined;
     if (!canReturn(this.#targets))

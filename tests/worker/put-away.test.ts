@@ -1,0 +1,38 @@
+/** Pages with a hosted database that are put into the back/forward cache: nothing of settledb's throws them out of it. */
+import type { Page } from 'playwright';
+import { describe, expect, it } from 'vitest';
+import { canOpenPages, openHosted } from './tabs';
+
+/** Counts what is called back for objects that were collected. */
+const COUNT_FINALIZED = `{
+  globalThis.finalized = 0;
+  const Real = FinalizationRegistry;
+  globalThis.FinalizationRegistry = class extends Real {
+    constructor(callBack) {
+      super((value) => {
+        finalized++;
+        callBack(value);
+      });
+    }
+  };
+}`;
+
+describe.skipIf(!canOpenPages())('a page with a hosted database', () => {
+  it('is not called back for objects that were collected, which Chromium throws a page out of the cache for', async () => {
+    const opened = await openHosted('dedicated', 0);
+    await opened.context.addInitScript(COUNT_FINALIZED);
+    const tab = await opened.another();
+    await tab.run('put', { _id: 'a' });
+    await tab.call('terminate');
+    await tab.call('putEach', 'with the next worker', 1);
+    const session = await opened.context.newCDPSession(tab.page);
+    for (let round = 0; round < 3; round++) {
+      await session.send('HeapProfiler.collectGarbage');
+      await nextTask(tab.page);
+    }
+    expect(await tab.page.evaluate(() => (globalThis as { finalized?: number }).finalized)).toBe(0);
+  });
+});
+
+const nextTask = (page: Page): Promise<void> =>
+  page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 20)));
