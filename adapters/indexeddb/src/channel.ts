@@ -20,22 +20,39 @@ export type Message =
 export class Channel {
   readonly #name: string;
   readonly #listener: ((message: Message) => void) | undefined;
-  readonly #channel: BroadcastChannel | undefined;
+  #channel: BroadcastChannel | undefined;
+  #asleep = false;
   #closed = false;
 
   constructor(name: string, listener?: (message: Message) => void) {
     this.#name = `settledb:${name}`;
     this.#listener = listener;
-    this.#channel = this.#open();
-    this.#channel?.addEventListener('message', this.#hear);
+    this.#listen();
   }
 
   get works(): boolean {
-    return this.#channel !== undefined;
+    return this.#asleep || this.#channel !== undefined;
+  }
+
+  /**
+   * Hears nothing until `wake`. For a page that is put away: what is said to one in the back/forward cache throws it out
+   * (Chromium), and to one that is frozen waits there until it is not.
+   */
+  sleep(): void {
+    if (this.#channel === undefined) return;
+    this.#asleep = true;
+    this.#end();
+  }
+
+  wake(): void {
+    if (!this.#asleep || this.#closed) return;
+    this.#asleep = false;
+    this.#listen();
   }
 
   post(message: Message): void {
-    if (!this.#closed) this.#channel?.postMessage(message);
+    if (this.#asleep) this.postToAll(message);
+    else if (!this.#closed) this.#channel?.postMessage(message);
   }
 
   /** As `post`, heard by this channel's own listener too, after all that was said before. */
@@ -48,8 +65,18 @@ export class Channel {
 
   close(): void {
     this.#closed = true;
+    this.#end();
+  }
+
+  #listen(): void {
+    this.#channel = this.#open();
+    this.#channel?.addEventListener('message', this.#hear);
+  }
+
+  #end(): void {
     this.#channel?.removeEventListener('message', this.#hear);
     this.#channel?.close();
+    this.#channel = undefined;
   }
 
   readonly #hear = (event: MessageEvent<Message>): void => this.#listener?.(event.data);

@@ -76,6 +76,8 @@ export class Presence {
   #renewal: ReturnType<typeof setTimeout> | undefined;
   #lookedAt = Number.NEGATIVE_INFINITY;
   #heardHello = false;
+  /** The page is put away, or about to be. */
+  #isAway = false;
   #over = false;
 
   constructor(host: PresenceHost) {
@@ -138,7 +140,7 @@ export class Presence {
   }
 
   leave(): void {
-    this.#writers--;
+    if (--this.#writers === 0 && this.#isAway) this.#goAway();
   }
 
   /** Keeps the lock until what is returned is called: for a write that compares no fence. To be called while `alone`. */
@@ -206,8 +208,9 @@ export class Presence {
   }
 
   async #joinOnce(opening: boolean): Promise<void> {
-    const { locks } = this.#host;
+    const { locks, channel } = this.#host;
     if (locks === undefined) return;
+    channel.wake(); // the page was about to be put away, and writes all the same
     if (opening && (await this.#joinSolo(locks, true))) return;
     if (this.#over) return;
     this.#fence = await this.#host.readFence();
@@ -346,13 +349,23 @@ export class Presence {
   }
 
   /** A page about to be frozen or put in the back-forward cache cannot answer a hello. */
-  readonly #onHide = (): void => {
-    if (this.#writers === 0) void this.#letGo().then(() => this.#host.channel.post({ type: 'bye' }));
+  readonly #onHide = (event: Event): void => {
+    // Not where the page ends.
+    this.#isAway ||= !('persisted' in event) || event.persisted === true;
+    if (this.#writers === 0) this.#goAway();
     else if (this.#mode === 'solo') this.#share(true); // when the write has ended, nothing of it may run any more
   };
 
+  #goAway(): void {
+    const { channel } = this.#host;
+    void this.#letGo().then(() => channel.post({ type: 'bye' }));
+    if (this.#isAway && this.#joining === undefined) channel.sleep();
+  }
+
   readonly #onShow = (event: Event): void => {
     if ('persisted' in event && event.persisted === false) return; // the page's first showing
+    this.#isAway = false;
+    this.#host.channel.wake();
     if (this.#mode === 'out') void this.#joinQuietly();
     this.#host.missed();
   };

@@ -48,7 +48,7 @@ export class Waker {
     if (source.closing?.aborted) controller.cancel();
     else if (source.closing) this.#unlisten = onAbort(source.closing, () => controller.cancel());
     if (typeof document === 'undefined') return;
-    document.addEventListener('visibilitychange', this.#wake);
+    document.addEventListener('visibilitychange', this.#seen);
     globalThis.addEventListener('pageshow', this.#wake);
   }
 
@@ -75,9 +75,14 @@ export class Waker {
     this.#controller.signal.removeEventListener('abort', this.#wake);
     this.#unlisten();
     if (typeof document === 'undefined') return;
-    document.removeEventListener('visibilitychange', this.#wake);
+    document.removeEventListener('visibilitychange', this.#seen);
     globalThis.removeEventListener('pageshow', this.#wake);
   }
+
+  /** Not when it is hidden: a read that a page is put away with would stand in the way of what other tabs write. */
+  readonly #seen = (): void => {
+    if (document.visibilityState !== 'hidden') this.#wake();
+  };
 
   readonly #wake = (): void => {
     this.#pending = true;
