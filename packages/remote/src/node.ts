@@ -17,7 +17,7 @@ import { FolderDatabases, type FolderOptions, type OpenDatabase, serverUuid } fr
 import { type NodeRequest, PlainHosts, plainRequest } from './node-request';
 import { Turns } from './node-turns';
 import { type Answerer, createAnswerer, type HandlerOptions, hasHooks } from './server';
-import { type Answer, errorResponse, failure, NOT_MODIFIED, TextAnswer, toResponse } from './server-http';
+import { type Answer, errorResponse, failure, NOT_MODIFIED, TextAnswer, toResponse } from './server-answer';
 import { type ServerRequest, splitUrl } from './server-request';
 
 export { FolderDatabases, type FolderOptions, type OpenDatabase, serverUuid } from './folder-databases';

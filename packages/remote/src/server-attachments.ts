@@ -11,9 +11,10 @@ import {
   uuid,
 } from '@settledb/core';
 import { type Bytes, writeMultipart } from './multipart';
+import { type Answer, failure, jsonResponse } from './server-answer';
+import { readBody } from './server-body';
 import type { DatabaseContext } from './server-context';
 import { agreedRev, checkRev } from './server-docs';
-import { type Answer, failure, jsonResponse, readBody } from './server-http';
 import type { ServerRequest } from './server-request';
 import { iterate, respondWith, toStream } from './server-streams';
 import { prepareWrite } from './server-write';

@@ -15,17 +15,11 @@ import {
   uuid,
 } from '@settledb/core';
 import { type OutgoingPart, writeMultipart } from './multipart';
+import { type Answer, jsonResponse, jsonTextResponse } from './server-answer';
+import { checkObject, readJsonText, readObject } from './server-body';
 import type { DatabaseContext } from './server-context';
 import { checkDoc, checkRev } from './server-docs';
-import {
-  type Answer,
-  checkObject,
-  jsonResponse,
-  jsonTextResponse,
-  parseJson,
-  readJsonText,
-  readObject,
-} from './server-http';
+import { parseJson } from './server-json';
 import { docJson, docPart, wantsMultipart } from './server-multipart';
 import { respondWith, textStream, toStream } from './server-streams';
 import { textsOf } from './server-texts';

@@ -11,9 +11,11 @@ import {
   notFound,
   type Seq,
 } from '@settledb/core';
+import { type Answer, failure, jsonResponse } from './server-answer';
+import { readObject } from './server-body';
 import type { DatabaseContext } from './server-context';
 import { continuousFeed, eventSourceFeed, longpollFeed, normalFeed, pendingAfter } from './server-feeds';
-import { type Answer, failure, jsonResponse, type Query, readObject } from './server-http';
+import type { Query } from './server-query';
 import { checkPatterns } from './server-regex';
 import { isObject, isTexts } from './wire';
 

@@ -1,8 +1,9 @@
 /** What every route is given. */
 import type { Database, Evaluate, Queries } from '@settledb/core';
+import type { Answer } from './server-answer';
 import type { Authenticator, User } from './server-auth';
 import type { Cookies } from './server-cookies';
-import type { Answer, Query } from './server-http';
+import type { Query } from './server-query';
 import type { RegexPolicy } from './server-regex';
 import type { Replicator, Task } from './server-replicate';
 import type { ServerRequest } from './server-request';

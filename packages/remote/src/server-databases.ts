@@ -1,9 +1,10 @@
 /** A database as a whole: made, described, compacted, destroyed. */
 import { badRequest, type Database, forbidden, notFound, notImplemented } from '@settledb/core';
 import { checkSecurity, requireAdmin, requireServerAdmin } from './server-access';
+import { type Answer, failure, jsonResponse } from './server-answer';
 import { USERS_DATABASE } from './server-auth';
+import { checkJsonType, readJson } from './server-body';
 import type { Context, DatabaseContext, ServerState } from './server-context';
-import { type Answer, checkJsonType, failure, jsonResponse, readJson } from './server-http';
 import type { Task } from './server-replicate';
 import { DEFAULT_SECURITY } from './server-settings';
 import { withDatabase } from './server-uses';

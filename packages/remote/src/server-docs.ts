@@ -18,20 +18,12 @@ import {
   type Written,
 } from '@settledb/core';
 import { writeMultipart } from './multipart';
+import { type Answer, failure, jsonResponse, NOT_MODIFIED, TextAnswer } from './server-answer';
+import { mediaType, readJsonText } from './server-body';
 import type { DatabaseContext } from './server-context';
-import {
-  type Answer,
-  failure,
-  jsonResponse,
-  mediaType,
-  NO_QUERY,
-  NOT_MODIFIED,
-  parseJson,
-  type Query,
-  readJsonText,
-  TextAnswer,
-} from './server-http';
+import { parseJson } from './server-json';
 import { docJson, docPart, readMultipartDoc, relatedText, wantsMultipart } from './server-multipart';
+import { NO_QUERY, type Query } from './server-query';
 import type { ServerRequest } from './server-request';
 import { respondWith, textStream, toStream } from './server-streams';
 import { checkSize, prepareWrite } from './server-write';

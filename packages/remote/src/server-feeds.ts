@@ -11,8 +11,8 @@ import type {
   Database,
   Seq,
 } from '@settledb/core';
+import type { Answer } from './server-answer';
 import type { FeedRequest } from './server-changes';
-import type { Answer } from './server-http';
 import { JSON_TYPE } from './wire';
 
 /** Characters gathered before they are handed to the stream: a row at a time would cost a system call each. */

@@ -7,9 +7,11 @@ import {
   notImplemented,
   queryParseError,
 } from '@settledb/core';
+import { jsonResponse } from './server-answer';
+import { readObject } from './server-body';
 import type { DatabaseContext, DatabaseRoute } from './server-context';
-import { jsonResponse, type Query, readObject } from './server-http';
 import { Options } from './server-options';
+import type { Query } from './server-query';
 import { MAX_QUERIES, severalResponse } from './server-several';
 import { isObject } from './wire';
 

@@ -3,8 +3,9 @@
  * because a browser writes every 404 to the console. A listing without keys is not offered.
  */
 import { badRequest, type ExistingDoc, isDatabaseError } from '@settledb/core';
+import { type Answer, jsonResponse } from './server-answer';
+import { readObject } from './server-body';
 import type { DatabaseContext } from './server-context';
-import { type Answer, jsonResponse, readObject } from './server-http';
 import { isTexts } from './wire';
 
 /** Keys of one request; a replication asks for one. */

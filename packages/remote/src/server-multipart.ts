@@ -23,8 +23,10 @@ import {
   writeMultipart,
 } from './multipart';
 import { attachmentOrder } from './multipart-order';
+import { failure } from './server-answer';
+import { gather, readBody } from './server-body';
 import type { DatabaseContext, Limits } from './server-context';
-import { failure, gather, parseUtf8Json, readBody } from './server-http';
+import { parseUtf8Json } from './server-json';
 import type { ServerRequest } from './server-request';
 import { iterate, toStream } from './server-streams';
 import { isObject, JSON_TYPE } from './wire';

@@ -1,6 +1,6 @@
 /** Options of lists and views, from the query and from a body. Nonsense is refused, as CouchDB does. */
 import { queryParseError } from '@settledb/core';
-import type { Query } from './server-http';
+import type { Query } from './server-query';
 
 type Body = Readonly<Record<string, unknown>>;
 

@@ -1,9 +1,10 @@
 /** `_purge`, and the list of what was purged. */
 import { badRequest, type Database, isDatabaseError, type Rev } from '@settledb/core';
 import { requireAdmin } from './server-access';
+import { type Answer, jsonResponse } from './server-answer';
+import { readJson, readObject } from './server-body';
 import { checkRevLists } from './server-bulk';
 import type { DatabaseContext } from './server-context';
-import { type Answer, jsonResponse, readJson, readObject } from './server-http';
 import type { DatabaseSettings } from './server-settings';
 
 /** CouchDB's default for `_purged_infos_limit`; and the most that may be asked for, as the list is one document. */

@@ -15,17 +15,11 @@ import {
   type ViewOptions,
 } from '@settledb/core';
 import { requireAdmin } from './server-access';
+import { type Answer, failure, jsonResponse, methodNotAllowed } from './server-answer';
+import { checkJsonType, readObject } from './server-body';
 import type { DatabaseContext, DatabaseRoute } from './server-context';
-import {
-  type Answer,
-  checkJsonType,
-  failure,
-  jsonResponse,
-  methodNotAllowed,
-  type Query,
-  readObject,
-} from './server-http';
 import { Options } from './server-options';
+import type { Query } from './server-query';
 import { checkPatterns } from './server-regex';
 import { MAX_QUERIES, severalResponse } from './server-several';
 import { isObject, isTexts } from './wire';

@@ -4,8 +4,9 @@
  */
 import { badRequest, hash128, notFound } from '@settledb/core';
 import { requireServerAdmin } from './server-access';
+import { type Answer, failure, jsonResponse } from './server-answer';
+import { readObject } from './server-body';
 import type { Context, Databases } from './server-context';
-import { type Answer, failure, jsonResponse, readObject } from './server-http';
 import { isObject, isTexts } from './wire';
 
 /** A request to `_replicate`, checked. `source` and `target` are URLs or names of databases here. */

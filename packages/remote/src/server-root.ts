@@ -2,9 +2,10 @@
 import { badRequest, uuid } from '@settledb/core';
 import { isDatabaseName } from './names';
 import { requireServerAdmin } from './server-access';
+import { type Answer, jsonResponse } from './server-answer';
+import { readObject } from './server-body';
 import type { Context } from './server-context';
 import { describe } from './server-databases';
-import { type Answer, jsonResponse, readObject } from './server-http';
 import { SETTINGS_DATABASE } from './server-settings';
 
 /** Most uuids of one request, as in CouchDB. */

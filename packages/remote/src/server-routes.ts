@@ -5,6 +5,7 @@
 import { type Database, notFound, reservedId } from '@settledb/core';
 import { checkDatabaseName } from './names';
 import { enterDatabase, isServerAdmin, requireServerAdmin } from './server-access';
+import { type Answer, failure, methodNotAllowed } from './server-answer';
 import { deleteAttachment, getAttachment, putAttachment } from './server-attachments';
 import { USERS_DATABASE } from './server-auth';
 import { bulkDocs, bulkGet, missingRevs, revsDiff } from './server-bulk';
@@ -32,7 +33,6 @@ import {
   temporaryView,
 } from './server-databases';
 import { copyDoc, deleteDoc, getDoc, postDoc, putDoc } from './server-docs';
-import { type Answer, failure, methodNotAllowed } from './server-http';
 import {
   allDocs,
   allDocsQueries,

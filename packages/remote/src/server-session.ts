@@ -1,7 +1,9 @@
 /** `/_session`: who am I, log in for a cookie, log out. */
 import { badRequest, unauthorized } from '@settledb/core';
+import { type Answer, jsonResponse } from './server-answer';
+import { checkMediaType, readText } from './server-body';
 import type { Context } from './server-context';
-import { type Answer, checkMediaType, jsonResponse, parseJson, readText } from './server-http';
+import { parseJson } from './server-json';
 import { isObject, JSON_TYPE } from './wire';
 
 /** Bytes of a login. */

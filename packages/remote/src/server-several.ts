@@ -1,5 +1,5 @@
 /** Several lists in one answer: `{ "results": [list, list, …] }`, of which no more are made than the client takes. */
-import { type Answer, jsonTextResponse } from './server-http';
+import { type Answer, jsonTextResponse } from './server-answer';
 import { textStream } from './server-streams';
 import { JSON_TYPE } from './wire';
 

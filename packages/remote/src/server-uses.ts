@@ -1,7 +1,7 @@
 /** Databases while they are used: whoever keeps them may close one that nobody uses (`Databases.use`). */
 import type { Database } from '@settledb/core';
+import { type Answer, TextAnswer } from './server-answer';
 import type { Databases, UsedDatabase } from './server-context';
-import { type Answer, TextAnswer } from './server-http';
 
 /** Undefined where there is none. */
 export function useDatabase(databases: Databases, name: string): Promise<UsedDatabase | undefined> {

@@ -4,10 +4,10 @@
  */
 import { type DatabaseError, type Doc, isDatabaseError, type WriteFailure } from '@settledb/core';
 import { checkDesignWrite } from './server-access';
+import { failure } from './server-answer';
 import { USERS_DATABASE } from './server-auth';
 import type { DatabaseContext, Limits } from './server-context';
 import { checkDesign } from './server-design';
-import { failure } from './server-http';
 import { checkInline } from './server-multipart';
 import { checkPatterns } from './server-regex';
 import { DEFAULT_SECURITY } from './server-settings';

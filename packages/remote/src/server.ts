@@ -4,12 +4,13 @@
  * Whatever a request does, the worst it meets is an error answer: everything thrown below ends in `errorResponse`.
  */
 import { badRequest, evaluate, isDatabaseError, unauthorized } from '@settledb/core';
+import { type Answer, errorResponse, TextAnswer, toResponse } from './server-answer';
 import { type Accounts, Authenticator, NOBODY, USERS_DATABASE } from './server-auth';
 import { checkHandlerOptions } from './server-check';
 import type { Context, Databases, Limits, QueriesOf, ServerState } from './server-context';
 import { type CookieOptions, Cookies } from './server-cookies';
 import { type CorsOptions, corsHeaders, preflight } from './server-cors';
-import { type Answer, errorResponse, NO_QUERY, Query, TextAnswer, toResponse } from './server-http';
+import { NO_QUERY, Query } from './server-query';
 import type { RegexPolicy } from './server-regex';
 import type { Replicator } from './server-replicate';
 import { type ServerRequest, splitUrl } from './server-request';
