@@ -4,7 +4,8 @@
  */
 import { badRequest } from '@settledb/core';
 import { rowsOf, whole, writtenRows } from './answers';
-import { type Encoded, withoutProxies } from './arguments';
+import type { Encoded } from './arguments';
+import { withoutProxies } from './arguments-kinds';
 import { type CallOp, crossingOf, textOf } from './asked';
 import { Waits } from './awake';
 import type { Call } from './call';

@@ -1,5 +1,5 @@
 /** Databases in a worker: what serves them there, and what calls them from a page. */
-export { named } from './arguments';
+export { named } from './arguments-scan';
 export { workerTerminated } from './errors';
 export { followChanges, followLive, type Request } from './following';
 export { Host, type HostContext, type HostOptions, listen } from './host';

@@ -7,7 +7,8 @@
  *                                                                           that were taken are waited for while the host lives
  */
 import { onAbort, onPageReturn } from '@settledb/core';
-import { type Encoding, encodeArguments } from './arguments';
+import { encodeArguments } from './arguments';
+import type { Encoding } from './arguments-scan';
 import { Call } from './call';
 import { Channel, type Sink } from './channel';
 import { workerTerminated } from './errors';

@@ -4,7 +4,7 @@
  */
 import { type BulkDocsRow, badRequest, closed, tellReturn } from '@settledb/core';
 import { askForTexts, flatRows, hasTexts, inParts, isJsonAnswer, messageOf, transferables } from './answers';
-import { decodeArguments } from './arguments';
+import { decodeArguments } from './arguments-decode';
 import { Awake } from './awake';
 import { encodeError } from './errors';
 import { FeedPump } from './feed-pump';

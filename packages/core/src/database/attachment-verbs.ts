@@ -13,7 +13,8 @@ import type {
   Written,
 } from '../model/types';
 import { allDocs, DOCS_AS_TEXT } from './all-docs';
-import { type AttachmentSource, afterGeneration, type FillOptions, fill, unswept } from './attachment-read';
+import { type AttachmentSource, unswept } from './attachment-bytes';
+import { afterGeneration, type FillOptions, fill } from './attachment-fill';
 import { checkName } from './attachment-set';
 import { bulkGet } from './bulk-get';
 import type { AllDocsOptions, BulkGetOptions, CallOptions, Database, GetOptions } from './database';

@@ -2,8 +2,11 @@
  * Everything that only databases with attachments need. Loaded when the first of them shows itself, so import it by
  * {@link loadAttachments} alone.
  */
+
+export { unswept } from './attachment-bytes';
+export { fill } from './attachment-fill';
+export { getAttachment, openAttachment } from './attachment-open';
 export { attachmentQueries, attachmentsFound, gone, settle } from './attachment-plan';
-export { fill, getAttachment, openAttachment, unswept } from './attachment-read';
 export {
   allDocsWithData,
   bulkGetWithData,

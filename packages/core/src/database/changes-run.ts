@@ -13,11 +13,11 @@ import type { Cancelled, Change, ChangesResult, DocMeta, ExistingDoc } from '../
 import { conflicts } from '../model/winner';
 import type { DocRow } from '../store/schema';
 import type { Range, Text } from '../store/store';
-import type { FillOptions } from './attachment-read';
+import type { FillOptions } from './attachment-fill';
 import type { ChangesSource } from './changes';
 import { filterCode, loadAttachments, wantsData } from './code';
 import type { ChangesOptions } from './database';
-import type { FeedController } from './feed';
+import type { FeedController } from './feed-controller';
 import type { Filter, FilterSource } from './filter';
 import { TREE_TEXTS, treeOf } from './tip';
 import { Waker } from './waker';

@@ -5,7 +5,8 @@ import type { Store } from '../store/store';
 import type { Bytes } from './bytes';
 import { changesCode } from './changes-code';
 import type { ChangesFeed, ChangesOptions } from './database';
-import { BasicFeed, type FeedController } from './feed';
+import { BasicFeed } from './feed';
+import type { FeedController } from './feed-controller';
 import type { FilterSource } from './filter';
 import { infoNow } from './info';
 

@@ -6,6 +6,8 @@
  * items, and returns the result. Iteration, events, cancelling and who must hear of a failure are settled here, once.
  */
 import { type AnyEvents, Emitter } from './emitter';
+import { Controller, type FeedController } from './feed-controller';
+import { Reader } from './feed-reader';
 import { onAbort } from './on-abort';
 
 /** What `error` listeners are given, and a feed rejects with: a DatabaseError mostly, else a TypeError or what a filter threw. */
@@ -45,26 +47,6 @@ export interface Feed<Item, Result, Events extends object = FeedEvents<Item, Res
   cancel(): void;
 }
 
-/** What a driver holds of its feed. */
-export interface FeedController<Item> {
-  /** Aborted when the feed is cancelled, however that came. Made on first use. */
-  readonly signal: AbortSignal;
-  /** The feed was cancelled: nothing more is delivered. A plain flag, for loops. */
-  readonly cancelled: boolean;
-  /** Somebody listens to items, or may yet come to: else `push` can be spared. */
-  readonly heard: boolean;
-  /**
-   * Delivers an item: `change` to listeners at once, and to every iterator.
-   * @returns a promise while an iterator has yet to take what it was given (await it before reading on), else `undefined`:
-   *   `const wait = push(item); if (wait) await wait;` costs nothing where nobody iterates
-   */
-  push(item: Item): Promise<void> | undefined;
-  /** Fires any other event (`paused`, `active`, `denied` …). `complete` and `error` are the feed's own. Mute once cancelled. */
-  emit(event: string, value?: unknown): void;
-  /** As the feed's own {@link Feed.cancel}. */
-  cancel(): void;
-}
-
 /** Does the work of a feed. What it returns is the feed's result and goes with `complete`; what it throws, with `error`. */
 export type FeedDriver<Item, Result> = (controller: FeedController<Item>) => Promise<Result> | Result;
 
@@ -85,7 +67,6 @@ export interface FeedOptions<Result> {
 }
 
 type Outcome<Result> = { readonly result: Result } | { readonly error: unknown };
-type Ending = Outcome<unknown> | { readonly result?: never };
 
 /**
  * A {@link Feed} around `run`, which starts in a microtask, so that listeners added in the same turn hear everything.
@@ -271,117 +252,4 @@ export class BasicFeed<Item, Result, Events extends object = AnyEvents>
     });
     return this.#promise;
   }
-}
-
-interface Controls<Item> extends Pick<FeedController<Item>, 'push' | 'emit' | 'cancel'> {
-  signal(): AbortSignal;
-  cancelled(): boolean;
-  heard(): boolean;
-}
-
-/**
- * A class for its getters: those of an object made anew for each feed are part of its shape, which V8 makes among what is old, so that
- * the feed and its result would outlive every collection of the young.
- */
-class Controller<Item> implements FeedController<Item> {
-  readonly #feed: Controls<Item>;
-  readonly push: FeedController<Item>['push'];
-  readonly emit: FeedController<Item>['emit'];
-  readonly cancel: FeedController<Item>['cancel'];
-
-  constructor(feed: Controls<Item>) {
-    this.#feed = feed;
-    this.push = feed.push;
-    this.emit = feed.emit;
-    this.cancel = feed.cancel;
-  }
-
-  get signal(): AbortSignal {
-    return this.#feed.signal();
-  }
-
-  get cancelled(): boolean {
-    return this.#feed.cancelled();
-  }
-
-  get heard(): boolean {
-    return this.#feed.heard();
-  }
-}
-
-/** One iteration of a feed: at most a few items wait here, since the driver waits until they were taken. */
-class Reader<Item> implements AsyncIterator<Item> {
-  readonly #leave: () => void;
-  #items: Item[] = [];
-  #asked: { resolve: (next: IteratorResult<Item>) => void; reject: (error: unknown) => void }[] = [];
-  #ended: Ending | undefined;
-  #drained: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined;
-
-  constructor(leave: () => void) {
-    this.#leave = leave;
-  }
-
-  give(item: Item): Promise<void> | undefined {
-    if (this.#ended !== undefined) return undefined;
-    const asked = this.#asked.shift();
-    if (asked !== undefined) {
-      asked.resolve({ value: item, done: false });
-      return undefined;
-    }
-    this.#items.push(item);
-    this.#drained ??= withResolver();
-    return this.#drained.promise;
-  }
-
-  /** After what is still here, iteration ends, or throws when the feed failed. */
-  end(outcome: Ending): void {
-    this.#ended = outcome;
-    for (const asked of this.#asked.splice(0)) {
-      if ('error' in this.#ended) {
-        const { error } = this.#ended;
-        this.#ended = {};
-        asked.reject(error);
-      } else asked.resolve(DONE);
-    }
-  }
-
-  /** Iteration ends at once; what was not taken is dropped. */
-  abandon(): void {
-    this.#items = [];
-    this.end({});
-    this.#drained?.resolve();
-  }
-
-  next(): Promise<IteratorResult<Item>> {
-    if (this.#items.length > 0) {
-      const value = this.#items.shift() as Item;
-      if (this.#items.length === 0) {
-        this.#drained?.resolve();
-        this.#drained = undefined;
-      }
-      return Promise.resolve({ value, done: false });
-    }
-    if (this.#ended === undefined)
-      return new Promise((resolve, reject) => this.#asked.push({ resolve, reject }));
-    if (!('error' in this.#ended)) return Promise.resolve(DONE);
-    const { error } = this.#ended;
-    this.#ended = {}; // Thrown once; then iteration is over, as a generator's would be.
-    return Promise.reject(error);
-  }
-
-  return(): Promise<IteratorResult<Item>> {
-    this.#leave();
-    this.abandon();
-    return Promise.resolve(DONE);
-  }
-}
-
-const DONE: IteratorResult<never> = Object.freeze({ value: undefined, done: true });
-
-function withResolver(): { promise: Promise<void>; resolve: () => void } {
-  let resolve!: () => void;
-  const promise = new Promise<void>((settle) => {
-    resolve = settle;
-  });
-  return { promise, resolve };
 }

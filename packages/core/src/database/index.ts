@@ -6,6 +6,7 @@ export type * from './database';
 export { errorInList } from './edits';
 export * from './emitter';
 export * from './feed';
+export type { FeedController } from './feed-controller';
 export * from './functions';
 export { GET_AS_TEXT } from './get';
 export { type IndexPlace, runQueries, runsAt } from './index-rows';

@@ -22,7 +22,7 @@ import type {
 import type { DatabaseTables, InfoRow } from '../store/schema';
 import type { CallOptions, Store, StoreEvent } from '../store/store';
 import { allDocs } from './all-docs';
-import type { AttachmentSource } from './attachment-read';
+import type { AttachmentSource } from './attachment-bytes';
 import type { PutArguments } from './attachment-verbs';
 import { type ChangesSource, localChanges } from './changes';
 import { Closing, Served } from './closing';

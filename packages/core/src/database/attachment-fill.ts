@@ -1,0 +1,99 @@
+/** Data of attachments, put into documents that were read with stubs. */
+import { type DatabaseError, isDatabaseError } from '../model/errors';
+import { generationOf } from '../model/revision';
+import type { BinaryData, ExistingDoc, FullAttachment, Rev, Revisions, Stub } from '../model/types';
+import type { BlobRow } from '../store/schema';
+import { type AttachmentSource, load, loadData, rowsOf } from './attachment-bytes';
+import { isEncoded } from './attachment-content';
+import { portableBytes } from './bytes';
+import type { AttachmentsOptions } from './database';
+
+/**
+ * Attachments loaded at a time, and bytes of them but for the first: hides the storage's latency (what is asked for at once is one
+ * transaction), and bounds what is in memory beside the answer.
+ */
+const LOADS_AT_ONCE = 100;
+const LOADED_BYTES = 4 * 1024 * 1024;
+
+type AnyDoc = ExistingDoc<object>;
+
+/** Documents whose attachments are to be filled in. */
+export interface FillOptions extends AttachmentsOptions {
+  /** Only attachments that changed after this generation get their data. Default: all. */
+  readonly after?: ReadonlyMap<AnyDoc, number>;
+  /** Told of a document with a damaged attachment. Default: the call fails. */
+  readonly damaged?: (doc: AnyDoc, error: DatabaseError) => void;
+}
+
+/** Puts data, or what else is asked for, in place of the stubs of `docs`, which it changes. To be called within {@link unswept}. */
+export async function fill(
+  source: AttachmentSource,
+  docs: readonly AnyDoc[],
+  options: FillOptions,
+): Promise<void> {
+  const wanted = docs.flatMap((doc) => {
+    const stubs = doc._attachments as Record<string, Stub> | undefined;
+    return stubs === undefined
+      ? []
+      : Object.keys(stubs).map((name) => ({ doc, stubs, name, stub: stubs[name]! }));
+  });
+  if (wanted.length === 0) return;
+  const rows = await rowsOf(
+    source,
+    wanted.map(({ stub }) => stub),
+  );
+  await each(rows, async (row, i) => {
+    const { doc, stubs, name, stub } = wanted[i]!;
+    const { content_type, revpos, digest } = stub;
+    const info = options.att_encoding_info && isEncoded(row.blob);
+    const encoding = info ? ({ encoding: 'gzip', encoded_length: row.size } as const) : {};
+    if (!options.attachments || revpos <= (options.after?.get(doc) ?? -1)) {
+      stubs[name] = { ...stub, ...encoding };
+      return;
+    }
+    let data: BinaryData | string;
+    try {
+      data = options.binary
+        ? await loadData(source, row, content_type)
+        : (source.bytes ?? portableBytes).toBase64(await load(source, row));
+    } catch (error) {
+      if (options.damaged === undefined || !isDatabaseError(error) || error.name !== 'corrupt') throw error;
+      return options.damaged(doc, error);
+    }
+    const full: FullAttachment = { content_type, revpos, digest, data, ...encoding };
+    (stubs as Record<string, Stub | FullAttachment>)[name] = full;
+  });
+}
+
+async function each(
+  rows: readonly BlobRow[],
+  work: (row: BlobRow, i: number) => Promise<void>,
+): Promise<void> {
+  const running = new Set<Promise<void>>();
+  let bytes = 0;
+  for (const [i, row] of rows.entries()) {
+    while (running.size === LOADS_AT_ONCE || (running.size > 0 && bytes + row.size > LOADED_BYTES))
+      await Promise.race(running);
+    bytes += row.size;
+    const one = work(row, i).finally(() => {
+      bytes -= row.size;
+      running.delete(one);
+    });
+    one.catch(() => {}); // told by whichever of the two waits
+    running.add(one);
+  }
+  await Promise.all(running);
+}
+
+/** For `atts_since`: after which generation attachments of `doc`, read with its ancestry, get their data. */
+export function afterGeneration(doc: AnyDoc, since: readonly Rev[]): number {
+  const valid = since.filter((rev) => generationOf(rev) > 0);
+  return doc._revisions === undefined ? -1 : commonGeneration(doc._revisions, valid);
+}
+
+/** Up to which generation a reader that has the revisions `since` has what `revisions` has. @returns -1 when it has nothing of it */
+function commonGeneration({ start, ids }: Revisions, since: readonly Rev[]): number {
+  const known = new Set(since);
+  const at = ids.findIndex((hash, i) => known.has(`${start - i}-${hash}`));
+  return at < 0 ? -1 : start - at;
+}

@@ -1,0 +1,133 @@
+/** One attachment by its name, whole or as a stream. */
+import { badRequest, notFound, rangeNotSatisfiable } from '../model/errors';
+import { isLocalId } from '../model/ids';
+import type { BinaryData, ExistingDoc, OpenedAttachment, Rev, Stub } from '../model/types';
+import type { BlobRow } from '../store/schema';
+import {
+  type AttachmentSource,
+  gunzipped,
+  loadData,
+  rowsOf,
+  Swept,
+  storedBytes,
+  streamOf,
+  unswept,
+} from './attachment-bytes';
+import { isEncoded } from './attachment-content';
+import type { CallOptions, OpenAttachmentOptions } from './database';
+import { getAny } from './get-history';
+
+/** One attachment of one revision: what its document says of it, and the row of its content. */
+async function find(
+  source: AttachmentSource,
+  id: string,
+  name: string,
+  { rev, signal }: CallOptions & { readonly rev?: Rev | undefined },
+): Promise<{ stub: Stub; row: BlobRow }> {
+  // As PouchDB: they can be had with the document only.
+  if (typeof id === 'string' && isLocalId(id)) throw notFound('missing', id);
+  const doc = (await getAny(
+    source.store,
+    id,
+    rev === undefined ? { signal } : { rev, signal },
+  )) as ExistingDoc<object>;
+  const stubs = doc._attachments as Record<string, Stub> | undefined;
+  if (stubs === undefined || !Object.hasOwn(stubs, name))
+    throw notFound('Document is missing attachment', id);
+  const stub = stubs[name]!;
+  const [row] = (await rowsOf(source, [stub])) as [BlobRow];
+  return { stub, row };
+}
+
+/** See `Database.getAttachment`. */
+export function getAttachment(
+  source: AttachmentSource,
+  id: string,
+  name: string,
+  options: CallOptions & { readonly rev?: Rev | undefined } = {},
+): Promise<BinaryData> {
+  options.signal?.throwIfAborted();
+  return unswept(async () => {
+    const { stub, row } = await find(source, id, name, options);
+    return loadData(source, row, stub.content_type);
+  });
+}
+
+/** See `Database.openAttachment`. */
+export function openAttachment(
+  source: AttachmentSource,
+  id: string,
+  name: string,
+  options: OpenAttachmentOptions = {},
+): Promise<OpenedAttachment> {
+  options.signal?.throwIfAborted();
+  return unswept(async () => {
+    const { stub, row } = await find(source, id, name, options);
+    const { content_type, digest, revpos, length } = stub;
+    const encoded = isEncoded(row.blob);
+    const asStored = !encoded || options.encoded === true;
+    const [start, end] = rangeOf(options, asStored ? row.size : length);
+    return {
+      content_type,
+      digest,
+      revpos,
+      length,
+      ...(encoded ? { encoded_length: row.size } : {}),
+      ...(encoded && asStored ? { encoding: 'gzip' as const } : {}),
+      size: end - start,
+      stream: streamOf(
+        told(
+          id,
+          asStored ? storedBytes(source, row, start, end) : decodedPart(source, row, start, end, length),
+        ),
+      ),
+    };
+  });
+}
+
+function decodedPart(
+  source: AttachmentSource,
+  row: BlobRow,
+  start: number,
+  end: number,
+  length: number,
+): AsyncGenerator<Uint8Array, void> {
+  const whole = gunzipped(storedBytes(source, row, 0, row.size));
+  // All of it is read to its end, so that damage is heard of.
+  return between(whole, start, end === length ? Number.POSITIVE_INFINITY : end);
+}
+
+/** What `chunks` give between `start` and `end`. */
+async function* between(
+  chunks: AsyncGenerator<Uint8Array, void>,
+  start: number,
+  end: number,
+): AsyncGenerator<Uint8Array, void> {
+  let at = 0;
+  for await (const chunk of chunks) {
+    const piece = chunk.subarray(Math.max(0, start - at), Math.max(0, end - at));
+    if (piece.length > 0) yield piece;
+    at += chunk.length;
+    if (at >= end && end < Number.POSITIVE_INFINITY) return;
+  }
+}
+
+/** In a stream that was begun nothing can begin again: the document has gone on, and so the attachment is not there. */
+async function* told(id: string, chunks: AsyncGenerator<Uint8Array, void>): AsyncGenerator<Uint8Array, void> {
+  try {
+    yield* chunks;
+  } catch (error) {
+    throw error instanceof Swept ? notFound('missing', id) : error;
+  }
+}
+
+/** @throws DatabaseError 416 when nothing of the range is there, 400 when it is none */
+function rangeOf({ start = 0, end }: OpenAttachmentOptions, size: number): [start: number, end: number] {
+  for (const at of [start, end ?? 0]) {
+    if (!Number.isSafeInteger(at) || at < 0)
+      throw badRequest('A range is of whole numbers that are not negative');
+  }
+  const until = Math.min(end ?? size, size);
+  if (start >= until && !(start === 0 && size === 0)) throw rangeNotSatisfiable();
+  return [start, until];
+}

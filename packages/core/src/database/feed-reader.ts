@@ -1,0 +1,81 @@
+/** The iteration of a feed. */
+
+/** How a feed ended: with a result, with a failure, or for who left it. */
+export type Ending = { readonly result?: unknown } | { readonly error: unknown };
+
+/** One iteration of a feed: at most a few items wait here, since the driver waits until they were taken. */
+export class Reader<Item> implements AsyncIterator<Item> {
+  readonly #leave: () => void;
+  #items: Item[] = [];
+  #asked: { resolve: (next: IteratorResult<Item>) => void; reject: (error: unknown) => void }[] = [];
+  #ended: Ending | undefined;
+  #drained: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined;
+
+  constructor(leave: () => void) {
+    this.#leave = leave;
+  }
+
+  give(item: Item): Promise<void> | undefined {
+    if (this.#ended !== undefined) return undefined;
+    const asked = this.#asked.shift();
+    if (asked !== undefined) {
+      asked.resolve({ value: item, done: false });
+      return undefined;
+    }
+    this.#items.push(item);
+    this.#drained ??= withResolver();
+    return this.#drained.promise;
+  }
+
+  /** After what is still here, iteration ends, or throws when the feed failed. */
+  end(outcome: Ending): void {
+    this.#ended = outcome;
+    for (const asked of this.#asked.splice(0)) {
+      if ('error' in this.#ended) {
+        const { error } = this.#ended;
+        this.#ended = {};
+        asked.reject(error);
+      } else asked.resolve(DONE);
+    }
+  }
+
+  /** Iteration ends at once; what was not taken is dropped. */
+  abandon(): void {
+    this.#items = [];
+    this.end({});
+    this.#drained?.resolve();
+  }
+
+  next(): Promise<IteratorResult<Item>> {
+    if (this.#items.length > 0) {
+      const value = this.#items.shift() as Item;
+      if (this.#items.length === 0) {
+        this.#drained?.resolve();
+        this.#drained = undefined;
+      }
+      return Promise.resolve({ value, done: false });
+    }
+    if (this.#ended === undefined)
+      return new Promise((resolve, reject) => this.#asked.push({ resolve, reject }));
+    if (!('error' in this.#ended)) return Promise.resolve(DONE);
+    const { error } = this.#ended;
+    this.#ended = {}; // Thrown once; then iteration is over, as a generator's would be.
+    return Promise.reject(error);
+  }
+
+  return(): Promise<IteratorResult<Item>> {
+    this.#leave();
+    this.abandon();
+    return Promise.resolve(DONE);
+  }
+}
+
+const DONE: IteratorResult<never> = Object.freeze({ value: undefined, done: true });
+
+function withResolver(): { promise: Promise<void>; resolve: () => void } {
+  let resolve!: () => void;
+  const promise = new Promise<void>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}

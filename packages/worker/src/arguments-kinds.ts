@@ -1,0 +1,21 @@
+/** What kinds of values arguments are. */
+
+export const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+export const isBinary = (value: object): boolean =>
+  ArrayBuffer.isView(value) ||
+  [ArrayBuffer, globalThis.Blob, globalThis.ReadableStream].some(
+    (kind) => kind !== undefined && value instanceof kind,
+  );
+
+export const isPlain = (value: object): boolean => {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype;
+};
+
+/** Lists and plain objects made anew, all else as it is: what frameworks make of their state are proxies, which are not cloned. */
+export function withoutProxies<T>(value: T): T;
+export function withoutProxies(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutProxies);
+  if (!isObject(value) || !isPlain(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withoutProxies(each)]));
+}

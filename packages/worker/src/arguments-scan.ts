@@ -1,0 +1,85 @@
+/** What of a call's options cannot be cloned: signals, handles of databases, functions. */
+import { badRequest, type DatabaseError } from '@settledb/core';
+import { isBinary, isObject, isPlain } from './arguments-kinds';
+import type { Patch, Path } from './wire';
+
+const NAMED = Symbol.for('settledb.named');
+
+/**
+ * Stands for a function that the host was given under this name (`host({ functions: { name } })`), wherever a filter, a map or a
+ * reduce function is expected.
+ */
+export function named(name: string): (...args: unknown[]) => never {
+  const stand = (): never => {
+    throw new TypeError(`The function '${name}' is in the worker`);
+  };
+  return Object.assign(stand, { [NAMED]: name });
+}
+
+/** What encoding needs to know of the page. */
+export interface Encoding {
+  /** May functions cross as their source? */
+  readonly functions: 'refuse' | 'source';
+  /** The number of a handle of this page. */
+  handleOf(value: object): number | undefined;
+}
+
+/** Takes out of options what cannot be cloned, and notes where it was. */
+export class Scan {
+  readonly #encoding: Encoding;
+  readonly #patches: Patch[] = [];
+  readonly #signals: AbortSignal[] = [];
+
+  constructor(encoding: Encoding) {
+    this.#encoding = encoding;
+  }
+
+  get found(): { patches?: readonly Patch[]; signals: readonly AbortSignal[] } {
+    return this.#patches.length === 0
+      ? { signals: this.#signals }
+      : { patches: this.#patches, signals: this.#signals };
+  }
+
+  clean(value: unknown, path: Path, depth: number): unknown {
+    if (typeof value === 'function') return this.#function(value as (...args: never[]) => unknown, path);
+    if (!isObject(value) || Array.isArray(value) || isBinary(value)) return value;
+    if (isSignal(value)) return this.#signal(value, path);
+    const handle = this.#encoding.handleOf(value);
+    if (handle !== undefined) return this.#note([path, 'handle', handle]);
+    if (depth === 0 || !isPlain(value)) return value;
+    const clean: [string, unknown][] = [];
+    for (const [key, each] of Object.entries(value)) {
+      clean.push([
+        key,
+        typeof each === 'object' || typeof each === 'function'
+          ? this.clean(each, [...path, key], depth - 1)
+          : each,
+      ]);
+    }
+    return Object.fromEntries(clean);
+  }
+
+  #signal(signal: AbortSignal, path: Path): undefined {
+    this.#signals.push(signal);
+    return this.#note([path, 'signal']);
+  }
+
+  #function(value: ((...args: never[]) => unknown) & { [NAMED]?: string }, path: Path): unknown {
+    const name = value[NAMED];
+    if (name !== undefined) return this.#note([path, 'named', name]);
+    if (this.#encoding.functions !== 'source') throw cannotCross(path);
+    return this.#note([path, 'source', Function.prototype.toString.call(value)]);
+  }
+
+  #note(patch: Patch): undefined {
+    this.#patches.push(patch);
+    return undefined;
+  }
+}
+
+const isSignal = (value: object): value is AbortSignal => value instanceof AbortSignal;
+
+const cannotCross = (path: Path): DatabaseError =>
+  badRequest(
+    `A function (${path.join('.')}) cannot cross to the worker. Put it into a design document and pass its name, give it to the host and pass named('…'), or connect with { functions: 'source' } if it refers to nothing outside itself`,
+  );

@@ -1,0 +1,31 @@
+/** Streams that are made when they are read, of what a program gave for one. */
+
+type Chunks = ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
+export type MakeStream = () => Chunks | Promise<Chunks>;
+
+/** The stream that `make` makes, made when it is read. */
+export function streamOf(make: MakeStream): ReadableStream<Uint8Array> {
+  let chunks: AsyncIterator<Uint8Array> | undefined;
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      chunks ??= iterate(await make());
+      const { done, value } = await chunks.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: async (reason) => void (await chunks?.return?.(reason)),
+  });
+}
+
+/** Safari's streams cannot be iterated. */
+function iterate(chunks: Chunks): AsyncIterator<Uint8Array> {
+  if (!('getReader' in chunks)) return chunks[Symbol.asyncIterator]();
+  const reader = chunks.getReader();
+  return {
+    next: () => reader.read() as Promise<IteratorResult<Uint8Array>>,
+    return: async (reason) => {
+      await reader.cancel(reason);
+      return { done: true, value: undefined };
+    },
+  };
+}
