@@ -2,7 +2,8 @@
 import type { ExistingDoc, Json } from '@settledb/core';
 import { describe, expect, it } from 'vitest';
 import type { IndexReader } from '../../packages/query/src/index-reader';
-import { documentsOf, type Source } from '../../packages/query/src/mango/documents';
+import type { Source } from '../../packages/query/src/mango/batches';
+import { documentsOf } from '../../packages/query/src/mango/documents';
 import { SORT_BUDGET, TopOf } from '../../packages/query/src/mango/in-memory';
 
 describe('sorting in memory', () => {

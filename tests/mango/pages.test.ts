@@ -6,7 +6,7 @@ import { compareKeys, type Json } from '@settledb/core';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { IndexBound, IndexRange } from '../../packages/query/src/index-reader';
-import { behind } from '../../packages/query/src/mango/documents';
+import { behind } from '../../packages/query/src/mango/indexed';
 import { naiveMango, realMango } from './support';
 
 interface Row {

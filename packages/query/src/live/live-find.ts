@@ -4,14 +4,14 @@
  * something changed that is in it or could be.
  */
 import type { ExistingDoc, FindRequest, FindResult } from '@settledb/core';
-import type { Source } from '../mango/documents';
+import type { Source } from '../mango/batches';
 import { acceptorOf, findPage } from '../mango/find';
 import type { IndexCatalog } from '../mango/indexes';
 import { type AnswerOrder, answerOrder, type Standing } from '../mango/order';
 import { checkRequest, type Find } from '../mango/request';
 import { warningOf } from '../mango/warning';
 import type { Changed } from './hub';
-import type { Evaluator } from './live-query';
+import type { Evaluator } from './run';
 import { isEqual, sameRows } from './same';
 
 /** A document in the result. */

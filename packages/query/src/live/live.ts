@@ -14,7 +14,8 @@ import type {
 import type { Mango } from '../mango/mango';
 import { ChangeHub, type WatchCommits } from './hub';
 import { LiveFind } from './live-find';
-import { type Evaluator, type LiveQuery, RunningQuery } from './live-query';
+import { type LiveQuery, RunningQuery } from './live-query';
+import type { Evaluator } from './run';
 import { sameResult } from './same';
 
 /**

@@ -7,7 +7,7 @@ import type { DatabaseTables, FindRequest, FindResult, InfoRow, Store } from '@s
 import type { IndexDefinition } from '../index-reader';
 import { NO_BOOKMARK, readBookmark, writeBookmark } from './bookmark';
 import { choosePlan } from './choose';
-import { behind } from './documents';
+import { behind } from './indexed';
 import type { IndexCatalog } from './indexes';
 import type { MangoIndex } from './mango-index';
 import { asksForPoint, findPoint } from './point';

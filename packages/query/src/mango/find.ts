@@ -1,8 +1,9 @@
 /** `find`: a plan carried out, its documents tested, sorted where they have to be, and cut to a page. */
 import { compileSelector, type ExistingDoc, type FindResult, type Json, type Selector } from '@settledb/core';
+import type { Place, Source, Tally } from './batches';
 import { NO_BOOKMARK, writeBookmark } from './bookmark';
 import { choosePlan, orderName } from './choose';
-import { documentsOf, type Place, type Source, type Tally } from './documents';
+import { documentsOf } from './documents';
 import { orderBy, sortable, TopOf } from './in-memory';
 import type { MangoIndex } from './mango-index';
 import type { Plan } from './planner';

@@ -13,8 +13,8 @@ import type {
 } from '@settledb/core';
 import type { IndexReader } from '../index-reader';
 import { FindsAtOnce, type LocalIndexes } from './at-once';
+import type { Source } from './batches';
 import { ALL_DOCS, describe } from './describe';
-import type { Source } from './documents';
 import { explain } from './explain';
 import { find } from './find';
 import { checkIndexRequest, createIndex, deleteIndex, IndexCatalog } from './indexes';

@@ -16,8 +16,8 @@ import {
   toKey,
 } from '@settledb/core';
 import { keyOf } from './access';
+import { firstBatch } from './batches';
 import { NO_BOOKMARK, writeBookmark } from './bookmark';
-import { firstBatch } from './documents';
 import { DEFAULT_LIMIT } from './request';
 import type { Prepared } from './shape';
 

@@ -15,7 +15,8 @@ import {
 } from '@settledb/core';
 import type { IndexRange } from '../index-reader';
 import { storeRange } from '../ranges';
-import { behind, firstBatch, nextBatch, type Place } from './documents';
+import { firstBatch, nextBatch, type Place } from './batches';
+import { behind } from './indexed';
 import { place } from './project';
 import { ID, type Prepared } from './shape';
 

@@ -1,6 +1,7 @@
 /** What a `find` says of itself when it was slower than it need be. */
+
+import type { Tally } from './batches';
 import { conjunctionOf, fixedValue } from './constraint';
-import type { Tally } from './documents';
 import { formulaOf } from './formula';
 import { isFullScan, type Plan } from './planner';
 import type { Find } from './request';

@@ -1,0 +1,106 @@
+/** The work of a live query while somebody listens. */
+import { isDatabaseError } from '@settledb/core';
+import { type Changed, type ChangeHub, MAX_IDS } from './hub';
+
+/** Makes the results of one question. */
+export interface Evaluator<Result> {
+  /**
+   * @param changed what may differ from the last result; `undefined`: everything
+   * @param last the result before, to keep what is the same
+   * @returns `last` itself when nothing changed
+   */
+  evaluate(changed: Changed | undefined, last: Result | undefined): Promise<Result>;
+}
+
+/**
+ * ms between two evaluations: a frame. A burst of writes is one evaluation, and a question that takes long is asked at most
+ * half of the time.
+ */
+const MIN_INTERVAL_MS = 16;
+
+interface RunEvents<Result> {
+  next(result: Result): void;
+  end(ending: { readonly error?: unknown }): void;
+}
+
+/** From the first listener to the last: hears changes, evaluates, tells. */
+export class Run<Result> {
+  current: Result | undefined;
+  readonly #evaluator: Evaluator<Result>;
+  readonly #events: RunEvents<Result>;
+  readonly #leaveHub: () => void;
+  /** What was heard since the last evaluation began. */
+  #changed: Set<string> | 'all' | undefined;
+  #last: Result | undefined;
+  #evaluating = false;
+  #stopped = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #notBefore = 0;
+
+  constructor(
+    hub: ChangeHub,
+    evaluator: Evaluator<Result>,
+    last: Result | undefined,
+    events: RunEvents<Result>,
+  ) {
+    this.#evaluator = evaluator;
+    this.#events = events;
+    this.#last = last;
+    this.#leaveHub = hub.join({
+      ready: () => this.#hear(undefined),
+      changed: (ids) => this.#hear(ids),
+      end: (ending) => this.#end(ending),
+    });
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#leaveHub();
+    clearTimeout(this.#timer);
+  }
+
+  #hear(ids: Changed | undefined): void {
+    if (this.#changed !== 'all') {
+      this.#changed ??= new Set();
+      for (const id of ids ?? []) this.#changed.add(id);
+      if (ids === undefined || this.#changed.size > MAX_IDS) this.#changed = 'all';
+    }
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#stopped || this.#evaluating || this.#timer !== undefined) return;
+    const wait = Math.max(0, this.#notBefore - performance.now());
+    // Even without a wait not at once: the rest of a burst is on its way.
+    this.#timer = setTimeout(() => void this.#evaluate(), wait);
+  }
+
+  async #evaluate(): Promise<void> {
+    this.#timer = undefined;
+    const changed = this.#changed;
+    this.#changed = undefined;
+    this.#evaluating = true;
+    const began = performance.now();
+    try {
+      const first = this.current === undefined;
+      const asked = changed === 'all' || first ? undefined : changed;
+      const result = await this.#evaluator.evaluate(asked, this.#last);
+      if (this.#stopped) return;
+      const isNew = first || result !== this.#last;
+      this.#last = result;
+      this.current = result;
+      if (isNew) this.#events.next(result);
+    } catch (error) {
+      // A database that was closed while it was asked ends what lives on it, as at any other time.
+      this.#end(isDatabaseError(error) && error.name === 'closed' ? {} : { error });
+    }
+    const took = performance.now() - began;
+    this.#notBefore = performance.now() + Math.max(MIN_INTERVAL_MS, took);
+    this.#evaluating = false;
+    if (this.#changed !== undefined) this.#schedule();
+  }
+
+  #end(ending: { readonly error?: unknown }): void {
+    if (!this.#stopped) this.#events.end(ending);
+  }
+}

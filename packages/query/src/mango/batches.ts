@@ -1,0 +1,52 @@
+/** What reading the documents of a plan takes and gives, and how many of them at a time. */
+import type { CallOptions, Database, ExistingDoc, Json, Seq } from '@settledb/core';
+import type { IndexReader } from '../index-reader';
+import type { WantedText } from './texts';
+
+export interface Source {
+  readonly database: Pick<Database, 'name' | 'allDocs'>;
+  readonly reader: IndexReader;
+}
+
+/** A place in the order of a plan. */
+export interface Place {
+  /** Of the row; `null` in the order of ids. */
+  readonly key: Json;
+  readonly id: string;
+}
+
+export interface ReadOptions extends CallOptions {
+  readonly update?: boolean | 'lazy' | undefined;
+  readonly conflicts?: boolean | undefined;
+  /** What each document that matches has. */
+  readonly texts?: readonly WantedText[] | undefined;
+  /** Documents that will do, if all of them match. */
+  readonly wanted: number;
+  /** Goes on behind this place. */
+  readonly after?: Place | undefined;
+}
+
+export interface Found {
+  readonly key: Json;
+  readonly doc: ExistingDoc<object>;
+}
+
+/** What was looked at, and the seqs of the states that answered. */
+export interface Tally {
+  keys: number;
+  docs: number;
+  readonly seqs: Set<Seq>;
+}
+
+/** Documents in memory at a time: at 1 KB each a megabyte. */
+const MAX_BATCH = 1_000;
+/** When what was wanted did not match, there is more that does not. */
+const MIN_BATCH = 32;
+
+/** What is wanted first, which mostly is enough; then more and more. */
+export function* batchSizes(wanted: number): Generator<number, never> {
+  for (let size = firstBatch(wanted); ; size = nextBatch(size)) yield size;
+}
+
+export const firstBatch = (wanted: number): number => Math.min(wanted, MAX_BATCH);
+export const nextBatch = (size: number): number => Math.min(Math.max(size * 2, MIN_BATCH), MAX_BATCH);
