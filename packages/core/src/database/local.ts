@@ -46,9 +46,10 @@ import { INFO, identify, infoNow, infoOf } from './info';
 import type { LocalDocsOptions } from './local-list';
 import { checkOptions, checkRevsLimit, type LocalOptions, REVS_LIMIT } from './local-options';
 import { untilAborted } from './on-abort';
-import { type Outcome, writeEdits, writeEditsNow } from './plan-edits';
+import type { Outcome } from './plan-edits';
 import type { Purged } from './purge';
 import { upkeepCode } from './upkeep-code';
+import { writeEdits, writeEditsNow } from './write-edits';
 import { Writer } from './writer';
 import { written } from './written';
 

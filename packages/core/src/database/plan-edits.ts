@@ -1,48 +1,22 @@
-/**
- * The plan of a write: many edits → rows, counters and one outcome per edit.
- *
- * Nearly every write can name beforehand what it reads: rows, trees and counters, never body text. The exception is a
- * document whose winner dies while another leaf lives: that leaf's body moves from `bodies` to `docs`. (And a past revision that
- * comes after its children: is its body there?) The plan then writes nothing and says which documents it needs whole, and {@link writeEdits} plans again with their bodies.
- */
+/** The plan of a write: many edits → rows, counters and one outcome per edit. */
 import { isDatabaseError } from '../model/errors';
 import type { Rev, WriteFailure } from '../model/types';
-import type { BlobRefRow, BodyRow, DatabaseTables, DocRow, InfoRow, LocalRow } from '../store/schema';
-import type { Durability, FoundAll, Plan, Store, Write } from '../store/store';
-import type { AttachmentQueries, AttachmentsFound, ContentDecision } from './attachment-plan';
-import { loadAttachments } from './code';
+import type { BodyRow, DatabaseTables, DocRow, InfoRow, LocalRow } from '../store/schema';
+import type { Plan } from '../store/store';
+import type { AttachmentsFound, ContentDecision } from './attachment-plan';
 import { COMPACTED, compactedRow, compactedSeq } from './compacted';
-import {
-  type Applied,
-  type BodyKey,
-  bodyRow,
-  bodyText,
-  DocFold,
-  docRow,
-  type FoldRules,
-  type Mutable,
-} from './doc-fold';
-import { type Edit, failureRow, localKey, type NewEdit, type ReplicatedEdit } from './edits';
-import { infoOf } from './info';
+import { type Applied, bodyText, DocFold, docRow, type FoldRules, type Mutable } from './doc-fold';
+import type { Batch } from './edit-batch';
+import { failureRow, type NewEdit, type ReplicatedEdit } from './edits';
 import { applyLocal } from './local-docs';
-import { isUnread, TREE_TEXTS, tipAfter } from './tip';
+import { finishDocuments, localWrites } from './plan-rows';
+import { isUnread, tipAfter } from './tip';
 
 /** What an edit came to. */
 export type Outcome = { readonly ok: true; readonly id: string; readonly rev: Rev } | WriteFailure;
 
-type Writes = Write<DatabaseTables>[];
-
-/** Edits by what they are about: which document, or which `_local/` document, each edit's place in its list. */
-interface Batch {
-  readonly edits: readonly Edit[];
-  readonly ids: readonly string[];
-  readonly locals: readonly string[];
-  /** By edit: its document's place in `ids`, or `~place` in `locals`. */
-  readonly places: readonly number[];
-}
-
 /** What a plan finds; rows in the order of the batch's ids. */
-interface Found {
+export interface Found {
   readonly docs: readonly (DocRow | undefined)[];
   /** By id, where they were read. */
   readonly bodies: ReadonlyMap<string, readonly BodyRow[]> | undefined;
@@ -54,7 +28,7 @@ interface Found {
   readonly attachments: AttachmentsFound | undefined;
 }
 
-interface Decision {
+export interface Decision {
   readonly outcomes: readonly Outcome[];
   /** Documents whose bodies must be read first; when there are any, nothing is written. */
   readonly lacking: readonly string[];
@@ -66,143 +40,7 @@ interface Decision {
 
 const NONE: readonly never[] = [];
 
-/**
- * As {@link writeEdits}, at once, where the store does that and no more than rows and counters are read.
- *
- * @returns undefined when nothing was written
- */
-export function writeEditsNow(
-  store: Store<DatabaseTables>,
-  edits: readonly Edit[],
-  rules: FoldRules,
-  durability: Durability | undefined,
-): readonly Outcome[] | undefined {
-  if (store.writeNow === undefined || rules.autoCompaction) return undefined;
-  for (let i = 0; i < edits.length; i++) if (edits[i]!.attachments !== undefined) return undefined;
-  const batch = batchOf(edits);
-  // Not taken apart in the head of the function: until V8 has optimised that, it is a walk with an iterator.
-  const plan = (found: FoundFirst): Plan<DatabaseTables, Decision> => {
-    const info = infoOf(found[0]);
-    return planEdits(
-      batch,
-      { info, docs: found[1], locals: found[2], bodies: undefined, attachments: undefined },
-      rules,
-    );
-  };
-  const decided = store.writeNow(firstQueries(batch, takesTrees(edits)), plan, durability)?.value;
-  if (decided === undefined || decided.lacksTrees || decided.lacking.length > 0) return undefined;
-  return decided.outcomes;
-}
-
-/**
- * Writes `edits` in one commit; edits of one document in their order.
- *
- * @returns one outcome per edit. Conflicts are outcomes: they do not disturb other edits
- */
-export async function writeEdits(
-  store: Store<DatabaseTables>,
-  edits: readonly Edit[],
-  rules: FoldRules,
-  durability: Durability | undefined,
-): Promise<readonly Outcome[]> {
-  const batch = batchOf(edits);
-  let whole: readonly string[] = rules.autoCompaction ? batch.ids : NONE;
-  const needed = rules.autoCompaction || edits.some((edit) => edit.attachments !== undefined);
-  const attaching = needed ? await loadAttachments() : undefined;
-  let trees = needed || takesTrees(edits);
-  // At most once around for trees and once per document that lacks its bodies, and more than twice only when other writers interfere.
-  for (;;) {
-    const asked = whole;
-    const attached = attaching?.attachmentQueries(edits, rules.autoCompaction ? asked : NONE);
-    const decided = store.write(
-      queriesOf(batch, trees, asked, attached),
-      ([info, docs, locals, [compacted], ...rest]) => {
-        const bodies = rest as BodyRow[][];
-        const byId = asked.length === 0 ? undefined : new Map(asked.map((id, i) => [id, bodies[i] ?? NONE]));
-        const attachments = attached && attaching?.attachmentsFound(attached, rest.slice(asked.length));
-        const found = { info: infoOf(info), docs, locals, compacted, bodies: byId, attachments };
-        return planEdits(batch, found, rules);
-      },
-      { durability },
-    );
-    const decision = await (attaching === undefined
-      ? decided
-      : decided.catch((error) => attaching.gone(store, edits, error)));
-    if (decision === undefined) continue;
-    const { outcomes, lacking, content } = decision;
-    if (decision.lacksTrees) {
-      trees = true;
-      continue;
-    }
-    if (lacking.length > 0) {
-      whole = [...new Set([...whole, ...lacking])];
-      continue;
-    }
-    if (content === undefined || attaching === undefined) return outcomes;
-    attaching.settle(edits, content.named);
-    // The write is done, whatever becomes of the rest: a compaction does it too.
-    if (content.replaced.length > 0) await store.blobs.drop(content.replaced).catch(() => {});
-    if (content.freed.length > 0)
-      await attaching.sweepBlobs(store, content.freed, durability).catch(() => {});
-    return outcomes;
-  }
-}
-
-function batchOf(edits: readonly Edit[]): Batch {
-  if (edits.length === 1) {
-    const { kind, id } = edits[0]!;
-    if (kind === 'local') return { edits, ids: NONE, locals: [localKey(id)], places: [~0] };
-    return { edits, ids: [id], locals: NONE, places: [0] };
-  }
-  const ids: string[] = [];
-  const locals: string[] = [];
-  const known = new Map<string, number>();
-  const places = new Array<number>(edits.length);
-  for (let i = 0; i < edits.length; i++) {
-    const { id, kind } = edits[i]!;
-    let place = known.get(id);
-    if (place === undefined) {
-      // One map for both: an id that begins with `_local/` is never a document's.
-      place = kind === 'local' ? ~(locals.push(localKey(id)) - 1) : ids.push(id) - 1;
-      known.set(id, place);
-    }
-    places[i] = place;
-  }
-  return { edits, ids, locals, places };
-}
-
-/** Of edits made here that delete nothing the tree is hardly ever read ({@link tipAfter}). */
-const takesTrees = (edits: readonly Edit[]): boolean =>
-  edits.some((edit) => edit.kind === 'replicated' || (edit.kind === 'new' && edit.deleted));
-
-const INFO_KEYS = ['info'];
-const TIP = ['tip'];
-
-function firstQueries({ ids, locals }: Batch, trees: boolean) {
-  return [
-    { from: 'info', keys: INFO_KEYS },
-    { from: 'docs', keys: ids, texts: trees ? TREE_TEXTS : TIP },
-    { from: 'local', keys: locals },
-  ] as const;
-}
-
-type FoundFirst = FoundAll<DatabaseTables, ReturnType<typeof firstQueries>>;
-
-function queriesOf(
-  batch: Batch,
-  trees: boolean,
-  whole: readonly string[],
-  attached: AttachmentQueries | undefined,
-) {
-  return [
-    ...firstQueries(batch, trees),
-    { from: 'local', keys: whole.length === 0 ? NONE : [COMPACTED], texts: true },
-    ...whole.map((id) => ({ from: 'bodies' as const, range: { gte: [id], lte: [id, []] as const } })),
-    ...(attached?.queries ?? NONE),
-  ] as const;
-}
-
-function planEdits(batch: Batch, found: Found, rules: FoldRules): Plan<DatabaseTables, Decision> {
+export function planEdits(batch: Batch, found: Found, rules: FoldRules): Plan<DatabaseTables, Decision> {
   const { edits, places } = batch;
   const { attachments } = found;
   const folds = new Array<DocRow | DocFold | undefined>(batch.ids.length);
@@ -286,87 +124,4 @@ const isFailure = (applied: Applied): applied is Extract<Applied, Error> => isDa
 
 function outcome(id: string, applied: Applied): Outcome {
   return isFailure(applied) ? failureRow(id, applied) : { ok: true, id, rev: applied.rev };
-}
-
-/** The rows of all folds, and the counters, which change by difference (I1). */
-function finishDocuments(
-  ids: readonly string[],
-  folds: readonly (DocRow | DocFold | undefined)[],
-  found: Found,
-  seq: number,
-): {
-  writes: Writes;
-  lacking: readonly string[];
-  refs: readonly BlobRefRow[];
-  /** Seq of the first document of which a past revision got its body. */
-  lateAt: number;
-} {
-  const rows: DocRow[] = [];
-  let refs: readonly BlobRefRow[] = NONE;
-  const bodies: BodyRow[] = [];
-  const gone: BodyKey[] = [];
-  const lacking: string[] = [];
-  let lateAt = Number.POSITIVE_INFINITY;
-  let live = 0;
-  let dead = 0;
-  let fresh = true;
-  for (let i = 0; i < folds.length; i++) {
-    const fold = folds[i];
-    let row: DocRow | undefined;
-    if (fold instanceof DocFold) {
-      const folded = fold.finish();
-      if (folded === undefined) lacking.push(ids[i]!);
-      if (folded?.row === undefined) continue;
-      row = folded.row;
-      if (fold.isLate) lateAt = Math.min(lateAt, row.seq);
-      for (const each of folded.bodies) bodies.push(each);
-      for (const each of folded.gone) gone.push(each);
-      if (folded.refs.length > 0) refs = [...refs, ...folded.refs];
-    } else row = fold;
-    if (row === undefined) continue;
-    rows.push(row);
-    const before = found.docs[i];
-    if (row === fold && before !== undefined) bodies.push(bodyRow(before));
-    if (before !== undefined) {
-      before.deleted ? dead-- : live--;
-      fresh = false;
-    }
-    row.deleted ? dead++ : live++;
-  }
-  const writes: Writes = [];
-  if (gone.length > 0) writes.push({ into: 'bodies', delete: gone });
-  if (bodies.length > 0) writes.push({ into: 'bodies', put: bodies });
-  if (rows.length > 0) writes.push({ into: 'docs', put: rows, fresh });
-  if (seq !== found.info.update_seq) {
-    const { name, uuid, doc_count, doc_del_count, purge_seq } = found.info;
-    const info: InfoRow = {
-      name,
-      uuid,
-      update_seq: seq,
-      doc_count: doc_count + live,
-      doc_del_count: doc_del_count + dead,
-      purge_seq,
-    };
-    writes.push({ into: 'info', put: [info] });
-  }
-  return { writes, lacking, refs, lateAt };
-}
-
-/** Rows of `local` that differ from what was found. */
-function localWrites(
-  keys: readonly string[],
-  before: Found['locals'],
-  after: Found['locals'],
-  writes: Writes,
-): void {
-  const put: LocalRow[] = [];
-  const gone: string[] = [];
-  for (let i = 0; i < after.length; i++) {
-    const row = after[i];
-    if (row === before[i]) continue;
-    if (row === undefined) gone.push(keys[i]!);
-    else put.push(row);
-  }
-  if (put.length > 0) writes.push({ into: 'local', put });
-  if (gone.length > 0) writes.push({ into: 'local', delete: gone });
 }

@@ -1,0 +1,36 @@
+/** Edits by the documents they are about. */
+import { type Edit, localKey } from './edits';
+
+const NONE: readonly never[] = [];
+
+/** Edits with which document, or which `_local/` document, each is about, by its place in their lists. */
+export interface Batch {
+  readonly edits: readonly Edit[];
+  readonly ids: readonly string[];
+  readonly locals: readonly string[];
+  /** By edit: its document's place in `ids`, or `~place` in `locals`. */
+  readonly places: readonly number[];
+}
+
+export function batchOf(edits: readonly Edit[]): Batch {
+  if (edits.length === 1) {
+    const { kind, id } = edits[0]!;
+    if (kind === 'local') return { edits, ids: NONE, locals: [localKey(id)], places: [~0] };
+    return { edits, ids: [id], locals: NONE, places: [0] };
+  }
+  const ids: string[] = [];
+  const locals: string[] = [];
+  const known = new Map<string, number>();
+  const places = new Array<number>(edits.length);
+  for (let i = 0; i < edits.length; i++) {
+    const { id, kind } = edits[i]!;
+    let place = known.get(id);
+    if (place === undefined) {
+      // One map for both: an id that begins with `_local/` is never a document's.
+      place = kind === 'local' ? ~(locals.push(localKey(id)) - 1) : ids.push(id) - 1;
+      known.set(id, place);
+    }
+    places[i] = place;
+  }
+  return { edits, ids, locals, places };
+}

@@ -1,0 +1,91 @@
+/** What a plan writes: rows that were folded, and counters. */
+import type { BlobRefRow, BodyRow, DatabaseTables, DocRow, InfoRow, LocalRow } from '../store/schema';
+import type { Write } from '../store/store';
+import { type BodyKey, bodyRow, DocFold } from './doc-fold';
+
+export type Writes = Write<DatabaseTables>[];
+
+const NONE: readonly never[] = [];
+
+/** The rows of all folds, and the counters, which change by difference (I1). */
+export function finishDocuments(
+  ids: readonly string[],
+  folds: readonly (DocRow | DocFold | undefined)[],
+  { docs, info: counted }: { readonly docs: readonly (DocRow | undefined)[]; readonly info: InfoRow },
+  seq: number,
+): {
+  writes: Writes;
+  lacking: readonly string[];
+  refs: readonly BlobRefRow[];
+  /** Seq of the first document of which a past revision got its body. */
+  lateAt: number;
+} {
+  const rows: DocRow[] = [];
+  let refs: readonly BlobRefRow[] = NONE;
+  const bodies: BodyRow[] = [];
+  const gone: BodyKey[] = [];
+  const lacking: string[] = [];
+  let lateAt = Number.POSITIVE_INFINITY;
+  let live = 0;
+  let dead = 0;
+  let fresh = true;
+  for (let i = 0; i < folds.length; i++) {
+    const fold = folds[i];
+    let row: DocRow | undefined;
+    if (fold instanceof DocFold) {
+      const folded = fold.finish();
+      if (folded === undefined) lacking.push(ids[i]!);
+      if (folded?.row === undefined) continue;
+      row = folded.row;
+      if (fold.isLate) lateAt = Math.min(lateAt, row.seq);
+      for (const each of folded.bodies) bodies.push(each);
+      for (const each of folded.gone) gone.push(each);
+      if (folded.refs.length > 0) refs = [...refs, ...folded.refs];
+    } else row = fold;
+    if (row === undefined) continue;
+    rows.push(row);
+    const before = docs[i];
+    if (row === fold && before !== undefined) bodies.push(bodyRow(before));
+    if (before !== undefined) {
+      before.deleted ? dead-- : live--;
+      fresh = false;
+    }
+    row.deleted ? dead++ : live++;
+  }
+  const writes: Writes = [];
+  if (gone.length > 0) writes.push({ into: 'bodies', delete: gone });
+  if (bodies.length > 0) writes.push({ into: 'bodies', put: bodies });
+  if (rows.length > 0) writes.push({ into: 'docs', put: rows, fresh });
+  if (seq !== counted.update_seq) {
+    const { name, uuid, doc_count, doc_del_count, purge_seq } = counted;
+    const info: InfoRow = {
+      name,
+      uuid,
+      update_seq: seq,
+      doc_count: doc_count + live,
+      doc_del_count: doc_del_count + dead,
+      purge_seq,
+    };
+    writes.push({ into: 'info', put: [info] });
+  }
+  return { writes, lacking, refs, lateAt };
+}
+
+/** Rows of `local` that differ from what was found. */
+export function localWrites(
+  keys: readonly string[],
+  before: readonly (LocalRow | undefined)[],
+  after: readonly (LocalRow | undefined)[],
+  writes: Writes,
+): void {
+  const put: LocalRow[] = [];
+  const gone: string[] = [];
+  for (let i = 0; i < after.length; i++) {
+    const row = after[i];
+    if (row === before[i]) continue;
+    if (row === undefined) gone.push(keys[i]!);
+    else put.push(row);
+  }
+  if (put.length > 0) writes.push({ into: 'local', put });
+  if (gone.length > 0) writes.push({ into: 'local', delete: gone });
+}

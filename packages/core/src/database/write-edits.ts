@@ -1,0 +1,134 @@
+/**
+ * One write of many edits: what it reads, and again until it has all it needs.
+ *
+ * Nearly every write can name beforehand what it reads: rows, trees and counters, never body text. The exception is a
+ * document whose winner dies while another leaf lives: that leaf's body moves from `bodies` to `docs`. (And a past revision that
+ * comes after its children: is its body there?) The plan then writes nothing and says which documents it needs whole, and
+ * {@link writeEdits} plans again with their bodies.
+ */
+import type { BodyRow, DatabaseTables } from '../store/schema';
+import type { Durability, FoundAll, Plan, Store } from '../store/store';
+import type { AttachmentQueries } from './attachment-plan';
+import { loadAttachments } from './code';
+import { COMPACTED } from './compacted';
+import type { FoldRules } from './doc-fold';
+import { type Batch, batchOf } from './edit-batch';
+import type { Edit } from './edits';
+import { infoOf } from './info';
+import { type Decision, type Outcome, planEdits } from './plan-edits';
+import { TREE_TEXTS } from './tip';
+
+const NONE: readonly never[] = [];
+
+/**
+ * As {@link writeEdits}, at once, where the store does that and no more than rows and counters are read.
+ *
+ * @returns undefined when nothing was written
+ */
+export function writeEditsNow(
+  store: Store<DatabaseTables>,
+  edits: readonly Edit[],
+  rules: FoldRules,
+  durability: Durability | undefined,
+): readonly Outcome[] | undefined {
+  if (store.writeNow === undefined || rules.autoCompaction) return undefined;
+  for (let i = 0; i < edits.length; i++) if (edits[i]!.attachments !== undefined) return undefined;
+  const batch = batchOf(edits);
+  // Not taken apart in the head of the function: until V8 has optimised that, it is a walk with an iterator.
+  const plan = (found: FoundFirst): Plan<DatabaseTables, Decision> => {
+    const info = infoOf(found[0]);
+    return planEdits(
+      batch,
+      { info, docs: found[1], locals: found[2], bodies: undefined, attachments: undefined },
+      rules,
+    );
+  };
+  const decided = store.writeNow(firstQueries(batch, takesTrees(edits)), plan, durability)?.value;
+  if (decided === undefined || decided.lacksTrees || decided.lacking.length > 0) return undefined;
+  return decided.outcomes;
+}
+
+/**
+ * Writes `edits` in one commit; edits of one document in their order.
+ *
+ * @returns one outcome per edit. Conflicts are outcomes: they do not disturb other edits
+ */
+export async function writeEdits(
+  store: Store<DatabaseTables>,
+  edits: readonly Edit[],
+  rules: FoldRules,
+  durability: Durability | undefined,
+): Promise<readonly Outcome[]> {
+  const batch = batchOf(edits);
+  let whole: readonly string[] = rules.autoCompaction ? batch.ids : NONE;
+  const needed = rules.autoCompaction || edits.some((edit) => edit.attachments !== undefined);
+  const attaching = needed ? await loadAttachments() : undefined;
+  let trees = needed || takesTrees(edits);
+  // At most once around for trees and once per document that lacks its bodies, and more than twice only when other writers interfere.
+  for (;;) {
+    const asked = whole;
+    const attached = attaching?.attachmentQueries(edits, rules.autoCompaction ? asked : NONE);
+    const decided = store.write(
+      queriesOf(batch, trees, asked, attached),
+      ([info, docs, locals, [compacted], ...rest]) => {
+        const bodies = rest as BodyRow[][];
+        const byId = asked.length === 0 ? undefined : new Map(asked.map((id, i) => [id, bodies[i] ?? NONE]));
+        const attachments = attached && attaching?.attachmentsFound(attached, rest.slice(asked.length));
+        const found = { info: infoOf(info), docs, locals, compacted, bodies: byId, attachments };
+        return planEdits(batch, found, rules);
+      },
+      { durability },
+    );
+    const decision = await (attaching === undefined
+      ? decided
+      : decided.catch((error) => attaching.gone(store, edits, error)));
+    if (decision === undefined) continue;
+    const { outcomes, lacking, content } = decision;
+    if (decision.lacksTrees) {
+      trees = true;
+      continue;
+    }
+    if (lacking.length > 0) {
+      whole = [...new Set([...whole, ...lacking])];
+      continue;
+    }
+    if (content === undefined || attaching === undefined) return outcomes;
+    attaching.settle(edits, content.named);
+    // The write is done, whatever becomes of the rest: a compaction does it too.
+    if (content.replaced.length > 0) await store.blobs.drop(content.replaced).catch(() => {});
+    if (content.freed.length > 0)
+      await attaching.sweepBlobs(store, content.freed, durability).catch(() => {});
+    return outcomes;
+  }
+}
+
+/** Of edits made here that delete nothing the tree is hardly ever read ({@link tipAfter}). */
+const takesTrees = (edits: readonly Edit[]): boolean =>
+  edits.some((edit) => edit.kind === 'replicated' || (edit.kind === 'new' && edit.deleted));
+
+const INFO_KEYS = ['info'];
+const TIP = ['tip'];
+
+function firstQueries({ ids, locals }: Batch, trees: boolean) {
+  return [
+    { from: 'info', keys: INFO_KEYS },
+    { from: 'docs', keys: ids, texts: trees ? TREE_TEXTS : TIP },
+    { from: 'local', keys: locals },
+  ] as const;
+}
+
+type FoundFirst = FoundAll<DatabaseTables, ReturnType<typeof firstQueries>>;
+
+function queriesOf(
+  batch: Batch,
+  trees: boolean,
+  whole: readonly string[],
+  attached: AttachmentQueries | undefined,
+) {
+  return [
+    ...firstQueries(batch, trees),
+    { from: 'local', keys: whole.length === 0 ? NONE : [COMPACTED], texts: true },
+    ...whole.map((id) => ({ from: 'bodies' as const, range: { gte: [id], lte: [id, []] as const } })),
+    ...(attached?.queries ?? NONE),
+  ] as const;
+}
