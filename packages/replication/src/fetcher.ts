@@ -4,23 +4,8 @@
  * Every revision asked for is accounted for: it is there (or what followed it on its branch), it has failed, or the source
  * itself says that it no longer has it. None is skipped in silence.
  */
-import {
-  apartLength,
-  type BulkGetOptions,
-  DatabaseError,
-  generationOf,
-  SPLIT,
-  takesApart,
-} from '@settledb/core';
-import {
-  attachmentFault,
-  hasAttachments,
-  MISMATCH,
-  requestOf,
-  type Unfilled,
-  unfilled,
-  withStreams,
-} from './attachments';
+import { apartLength, type BulkGetOptions, SPLIT, takesApart } from '@settledb/core';
+import { hasAttachments, requestOf, type Unfilled, unfilled, withStreams } from './attachments';
 import { lengthOf } from './length';
 import {
   type AnyDoc,
@@ -28,14 +13,13 @@ import {
   checkBulkGet,
   checkChanges,
   type Fetched,
-  faultOf,
   isNotFound,
-  isObject,
   type MissingRev,
   type Peer,
-  statusOf,
 } from './peer';
 import { RevSet } from './rev-set';
+import { failureOf, isAskedFor, malformed, sort } from './sort';
+import { mayConcernOne, SourceFailure } from './source-failure';
 
 /** What one request gave. `docs` are ready to be written. */
 export interface Portion {
@@ -58,24 +42,6 @@ const GROWTH = 4;
 const SPLITS = 10;
 
 type Requested = MissingRev & { readonly atts_since?: readonly string[] };
-
-/**
- * What the source failed with while the target read an attachment from it. Whatever the target makes of it, even a refusal of
- * the document, it is not the target's word.
- */
-export class SourceFailure {
-  readonly error: unknown;
-
-  constructor(error: unknown) {
-    this.error = error;
-  }
-
-  /** A single document's; the source is in order. */
-  get ofDocument(): boolean {
-    const { error } = this;
-    return mayConcernOne(error) || (error instanceof DatabaseError && error.name === MISMATCH);
-  }
-}
 
 export class Fetcher {
   readonly #source: Peer;
@@ -248,79 +214,5 @@ export class Fetcher {
     return !rows.some((row) => row.id === id && row.revs.includes(rev));
   }
 }
-
-/** That revision, with nothing more to be looked at. */
-const isAskedFor = (doc: AnyDoc, { id, rev }: MissingRev): boolean =>
-  doc._rev === rev && !hasAttachments(doc) && faultOf(doc, id) === undefined;
-
-/** What in the answer belongs to the revision asked for, and why it is not there if it is not. */
-function sort(
-  { own, all }: Fetched,
-  { id, rev }: MissingRev,
-  stubs: Unfilled | undefined,
-): { readonly docs: readonly AnyDoc[]; readonly failure?: unknown } {
-  const docs: AnyDoc[] = [];
-  let failure: unknown;
-  for (const row of all) {
-    if ('error' in row) {
-      if (own.length > 0 ? own.includes(row) : concerns(row.error, rev))
-        failure = failureOf(row.error, { id, rev });
-      continue;
-    }
-    const fault =
-      faultOf(row.ok, id) ?? attachmentFault(row.ok, stubs?.doc._rev === row.ok._rev ? stubs : undefined);
-    if (fault !== undefined) failure = malformed(id, fault);
-    else if (descendsFrom(row.ok, rev, own.includes(row))) docs.push(row.ok);
-  }
-  if (failure === undefined && docs.length === 0) failure = malformed(id, `${rev} is missing in the answer`);
-  return failure === undefined ? { docs } : { docs, failure };
-}
-
-/** An error row that names a revision is about that one. */
-const concerns = (error: unknown, rev: string): boolean =>
-  !isObject(error) || typeof error.rev !== 'string' || error.rev === rev;
-
-/**
- * `doc` is that revision, or was made of it.
- *
- * @param answersIt it is the answer to the request for `rev`: where its ancestry is cut off before, it is taken at its word
- */
-function descendsFrom(doc: AnyDoc, rev: string, answersIt: boolean): boolean {
-  if (doc._rev === rev) return true;
-  const { start, ids } = doc._revisions!; // Checked by faultOf.
-  const back = start - generationOf(rev);
-  if (back < 0) return false;
-  return back >= ids.length ? answersIt : `${start - back}-${ids[back]}` === rev;
-}
-
-const malformed = (id: string, fault: string): DatabaseError =>
-  new DatabaseError({
-    status: 502,
-    name: 'malformed_document',
-    reason: `Document ${id}: ${fault}`,
-    docId: id,
-  });
-
-/** An error row, of whatever make, as an error. */
-function failureOf(error: unknown, { id, rev }: MissingRev): DatabaseError {
-  if (error instanceof DatabaseError && error.docId !== undefined) return error;
-  const told = isObject(error) || error instanceof Error ? (error as Record<string, unknown>) : {};
-  const word = [told.name, told.error].find((value) => typeof value === 'string' && value !== 'Error');
-  const reason = [told.reason, told.message].find((value) => typeof value === 'string');
-  const name = isNotFound(error) ? 'not_found' : String(word ?? 'fetch_failed');
-  const status = statusOf(error) || (name === 'not_found' ? 404 : 500);
-  const message = `Document ${id}, revision ${rev}, could not be read: ${String(reason ?? name)}`;
-  return new DatabaseError({
-    status,
-    name,
-    reason: String(reason ?? name),
-    message,
-    docId: id,
-    cause: error,
-  });
-}
-
-/** 500 and such may be one damaged document; a network that fails, a server in trouble and a refusal concern all. */
-const mayConcernOne = (error: unknown): boolean => [400, 404, 413, 500].includes(statusOf(error));
 
 const asBase64 = (length: number): number => Math.ceil(length / 3) * 4;

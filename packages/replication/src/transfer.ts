@@ -12,12 +12,13 @@ import type { Announcer } from './announcer';
 import type { BackOff } from './backoff';
 import { type BatchEnd, type Chunk, fetchChunks, OnTheWay } from './batch';
 import type { Checkpoints } from './checkpoint';
-import { Fetcher, SourceFailure } from './fetcher';
+import { Fetcher } from './fetcher';
 import type { Settings } from './options';
 import type { Peer } from './peer';
 import type { LostWork, Progress, ReplicationChange } from './progress';
 import { readChanges } from './reader';
 import type { RevSet } from './rev-set';
+import { SourceFailure } from './source-failure';
 import { type WriteOutcome, writeDocs } from './write';
 
 /** What the attempts of a replication share. */

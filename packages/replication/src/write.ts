@@ -4,7 +4,7 @@
  * What the target says about single documents is sorted here: refused ones are passed, anything else stops the run.
  */
 import { DatabaseError, type Doc } from '@settledb/core';
-import type { Fetcher, SourceFailure } from './fetcher';
+import type { Fetcher } from './fetcher';
 import {
   type AnyDoc,
   ask,
@@ -16,6 +16,7 @@ import {
   statusOf,
 } from './peer';
 import { RevSet } from './rev-set';
+import type { SourceFailure } from './source-failure';
 
 export interface WriteOutcome {
   readonly written: readonly AnyDoc[];

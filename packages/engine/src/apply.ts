@@ -1,0 +1,71 @@
+/** A commit's change of a table, applied to what one context holds of it: rows that are recent, and their orders. */
+import type { SortKey } from '@settledb/core';
+import { isNew, type TableChange } from './commit';
+import type { TableState } from './directory';
+import type { OrderState } from './fences';
+
+/** Numbers spread over no more times as many places are put in order by place. */
+const SPREAD_MAX = 2;
+
+export function applyTo(
+  { rows: { recent, layout }, orders, watchers }: TableState,
+  change: TableChange,
+): void {
+  const { rows, deleted } = change;
+  for (let i = 0; i < deleted.length; i++) recent.set(deleted[i]!, null);
+  const keys = change.keys ?? rows.map(layout.keyOf);
+  // Rows by one short key, as documents are, are looked for with each write: as long as they are set there is no order to keep.
+  if (layout.field < 0 && isNew(change)) recent.add(keys, rows);
+  else for (let i = 0; i < keys.length; i++) recent.set(keys[i]!, rows[i]!);
+  for (let o = 0; o < orders.length; o++) putOff(change, o, orders[o]!, keys);
+  for (let i = 0; i < watchers.length; i++) {
+    watchers[i]!(keys);
+    if (deleted.length > 0) watchers[i]!(deleted);
+  }
+}
+
+/** A function of its own: a closure made within a loop has V8 make a scope for each round, by a slow way until this is optimised. */
+function putOff(change: TableChange, o: number, order: OrderState<SortKey>, keys: readonly SortKey[]): void {
+  order.recent.later(() => applyToOrder(change, o, order, keys));
+}
+
+/** First every key that went, then every key that is: one row may take the key another had. */
+function applyToOrder(
+  change: TableChange,
+  o: number,
+  { recent, layout }: OrderState<SortKey>,
+  keys: readonly SortKey[],
+): void {
+  const { rows, olds = [], oldsOfDeleted } = change;
+  for (const gone of oldsOfDeleted) if (gone[o] !== undefined) recent.set(gone[o], null);
+  for (const gone of olds) if (gone !== null) recent.set(gone[o] as SortKey, null);
+  const own = rows.map(layout.keyOf);
+  const numbers = layout.field >= 0 && typeof own[0] === 'number';
+  if (!numbers && !isNew(change)) {
+    for (let i = 0; i < own.length; i++) recent.set(own[i]!, keys[i]!);
+    return;
+  }
+  // Seqs, and new rows, take the place of nothing that is there: {@link Recent} keeps those in arrays, if they come in order.
+  const places = numbers ? rising(own as number[]) : sorted(own);
+  recent.add(
+    places.map((i) => own[i]!),
+    places.map((i) => keys[i]!),
+  );
+}
+
+const sorted = (keys: readonly SortKey[]): number[] =>
+  keys.map((_, i) => i).sort((a, b) => (keys[a]! < keys[b]! ? -1 : keys[a]! > keys[b]! ? 1 : 0));
+
+/** The places of different numbers, the lowest first. Seqs of a commit have few gaps, and need no sorting. */
+function rising(numbers: readonly number[]): number[] {
+  let low = Number.POSITIVE_INFINITY;
+  let high = Number.NEGATIVE_INFINITY;
+  for (const number of numbers) {
+    if (number < low) low = number;
+    if (number > high) high = number;
+  }
+  if (high - low > numbers.length * SPREAD_MAX) return sorted(numbers);
+  const at = new Int32Array(high - low + 1).fill(-1);
+  for (let i = 0; i < numbers.length; i++) at[numbers[i]! - low] = i;
+  return Array.from(at.filter((i) => i >= 0));
+}

@@ -1,0 +1,75 @@
+/** What of an answer belongs to the revision that was asked for. */
+import { DatabaseError, generationOf } from '@settledb/core';
+import { attachmentFault, hasAttachments, type Unfilled } from './attachments';
+import { type AnyDoc, type Fetched, faultOf, isNotFound, isObject, type MissingRev, statusOf } from './peer';
+
+/** That revision, with nothing more to be looked at. */
+export const isAskedFor = (doc: AnyDoc, { id, rev }: MissingRev): boolean =>
+  doc._rev === rev && !hasAttachments(doc) && faultOf(doc, id) === undefined;
+
+/** What in the answer belongs to the revision asked for, and why it is not there if it is not. */
+export function sort(
+  { own, all }: Fetched,
+  { id, rev }: MissingRev,
+  stubs: Unfilled | undefined,
+): { readonly docs: readonly AnyDoc[]; readonly failure?: unknown } {
+  const docs: AnyDoc[] = [];
+  let failure: unknown;
+  for (const row of all) {
+    if ('error' in row) {
+      if (own.length > 0 ? own.includes(row) : concerns(row.error, rev))
+        failure = failureOf(row.error, { id, rev });
+      continue;
+    }
+    const fault =
+      faultOf(row.ok, id) ?? attachmentFault(row.ok, stubs?.doc._rev === row.ok._rev ? stubs : undefined);
+    if (fault !== undefined) failure = malformed(id, fault);
+    else if (descendsFrom(row.ok, rev, own.includes(row))) docs.push(row.ok);
+  }
+  if (failure === undefined && docs.length === 0) failure = malformed(id, `${rev} is missing in the answer`);
+  return failure === undefined ? { docs } : { docs, failure };
+}
+
+/** An error row that names a revision is about that one. */
+const concerns = (error: unknown, rev: string): boolean =>
+  !isObject(error) || typeof error.rev !== 'string' || error.rev === rev;
+
+/**
+ * `doc` is that revision, or was made of it.
+ *
+ * @param answersIt it is the answer to the request for `rev`: where its ancestry is cut off before, it is taken at its word
+ */
+function descendsFrom(doc: AnyDoc, rev: string, answersIt: boolean): boolean {
+  if (doc._rev === rev) return true;
+  const { start, ids } = doc._revisions!; // Checked by faultOf.
+  const back = start - generationOf(rev);
+  if (back < 0) return false;
+  return back >= ids.length ? answersIt : `${start - back}-${ids[back]}` === rev;
+}
+
+export const malformed = (id: string, fault: string): DatabaseError =>
+  new DatabaseError({
+    status: 502,
+    name: 'malformed_document',
+    reason: `Document ${id}: ${fault}`,
+    docId: id,
+  });
+
+/** An error row, of whatever make, as an error. */
+export function failureOf(error: unknown, { id, rev }: MissingRev): DatabaseError {
+  if (error instanceof DatabaseError && error.docId !== undefined) return error;
+  const told = isObject(error) || error instanceof Error ? (error as Record<string, unknown>) : {};
+  const word = [told.name, told.error].find((value) => typeof value === 'string' && value !== 'Error');
+  const reason = [told.reason, told.message].find((value) => typeof value === 'string');
+  const name = isNotFound(error) ? 'not_found' : String(word ?? 'fetch_failed');
+  const status = statusOf(error) || (name === 'not_found' ? 404 : 500);
+  const message = `Document ${id}, revision ${rev}, could not be read: ${String(reason ?? name)}`;
+  return new DatabaseError({
+    status,
+    name,
+    reason: String(reason ?? name),
+    message,
+    docId: id,
+    cause: error,
+  });
+}
