@@ -10,6 +10,7 @@ import type {
   FeedError,
   FindOptions,
   Json,
+  TypedSelector,
   Written,
 } from '../../packages/settledb/src/entry.node';
 import DefaultSettleDB, { isDatabaseError, SettleDB } from '../../packages/settledb/src/entry.node';
@@ -30,6 +31,9 @@ export async function typed(adapter: Adapter): Promise<void> {
   same<typeof written, Written>(true);
   await db.put({ _id: 'a', _rev: written.rev, text: 'hello', done: true });
   await db.put({ _id: 'a', _rev: written.rev, _deleted: true });
+  const none: string | undefined = undefined;
+  await db.put({ _id: 'a', _rev: none, text: 'the first, or an edit' });
+  await db.bulkDocs([{ _id: 'a', _rev: none, _deleted: true }]);
   await db.put({ _id: '_design/d', filters: { f: 'function () {}' } });
   await db.put({ _id: '_local/l', anything: 1 });
   // @ts-expect-error an id is needed
@@ -109,6 +113,15 @@ export async function typed(adapter: Adapter): Promise<void> {
   // @ts-expect-error no such event
   sync.once('compleet', () => {});
   await sync;
+  // Feeds are promises, also to who asks for one.
+  const awaited: Promise<unknown>[] = [sync, replication, db.changes()];
+  db.replicate
+    .to('other')
+    .then(({ docs_written }) => docs_written)
+    .catch((error) => error.message);
+  db.changes()
+    .then(() => awaited)
+    .finally(() => {});
   db.changes({ include_docs: true })
     .on('change', (change) => same<typeof change, Change<Note>>(true))
     .on('error', (error) => same<typeof error.message, string>(true));
@@ -154,6 +167,8 @@ export async function queried(db: SettleDB<Task>): Promise<void> {
   same<(typeof whole)[number], ExistingDoc<Task>>(true);
   // @ts-expect-error no task has that
   whole[0]?.titel;
+  const apart = { selector: { done: false }, sort: ['due'], fields: ['title'] } as const;
+  (await db.find(apart)).docs[0]?.title.length;
   const request: FindOptions<Task> = { selector: { done: false }, sort: ['due'] };
   same<Awaited<ReturnType<typeof db.find>>['docs'][number], ExistingDoc<Task>>(true);
   (await db.find(request)).docs[0]?.title;
@@ -257,12 +272,30 @@ export function mapped(): void {
   void tasks.query((doc, emit) => 'title' in doc && emit(doc.title));
 }
 
+/** Functions for any handle. */
+export async function ofAny<T extends object>(db: SettleDB<T>, selector: TypedSelector<T>): Promise<void> {
+  const { docs } = await db.find({ selector });
+  same<(typeof docs)[number], ExistingDoc<T>>(true);
+  const [doc] = docs;
+  if (doc) await db.put(doc);
+  const change: Partial<T> = {};
+  await db.put({ ...(await db.get('a')), ...change });
+  // biome-ignore lint/suspicious/noExplicitAny: as docs/migration.md says it
+  const compacted = (any: SettleDB<any>) => any.compact();
+  await compacted(db);
+  await compacted(new SettleDB<Task>('tasks'));
+}
+
 export async function queriedOfTwoKinds(db: SettleDB<Task | Note>): Promise<void> {
   const { docs } = await db.find({ selector: {}, fields: ['_id', 'text', 'title'] });
   for (const doc of docs) same<'text' extends keyof typeof doc ? true : false, false>(true);
   for (const doc of docs) if ('text' in doc) same<typeof doc.text, string>(true);
   await db.find({ selector: { type: 'task', done: true } });
   await db.find({ selector: { text: { $regex: 'a' } }, sort: ['text'] });
+  await db.find({ selector: { $or: [{ type: 'task', done: true }, { text: 'a' }] } });
+  await db.find({ selector: { text: 'a', $not: { title: 'b' }, $and: [{ $nor: [{ due: 1 }] }] } });
+  // @ts-expect-error neither has that
+  await db.find({ selector: { $or: [{ other: 1 }] } });
   // @ts-expect-error neither has that
   await db.find({ selector: { other: 1 } });
 }

@@ -71,11 +71,14 @@ type Sure<Fields> = { [Name in keyof Fields]-?: undefined extends Fields[Name] ?
 type Head<Path extends string> = Path extends `${infer Name}.${string}` ? Name : Path;
 type Tail<Path extends string, Name extends string> = Path extends `${Name}.${infer Rest}` ? Rest : never;
 
-/** A selector for documents with this content. Dotted paths are taken as they are. */
-export type TypedSelector<Content extends object> = Content extends unknown
+/** A selector for documents with this content; of a union each selector is for one of them. Dotted paths are taken as they are. */
+export type TypedSelector<Content extends object> = SelectorAmong<Content, Content>;
+
+/** Those that are combined may each be for another of `All`. */
+type SelectorAmong<Content extends object, All extends object> = Content extends unknown
   ? string extends keyof Content
     ? Selector
-    : FieldConditions<Content & Meta> & Combined<Content>
+    : FieldConditions<Content & Meta> & Combined<All>
   : never;
 
 interface Meta {

@@ -50,9 +50,9 @@ export type AnyContent = Record<string, any>;
 
 /** Documents of the database's own kinds have fields of their own, whatever the others look like. */
 export type ReservedId = `_design/${string}` | `_local/${string}`;
-export type ReservedDoc = { _id: ReservedId; _rev?: Rev; [field: string]: unknown };
+export type ReservedDoc = { _id: ReservedId; _rev?: Rev | undefined; [field: string]: unknown };
 /** An edit that deletes. */
-export type Tombstone = { _id: string; _rev?: Rev; _deleted: true };
+export type Tombstone = { _id: string; _rev?: Rev | undefined; _deleted: true };
 
 /** What `bulkDocs` takes, for each document. */
 export type BulkDoc<Content extends object> = Doc<Content> | Tombstone | ReservedDoc;

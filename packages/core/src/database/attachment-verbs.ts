@@ -100,7 +100,7 @@ async function editable(
   }
 }
 
-const attachmentsOf = (doc: { readonly _attachments?: object }): AttachmentsInput => ({
+const attachmentsOf = (doc: { readonly _attachments?: object | undefined }): AttachmentsInput => ({
   ...(doc._attachments as AttachmentsInput | undefined),
 });
 

@@ -29,13 +29,9 @@ export interface FeedEvents<Item, Result> {
 
 export interface Feed<Item, Result, Events extends object = FeedEvents<Item, Result>>
   extends AsyncIterable<Item>,
-    PromiseLike<Result> {
+    Promise<Result> {
   /** Iteration pulls: the feed reads on when its consumer is done. Leaving the loop cancels the feed. */
   [Symbol.asyncIterator](): AsyncIterator<Item>;
-  catch<Other = never>(
-    onRejected?: ((reason: unknown) => Other | PromiseLike<Other>) | null,
-  ): Promise<Result | Other>;
-  finally(onFinally?: (() => void) | null): Promise<Result>;
   on<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this;
   once<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this;
   off<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this;
@@ -100,6 +96,11 @@ export class BasicFeed<Item, Result, Events extends object = AnyEvents>
     if (options.signal?.aborted) this.cancel();
     else if (options.signal) this.#unlisten = onAbort(options.signal, () => this.cancel());
     queueMicrotask(() => void this.#start(run));
+  }
+
+  /** With it a feed is what takes a `Promise` to the compiler, as PouchDB's are: `event.waitUntil(db.replicate.to(…))`. */
+  get [Symbol.toStringTag](): string {
+    return 'Feed';
   }
 
   then<A = Result, B = never>(

@@ -154,8 +154,10 @@ export interface DocMeta {
 }
 
 /** What a user writes: any JSON object with the fields of {@link DocMeta} he cares for. */
-export type Doc<Content extends object = object> = Content &
-  Partial<Omit<DocMeta, '_attachments'>> & { _attachments?: AttachmentsInput };
+export type Doc<Content extends object = object> = Content & {
+  // What is `undefined` is as good as left out.
+  [field in keyof Omit<DocMeta, '_attachments'>]?: DocMeta[field] | undefined;
+} & { _attachments?: AttachmentsInput | undefined };
 
 /** What a user reads: a document that has an id and a revision. */
 export type ExistingDoc<Content extends object = object> = Content & DocMeta & { _rev: Rev };
