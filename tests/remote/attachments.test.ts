@@ -202,6 +202,10 @@ describe('attachments over HTTP', () => {
     expect(await failureOf(db.putAttachment('d', 'f', small as never, 'x/y'))).toMatchObject({ status: 409 });
     expect(await failureOf(db.putAttachment('d', 'f', null, '%%%', 'x/y'))).toMatchObject({ name: 'badarg' });
     expect(await failureOf(db.putAttachment('d', '_f', null, small, 'x/y'))).toMatchObject({ status: 400 });
+    for (const type of ['a/b\r\nX: y', 'text/日本', 'a\0b']) {
+      const failure = await failureOf(db.putAttachment('d', 'f', null, small, type));
+      expect(failure).toMatchObject({ status: 400, name: 'bad_request' });
+    }
     expect(await failureOf(db.getAttachment('d', 'nope'))).toMatchObject({ status: 404 });
     expect(await failureOf(db.getAttachment('nope', 'f'))).toMatchObject({ status: 404 });
     const next = await db.putAttachment('d', 'g', made.rev, small, 'x/y');

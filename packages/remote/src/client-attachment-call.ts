@@ -41,6 +41,8 @@ export function putAttachmentCall(given: readonly unknown[]): PutAttachment {
     throw badRequest(`An attachment cannot be named ${JSON.stringify(name)}`);
   checkAttachmentName(id, name);
   if (rev !== undefined) parseRev(rev);
+  if (typeof type === 'string' && /[^\t\x20-\x7e\x80-\xff]/.test(type))
+    throw badRequest(`No header can carry the content type ${JSON.stringify(type)}`);
   return { id, name, rev, data, type, options } as PutAttachment;
 }
 

@@ -6,6 +6,7 @@ import {
   type BinaryData,
   type BulkDocsRow,
   type Bytes,
+  badRequest,
   type CallOptions,
   type Doc,
   type ExistingDoc,
@@ -150,6 +151,10 @@ export async function openAttachment(
   bytes: Bytes = portableBytes,
 ): Promise<OpenedAttachment> {
   const { rev, signal, start = 0, end } = options;
+  for (const at of [start, end ?? 0]) {
+    if (!Number.isSafeInteger(at) || at < 0)
+      throw badRequest('A range is of whole numbers that are not negative');
+  }
   const query = { rev, att_encoding_info: true };
   const answer = await http.json({ method: 'GET', path: `/${encodeDocId(id)}`, query, signal, docId: id });
   const doc = check.checkDoc(answer, id);

@@ -7,19 +7,20 @@ import {
   type BulkGetResult,
   type Bytes,
   badRequest,
+  type ExistingDoc,
   invalidIdType,
   isDatabaseError,
   type OpenRevsRow,
   type Rev,
   SPLIT,
 } from '@settledb/core';
-import { parseJson, readText } from './client-answer';
+import { parseJson } from './client-answer';
 import { resultsApart } from './client-apart';
 import { receiveDoc } from './client-attachments';
+import { PARTS_OR_JSON, resultsOf, withParts } from './client-bulk-parts';
 import * as check from './client-check';
 import type { Call, Http } from './client-http';
 import type { Received } from './client-parts';
-import { receiveParts } from './client-parts';
 import { encodeDocId, isDotId, isObject } from './wire';
 
 /** GETs under way at a time: what browsers allow to one host. */
@@ -39,31 +40,44 @@ export async function bulkGetOver<Content extends object>(
 ): Promise<BulkGetResult<Content>> {
   if (WITHOUT.has(http)) return oneByOne<Content>(http, docs, options, bytes);
   const { revs, latest, attachments, signal } = options;
+  for (const entry of docs) checkRequested(entry);
+  const withData = attachments === true || docs.some(asksForData);
   const query = {
-    revs: revs || undefined,
+    // Which request a part answers is told by its ancestry, where it may be of another revision than was asked for.
+    revs: revs || (attachments && latest) || undefined,
     latest: latest || undefined,
     attachments: attachments || undefined,
-    att_encoding_info: attachments || options.att_encoding_info || undefined,
+    att_encoding_info: withData || options.att_encoding_info || undefined,
   };
-  for (const entry of docs) checkRequested(entry);
   // Only what the protocol knows: an entry may be a row of another answer.
   const asked = docs.map(({ id, rev, atts_since }) => ({ id, rev, atts_since }));
   const ids = asked.map(({ id }) => id);
   try {
     const call: Call = { method: 'POST', path: '/_bulk_get', query, body: { docs: asked }, signal };
-    if (!attachments) {
+    if (!withData) {
       const text = await http.text(call);
       const results = (options as { [SPLIT]?: true })[SPLIT] && resultsApart(text, asked);
       if (results) return { results } as unknown as BulkGetResult<Content>;
       return check.checkBulkGet<Content>(parseJson(text), ids);
     }
-    const rows = await withParts(http, { ...call, accept: PARTS_OR_JSON }, options, bytes);
-    if (Array.isArray(rows)) return check.checkBulkGet<Content>({ results: resultsOf(asked, rows) }, ids);
-    const found = check.checkBulkGet<Content>(rows, ids);
+    // In parts, all of the data comes: they are for those who want all of it.
+    const rows = attachments
+      ? await withParts(http, { ...call, accept: PARTS_OR_JSON }, options, bytes)
+      : await http.json(call);
+    const isParts = Array.isArray(rows);
+    const found = check.checkBulkGet<Content>(
+      isParts ? { results: resultsOf(asked, rows, latest === true) } : rows,
+      ids,
+    );
+    const receive = (doc: ExistingDoc<Content>): ExistingDoc<Content> => {
+      if (!revs) delete doc._revisions;
+      // Of parts the data was checked as it came.
+      return isParts ? doc : receiveDoc(doc, options, bytes);
+    };
     return {
       results: found.results.map(({ id, docs: each }) => ({
         id,
-        docs: each.map((row) => ('ok' in row ? { ok: receiveDoc(row.ok, options, bytes) } : row)),
+        docs: each.map((row) => ('ok' in row ? { ok: receive(row.ok) } : row)),
       })),
     };
   } catch (error) {
@@ -73,56 +87,9 @@ export async function bulkGetOver<Content extends object>(
   }
 }
 
-/** Bytes rather than base64, from servers that can. */
-const PARTS_OR_JSON = 'multipart/mixed, application/json;q=0.9';
-
-/** @returns the parts of a multipart answer; or the JSON, where the server knows no other form */
-async function withParts(
-  http: Http,
-  call: Call,
-  options: BulkGetOptions,
-  bytes: Bytes | undefined,
-): Promise<Received[] | unknown> {
-  const { response, pieces } = await http.open(call);
-  const type = response.headers.get('content-type');
-  if (!type?.startsWith('multipart/')) return parseJson(await readText(pieces));
-  return receiveParts(type, pieces, options, bytes);
-}
-
-/** Parts name no request: each goes to the one it answers, by id and revision, or else by id. */
-function resultsOf(
-  asked: readonly { readonly id: string; readonly rev: Rev | undefined }[],
-  rows: readonly Received[],
-): unknown[] {
-  const left = new Set(rows);
-  const take = (fits: (row: Received) => boolean, most = Number.POSITIVE_INFINITY): Received[] => {
-    const taken = [...left].filter(fits).slice(0, most);
-    for (const row of taken) left.delete(row);
-    return taken;
-  };
-  const exact = asked.map(({ id, rev }) =>
-    take((row) => 'doc' in row && row.doc._id === id && row.doc._rev === rev, 1),
-  );
-  return asked.map(({ id, rev }, i) => {
-    const found = [...exact[i]!, ...take((row) => 'doc' in row && row.doc._id === id)];
-    const all = found.length > 0 ? found : take((row) => 'other' in row && isAbout(row.other, id, rev), 1);
-    return { id, docs: all.map((row) => ('doc' in row ? { ok: row.doc } : { error: errorIn(row.other) })) };
-  });
-}
-
-const errorIn = (other: Record<string, unknown>): object => {
-  if (isObject(other.error)) return other.error;
-  return typeof other.missing === 'string'
-    ? { rev: other.missing, error: 'not_found', reason: 'missing' }
-    : other;
-};
-
-/** CouchDB does not say of which document it is that it has no such revision. */
-function isAbout(other: Record<string, unknown>, id: string, rev: Rev | undefined): boolean {
-  const about = isObject(other.error) ? other.error : other;
-  if (about.id !== undefined) return about.id === id && (about.rev === rev || rev === undefined);
-  return about.rev === rev || about.missing === rev;
-}
+/** By itself: that of attachments its reader does not have. An empty list says nothing, as in CouchDB. */
+const asksForData = ({ atts_since: since }: { readonly atts_since?: readonly Rev[] | undefined }): boolean =>
+  since !== undefined && since.length > 0;
 
 /** @throws bad_request */
 function checkRequested(entry: unknown): void {
@@ -163,7 +130,8 @@ async function getOne<Content extends object>(
   options: BulkGetOptions,
   bytes: Bytes | undefined,
 ): Promise<Result<Content>> {
-  const { revs, latest, attachments, signal } = options;
+  const { revs, latest, signal } = options;
+  const attachments = options.attachments || asksForData({ atts_since });
   const missing = { error: { id, rev: rev ?? 'undefined', error: 'not_found', reason: 'missing' } };
   // No URL can carry it; it is not fetched as something else.
   if (isDotId(id)) return { id, docs: [{ error: { ...missing.error, error: 'bad_request', reason: 'id' } }] };
@@ -176,7 +144,7 @@ async function getOne<Content extends object>(
       latest: latest || undefined,
       attachments: attachments || undefined,
       att_encoding_info: attachments || undefined,
-      atts_since: attachments && atts_since?.length ? JSON.stringify(atts_since) : undefined,
+      atts_since: asksForData({ atts_since }) ? JSON.stringify(atts_since) : undefined,
     },
     signal,
     docId: id,

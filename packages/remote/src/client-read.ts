@@ -2,7 +2,6 @@
 import {
   type AllDocsOptions,
   type AllDocsResult,
-  type AttachmentsOptions,
   type Bytes,
   badRequest,
   type ExistingDoc,
@@ -50,7 +49,7 @@ export function getCall(id: string, options: GetOptions): Call {
       deleted_conflicts: options.deleted_conflicts || undefined,
       local_seq: options.local_seq || undefined,
       attachments: options.attachments || undefined,
-      att_encoding_info: options.att_encoding_info || options.attachments || undefined,
+      att_encoding_info: options.att_encoding_info || comesWithData(options) || undefined,
       atts_since: options.atts_since === undefined ? undefined : JSON.stringify(options.atts_since),
     },
     signal,
@@ -58,11 +57,18 @@ export function getCall(id: string, options: GetOptions): Call {
   };
 }
 
+/** `atts_since` asks for data by itself. */
+const comesWithData = ({
+  attachments,
+  atts_since,
+}: Pick<GetOptions, 'attachments' | 'atts_since'>): boolean =>
+  attachments === true || atts_since !== undefined;
+
 type Receive = <D extends ExistingDoc | null | undefined>(doc: D) => D;
 
 /** How the data of attachments comes: as it was asked for, and checked. */
-async function receiver(options: AttachmentsOptions, bytes: Bytes | undefined): Promise<Receive> {
-  if (!options.attachments) return (doc) => doc;
+async function receiver(options: GetOptions, bytes: Bytes | undefined): Promise<Receive> {
+  if (!comesWithData(options)) return (doc) => doc;
   return (doc) => receiveDoc(doc, options, bytes);
 }
 

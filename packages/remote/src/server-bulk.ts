@@ -79,7 +79,9 @@ export async function bulkGet(context: DatabaseContext): Promise<Answer> {
   const asked = docs.map(checkRequested);
   const good = asked.filter((item) => 'id' in item);
   const multipart = wantsMultipart(request, 'mixed') && request.headers.get('accept')?.includes('multipart/');
-  const attachments = multipart || query.flag('attachments') === true;
+  const all = multipart || query.flag('attachments') === true;
+  // Who says what he has of a document asks for the rest of it.
+  const attachments = all || good.some(({ atts_since }) => atts_since !== undefined);
   const revs = query.flag('revs');
   const wanted = {
     // What of the attachments goes along is decided below, where they are written.
@@ -99,13 +101,10 @@ export async function bulkGet(context: DatabaseContext): Promise<Answer> {
   const answer = await database.bulkGet(wanted);
   const results = asked.map((item) => ('id' in item ? withNamedRev(answer.results[next++]!) : item.refused));
   if (!attachments) return jsonResponse(200, { results });
-  const sources = results.map(
-    (result, i): Source => ({
-      ...result,
-      attsSince: 'id' in asked[i]! ? (asked[i] as Requested).atts_since : undefined,
-      dropRevisions: !revs,
-    }),
-  );
+  const sources = results.map((result, i): Source => {
+    const attsSince = 'id' in asked[i]! ? (asked[i] as Requested).atts_since : undefined;
+    return { ...result, attsSince, stubs: !all && attsSince === undefined, dropRevisions: !revs };
+  });
   return multipart ? asMultipart(context, sources) : asJson(context, sources);
 }
 
@@ -113,7 +112,8 @@ const hasJson = (database: Database): database is Database & JsonSource =>
   typeof (database as Partial<JsonSource>).bulkGetJson === 'function';
 
 interface Source extends Result {
-  readonly attsSince?: readonly string[] | undefined;
+  readonly attsSince: readonly string[] | undefined;
+  readonly stubs: boolean;
   readonly dropRevisions: boolean;
 }
 
@@ -191,7 +191,8 @@ function checkRequested(item: unknown): Requested | { readonly refused: Result }
   return {
     id,
     ...(rev === undefined ? {} : { rev: rev as string }),
-    ...(atts_since === undefined ? {} : { atts_since }),
+    // An empty list says nothing, as in CouchDB.
+    ...(atts_since === undefined || atts_since.length === 0 ? {} : { atts_since }),
   };
 }
 

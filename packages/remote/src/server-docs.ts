@@ -131,11 +131,12 @@ async function openRevs(
   open_revs: 'all' | string[],
 ): Promise<Answer> {
   const { signal } = request;
+  const attsSince = readRevs(query, 'atts_since');
   if (!wantsMultipart(request, 'mixed')) {
     const attachments = query.flag('attachments');
-    return jsonResponse(200, await database.get(id, { ...options, open_revs, attachments }));
+    const since = attsSince === undefined ? {} : { atts_since: attsSince };
+    return jsonResponse(200, await database.get(id, { ...options, ...since, open_revs, attachments }));
   }
-  const attsSince = readRevs(query, 'atts_since');
   const more = { revs: true, att_encoding_info: true };
   const rows = await database.get(id, { ...options, ...more, open_revs });
   const boundary = uuid();

@@ -147,13 +147,16 @@ export interface DocSource {
   readonly doc: ExistingDoc;
   /** Attachments of these revisions are known to whoever asks. Needs `_revisions` in the document. */
   readonly attsSince?: readonly string[] | undefined;
+  /** None of the data is wanted. */
+  readonly stubs?: boolean | undefined;
   /** `_revisions` were not asked for. */
   readonly dropRevisions?: boolean | undefined;
   readonly signal: AbortSignal;
 }
 
 /** The names of attachments whose data is to go along. */
-function wanted({ doc, attsSince = [] }: DocSource): Set<string> {
+function wanted({ doc, stubs, attsSince = [] }: DocSource): Set<string> {
+  if (stubs === true) return new Set();
   const { _attachments = {}, _revisions } = doc;
   const known = attsSince
     .filter((rev) => {

@@ -112,6 +112,54 @@ export function read(context: Context): void {
       ['e', 'f', 'g', 'new'],
     ]);
   });
+
+  when('atts_since asks for data by itself, of the requests that have it', async () => {
+    const db = await setUp();
+    const first = (await getDoc(db, 'a'))._rev;
+    const { rev } = await db.putAttachment('a', 'new', first, ascii('new'), TEXT);
+    const withData = (doc: TestDoc) =>
+      Object.entries(attachmentsOf(doc)).flatMap(([name, { data }]) => (data === undefined ? [] : [name]));
+    for (const options of [{}, { revs: true }]) {
+      const docs = [
+        { id: 'a', rev, atts_since: [first] },
+        { id: 'a', rev },
+        { id: 'a', rev, atts_since: [] },
+      ];
+      const { results } = await db.bulkGet({ docs, ...options });
+      const found = results.map((result) => result.docs[0]!.ok!);
+      expect(found.map(withData)).toEqual([['new'], [], []]);
+      expect(found.map((doc) => '_revisions' in doc)).toEqual(found.map(() => 'revs' in options));
+    }
+    const rows = (await db.get('a', { open_revs: 'all', atts_since: [first] })) as { ok: TestDoc }[];
+    expect(rows.map(({ ok }) => withData(ok))).toEqual([['new']]);
+    const binary = await getDoc(db, 'a', { atts_since: [first], binary: true });
+    expect(same(await bytesOf(attachmentsOf(binary).new!.data), ascii('new'))).toBe(true);
+  });
+
+  when('bulkGet answers each of several requests of one document', async () => {
+    const db = context.fresh();
+    const branch = (hash: string, _attachments: object) => ({
+      _id: 'c',
+      _rev: `2-${hash}`,
+      _revisions: { start: 2, ids: [hash, 'aa'] },
+      _attachments,
+    });
+    const f = { content_type: TEXT, data: hello.data };
+    await db.bulkDocs([branch('bb', { f }), branch('cc', {})] as never, { new_edits: false });
+    const docs = [{ id: 'c' }, { id: 'c', rev: '1-aa' }, { id: 'c', rev: '2-bb' }, { id: 'd' }, { id: 'c' }];
+    for (const options of [{}, { attachments: true }, { attachments: true, revs: true }]) {
+      const revs = async (latest: boolean) => {
+        const { results } = await db.bulkGet({ docs, latest, ...options });
+        expect(results.map(({ id }) => id)).toEqual(['c', 'c', 'c', 'd', 'c']);
+        for (const { ok } of results.flatMap((result) => result.docs)) {
+          if (ok !== undefined) expect('_revisions' in ok).toBe('revs' in options);
+        }
+        return results.map((result) => result.docs.map(({ ok }) => ok?._rev));
+      };
+      expect(await revs(false)).toEqual([['2-cc'], [undefined], ['2-bb'], [undefined], ['2-cc']]);
+      expect(await revs(true)).toEqual([['2-cc'], ['2-cc', '2-bb'], ['2-bb'], [undefined], ['2-cc']]);
+    }
+  });
 }
 
 export function oneByOne(context: Context): void {
@@ -268,6 +316,8 @@ export function streams(context: Context): void {
     expect(
       same(await streamed(await db.openAttachment('a', 'f', { start: 1_600_000 })), bytes.slice(1_600_000)),
     ).toBe(true);
+    for (const range of [{ start: -1 }, { end: -1 }, { start: 0.5 }])
+      await refused(db.openAttachment('a', 'f', range), { status: 400, name: 'bad_request' });
     for (const range of [
       { start: 1_700_000 },
       { start: 9_999_999 },

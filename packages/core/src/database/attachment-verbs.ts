@@ -123,16 +123,20 @@ export function getWithData(
   });
 }
 
+/** An empty list says nothing, as in CouchDB. */
+const sinceOf = ({ atts_since }: BulkGetRequest['docs'][number]): readonly Rev[] | undefined =>
+  atts_since?.length === 0 ? undefined : atts_since;
+
 /** `bulkGet`, with data. */
 export function bulkGetWithData(
   source: AttachmentSource,
   request: BulkGetRequest & BulkGetOptions,
 ): Promise<BulkGetResult> {
-  const anySince = request.docs?.some?.((entry) => entry?.atts_since !== undefined) ?? false;
+  const anySince = request.docs?.some?.((entry) => entry?.atts_since?.length) ?? false;
   return unswept(async () => {
     const answer = await bulkGet(source.store, anySince ? { ...request, revs: true } : request);
     const docs = answer.results.flatMap((result, i) =>
-      result.docs.flatMap((row) => ('ok' in row ? [[row.ok, request.docs[i]!.atts_since] as const] : [])),
+      result.docs.flatMap((row) => ('ok' in row ? [[row.ok, sinceOf(request.docs[i]!)] as const] : [])),
     );
     const damaged = new Map<AnyDoc, DatabaseError>();
     await fillSince(source, new Map(docs), { ...request, damaged: (doc, error) => damaged.set(doc, error) });

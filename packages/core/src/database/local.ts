@@ -203,7 +203,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
   async bulkGet(request: BulkGetRequest & BulkGetOptions): Promise<BulkGetResult<Content>> {
     if (typeof request !== 'object' || request === null) throw missingBulkDocs();
     this.#begin(request);
-    const needsData = wantsData(request) || request.docs?.some?.((entry) => entry?.atts_since !== undefined);
+    const needsData = wantsData(request) || request.docs?.some?.((entry) => entry?.atts_since?.length);
     const answer = needsData
       ? await (await loadAttachments()).bulkGetWithData(this.#attachments, request)
       : await (await historyCode.load()).bulkGet(this.store, request);

@@ -1,0 +1,98 @@
+/** Multipart answers to `_bulk_get`: which part answers which request. */
+import { type BulkGetOptions, type Bytes, type ExistingDoc, generationOf, type Rev } from '@settledb/core';
+import { parseJson, readText } from './client-answer';
+import type { Call, Http } from './client-http';
+import { type Received, receiveParts } from './client-parts';
+import { isObject } from './wire';
+
+interface Asked {
+  readonly id: string;
+  readonly rev: Rev | undefined;
+}
+
+/** Bytes rather than base64, from servers that can. */
+export const PARTS_OR_JSON = 'multipart/mixed, application/json;q=0.9';
+
+/** @returns the parts of a multipart answer; or the JSON, where the server knows no other form */
+export async function withParts(
+  http: Http,
+  call: Call,
+  options: BulkGetOptions,
+  bytes: Bytes | undefined,
+): Promise<Received[] | unknown> {
+  const { response, pieces } = await http.open(call);
+  const type = response.headers.get('content-type');
+  if (!type?.startsWith('multipart/')) return parseJson(await readText(pieces));
+  return receiveParts(type, pieces, options, bytes);
+}
+
+/** Parts name no request: they answer them in order; or, of a server that has another, each the one it fits. */
+export function resultsOf(asked: readonly Asked[], rows: readonly Received[], latest: boolean): unknown[] {
+  const found = inOrder(asked, rows, latest) ?? bySearch(asked, rows);
+  return asked.map(({ id }, i) => ({
+    id,
+    docs: found[i]!.map((row) => ('doc' in row ? { ok: row.doc } : { error: errorIn(row.other) })),
+  }));
+}
+
+function inOrder(
+  asked: readonly Asked[],
+  rows: readonly Received[],
+  latest: boolean,
+): Received[][] | undefined {
+  const found: Received[][] = asked.map(() => []);
+  let at = 0;
+  for (const row of rows) {
+    while (at < asked.length && !answers(row, asked[at]!, found[at]!, latest)) {
+      if (found[at++]!.length === 0) return undefined;
+    }
+    if (at === asked.length) return undefined;
+    found[at]!.push(row);
+  }
+  return found.every((each) => each.length > 0) ? found : undefined;
+}
+
+/** @param before rows that answer the same request: with `latest` there is one for each leaf of what was asked for */
+function answers(row: Received, { id, rev }: Asked, before: readonly Received[], latest: boolean): boolean {
+  if ('other' in row) return before.length === 0 && isAbout(row.other, id, rev);
+  const { doc } = row;
+  if (doc._id !== id) return false;
+  if (before.length === 0 && (rev === undefined || rev === doc._rev)) return true;
+  if (!latest || rev === undefined || !descends(doc, rev)) return false;
+  return !before.some((other) => 'doc' in other && other.doc._rev === doc._rev);
+}
+
+function descends({ _revisions: revisions }: ExistingDoc, rev: Rev): boolean {
+  return revisions?.ids[revisions.start - generationOf(rev)] === rev.slice(rev.indexOf('-') + 1);
+}
+
+/** By id and revision, or else by id. */
+function bySearch(asked: readonly Asked[], rows: readonly Received[]): Received[][] {
+  const left = new Set(rows);
+  const take = (fits: (row: Received) => boolean, most = Number.POSITIVE_INFINITY): Received[] => {
+    const taken = [...left].filter(fits).slice(0, most);
+    for (const row of taken) left.delete(row);
+    return taken;
+  };
+  const exact = asked.map(({ id, rev }) =>
+    take((row) => 'doc' in row && row.doc._id === id && row.doc._rev === rev, 1),
+  );
+  return asked.map(({ id, rev }, i) => {
+    const found = [...exact[i]!, ...take((row) => 'doc' in row && row.doc._id === id)];
+    return found.length > 0 ? found : take((row) => 'other' in row && isAbout(row.other, id, rev), 1);
+  });
+}
+
+const errorIn = (other: Record<string, unknown>): object => {
+  if (isObject(other.error)) return other.error;
+  return typeof other.missing === 'string'
+    ? { rev: other.missing, error: 'not_found', reason: 'missing' }
+    : other;
+};
+
+/** CouchDB does not say of which document it is that it has no such revision. */
+function isAbout(other: Record<string, unknown>, id: string, rev: Rev | undefined): boolean {
+  const about = isObject(other.error) ? other.error : other;
+  if (about.id !== undefined) return about.id === id && (about.rev === rev || rev === undefined);
+  return about.rev === rev || about.missing === rev;
+}
