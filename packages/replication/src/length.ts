@@ -10,11 +10,25 @@ export function lengthOf(value: unknown, depth = 0): number | undefined {
   if (typeof value === 'string') return value.length + 3;
   if (typeof value !== 'object' || value === null) return SCALAR;
   if (depth > DEEPEST) return undefined;
+  return Array.isArray(value) ? lengthOfList(value, depth) : lengthOfMembers(value, depth);
+}
+
+function lengthOfMembers(value: object, depth: number): number | undefined {
   let length = 3;
   for (const key in value) {
     const one = lengthOf((value as Record<string, unknown>)[key], depth + 1);
     if (one === undefined) return undefined;
-    length += one + (Array.isArray(value) ? 0 : key.length + 3);
+    length += one + key.length + 3;
+  }
+  return length;
+}
+
+function lengthOfList(list: readonly unknown[], depth: number): number | undefined {
+  let length = 3;
+  for (let i = 0; i < list.length; i++) {
+    const one = lengthOf(list[i], depth + 1);
+    if (one === undefined) return undefined;
+    length += one;
   }
   return length;
 }

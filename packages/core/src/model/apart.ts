@@ -39,16 +39,21 @@ export function apartDoc(
 /** Numbers that JSON can say but nobody writes (`1e999`, `-0`) come out as others; what is nested too deep is refused. */
 function isPlain(value: object, depth: number): boolean {
   if (depth > MAX_DEPTH) return false;
+  if (Array.isArray(value)) {
+    // By itself: `for … in` makes a text of each index.
+    for (let i = 0; i < value.length; i++) if (!isPlainMember(value[i], depth)) return false;
+    return true;
+  }
   for (const key in value) {
-    const each = (value as Record<string, unknown>)[key];
-    if (typeof each === 'number' ? !Number.isFinite(each) || Object.is(each, -0) : isDeepened(each, depth))
-      return false;
+    if (!isPlainMember((value as Record<string, unknown>)[key], depth)) return false;
   }
   return true;
 }
 
-const isDeepened = (value: unknown, depth: number): boolean =>
-  typeof value === 'object' && value !== null && !isPlain(value, depth + 1);
+function isPlainMember(value: unknown, depth: number): boolean {
+  if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0);
+  return typeof value !== 'object' || value === null || isPlain(value, depth + 1);
+}
 
 /** The document as it would have come otherwise; any other as it is. */
 export function wholeDoc<D extends object>(doc: D): D {
