@@ -51,13 +51,16 @@ export const BROWSERS = {
   },
 };
 
+/** As suites in Node (run.mjs): between two rounds of one contender are those of all others, and V8 throws away what is not at work. */
+const KEPT_CODE = '--js-flags=--no-flush-bytecode';
+
 async function launchChromium(options) {
   const { chromium } = await import('playwright');
   const { browserArgs, findBrowser } = await loadSupport('find-browser');
   const executablePath = findBrowser();
   if (executablePath === undefined)
     throw new Error('No Chromium was found: install one, or set CHROMIUM_PATH.');
-  return chromium.launch({ executablePath, args: browserArgs, ...options });
+  return chromium.launch({ executablePath, args: [...browserArgs, KEPT_CODE], ...options });
 }
 
 /**
