@@ -160,6 +160,11 @@ export class Disk implements Files {
     for (const path of this.#folders) if (dirname(path) === folder) this.#durableFolders.add(path);
   }
 
+  /** Files that somebody has open. */
+  get openFiles(): number {
+    return this.#open.size;
+  }
+
   /** The machine stops; nobody has a file open any more. `chance` answers 0 ≤ x < 1. Locks come to be of an earlier boot. */
   powerLoss(chance: () => number): void {
     this.#open.clear();

@@ -18,7 +18,7 @@ import { describe, expect, it } from 'vitest';
 import { crc32 } from '../../adapters/file/src/crc32';
 import { type Files, nodeFiles } from '../../adapters/file/src/files';
 import { mulberry32 } from '../support/slow-adapter';
-import { Disk } from './disk';
+import { Disk, failure } from './disk';
 import { act, commitOf, copyOf, home, logName, namesIn, stateIn, stateOf, tail } from './support';
 
 const base = home();
@@ -143,6 +143,38 @@ describe('what is noted of a long log', () => {
       writeFileSync(noteOf(folder), each);
       expect(await openingReads(folder)).toBeGreaterThan(MEGABYTE);
       expect(await stateIn(folder)).toBe(state);
+    }
+  });
+
+  it('is passed over when the disk does not give it back', async () => {
+    const { folder, state } = await filled('note unreadable');
+    for (const call of ['open', 'readSync', 'stat', 'close'] as const) {
+      const noteFds = new Set<number>();
+      const fails = (each: string, isNote: boolean): void => {
+        if (isNote && each === call) throw failure('EIO');
+      };
+      const files: Files = {
+        ...nodeFiles,
+        open(path, flag) {
+          fails('open', path === noteOf(folder) && flag === 'r');
+          const fd = nodeFiles.open(path, flag);
+          if (path === noteOf(folder)) noteFds.add(fd);
+          return fd;
+        },
+        stat(fd) {
+          fails('stat', noteFds.has(fd));
+          return nodeFiles.stat(fd);
+        },
+        readSync(fd, ...given) {
+          fails('readSync', noteFds.has(fd));
+          return nodeFiles.readSync(fd, ...given);
+        },
+        close(fd) {
+          nodeFiles.close(fd);
+          fails('close', noteFds.delete(fd));
+        },
+      };
+      expect(await stateIn(folder, file({ files })), call).toBe(state);
     }
   });
 

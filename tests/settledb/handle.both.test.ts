@@ -1,5 +1,7 @@
 /** The life of a handle: opening behind the scenes, sharing, closing, destroying. */
+
 import { memory } from '@settledb/adapter-memory';
+import { quotaExceeded } from '@settledb/core';
 import type { Journal } from '@settledb/engine';
 import { describe, expect, it, vi } from 'vitest';
 import { queryCode } from '../../packages/settledb/src/code';
@@ -255,6 +257,17 @@ describe('closing', () => {
       calls.map((call) => Promise.resolve(call).catch((e: unknown) => e)),
     ))
       expect(isDatabaseError(error) && error.message).toBe('database is closed');
+  });
+
+  it('says what went wrong where the storage cannot be closed, and the name can be opened again', async () => {
+    const adapter = watched();
+    const db = new SettleDB('a', { adapter });
+    await db.put({ _id: 'a' });
+    const journal: Journal = await adapter.open.mock.results[0]!.value;
+    journal.close = () => Promise.reject(quotaExceeded());
+    await expect(db.close()).rejects.toMatchObject({ name: 'quota_exceeded', status: 507 });
+    const again = new SettleDB('a', { adapter });
+    expect(await again.get('a')).toMatchObject({ _id: 'a' });
   });
 
   it('ends only its own feeds', async () => {

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { CHUNK_BYTES, closed, corrupt, type Durability } from '@settledb/core';
 import type { PlacedChunk } from '@settledb/engine';
 import { crc32 } from './crc32';
-import { codeOf, type Files } from './files';
+import { closeQuietly, codeOf, type Files } from './files';
 import { BLOBS, removeFolderIfEmpty, removeQuietly } from './folder';
 import { isPacked, isPackFile, PACKED_BYTES, Packs } from './packs';
 import { trouble } from './trouble';
@@ -87,7 +87,7 @@ export class BlobFiles {
       if (durability === 'strict') await this.#files.sync(fd);
       this.#files.close(fd);
     } catch (error) {
-      this.#closeQuietly(fd);
+      closeQuietly(this.#files, fd);
       removeQuietly(this.#files, path);
       // What the chunks threw is not the disk's.
       throw codeOf(error) === undefined ? error : trouble(path, error);
@@ -119,7 +119,7 @@ export class BlobFiles {
     } catch (error) {
       throw trouble(path, error);
     } finally {
-      this.#closeQuietly(fd);
+      closeQuietly(this.#files, fd);
     }
   }
 
@@ -219,7 +219,7 @@ export class BlobFiles {
     try {
       await this.#files.sync(fd);
     } finally {
-      this.#closeQuietly(fd);
+      closeQuietly(this.#files, fd);
     }
   }
 
@@ -229,14 +229,6 @@ export class BlobFiles {
       await work();
     } catch (error) {
       throw this.#lost(trouble(path, error));
-    }
-  }
-
-  #closeQuietly(fd: number): void {
-    try {
-      this.#files.close(fd);
-    } catch {
-      // What was read was checked; what was written is not believed.
     }
   }
 

@@ -19,7 +19,8 @@ import {
   removeFolderIfEmpty,
   removeLogs,
 } from './folder';
-import { takeLock } from './lock';
+import { type Lock, takeLock } from './lock';
+import type { Log } from './log';
 import { trouble } from './trouble';
 
 export interface FileOptions {
@@ -75,14 +76,24 @@ async function openFolder(files: Files, folder: string): Promise<Journal> {
   const lock = await takeLock(files, folder);
   try {
     const log = await openLog(files, folder, lock);
+    const journal = await journalOf(files, folder, lock, log);
     lock.clear();
-    const journal = new FileJournal(files, folder, lock, log, (closed) => {
-      if (open.get(folder) === closed) open.delete(folder);
-    });
     open.set(folder, journal);
     return journal;
   } catch (error) {
     lock.release();
+    throw error;
+  }
+}
+
+/** Or the log is closed: where files are short, an open that fails must not keep one more each time it is tried. */
+async function journalOf(files: Files, folder: string, lock: Lock, log: Log): Promise<FileJournal> {
+  try {
+    return new FileJournal(files, folder, lock, log, (closed) => {
+      if (open.get(folder) === closed) open.delete(folder);
+    });
+  } catch (error) {
+    await log.close().catch(() => {});
     throw error;
   }
 }

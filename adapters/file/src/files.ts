@@ -108,6 +108,18 @@ export function codeOf(error: unknown): string | undefined {
   return (error as { code?: string } | null)?.code;
 }
 
+/**
+ * Closes what was read, which was checked, or written, which is not believed before it was synced. Thrown, it would hide what happened
+ * before, and keep what is to follow from being done.
+ */
+export function closeQuietly(files: Files, fd: number): void {
+  try {
+    files.close(fd);
+  } catch {
+    // The system has let go of the number all the same.
+  }
+}
+
 function settle<T>(call: (done: (error: Error | null, value?: T) => void) => void): Promise<T> {
   return new Promise((resolve, reject) => {
     call((error, value) => (error === null ? resolve(value as T) : reject(error)));

@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { badRequest, corrupt } from '@settledb/core';
 import { Contents } from './contents';
-import { codeOf, type Files } from './files';
+import { closeQuietly, codeOf, type Files } from './files';
 import { encodeHeader, HEADER_BYTES, isLog, newHeader } from './header';
 import { isLockName, type Lock } from './lock';
 import { Log } from './log';
@@ -83,13 +83,19 @@ export async function openLog(files: Files, folder: string, last: LastOwner): Pr
   const log =
     (generation === undefined ? undefined : await openGeneration(files, folder, generation, last)) ??
     (await makeFirst(files, folder));
-  for (const each of logs(files, folder)) {
-    const path = join(folder, each.name);
-    if (each.temporary || each.generation < log.header.generation) {
-      if (isOurs(files, path)) removeQuietly(files, path);
-    }
-  }
+  removeLeftovers(files, folder, log.header.generation);
   return log;
+}
+
+/** No error, as for {@link removeQuietly}: nobody reads them. */
+function removeLeftovers(files: Files, folder: string, generation: number): void {
+  try {
+    for (const each of logs(files, folder)) {
+      const path = join(folder, each.name);
+      const isLeft = each.temporary || each.generation < generation;
+      if (isLeft && isOurs(files, path)) removeQuietly(files, path);
+    }
+  } catch {}
 }
 
 /**
@@ -150,7 +156,7 @@ async function openGeneration(
     const noted = lostPower ? undefined : notedPlaces(files, folder, fd, path);
     const found = noted ?? (await recover(files, fd, path, generation, lostPower));
     if (found === undefined) {
-      files.close(fd);
+      closeQuietly(files, fd);
       return undefined;
     }
     const isTorn = found.end < files.stat(fd).size;
@@ -163,7 +169,7 @@ async function openGeneration(
     if (leftOpen && !isTorn) log.unsynced();
     return log;
   } catch (error) {
-    files.close(fd);
+    closeQuietly(files, fd);
     throw trouble(path, error);
   }
 }
@@ -179,7 +185,7 @@ async function makeFirst(files: Files, folder: string): Promise<Log> {
     await files.syncFolder(folder);
     return new Log(files, fd, path, header, new Contents(), HEADER_BYTES);
   } catch (error) {
-    files.close(fd);
+    closeQuietly(files, fd);
     removeQuietly(files, temporary);
     throw trouble(path, error);
   }
@@ -191,6 +197,6 @@ function isOurs(files: Files, path: string): boolean {
     const start = Buffer.alloc(HEADER_BYTES);
     return isLog(start.subarray(0, files.readSync(fd, start, 0, start.length, 0)));
   } finally {
-    files.close(fd);
+    closeQuietly(files, fd);
   }
 }

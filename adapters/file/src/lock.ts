@@ -8,7 +8,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { locked } from '@settledb/core';
-import { codeOf, type Files } from './files';
+import { closeQuietly, codeOf, type Files } from './files';
 import { isOfAnotherBoot, isRunning, processStart } from './process-identity';
 import { trouble } from './trouble';
 
@@ -67,7 +67,8 @@ export async function takeLock(files: Files, folder: string): Promise<Lock> {
       release();
       throw trouble(folder, error);
     } finally {
-      files.close(fd);
+      // An error would leave the lock behind, taken by nobody who could release it.
+      closeQuietly(files, fd);
     }
     await new Promise((resolve) => setTimeout(resolve, Math.random() * STEP_BACK_MS));
   }
@@ -120,7 +121,7 @@ function isHeld(files: Files, path: string): boolean {
     try {
       return files.stat(fd).size > 0;
     } finally {
-      files.close(fd);
+      closeQuietly(files, fd);
     }
   } catch {
     return false;

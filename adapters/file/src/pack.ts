@@ -9,7 +9,7 @@
  */
 import { corrupt } from '@settledb/core';
 import { crc32 } from './crc32';
-import type { Files } from './files';
+import { closeQuietly, type Files } from './files';
 
 const MAGIC = Buffer.from('settpack');
 /** The table is read whole when a pack is opened: 12 KB beside, say, 512 contents of 10 KB. */
@@ -157,11 +157,7 @@ export class Pack {
   }
 
   close(): void {
-    try {
-      this.#files.close(this.#fd);
-    } catch {
-      // What was read was checked; what was written is not believed before a sync.
-    }
+    closeQuietly(this.#files, this.#fd);
   }
 
   /** @returns where they end */

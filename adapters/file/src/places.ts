@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { BlockPlaces } from './block-places';
 import { Contents, type Place } from './contents';
 import { crc32 } from './crc32';
-import { codeOf, type FileState, type Files } from './files';
+import { closeQuietly, type FileState, type Files } from './files';
 import { decodeHeader, HEADER_BYTES } from './header';
 import type { Log } from './log';
 import type { Recovered } from './recovery';
@@ -90,11 +90,11 @@ function readNote(files: Files, path: string, logChanged: number): Noted | undef
       const note = JSON.parse(body.toString('latin1', 0, end)) as Note;
       return { note, blocks: new BlockPlaces(body.subarray(end + 1)) };
     } finally {
-      files.close(fd);
+      closeQuietly(files, fd);
     }
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw error;
+  } catch {
+    // There is none, or it cannot be read: the log says the same, a little later.
+    return undefined;
   }
 }
 

@@ -9,7 +9,7 @@
  */
 import { corrupt } from '@settledb/core';
 import { Contents } from './contents';
-import type { Files } from './files';
+import { closeQuietly, type Files } from './files';
 import { logPath, removeQuietly, temporaryPath } from './folder';
 import { headerAt, KIND_BLOCK, manifestAlone, meaningOf, sealed, tailAsBlock } from './frame';
 import { FRAME_HEADER_BYTES } from './frame-layout';
@@ -112,11 +112,7 @@ export class Successor {
   }
 
   abandon(): void {
-    try {
-      this.#files.close(this.#fd);
-    } catch {
-      // It goes with the process; what matters is that the old log goes on.
-    }
+    closeQuietly(this.#files, this.#fd);
     removeQuietly(this.#files, this.#temporary);
   }
 

@@ -4,14 +4,7 @@
  * A location is opened only after whatever ended it before (a close, a destruction) is over, so that a name can be opened
  * again at once. A destroyed database leaves its handles: they are told, and begin anew when they are next used.
  */
-import {
-  closed,
-  type DatabaseTables,
-  LocalDatabase,
-  type LocalOptions,
-  type Store,
-  schema,
-} from '@settledb/core';
+import { type DatabaseTables, LocalDatabase, type LocalOptions, type Store, schema } from '@settledb/core';
 import { type Adapter, type Blocked, openLogStore } from '@settledb/engine';
 
 /** Where a database lies. */
@@ -178,6 +171,6 @@ async function closeOpened(shared: Shared, { strict, discard }: Ending = {}): Pr
   try {
     await database?.close(discard);
   } catch (error) {
-    if (strict) throw closed(error);
+    if (strict) throw error;
   }
 }
