@@ -152,6 +152,29 @@ describe('a disk whose calls fail', () => {
     }
   });
 
+  it('leaves no folder of a database that could not be made, nor of its parents', async () => {
+    for (let nth = 1; ; nth++) {
+      const disk = new Disk();
+      const parent = '/settledb-no-such-folder';
+      disk.makeFolder(parent);
+      let count = 0;
+      disk.fail = (call) => {
+        // Full: files can be removed.
+        if (!/unlink|removeFolder|list|close/.test(call) && ++count === nth) throw failure('ENOSPC');
+        return undefined;
+      };
+      const made = await file({ files: disk })
+        .open(FOLDER)
+        .catch(() => undefined);
+      // Once the log has its name there is a database.
+      expect(disk.hasFolder(FOLDER), `call ${nth}`).toBe(disk.list(FOLDER).includes('log.1'));
+      expect(disk.hasFolder(parent)).toBe(true);
+      disk.fail = healthy;
+      await made?.close();
+      if (count < nth) break;
+    }
+  });
+
   it('writes all of a commit however few bytes the system takes at a time', async () => {
     const disk = new Disk();
     disk.fail = (call) => (call === 'write' ? 1000 : call === 'writeSync' ? 7 : undefined);

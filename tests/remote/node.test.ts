@@ -1,10 +1,12 @@
 /** The server on Node, over real sockets and files. */
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { file } from '@settledb/adapter-file';
 import { remote } from '@settledb/remote';
 import { afterEach, describe, expect, it } from 'vitest';
+import { type Files, nodeFiles } from '../../adapters/file/src/files';
 import { createServer, type RunningServer, type ServerOptions } from '../../packages/settledb/src/server';
 
 const cleanUp: (() => Promise<unknown>)[] = [];
@@ -96,6 +98,31 @@ describe('a server on files', () => {
       name: 'io',
       message: expect.stringContaining(file),
     });
+  });
+
+  it('makes an identity where one was begun and not written', async () => {
+    const dir = await folder();
+    await writeFile(join(dir, 'server.json'), '');
+    const first = await start({ dir });
+    const { uuid } = JSON.parse(await readFile(join(dir, 'server.json'), 'utf8'));
+    expect(await (await fetch(first.url)).json()).toMatchObject({ uuid });
+    await writeFile(join(dir, 'server.json'), '{"uu');
+    await expect(start({ dir })).rejects.toMatchObject({
+      name: 'io',
+      message: expect.stringContaining('server.json is damaged'),
+    });
+  });
+
+  it('lists no database that could not be made', async () => {
+    const dir = await folder();
+    const full: Files = {
+      ...nodeFiles,
+      write: () => Promise.reject(Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' })),
+    };
+    const { url } = await start({ dir, adapter: file({ files: full }) });
+    expect((await fetch(`${url}/db`, { method: 'PUT' })).status).toBe(507);
+    expect(await (await fetch(`${url}/_all_dbs`)).json()).toEqual([]);
+    expect(await readdir(dir)).toEqual(['server.json']);
   });
 
   // There the system says ENOENT, and Node's own making of folders one in another never ends.

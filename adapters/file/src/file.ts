@@ -14,7 +14,7 @@ import {
   checkFolder,
   generations,
   hasTraces,
-  makeFolder,
+  inFolder,
   openLog,
   removeFolderIfEmpty,
   removeLogs,
@@ -54,7 +54,8 @@ export function file(options: FileOptions = {}): Adapter {
       try {
         const missing = openOptions?.mustExist === true && generations(files, folder).length === 0;
         if (missing) throw notFound();
-        return await openFolder(files, folder);
+        checkFolder(files, folder);
+        return await inFolder(files, folder, () => openFolder(files, folder));
       } catch (error) {
         throw trouble(folder, error);
       }
@@ -71,8 +72,6 @@ export function file(options: FileOptions = {}): Adapter {
 }
 
 async function openFolder(files: Files, folder: string): Promise<Journal> {
-  checkFolder(files, folder);
-  await makeFolder(files, folder);
   const lock = await takeLock(files, folder);
   try {
     const log = await openLog(files, folder, lock);

@@ -61,13 +61,25 @@ function isFolder(files: Files, path: string): boolean {
   }
 }
 
-/** Makes the folder with its parents, their names on the disk. */
-export async function makeFolder(files: Files, folder: string): Promise<void> {
+/**
+ * Makes the folder with its parents, their names on the disk, and has `work` done in it. Where that fails, what was made is removed again: a
+ * folder that is left would be taken for one whose name the disk has, and a server would list it as a database.
+ */
+export async function inFolder<R>(files: Files, folder: string, work: () => Promise<R>): Promise<R> {
   const first = files.makeFolder(folder);
-  if (first === undefined) return;
-  for (let each = folder; ; each = dirname(each)) {
-    await files.syncFolder(dirname(each));
-    if (each === first || each === dirname(each)) return;
+  if (first === undefined) return work();
+  const made: string[] = [];
+  for (let each = folder; made.at(-1) !== first; each = dirname(each)) made.push(each);
+  try {
+    for (const each of made) await files.syncFolder(dirname(each));
+    return await work();
+  } catch (error) {
+    try {
+      for (const each of made) if (files.list(each).length === 0) files.removeFolder(each);
+    } catch {
+      // Another has made something there.
+    }
+    throw error;
   }
 }
 

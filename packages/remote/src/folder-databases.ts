@@ -3,7 +3,7 @@
  *
  * What a database is made of is not known here: whoever starts the server says how to open one.
  */
-import { mkdir, open, readdir, readFile, rmdir, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rmdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type Database, ioError, isDatabaseError, uuid as makeUuid } from '@settledb/core';
 import { fromFolderName, isStoredName, toFolderName } from './names';
@@ -18,6 +18,8 @@ export type OpenDatabase = (
 
 /** No database's folder: their names have no dot. */
 const IDENTITY_FILE = 'server.json';
+/** Longer than anyone who lives takes between making that file and writing it. */
+const UNWRITTEN_MS = 250;
 
 export interface FolderOptions {
   /**
@@ -111,24 +113,40 @@ export class FolderDatabases implements Databases {
 /** The identity of the server in `dir`, made on first use. Replications know their checkpoints by it. */
 export async function serverUuid(dir: string): Promise<string> {
   await makeFolder(resolve(dir)).catch((cause: unknown) => {
-    throw ioError(`Cannot make the folder ${dir}`, cause);
+    throw ioError(`Cannot make the folder ${dir}: ${whyOf(cause)}`, cause);
   });
   const path = join(dir, IDENTITY_FILE);
   try {
-    const file = await open(path, 'wx');
-    const uuid = makeUuid();
-    try {
-      await file.writeFile(`${JSON.stringify({ uuid })}\n`);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    return uuid;
+    return await makeIdentity(path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw ioError(`Cannot write ${path}`, error);
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
+      throw ioError(`Cannot write ${path}: ${whyOf(error)}`, error);
   }
-  return readUuid(path, await readFile(path, 'utf8'));
+  const text = await readFile(path, 'utf8');
+  if (text !== '') return readUuid(path, text);
+  // Another is about to write it, or was killed before it did; then nobody has learnt an identity from it.
+  await new Promise((resolve) => setTimeout(resolve, UNWRITTEN_MS));
+  if ((await readFile(path, 'utf8').catch(() => '')) === '') await unlink(path).catch(() => {});
+  return serverUuid(dir);
 }
+
+/** What could not be written whole is removed: it would be taken for damaged at every start to come. */
+async function makeIdentity(path: string): Promise<string> {
+  const uuid = makeUuid();
+  const file = await open(path, 'wx');
+  try {
+    await file.writeFile(`${JSON.stringify({ uuid })}\n`);
+    await file.sync();
+  } catch (error) {
+    await unlink(path).catch(() => {});
+    throw error;
+  } finally {
+    await file.close();
+  }
+  return uuid;
+}
+
+const whyOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** Not by `recursive`: Node tries for ever where the system answers ENOENT, as it does below /proc. */
 async function makeFolder(path: string): Promise<void> {
