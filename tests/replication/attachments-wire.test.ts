@@ -59,6 +59,27 @@ describe('attachments over the wire', () => {
   });
 });
 
+describe('a document whose URL is too long for the server', () => {
+  it.each([414, 431])('is denied, and the others are not held up by it: %s', async (status) => {
+    const { fetch } = testServer();
+    const refusing: typeof fetch = async (input, init) =>
+      String(input).length > 4000 ? new Response(null, { status }) : fetch(input, init);
+    const far = new SettleDB<Record<string, unknown>>(`${ORIGIN}/db`, { fetch: refusing });
+    const { near } = pair();
+    await fill(near);
+    const _id = 'long'.repeat(1000);
+    await near.put({ _id, _attachments: { big: { content_type: 'x/y', data: bytes(100_000) } } } as never);
+    await near.put({ _id: 'last' });
+    expect(await near.replicate.to(far)).toMatchObject({
+      ok: true,
+      docs_written: 4,
+      doc_write_failures: 1,
+      errors: [{ id: _id, status, name: 'url_too_long' }],
+    });
+    expect((await far.info()).doc_count).toBe(4);
+  });
+});
+
 describe('a source that fails while a large attachment is read', () => {
   const FAILURES = {
     'says 401, as when a session ran out': () =>

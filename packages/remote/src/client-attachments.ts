@@ -30,7 +30,7 @@ import { readStored } from './client-stored';
 import { encodeDocId, encodePart, isObject } from './wire';
 
 /** Statuses that are about the one document: a row of a bulk answer, where it is one of many. */
-const OF_DOCUMENT: readonly number[] = [400, 403, 404, 409, 412, 413];
+const OF_DOCUMENT: readonly number[] = [400, 403, 404, 409, 412, 413, 414, 431];
 
 /** @returns a row for each document, in order; with `newEdits` false, of failures only */
 export async function sendPrepared(

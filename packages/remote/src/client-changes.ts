@@ -87,8 +87,10 @@ function checkOptions(options: ChangesOptions): void {
   if (filter === '_view' && !view) throw badRequest('`view` filter parameter is not provided.');
   if (view !== undefined && typeof view !== 'string')
     throw badRequest('`view` filter parameter must be of the form `designname/viewname`');
-  if (selector === undefined || filter === undefined || filter === '_selector') return;
-  throw badRequest(`selector invalid for filter "${typeof filter === 'function' ? 'function' : filter}"`);
+  if (selector === undefined) return;
+  const other = filter ?? (view === undefined ? doc_ids && '_doc_ids' : '_view');
+  if (other !== undefined && other !== '_selector')
+    throw badRequest(`selector invalid for filter "${typeof other === 'function' ? 'function' : other}"`);
 }
 
 class Reader {
@@ -104,6 +106,8 @@ class Reader {
   readonly #pageSize: number | undefined;
   readonly #results: Change[] = [];
   #left: number;
+  /** Rows of the last page that came after the limit was reached. */
+  #untaken = 0;
   #since: Seq;
 
   constructor(http: Http, options: ChangesOptions, bytes: Bytes | undefined, controller: Controller) {
@@ -131,8 +135,8 @@ class Reader {
       if (this.#controller.cancelled) return cancelled();
     } while (this.#left > 0 && !this.#isLast(page));
     if (this.#live) return this.#poll(continuous ? () => this.#listen() : () => this.#wait());
-    const { pending } = page;
-    return { results: this.#results, last_seq: this.#since, ...(pending === undefined ? {} : { pending }) };
+    const pending = page.pending === undefined ? {} : { pending: page.pending + this.#untaken };
+    return { results: this.#results, last_seq: this.#since, ...pending };
   }
 
   /** @param ask one request that waits @returns how many changes it brought */
@@ -209,7 +213,7 @@ class Reader {
     const { include_docs, return_docs } = this.#options;
     const keep = return_docs !== false && !this.#live;
     const before = this.#since;
-    for (const row of page.results) {
+    for (const [i, row] of page.results.entries()) {
       const change = this.#accept === undefined ? row : this.#filtered(row, include_docs === true);
       if (change === undefined) continue;
       if (keep) this.#results.push(change);
@@ -219,7 +223,8 @@ class Reader {
       if (this.#controller.cancelled) return;
       if (this.#left > 0) continue;
       // The page may hold more than was taken: its own last_seq would pass over them.
-      this.#since = row === page.results.at(-1) ? page.last_seq : (row.seq ?? page.last_seq);
+      this.#untaken = page.results.length - i - 1;
+      this.#since = this.#untaken === 0 ? page.last_seq : (row.seq ?? page.last_seq);
       return;
     }
     this.#since = page.last_seq;

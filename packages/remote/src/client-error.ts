@@ -32,7 +32,10 @@ const NAMES = new Map([
   [409, 'conflict'],
   [412, 'precondition_failed'],
   [413, 'too_large'],
+  [414, 'url_too_long'],
   [429, 'too_many_requests'],
+  // Node counts the URL among the headers.
+  [431, 'url_too_long'],
   [501, 'not_implemented'],
   [503, 'service_unavailable'],
 ]);

@@ -277,6 +277,9 @@ export function isRefusal(error: unknown): boolean {
   return name === 'unauthorized' || name === 'forbidden';
 }
 
+/** Of a document: its content, or the URL that its id makes. */
+export const isTooLarge = (error: unknown): boolean => [413, 414, 431].includes(statusOf(error));
+
 export function isNotFound(error: unknown): boolean {
   if (statusOf(error) === 404) return true;
   return isObject(error) && [error.name, error.error, error.reason].includes('not_found');

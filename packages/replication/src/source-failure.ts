@@ -1,7 +1,7 @@
 /** Failures of a source, and what they are about. */
 import { DatabaseError } from '@settledb/core';
 import { MISMATCH } from './attachments';
-import { statusOf } from './peer';
+import { isTooLarge, statusOf } from './peer';
 
 /**
  * What the source failed with while the target read an attachment from it. Whatever the target makes of it, even a refusal of
@@ -22,4 +22,5 @@ export class SourceFailure {
 }
 
 /** 500 and such may be one damaged document; a network that fails, a server in trouble and a refusal concern all. */
-export const mayConcernOne = (error: unknown): boolean => [400, 404, 413, 500].includes(statusOf(error));
+export const mayConcernOne = (error: unknown): boolean =>
+  isTooLarge(error) || [400, 404, 500].includes(statusOf(error));

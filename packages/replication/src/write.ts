@@ -12,6 +12,7 @@ import {
   type FailedRow,
   isClosed,
   isRefusal,
+  isTooLarge,
   type Peer,
   statusOf,
 } from './peer';
@@ -20,7 +21,7 @@ import type { SourceFailure } from './source-failure';
 
 export interface WriteOutcome {
   readonly written: readonly AnyDoc[];
-  /** Refused for good: not allowed (401, 403), or too large even alone (413). */
+  /** Refused for good: not allowed (401, 403), or too large even alone (413, 414, 431). */
   readonly denied: readonly FailedRow[];
   /** Not written, and nobody said that they never can be. */
   readonly failed: readonly FailedRow[];
@@ -91,7 +92,7 @@ async function writeSome(writing: Writing, docs: readonly AnyDoc[]): Promise<Wri
   }
   const failure = fetcher.takeStreamFailure();
   if (rows.length > 0 && failure !== undefined) return unread(docs, failure);
-  const denied = rows.filter((row) => isRefusal(row) || row.status === 413);
+  const denied = rows.filter((row) => isRefusal(row) || isTooLarge(row));
   return { written: without(docs, rows), denied, failed: rows.filter((row) => !denied.includes(row)) };
 }
 

@@ -141,6 +141,18 @@ function positions(context: Context): void {
     expect(await pendings({ limit: 3, descending: true })).toBe(7);
   });
 
+  context.when(
+    'filterFunctions',
+    'says with a limit how many come after it, with a function too',
+    async () => {
+      const db = await ten(context);
+      const filter = ({ _id }: { _id: string }): boolean => _id !== 'doc-0';
+      for (const options of [{}, { batch_size: 2 }, { batch_size: 3 }])
+        expect((await changesOf(db, { limit: 2, filter, ...options })).pending).toBe(7);
+      expect((await changesOf(db, { limit: 9, filter })).pending).toBe(0);
+    },
+  );
+
   it('takes a limit of 0 as 1', async () => {
     const db = await ten(context);
     expect(idsOf((await changesOf(db, { limit: 0 })).results)).toEqual(['doc-0']);
@@ -244,6 +256,8 @@ function filters(context: Context): void {
   it('refuses a selector with another filter', async () => {
     const error = await rejection(context.fresh().changes({ filter: '_view', view: 'a/b', selector: {} }));
     expect(error.message).toBe('selector invalid for filter "_view"');
+    const both = await rejection(context.fresh().changes({ doc_ids: ['a'], selector: {} }));
+    expect(both.message).toBe('selector invalid for filter "_doc_ids"');
   });
 
   it('selects design documents by _design', async () => {
