@@ -126,8 +126,15 @@ export async function serverUuid(dir: string): Promise<string> {
   if (text !== '') return readUuid(path, text);
   // Another is about to write it, or was killed before it did; then nobody has learnt an identity from it.
   await new Promise((resolve) => setTimeout(resolve, UNWRITTEN_MS));
-  if ((await readFile(path, 'utf8').catch(() => '')) === '') await unlink(path).catch(() => {});
+  if ((await readFile(path, 'utf8').catch(() => '')) === '') await removeEmpty(path);
   return serverUuid(dir);
+}
+
+/** @throws where it cannot be removed: it would be tried for ever */
+async function removeEmpty(path: string): Promise<void> {
+  await unlink(path).catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code !== 'ENOENT') throw ioError(`Cannot remove the empty ${path}: ${whyOf(cause)}`, cause);
+  });
 }
 
 /** What could not be written whole is removed: it would be taken for damaged at every start to come. */
