@@ -68,6 +68,8 @@ export class LocalDatabase<Content extends object = object> implements Database<
   readonly #attachments: AttachmentSource & { readonly seen: Set<string> };
   readonly #unwatch: () => void;
   readonly #served = new Served();
+  #counters: InfoRow | undefined;
+  #countedAt: number | undefined;
   /** Aborted by closing: when a source that is still read will end, nobody knows. */
   readonly #ending = new AbortController();
   /** Why nothing more is possible. */
@@ -122,12 +124,23 @@ export class LocalDatabase<Content extends object = object> implements Database<
     // Not async: as `get`.
     try {
       this.#begin(options);
-      const row = infoNow(this.store);
+      const row = this.#counted();
       if (row !== undefined) return Promise.resolve(this.#info(row, db_name));
       return this.store.read(INFO, options).then(([rows]) => this.#info(infoOf(rows), db_name));
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /** The counters as memory has them: looked up once for each state of the store. */
+  #counted(): InfoRow | undefined {
+    const state = this.store.stateNow();
+    if (state === undefined) return undefined;
+    if (state !== this.#countedAt) {
+      this.#counters = infoNow(this.store);
+      this.#countedAt = this.#counters && state;
+    }
+    return this.#counters;
   }
 
   #info({ doc_count, doc_del_count, update_seq, purge_seq }: InfoRow, db_name: string): DatabaseInfo {
