@@ -263,7 +263,7 @@ describe('the life of a live result', () => {
     const late = hear(live);
     expect(late.last).toBe(one.last);
     for (const each of [one, other, late]) each.leave();
-    expect(live.current).toBeUndefined();
+    expect(live.current).toBe(one.last);
     expect(feeds()).toBe(1);
     third.leave();
     third.leave();

@@ -56,7 +56,7 @@ class LazyQuery<Result> implements LiveQuery<Result> {
     return this.#loaded?.current;
   }
 
-  subscribe(observer: LiveObserver<Result>): Unsubscribe {
+  readonly subscribe = (observer: LiveObserver<Result>): Unsubscribe => {
     let leave: () => void = () => {};
     let left = false;
     if (this.#loaded !== undefined) leave = this.#loaded.subscribe(observer);
@@ -76,7 +76,7 @@ class LazyQuery<Result> implements LiveQuery<Result> {
       leave();
     };
     return Object.assign(unsubscribe, { unsubscribe });
-  }
+  };
 
   [Symbol.asyncIterator](): AsyncIterator<Result, undefined> {
     let inner: Promise<AsyncIterator<Result, undefined>> | undefined;

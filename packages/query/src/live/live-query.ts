@@ -27,9 +27,12 @@ export interface Unsubscribe {
 }
 
 export interface LiveQuery<Result> extends AsyncIterable<Result> {
-  /** The latest result; `undefined` before the first, and while nobody subscribes. */
+  /** The latest result; `undefined` before the first. While nobody subscribes, what it was when somebody last did. */
   readonly current: Result | undefined;
-  /** Calls with the result there is, if there is one, and with each that follows. What a listener throws harms nobody else. */
+  /**
+   * Calls with the result there is, if there is one, and with each that follows. What a listener throws harms nobody else. Bound, as the
+   * methods of a handle are: `useSyncExternalStore(live.subscribe, () => live.current)`.
+   */
   subscribe(observer: LiveObserver<Result>): Unsubscribe;
   /** Each pass of the loop gets the latest result: those that came while it was busy are skipped. */
   [Symbol.asyncIterator](): AsyncIterator<Result, undefined>;
@@ -62,10 +65,10 @@ export class RunningQuery<Result> implements LiveQuery<Result> {
   }
 
   get current(): Result | undefined {
-    return this.#run?.current;
+    return this.#last;
   }
 
-  subscribe(observer: LiveObserver<Result>): Unsubscribe {
+  readonly subscribe = (observer: LiveObserver<Result>): Unsubscribe => {
     // An object of its own: the same observer may subscribe twice.
     const listener = typeof observer === 'function' ? { next: observer } : { ...bound(observer) };
     const leave = (): void => this.#leave(listener);
@@ -73,7 +76,7 @@ export class RunningQuery<Result> implements LiveQuery<Result> {
     if (this.#ended !== undefined) queueMicrotask(() => end(listener, this.#ended!));
     else this.#join(listener);
     return Object.assign(leave, { unsubscribe: leave });
-  }
+  };
 
   [Symbol.asyncIterator](): AsyncIterator<Result, undefined> {
     return new LatestIterator((observer) => this.subscribe(observer));
@@ -105,7 +108,11 @@ export class RunningQuery<Result> implements LiveQuery<Result> {
   }
 
   #leave(listener: Listener<Result>): void {
-    if (this.#listeners.delete(listener) && this.#listeners.size === 0) this.#stop();
+    if (!this.#listeners.delete(listener) || this.#listeners.size > 0) return;
+    // Not at once: React leaves and joins in one go when a component subscribes by another function.
+    queueMicrotask(() => {
+      if (this.#listeners.size === 0) this.#stop();
+    });
   }
 
   #stop(): void {
