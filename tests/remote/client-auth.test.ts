@@ -55,6 +55,26 @@ describe('a session', () => {
   });
 });
 
+describe('cookies that the page has already', () => {
+  it.each([
+    [{}, undefined],
+    [{ credentials: 'include' }, 'include'],
+    [{ credentials: 'omit' }, 'omit'],
+    [{ credentials: 'omit', auth }, 'include'], // a session of our own needs them
+  ] as const)('go along as %o says', async (given, expected) => {
+    const server = testServer({ admins: { admin: 'secret' } });
+    const seen = new Set<string | undefined>();
+    const fetch: Fetch = (input, init) => {
+      seen.add(init?.credentials);
+      return server.fetch(input, init);
+    };
+    const db = remote<{ text: string }>(`${ORIGIN}/db`, { fetch, ...given });
+    await db.put({ _id: 'a', text: 'hello '.repeat(20_000) }); // asks for all there is to ask
+    await db.changes();
+    expect([...seen]).toEqual([expected]);
+  });
+});
+
 describe('headers by a function', () => {
   it('are asked for again after a 401, and the request is sent once more, not twice', async () => {
     const asked: boolean[] = [];

@@ -33,6 +33,7 @@ export interface HttpOptions {
   readonly fetch?: typeof globalThis.fetch | undefined;
   readonly headers?: HeaderSource | undefined;
   readonly auth?: (Credentials & { readonly type?: 'basic' | 'cookie' | undefined }) | undefined;
+  readonly credentials?: 'include' | 'same-origin' | 'omit' | undefined;
   readonly compress?: boolean | undefined;
 }
 
@@ -208,6 +209,7 @@ export class Http {
     const { signal } = request;
     const { database, root } = this.#target;
     const { fetch = globalThis.fetch, headers } = this.#options;
+    const credentials = this.#auth.cookies ? 'include' : this.#options.credentials;
     const given = typeof headers === 'function' ? await headers(again) : headers;
     const own = await this.#auth.headers();
     signal.throwIfAborted();
@@ -245,7 +247,7 @@ export class Http {
       // Documents must not come from a browser's memory of them.
       cache: 'no-store',
       signal,
-      ...(this.#auth.cookies === true ? { credentials: 'include' } : {}),
+      ...(credentials && { credentials }),
       ...(body === undefined ? {} : { body }),
       // Redirected it could not be sent again; and to be ready for it, undici would keep all that was sent.
       ...(stream && ({ body: stream.open(), duplex: 'half', redirect: 'error' } as RequestInit)),

@@ -16,6 +16,11 @@ export interface RemoteOptions {
    */
   readonly auth?: HttpOptions['auth'];
   /**
+   * Whether a browser sends its cookies, as `fetch` knows it. Default `'same-origin'`: to a server of another origin only with
+   * `'include'`, which the server's CORS must allow. PouchDB includes them always.
+   */
+  readonly credentials?: HttpOptions['credentials'];
+  /**
    * Send large bodies compressed. Default: to servers that say they are CouchDB (or this package's) and are not on this machine;
    * in a page, to its own origin only. `true`: always; `false`: never.
    */
