@@ -141,6 +141,16 @@ describe('a server on files', () => {
       ...[0, '5', 2 ** 31].map((idle) => ({ timeouts: { idle } })),
       // As texts they would have `includes`, and let in parts of themselves.
       ...['https://app.example', [5], undefined].map((origins) => ({ cors: { origins } })),
+      // No browser sends these.
+      ...[
+        'https://app.example/',
+        'https://App.example',
+        'https://app.example:443',
+        'localhost:5173',
+        'app',
+        '',
+      ].map((origin) => ({ cors: { origins: ['http://localhost:1', origin] } })),
+      { cors: { origins: ['*'], credentials: true } },
       ...['couch.example', undefined].map((hosts) => ({ replicate: { hosts } })),
       ...[0, '5'].map((document) => ({ limits: { document } })),
       { cookies: { timeout: 'long' } },
@@ -157,6 +167,18 @@ describe('a server on files', () => {
     }
     await expect(createServer(undefined as never)).rejects.toThrow(/needs options/);
     expect(await readdir(dir)).toEqual([]);
+  });
+
+  it('takes origins of pages, of apps, of files, and of everyone', async () => {
+    const origins = [
+      'https://app.example:8443',
+      'http://localhost:5173',
+      'capacitor://localhost',
+      'null',
+      '*',
+    ];
+    const { url } = await start({ dir: await folder(), anonymous: true, cors: { origins } });
+    expect((await fetch(url)).status).toBe(200);
   });
 
   it('answers only to its own name when it asks for no password (DNS rebinding)', async () => {

@@ -16,6 +16,14 @@ export function checkHandlerOptions({
   // A text, too, has `includes`: `https://app.example.com` would let in `https://app.example`.
   if (cors !== undefined && !(isObject(cors) && isTexts(cors.origins)))
     throw new TypeError("cors.origins must be a list of origins: ['https://app.example']");
+  // One that no browser sends would keep out the page that is meant, without a word.
+  for (const origin of cors?.origins ?? [])
+    if (origin !== '*' && origin !== 'null' && originOf(origin) !== origin)
+      throw new TypeError(
+        `cors.origins must be as browsers send them: '${originOf(origin) ?? 'https://app.example'}', not '${origin}'`,
+      );
+  if (cors?.credentials === true && cors.origins.includes('*'))
+    throw new TypeError("cors.origins must be named where credentials are taken: browsers take none for '*'");
   for (const [name, bytes] of Object.entries(limits ?? {}))
     if (bytes !== undefined) checkWhole(`limits.${name}`, bytes);
   const { timeout, sameSite } = cookies;
@@ -33,6 +41,14 @@ export function checkHandlerOptions({
   for (const name of ['authenticate', 'static'] as const)
     if (rest[name] !== undefined && typeof rest[name] !== 'function')
       throw new TypeError(`${name} must be a function`);
+}
+
+/** As a browser would send it; `undefined` for what is none. Schemes of apps (`capacitor://localhost`) have no form that `URL` knows. */
+function originOf(text: string): string | undefined {
+  if (!URL.canParse(text)) return undefined;
+  const { protocol, host, origin } = new URL(text);
+  if (origin !== 'null') return origin;
+  return host === '' ? undefined : `${protocol}//${host}`;
 }
 
 function checkWhole(name: string, value: unknown): void {
