@@ -63,6 +63,8 @@ interface KnownView {
 
 /** Views kept ready; programs have tens of them. */
 const FOUND_MAX = 500;
+/** More help nobody who looks for one. */
+const NAMED_MAX = 10;
 
 export class Definitions {
   readonly #store: Store<DatabaseTables>;
@@ -104,7 +106,7 @@ export class Definitions {
     if (registered !== undefined) known = { view: this.#inProgram(name, registered) };
     else {
       const { ddoc, view } = parseName(name);
-      const doc = await this.design(ddoc, options);
+      const doc = await this.design(ddoc, options).catch((error) => this.#refuse(name, error));
       known = { view: this.#inDocument(doc, view), ddoc: doc._id, rev: doc._rev };
     }
     if (this.#found.size >= FOUND_MAX) this.#found.clear();
@@ -118,6 +120,16 @@ export class Definitions {
     if (reduce === undefined) return { index, siblings: [] };
     const id = textHash(name, String(version ?? reduce));
     return { index, reducer: () => this.#functions.reducer(reduce, id), siblings: [] };
+  }
+
+  /** What CouchDB says of a design document that is not there names neither the view nor those that are: for who mistyped it. */
+  #refuse(name: string, error: unknown): never {
+    if (!(error instanceof DatabaseError && error.status === 404)) throw error;
+    const { status, name: kind, reason, docId } = error;
+    const known = [...this.#registered.keys()].slice(0, NAMED_MAX).map((each) => `'${each}'`);
+    const own = known.length === 0 ? 'no views' : known.join(', ');
+    const message = `missing: no view '${name}': there is no ${docId}, and the option \`views\` has ${own}`;
+    throw new DatabaseError({ status, name: kind, reason, message, docId });
   }
 
   /** The design document of this name. @throws DatabaseError 404 */

@@ -145,8 +145,14 @@ function parseName(text: string): { ddoc: string; name: string } | undefined {
 async function functionText(source: FilterSource, ddoc: string, path: readonly string[]): Promise<string> {
   const id = `_design/${ddoc}`;
   const [[row]] = await source.store.read([{ from: 'docs', keys: [id], texts: ['body'] }]);
-  if (row === undefined) throw notFound('missing', id);
-  if (row.deleted) throw notFound('deleted', id);
+  if (row === undefined || row.deleted)
+    throw new DatabaseError({
+      status: 404,
+      name: 'not_found',
+      reason: row === undefined ? 'missing' : 'deleted',
+      message: `missing: ${path[0] === 'views' ? 'view' : 'filter'} '${path[1]}' of ${id}`,
+      docId: id,
+    });
   let value: unknown = JSON.parse((row.body as string | undefined) ?? '{}');
   for (const key of path) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key))
