@@ -45,7 +45,7 @@ describe('the package', () => {
     const { exports, files, main, types, typesVersions } = described;
     const paths = (entry: unknown): string[] =>
       typeof entry === 'string' ? [entry] : Object.values(entry as object).flatMap(paths);
-    expect(files).toEqual(['dist']);
+    expect(files).toEqual(['dist', 'docs']);
     expect(
       paths([exports, main, types, typesVersions]).filter(
         (path) => !/^\.\/(dist\/[a-z]+(\.d\.ts|\.js)|package\.json)$/.test(path),
@@ -61,6 +61,15 @@ describe('the package', () => {
     expect({ default: main, types }).toEqual(root.default);
     for (const [name, { types }] of Object.entries<{ types: string }>(subpaths))
       expect(typesVersions['*'][name.slice(2)], name).toEqual([types]);
+  });
+
+  it('brings the guides that its README names', () => {
+    const readme = readFileSync(join(packageFolder, 'README.md'), 'utf8');
+    const named = [...readme.matchAll(/\]\(docs\/([\w-]+)\.md\)/g)].map(([, name]) => name as string);
+    expect(named.length).toBeGreaterThan(5);
+    execFileSync(process.execPath, ['guides.mjs'], { cwd: packageFolder });
+    for (const name of named)
+      expect(readFileSync(join(packageFolder, `docs/${name}.md`), 'utf8').length).toBeGreaterThan(1000);
   });
 
   it('says its version', () => {
