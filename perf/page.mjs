@@ -116,7 +116,7 @@ h3 b{margin-left:auto;font-variant-numeric:tabular-nums}small,.where{color:var(-
 .scale i{position:absolute;top:0;bottom:0;border-radius:2px}.win{background:var(--win)}.loss{background:var(--loss)}
 table{border-collapse:collapse;font-size:.9rem;width:100%}td{padding:.15rem .6rem .15rem 0;border-bottom:1px solid var(--line)}td:last-child{text-align:right;font-variant-numeric:tabular-nums;color:var(--loss)}
 .figure{font-variant-numeric:tabular-nums}.figure small{display:inline-block;margin-left:.5rem}
-@media(max-width:40rem){.peer{grid-template-columns:1fr;gap:.1rem;margin-bottom:.5rem}}`;
+@media(max-width:40rem){td{overflow-wrap:anywhere;font-size:.75rem}.peer{grid-template-columns:1fr;gap:.1rem;margin-bottom:.5rem}}`;
 
 const all = suites();
 writeFileSync(

@@ -19,12 +19,7 @@ import { bundleApp } from './bundle.mjs';
 const here = fileURLToPath(new URL('.', import.meta.url));
 const root = resolve(here, '../../..');
 const require = createRequire(import.meta.url);
-const { values } = parseArgs({
-  options: {
-    port: { type: 'string', default: process.env.PORT ?? '5984' },
-    dir: { type: 'string', default: './data' },
-  },
-});
+const values = given();
 
 /** Datasets to load: too large for the app itself. Nothing else is served: no path of a request ever names a file. */
 const datasets = new Map([
@@ -67,6 +62,24 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
       () => process.exit(1),
     );
   });
+}
+
+/** What was asked for; a mistyped word ends it with how it is said. */
+function given() {
+  try {
+    const { values } = parseArgs({
+      options: {
+        port: { type: 'string', default: process.env.PORT ?? '5984' },
+        dir: { type: 'string', default: './data' },
+      },
+    });
+    if (!/^\d{1,5}$/.test(values.port) || Number(values.port) > 65_535)
+      throw new TypeError(`--port is a number up to 65535, not '${values.port}'`);
+    return values;
+  } catch (error) {
+    console.error(`  ${error.message}\n  npm start -- [--port 5984] [--dir ./data]`);
+    process.exit(1);
+  }
 }
 
 /** The port asked for; a free one when that is taken. */
