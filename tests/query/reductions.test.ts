@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
 import { memory } from '@settledb/adapter-memory';
-import type { Loose, MapFunction, ReduceFunction } from '@settledb/core';
+import type { Loose, MapFunction, ReduceFunction, ViewOptions } from '@settledb/core';
 import { afterEach, describe, expect, it } from 'vitest';
 import { expectWhole, openContext, type QueryContext } from '../support/query-context';
+import { mulberry32 } from '../support/slow-adapter';
 
 const ROWS = 20_000;
 const GROUPS = 10;
@@ -157,6 +158,74 @@ describe('a reduced query over many rows', () => {
       expect(await context.views.query(name)).toEqual(answer);
       if (name === 'stats') expect(answer.rows[0]?.value).toMatchObject({ sum: Infinity, count: 600 });
     }
+  });
+
+  // Reduces that share an index store their states in the same runs: what one query left of them serves the next.
+  it.each([1, 2, 3, 4])('is that of the rows, whatever was asked before (seed %i)', async (seed) => {
+    const random = mulberry32(seed);
+    const below = (most: number): number => Math.floor(random() * most);
+    const map = 'function (doc) { emit([doc.g, doc.n], doc.n); }';
+    // Adds up into what it is given, which in CouchDB is a copy.
+    const own = `function (keys, values, again) {
+      if (!again) return { n: values.length };
+      var all = values[0];
+      for (var i = 1; i < values.length; i++) all.n += values[i].n;
+      return all;
+    }`;
+    const naive: Record<string, (values: number[]) => unknown> = {
+      sum: (values) => values.reduce((a, b) => a + b, 0),
+      count: (values) => values.length,
+      own: (values) => ({ n: values.length }),
+    };
+    const context = await openContext(memory(), 'db');
+    opened.push(context);
+    const { database, views } = context;
+    const reduces = { sum: '_sum', count: '_count', own };
+    const of = ([name, reduce]: [string, string]) => [name, { map, reduce }];
+    await database.put({
+      _id: '_design/v',
+      views: Object.fromEntries(Object.entries(reduces).map(of)),
+    } as never);
+    const kinds = 2 + below(5);
+    const docs = Array.from({ length: 1_500 }, (_, n) => ({ _id: `d${n}`, g: below(kinds), n }));
+    await database.bulkDocs(docs);
+    for (let asked = 0; asked < 60; asked++) {
+      const view = Object.keys(reduces)[below(3)]!;
+      const [from, to] = [below(kinds), below(kinds)].sort() as [number, number];
+      const ends = random() < 0.5 ? undefined : ([[from], [to, {}]] as const);
+      const descending = random() < 0.3;
+      const skip = random() < 0.3 ? below(3) : 0;
+      const limit = random() < 0.5 ? below(4) + 1 : undefined;
+      const group_level = below(2);
+      const within = docs.filter(({ g }) => ends === undefined || (g >= from && g <= to));
+      const groups = new Map<number | null, number[]>();
+      for (const { g, n } of within) {
+        const group = group_level === 0 ? null : g;
+        groups.set(group, [...(groups.get(group) ?? []), n]);
+      }
+      const expected = [...groups]
+        .sort(([a], [b]) => (descending ? -1 : 1) * ((a ?? 0) - (b ?? 0)))
+        .map(([g, values]) => ({ key: g === null ? null : [g], value: naive[view]!(values) }))
+        .slice(skip, limit && skip + limit);
+      const [startkey, endkey] = ends === undefined ? [] : descending ? [ends[1], ends[0]] : ends;
+      const range = ends === undefined ? {} : { startkey, endkey };
+      const options = { ...range, descending, skip, group_level, ...(limit && { limit }) } as ViewOptions;
+      expect((await views.query(`v/${view}`, options)).rows, JSON.stringify(options)).toEqual(expected);
+    }
+    await expectWhole(context.store);
+  });
+
+  it('makes no use of what earlier code stored', async () => {
+    const context = await filled();
+    const { views, store } = context;
+    const { rows } = await views.query('v');
+    const all = [{ from: 'reductions', range: {}, texts: true }] as const;
+    await store.write(all, ([runs]) => ({
+      writes: [{ into: 'reductions', put: runs.map((run) => ({ ...run, values: '{"_sum":1}' })) }],
+      value: undefined,
+    }));
+    expect((await views.query('v')).rows).toEqual(rows);
+    expect(await rowsRead(context, 'v')).toBeLessThan(400);
   });
 
   it('keeps what it stored, and reads few pages of a file', async () => {

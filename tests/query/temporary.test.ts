@@ -2,7 +2,7 @@
 import { memory } from '@settledb/adapter-memory';
 import type { ChangesResult, DatabaseError, Json, Loose, MapFunction } from '@settledb/core';
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openContext } from '../support/query-context';
 import { mulberry32 } from '../support/slow-adapter';
 
@@ -120,4 +120,36 @@ it('answers the first rows though those that were first change meanwhile', async
   if (first.update_seq === DOCS + 10) expect(first.rows.map(({ key }) => key)).toEqual([10, 11, 12]);
   expect((await views.query(map, { limit: 3 })).rows.map(({ key }) => key)).toEqual([10, 11, 12]);
   await database.close();
+});
+
+describe('a limit', () => {
+  const documents = Array.from({ length: 300 }, (_, i) => ({ _id: `d${String(i).padStart(3, '0')}`, i }));
+  const maps: Record<string, MapFunction> = {
+    'throws behind what it emitted': (doc, emit) => {
+      emit(doc.i, null);
+      emit(1_000 + doc.i, doc.i < 100 ? doc.none.length : null);
+    },
+    'goes on after what could not be emitted': (doc, emit) => {
+      const value: Loose = {};
+      if (doc.i < 50) value.itself = value;
+      try {
+        emit(doc.i, value);
+      } catch {
+        // As if it had not been tried.
+      }
+    },
+  };
+  it.each(Object.keys(maps))('gives the first rows there are, of a map that %s', async (name) => {
+    const { database, views } = await openContext(memory(), 'db');
+    await database.bulkDocs(documents);
+    const map = maps[name]!;
+    for (const descending of [false, true]) {
+      const { rows } = await views.query(map, { descending });
+      expect(rows.length).toBeGreaterThan(200);
+      for (const limit of [1, 3, 60])
+        expect((await views.query(map, { descending, limit })).rows).toEqual(rows.slice(0, limit));
+    }
+    expect((await views.query(map)).total_rows).toBe((await views.query(map)).rows.length);
+    await database.close();
+  });
 });

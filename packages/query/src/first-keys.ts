@@ -24,7 +24,14 @@ export class FirstKeys {
 
   /** What of `wanted` may be among the first. */
   filter(wanted: RowFilter['row']): RowFilter {
-    return { key: (key) => this.#mayCount(key), row: (key, id) => wanted(key, id) && this.#add(key) };
+    return {
+      key: (key) => this.#mayCount(key),
+      row: (key, id) => wanted(key, id) && !this.#isBeyond(key),
+      // Not before: a map that throws takes its rows back.
+      made: (rows) => {
+        for (let i = 0; i < rows.length; i++) this.#add(rows[i]!.key);
+      },
+    };
   }
 
   /** False only for numbers and texts beyond a bound that is one too: everything else is compared as text. */
@@ -36,11 +43,14 @@ export class FirstKeys {
     return this.#descending ? key >= bound : key <= bound;
   }
 
-  #add(key: string): boolean {
-    if (this.#bound !== undefined && (this.#descending ? key < this.#bound : key > this.#bound)) return false;
+  #isBeyond(key: string): boolean {
+    return this.#bound !== undefined && (this.#descending ? key < this.#bound : key > this.#bound);
+  }
+
+  #add(key: string): void {
+    if (this.#isBeyond(key)) return;
     this.#keys.push(key);
     if (this.#keys.length >= this.#count * SPARE) this.#cut();
-    return true;
   }
 
   #cut(): void {

@@ -34,6 +34,8 @@ export interface RowFilter {
   /** Told of the key as it is emitted, which is cheaper to look at: false if the row is surely not wanted. */
   readonly key?: ((key: unknown) => boolean) | undefined;
   readonly row: (key: string, id: string) => boolean;
+  /** Told of the rows that were made of a document, when the map has ended well. */
+  readonly made?: ((rows: readonly Emitted[]) => void) | undefined;
 }
 
 /** A map function made ready. Documents are handed to it one after the other. */
@@ -77,6 +79,7 @@ export class Mapper {
     } finally {
       this.#rows = undefined; // What is emitted later comes too late.
     }
+    this.#wanted?.made?.(rows);
     return rows.length < 2 ? (rows.length === 0 ? NONE : rows) : rows.sort(compareRows);
   }
 
@@ -88,9 +91,9 @@ export class Mapper {
       return;
     }
     const text = toKey(key);
-    this.emitted++;
     if (wanted === undefined || wanted.row(text, this.#id))
       this.#rows.push({ key: text, value: valueText(value) });
+    this.emitted++; // Of a value that is no JSON there is no row, whether or not the map goes on.
   };
 }
 

@@ -20,7 +20,7 @@ import type { IndexDefinition, IndexRange, IndexReadOptions } from './index-read
 import type { Indexes, ReadStates } from './indexes';
 import { storeRange } from './ranges';
 import { Slices } from './slices';
-import { storeStretches } from './stretches';
+import { statesOf, storeStretches } from './stretches';
 
 /** An answer from up to this many rows is made from the rows. */
 const FEW_ROWS = 300;
@@ -157,6 +157,8 @@ class Walk {
       else {
         groups.cut(near);
         if (!(await this.#rows(near, far))) return false;
+        // Left in the middle of a run: what was read of it is not what the run reduces to.
+        if (groups.full) return true;
         groups.cut(far);
       }
       at = far;
@@ -176,9 +178,9 @@ class Walk {
       const end = { key: row.end_key, id: row.end_id, n: row.end_n };
       if ((sortKey([tag, end.key, end.id, end.n]) as string) > upper) continue;
       if (this.#groups.groupOf(row.key) !== this.#groups.groupOf(row.last)) continue;
-      const states = new Map<string, Loose>(Object.entries(JSON.parse(row.values as string)));
-      const known = states.has(this.#how.reducer.id);
-      runs.push({ first: row, end, state: states.get(this.#how.reducer.id), known });
+      const states = statesOf(row);
+      const { id } = this.#how.reducer;
+      runs.push({ first: row, end, state: states.get(id), known: states.has(id) });
     }
     return runs;
   }

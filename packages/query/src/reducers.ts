@@ -4,6 +4,7 @@
  */
 import {
   badRequest,
+  copyOf,
   DatabaseError,
   type IndexEntry,
   type Json,
@@ -12,6 +13,7 @@ import {
 } from '@settledb/core';
 import { approximateCount } from './approximate';
 import { statistics, sum } from './numbers';
+import { isJson } from './plain';
 import { rank } from './rank';
 import { rowOf, valueIn } from './rows';
 
@@ -112,12 +114,16 @@ export function customReducer(
       if (states.some(isFailed)) return FAILED;
       return call(
         null,
-        states.map(([value]) => value),
+        states.map(([value]) => apart(value)),
       );
     },
     finish: (state) => (isFailed(state) ? null : state[0]),
   };
 }
+
+/** A function may add up into what it is given: as in CouchDB these are copies, for states are stored, and merged again. */
+const apart = (value: Loose): Loose =>
+  typeof value === 'object' && value !== null && isJson(value) ? copyOf(value) : value;
 
 /** The state of a group on which the function threw: a list of none. It is never stored. */
 const FAILED: readonly unknown[] = [];

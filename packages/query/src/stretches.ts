@@ -8,6 +8,7 @@ import {
   type ViewStateRow,
 } from '@settledb/core';
 import type { Place, Stretch } from './groups';
+import { isJson } from './plain';
 import { isFailed } from './reducers';
 
 /** A shorter stretch is not worth a row, unless it closes a gap between stored ones. */
@@ -54,18 +55,24 @@ export async function storeStretches(
   );
 }
 
-/** What is JSON and comes back the same: not the state of a function that threw, or one that holds a Date or an infinite sum. */
+/** Not the state of a function that threw, or one that holds a Date or an infinite sum. */
 const isStorable = (state: Loose): boolean => !isFailed(state) && isJson(state);
 
-function isJson(value: Loose): boolean {
-  if (typeof value === 'number') return Number.isFinite(value);
-  if (typeof value !== 'object' || value === null)
-    return value === null || typeof value === 'string' || typeof value === 'boolean';
-  // By `some`, holes would pass.
-  if (Array.isArray(value)) return !value.includes(undefined) && value.every(isJson);
-  const isPlain = [Object.prototype, null].includes(Object.getPrototypeOf(value));
-  return isPlain && Object.values(value).every(isJson);
+/**
+ * How states are called where they are stored: a reducer's id behind the number of the code that made them. Those of earlier code
+ * count for nothing: before the second, a query with a `limit` of groups stored what it had read of a run as all of it.
+ */
+const GENERATION = '2 ';
+
+/** The states of a stored run, by reducer. */
+export function statesOf({ values }: ReductionRow): Map<string, Loose> {
+  const stored = Object.entries(JSON.parse(values as string));
+  const current = stored.filter(([name]) => name.startsWith(GENERATION));
+  return new Map(current.map(([name, state]) => [name.slice(GENERATION.length), state]));
 }
+
+const valuesOf = (states: ReadonlyMap<string, Loose>): string =>
+  JSON.stringify(Object.fromEntries([...states].map(([id, state]) => [GENERATION + id, state])));
 
 /** The row of a stretch: a new one, or that of the same run with one more state. None where it overlaps another run. */
 function rowOf(
@@ -79,15 +86,11 @@ function rowOf(
   const other = firstEndingAfter(present, from);
   if (other !== undefined && other.from < to) {
     if (other.from !== from || other.to !== to) return undefined;
-    const states = new Map(Object.entries(JSON.parse(other.row.values as string))).set(
-      reducer,
-      stretch.state,
-    );
-    return { ...other.row, values: JSON.stringify(Object.fromEntries(states)) };
+    return { ...other.row, values: valuesOf(statesOf(other.row).set(reducer, stretch.state)) };
   }
   const { key, id, n } = stretch.first;
   const { end, last } = stretch;
-  const values = JSON.stringify({ [reducer]: stretch.state });
+  const values = valuesOf(new Map([[reducer, stretch.state]]));
   return { tag, key, id, n, end_key: end.key, end_id: end.id, end_n: end.n, last, values };
 }
 

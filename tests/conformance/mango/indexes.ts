@@ -24,6 +24,25 @@ export function indexesConformance(context: MangoContext): void {
     });
   });
 
+  it('answers with objects that belong to who asked', async () => {
+    const db = await context.with({ _id: 'a', kind: 'x', n: 1 });
+    const partial_filter_selector = { kind: 'x' };
+    await db.createIndex({ index: { fields: ['n'], partial_filter_selector }, name: 'n', ddoc: 'mine' });
+    const spoil = (value: unknown): void => {
+      if (typeof value !== 'object' || value === null) return;
+      for (const each of Object.values(value)) spoil(each);
+      for (const key of Object.keys(value)) delete (value as Record<string, unknown>)[key];
+    };
+    const asked = () => ({ selector: { n: 1, kind: 'x' }, use_index: ['mine', 'n'] });
+    const before = [await db.getIndexes(), await db.explain(asked()), await db.explain({ selector: {} })];
+    const again = structuredClone(before);
+    spoil(before);
+    expect([await db.getIndexes(), await db.explain(asked()), await db.explain({ selector: {} })]).toEqual(
+      again,
+    );
+    expect((await db.find(asked())).docs.map(({ _id }) => _id)).toEqual(['a']);
+  });
+
   it('names an index by what is in it, and another name is another design document', async () => {
     const db = await context.with();
     const one = await db.createIndex({ index: { fields: ['a'] } });

@@ -1,14 +1,14 @@
 /** Indexes as `getIndexes` and `explain` show them. */
-import type { IndexDescription } from '@settledb/core';
+import { copyOf, type IndexDescription } from '@settledb/core';
 import type { MangoIndex } from './mango-index';
 
-/** Always there: all documents by id. */
-export const ALL_DOCS: IndexDescription = {
+/** Always there: all documents by id. Anew each time: whoever is answered may change it. */
+export const allDocsIndex = (): IndexDescription => ({
   ddoc: null,
   name: '_all_docs',
   type: 'special',
   def: { fields: [{ _id: 'asc' }] },
-};
+});
 
 export function describe({ ddoc, name, fields, partial }: MangoIndex): IndexDescription {
   return {
@@ -17,7 +17,7 @@ export function describe({ ddoc, name, fields, partial }: MangoIndex): IndexDesc
     type: 'json',
     def: {
       fields: fields.map((field) => ({ [field.name]: field.direction })),
-      ...(partial && { partial_filter_selector: partial }),
+      ...(partial && { partial_filter_selector: copyOf(partial) }),
     },
   };
 }

@@ -5,7 +5,7 @@ import { type Access, accessOf } from './access';
 import { NO_BOOKMARK } from './bookmark';
 import { choosePlan, openIndexes } from './choose';
 import { conjunctionOf } from './constraint';
-import { ALL_DOCS, describe } from './describe';
+import { allDocsIndex, describe } from './describe';
 import { formulaOf } from './formula';
 import type { MangoIndex } from './mango-index';
 import type { Plan } from './planner';
@@ -21,7 +21,7 @@ export function explain(dbname: string, asked: Find, indexes: readonly MangoInde
   const fields = request.fields?.length ? request.fields : 'all_fields';
   return {
     dbname,
-    index: accesses[0] === undefined ? ALL_DOCS : describe(accesses[0].index),
+    index: accesses[0] === undefined ? allDocsIndex() : describe(accesses[0].index),
     partitioned: false,
     selector: asked.selector,
     opts: {

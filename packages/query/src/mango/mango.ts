@@ -14,7 +14,7 @@ import type {
 import type { IndexReader } from '../index-reader';
 import { FindsAtOnce, type LocalIndexes } from './at-once';
 import type { Source } from './batches';
-import { ALL_DOCS, describe } from './describe';
+import { allDocsIndex, describe } from './describe';
 import { explain } from './explain';
 import { find } from './find';
 import { checkIndexRequest, createIndex, deleteIndex, IndexCatalog } from './indexes';
@@ -52,7 +52,7 @@ export class Mango<Content extends object = object>
   }
 
   async getIndexes(options: CallOptions = {}): Promise<IndexList> {
-    const indexes = [ALL_DOCS, ...(await this.catalog.list(options)).map(describe)];
+    const indexes = [allDocsIndex(), ...(await this.catalog.list(options)).map(describe)];
     return { total_rows: indexes.length, indexes };
   }
 
