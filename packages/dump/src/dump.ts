@@ -2,13 +2,14 @@
  * Writes a database as a dump: every leaf of every document with its ancestry, in the order of changes, and its attachments.
  *
  * Works over the verbs of `Database`, so that a remote database is dumped as a local one is. Writes go on meanwhile: a document
- * changed while it is dumped comes in again at the end, with what it became.
+ * changed while it is dumped comes in again at the end, with what it became, or comes only there.
  */
 import {
   type CallOptions,
   type Database,
   DatabaseError,
   type ExistingDoc,
+  isDatabaseError,
   notImplemented,
   portableBytes,
   type Seq,
@@ -69,6 +70,11 @@ export interface Dumped {
 const BATCH = 250;
 /** Changes of one request of a remote database: the whole feed is not to be made, sent and held at once. */
 const PAGE = 1_000;
+/** Feeds one after the other: each has what was written during the one before. Beyond it the last one is asked for in one go. */
+const PASSES_MAX = 10;
+const ALL = Number.MAX_SAFE_INTEGER;
+/** Attempts to dump a document whose content goes while it is read: each that fails means that it was edited, and compacted. */
+const TRIES_MAX = 10;
 /** Digests remembered as written. Beyond it content may come twice, which costs room and nothing else. */
 const KNOWN_LIMIT = 100_000;
 
@@ -94,20 +100,11 @@ export async function* parts(
   for await (const { docs, last } of leaves(source, signal)) {
     for (const doc of docs) {
       const content = writer.unknown(doc);
-      if (content.length > 0) {
-        if (writer.pending) yield writer.close();
-        writer.add({ doc, content });
-        yield writer.close(false);
-        for (const [i, name] of content.entries())
-          yield* contentOf(source, doc, name, writer, i === content.length - 1, signal);
-        report();
-      } else {
-        writer.add({ doc });
-        if (writer.full) {
-          yield writer.close();
-          report();
-        }
-      }
+      if (content.length > 0) yield* withContent(source, doc, content, writer, signal);
+      else writer.add({ doc });
+      if (content.length === 0 && !writer.full) continue;
+      if (writer.pending) yield writer.close();
+      report();
     }
     at = last;
   }
@@ -178,6 +175,12 @@ class Sections {
     return names;
   }
 
+  /** Of content that is not whole. */
+  forget(doc: AnyDoc, names: readonly string[]): void {
+    const stubs = doc._attachments as Stubs;
+    for (const name of names) this.#known.delete(keyOf(stubs[name]!));
+  }
+
   #know(key: string): void {
     if (this.#known.size >= KNOWN_LIMIT) this.#known.delete(this.#known.values().next().value!);
     this.#known.add(key);
@@ -186,27 +189,37 @@ class Sections {
 
 const keyOf = ({ digest, encoding = '' }: Stubs[string]): string => `${digest} ${encoding}`;
 
-/** Every leaf of every document, in batches. */
+/**
+ * Every leaf of every document, in batches. A document that is edited while its place in the feed is not read yet has gone beyond the
+ * feed's end: so another feed follows where that one ended, until one was read in one go.
+ */
 async function* leaves(
   source: Source,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<{ docs: AnyDoc[]; last: Seq }> {
-  let wanted: { id: string; rev: string }[] = [];
-  let last: Seq = 0;
-  const feed = source.changes({ style: 'all_docs', return_docs: false, batch_size: PAGE, signal });
-  for await (const { id, seq, changes } of feed) {
-    wanted.push(...changes.map(({ rev }) => ({ id, rev })));
-    last = seq ?? last;
-    if (wanted.length < BATCH) continue;
-    yield { docs: await read(source, wanted, signal), last };
-    wanted = [];
+  let since: Seq = 0;
+  for (let pass = 1; ; pass++) {
+    let rows = 0;
+    let wanted: { id: string; rev: string }[] = [];
+    const batch_size = pass < PASSES_MAX ? PAGE : ALL;
+    const feed = source.changes({ style: 'all_docs', return_docs: false, batch_size, since, signal });
+    for await (const { id, seq, changes } of feed) {
+      rows++;
+      wanted.push(...changes.map(({ rev }) => ({ id, rev })));
+      since = seq ?? since;
+      if (wanted.length < BATCH) continue;
+      yield { docs: await read(source, wanted, signal), last: since };
+      wanted = [];
+    }
+    signal?.throwIfAborted();
+    const ended = await feed;
+    // The database went away under it: what there is so far is not all of it.
+    if ('status' in ended)
+      throw new DatabaseError({ status: 412, name: 'closed', reason: 'database is closed' });
+    if (wanted.length > 0) yield { docs: await read(source, wanted, signal), last: since };
+    if (rows < batch_size) return;
+    since = ended.last_seq;
   }
-  signal?.throwIfAborted();
-  const ended = await feed;
-  // The database went away under it: what there is so far is not all of it.
-  if ('status' in ended)
-    throw new DatabaseError({ status: 412, name: 'closed', reason: 'database is closed' });
-  if (wanted.length > 0) yield { docs: await read(source, wanted, signal), last };
 }
 
 async function read(
@@ -226,6 +239,39 @@ function failed(error: { readonly id: string; readonly error: string; readonly r
   if (error.error === 'not_found') return undefined;
   throw new DatabaseError({ status: 500, name: error.error, reason: error.reason, docId: error.id });
 }
+
+/** A document and its content. Where that goes before it is read to its end, the document is called gone, and follows as it has become. */
+async function* withContent(
+  source: Source,
+  first: AnyDoc,
+  names: readonly string[],
+  writer: Sections,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Part> {
+  let doc: AnyDoc | undefined = first;
+  let content = names;
+  for (let tries = 1; content.length > 0; tries++) {
+    if (writer.pending) yield writer.close();
+    writer.add({ doc, content });
+    yield writer.close(false);
+    try {
+      for (const [i, name] of content.entries())
+        yield* contentOf(source, doc, name, writer, i === content.length - 1, signal);
+      return;
+    } catch (error) {
+      if (!isMissing(error) || tries === TRIES_MAX) throw error;
+    }
+    writer.add({ gone: true });
+    yield writer.close();
+    writer.forget(doc, content);
+    [doc] = await read(source, [{ id: doc._id, rev: doc._rev }], signal);
+    if (doc === undefined) return;
+    content = writer.unknown(doc);
+  }
+  writer.add({ doc });
+}
+
+const isMissing = (error: unknown): boolean => isDatabaseError(error) && error.status === 404;
 
 async function* contentOf(
   source: Source,

@@ -7,6 +7,8 @@
  *   {"doc":{…},"content":["name",…]}                                    one whose content follows, alone in its section
  *   {"sum":"…"}
  *   {"data":"base64"} … {"sum":"…"}                                     the content of each name, as stored
+ *   {"gone":true}                                                       in place of what is left of a content: it went while it was
+ *   {"sum":"…"}                                                         read, and its document with it. What that became follows
  *   {"local":{…}}                                                       a `_local` document
  *   {"end":true,"docs":…,"seq":…}  {"sum":"…"}
  *
@@ -45,6 +47,7 @@ export type Line =
   | { readonly doc: AnyDoc; readonly content?: readonly string[] }
   | { readonly local: AnyDoc }
   | { readonly data: string }
+  | { readonly gone: true }
   | { readonly sum: string }
   | { readonly end: true; readonly docs: number; readonly seq: Seq };
 

@@ -38,6 +38,8 @@ export class SectionLoader {
   #docs = 0;
   /** What is wrong with the input: a database may take it for a fault of the document that it reads. */
   #fault: { readonly error: unknown } | undefined;
+  /** The content that is read has no end, and its document is none. */
+  #isGone = false;
 
   /** @param start the sum before the first of the lines, and the header, where they are not the dump's first */
   constructor(
@@ -159,6 +161,7 @@ export class SectionLoader {
 
   async #withContent(doc: AnyDoc, names: readonly string[]): Promise<void> {
     const isLacking = (await this.#writer.lacking([doc])).length > 0;
+    this.#isGone = false;
     // One after another, whoever asks first: a worker's messages pull at all streams that they carry.
     const contents: AsyncGenerator<Uint8Array>[] = [];
     let turn: Promise<void> = Promise.resolve();
@@ -177,14 +180,17 @@ export class SectionLoader {
     }
     const whole = { ...doc, _attachments: attachments } as unknown as Doc;
     const isKnownByName = !isLacking && !(await this.#writer.holds(doc, names));
-    const written = isKnownByName ? this.#writer.keep(whole) : this.#writer.withContent(whole, isLacking);
+    const isGone = (): boolean => this.#isGone;
+    const written = isKnownByName
+      ? this.#writer.keep(whole, isGone)
+      : this.#writer.withContent(whole, isLacking, isGone);
     await written.catch((error: unknown) => {
       // As it was before the database, or the way there, made something else of it.
       throw this.#fault === undefined ? error : this.#fault.error;
     });
     if (this.#fault !== undefined) throw this.#fault.error;
     // Of a document that is there with its content, or was refused, the content is passed over.
-    for (const content of contents) for (;;) if ((await content.next()).done) break;
+    for (const content of contents) await passOver(content);
   }
 
   /** The content of one attachment: lines to the next sum. */
@@ -193,17 +199,34 @@ export class SectionLoader {
     try {
       for (;;) {
         if (this.#fault !== undefined) throw this.#fault.error;
+        if (this.#isGone) throw new Gone();
         const line = await this.#line();
         if ('sum' in line) return undefined;
-        if (!('data' in line)) throw damaged('a line where content should be');
-        yield bytesOf(line.data);
+        if ('data' in line) yield bytesOf(line.data);
+        else if ('gone' in line && 'sum' in (await this.#line())) this.#isGone = true;
+        else throw damaged('a line where content should be');
       }
     } catch (error) {
-      this.#fault ??= { error };
+      if (!(error instanceof Gone)) this.#fault ??= { error };
       throw error;
     } finally {
       ended();
     }
+  }
+}
+
+/** What the database is told that reads a content without an end: so it takes neither that nor the document. */
+class Gone extends Error {
+  constructor() {
+    super('The content was gone before it was dumped whole');
+  }
+}
+
+async function passOver(content: AsyncGenerator<Uint8Array>): Promise<void> {
+  try {
+    for (;;) if ((await content.next()).done) return;
+  } catch (error) {
+    if (!(error instanceof Gone)) throw error;
   }
 }
 

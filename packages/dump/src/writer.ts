@@ -81,9 +81,10 @@ export class Writer {
     if (docs.length > 0) await this.#revisions(docs, await this.lacking(docs));
   }
 
-  /** One document whose content is at hand only now. */
-  async withContent(doc: Doc, isLacking: boolean): Promise<void> {
-    await this.#revisions([doc as AnyDoc], isLacking ? [doc as AnyDoc] : []);
+  /** One document whose content is at hand only now. @param isGone asked once that was read: then neither is written, nor counted */
+  async withContent(doc: Doc, isLacking: boolean, isGone: () => boolean): Promise<void> {
+    if (isLacking) await this.#write([doc], false, isGone);
+    if (!isGone()) this.#note(1);
   }
 
   /** Can the target read that revision, with this content? Of one that was compacted it knows the name alone. */
@@ -101,7 +102,7 @@ export class Writer {
    * The content of a document that the target has by name only: documents to come may refer to it. Until the load is over, it is an
    * attachment of a `_local` document, where the target has such; where it has not, those to come are refused, and told of.
    */
-  async keep(doc: Doc): Promise<void> {
+  async keep(doc: Doc, isGone: () => boolean): Promise<void> {
     const { _id, _rev, _attachments } = doc as AnyDoc;
     const id = `${KEPT_PREFIX}${_id} ${_rev}`;
     this.#kept.add(id);
@@ -112,10 +113,11 @@ export class Writer {
     const given = Object.entries(_attachments ?? {}).filter(([, value]) => !('stub' in value));
     await this.local({ _id: id, _attachments: Object.fromEntries(given) } as unknown as AnyDoc).catch(
       (error: unknown) => {
-        if (!isOfDocument(error) && !(isDatabaseError(error) && WITHOUT.has(error.status))) throw error;
+        if (!isGone() && !isOfDocument(error) && !(isDatabaseError(error) && WITHOUT.has(error.status)))
+          throw error;
       },
     );
-    this.#note(1);
+    if (!isGone()) this.#note(1);
   }
 
   /** What was kept goes. What cannot be removed now is replaced, and removed, by the next load of the same dump. */
@@ -165,13 +167,14 @@ export class Writer {
     await this.#target.put({ ...doc, ...rev } as Doc, { signal });
   }
 
-  async #write(docs: readonly object[], new_edits: boolean): Promise<void> {
+  async #write(docs: readonly object[], new_edits: boolean, isGone?: () => boolean): Promise<void> {
     if (docs.length === 0) return;
     const { signal } = this.#options;
     let rows: readonly object[];
     try {
       rows = await this.#target.bulkDocs(docs as readonly Doc[], { new_edits, signal });
     } catch (error) {
+      if (isGone?.()) return;
       if (!isOfDocument(error)) throw error;
       // Refused for one document in it: that one is told of, the others are written.
       if (docs.length > 1) for (const doc of docs) await this.#write([doc], new_edits);
