@@ -16,6 +16,20 @@ function heapUsed(): number {
   return process.memoryUsage().heapUsed;
 }
 
+it('an index that was asked for before is made, and answered', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'settledb-closed-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const db = new SettleDB(join(folder, 'db'));
+  await db.bulkDocs(Array.from({ length: 5_000 }, (_, n) => ({ _id: `d${n}`, n })));
+  await db.getIndexes(); // The code for it is there.
+  const made = db.createIndex({ fields: ['n'], name: 'n' });
+  await db.close();
+  expect(await made).toMatchObject({ name: 'n', result: 'created' });
+  const again = new SettleDB(join(folder, 'db'));
+  expect((await again.getIndexes()).indexes.map(({ name }) => name)).toEqual(['_all_docs', 'n']);
+  await again.close();
+});
+
 it('a closed handle holds none of what was in memory', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'settledb-closed-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

@@ -171,6 +171,13 @@ function particular(context: Context): void {
     });
   });
 
+  it('a list with a hole in it has no document there', async () => {
+    const db = context.fresh();
+    const docs = [{ _id: 'before' }];
+    docs[2] = { _id: 'after' };
+    await unchanged(db, () => refused(db.bulkDocs(docs), NOT_AN_OBJECT));
+  });
+
   it('open_revs needs "all" or a list of revisions', async () => {
     const db = context.fresh();
     await db.put({ _id: 'a' });
@@ -238,7 +245,7 @@ function missing(context: Context): void {
 function attachments(context: Context): void {
   it('an empty list of attachments is none', async () => {
     const db = context.fresh();
-    await db.put({ _id: 'a', _attachments: {} });
+    await db.put({ _id: 'a', _attachments: { none: undefined } });
     expect(await db.get('a')).not.toHaveProperty('_attachments');
   });
 }

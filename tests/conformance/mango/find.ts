@@ -327,6 +327,21 @@ export function findConformance(context: MangoContext): void {
     });
   });
 
+  it('has selectors as JSON has them: what is undefined asks for nothing', async () => {
+    const db = await context.with(
+      { _id: '1', a: null, b: 1 },
+      { _id: '2', a: 1, b: 1 },
+      { _id: '3', a: {}, b: 2 },
+    );
+    for (const indexed of [false, true]) {
+      if (indexed) await db.createIndex({ fields: ['b', 'a'] });
+      expect(await ids(db, { a: undefined })).toEqual(['1', '2', '3']);
+      expect(await ids(db, { b: 1, a: undefined })).toEqual(['1', '2']);
+      expect(await ids(db, { $or: [{ a: undefined, b: 2 }, { a: null }] })).toEqual(['1', '3']);
+      expect(await ids(db, { a: { $gt: undefined } })).toEqual(['3']);
+    }
+  });
+
   it.each<[unknown, object]>([
     [undefined, { message: expect.stringContaining('provide search parameters') }],
     [{}, { name: 'missing_required_key', reason: 'Missing required key: selector' }],

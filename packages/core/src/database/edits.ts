@@ -98,13 +98,16 @@ export function toEdits(
   options: EditOptions,
   texts: readonly string[] = NONE,
 ): Edit[] {
-  return docs.map((doc, index) => {
+  const edits: Edit[] = [];
+  // By number: `map` would pass over a hole, which is no document, and leave one.
+  for (let index = 0; index < docs.length; index++) {
     try {
-      return toEdit(doc, options, false, texts[index]);
+      edits.push(toEdit(docs[index], options, false, texts[index]));
     } catch (error) {
-      throw errorInList(error, doc, index);
+      throw errorInList(error, docs[index], index);
     }
-  });
+  }
+  return edits;
 }
 
 /** What was wrong with a document of a list, told by its id and place. */

@@ -83,8 +83,7 @@ function both<A>(
 }
 
 function selectorTest(selector: object): AcceptDoc {
-  checkSelector(selector);
-  return compileSelector(selector);
+  return compileSelector(checkSelector(selector));
 }
 
 function filterTest(

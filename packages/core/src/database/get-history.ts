@@ -72,8 +72,10 @@ async function getOpenRevs(
     wanted === 'all'
       ? leaves(document.tree).map((leaf) => leaf.rev)
       : followed(document.tree, wanted, options.latest === true);
-  const choose = (document: KnownDoc): readonly Rev[] =>
-    pick(document).filter((rev) => hasRev(document.tree, rev));
+  const choose = (document: KnownDoc): readonly Rev[] => {
+    const there = pick(document).filter((rev) => hasRev(document.tree, rev));
+    return options.revs_info ? [...new Set(there.flatMap((rev) => ancestors(document.tree, rev)))] : there;
+  };
   const [document] = await readRevisions(store, [{ id, guess: [], choose }], options);
   if (document === undefined) {
     if (wanted === 'all') throw notFound('missing', id);

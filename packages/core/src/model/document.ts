@@ -164,13 +164,14 @@ function splitFields(fields: Fields): SplitDoc {
   if (rev !== undefined && !isRev(rev)) throw invalidRev();
   if (typeof deleted !== 'boolean') throw docValidation('_deleted');
   if (typeof attachments !== 'object' || Array.isArray(attachments)) throw docValidation('_attachments');
+  const named = Object.entries(attachments).filter(([, attachment]) => attachment !== undefined);
   return {
     id,
     rev,
     deleted,
     body: toJson(content) ?? '{}', // an object without toJSON always has a text
     ...(revisions === undefined ? {} : { revisions }),
-    ...(Object.keys(attachments).length === 0 ? {} : { attachments: attachments as Fields }),
+    ...(named.length === 0 ? {} : { attachments: Object.fromEntries(named) }),
   };
 }
 

@@ -8,10 +8,16 @@ import { compareJson, normalizeKey } from './collate';
 import { badRequest, DatabaseError } from './errors';
 import { invalidOperator, type Nested, operators, type Test } from './operators';
 
-/** @throws DatabaseError 400 that names the operator which is wrong, and what it was given */
-export function checkSelector(selector: unknown): asserts selector is object {
+/**
+ * @returns the selector as JSON has it: without members that are `undefined`, which ask for nothing
+ * @throws DatabaseError 400 that names the operator which is wrong, and what it was given
+ */
+export function checkSelector(selector: unknown): Group {
   if (!isGroup(selector)) throw badRequest('Selector must be a JSON object');
-  compileSelector(selector);
+  checkNesting(selector, MAX_NESTING);
+  const said = withoutAbsent(selector) as Group;
+  compileSelector(said);
+  return said;
 }
 
 /** True when the document meets the selector. To test many documents, {@link compileSelector} once. */
@@ -36,6 +42,21 @@ function checkNesting(value: unknown, left: number): void {
   if (left === 0) throw badRequest(`Selector is nested deeper than ${MAX_NESTING}`);
   if (typeof value !== 'object' || value === null) return;
   for (const inner of Object.values(value)) checkNesting(inner, left - 1);
+}
+
+/** The same value where JSON would leave nothing out. */
+function withoutAbsent(value: unknown): unknown {
+  if (Array.isArray(value)) {
+    const items = value.map(withoutAbsent);
+    return items.every((item, i) => item === value[i]) ? value : items;
+  }
+  if (!isGroup(value)) return value;
+  const members = Object.entries(value);
+  const said = members
+    .filter(([, member]) => member !== undefined && typeof member !== 'function')
+    .map(([key, member]) => [key, withoutAbsent(member)] as const);
+  const isSame = said.length === members.length && said.every(([, member], i) => member === members[i]![1]);
+  return isSame ? value : Object.fromEntries(said);
 }
 
 type Group = Readonly<Record<string, unknown>>;

@@ -77,8 +77,7 @@ function nameOf(given: unknown): string | undefined {
 
 /** As CouchDB writes it, so that it can be read there: what the index is in `map`, what was asked for in `options`. */
 function viewOf(fields: readonly IndexField[], given: unknown, filter: unknown): View {
-  if (filter !== undefined) checkSelector(filter);
-  const partial = filter as Selector | undefined;
+  const partial = filter === undefined ? undefined : (checkSelector(filter) as Selector);
   return {
     map: {
       fields: Object.fromEntries(fields.map(({ name, direction }) => [name, direction])),

@@ -1,15 +1,16 @@
 /** Mango over a database and whoever keeps its indexes: the part of `Queries` that is about selectors. */
-import type {
-  CallOptions,
-  CreateIndexRequest,
-  CreateIndexResult,
-  Database,
-  Explanation,
-  FindRequest,
-  FindResult,
-  IndexFields,
-  IndexList,
-  Queries,
+import {
+  type CallOptions,
+  type CreateIndexRequest,
+  type CreateIndexResult,
+  type Database,
+  type Explanation,
+  type FindRequest,
+  type FindResult,
+  type IndexFields,
+  type IndexList,
+  isDatabaseError,
+  type Queries,
 } from '@settledb/core';
 import type { IndexReader } from '../index-reader';
 import { FindsAtOnce, type LocalIndexes } from './at-once';
@@ -43,12 +44,17 @@ export class Mango<Content extends object = object>
   ): Promise<CreateIndexResult> {
     const index = checkIndexRequest(request);
     const result = await createIndex(this.#database, index, options);
-    const made = (await this.catalog.list(options)).find(
-      ({ ddoc, name }) => ddoc === result.id && name === result.name,
-    );
+    await this.#build(result, options).catch((error: unknown) => {
+      // It is written: who opens the database next, and asks for it, builds it.
+      if (!(isDatabaseError(error) && error.name === 'closed')) throw error;
+    });
+    return result;
+  }
+
+  async #build({ id, name }: CreateIndexResult, options: CallOptions): Promise<void> {
+    const made = (await this.catalog.list(options)).find((each) => each.ddoc === id && each.name === name);
     if (made !== undefined)
       await this.source.reader.read(definitionOf(made), [NO_ROWS], { ...options, limit: 1 });
-    return result;
   }
 
   async getIndexes(options: CallOptions = {}): Promise<IndexList> {

@@ -43,8 +43,7 @@ export interface UseIndex {
 export function checkRequest(request: FindRequest): Find {
   if (!isGroup(request)) throw badRequest('You must provide search parameters to find()');
   if (request.selector === undefined) throw invalid('missing_required_key', 'Missing required key: selector');
-  checkSelector(request.selector);
-  const selector = normalizeSelector(request.selector);
+  const selector = normalizeSelector(checkSelector(request.selector));
   const exact = withIdRule(selector);
   const sortFields = request.sort === undefined ? [] : checkFields(request.sort);
   return {
