@@ -3,8 +3,10 @@ import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { memory } from '@settledb/adapter-memory';
 import { describe, expect, it } from 'vitest';
+import type { Peer } from '../../packages/replication/src/index';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
 import { ORIGIN, testServer } from '../remote/support';
+import { peer } from './databases';
 
 type Db = SettleDB<Record<string, unknown>>;
 let count = 0;
@@ -165,6 +167,83 @@ describe('a source that fails while a large attachment is read', () => {
     expect(asked()).toBe(1);
     expect(await SettleDB.replicate(far, other)).toMatchObject({ docs_written: 1 });
     expect(await attachmentsOf(other)).toEqual(await attachmentsOf(far));
+  });
+});
+
+describe('a large attachment that is replaced, and compacted away, faster than it is carried over', () => {
+  let seed = 0;
+  async function replace(db: Db): Promise<void> {
+    const _rev = await db.get('camera').then(
+      (doc) => doc._rev,
+      () => undefined,
+    );
+    const image = { content_type: 'x/y', data: bytes(1_100_000, ++seed).toString('base64') };
+    await db.put({ _id: 'camera', ...(_rev && { _rev }), _attachments: { image } } as never);
+    await db.compact();
+  }
+
+  /** Replaces it, the first `times` that it is read. */
+  function racing(db: Db, when: 'before it is opened' | 'while it is read', times: number): Peer {
+    let opens = 0;
+    const openAttachment: Db['openAttachment'] = async (...asked) => {
+      const last = ++opens > times;
+      if (!last && when === 'before it is opened') await replace(db);
+      const opened = await db.openAttachment(...asked);
+      if (!last && when === 'while it is read') await replace(db);
+      return opened;
+    };
+    return { ...peer(db as never), openAttachment };
+  }
+
+  const ROADS = ['push', 'pull', 'here'] as const;
+  const MOMENTS = ['before it is opened', 'while it is read'] as const;
+  const ways = ROADS.flatMap((road) => MOMENTS.map((moment) => [road, moment] as const));
+  async function ends(road: (typeof ROADS)[number]): Promise<{ from: Db; to: Db }> {
+    const { near, far } = pair();
+    const from = road === 'pull' ? far : near;
+    await replace(from);
+    await from.put({ _id: 'other' });
+    return { from, to: road === 'push' ? far : road === 'pull' ? near : pair().near };
+  }
+
+  // More often than a document may fail.
+  it.each(ways)('is no failure, and its last content arrives: %s, %s', async (road, moment) => {
+    const { from, to } = await ends(road);
+    const failures: unknown[] = [];
+    const options = { live: true, retry: true, back_off_function: () => 0 };
+    const replication = SettleDB.replicate(racing(from, moment, 12), to, options);
+    replication.on('paused', (error) => error && failures.push(error));
+    const { _rev } = await new Promise<{ _rev: string }>((resolve, reject) => {
+      replication.on('change', ({ docs }) => {
+        const camera = docs.find(({ _id }) => _id === 'camera');
+        if (camera !== undefined) resolve(camera);
+      });
+      replication.then(reject, reject);
+    });
+    expect(_rev).toMatch(/^13-/);
+    replication.cancel();
+    expect(await replication).toMatchObject({ docs_read: 2, docs_written: 2, doc_write_failures: 0 });
+    expect(failures).toEqual([]);
+    expect(await attachmentsOf(to)).toEqual(await attachmentsOf(from));
+  });
+
+  it.each(ways)('comes with the next run: %s, %s', async (road, moment) => {
+    const { from, to } = await ends(road);
+    const { update_seq } = await from.info();
+    const first = await SettleDB.replicate(racing(from, moment, 1), to);
+    expect(first).toMatchObject({ ok: true, docs_read: 1, docs_written: 1, last_seq: update_seq });
+    expect(await SettleDB.replicate(from, to)).toMatchObject({ ok: true, docs_written: 1 });
+    expect(await attachmentsOf(to)).toEqual(await attachmentsOf(from));
+  });
+
+  it('fails the run when its revision is listed still: then it is lost', async () => {
+    const { from, to } = await ends('here');
+    const openAttachment: Db['openAttachment'] = (id) => from.openAttachment(id, 'another name');
+    const run = SettleDB.replicate({ ...peer(from as never), openAttachment }, to);
+    await expect(run).rejects.toMatchObject({
+      status: 404,
+      result: { ok: false, last_seq: 0, docs_written: 1, doc_write_failures: 1 },
+    });
   });
 });
 

@@ -87,6 +87,18 @@ export class Fetcher {
     return failure;
   }
 
+  /**
+   * The source did not find a revision that its feed had listed, or not its attachments. The feed is asked once more, about this document alone: if
+   * the revision is no longer listed, it was purged, or it has been edited and is listed later under its successor.
+   */
+  async isGone({ id, rev }: MissingRev, failure: unknown): Promise<boolean> {
+    if (!isNotFound(failure)) return false;
+    const signal = this.#signal;
+    const options = { doc_ids: [id], style: 'all_docs', since: 0, signal } as const;
+    const { rows } = checkChanges(await ask(signal, () => this.#source.changes(options)));
+    return !rows.some((row) => row.id === id && row.revs.includes(rev));
+  }
+
   /** Documents that were written with stubs which the target did not know: with everything. */
   complete(docs: readonly AnyDoc[]): AsyncGenerator<Portion, void> {
     return this.#again(docs.map(({ _id, _rev }) => ({ id: _id, rev: _rev })));
@@ -169,7 +181,7 @@ export class Fetcher {
       const found = sort(row, wanted, stubs?.[at]);
       for (const doc of found.docs) if (seen.add(doc._id, doc._rev)) docs.push(doc);
       const failure = found.failure;
-      if (failure !== undefined && !(await this.#isGone(wanted, failure))) failures.push(failure);
+      if (failure !== undefined && !(await this.isGone(wanted, failure))) failures.push(failure);
     }
     return { docs, failures };
   }
@@ -200,18 +212,6 @@ export class Fetcher {
       const upper = await this.#bulkGet(asked.slice(middle), options, splits);
       return [...lower, ...upper];
     }
-  }
-
-  /**
-   * The source did not find a revision that its feed had listed. The feed is asked once more, about this document alone: if
-   * the revision is no longer listed, it was purged, or it has been edited and is listed later under its successor.
-   */
-  async #isGone({ id, rev }: MissingRev, failure: unknown): Promise<boolean> {
-    if (!isNotFound(failure)) return false;
-    const signal = this.#signal;
-    const options = { doc_ids: [id], style: 'all_docs', since: 0, signal } as const;
-    const { rows } = checkChanges(await ask(signal, () => this.#source.changes(options)));
-    return !rows.some((row) => row.id === id && row.revs.includes(rev));
   }
 }
 

@@ -139,8 +139,8 @@ async function write(
     const cause = error instanceof SourceFailure ? error.error : error;
     throw new Failure(cause, false, failures.lost(docs.length));
   }
-  const { written, denied, failed } = outcome;
-  progress.wrote(docs.length - failed.length, written.length, length);
+  const { written, denied, failed, gone } = outcome;
+  progress.wrote(docs.length - failed.length - gone.length, written.length, length);
   run.announcer.active();
   for (const row of denied) {
     if (!run.denied.add(row.id, row.rev ?? '')) continue;

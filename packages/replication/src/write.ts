@@ -25,6 +25,8 @@ export interface WriteOutcome {
   readonly denied: readonly FailedRow[];
   /** Not written, and nobody said that they never can be. */
   readonly failed: readonly FailedRow[];
+  /** Not written, for the source has them no more: what followed them is listed later. */
+  readonly gone: readonly AnyDoc[];
 }
 
 /** Requests that may fail in the search for the document that makes one fail: log2 of a batch, and some. */
@@ -56,13 +58,16 @@ export async function writeDocs(
     if (portion.docs.length > 0) outcomes.push(await writeSome(anew(), portion.docs));
   }
   const lost = incomplete.filter(({ id, rev }) => !fetched.has(id, rev ?? ''));
-  return joined([...outcomes, { written: [], denied: [], failed: lost }]);
+  return joined([...outcomes, { ...NOTHING, failed: lost }]);
 }
+
+const NOTHING: WriteOutcome = { written: [], denied: [], failed: [], gone: [] };
 
 const joined = (outcomes: readonly WriteOutcome[]): WriteOutcome => ({
   written: outcomes.flatMap(({ written }) => written),
   denied: outcomes.flatMap(({ denied }) => denied),
   failed: outcomes.flatMap(({ failed }) => failed),
+  gone: outcomes.flatMap(({ gone }) => gone),
 });
 
 /** One request, and the smaller ones it may be taken apart into. */
@@ -83,7 +88,7 @@ async function writeSome(writing: Writing, docs: readonly AnyDoc[]): Promise<Wri
     rows = named(checkBulkDocs(answer, docs), docs);
   } catch (error) {
     const failure = fetcher.takeStreamFailure();
-    if (failure !== undefined) return unread(docs, failure);
+    if (failure !== undefined) return unread(docs, failure, fetcher);
     // Too large is found to be so at every size; anything else may be the fault of one document, or of none.
     const status = statusOf(error);
     if (status !== 413 && !(isInvalid(error) && splits.left-- > 0)) throw error;
@@ -91,13 +96,18 @@ async function writeSome(writing: Writing, docs: readonly AnyDoc[]): Promise<Wri
     rows = docs.map((doc) => refusedAlone(doc, error));
   }
   const failure = fetcher.takeStreamFailure();
-  if (rows.length > 0 && failure !== undefined) return unread(docs, failure);
+  if (rows.length > 0 && failure !== undefined) return unread(docs, failure, fetcher);
   const denied = rows.filter((row) => isRefusal(row) || isTooLarge(row));
-  return { written: without(docs, rows), denied, failed: rows.filter((row) => !denied.includes(row)) };
+  const failed = rows.filter((row) => !denied.includes(row));
+  return { ...NOTHING, written: without(docs, rows), denied, failed };
 }
 
 /** Not written, for the source failed while it was read: no refusal, whatever the target made of it. @throws what concerns all */
-function unread(docs: readonly AnyDoc[], failure: SourceFailure): WriteOutcome {
+async function unread(
+  docs: readonly AnyDoc[],
+  failure: SourceFailure,
+  fetcher: Fetcher,
+): Promise<WriteOutcome> {
   if (!failure.ofDocument) throw failure;
   const { error } = failure;
   const status = statusOf(error);
@@ -105,7 +115,15 @@ function unread(docs: readonly AnyDoc[], failure: SourceFailure): WriteOutcome {
   const message = error instanceof Error ? error.message : String(error);
   const reason = error instanceof DatabaseError ? error.reason : message;
   const row = { error: true, status, name, message, reason } as const;
-  return { written: [], denied: [], failed: docs.map(({ _id, _rev }) => ({ id: _id, rev: _rev, ...row })) };
+  const gone: AnyDoc[] = [];
+  const failed: FailedRow[] = [];
+  for (const doc of docs) {
+    const { _id: id, _rev: rev } = doc;
+    // Edited, and compacted, faster than its attachments could be read.
+    if (await fetcher.isGone({ id, rev }, error)) gone.push(doc);
+    else failed.push({ id, rev, ...row });
+  }
+  return { ...NOTHING, failed, gone };
 }
 
 /** A target may refuse a whole request for one document in it that is none by its rules. */
