@@ -409,6 +409,24 @@ describe('retry', () => {
     await expect(replication).rejects.toMatchObject({ docId: 'doc1', result: { ok: false, last_seq: 0 } });
   });
 
+  it('does not give up on a document that is edited between attempts', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 3);
+    let refusals = 15; // More than a revision may have.
+    const target = peer(b, {
+      bulkDocs: async (request: { docs: { _id: string }[] }, options: never) => {
+        if (refusals === 0) return b.bulkDocs(request as never, options);
+        refusals--;
+        const { _rev } = await a.get('doc1');
+        await a.put({ _id: 'doc1', _rev, refusals });
+        return [{ id: 'doc1', error: true, status: 500, name: 'oops', reason: 'oops', message: '' }];
+      },
+    });
+    const result = await replicate(a, target, { retry: true, back_off_function: () => 0 });
+    expect(result).toMatchObject({ ok: true, doc_write_failures: 0 });
+    expect(await contents(b)).toEqual(await contents(a));
+  });
+
   it('counts a denied document once, however often its batch is repeated', async () => {
     const [a, b] = await openTwo();
     await fill(a, 4);

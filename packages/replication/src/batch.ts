@@ -3,7 +3,7 @@
  * carries its position; what follows may write it down once all chunks of the batch were written.
  */
 import type { Seq } from '@settledb/core';
-import type { Fetcher } from './fetcher';
+import type { FailedRev, Fetcher } from './fetcher';
 import {
   type AnyDoc,
   ask,
@@ -21,7 +21,7 @@ import { RevSet } from './rev-set';
 export interface Chunk {
   readonly docs: readonly AnyDoc[];
   readonly length: number;
-  readonly failures: readonly unknown[];
+  readonly failures: readonly FailedRev[];
   readonly end?: BatchEnd;
 }
 

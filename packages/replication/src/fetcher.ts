@@ -21,13 +21,20 @@ import { RevSet } from './rev-set';
 import { failureOf, isAskedFor, malformed, sort } from './sort';
 import { mayConcernOne, SourceFailure } from './source-failure';
 
+/** A revision that could not be carried over, and why. */
+export interface FailedRev {
+  readonly id: string;
+  readonly rev: string;
+  readonly error: unknown;
+}
+
 /** What one request gave. `docs` are ready to be written. */
 export interface Portion {
   readonly docs: readonly AnyDoc[];
   /** Length of the documents' JSON, attachments included. */
   readonly length: number;
   /** Of single documents; the others are unharmed. */
-  readonly failures: readonly unknown[];
+  readonly failures: readonly FailedRev[];
   /** Nothing follows that was asked for. Where that is not known before, there is no such portion. */
   readonly last?: boolean;
 }
@@ -145,11 +152,12 @@ export class Fetcher {
   }
 
   /** Sets the next portion by the size of this one. What is nested too deep could not be written, and is left out. */
-  #measure(found: readonly AnyDoc[], failures: unknown[]): { docs: readonly AnyDoc[]; length: number } {
+  #measure(found: readonly AnyDoc[], failures: FailedRev[]): { docs: readonly AnyDoc[]; length: number } {
     let length = 0;
     const docs = found.filter((doc) => {
       const own = lengthOf(doc);
-      if (own === undefined) failures.push(malformed(doc._id, 'it is nested too deep'));
+      const { _id: id, _rev: rev } = doc;
+      if (own === undefined) failures.push({ id, rev, error: malformed(id, 'it is nested too deep') });
       else length += own + apartLength(doc);
       return own !== undefined;
     });
@@ -164,9 +172,9 @@ export class Fetcher {
     asked: readonly Requested[],
     options: BulkGetOptions,
     stubs?: readonly Unfilled[],
-  ): Promise<{ docs: AnyDoc[]; failures: unknown[] }> {
+  ): Promise<{ docs: AnyDoc[]; failures: FailedRev[] }> {
     const docs: AnyDoc[] = [];
-    const failures: unknown[] = [];
+    const failures: FailedRev[] = [];
     const rows = await this.#bulkGet(asked, options, { left: SPLITS });
     const seen = new RevSet();
     for (let at = 0; at < asked.length; at++) {
@@ -180,8 +188,9 @@ export class Fetcher {
       }
       const found = sort(row, wanted, stubs?.[at]);
       for (const doc of found.docs) if (seen.add(doc._id, doc._rev)) docs.push(doc);
-      const failure = found.failure;
-      if (failure !== undefined && !(await this.isGone(wanted, failure))) failures.push(failure);
+      const error = found.failure;
+      if (error !== undefined && !(await this.isGone(wanted, error)))
+        failures.push({ id: wanted.id, rev: wanted.rev, error });
     }
     return { docs, failures };
   }

@@ -13,6 +13,7 @@ import {
 import { Announcer } from './announcer';
 import { BackOff } from './backoff';
 import { Checkpoints, covers } from './checkpoint';
+import type { FailedRev } from './fetcher';
 import { type ChangesQuery, checkOptions, type ReplicateOptions } from './options';
 import {
   ask,
@@ -35,7 +36,7 @@ import { onWake } from './wake';
 
 /** After cancelling or a failure: how long a write under way, and the checkpoint, may take to come to their end. */
 const GRACE_MS = 3000;
-/** Attempts that may fail, one after the other, for the same reason: a document that cannot be had or is not taken. */
+/** Attempts that may fail, one after the other, for the same reason: a revision that cannot be had or is not taken. */
 const DOCUMENT_TRIES = 10;
 /** How long nothing may happen after a wake-up before connections count as dead. */
 const STALLED_MS = 3000;
@@ -55,7 +56,7 @@ export async function run(
     const announcer = new Announcer((event, error) => feed.emit(event, error));
     const backOff = new BackOff(settings.backOff);
     const denied = new RevSet();
-    const tries = { pair: undefined, worked: false, documentTries: 0 };
+    const tries = { pair: undefined, worked: false, failed: new RevSet(), documentTries: 0 };
     await repeat({ source, target, settings, feed, progress, announcer, backOff, denied, ...tries });
   } catch (error) {
     const failure = error instanceof Failure ? error : new Failure(error);
@@ -95,8 +96,17 @@ const FINAL = new Set([400, 404, 405, 410, 501]);
 
 /** Of what has worked before, {@link FINAL} says less: a proxy answers so while what is behind it is replaced. It is waited out. */
 function isFinal({ error, ofDocuments }: Failure, run: Run): boolean {
-  if (ofDocuments) return ++run.documentTries >= DOCUMENT_TRIES;
+  if (ofDocuments.length > 0) return triesOf(ofDocuments, run) >= DOCUMENT_TRIES;
   return isRefusal(error) || isClosed(error) || (!run.worked && FINAL.has(statusOf(error)));
+}
+
+/** Of the same revision. A document that is edited between two attempts fails anew: the next one may find it at rest. */
+function triesOf(failed: readonly FailedRev[], run: Run): number {
+  const again = failed.some(({ id, rev }) => run.failed.has(id, rev));
+  run.failed.clear();
+  for (const { id, rev } of failed) run.failed.add(id, rev);
+  run.documentTries = again ? run.documentTries + 1 : 1;
+  return run.documentTries;
 }
 
 /** From the handshake to the end. However it ends, what was acknowledged is written down, if that can be done soon. */

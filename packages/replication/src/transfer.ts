@@ -12,7 +12,7 @@ import type { Announcer } from './announcer';
 import type { BackOff } from './backoff';
 import { type BatchEnd, type Chunk, fetchChunks, OnTheWay } from './batch';
 import type { Checkpoints } from './checkpoint';
-import { Fetcher } from './fetcher';
+import { type FailedRev, Fetcher } from './fetcher';
 import type { Settings } from './options';
 import type { Peer } from './peer';
 import type { LostWork, Progress, ReplicationChange } from './progress';
@@ -36,18 +36,24 @@ export interface Run {
   pair: string | undefined;
   /** A batch, if an empty one, has gone from one to the other: both are there, and take such requests. */
   worked: boolean;
-  /** Attempts since the last acknowledged position that failed for a single document. */
+  /** Revisions that the last attempt of those failed for. */
+  readonly failed: RevSet;
+  /** Attempts since the last acknowledged position, one after the other, that failed for the same revision. */
   documentTries: number;
 }
 
 /** Why an attempt ended early. */
 export class Failure {
   readonly error: unknown;
-  /** Single documents failed; the peers are in order. */
-  readonly ofDocuments: boolean;
+  /** Single documents failed, and the peers are in order; empty for any other reason. */
+  readonly ofDocuments: readonly FailedRev[];
   readonly lost: LostWork;
 
-  constructor(error: unknown, ofDocuments = false, lost: LostWork = { docs_read: 0, doc_write_failures: 0 }) {
+  constructor(
+    error: unknown,
+    ofDocuments: readonly FailedRev[] = [],
+    lost: LostWork = { docs_read: 0, doc_write_failures: 0 },
+  ) {
     this.error = error;
     this.ofDocuments = ofDocuments;
     this.lost = lost;
@@ -96,17 +102,15 @@ export async function transfer(
 
 /** What went wrong with single documents of a batch. The rest of the batch is written; then the attempt fails. */
 class Failures {
-  #first: unknown;
-  #count = 0;
+  readonly #all: FailedRev[] = [];
   #rows = 0;
 
   get none(): boolean {
-    return this.#count === 0;
+    return this.#all.length === 0;
   }
 
-  add(errors: readonly unknown[], rows = 0): void {
-    if (this.#count === 0) this.#first = errors[0];
-    this.#count += errors.length;
+  add(failed: readonly FailedRev[], rows = 0): void {
+    for (const each of failed) this.#all.push(each);
     this.#rows += rows;
   }
 
@@ -115,7 +119,7 @@ class Failures {
   }
 
   throwAt(end: BatchEnd | undefined): void {
-    if (end !== undefined && !this.none) throw new Failure(this.#first, true, this.lost());
+    if (end !== undefined && !this.none) throw new Failure(this.#all[0]?.error, this.#all, this.lost());
   }
 }
 
@@ -137,7 +141,7 @@ async function write(
     outcome = await writeDocs(run.target, docs, fetcher, signal);
   } catch (error) {
     const cause = error instanceof SourceFailure ? error.error : error;
-    throw new Failure(cause, false, failures.lost(docs.length));
+    throw new Failure(cause, [], failures.lost(docs.length));
   }
   const { written, denied, failed, gone } = outcome;
   progress.wrote(docs.length - failed.length - gone.length, written.length, length);
@@ -148,7 +152,10 @@ async function write(
     feed.emit('denied', row);
   }
   failures.add(
-    failed.map((row) => new DatabaseError({ ...row, docId: row.id })),
+    failed.map((row) => {
+      const { id, rev = '' } = row;
+      return { id, rev, error: new DatabaseError({ ...row, docId: id }) };
+    }),
     failed.length,
   );
   return written;
