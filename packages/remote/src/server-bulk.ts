@@ -21,6 +21,7 @@ import type { DatabaseContext } from './server-context';
 import { checkDoc, checkRev } from './server-docs';
 import { parseJson } from './server-json';
 import { docJson, docPart, wantsMultipart } from './server-multipart';
+import { type OpenDoc, openDoc, roomAhead, whileThere } from './server-opened';
 import { respondWith, textStream, toStream } from './server-streams';
 import { textsOf } from './server-texts';
 import { checkSize, isToBeStored, prepareWrites, refusedRow } from './server-write';
@@ -102,8 +103,14 @@ export async function bulkGet(context: DatabaseContext): Promise<Answer> {
   const results = asked.map((item) => ('id' in item ? withNamedRev(answer.results[next++]!) : item.refused));
   if (!attachments) return jsonResponse(200, { results });
   const sources = results.map((result, i): Source => {
-    const attsSince = 'id' in asked[i]! ? (asked[i] as Requested).atts_since : undefined;
-    return { ...result, attsSince, stubs: !all && attsSince === undefined, dropRevisions: !revs };
+    const item = asked[i]!;
+    const attsSince = 'id' in item ? item.atts_since : undefined;
+    const anew = async (): Promise<Result> => {
+      if (!('id' in item)) return item.refused;
+      const { atts_since: _, ...entry } = item;
+      return withNamedRev((await database.bulkGet({ ...wanted, docs: [entry] })).results[0]!);
+    };
+    return { ...result, attsSince, stubs: !all && attsSince === undefined, dropRevisions: !revs, anew };
   });
   return multipart ? asMultipart(context, sources) : asJson(context, sources);
 }
@@ -115,24 +122,50 @@ interface Source extends Result {
   readonly attsSince: readonly string[] | undefined;
   readonly stubs: boolean;
   readonly dropRevisions: boolean;
+  /** As it is now. */
+  readonly anew: () => Promise<Result>;
+}
+
+/** What is answered to one request, with its documents opened; asked again where they have gone since. */
+function openRows(
+  { database, request: { signal } }: DatabaseContext,
+  { id, docs, anew, ...how }: Source,
+  encoded: boolean,
+): Promise<Row<OpenDoc>[]> {
+  let first: Result | undefined = { id, docs };
+  const find = async (): Promise<Result> => {
+    const found = first ?? (await anew());
+    first = undefined;
+    return found;
+  };
+  return whileThere(find, async (found) => {
+    const room = roomAhead();
+    const opened: Row<OpenDoc>[] = [];
+    for (const row of found.docs) {
+      if ('error' in row) opened.push(row);
+      else opened.push({ ok: await openDoc({ database, doc: row.ok, signal, ...how }, encoded, room) });
+    }
+    return opened;
+  });
 }
 
 /** A part for each revision; those with attachments are multipart themselves. */
-function asMultipart({ database, request }: DatabaseContext, sources: readonly Source[]): Promise<Answer> {
-  const { signal } = request;
-  const parts = sources.flatMap(({ docs, ...how }) =>
-    docs.map((row): OutgoingPart => {
-      if (!('ok' in row))
-        return { headers: { 'Content-Type': `${JSON_TYPE}; error="true"` }, body: JSON.stringify(row) };
-      const { _id, _rev } = row.ok;
-      return docPart(
-        { database, doc: row.ok, signal, ...how },
-        { 'X-Doc-Id': headerText(_id), 'X-Rev-Id': headerText(_rev) },
-      );
-    }),
-  );
+function asMultipart(context: DatabaseContext, sources: readonly Source[]): Promise<Answer> {
+  async function* parts(): AsyncGenerator<OutgoingPart, void, void> {
+    for (const source of sources) {
+      for (const row of await openRows(context, source, true)) {
+        if ('error' in row)
+          yield { headers: { 'Content-Type': `${JSON_TYPE}; error="true"` }, body: JSON.stringify(row) };
+        else {
+          const { _id, _rev } = row.ok.doc;
+          yield docPart(row.ok, { 'X-Doc-Id': headerText(_id), 'X-Rev-Id': headerText(_rev) });
+        }
+      }
+    }
+  }
   const boundary = uuid();
-  const text = parts.length === 0 ? [] : writeMultipart(parts, boundary);
+  const isEmpty = sources.every(({ docs }) => docs.length === 0);
+  const text = isEmpty ? [] : writeMultipart(parts(), boundary);
   const stream = toStream(
     (async function* () {
       yield* text;
@@ -145,21 +178,21 @@ function asMultipart({ database, request }: DatabaseContext, sources: readonly S
 const headerText = (text: string): string =>
   /^[\x20-\x7e]*$/.test(text) ? text : encodeURIComponent(text.replace(/[\ud800-\udfff]/g, '?'));
 
-async function asJson({ database, request }: DatabaseContext, sources: readonly Source[]): Promise<Answer> {
-  const { signal } = request;
+async function asJson(context: DatabaseContext, sources: readonly Source[]): Promise<Answer> {
   async function* text(): AsyncGenerator<string, void, void> {
     let between = '{"results":[';
-    for (const { id, docs, ...how } of sources) {
-      yield `${between}{"id":${JSON.stringify(id)},"docs":[`;
+    for (const source of sources) {
+      const rows = await openRows(context, source, false);
+      yield `${between}{"id":${JSON.stringify(source.id)},"docs":[`;
       between = ']},';
       let comma = '';
-      for (const row of docs) {
+      for (const row of rows) {
         yield comma;
         comma = ',';
-        if (!('ok' in row)) yield JSON.stringify(row);
+        if ('error' in row) yield JSON.stringify(row);
         else {
           yield '{"ok":';
-          yield* docJson({ database, doc: row.ok, signal, ...how });
+          yield* docJson(row.ok);
           yield '}';
         }
       }
@@ -199,8 +232,10 @@ function checkRequested(item: unknown): Requested | { readonly refused: Result }
 /** A result as it is answered: ids and revisions that are none are given back as they came. */
 interface Result {
   readonly id: unknown;
-  readonly docs: readonly ({ readonly ok: ExistingDoc } | { readonly error: object })[];
+  readonly docs: readonly Row<ExistingDoc>[];
 }
+
+type Row<Content> = { readonly ok: Content } | { readonly error: object };
 
 function refuse(id: unknown, rev: unknown, reason: string): { readonly refused: Result } {
   return { refused: { id, docs: [{ error: { rev, reason, id, error: 'bad_request' } }] } };

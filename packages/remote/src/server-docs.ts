@@ -17,12 +17,13 @@ import {
   uuid,
   type Written,
 } from '@settledb/core';
-import { writeMultipart } from './multipart';
+import { type OutgoingPart, writeMultipart } from './multipart';
 import { type Answer, failure, jsonResponse, NOT_MODIFIED, TextAnswer } from './server-answer';
 import { mediaType, readJsonText } from './server-body';
 import type { DatabaseContext } from './server-context';
 import { parseJson } from './server-json';
 import { docJson, docPart, readMultipartDoc, relatedText, wantsMultipart } from './server-multipart';
+import { type OpenDoc, openDoc, roomAhead, whileThere } from './server-opened';
 import { NO_QUERY, type Query } from './server-query';
 import type { ServerRequest } from './server-request';
 import { respondWith, textStream, toStream } from './server-streams';
@@ -57,18 +58,26 @@ export async function getDoc(context: DatabaseContext, id: string): Promise<Answ
     return docResponse(request, await database.get(id, { ...options, rev, attachments: isLocalId(id) }));
   const related = wantsMultipart(request, 'related');
   const info = related ? { att_encoding_info: true } : {};
-  const doc = await database.get(id, { ...options, ...info, rev, revs: revs || attsSince !== undefined });
-  const source = { database, doc, attsSince, dropRevisions: !revs, signal: request.signal };
-  const headers = docHeaders(doc);
-  if (isKnown(request, headers.etag)) return notModified(headers.etag!);
-  if (doc._attachments === undefined) return jsonResponse(200, doc, headers);
-  const kept = { ...headers, 'cache-control': 'must-revalidate' };
-  if (related) {
-    const boundary = uuid();
-    const type = `multipart/related; boundary="${boundary}"`;
-    return respondWith(200, { ...kept, 'content-type': type }, toStream(relatedText(source, boundary)));
-  }
-  return respondWith(200, { ...kept, 'content-type': JSON_TYPE }, textStream(docJson(source)));
+  const all = { ...options, ...info, rev, revs: revs || attsSince !== undefined };
+  return whileThere(
+    () => database.get(id, all),
+    async (doc) => {
+      const headers = docHeaders(doc);
+      if (isKnown(request, headers.etag)) return notModified(headers.etag!);
+      if (doc._attachments === undefined) return jsonResponse(200, doc, headers);
+      const source = { database, doc, attsSince, dropRevisions: !revs, signal: request.signal };
+      return wholeDoc(await openDoc(source, related), related, headers);
+    },
+  );
+}
+
+/** With the data of its attachments. */
+function wholeDoc(doc: OpenDoc, related: boolean, etag: { etag?: string }): Promise<Answer> {
+  const headers = { ...etag, 'cache-control': 'must-revalidate' };
+  if (!related) return respondWith(200, { ...headers, 'content-type': JSON_TYPE }, textStream(docJson(doc)));
+  const boundary = uuid();
+  const type = `multipart/related; boundary="${boundary}"`;
+  return respondWith(200, { ...headers, 'content-type': type }, toStream(relatedText(doc, boundary)));
 }
 
 function readOpenRevs(query: Query): 'all' | string[] | undefined {
@@ -138,14 +147,25 @@ async function openRevs(
     return jsonResponse(200, await database.get(id, { ...options, ...since, open_revs, attachments }));
   }
   const more = { revs: true, att_encoding_info: true };
-  const rows = await database.get(id, { ...options, ...more, open_revs });
-  const boundary = uuid();
   const dropRevisions = !options.revs;
-  const parts = rows.map((row) =>
-    'ok' in row
-      ? docPart({ database, doc: row.ok, attsSince, dropRevisions, signal })
-      : { headers: { 'Content-Type': `${JSON_TYPE}; error="true"` }, body: JSON.stringify(row) },
+  const parts = await whileThere(
+    () => database.get(id, { ...options, ...more, open_revs }),
+    async (rows) => {
+      const room = roomAhead();
+      const opened: OutgoingPart[] = [];
+      for (const row of rows) {
+        if ('ok' in row) {
+          const source = { database, doc: row.ok, attsSince, dropRevisions, signal };
+          opened.push(docPart(await openDoc(source, true, room)));
+        } else {
+          const headers = { 'Content-Type': `${JSON_TYPE}; error="true"` };
+          opened.push({ headers, body: JSON.stringify(row) });
+        }
+      }
+      return opened;
+    },
   );
+  const boundary = uuid();
   return respondWith(
     200,
     { 'content-type': `multipart/mixed; boundary="${boundary}"`, 'cache-control': 'must-revalidate' },

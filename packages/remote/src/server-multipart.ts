@@ -2,17 +2,7 @@
  * Documents and their attachments in one text: multipart/related in, for PUT; out, for GET with attachments, `open_revs` and
  * `_bulk_get`. Attachments are streams both ways: none is held whole.
  */
-import {
-  type AttachmentsInput,
-  badRequest,
-  type Database,
-  type DatabaseError,
-  type Doc,
-  type ExistingDoc,
-  generationOf,
-  hashOf,
-  uuid,
-} from '@settledb/core';
+import { type AttachmentsInput, badRequest, type DatabaseError, type Doc, uuid } from '@settledb/core';
 import {
   type Bytes,
   boundaryOf,
@@ -27,6 +17,7 @@ import { failure } from './server-answer';
 import { gather, readBody } from './server-body';
 import type { DatabaseContext, Limits } from './server-context';
 import { parseUtf8Json } from './server-json';
+import type { OpenDoc } from './server-opened';
 import type { ServerRequest } from './server-request';
 import { iterate, toStream } from './server-streams';
 import { isObject, JSON_TYPE } from './wire';
@@ -141,54 +132,22 @@ export function wantsMultipart(request: ServerRequest, kind: 'mixed' | 'related'
   return multipart >= 0 && (json < 0 || multipart < json);
 }
 
-/** Where the attachments of a document come from. */
-export interface DocSource {
-  readonly database: Database;
-  readonly doc: ExistingDoc;
-  /** Attachments of these revisions are known to whoever asks. Needs `_revisions` in the document. */
-  readonly attsSince?: readonly string[] | undefined;
-  /** None of the data is wanted. */
-  readonly stubs?: boolean | undefined;
-  /** `_revisions` were not asked for. */
-  readonly dropRevisions?: boolean | undefined;
-  readonly signal: AbortSignal;
-}
-
-/** The names of attachments whose data is to go along. */
-function wanted({ doc, stubs, attsSince = [] }: DocSource): Set<string> {
-  if (stubs === true) return new Set();
-  const { _attachments = {}, _revisions } = doc;
-  const known = attsSince
-    .filter((rev) => {
-      const generation = generationOf(rev);
-      return _revisions?.ids[_revisions.start - generation] === hashOf(rev);
-    })
-    .map((rev) => generationOf(rev));
-  const newest = Math.max(0, ...known);
-  return new Set(
-    Object.entries(_attachments)
-      .filter(([, { revpos }]) => known.length === 0 || revpos > newest)
-      .map(([name]) => name),
-  );
-}
-
 /** The document with stubs that say that their data follows. */
-function withFollows(source: DocSource, names: ReadonlySet<string>): object {
+function withFollows(source: OpenDoc): object {
   const { _revisions, ...rest } = source.doc;
   const doc = source.dropRevisions === true ? rest : source.doc;
   if (doc._attachments === undefined) return doc;
   const entries = Object.entries(doc._attachments).map(([name, info]) => {
     const { stub: _, ...kept } = info as { stub?: true };
-    return [name, names.has(name) ? { ...kept, follows: true } : info];
+    return [name, source.attachments.has(name) ? { ...kept, follows: true } : info];
   });
   return { ...doc, _attachments: Object.fromEntries(entries) };
 }
 
 /** The part of a larger multipart that a document is: JSON, or with attachments a multipart/related of its own. */
-export function docPart(source: DocSource, headers: Readonly<Record<string, string>> = {}): OutgoingPart {
-  const names = wanted(source);
-  if (names.size === 0) {
-    const body = JSON.stringify(source.dropRevisions === true ? withFollows(source, names) : source.doc);
+export function docPart(source: OpenDoc, headers: Readonly<Record<string, string>> = {}): OutgoingPart {
+  if (source.attachments.size === 0) {
+    const body = JSON.stringify(source.dropRevisions === true ? withFollows(source) : source.doc);
     return { headers: { ...headers, 'Content-Type': JSON_TYPE }, body };
   }
   const boundary = uuid();
@@ -199,14 +158,11 @@ export function docPart(source: DocSource, headers: Readonly<Record<string, stri
 }
 
 /** A document and its attachments as multipart/related. */
-export function relatedText(source: DocSource, boundary: string): AsyncGenerator<Uint8Array, void, void> {
-  const names = wanted(source);
-  const { database, doc, signal } = source;
-  async function* parts(): AsyncGenerator<OutgoingPart, void, void> {
-    yield { headers: { 'Content-Type': JSON_TYPE }, body: JSON.stringify(withFollows(source, names)) };
-    for (const name of names) {
-      const options = { rev: doc._rev, encoded: true, signal };
-      const { content_type, size, encoding, stream } = await database.openAttachment(doc._id, name, options);
+export function relatedText(source: OpenDoc, boundary: string): AsyncGenerator<Uint8Array, void, void> {
+  function* parts(): Generator<OutgoingPart, void, void> {
+    yield { headers: { 'Content-Type': JSON_TYPE }, body: JSON.stringify(withFollows(source)) };
+    for (const [name, { about, bytes }] of source.attachments) {
+      const { content_type, size, encoding } = about;
       yield {
         headers: {
           'Content-Disposition': quoteFilename(name),
@@ -214,7 +170,7 @@ export function relatedText(source: DocSource, boundary: string): AsyncGenerator
           'Content-Length': String(size),
           ...(encoding === undefined ? {} : { 'Content-Encoding': encoding }),
         },
-        body: iterate(stream),
+        body: bytes,
       };
     }
   }
@@ -222,11 +178,10 @@ export function relatedText(source: DocSource, boundary: string): AsyncGenerator
 }
 
 /** A document as JSON with the data of its attachments in base64, in pieces. */
-export async function* docJson(source: DocSource): AsyncGenerator<string, void, void> {
-  const names = wanted(source);
-  const { database, doc, signal } = source;
-  if (names.size === 0) {
-    yield JSON.stringify(source.dropRevisions === true ? withFollows(source, names) : doc);
+export async function* docJson(source: OpenDoc): AsyncGenerator<string, void, void> {
+  const { doc, attachments } = source;
+  if (attachments.size === 0) {
+    yield JSON.stringify(source.dropRevisions === true ? withFollows(source) : doc);
     return;
   }
   const { _attachments = {}, _revisions, ...rest } = doc;
@@ -236,14 +191,14 @@ export async function* docJson(source: DocSource): AsyncGenerator<string, void, 
   for (const [name, info] of Object.entries(_attachments)) {
     yield `${separator}${JSON.stringify(name)}:`;
     separator = ',';
-    if (!names.has(name)) {
+    const opened = attachments.get(name);
+    if (opened === undefined) {
       yield JSON.stringify(info);
       continue;
     }
     const { stub: _, length: _length, ...described } = info as { stub?: true; length?: number };
     yield `${JSON.stringify(described).slice(0, -1)},"data":"`;
-    const { stream } = await database.openAttachment(doc._id, name, { rev: doc._rev, signal });
-    yield* toBase64(iterate(stream));
+    yield* toBase64(opened.bytes);
     yield '"}';
   }
   yield '}}';

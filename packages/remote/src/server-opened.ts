@@ -1,0 +1,112 @@
+/**
+ * Documents opened, to be answered with the data of their attachments.
+ *
+ * The one thing to know: a document is read, and its attachments are, at different moments; between them it may be edited and
+ * compacted, or purged. Amid an answer nothing can be done about it but to break off. So a document is begun only when its
+ * attachments are at hand, and is looked for anew until they are. Of what is larger than `AHEAD_LENGTH` the beginning is.
+ */
+import {
+  type Database,
+  type ExistingDoc,
+  generationOf,
+  hashOf,
+  isDatabaseError,
+  type OpenedAttachment,
+} from '@settledb/core';
+import type { Bytes } from './multipart';
+import { iterate } from './server-streams';
+
+/** Bytes read before a document is begun: what our replication has sent within documents. Each answer holds them once. */
+const AHEAD_LENGTH = 1024 * 1024;
+/** How often a document is looked for anew. Each time somebody compacted, or purged. */
+const TRIES_MAX = 20;
+
+/** Where the attachments of a document come from. */
+export interface DocSource {
+  readonly database: Database;
+  readonly doc: ExistingDoc;
+  /** Attachments of these revisions are known to whoever asks. Needs `_revisions` in the document. */
+  readonly attsSince?: readonly string[] | undefined;
+  /** None of the data is wanted. */
+  readonly stubs?: boolean | undefined;
+  /** `_revisions` were not asked for. */
+  readonly dropRevisions?: boolean | undefined;
+  readonly signal: AbortSignal;
+}
+
+export interface OpenDoc extends DocSource {
+  /** Those whose data is to go along. */
+  readonly attachments: ReadonlyMap<string, Opened>;
+}
+
+export interface Opened {
+  readonly about: Omit<OpenedAttachment, 'stream'>;
+  readonly bytes: Bytes;
+}
+
+/** How much may still be read ahead. */
+export interface Room {
+  left: number;
+}
+export const roomAhead = (): Room => ({ left: AHEAD_LENGTH });
+
+/** @param encoded as they are stored @throws not_found when one was swept meanwhile */
+export async function openDoc(source: DocSource, encoded: boolean, room = roomAhead()): Promise<OpenDoc> {
+  const { database, doc, signal } = source;
+  const attachments = new Map<string, Opened>();
+  for (const name of wanted(source)) {
+    const options = { rev: doc._rev, encoded, signal };
+    const { stream, ...about } = await database.openAttachment(doc._id, name, options);
+    attachments.set(name, { about, bytes: await readAhead(iterate(stream), room) });
+  }
+  return { ...source, attachments };
+}
+
+/** The names of attachments whose data is to go along. */
+function wanted({ doc, stubs, attsSince = [] }: DocSource): string[] {
+  if (stubs === true) return [];
+  const { _attachments = {}, _revisions } = doc;
+  const known = attsSince
+    .filter((rev) => {
+      const generation = generationOf(rev);
+      return _revisions?.ids[_revisions.start - generation] === hashOf(rev);
+    })
+    .map((rev) => generationOf(rev));
+  const newest = Math.max(0, ...known);
+  return Object.entries(_attachments)
+    .filter(([, { revpos }]) => known.length === 0 || revpos > newest)
+    .map(([name]) => name);
+}
+
+async function readAhead(pieces: AsyncGenerator<Uint8Array, void, void>, room: Room): Promise<Bytes> {
+  const ahead: Uint8Array[] = [];
+  while (room.left > 0) {
+    const { done, value } = await pieces.next();
+    if (done === true) break;
+    ahead.push(value);
+    room.left -= value.length;
+  }
+  return (async function* () {
+    for (let piece = ahead.shift(); piece !== undefined; piece = ahead.shift()) yield piece;
+    yield* pieces;
+  })();
+}
+
+/**
+ * Opens what is found. What is no longer there by then is looked for anew.
+ *
+ * @throws what `find` does; not_found when it is swept each time
+ */
+export async function whileThere<Found, Result>(
+  find: () => Promise<Found>,
+  open: (found: Found) => Promise<Result>,
+): Promise<Result> {
+  for (let tries = 0; ; tries++) {
+    const found = await find();
+    try {
+      return await open(found);
+    } catch (error) {
+      if (!isDatabaseError(error) || error.status !== 404 || tries >= TRIES_MAX) throw error;
+    }
+  }
+}
