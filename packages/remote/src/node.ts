@@ -77,8 +77,11 @@ export async function createServer(options: ServerOptions): Promise<RunningServe
       : undefined;
   createAnswerer({ ...rest, databases, uuid: '' });
   const handler = createAnswerer({ ...rest, databases, uuid: await serverUuid(dir) });
-  const ask: Ask = (request, incoming) =>
-    check?.(request) ?? handler.answer(request, { address: incoming?.socket.remoteAddress });
+  const ask: Ask = (request, { incoming, outgoing }) => {
+    const address = incoming?.socket.remoteAddress;
+    const breakOff = outgoing && (() => void outgoing.destroy());
+    return check?.(request) ?? handler.answer(request, { address, breakOff });
+  };
   const server = makeServer(ask, hasHooks(options), { ...TIMEOUTS, ...timeouts });
   await listen(server, port, host);
   const address = server.address() as AddressInfo;
@@ -108,7 +111,7 @@ function checkOptions({ dir, port, host, hosts, timeouts = {} }: ServerOptions):
     throw new TypeError('hosts must be a list of names');
 }
 
-type Ask = (request: ServerRequest, incoming: IncomingMessage | undefined) => Answer | Promise<Answer>;
+type Ask = (request: ServerRequest, both: Partial<Both>) => Answer | Promise<Answer>;
 
 /** @param bridgeAll whether every request is to be a `Request` */
 function makeServer(ask: Ask, bridgeAll: boolean, { headers, request, idle }: Timeouts): Server {
@@ -141,7 +144,7 @@ function makeServer(ask: Ask, bridgeAll: boolean, { headers, request, idle }: Ti
 
   async function answerPlain(plain: NodeRequest, incoming: IncomingMessage, outgoing: ServerResponse) {
     if (plain.endOfTurn !== undefined) await plain.endOfTurn();
-    const answer = await ask(plain, incoming);
+    const answer = await ask(plain, { incoming, outgoing });
     // The bridge writes streams, and takes in what is left of a body whose answer was known before.
     if (answer instanceof TextAnswer && plain.isHere) write(answer, outgoing);
     else bridge(incoming, outgoing, answer);
@@ -206,7 +209,7 @@ function makeBridge(
     async (request, env) => {
       // Never HTTP/2: the server made here speaks it not.
       const { incoming, outgoing } = env as Partial<Both>;
-      const answer = (incoming && found.get(incoming)) ?? (await ask(request, incoming));
+      const answer = (incoming && found.get(incoming)) ?? (await ask(request, env as Partial<Both>));
       if (!(answer instanceof TextAnswer)) return answer;
       if (outgoing === undefined) return toResponse(answer);
       write(answer, outgoing);

@@ -42,6 +42,40 @@ export function toStream<T>(pieces: AsyncIterator<T, void>): ReadableStream<T> {
 }
 
 /**
+ * The same stream, watched.
+ *
+ * @param over called when it ends, fails or is left
+ * @param isTaken told what it fails with; true: no reader hears of it, who is ended otherwise
+ */
+export function watched<T>(
+  stream: ReadableStream<T>,
+  over: () => void,
+  isTaken: (error: unknown) => boolean = () => false,
+): ReadableStream<T> {
+  const reader = stream.getReader();
+  return new ReadableStream<T>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read();
+          if (!done) return controller.enqueue(value);
+          over();
+          controller.close();
+        } catch (error) {
+          over();
+          if (!isTaken(error)) controller.error(error);
+        }
+      },
+      cancel(reason) {
+        over();
+        return reader.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/**
  * An answer of bytes whose first piece is there before anything is answered: what fails at once is an error with its status. What
  * fails later breaks the connection off, as half an answer must not be taken for a whole one.
  */

@@ -2,6 +2,7 @@
 import type { Database } from '@settledb/core';
 import { type Answer, TextAnswer } from './server-answer';
 import type { Databases, UsedDatabase } from './server-context';
+import { watched } from './server-streams';
 
 /** Undefined where there is none. */
 export function useDatabase(databases: Databases, name: string): Promise<UsedDatabase | undefined> {
@@ -51,28 +52,4 @@ export function releasedAfter(answer: Answer, release: () => void): Answer {
   }
   const { status, headers, body } = answer;
   return new Response(watched(body, release), { status, headers });
-}
-
-function watched<T>(stream: ReadableStream<T>, over: () => void): ReadableStream<T> {
-  const reader = stream.getReader();
-  return new ReadableStream<T>(
-    {
-      async pull(controller) {
-        try {
-          const { done, value } = await reader.read();
-          if (!done) return controller.enqueue(value);
-          over();
-          controller.close();
-        } catch (error) {
-          over();
-          controller.error(error);
-        }
-      },
-      cancel(reason) {
-        over();
-        return reader.cancel(reason);
-      },
-    },
-    { highWaterMark: 0 },
-  );
 }

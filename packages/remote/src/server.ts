@@ -16,6 +16,7 @@ import type { Replicator } from './server-replicate';
 import { type ServerRequest, splitUrl } from './server-request';
 import { route } from './server-routes';
 import { Settings } from './server-settings';
+import { watched } from './server-streams';
 import { Validators } from './server-validate';
 
 export type { Accounts, Person } from './server-auth';
@@ -87,8 +88,15 @@ export function createHandler(options: HandlerOptions): Handler {
  * Where there are hooks (`static`, `authenticate`), which are given the request, it must be a `Request`: {@link hasHooks}.
  */
 export interface Answerer {
-  answer(request: ServerRequest, from?: { readonly address?: string | undefined }): Promise<Answer>;
+  answer(request: ServerRequest, from?: From): Promise<Answer>;
   close(): void;
+}
+
+/** Whoever asks. */
+export interface From {
+  readonly address?: string | undefined;
+  /** Ends the connection, amid an answer whose stream failed: then the stream gives no more. Without it the stream fails. */
+  readonly breakOff?: (() => void) | undefined;
 }
 
 export const hasHooks = ({ static: page, authenticate }: Pick<HandlerOptions, 'static' | 'authenticate'>) =>
@@ -98,9 +106,9 @@ export const hasHooks = ({ static: page, authenticate }: Pick<HandlerOptions, 's
 export function createAnswerer(options: HandlerOptions): Answerer {
   const server = makeState(options);
   return {
-    async answer(request, { address } = {}) {
+    async answer(request, from = {}) {
       const started = performance.now();
-      const answered = await answer(request, address, server, options);
+      const answered = await answer(request, from, server, options);
       options.logger?.info?.(logLine(request, answered, performance.now() - started));
       return answered;
     },
@@ -138,7 +146,7 @@ function makeState(options: HandlerOptions): ServerState {
 
 async function answer(
   request: ServerRequest,
-  address: string | undefined,
+  { address, breakOff }: From,
   server: ServerState,
   options: HandlerOptions,
 ): Promise<Answer> {
@@ -150,16 +158,33 @@ async function answer(
     if (allowed !== undefined) return allowed;
     const context = await makeContext(request, address, server);
     checkAccess(context);
-    const answered = await route(context);
+    const answered = toldOf(await route(context), (error) => {
+      tell(error, request, options);
+      breakOff?.();
+      return breakOff !== undefined;
+    });
     const { cookie } = context.user;
     return finish(request, cookie === undefined ? answered : withCookie(answered, cookie), cors);
   } catch (error) {
-    // A client that went away is nobody's failure.
-    if (isOurs(error) && !request.signal.aborted) {
-      options.logger?.error?.(`${request.method} ${new URL(request.url).pathname} failed`, error);
-    }
+    tell(error, request, options);
     return finish(request, errorResponse(error), cors);
   }
+}
+
+function tell(error: unknown, request: ServerRequest, { logger }: HandlerOptions): void {
+  // A client that went away is nobody's failure.
+  if (isOurs(error) && !request.signal.aborted)
+    logger?.error?.(`${request.method} ${new URL(request.url).pathname} failed`, error);
+}
+
+/** @param isTaken told what its stream fails with */
+function toldOf(answered: Answer, isTaken: (error: unknown) => boolean): Answer {
+  if (answered instanceof TextAnswer || answered.body === null) return answered;
+  const { status, headers, body } = answered;
+  return new Response(
+    watched(body, () => {}, isTaken),
+    { status, headers },
+  );
 }
 
 /** A failure of the server, not of the request. 501 is an answer. */
@@ -234,8 +259,12 @@ function finish(request: ServerRequest, answered: Answer, cors: Record<string, s
   return new Response(null, { status, headers });
 }
 
+/** Of a client that did not wait for its answer, as nginx has it. */
+const CLIENT_GONE = 499;
+
 /** Without user, password or body. What the client chose is percent-encoded, so a line stays one line. */
-function logLine(request: ServerRequest, { status }: Answer, ms: number): string {
+function logLine(request: ServerRequest, answered: Answer, ms: number): string {
+  const status = answered.status === 500 && request.signal.aborted ? CLIENT_GONE : answered.status;
   const { pathname, search } = new URL(request.url);
   const path = `${pathname}${search}`.slice(0, LOGGED_PATH_LENGTH);
   return `${request.method} ${path} ${status} ${ms.toFixed(1)} ms`;
