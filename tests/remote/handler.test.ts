@@ -317,6 +317,30 @@ describe('the body of a request', () => {
 });
 
 describe('failures', () => {
+  it.each([
+    ['POST', '/db/_compact', {}, 2],
+    ['GET', '/db/a', undefined, 1],
+    ['PUT', '/db/b', {}, 1],
+    ['GET', '/db/_changes', undefined, 1],
+  ] as const)('are 404 where the database is destroyed meanwhile, 503 where it is only closed: %s %s', async (method, path, body, opens) => {
+    for (const destroyed of [true, false]) {
+      const databases = new MemoryDatabases();
+      const server = testServer({ databases });
+      await server.ask('PUT', '/db');
+      await server.ask('PUT', '/db/a', {});
+      const open = databases.open.bind(databases);
+      let left: number = opens; // A compaction is a use of its own.
+      databases.open = async (name) => {
+        const database = await open(name);
+        if (--left === 0) await (destroyed ? databases.destroy(name) : database!.close());
+        return database;
+      };
+      const answer = await server.ask(method, path, body);
+      const expected = destroyed ? [404, 'not_found'] : [503, 'service_unavailable'];
+      expect([answer.status, answer.body.error]).toEqual(expected);
+    }
+  });
+
   it('of the server are 500 without details, logged with them; of a database its own; the next request is served', async () => {
     const lines: unknown[] = [];
     const failing = new MemoryDatabases();

@@ -2,7 +2,7 @@
  * Which function answers which path and method. Names are looked up in maps: `/__proto__` is a name like any other.
  */
 
-import { type Database, notFound, reservedId } from '@settledb/core';
+import { type Database, isDatabaseError, notFound, reservedId } from '@settledb/core';
 import { checkDatabaseName } from './names';
 import { enterDatabase, isServerAdmin, requireServerAdmin } from './server-access';
 import { type Answer, failure, methodNotAllowed } from './server-answer';
@@ -156,8 +156,17 @@ async function answerOf(context: Context, name: string): Promise<Answer> {
     return releasedAfter(await enter(context, name, used.database, isAdmin), used.release);
   } catch (error) {
     used?.release();
-    throw error;
+    throw (await wasDestroyed(context, name, error)) ? notFound('Database does not exist.') : error;
   }
+}
+
+/** Whether it failed because the database was destroyed under it. One that was only closed will be there again. */
+async function wasDestroyed({ server }: Context, name: string, error: unknown): Promise<boolean> {
+  if (!isDatabaseError(error) || error.name !== 'closed') return false;
+  // While the server closes none can be had.
+  const used = await useDatabase(server.databases, name).catch(() => null);
+  used?.release();
+  return used === undefined;
 }
 
 async function enter(context: Context, name: string, database: Database, isAdmin: boolean): Promise<Answer> {
