@@ -10,6 +10,7 @@ import {
   type CallOptions,
   type Doc,
   type ExistingDoc,
+  either,
   exactBytes,
   isDatabaseError,
   notFound,
@@ -203,7 +204,7 @@ export async function putAttachment(
   { id, name, rev, data, type, options: { signal } }: PutAttachment,
   bytes: Bytes = portableBytes,
 ): Promise<Written> {
-  const blob = await toBlob(data, bytes, signal);
+  const blob = await toBlob(data, bytes, either(http.ending, signal));
   const answer = await http.json({
     method: 'PUT',
     path: pathOf(id, name),

@@ -92,6 +92,7 @@ export class Http {
   readonly #open = new Set<() => void>();
   readonly #auth: Auth;
   #compressor: Promise<Compressor | undefined> | undefined;
+  readonly #ending = new AbortController();
   #closed = false;
 
   constructor(target: Target, options: HttpOptions) {
@@ -109,6 +110,11 @@ export class Http {
     return this.#options.fetch === undefined;
   }
 
+  /** Aborted as `closed` by closing: when a source that is still read will end, nobody knows. */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
+  }
+
   /** Calls `end` once when this is closed. @returns the way to be left out */
   onClose(end: () => void): () => void {
     let ends: (() => void) | undefined = end;
@@ -124,6 +130,7 @@ export class Http {
   /** Ends every request under way; they and later ones reject `closed`. */
   close(): void {
     this.#closed = true;
+    this.#ending.abort(closed());
     for (const end of this.#open) end();
     this.#open.clear();
   }

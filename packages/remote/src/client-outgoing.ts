@@ -36,6 +36,7 @@ interface Part {
 /**
  * Reads the data of new attachments, in order, into a form that can be sent, and sent again.
  *
+ * @param signal ends the reading
  * @param ownFetch the platform's is what will send it
  */
 export async function prepareDoc(

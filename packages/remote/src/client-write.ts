@@ -5,6 +5,7 @@ import {
   type Bytes,
   badRequest,
   type Doc,
+  either,
   errorInList,
   invalidRev,
   isLocalId,
@@ -82,7 +83,7 @@ export async function putDoc(
   if (isDotId(id)) return putInBulk(http, edit, new_edits, signal, bytes);
   let body = edit;
   if (hasAttachments(edit)) {
-    const prepared = await prepareDoc(edit, bytes, signal, http.ownFetch);
+    const prepared = await prepareDoc(edit, bytes, either(http.ending, signal), http.ownFetch);
     if ('alone' in prepared)
       return check.checkWritten(await http.json(multipartCall(prepared, new_edits, signal)), id);
     body = prepared.doc;
@@ -122,9 +123,10 @@ export async function sendEdits(
   const send = (some: readonly Doc[]): Promise<BulkDocsRow[]> => sendBulk(http, some, newEdits, signal);
   if (!docs.some(hasAttachments)) return send(docs);
   const prepared: Outgoing[] = [];
+  const reading = either(http.ending, signal);
   // One after another, in order: their data may be parts of one stream.
   for (const doc of docs)
-    prepared.push(hasAttachments(doc) ? await prepareDoc(doc, bytes, signal, http.ownFetch) : { doc });
+    prepared.push(hasAttachments(doc) ? await prepareDoc(doc, bytes, reading, http.ownFetch) : { doc });
   return sendPrepared(http, prepared, newEdits, send, signal);
 }
 
