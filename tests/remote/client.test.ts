@@ -400,6 +400,20 @@ describe('changes', () => {
     await ended;
   });
 
+  for (const feed of ['longpoll', 'continuous'] as const)
+    it(`tell each change once, oldest first, when they are live and descending (${feed})`, async () => {
+      const server = testServer();
+      const db = remote(URL_OF_DB, { fetch: server.fetch, feed });
+      await db.bulkDocs(numbered(3));
+      const ids: string[] = [];
+      for await (const { id } of db.changes({ live: true, descending: true })) {
+        ids.push(id);
+        if (ids.length === 3) await db.put({ _id: 'later' });
+        if (id === 'later') break;
+      }
+      expect(ids).toEqual(['d000', 'd001', 'd002', 'later']);
+    });
+
   it('send the parameters of a stored filter, which cannot pass for options', async () => {
     const { fetch, server } = meddled({});
     const db = remote(URL_OF_DB, { fetch });

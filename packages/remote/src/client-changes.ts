@@ -112,15 +112,15 @@ class Reader {
 
   constructor(http: Http, options: ChangesOptions, bytes: Bytes | undefined, controller: Controller) {
     this.#bytes = bytes;
-    const { limit, batch_size, descending, live, continuous, filter } = options;
+    const { limit, batch_size, filter } = options;
     this.#http = http;
     this.#options = options;
     this.#controller = controller;
-    this.#live = Boolean(live || continuous);
+    this.#live = isLive(options);
     this.#accept = typeof filter === 'function' ? acceptBy(filter, options) : undefined;
     this.#query = feedQuery(options);
     this.#body = feedBody(options);
-    const paged = !descending && (this.#live || batch_size);
+    const paged = this.#live || (!options.descending && batch_size);
     this.#pageSize = paged ? batch_size || LIVE_PAGE : undefined;
     this.#left = limit === undefined || limit < 0 ? Number.POSITIVE_INFINITY : limit || 1;
     // PouchDB's other word for it.
@@ -261,6 +261,8 @@ function acceptBy(
   };
 }
 
+const isLive = ({ live, continuous }: ChangesOptions): boolean => Boolean(live || continuous);
+
 /** Everything but `feed`, `since` and `limit`. */
 function feedQuery(options: ChangesOptions): QueryValues {
   const { style, descending, include_docs, conflicts, attachments, seq_interval, query_params } = options;
@@ -273,7 +275,8 @@ function feedQuery(options: ChangesOptions): QueryValues {
     // First, so that no parameter of a filter can be taken for an option of the feed.
     ...Object.fromEntries(given),
     style,
-    descending: descending || undefined,
+    // A live feed goes on from its last row, which would be the oldest, and tell all of it again.
+    descending: (descending && !isLive(options)) || undefined,
     include_docs: include_docs || byFunction || undefined,
     conflicts: (include_docs && conflicts) || undefined,
     attachments: (include_docs && attachments) || undefined,
