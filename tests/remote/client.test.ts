@@ -400,6 +400,30 @@ describe('changes', () => {
     await ended;
   });
 
+  it('keep to doc_ids and to a stored filter or a view at once, up to their limit', async () => {
+    const server = testServer({ runStoredFunctions: true });
+    const db = remote<{ n?: number }>(URL_OF_DB, { fetch: server.fetch });
+    await db.bulkDocs(numbered(10).map((doc, n) => ({ ...doc, n })));
+    const odd = 'function (doc) { return doc.n % 2 === 1; }';
+    const views = { odd: { map: 'function (doc) { if (doc.n % 2 === 1) emit(doc.n); }' } };
+    await db.put({ _id: '_design/d', filters: { odd }, views } as object & { _id: string });
+    const doc_ids = ['d001', 'd002', 'd005', 'd007', 'none'];
+    for (const filter of [
+      { filter: 'd/odd' },
+      { view: 'd/odd' },
+      { filter: '_view', view: 'd/odd' },
+    ] as const) {
+      const ids = async (options: object) => {
+        const answer = await db.changes({ ...filter, doc_ids, ...options });
+        return 'results' in answer && answer.results.map(({ id }) => id);
+      };
+      expect(await ids({})).toEqual(['d001', 'd005', 'd007']);
+      expect(await ids({ limit: 2 })).toEqual(['d001', 'd005']);
+      expect(await ids({ limit: 1, batch_size: 1, since: 2, seq_interval: 5 })).toEqual(['d005']);
+    }
+    expect(await db.changes({ filter: '_design', doc_ids })).toMatchObject({ results: [] });
+  });
+
   for (const feed of ['longpoll', 'continuous'] as const)
     it(`tell each change once, oldest first, when they are live and descending (${feed})`, async () => {
       const server = testServer();

@@ -101,7 +101,7 @@ class Reader {
   readonly #live: boolean;
   readonly #query: QueryValues;
   readonly #body: object | undefined;
-  readonly #accept: ((doc: AnyDoc) => boolean) | undefined;
+  readonly #accept: Accept | undefined;
   /** Changes of one request; undefined for all at once. */
   readonly #pageSize: number | undefined;
   readonly #results: Change[] = [];
@@ -112,12 +112,12 @@ class Reader {
 
   constructor(http: Http, options: ChangesOptions, bytes: Bytes | undefined, controller: Controller) {
     this.#bytes = bytes;
-    const { limit, batch_size, filter } = options;
+    const { limit, batch_size } = options;
     this.#http = http;
     this.#options = options;
     this.#controller = controller;
     this.#live = isLive(options);
-    this.#accept = typeof filter === 'function' ? acceptBy(filter, options) : undefined;
+    this.#accept = acceptBy(options);
     this.#query = feedQuery(options);
     this.#body = feedBody(options);
     const paged = this.#live || (!options.descending && batch_size);
@@ -233,8 +233,7 @@ class Reader {
   }
 
   #filtered(row: Change, includeDocs: boolean): Change | undefined {
-    if (row.doc === undefined || row.doc === null) throw badResponse('_changes has a row without document');
-    if (!this.#accept!(row.doc as AnyDoc)) return undefined;
+    if (!this.#accept!(row)) return undefined;
     if (includeDocs) return row;
     const { doc: _doc, ...change } = row;
     return change;
@@ -247,19 +246,29 @@ class Reader {
 }
 
 type AnyDoc = ExistingDoc<Record<string, unknown>>;
+type Accept = (row: Change) => boolean;
 
-function acceptBy(
-  filter: NonNullable<Exclude<ChangesOptions['filter'], string>>,
-  { query_params }: ChangesOptions,
-): (doc: AnyDoc) => boolean {
-  return (doc) => {
+/** What is tested on this side: a function, and ids beside a filter of the server's, which takes one. */
+function acceptBy(options: ChangesOptions): Accept | undefined {
+  const { filter, doc_ids, query_params } = options;
+  if (typeof filter !== 'function') {
+    const ids = hasIdsBeside(options) ? new Set(doc_ids) : undefined;
+    return ids && (({ id }) => ids.has(id));
+  }
+  return ({ doc }) => {
+    if (doc === undefined || doc === null) throw badResponse('_changes has a row without document');
     try {
-      return Boolean(filter(doc, { query: query_params ?? {} }));
+      return Boolean(filter(doc as AnyDoc, { query: query_params ?? {} }));
     } catch (error) {
       throw badRequest(`Filter function threw: ${error}`, error);
     }
   };
 }
+
+/** Are there ids beside another filter that the server has to apply? */
+const hasIdsBeside = ({ filter, view, doc_ids }: ChangesOptions): boolean =>
+  doc_ids !== undefined &&
+  (typeof filter === 'string' ? filter !== '_doc_ids' : filter === undefined && view !== undefined);
 
 const isLive = ({ live, continuous }: ChangesOptions): boolean => Boolean(live || continuous);
 
@@ -282,15 +291,15 @@ function feedQuery(options: ChangesOptions): QueryValues {
     attachments: (include_docs && attachments) || undefined,
     att_encoding_info: (include_docs && (options.att_encoding_info || attachments)) || undefined,
     // Our filter may have to stop at any row, and each must then say where it is.
-    seq_interval: byFunction ? undefined : seq_interval,
+    seq_interval: byFunction || hasIdsBeside(options) ? undefined : seq_interval,
     ...filterQuery(options),
   };
 }
 
-function filterQuery({ filter, view, doc_ids, selector }: ChangesOptions): QueryValues {
+function filterQuery(options: ChangesOptions): QueryValues {
+  const { filter, view, doc_ids, selector } = options;
   if (selector !== undefined) return { filter: '_selector' };
-  const own = typeof filter === 'function' || filter === undefined;
-  if (doc_ids !== undefined && (own || filter === '_doc_ids')) return { filter: '_doc_ids' };
+  if (doc_ids !== undefined && !hasIdsBeside(options)) return { filter: '_doc_ids' };
   if (typeof filter === 'function') return {};
   if (filter === '_view' || (filter === undefined && view !== undefined))
     return { filter: '_view', view: doubled(view!) };
@@ -301,9 +310,10 @@ function filterQuery({ filter, view, doc_ids, selector }: ChangesOptions): Query
 const doubled = (name: string): string => (name.includes('/') ? name : `${name}/${name}`);
 
 /** In the body, where length does not matter. */
-function feedBody({ doc_ids, selector }: ChangesOptions): object | undefined {
+function feedBody(options: ChangesOptions): object | undefined {
+  const { doc_ids, selector } = options;
   if (selector !== undefined) return { selector };
-  if (doc_ids !== undefined) return { doc_ids };
+  if (doc_ids !== undefined && !hasIdsBeside(options)) return { doc_ids };
   return undefined;
 }
 
