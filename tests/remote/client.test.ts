@@ -496,4 +496,21 @@ describe('writes', () => {
     expect(forced.rev).toMatch(/^2-[0-9a-f]{32}$/);
     expect(await db.get('a', { open_revs: 'all' })).toHaveLength(2);
   });
+
+  it('with force give what is attached the generation that it came with', async () => {
+    const db = remote(URL_OF_DB, { fetch: testServer().fetch });
+    const local = await LocalDatabase.open(naiveStore(schema), { name: 'x', adapter: 'naive' });
+    const file = (length: number) => ({ content_type: 'x/y', data: new Uint8Array(length) });
+    const write = async (into: Pick<LocalDatabase, 'put' | 'get'>) => {
+      const first = await into.put({ _id: 'a', _attachments: { kept: file(1), other: file(2) } });
+      await into.put({ _id: 'a', _rev: first.rev });
+      const { _attachments, ...doc } = await into.get('a', { rev: first.rev });
+      const now = { ..._attachments, other: file(3), small: file(4), large: file(100_000) };
+      const { rev } = await into.put({ ...doc, _attachments: now } as never, { force: true });
+      return (await into.get('a', { rev }))._attachments;
+    };
+    const [there, here] = [await write(db), await write(local)];
+    expect(there).toEqual(here);
+    expect(there).toMatchObject({ kept: { revpos: 1 }, other: { revpos: 2 }, large: { revpos: 2 } });
+  });
 });

@@ -1,5 +1,6 @@
 /** Edits on their way out: checked as a local database would check them, and sent many at a time. */
 import {
+  type AttachmentsInput,
   type BulkDocsOptions,
   type BulkDocsRow,
   type Bytes,
@@ -69,7 +70,18 @@ export function asEdit(doc: Doc, { new_edits, force }: BulkDocsOptions): { edit:
   const { generation, hash } = parseRev(doc._rev);
   const made = uuid();
   const _revisions = { start: generation + 1, ids: [made, hash] };
-  return { edit: { ...doc, _rev: `${generation + 1}-${made}`, _revisions }, new_edits: false };
+  const edit = { ...withRevpos(doc, generation + 1), _rev: `${generation + 1}-${made}`, _revisions };
+  return { edit, new_edits: false };
+}
+
+/** Of a replicated revision the server takes a new attachment's revpos as it is given, and 0 where it is not. */
+function withRevpos(doc: Doc, revpos: number): Doc {
+  if (!hasAttachments(doc)) return doc;
+  const entries = Object.entries(doc._attachments ?? {}).map(([name, given]) => {
+    const isNew = isObject(given) && given.stub !== true;
+    return [name, isNew ? { ...given, revpos } : given];
+  });
+  return { ...doc, _attachments: Object.fromEntries(entries) as AttachmentsInput };
 }
 
 /** One document by its `_id`, as it came from {@link asEdit}. */
