@@ -83,6 +83,27 @@ describe('a large attachment', () => {
     expect(await sent(renewed)).toBe(true);
   });
 
+  it('that stands still while it is read and sent is refused as closed, at once', async () => {
+    const db = far();
+    await db.info();
+    let stands = (): void => {};
+    const reached = new Promise<void>((resolve) => {
+      stands = resolve;
+    });
+    const { doc } = outgoing(async function* () {
+      yield noise(PIECE);
+      stands();
+      await new Promise(() => {});
+    });
+    const failure = expect(send(db, doc)).rejects.toMatchObject({ status: 412, name: 'closed' });
+    await reached;
+    const began = performance.now();
+    await db.close();
+    await failure;
+    // Writes of which all is known are given more.
+    expect(performance.now() - began).toBeLessThan(3_000);
+  });
+
   it('that fails while it is read fails with that error, and is not there', async () => {
     const db = far();
     await db.info();

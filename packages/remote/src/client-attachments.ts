@@ -61,6 +61,7 @@ export async function sendPrepared(
       }
     } catch (error) {
       if (!isDatabaseError(error) || !OF_DOCUMENT.includes(error.status)) throw error;
+      if (error.name === 'closed') throw error; // … of the database, by this program
       const { status, name, message, reason } = error;
       all.push({ id, error: true, status, name, message, reason });
     }

@@ -3,45 +3,63 @@
  */
 import { closed, isDatabaseError } from '@settledb/core';
 import { create, identify } from './client-database';
-import { Http } from './client-http';
+import { Http, makeLine } from './client-http';
 import type { RemoteOptions } from './client-options';
 import { parseTarget, type Target } from './client-target';
-import { untilAborted } from './client-wait';
+import { pause, untilAborted } from './client-wait';
+
+/** ms that closing gives to writes under way. A server that answers at all has answered; a program that ends cannot wait for others. */
+const CLOSING_MS = 5_000;
+
+/** Requests by what closing does to them: those that read end at once, those that write may come to their end. */
+interface Ways {
+  readonly reads: Http;
+  readonly writes: Http;
+}
 
 export class Connection {
-  readonly #options: RemoteOptions;
-  /** Or why there is none. */
-  readonly #http: Http | { readonly error: unknown };
+  /** Or why there are none. */
+  readonly #ways: Ways | { readonly error: unknown };
+  /** Calls that write. */
+  readonly #writing = new Set<Promise<unknown>>();
   #setup: Promise<void> | undefined;
   /** The database is there, as far as it was looked for. */
-  #found = false;
+  #found: boolean;
   #id: string | undefined;
   #ended = false;
+  #closing: Promise<void> | undefined;
 
   constructor(url: string, options: RemoteOptions) {
-    this.#options = options;
-    this.#http = connect(url, options);
+    this.#found = options.skip_setup === true;
+    this.#ways = connect(url, options);
   }
 
   /** @throws closed, or why the URL is none */
   get http(): Http {
-    if (this.#ended) throw closed();
-    if (this.#http instanceof Http) return this.#http;
-    throw this.#http.error;
+    return this.#open().reads;
   }
 
-  /** The connection to a database that is there. One look serves all calls; a failed one is not remembered. */
+  /** The connection to a database that is there. */
   async ready(signal?: AbortSignal): Promise<Http> {
-    const { http } = this;
+    const { reads, writes } = this.#open();
     signal?.throwIfAborted();
-    if (this.#options.skip_setup === true || this.#found) return http;
-    this.#setup ??= setUp(http).catch((error: unknown) => {
-      this.#setup = undefined;
-      throw error;
-    });
-    await untilAborted(this.#setup, signal);
-    this.#found = true;
-    return http;
+    if (!this.#found) await untilAborted(untilAborted(this.#find(writes), reads.ending), signal);
+    return reads;
+  }
+
+  /** A call that writes, to a database that is there: closing lets it end, for a while. */
+  async write<T>(work: (http: Http) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    const { writes } = this.#open();
+    signal?.throwIfAborted();
+    const call = this.#found
+      ? work(writes)
+      : untilAborted(this.#find(writes), signal).then(() => work(writes));
+    this.#writing.add(call);
+    try {
+      return await call;
+    } finally {
+      this.#writing.delete(call);
+    }
   }
 
   /** Asked once. */
@@ -50,21 +68,62 @@ export class Connection {
     return this.#id;
   }
 
+  /** Takes no more calls, ends those that read, and lets end those that write. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
   /** Ends every request under way; they and later ones reject `closed`. */
   end(): void {
     this.#ended = true;
-    if (this.#http instanceof Http) this.#http.close();
+    if ('error' in this.#ways) return;
+    this.#ways.reads.close();
+    this.#ways.writes.close();
+  }
+
+  async #close(): Promise<void> {
+    this.#ended = true;
+    if ('reads' in this.#ways) this.#ways.reads.close();
+    if (this.#writing.size > 0) {
+      const over = new AbortController();
+      const patience = pause(CLOSING_MS, over.signal).catch(() => {});
+      await Promise.race([Promise.allSettled(this.#writing), patience]);
+      over.abort();
+    }
+    this.end();
+  }
+
+  #open(): Ways {
+    if (this.#ended) throw closed();
+    if ('error' in this.#ways) throw this.#ways.error;
+    return this.#ways;
+  }
+
+  /** One look serves all calls; a failed one is not remembered. */
+  #find(http: Http): Promise<void> {
+    this.#setup ??= setUp(http).then(
+      () => {
+        this.#found = true;
+      },
+      (error: unknown) => {
+        this.#setup = undefined;
+        throw error;
+      },
+    );
+    return this.#setup;
   }
 }
 
-function connect(url: string, options: RemoteOptions): Http | { readonly error: unknown } {
+function connect(url: string, options: RemoteOptions): Ways | { readonly error: unknown } {
   let target: Target;
   try {
     target = parseTarget(url);
   } catch (error) {
     return { error };
   }
-  return new Http(target, options);
+  const line = makeLine(target, options);
+  return { reads: new Http(line), writes: new Http(line) };
 }
 
 async function setUp(http: Http): Promise<void> {

@@ -85,24 +85,41 @@ export interface Opened {
   readonly pieces: AsyncGenerator<Uint8Array, void, void>;
 }
 
+/** What requests of one database share, whatever ends them. */
+export interface Line {
+  target: Target;
+  readonly options: HttpOptions;
+  readonly auth: Auth;
+  compressor: Promise<Compressor | undefined> | undefined;
+  readonly ending: AbortController;
+}
+
+export function makeLine(target: Target, options: HttpOptions): Line {
+  return {
+    target,
+    options,
+    auth: makeAuth(target, options),
+    compressor: undefined,
+    ending: new AbortController(),
+  };
+}
+
 export class Http {
-  #target: Target;
+  readonly #line: Line;
   readonly #options: HttpOptions;
   /** What to end when this closes. A set, not listeners: any number of requests is under way. */
   readonly #open = new Set<() => void>();
   readonly #auth: Auth;
-  #compressor: Promise<Compressor | undefined> | undefined;
-  readonly #ending = new AbortController();
   #closed = false;
 
-  constructor(target: Target, options: HttpOptions) {
-    this.#target = target;
-    this.#options = options;
-    this.#auth = makeAuth(target, options);
+  constructor(line: Line) {
+    this.#line = line;
+    this.#options = line.options;
+    this.#auth = line.auth;
   }
 
   get target(): Target {
-    return this.#target;
+    return this.#line.target;
   }
 
   /** Is it the platform's own `fetch` that sends? What others do with a stream nobody knows. */
@@ -110,9 +127,9 @@ export class Http {
     return this.#options.fetch === undefined;
   }
 
-  /** Aborted as `closed` by closing: when a source that is still read will end, nobody knows. */
+  /** Aborted as `closed` when the first on this line is closed: when a source that is still read will end, nobody knows. */
   get ending(): AbortSignal {
-    return this.#ending.signal;
+    return this.#line.ending.signal;
   }
 
   /** Calls `end` once when this is closed. @returns the way to be left out */
@@ -130,7 +147,7 @@ export class Http {
   /** Ends every request under way; they and later ones reject `closed`. */
   close(): void {
     this.#closed = true;
-    this.#ending.abort(closed());
+    this.#line.ending.abort(closed());
     for (const end of this.#open) end();
     this.#open.clear();
   }
@@ -182,9 +199,9 @@ export class Http {
       response.body?.cancel().catch(() => {});
       response = await request.race(this.#send(call, request, true));
     }
-    if (response.status === 415 && this.#compressor !== undefined) {
+    if (response.status === 415 && this.#line.compressor !== undefined) {
       // It takes none after all.
-      this.#compressor = Promise.resolve(undefined);
+      this.#line.compressor = Promise.resolve(undefined);
       response = await request.race(this.#send(call, request, false));
     }
     if (!response.redirected) return response;
@@ -197,7 +214,7 @@ export class Http {
 
   /** From now on the database is asked where it was found. @throws redirected, to another host, which gets no credentials of ours */
   #follow({ base, path }: Call, url: string): void {
-    const { database, credentials } = this.#target;
+    const { database, credentials } = this.#line.target;
     const found = url.split('?')[0]!;
     if (base !== undefined || !found.endsWith(path)) return;
     const moved = found.slice(0, found.length - path.length).replace(/\/$/, '');
@@ -209,12 +226,12 @@ export class Http {
       throw new RemoteError({ status: 400, name: 'redirected', reason });
     }
     const root = moved.slice(0, moved.lastIndexOf('/') + 1);
-    this.#target = { ...this.#target, database: moved, root, path: moved.slice(root.length) };
+    this.#line.target = { ...this.#line.target, database: moved, root, path: moved.slice(root.length) };
   }
 
   async #send(call: Call, request: Idle, again: boolean): Promise<Response> {
     const { signal } = request;
-    const { database, root } = this.#target;
+    const { database, root } = this.#line.target;
     const { fetch = globalThis.fetch, headers } = this.#options;
     const credentials = this.#auth.cookies ? 'include' : this.#options.credentials;
     const given = typeof headers === 'function' ? await headers(again) : headers;
@@ -266,10 +283,10 @@ export class Http {
 
   /** Looked for when there is first something large to send. */
   #compress(): Promise<Compressor | undefined> {
-    this.#compressor ??= findCompressor(this, this.#options.compress === true)
+    this.#line.compressor ??= findCompressor(this, this.#options.compress === true)
       // Without the means nothing is compressed; whoever asked for the request hears of what is wrong with the server.
       .catch(() => undefined);
-    return this.#compressor;
+    return this.#line.compressor;
   }
 
   #failureOf(error: unknown, call: Call, request: Idle): unknown {
@@ -278,7 +295,7 @@ export class Http {
     const failed = call.stream?.failure();
     if (failed !== undefined) return failed.error;
     if (error instanceof DatabaseError) return error;
-    const { name } = this.#target;
+    const { name } = this.#line.target;
     if (request.timedOut) {
       return new RemoteError({ status: 504, name: 'timeout', reason: `${name} stopped answering` });
     }

@@ -106,7 +106,7 @@ export class RemoteDatabase<Content extends object = object>
     const { id } = fieldsOf(doc);
     if (id === undefined) throw missingId();
     const edit = asEdit(doc, options);
-    return putDoc(await this.#connection.ready(signal), id, edit, signal, this.#options.bytes);
+    return this.#connection.write((http) => putDoc(http, id, edit, signal, this.#options.bytes), signal);
   }
 
   async bulkDocs(
@@ -118,10 +118,12 @@ export class RemoteDatabase<Content extends object = object>
     if (!Array.isArray(docs)) throw missingBulkDocs();
     const newEdits = (options.new_edits ?? given.new_edits) !== false;
     const checked = checkEdits(docs, newEdits);
-    const http = await this.#connection.ready(options.signal);
-    // A request that says nothing is not made.
-    if (checked.length === 0) return [];
-    return sendEdits(http, checked, newEdits, options.signal, this.#options.bytes);
+    const { signal } = options;
+    return this.#connection.write(async (http) => {
+      // A request that says nothing is not made.
+      if (checked.length === 0) return [];
+      return sendEdits(http, checked, newEdits, signal, this.#options.bytes);
+    }, signal);
   }
 
   static {
@@ -170,8 +172,10 @@ export class RemoteDatabase<Content extends object = object>
   putAttachment(id: string, name: string, data: AttachmentData, type?: string): Promise<Written>;
   async putAttachment(...given: readonly unknown[]): Promise<Written> {
     const call = putAttachmentCall(given);
-    const { http, attachments } = await this.#forAttachment(call.options);
-    return attachments.putAttachment(http, call, this.#options.bytes);
+    return this.#connection.write(
+      (http) => attachments.putAttachment(http, call, this.#options.bytes),
+      call.options.signal,
+    );
   }
 
   async getAttachment(
@@ -180,7 +184,7 @@ export class RemoteDatabase<Content extends object = object>
     options: CallOptions & { readonly rev?: Rev | undefined } = {},
   ): Promise<BinaryData> {
     checkAttachmentName(id, name);
-    const { http, attachments } = await this.#forAttachment(options);
+    const http = await this.#connection.ready(options.signal);
     return attachments.getAttachment(http, id, name, options, this.#options.bytes);
   }
 
@@ -190,20 +194,17 @@ export class RemoteDatabase<Content extends object = object>
     options: OpenAttachmentOptions = {},
   ): Promise<OpenedAttachment> {
     checkAttachmentName(id, name);
-    const { http, attachments } = await this.#forAttachment(options);
+    const http = await this.#connection.ready(options.signal);
     return attachments.openAttachment(http, id, name, options, this.#options.bytes);
   }
 
   async removeAttachment(id: string, name: string, rev: Rev, options: CallOptions = {}): Promise<Written> {
     parseRev(rev);
     checkAttachmentName(id, name);
-    const { http, attachments } = await this.#forAttachment(options);
-    return attachments.removeAttachment(http, id, name, rev, options);
-  }
-
-  async #forAttachment({ signal }: CallOptions) {
-    const http = await this.#connection.ready(signal);
-    return { http, attachments };
+    return this.#connection.write(
+      (http) => attachments.removeAttachment(http, id, name, rev, options),
+      options.signal,
+    );
   }
 
   async compact(options: CallOptions & { readonly interval?: number } = {}): Promise<{ ok: true }> {
@@ -215,7 +216,7 @@ export class RemoteDatabase<Content extends object = object>
     rev: Rev,
     options: CallOptions = {},
   ): Promise<{ ok: true; deletedRevs: Rev[]; documentWasRemovedCompletely: boolean }> {
-    return whole.purge(await this.#connection.ready(options.signal), id, rev, options);
+    return this.#connection.write((http) => whole.purge(http, id, rev, options), options.signal);
   }
 
   protected async answers(options: CallOptions | null | undefined): Promise<RemoteQueries<Content>> {
@@ -223,8 +224,9 @@ export class RemoteDatabase<Content extends object = object>
     return new RemoteQueries<Content>(http, this.#options.bytes);
   }
 
-  async close(): Promise<void> {
-    this.#connection.end();
+  /** Writes that were asked for before are served, for some seconds at most; all else ends at once. */
+  close(): Promise<void> {
+    return this.#connection.close();
   }
 
   /** A database that is not there is destroyed already. */
