@@ -202,6 +202,43 @@ describe('ids', () => {
     expect(await server.databases.list()).toEqual(['db']);
   });
 
+  it('that no URL can carry are read with every option as others are, or refused', async () => {
+    const db = remote(URL_OF_DB, { fetch: testServer().fetch });
+    const data = (name: string) => ({ [name]: { content_type: 'x/y', data: btoa(name) } });
+    const write = (_id: string) =>
+      db.bulkDocs(
+        [
+          { _id, _rev: '2-b', _revisions: { start: 2, ids: ['b', 'a'] }, _attachments: data('f') },
+          { _id, _rev: '1-c', _attachments: data('g') },
+          { _id, _rev: '3-d', _deleted: true },
+        ] as never,
+        { new_edits: false },
+      );
+    await Promise.all(['..', 'x'].map(write));
+    const both = async (options: object) => {
+      const [dots, other] = await Promise.all(['..', 'x'].map((id) => db.get(id, options)));
+      expect([options, dots]).toEqual([options, JSON.parse(JSON.stringify(other).replaceAll('"x"', '".."'))]);
+    };
+    const revs = [{}, { rev: '1-c' }, { rev: '1-c', latest: true }, { open_revs: 'all' }] as const;
+    const more = [{ revs: true }, { attachments: true }, { atts_since: [] }, { atts_since: ['2-b'] }];
+    for (const which of [...revs, { open_revs: ['2-b', '9-x'] }])
+      for (const option of [{}, { conflicts: true }, ...more])
+        if (!('open_revs' in which && 'conflicts' in option)) await both({ ...which, ...option });
+    await both({ conflicts: true, revs: true, attachments: true });
+    const { _attachments } = await db.get('..', { attachments: true, binary: true });
+    expect(await (_attachments!.f as unknown as { data: Blob }).data.text()).toBe('f');
+    for (const option of ['revs_info', 'local_seq', 'deleted_conflicts'])
+      expect(await failureOf(db.get('..', { [option]: true }))).toMatchObject({
+        status: 501,
+        name: 'not_implemented',
+      });
+    expect(await failureOf(db.get('.', { open_revs: 'all' }))).toMatchObject({ status: 404, docId: '.' });
+    expect(await failureOf(db.get('.', { rev: '1-c', conflicts: true }))).toMatchObject({ status: 404 });
+    const { rev } = await db.put({ _id: '.' });
+    expect(await db.purge('.', rev)).toMatchObject({ documentWasRemovedCompletely: true });
+    expect(await db.purge('..', '2-b')).toMatchObject({ documentWasRemovedCompletely: false });
+  });
+
   it('that are names of the protocol are documents nobody has', async () => {
     const db = remote(URL_OF_DB, { fetch: testServer().fetch });
     for (const id of ['_all_docs', '_changes', '', '_local/', '__proto__']) {

@@ -2,6 +2,7 @@
 import {
   type AllDocsOptions,
   type AllDocsResult,
+  type BulkGetResult,
   type Bytes,
   badRequest,
   type ExistingDoc,
@@ -10,9 +11,11 @@ import {
   isLocalId,
   isRev,
   notFound,
+  notImplemented,
   type OpenRevsRow,
   parseRev,
   queryParseError,
+  type Rev,
 } from '@settledb/core';
 import { receiveDoc } from './client-attachments';
 import { bulkGetOver } from './client-bulk-get';
@@ -80,7 +83,7 @@ export async function readDoc<Content extends object>(
   options: GetOptions,
   bytes: Bytes | undefined,
 ): Promise<ExistingDoc<Content> | OpenRevsRow<Content>[]> {
-  if (isDotId(id)) return readDotDoc<Content>(http, id, options);
+  if (isDotId(id)) return readDotDoc<Content>(http, id, options, bytes);
   const receive = await receiver(options, bytes);
   const answer = await http.json(call);
   if (options.open_revs !== undefined)
@@ -108,31 +111,66 @@ export async function readAllDocs<Content extends object>(
   return { ...answer, rows };
 }
 
-/** A document whose id no URL can carry, by the requests that name ids in their body. */
+/** A document whose id no URL can carry, by the requests that name ids in their body. @throws not_implemented */
 async function readDotDoc<Content extends object>(
   http: Http,
   id: string,
-  { rev, revs, latest, open_revs, conflicts, signal }: GetOptions,
+  options: GetOptions,
+  bytes: Bytes | undefined,
 ): Promise<ExistingDoc<Content> | OpenRevsRow<Content>[]> {
-  if (rev === undefined && open_revs === undefined && !revs) {
-    const call = allDocsCall({ keys: [id], include_docs: true, conflicts, signal });
-    const [row] = check.checkAllDocs<Content>(await http.json(call)).rows;
-    if (row === undefined || 'error' in row || row.value.deleted) {
-      throw notFound(row !== undefined && 'value' in row ? 'deleted' : 'missing', id);
-    }
-    return check.checkDoc<Content>(row.doc, id);
-  }
-  const asked = open_revs === undefined || open_revs === 'all' ? [rev] : open_revs;
-  const docs = asked.map((one) => (one === undefined ? { id } : { id, rev: one }));
-  const { results } = await bulkGetOver<Content>(http, docs, { revs, latest, signal });
-  const rows = results.flatMap((result) => result.docs);
+  checkDotOptions(id, options);
+  const { rev, revs, open_revs, conflicts, att_encoding_info, signal } = options;
   if (open_revs !== undefined) {
+    const listed = open_revs === 'all' ? await readLeaves(http, id, signal) : open_revs;
+    const rows = await readDotRevs<Content>(http, id, listed, options, bytes);
     return rows.map((row) => ('ok' in row ? { ok: row.ok } : { missing: row.error.rev }));
   }
-  const [first] = rows;
-  if (first === undefined) throw notFound('missing', id);
-  if ('error' in first) throw fromWireError(first.error, undefined, id);
-  return first.ok;
+  const call = allDocsCall({ keys: [id], include_docs: true, conflicts, att_encoding_info, signal });
+  const isKnown = rev !== undefined && !conflicts;
+  const [row] = isKnown ? [] : check.checkAllDocs<Content>(await http.json(call)).rows;
+  const isLive = row !== undefined && 'value' in row && !row.value.deleted;
+  const winner = isLive ? check.checkDoc<Content>(row.doc, id) : undefined;
+  const asked = rev ?? winner?._rev;
+  if (asked === undefined) throw notFound(row !== undefined && 'value' in row ? 'deleted' : 'missing', id);
+  if (winner !== undefined && rev === undefined && !revs && !comesWithData(options)) return winner;
+  const [found] = await readDotRevs<Content>(http, id, [asked], options, bytes);
+  if (found === undefined) throw notFound('missing', id);
+  if ('error' in found) throw fromWireError(found.error, undefined, id);
+  return winner?._conflicts === undefined ? found.ok : { ...found.ok, _conflicts: winner._conflicts };
+}
+
+/** @throws not_implemented for what only those are told who ask by URL */
+function checkDotOptions(id: string, options: GetOptions): void {
+  const names = ['revs_info', 'local_seq', 'deleted_conflicts', 'conflicts'] as const;
+  // The conflicts of one document are at hand.
+  const lacking = names.find((name) => options[name] && (name !== 'conflicts' || options.open_revs));
+  if (lacking === undefined) return;
+  throw notImplemented(`\`${lacking}\` is asked for by URL, and none can name ${JSON.stringify(id)}`);
+}
+
+/** The leaves of a document: `_bulk_get` has no word for all of them that every server takes. @throws not_found */
+async function readLeaves(http: Http, id: string, signal: AbortSignal | undefined): Promise<Rev[]> {
+  const query = { filter: '_doc_ids', style: 'all_docs' };
+  const body = { doc_ids: [id] };
+  const answer = await http.json({ method: 'POST', path: '/_changes', query, body, signal, docId: id });
+  const row = check.checkChanges(answer).results.find((each) => each.id === id);
+  if (row === undefined) throw notFound('missing', id);
+  return row.changes.map(({ rev }) => rev);
+}
+
+async function readDotRevs<Content extends object>(
+  http: Http,
+  id: string,
+  asked: readonly Rev[],
+  { revs, latest, attachments, binary, att_encoding_info, atts_since, signal }: GetOptions,
+  bytes: Bytes | undefined,
+): Promise<BulkGetResult<Content>['results'][number]['docs']> {
+  // A GET with an empty list has all of the data, an entry of `_bulk_get` none.
+  const withAll = attachments || atts_since?.length === 0;
+  const options = { revs, latest, attachments: withAll, binary, att_encoding_info, signal };
+  const docs = asked.map((rev) => ({ id, rev, ...(atts_since && { atts_since }) }));
+  const { results } = await bulkGetOver<Content>(http, docs, options, bytes);
+  return results.flatMap((result) => result.docs);
 }
 
 /** @throws query_parse_error, bad_request */
