@@ -1,8 +1,10 @@
 /** Attachments between our client and our server: every way in and out, bytes exact, and what is refused. */
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
+import { memory } from '@settledb/adapter-memory';
 import { remote } from '@settledb/remote';
 import { describe, expect, it } from 'vitest';
+import { SettleDB } from '../../packages/settledb/src/entry.node';
 import { failureOf, meddled, ORIGIN, testServer } from './support';
 
 const md5 = (bytes: Uint8Array) => `md5-${createHash('md5').update(bytes).digest('base64')}`;
@@ -183,6 +185,51 @@ describe('attachments over HTTP', () => {
     expect(await db.bulkDocs([wrong as never], { new_edits: false })).toMatchObject([
       { id: 'z', status: 400 },
     ]);
+  });
+
+  it('of names that no URL can carry are read with their documents, and replicated', async () => {
+    const { server, db } = setUp();
+    await db.info();
+    const huge = noise(2_500_000);
+    const packed = gzipSync(huge);
+    const plain = (data: Uint8Array) => ({ content_type: 'image/png', data, revpos: 1 });
+    const told = { encoded: true, encoding: 'gzip', digest: md5(packed), length: huge.length, revpos: 1 };
+    const revision = { _rev: '1-a', _revisions: { start: 1, ids: ['a'] } };
+    const docs = [
+      { _id: '..', _attachments: { huge: plain(huge), small: plain(small) }, ...revision },
+      { _id: 'n', _attachments: { '..': plain(huge), '.': plain(small) }, ...revision },
+      {
+        _id: '.',
+        _attachments: { packed: { content_type: 'text/plain', data: packed, ...told } },
+        ...revision,
+      },
+    ];
+    const near = (await server.databases.open('db'))!;
+    expect(await near.bulkDocs(docs as never, { new_edits: false })).toEqual([]);
+    for (const { _id, _attachments } of docs)
+      for (const name of Object.keys(_attachments)) {
+        const expected = md5(/small|^\.$/.test(name) ? small : huge);
+        const got = await db.getAttachment(_id, name);
+        expect([_id, name, got.type, await sumOf(got)]).toEqual([
+          _id,
+          name,
+          name === 'packed' ? 'text/plain' : 'image/png',
+          expected,
+        ]);
+        const { stream, ...about } = await db.openAttachment(_id, name, { rev: '1-a', start: 2, end: 5 });
+        const part = (/small|^\.$/.test(name) ? small : huge).slice(2, 5);
+        expect(about).toMatchObject({ size: 3, revpos: 1 });
+        expect(new Uint8Array(await new Response(stream).arrayBuffer())).toEqual(part);
+      }
+    const target = new SettleDB('target', { adapter: memory() });
+    expect(await target.replicate.from(db)).toMatchObject({ docs_written: 3, doc_write_failures: 0 });
+    const whole = { attachments: true, att_encoding_info: true } as const;
+    for (const { _id } of docs) expect(await target.get(_id, whole)).toEqual(await near.get(_id, whole));
+    expect(await failureOf(db.getAttachment('n', '..', { rev: '9-x' }))).toMatchObject({ status: 404 });
+    expect(await failureOf(db.getAttachment('..', 'nope'))).toMatchObject({ status: 404 });
+    expect(await failureOf(db.openAttachment('..', 'small', { start: 9 }))).toMatchObject({ status: 416 });
+    expect(await failureOf(db.putAttachment('..', 'f', null, small, 'x/y'))).toMatchObject({ status: 400 });
+    expect(await failureOf(db.removeAttachment('n', '..', '1-a'))).toMatchObject({ status: 400 });
   });
 
   it('are put, read in part, and taken away one by one', async () => {

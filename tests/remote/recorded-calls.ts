@@ -71,8 +71,9 @@ export function callOf(asked: Asked): RecordedCall | undefined {
   const isJson =
     body === undefined || (typeof body === 'object' && body !== null && asked.bodyType !== 'text');
   if (!isJson || asked.bodyBase64 !== undefined || path.includes('%00')) return undefined;
-  // As sent: two slashes, a slash at the end and the like are the server's matter.
-  if (!isEncoded(pathname) || pathname.includes('//') || pathname.endsWith('/')) return undefined;
+  // As sent: two slashes, a slash at the end, steps and the like are the server's matter.
+  const isOdd = pathname.includes('//') || pathname.endsWith('/') || /\/\.\.?(\/|$)/.test(pathname);
+  if (!isEncoded(pathname) || isOdd) return undefined;
   const key = `${method} ${first ?? ''}${rest.length > 0 ? '/' : ''}`;
   switch (key) {
     case 'GET ':

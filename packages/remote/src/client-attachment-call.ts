@@ -11,14 +11,22 @@ import {
 } from '@settledb/core';
 import { isDotId } from './wire';
 
-/** @throws not_found, bad_request: before anything is asked */
+/** @throws not_found: before anything is asked */
 export function checkAttachmentName(id: string, name: string): void {
   if (typeof id !== 'string') throw invalidIdType();
   if (isLocalId(id)) throw notFound('missing', id);
   // No attachment is called so.
   if (typeof name !== 'string' || name === '' || name.startsWith('_'))
     throw notFound('Document is missing attachment', id);
-  if (isDotId(id) || name === '.' || name === '..') throw badRequest('No URL can name this attachment');
+}
+
+/** True where no URL can carry one of both: such an attachment is read by another way, but not put or taken off by itself. */
+export const isDotName = (id: string, name: string): boolean => isDotId(id) || isDotId(name);
+
+/** @throws as {@link checkAttachmentName}; bad_request for one that no URL can carry */
+export function checkAttachmentUrl(id: string, name: string): void {
+  checkAttachmentName(id, name);
+  if (isDotName(id, name)) throw badRequest('No URL can name this attachment');
 }
 
 export interface PutAttachment {
@@ -39,7 +47,7 @@ export function putAttachmentCall(given: readonly unknown[]): PutAttachment {
       : [third || undefined, fourth, fifth];
   if (typeof name !== 'string' || name === '' || name.startsWith('_'))
     throw badRequest(`An attachment cannot be named ${JSON.stringify(name)}`);
-  checkAttachmentName(id, name);
+  checkAttachmentUrl(id, name);
   if (rev !== undefined) parseRev(rev);
   if (typeof type === 'string' && /[^\t\x20-\x7e\x80-\xff]/.test(type))
     throw badRequest(`No header can carry the content type ${JSON.stringify(type)}`);

@@ -1,17 +1,12 @@
-/**
- * Attachments over HTTP: documents with them sent, and data that came checked against what the server says of it.
- */
+/** Attachments over HTTP: documents with them sent, and each put, read and taken off by itself. */
 import {
-  type AttachmentsOptions,
   type BinaryData,
   type BulkDocsRow,
   type Bytes,
   badRequest,
   type CallOptions,
   type Doc,
-  type ExistingDoc,
   either,
-  exactBytes,
   isDatabaseError,
   notFound,
   type OpenAttachmentOptions,
@@ -21,14 +16,16 @@ import {
   type Stub,
   type Written,
 } from '@settledb/core';
-import type { PutAttachment } from './client-attachment-call';
+import { isDotName, type PutAttachment } from './client-attachment-call';
+import { readDot, readDotPart } from './client-attachment-dots';
 import * as check from './client-check';
 import { download } from './client-download';
-import { badResponse } from './client-error';
 import type { Call, Http, Opened } from './client-http';
 import { multipartCall, type Outgoing, streamOf, toBlob } from './client-outgoing';
+import { readOne } from './client-read';
+import { checkDigest } from './client-receive';
 import { readStored } from './client-stored';
-import { encodeDocId, encodePart, isObject } from './wire';
+import { encodeDocId, encodePart, isDotId } from './wire';
 
 /** Statuses that are about the one document: a row of a bulk answer, where it is one of many. */
 const OF_DOCUMENT: readonly number[] = [400, 403, 404, 409, 412, 413, 414, 431];
@@ -69,45 +66,6 @@ export async function sendPrepared(
   return all;
 }
 
-/**
- * Data as it was asked for, and only if it is what the server says it is.
- *
- * @throws corrupt for data that is not of its digest
- */
-export function receiveDoc<D extends ExistingDoc | null | undefined>(
-  doc: D,
-  { binary, att_encoding_info }: AttachmentsOptions,
-  bytes: Bytes = portableBytes,
-): D {
-  if (!isObject(doc) || !isObject(doc._attachments)) return doc;
-  const entries = Object.entries(doc._attachments as unknown as Record<string, Record<string, unknown>>).map(
-    ([name, info]): [string, unknown] => {
-      const { data, encoding, encoded_length, ...rest } = info;
-      const about = att_encoding_info === true ? { ...info, data: undefined } : rest;
-      if (typeof data !== 'string') return [name, info.stub === true && !att_encoding_info ? rest : info];
-      const decoded = decodeBase64(data, bytes, name);
-      // Of what is stored encoded, the digest is of other bytes than these.
-      if (encoding === undefined) checkDigest(info.digest, [decoded], bytes, name);
-      const kept = binary === true ? bytes.toData([decoded], String(info.content_type)) : data;
-      return [name, { ...about, data: kept }];
-    },
-  );
-  return { ...doc, _attachments: Object.fromEntries(entries) } as unknown as D;
-}
-
-function decodeBase64(text: string, bytes: Bytes, name: string): Uint8Array {
-  const found = exactBytes(text, bytes);
-  if (found === undefined) throw badResponse(`attachment ${JSON.stringify(name)} is no base64`);
-  return found;
-}
-
-function checkDigest(digest: unknown, pieces: readonly Uint8Array[], bytes: Bytes, name: string): void {
-  if (typeof digest !== 'string' || !digest.startsWith('md5-')) return;
-  const hasher = bytes.hasher();
-  for (const piece of pieces) hasher.update(piece);
-  if (digest !== `md5-${bytes.toBase64([hasher.digest()])}`) throw check.substituted(name);
-}
-
 const pathOf = (id: string, name: string): string => `/${encodeDocId(id)}/${encodePart(name)}`;
 
 export async function getAttachment(
@@ -117,6 +75,7 @@ export async function getAttachment(
   { rev, signal }: CallOptions & { readonly rev?: Rev | undefined },
   bytes: Bytes = portableBytes,
 ): Promise<BinaryData> {
+  if (isDotName(id, name)) return readDot(http, id, name, { rev, signal }, bytes);
   const { response, pieces } = await http.open(attachmentCall(id, name, { rev, signal }));
   const all: Uint8Array[] = [];
   for await (const piece of pieces) all.push(piece);
@@ -157,9 +116,7 @@ export async function openAttachment(
     if (!Number.isSafeInteger(at) || at < 0)
       throw badRequest('A range is of whole numbers that are not negative');
   }
-  const query = { rev, att_encoding_info: true };
-  const answer = await http.json({ method: 'GET', path: `/${encodeDocId(id)}`, query, signal, docId: id });
-  const doc = check.checkDoc(answer, id);
+  const doc = await readOne(http, id, { rev, att_encoding_info: true, signal });
   const stubs = (doc._attachments ?? {}) as Record<string, Stub>;
   if (!Object.hasOwn(stubs, name)) throw notFound('Document is missing attachment', id);
   const { content_type, digest, revpos, length, encoding, encoded_length } = stubs[name]!;
@@ -167,8 +124,12 @@ export async function openAttachment(
   if ((start > 0 && start >= length) || (end !== undefined && end <= start && length > 0))
     throw unsatisfiable();
   const whole = start === 0 && last === length;
+  const byDoc = { rev: doc._rev, start, last, length, signal, bytes };
   if (options.encoded === true && whole && encoding !== undefined && encoded_length !== undefined) {
-    const stored = readStored(http, doc, name, { digest, length: encoded_length, signal, bytes });
+    const coded = { last: encoded_length, length: encoded_length, as_stored: true };
+    const stored = isDotId(id)
+      ? readDotPart(http, id, name, { ...byDoc, ...coded })
+      : readStored(http, doc, name, { digest, length: encoded_length, signal, bytes });
     const about = { content_type, digest, revpos, length, encoding, encoded_length };
     return { ...about, size: encoded_length, stream: streamOf(stored) };
   }
@@ -185,7 +146,7 @@ export async function openAttachment(
     // What the platform's fetch gives is decoded already.
     ...(encoded_length === undefined ? {} : { encoded_length }),
     size: last - start,
-    stream: streamOf(download(ask, about)),
+    stream: streamOf(isDotName(id, name) ? readDotPart(http, id, name, byDoc) : download(ask, about)),
   };
 }
 

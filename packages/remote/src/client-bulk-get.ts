@@ -16,11 +16,11 @@ import {
 } from '@settledb/core';
 import { parseJson } from './client-answer';
 import { resultsApart } from './client-apart';
-import { receiveDoc } from './client-attachments';
 import { PARTS_OR_JSON, resultsOf, withParts } from './client-bulk-parts';
 import * as check from './client-check';
 import type { Call, Http } from './client-http';
-import type { Received } from './client-parts';
+import type { Received, ReceiveOptions } from './client-parts';
+import { receiveDoc } from './client-receive';
 import { encodeDocId, isDotId, isObject } from './wire';
 
 /** GETs under way at a time: what browsers allow to one host. */
@@ -35,7 +35,7 @@ type Result<Content extends object> = BulkGetResult<Content>['results'][number];
 export async function bulkGetOver<Content extends object>(
   http: Http,
   docs: readonly Requested[],
-  options: BulkGetOptions,
+  options: BulkGetOptions & ReceiveOptions,
   bytes?: Bytes,
 ): Promise<BulkGetResult<Content>> {
   if (WITHOUT.has(http)) return oneByOne<Content>(http, docs, options, bytes);

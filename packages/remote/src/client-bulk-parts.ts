@@ -1,8 +1,8 @@
 /** Multipart answers to `_bulk_get`: which part answers which request. */
-import { type BulkGetOptions, type Bytes, type ExistingDoc, generationOf, type Rev } from '@settledb/core';
+import { type Bytes, type ExistingDoc, generationOf, type Rev } from '@settledb/core';
 import { parseJson, readText } from './client-answer';
 import type { Call, Http } from './client-http';
-import { type Received, receiveParts } from './client-parts';
+import { type Received, type ReceiveOptions, receiveParts } from './client-parts';
 import { isObject } from './wire';
 
 interface Asked {
@@ -17,7 +17,7 @@ export const PARTS_OR_JSON = 'multipart/mixed, application/json;q=0.9';
 export async function withParts(
   http: Http,
   call: Call,
-  options: BulkGetOptions,
+  options: ReceiveOptions,
   bytes: Bytes | undefined,
 ): Promise<Received[] | unknown> {
   const { response, pieces } = await http.open(call);

@@ -17,11 +17,11 @@ import {
   type FeedController,
   type Seq,
 } from '@settledb/core';
-import { receiveDoc } from './client-attachments';
 import { checkChanges } from './client-check';
 import { continuousPages } from './client-continuous';
 import { badResponse } from './client-error';
 import { type Call, type Http, IDLE_TIMEOUT_MS, type QueryValues } from './client-http';
+import { receiveDoc } from './client-receive';
 import { isTexts } from './wire';
 
 /** Changes of one request of a live feed. Rows are some 100 bytes; with documents it is still a bounded answer. */

@@ -18,6 +18,11 @@ import { isObject } from './wire';
 /** Bytes of the attachments of one answer. They are held; larger ones are to be asked for one by one. */
 const MAX_ATTACHMENT_BYTES = 2 ** 30;
 
+export interface ReceiveOptions extends AttachmentsOptions {
+  /** Data that is stored encoded is left so. */
+  readonly as_stored?: boolean | undefined;
+}
+
 /** What came: a document, or an object that says why there is none. */
 export type Received = { readonly doc: ExistingDoc } | { readonly other: Record<string, unknown> };
 
@@ -25,7 +30,7 @@ export type Received = { readonly doc: ExistingDoc } | { readonly other: Record<
 export async function receiveParts(
   contentType: string | null,
   pieces: AsyncIterable<Uint8Array>,
-  options: AttachmentsOptions,
+  options: ReceiveOptions,
   bytes: Bytes = portableBytes,
 ): Promise<Received[]> {
   const boundary = boundaryOf(contentType);
@@ -57,7 +62,7 @@ type Room = { left: number };
 
 async function receivePart(
   { headers, body }: Part,
-  options: AttachmentsOptions,
+  options: ReceiveOptions,
   bytes: Bytes,
   room: Room,
 ): Promise<Received> {
@@ -91,7 +96,7 @@ async function receiveAttachment(
   body: AsyncIterable<Uint8Array>,
   name: string,
   { follows: _, encoding, encoded_length, length, ...info }: Record<string, unknown>,
-  { binary, att_encoding_info }: AttachmentsOptions,
+  { binary, att_encoding_info, as_stored }: ReceiveOptions,
   bytes: Bytes,
   room: Room,
 ): Promise<object> {
@@ -114,9 +119,10 @@ async function receiveAttachment(
     digest !== `md5-${bytes.toBase64([hasher.digest()])}`
   )
     throw differs(name, 'digest');
-  const content = encoding === undefined ? stored : [await decode(stored, encoding)];
+  const isContent = encoding === undefined || as_stored === true;
+  const content = isContent ? stored : [await decode(stored, encoding)];
   const decoded = content.reduce((sum, piece) => sum + piece.length, 0);
-  if (typeof length === 'number' && length !== decoded) throw differs(name, 'length');
+  if (!isContent && typeof length === 'number' && length !== decoded) throw differs(name, 'length');
   const data = binary === true ? bytes.toData(content, String(info.content_type)) : bytes.toBase64(content);
   const encoded = encoding !== undefined && att_encoding_info === true ? { encoding, encoded_length } : {};
   return { ...info, ...encoded, data };

@@ -25,10 +25,10 @@ import {
   type ViewRow,
   type ViewSource,
 } from '@settledb/core';
-import { receiveDoc } from './client-attachments';
 import { checkObject, checkOk, unexpected } from './client-check';
 import { type Call, formatQuery, type Http } from './client-http';
 import { MAX_QUERY_LENGTH } from './client-read';
+import { receiveDoc } from './client-receive';
 import { encodePart, isDotId, isObject } from './wire';
 
 export class RemoteQueries<Content extends object> implements Required<Queries<Content>> {

@@ -17,10 +17,10 @@ import {
   queryParseError,
   type Rev,
 } from '@settledb/core';
-import { receiveDoc } from './client-attachments';
 import { bulkGetOver } from './client-bulk-get';
 import * as check from './client-check';
 import { type Call, formatQuery, type Http } from './client-http';
+import { receiveDoc } from './client-receive';
 import { encodeDocId, fromWireError, isDotId, isTexts } from './wire';
 
 /** Characters of a query beyond which the options go into the body: servers and proxies end at 8,000, some at 2,000. */
@@ -95,6 +95,11 @@ export async function readDoc<Content extends object>(
   const found = check.checkOpenRevs<Content>(answer, id).find((row) => 'ok' in row);
   if (found === undefined) throw notFound('missing', id);
   return receive(found.ok);
+}
+
+/** … one document in any case. `options`: without `open_revs` and data. */
+export async function readOne(http: Http, id: string, options: GetOptions): Promise<ExistingDoc> {
+  return (await readDoc(http, id, getCall(id, options), options, undefined)) as ExistingDoc;
 }
 
 /** A list of documents. `call`: of {@link allDocsCall}. */

@@ -35,7 +35,7 @@ import {
   setTakesApart,
   type Written,
 } from '@settledb/core';
-import { checkAttachmentName, putAttachmentCall } from './client-attachment-call';
+import { checkAttachmentName, checkAttachmentUrl, putAttachmentCall } from './client-attachment-call';
 import * as attachments from './client-attachments';
 import { bulkGetOver } from './client-bulk-get';
 import { remoteChanges } from './client-changes';
@@ -200,7 +200,7 @@ export class RemoteDatabase<Content extends object = object>
 
   async removeAttachment(id: string, name: string, rev: Rev, options: CallOptions = {}): Promise<Written> {
     parseRev(rev);
-    checkAttachmentName(id, name);
+    checkAttachmentUrl(id, name);
     return this.#connection.write(
       (http) => attachments.removeAttachment(http, id, name, rev, options),
       options.signal,

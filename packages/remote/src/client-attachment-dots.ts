@@ -1,0 +1,64 @@
+/**
+ * Attachments that no URL can carry, because they or their documents are called `.` or `..`: read with their documents, by a request
+ * that has the id in its body. All of such a document's attachments come along, each time.
+ */
+import {
+  type BinaryData,
+  type Bytes,
+  type CallOptions,
+  chunksOf,
+  type FullAttachment,
+  notFound,
+  type Rev,
+} from '@settledb/core';
+import { bulkGetOver } from './client-bulk-get';
+import { differs } from './client-check';
+import type { Http } from './client-http';
+import { readOne } from './client-read';
+import { fromWireError } from './wire';
+
+interface Asked extends CallOptions {
+  readonly rev?: Rev | undefined;
+  readonly as_stored?: boolean | undefined;
+}
+
+/** @throws not_found, corrupt */
+export async function readDot(
+  http: Http,
+  id: string,
+  name: string,
+  { rev, as_stored, signal }: Asked,
+  bytes: Bytes,
+): Promise<BinaryData> {
+  // Without one, `_bulk_get` is answered with the winner by some servers, by others with every leaf.
+  const asked = rev ?? (await readOne(http, id, { signal }))._rev;
+  const options = { attachments: true, binary: true, as_stored, signal };
+  const { results } = await bulkGetOver(http, [{ id, rev: asked }], options, bytes);
+  const [row] = results.flatMap(({ docs }) => docs);
+  if (row === undefined) throw notFound('missing', id);
+  if ('error' in row) throw fromWireError(row.error, undefined, id);
+  const attachments = row.ok._attachments ?? {};
+  if (!Object.hasOwn(attachments, name)) throw notFound('Document is missing attachment', id);
+  return (attachments[name] as FullAttachment).data as BinaryData;
+}
+
+interface Part extends Asked {
+  /** The first byte wanted, and the one after the last. */
+  readonly start: number;
+  readonly last: number;
+  /** Of the whole. */
+  readonly length: number;
+  readonly bytes: Bytes;
+}
+
+/** A part of one, or all of it; nothing is asked before it is read. @throws as {@link readDot} */
+export async function* readDotPart(
+  http: Http,
+  id: string,
+  name: string,
+  { start, last, length, bytes, ...asked }: Part,
+): AsyncGenerator<Uint8Array, void, void> {
+  const data = new Blob([(await readDot(http, id, name, asked, bytes)) as BlobPart]);
+  if (data.size !== length) throw differs(name);
+  yield* chunksOf(data.slice(start, last), bytes);
+}

@@ -1,0 +1,56 @@
+/** The data of attachments that came within JSON, checked against what the server says of it. */
+import {
+  type AttachmentsOptions,
+  type Bytes,
+  type ExistingDoc,
+  exactBytes,
+  portableBytes,
+} from '@settledb/core';
+import { substituted } from './client-check';
+import { badResponse } from './client-error';
+import { isObject } from './wire';
+
+/**
+ * Data as it was asked for, and only if it is what the server says it is.
+ *
+ * @throws corrupt for data that is not of its digest
+ */
+export function receiveDoc<D extends ExistingDoc | null | undefined>(
+  doc: D,
+  { binary, att_encoding_info }: AttachmentsOptions,
+  bytes: Bytes = portableBytes,
+): D {
+  if (!isObject(doc) || !isObject(doc._attachments)) return doc;
+  const entries = Object.entries(doc._attachments as unknown as Record<string, Record<string, unknown>>).map(
+    ([name, info]): [string, unknown] => {
+      const { data, encoding, encoded_length, ...rest } = info;
+      const about = att_encoding_info === true ? { ...info, data: undefined } : rest;
+      if (typeof data !== 'string') return [name, info.stub === true && !att_encoding_info ? rest : info];
+      const decoded = decodeBase64(data, bytes, name);
+      // Of what is stored encoded, the digest is of other bytes than these.
+      if (encoding === undefined) checkDigest(info.digest, [decoded], bytes, name);
+      const kept = binary === true ? bytes.toData([decoded], String(info.content_type)) : data;
+      return [name, { ...about, data: kept }];
+    },
+  );
+  return { ...doc, _attachments: Object.fromEntries(entries) } as unknown as D;
+}
+
+function decodeBase64(text: string, bytes: Bytes, name: string): Uint8Array {
+  const found = exactBytes(text, bytes);
+  if (found === undefined) throw badResponse(`attachment ${JSON.stringify(name)} is no base64`);
+  return found;
+}
+
+/** @throws corrupt */
+export function checkDigest(
+  digest: unknown,
+  pieces: readonly Uint8Array[],
+  bytes: Bytes,
+  name: string,
+): void {
+  if (typeof digest !== 'string' || !digest.startsWith('md5-')) return;
+  const hasher = bytes.hasher();
+  for (const piece of pieces) hasher.update(piece);
+  if (digest !== `md5-${bytes.toBase64([hasher.digest()])}`) throw substituted(name);
+}
