@@ -225,6 +225,21 @@ describe('attachments over HTTP', () => {
     expect(await target.replicate.from(db)).toMatchObject({ docs_written: 3, doc_write_failures: 0 });
     const whole = { attachments: true, att_encoding_info: true } as const;
     for (const { _id } of docs) expect(await target.get(_id, whole)).toEqual(await near.get(_id, whole));
+    const back = remote(`${ORIGIN}/back`, { fetch: server.fetch });
+    expect(await target.replicate.to(back)).toMatchObject({ docs_written: 3, doc_write_failures: 0 });
+    for (const [id, name] of [
+      ['..', 'huge'],
+      ['n', '..'],
+      ['.', 'packed'],
+    ] as const)
+      expect([id, await sumOf(await back.getAttachment(id, name))]).toEqual([id, md5(huge)]);
+    const broken = {
+      _id: '.',
+      ...revision,
+      _attachments: { f: { ...told, content_type: 'x/y', data: small } },
+    };
+    const failure = await failureOf(back.bulkDocs([broken] as never, { new_edits: false }));
+    expect(failure).toMatchObject({ status: 400, name: 'bad_request' });
     expect(await failureOf(db.getAttachment('n', '..', { rev: '9-x' }))).toMatchObject({ status: 404 });
     expect(await failureOf(db.getAttachment('..', 'nope'))).toMatchObject({ status: 404 });
     expect(await failureOf(db.openAttachment('..', 'small', { start: 9 }))).toMatchObject({ status: 416 });

@@ -82,13 +82,24 @@ export async function prepareDoc(
   const made = { ...doc, _attachments: attachments as AttachmentsInput };
   if (parts.length === 0) return { doc: made };
   if (byPath && (mustBeParts || size >= MULTIPART_BYTES)) return { alone: made, parts };
-  for (const { name, type, data } of parts) {
+  for (const { name, type, encoding, data } of parts) {
     if (data instanceof Source) continue; // it is more than that many bytes
     const { revpos } = attachments[name] as { revpos?: number };
-    const text = bytes.toBase64([new Uint8Array(await data.arrayBuffer())]);
+    // Base64 within JSON is of the content: nothing there says that it is encoded.
+    const content = encoding === undefined ? data.arrayBuffer() : unpacked(data, name);
+    const text = bytes.toBase64([new Uint8Array(await content)]);
     attachments[name] = { content_type: type, data: text, ...(revpos === undefined ? {} : { revpos }) };
   }
   return { doc: made };
+}
+
+/** @throws bad_request */
+async function unpacked(data: Blob, name: string): Promise<ArrayBuffer> {
+  try {
+    return await new Response(data.stream().pipeThrough(new DecompressionStream('gzip'))).arrayBuffer();
+  } catch (cause) {
+    throw badRequest(`Attachment ${JSON.stringify(name)} is not gzip, as its encoding says`, cause);
+  }
 }
 
 /** Data that is read while it is sent. */
