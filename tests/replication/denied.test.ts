@@ -30,6 +30,25 @@ describe('denied documents', () => {
     expect(result.errors).toMatchObject([{ id: 'doc3', rev: _rev, status: 403, name: 'forbidden' }]);
   });
 
+  it('may be design documents that are none to the target', async () => {
+    const [a, b] = await openTwo();
+    await a.put({ _id: '_design/odd', filters: { n: 5 } } as never);
+    await fill(a, 5);
+    const reason = '`filters.n` field must have string or object type';
+    const picky = peer(b, {
+      bulkDocs: async ({ docs }: { docs: { _id: string; _rev: string }[] }) => {
+        const [odd, ...others] = docs;
+        const rows = await b.bulkDocs(others as never, { new_edits: false });
+        // As CouchDB and our server have it: a row without a status.
+        return [...rows, { id: odd!._id, rev: odd!._rev, error: 'invalid_design_doc', reason }];
+      },
+    });
+    const result = await replicate(a, picky);
+    expect(result).toMatchObject({ ok: true, docs_written: 5, doc_write_failures: 1 });
+    expect(result.errors).toMatchObject([{ id: '_design/odd', name: 'invalid_design_doc', reason }]);
+    expect(await replicate(a, picky)).toMatchObject({ docs_read: 0 });
+  });
+
   it('are all of a document’s revisions when the target does not say which', async () => {
     const [a, b] = await openTwo();
     const leaves = ['1-a', '1-b'].map((_rev) => ({ _id: 'x', _rev }));

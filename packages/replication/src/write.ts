@@ -21,7 +21,7 @@ import type { SourceFailure } from './source-failure';
 
 export interface WriteOutcome {
   readonly written: readonly AnyDoc[];
-  /** Refused for good: not allowed (401, 403), or too large even alone (413, 414, 431). */
+  /** Refused for good: not allowed (401, 403), no design document by the target's rules, or too large even alone (413, 414, 431). */
   readonly denied: readonly FailedRow[];
   /** Not written, and nobody said that they never can be. */
   readonly failed: readonly FailedRow[];
@@ -97,7 +97,7 @@ async function writeSome(writing: Writing, docs: readonly AnyDoc[]): Promise<Wri
   }
   const failure = fetcher.takeStreamFailure();
   if (rows.length > 0 && failure !== undefined) return unread(docs, failure, fetcher);
-  const denied = rows.filter((row) => isRefusal(row) || isTooLarge(row));
+  const denied = rows.filter((row) => isRefusal(row) || isTooLarge(row) || isNoDesign(row));
   const failed = rows.filter((row) => !denied.includes(row));
   return { ...NOTHING, written: without(docs, rows), denied, failed };
 }
@@ -125,6 +125,9 @@ async function unread(
   }
   return { ...NOTHING, failed, gone };
 }
+
+/** CouchDB looks into design documents. One that is none there will never be one, and must not keep all others waiting. */
+const isNoDesign = ({ name }: FailedRow): boolean => name === 'invalid_design_doc';
 
 /** A target may refuse a whole request for one document in it that is none by its rules. */
 const isInvalid = (error: unknown): boolean =>
