@@ -160,6 +160,20 @@ describe('a dump', () => {
         }
       });
 
+  it('has those _local documents that are still there', async () => {
+    const [a, b] = [make(), make()];
+    const ids = Array.from({ length: 1_500 }, (_, i) => `_local/l${String(i).padStart(4, '0')}`);
+    await a.bulkDocs(ids.map((_id) => ({ _id, n: 1 })) as never);
+    const pieces: Uint8Array[] = [];
+    for await (const piece of a.dump({ gzip: false, local: true })) {
+      pieces.push(piece);
+      if (pieces.length === 1) await a.remove((await a.get(ids.at(-1)!)) as never);
+    }
+    expect(await b.load(new Blob(pieces as Uint8Array<ArrayBuffer>[]))).toMatchObject({ ok: true });
+    expect(await b.get(ids.at(-2)!)).toMatchObject({ n: 1 });
+    expect(await b.get(ids.at(-1)!).catch(({ status }) => status)).toBe(404);
+  });
+
   it('has _local documents where they are asked for', async () => {
     const [a, b, c] = [make(), make(), make()];
     await a.put({ _id: '_local/mine', n: 1 } as never);

@@ -271,6 +271,10 @@ async function* withContent(
   writer.add({ doc });
 }
 
+function unlessMissing(error: unknown): undefined {
+  if (!isMissing(error)) throw error;
+}
+
 const isMissing = (error: unknown): boolean => isDatabaseError(error) && error.status === 404;
 
 async function* contentOf(
@@ -315,7 +319,8 @@ async function* localParts(
     throw notImplemented('This database does not list its _local documents');
   for (const { _id } of await source.localDocs({ signal })) {
     if (OWN_LOCALS.has(_id) || _id.startsWith(KEPT_PREFIX)) continue;
-    const local = await source.get(_id, { attachments: true, signal });
+    const local = await source.get(_id, { attachments: true, signal }).catch(unlessMissing);
+    if (local === undefined) continue; // Removed since they were listed.
     writer.add({ local: local as AnyDoc });
     if (writer.full) yield writer.close();
   }
