@@ -24,6 +24,7 @@ import {
   type ViewResult,
   type ViewRow,
   type ViewSource,
+  withPatterns,
 } from '@settledb/core';
 import { checkObject, checkOk, unexpected } from './client-check';
 import { type Call, formatQuery, type Http } from './client-http';
@@ -248,18 +249,4 @@ function findCall(path: string, request: FindRequest): Call {
   if (!isObject(request)) throw badRequest('You must provide search parameters to find()');
   const { signal, ...body } = request as FindRequest;
   return { method: 'POST', path, body: withPatterns(body), signal };
-}
-
-/**
- * A RegExp in a selector as the text that CouchDB takes. Its flags go in front, where they hold for all of it: `(?i:abc)` CouchDB takes as
- * well, but JavaScript, and so our own server, does not.
- */
-function withPatterns(value: unknown): unknown {
-  if (value instanceof RegExp) {
-    const flags = value.flags.replace(/[^ims]/g, '');
-    return flags === '' ? value.source : `(?${flags})${value.source}`;
-  }
-  if (Array.isArray(value)) return value.map(withPatterns);
-  if (!isObject(value) || typeof value.toJSON === 'function') return value;
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, withPatterns(each)]));
 }

@@ -24,6 +24,17 @@ export function indexesConformance(context: MangoContext): void {
     });
   });
 
+  it('keeps a RegExp of a partial filter as its text', async () => {
+    const db = await context.with({ _id: 'a', kind: 'Xy', n: 1 }, { _id: 'b', kind: 'z', n: 1 });
+    const partial_filter_selector = { kind: { $regex: /^x/i } };
+    await db.createIndex({ index: { fields: ['n'], partial_filter_selector }, name: 'n', ddoc: 'mine' });
+    expect((await db.getIndexes()).indexes[1]!.def).toMatchObject({
+      partial_filter_selector: { kind: { $regex: '(?i)^x' } },
+    });
+    const asked = { selector: { n: 1, kind: { $regex: '(?i)^x' } }, use_index: ['mine', 'n'] };
+    expect((await db.find(asked)).docs.map(({ _id }) => _id)).toEqual(['a']);
+  });
+
   it('answers with objects that belong to who asked', async () => {
     const db = await context.with({ _id: 'a', kind: 'x', n: 1 });
     const partial_filter_selector = { kind: 'x' };

@@ -9,6 +9,7 @@ export { toJson, writtenJson } from './json';
 export * from './leaf';
 export { type Hasher, Md5 } from './md5';
 export { comparisons } from './operators';
+export { withPatterns } from './patterns';
 export * from './revision';
 export { checkSelector, compileSelector, fieldAt, fieldPath, isGroup, matches } from './selector';
 export * from './snapshot-sessions';

@@ -18,6 +18,7 @@ import {
   notFound,
   type Selector,
   type Store,
+  withPatterns,
 } from '@settledb/core';
 import { checkFields, invalid } from './fields';
 import { type IndexField, indexesOf, type MangoIndex } from './mango-index';
@@ -77,7 +78,8 @@ function nameOf(given: unknown): string | undefined {
 
 /** As CouchDB writes it, so that it can be read there: what the index is in `map`, what was asked for in `options`. */
 function viewOf(fields: readonly IndexField[], given: unknown, filter: unknown): View {
-  const partial = filter === undefined ? undefined : (checkSelector(filter) as Selector);
+  // In a design document a RegExp would be an empty object.
+  const partial = filter === undefined ? undefined : (withPatterns(checkSelector(filter)) as Selector);
   return {
     map: {
       fields: Object.fromEntries(fields.map(({ name, direction }) => [name, direction])),

@@ -1,0 +1,16 @@
+/**
+ * A RegExp in a selector as the text that CouchDB takes. Its flags go in front, where they hold for all of it: `(?i:abc)` CouchDB takes as
+ * well, but JavaScript, and so our own server, does not.
+ */
+import { isGroup } from './selector';
+
+/** @param value a selector, or a part of one; not changed */
+export function withPatterns(value: unknown): unknown {
+  if (value instanceof RegExp) {
+    const flags = value.flags.replace(/[^ims]/g, '');
+    return flags === '' ? value.source : `(?${flags})${value.source}`;
+  }
+  if (Array.isArray(value)) return value.map(withPatterns);
+  if (!isGroup(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, withPatterns(each)]));
+}
