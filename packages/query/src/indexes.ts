@@ -47,6 +47,18 @@ interface Look {
 
 /** Reads that an index dropped or changed under: each one means another context did something. */
 const TRIES_MAX = 1_000;
+/** Reads of an index that others go on with before it is read: after so many it is taken as it is. */
+const WHOLE_TRIES = 50;
+
+const reaches = (state: ViewStateRow | undefined, seq: number): boolean => (state?.seq ?? 0) >= seq;
+
+/** Nothing was written since, or it stands as the updater left it whole. @param seq of the last change there is */
+const isWhole = (state: ViewStateRow | undefined, seq: number, whole: ViewStateRow | undefined): boolean =>
+  reaches(state, seq) ||
+  (whole !== undefined &&
+    state?.tag === whole.tag &&
+    state.version === whole.version &&
+    state.seq === whole.seq);
 
 interface ReadAtOptions extends CallOptions {
   readonly update?: IndexReadOptions['update'] | undefined;
@@ -135,12 +147,17 @@ export class Indexes extends Emitter implements IndexReader {
   ): Promise<ReadStates<readonly unknown[][]>> {
     const { update = true, signal } = options;
     let target: number | undefined;
+    let whole: ViewStateRow | undefined;
     this.#kept.asked(index, update === false);
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const { state, found, seq } = await this.#look(index.id, queries, signal);
       target ??= seq;
-      if (update === true && (state?.seq ?? 0) < target) {
-        await this.#updater.update(index, target, this.#kept.companions(companions), { signal });
+      if (
+        update === true &&
+        !isWhole(state, seq, whole) &&
+        (tries < WHOLE_TRIES || !reaches(state, target))
+      ) {
+        whole = await this.#updater.update(index, target, this.#kept.companions(companions), { signal });
         continue;
       }
       if (state !== undefined && found === undefined) continue; // Made anew since its tag was seen.

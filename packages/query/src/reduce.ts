@@ -19,6 +19,7 @@ import { type Group, type Grouping, Groups, type Place } from './groups';
 import type { IndexDefinition, IndexRange, IndexReadOptions } from './index-reader';
 import type { Indexes, ReadStates } from './indexes';
 import { storeRange } from './ranges';
+import type { Reducer } from './reducers';
 import { Slices } from './slices';
 import { statesOf, storeStretches } from './stretches';
 
@@ -37,7 +38,8 @@ export interface ReduceOptions extends Grouping {
 
 export interface Reduced {
   readonly groups: readonly Group[];
-  readonly seq: number;
+  /** Of the index, which the groups are of. */
+  readonly state: ViewStateRow | undefined;
 }
 
 /** The groups of a range, from one state of the index. */
@@ -51,16 +53,9 @@ export async function reduceRange(
   if (isCount(options)) {
     const how = { update, signal };
     const read = await indexes.readAt(index, (tag) => countQueries(tag, range), how, companions);
-    return { groups: countGroups(read, range), seq: read.state?.seq ?? 0 };
+    return { groups: countGroups(read, range), state: read.state };
   }
-  const texts = reducer.keysOnly ? false : (['long'] as const);
-  const rows = (tag: string, limit?: number): Query<DatabaseTables> => ({
-    from: 'index',
-    range: storeRange(tag, range),
-    reverse,
-    texts,
-    ...(limit === undefined ? {} : { limit }),
-  });
+  const rows = (tag: string, limit?: number) => rowsToReduce(tag, range, options, limit);
   const runs = (tag: string): Query<DatabaseTables> => ({
     from: 'reductions',
     range: storeRange(tag, range),
@@ -72,11 +67,12 @@ export async function reduceRange(
     const { state, found } = await indexes.readAt(
       index,
       (tag) => (last ? [rows(tag)] : [rows(tag, FEW_ROWS + 1), runs(tag)]),
-      { update: tries === 0 ? update : false, signal },
+      // Where it changed it may have been left half, or be gone: it is brought up to date once more.
+      { update: tries === 0 || update === true ? update : false, signal },
       companions,
     );
     const groups = new Groups(options);
-    const answer = (): Reduced => ({ groups: groups.groups, seq: state?.seq ?? 0 });
+    const answer = (): Reduced => ({ groups: groups.groups, state });
     const [some = [], stored = []] = found as readonly [IndexEntry[]?, ReductionRow[]?];
     if (state === undefined) return answer();
     if (last || some.length <= FEW_ROWS) {
@@ -84,7 +80,7 @@ export async function reduceRange(
       groups.finish();
       return answer();
     }
-    const walk = new Walk(indexes.store, state, range, options, groups, texts);
+    const walk = new Walk(indexes.store, state, range, options, groups, textsOf(reducer));
     if (!(await walk.walk(stored))) continue;
     groups.finish();
     // The answer is there, whatever becomes of keeping it.
@@ -92,6 +88,21 @@ export async function reduceRange(
     return answer();
   }
 }
+
+const textsOf = ({ keysOnly }: Reducer): false | readonly ['long'] => (keysOnly ? false : ['long']);
+
+export const rowsToReduce = (
+  tag: string,
+  range: IndexRange,
+  { reducer, descending }: Grouping,
+  limit?: number,
+): Query<DatabaseTables> => ({
+  from: 'index',
+  range: storeRange(tag, range),
+  reverse: descending,
+  texts: textsOf(reducer),
+  ...(limit === undefined ? {} : { limit }),
+});
 
 /** Whether the store's own counts answer it: those of its pages, or of the whole index. No row is read that is not at an end of the range. */
 export const isCount = ({ reducer, level }: Pick<Grouping, 'reducer' | 'level'>): boolean =>

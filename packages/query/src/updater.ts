@@ -3,8 +3,10 @@
  *
  *   states of the wanted indexes ─→ changes after the lowest seq, with bodies ─→ map, in slices ─→ one commit of all their rows
  *
- * An index that is wanted while a pass goes on joins it at the next batch. Nobody waits for more than what was written before
- * he asked. What a batch found is committed even if nobody waits any more, so a call that was given up is gone on with by the next.
+ * An index that is wanted while a pass goes on joins it at the next batch. A query is answered from an index that is *whole*: what the
+ * documents were at one moment, at the earliest when it was asked. It is not after any batch: a document that was edited before its
+ * batch was read has gone beyond it, and is in the index as it was, or not at all. It is after one that read all there was.
+ * What a batch found is committed even if nobody waits any more, so a call that was given up is gone on with by the next.
  */
 import {
   type CallOptions,
@@ -28,6 +30,8 @@ import { inTurn } from './turns';
 const BATCH_DOCS = 1_000;
 /** Documents of the first batch, whose size nobody knows yet. */
 const FIRST_BATCH_DOCS = 200;
+/** Batches after what was asked for, while others write, until one is read that has all there is. */
+const BATCHES_BEYOND_MAX = 10;
 /** Characters of documents in a batch, about: what is held in memory while it is mapped. */
 const BATCH_LENGTH = 1024 * 1024;
 /** Rows of a commit, about: some 6 ms of work in one go. */
@@ -56,10 +60,10 @@ export interface UpdaterEvents {
 }
 
 interface Waiter {
-  /** Somebody asked a query, rather than a policy. */
+  /** Somebody asked a query, rather than a policy: the index has to be whole. */
   readonly asked: boolean;
   readonly target: number;
-  readonly resolve: () => void;
+  readonly resolve: (state: ViewStateRow) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -92,6 +96,8 @@ export class Updater {
   #batchDocs = FIRST_BATCH_DOCS;
   #running = false;
   #indexed: number | undefined;
+  /** Batches that did not make whole what is waited for, and held all that was asked of it. */
+  #beyond = 0;
 
   constructor(store: Store<DatabaseTables>, events: UpdaterEvents) {
     this.#store = store;
@@ -99,7 +105,8 @@ export class Updater {
   }
 
   /**
-   * Resolves when `index` holds every change up to `target`.
+   * Resolves when `index` holds every change up to `target`, and, for a query, is whole.
+   * @returns the state in which that was seen
    * @param companions indexes that come along in the same pass while it lasts, without being waited for
    * @param options `asked`: for a query, which is the default
    */
@@ -108,7 +115,7 @@ export class Updater {
     target: number,
     companions: readonly IndexDefinition[] = [],
     { signal, asked = true }: CallOptions & { readonly asked?: boolean } = {},
-  ): Promise<void> {
+  ): Promise<ViewStateRow> {
     if (signal?.aborted) return Promise.reject(signal.reason);
     return new Promise((resolve, reject) => {
       const wanted = this.#want(index);
@@ -122,7 +129,7 @@ export class Updater {
       const waiter: Waiter = {
         asked,
         target,
-        resolve: settle(resolve),
+        resolve: (state) => settle(() => resolve(state))(),
         reject: (error) => settle(() => reject(error))(),
       };
       wanted.waiters.add(waiter);
@@ -157,6 +164,7 @@ export class Updater {
   async #run(): Promise<void> {
     this.#running = true;
     this.#indexed = undefined;
+    this.#beyond = 0;
     this.#slices = new Slices();
     try {
       while (this.#awaited) await this.#step();
@@ -201,21 +209,31 @@ export class Updater {
   /** The states of the wanted indexes. Whoever waited for no more than they have is answered. */
   async #states(): Promise<Map<string, ViewStateRow>> {
     const ids = [...this.#wanted.keys()];
-    const [rows] = await this.#store.read([{ from: 'views', keys: ids }]);
+    const [rows, [info]] = await this.#store.read([
+      { from: 'views', keys: ids },
+      { from: 'info', keys: ['info'] },
+    ]);
     const states = new Map<string, ViewStateRow>();
     for (const row of rows) if (row !== undefined) states.set(row.view, row);
-    this.#settle(states.values());
+    for (const state of states.values()) this.#settle(state, state.seq >= info!.update_seq);
     return states;
   }
 
-  #settle(states: Iterable<ViewStateRow>): void {
-    for (const { view, seq } of states)
-      for (const waiter of [...(this.#wanted.get(view)?.waiters ?? [])])
-        if (waiter.target <= seq) waiter.resolve();
+  #settle(state: ViewStateRow, isWhole: boolean): void {
+    for (const waiter of [...(this.#wanted.get(state.view)?.waiters ?? [])])
+      if (waiter.target <= state.seq && (isWhole || !waiter.asked)) waiter.resolve(state);
+  }
+
+  /** Whether a query waits for no more than that an index is whole. */
+  #waitsForWhole(since: number): boolean {
+    for (const { waiters } of this.#wanted.values())
+      for (const { asked, target } of waiters) if (asked && target <= since) return true;
+    return false;
   }
 
   async #read(since: number): Promise<Batch> {
-    const limit = this.#batchDocs;
+    this.#beyond = this.#waitsForWhole(since) ? this.#beyond + 1 : 0;
+    const limit = this.#beyond > BATCHES_BEYOND_MAX ? Number.MAX_SAFE_INTEGER : this.#batchDocs;
     const [[info], docs] = await this.#store.read([
       { from: 'info', keys: ['info'] },
       { from: 'docs', by: 'seq', range: { gt: since }, limit, texts: DOC_TEXTS },
@@ -233,7 +251,7 @@ export class Updater {
    * @returns whether there is sense in going on
    */
   async #map(
-    { info, docs, through }: Batch,
+    { info, docs, through, isFull }: Batch,
     wanted: readonly Wanted[],
     states: Map<string, ViewStateRow>,
     writing: Writing,
@@ -241,12 +259,12 @@ export class Updater {
     const behind = wanted.filter(({ index }) => (states.get(index.id)?.seq ?? 0) < through);
     if (behind.length === 0) return false;
     let part = new Part(behind);
-    const write = async (seq: number): Promise<boolean> => {
+    const write = async (seq: number, isWhole = false): Promise<boolean> => {
       const written = part;
       part = new Part(behind);
       // Where another context was quicker, what was mapped after it is worth nothing.
       if (!(await writing.last)) return false;
-      writing.last = this.#write(written, states, seq, info);
+      writing.last = this.#write(written, states, seq, info, isWhole);
       writing.last.catch(() => undefined); // It is awaited in its turn.
       return true;
     };
@@ -262,7 +280,7 @@ export class Updater {
       if (!(await write(doc.seq))) return false;
       if (!this.#awaited) return false;
     }
-    return write(through);
+    return write(through, !isFull);
   }
 
   /** @returns whether all of it counts */
@@ -271,13 +289,16 @@ export class Updater {
     states: Map<string, ViewStateRow>,
     seq: number,
     origin: InfoRow,
+    isWhole: boolean,
   ): Promise<boolean> {
     const after = await commitMapped(this.#store, mapped, states, seq, origin);
     this.#indexed = (this.#indexed ?? 0) + looked;
     this.#events.indexing({ indexed_docs: this.#indexed, last_seq: seq, results_count: looked });
     for (const { view, docs } of mapped) if (!this.#isAsked(view)) this.#events.unasked(view, docs.length);
-    for (const state of after) states.set(state.view, state);
-    this.#settle(after);
+    for (const state of after) {
+      states.set(state.view, state);
+      this.#settle(state, isWhole);
+    }
     return after.length === mapped.length;
   }
 

@@ -29,7 +29,8 @@ import { withDocs, withDocsNow } from './linked';
 import type { RowFilter } from './map';
 import { checkReduced, planQuery, type QueryPlan } from './options';
 import { compareRows, firstRows, rangeTest, storeRange } from './ranges';
-import { countGroups, countQueries, isCount, reduceRange } from './reduce';
+import { countGroups, countQueries, isCount } from './reduce';
+import { reduceRanges } from './reduce-ranges';
 import type { Reducer } from './reducers';
 import { type QueryRow, rowOf } from './rows';
 import { mapAll } from './temporary';
@@ -224,20 +225,9 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
     checkReduced(options, plan);
     const { descending, level, update } = plan;
     const wanted = plan.limit === undefined ? Number.POSITIVE_INFINITY : plan.skip + plan.limit;
-    const groups: Group[] = [];
-    let seq = 0;
-    for (const [i, range] of plan.ranges.entries()) {
-      const how = { reducer, level, descending, wanted: wanted - groups.length, signal: options.signal };
-      const reduced = await reduceRange(this.#indexes, index, range, {
-        ...how,
-        update: i === 0 || update === true ? update : false,
-        companions: siblings,
-      });
-      groups.push(...reduced.groups);
-      seq = reduced.seq;
-      if (groups.length >= wanted) break;
-    }
-    return reduced(groups, seq, plan, options);
+    const how = { reducer, level, descending, wanted, update, companions: siblings, signal: options.signal };
+    const { groups, state } = await reduceRanges(this.#indexes, index, plan.ranges, how);
+    return reduced(groups, state?.seq ?? 0, plan, options);
   }
 
   async #temporary(view: ViewSource, plan: QueryPlan, options: ViewOptions): Promise<ViewResult> {
