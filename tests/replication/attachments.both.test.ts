@@ -110,6 +110,17 @@ describe('attachments', () => {
     expect(await attachmentsOf(b, 'large')).toEqual(await attachmentsOf(a, 'large'));
   });
 
+  it('that are streamed are told of as stubs, which any message can carry', async () => {
+    await put(a, 'large', { big: bytes(1_500_000) });
+    await a.put({ ...(await a.get('large')), n: 2 } as never);
+    const docs: unknown[] = [];
+    for await (const change of replicate(a, b)) docs.push(...structuredClone(change.docs));
+    const { _rev, _attachments } = await a.get('large');
+    expect(docs).toMatchObject([{ _id: 'large', _rev, n: 2 }]);
+    expect(_attachments).toMatchObject({ big: { stub: true, length: 1_500_000 } });
+    expect(docs).toHaveProperty('0._attachments', _attachments);
+  });
+
   it('come with the document from a source that opens none', async () => {
     await put(a, 'large', { one: bytes(1_500_000) });
     const { source, opened } = watched(a, undefined, { openAttachment: undefined });

@@ -164,6 +164,40 @@ describe('replication', () => {
     });
   });
 
+  it('of large attachments tells of them as stubs', async () => {
+    const { Hosted } = hostAndPage();
+    const [one, two] = [new Hosted('one'), new Hosted('two')];
+    const data = new Blob([new Uint8Array(1_500_000)]);
+    await one.put({ _id: 'a', _attachments: { big: { content_type: 'x/y', data } } } as never);
+    const feed = one.replicate.to('two', { live: true });
+    const docs = new Map<string, unknown>();
+    feed.on('change', (change) => {
+      for (const doc of change.docs) docs.set(doc._id, doc);
+    });
+    await one.put({ _id: 'b' });
+    await vi.waitFor(() => expect(docs.size).toBe(2));
+    expect(docs.get('a')).toMatchObject({ _attachments: { big: { stub: true, length: 1_500_000 } } });
+    expect((await two.getAttachment('a', 'big')) as Blob).toMatchObject({ size: 1_500_000 });
+    feed.cancel();
+    expect(await feed).toMatchObject({ status: 'cancelled', docs_written: 2 });
+  });
+
+  it('goes on when a document that it tells of cannot cross, and leaves that one out', async () => {
+    const docs = [{ _id: 'a' }, { _id: 'b', f: () => 1 }];
+    const to = (): BasicFeed<unknown, unknown> =>
+      new BasicFeed(async ({ push }) => {
+        await push({ ok: true, docs_written: 2, docs });
+        await push({ ok: true, docs_written: 3, docs: [{ _id: 'c' }] });
+        return { ok: true, docs_written: 3, status: 'complete' };
+      });
+    const open = () => ({ on: () => {}, close: async () => {}, replicate: { to } });
+    const feed = new (hostAndPage({}, {}, open as never).Hosted)('one').replicate.to('two');
+    const told: string[] = [];
+    feed.on('change', (change) => told.push(...change.docs.map(({ _id }) => _id)));
+    expect(await feed).toMatchObject({ docs_written: 3, status: 'complete' });
+    expect(told).toEqual(['a', 'c']);
+  });
+
   it('with a database that is only in the page runs in the page', async () => {
     const { Hosted } = hostAndPage();
     const [here, there] = [new SettleDB('here', { adapter: memory() }), new Hosted('there')];

@@ -99,6 +99,17 @@ export function withStreams(
   return { ...doc, _attachments: attachments } as AnyDoc;
 }
 
+/** As it is told of: with stubs in place of the streams, of which a listener has no use and which no message can carry. */
+export function withoutStreams(doc: AnyDoc): AnyDoc {
+  if (doc._attachments === undefined) return doc;
+  const attachments: Record<string, unknown> = Object.create(null);
+  for (const [name, attachment] of Object.entries(attachmentsOf(doc))) {
+    const { data, encoded: _, ...rest } = attachment as Attachment & { encoded?: true };
+    attachments[name] = typeof data === 'function' ? { ...rest, stub: true } : attachment;
+  }
+  return { ...doc, _attachments: attachments } as AnyDoc;
+}
+
 async function open(
   source: Peer,
   { _id, _rev }: AnyDoc,

@@ -9,6 +9,7 @@
 import { DatabaseError, type FeedController, type Seq, wholeDoc } from '@settledb/core';
 import { ahead } from './ahead';
 import type { Announcer } from './announcer';
+import { withoutStreams } from './attachments';
 import type { BackOff } from './backoff';
 import { type BatchEnd, type Chunk, fetchChunks, OnTheWay } from './batch';
 import type { Checkpoints } from './checkpoint';
@@ -88,7 +89,10 @@ export async function transfer(
       onTheWay.end();
       acknowledge(run, chunk.end, failures, (seq) => checkpoints.note(seq, writing));
     }
-    if (written.length > 0 && run.feed.heard) await run.feed.push(progress.change(written.map(wholeDoc)));
+    if (written.length > 0 && run.feed.heard) {
+      const docs = written.map((doc) => withoutStreams(wholeDoc(doc)));
+      await run.feed.push(progress.change(docs));
+    }
     failures.throwAt(chunk.end);
     if (chunk.end?.caughtUp && settings.live) {
       await checkpoints.flush(writing);

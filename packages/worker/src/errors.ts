@@ -86,7 +86,7 @@ function make(base: string, message: string, name: string, fields: Record<string
   return Object.assign(error, fields);
 }
 
-function cloneable(value: unknown): boolean {
+export function cloneable(value: unknown): boolean {
   if (typeof value !== 'object' || value === null)
     return typeof value !== 'function' && typeof value !== 'symbol';
   try {

@@ -6,7 +6,7 @@ import { type BulkDocsRow, badRequest, closed, tellReturn } from '@settledb/core
 import { askForTexts, flatRows, hasTexts, inParts, isJsonAnswer, messageOf, transferables } from './answers';
 import { decodeArguments } from './arguments-decode';
 import { Awake } from './awake';
-import { encodeError } from './errors';
+import { cloneable, encodeError } from './errors';
 import { FeedPump } from './feed-pump';
 import { type Later, Outbox } from './outbox';
 import { jsonOf, type Out, parsed } from './said';
@@ -313,7 +313,17 @@ export class Session {
     const error = encodeError(badRequest(`An answer could not cross from the worker: ${cause}`));
     if (op[0] === 'ok' || op[0] === 'part') this.#endpoint.postMessage([['no', op[1], error]]);
     if (op[0] !== 'end' && op[0] !== 'items') return;
-    this.#feeds.get(op[1])?.stop();
-    this.#endpoint.postMessage([['end', op[1], { error }]]);
+    const items = op[0] === 'items' ? withCloneableDocs(op[2]) : undefined;
+    if (items === undefined) this.#feeds.get(op[1])?.stop();
+    this.#endpoint.postMessage([items === undefined ? ['end', op[1], { error }] : ['items', op[1], items]]);
   }
+}
+
+/** Items of a replication without the documents that cannot cross: it is none the worse for them. `undefined`: of another feed. */
+function withCloneableDocs(items: readonly unknown[]): readonly unknown[] | undefined {
+  const crossing = items.map((item) => {
+    const { docs } = (item ?? {}) as { docs?: unknown };
+    return Array.isArray(docs) ? { ...(item as object), docs: docs.filter(cloneable) } : item;
+  });
+  return crossing.every(cloneable) ? crossing : undefined;
 }
