@@ -5,7 +5,7 @@ import { type Replication, StatusBoard, watch } from '@settledb/replication';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/settledb';
 import { FeedPump } from '../../packages/worker/src/feed-pump';
-import { SharedFeeds } from '../../packages/worker/src/shared-feeds';
+import { keyOf, SharedFeeds } from '../../packages/worker/src/shared-feeds';
 import type { FeedLike } from '../../packages/worker/src/verbs';
 import type { HostOp } from '../../packages/worker/src/wire';
 import { hostAndPage, rejection } from './support';
@@ -277,6 +277,36 @@ describe('replication', () => {
     await vi.waitFor(() => expect(third!.status()).toMatchObject({ phase: 'idle', start_time }));
     third!.cancel();
     expect(await third).toMatchObject({ status: 'cancelled' });
+  });
+
+  it('that differs in a regular expression of its selector from another is none of it', async () => {
+    const { Hosted } = hostAndPage();
+    const [one, two] = [new Hosted('one'), new Hosted('two')];
+    await one.bulkDocs([
+      { _id: 'a', t: 'a' },
+      { _id: 'b', t: 'b' },
+    ]);
+    const begin = ($regex: RegExp): Replication =>
+      one.replicate.to('two', { live: true, selector: { t: { $regex } } });
+    const feeds = [begin(/^a/), begin(/^b/)];
+    await vi.waitFor(async () => expect((await two.info()).doc_count).toBe(2));
+    for (const feed of feeds) feed.cancel();
+    await Promise.all(feeds);
+  });
+
+  it('is one with another only where all that it was asked with can be told', () => {
+    const key = (selector: unknown): string | undefined =>
+      keyOf(['one', {}], 'replicate.to', [
+        'two',
+        { live: true, selector, signal: new AbortController().signal },
+      ]);
+    for (const selector of [{}, { t: { $regex: /^a/i } }, { t: ['a', 1, null, true] }, { t: undefined }])
+      expect(key(selector)).toBe(key(structuredClone(selector)));
+    const told = [{}, { t: /a/ }, { t: /a/i }, { t: '/a/' }, { t: '"/a/' }, { t: {} }].map(key);
+    expect(new Set(told).size).toBe(told.length);
+    expect(told).not.toContain(undefined);
+    for (const t of [new Map(), new Set(), Number.NaN, 1n, () => 1, new Date(0), new Uint8Array(1)])
+      expect(key({ t })).toBe(undefined);
   });
 
   it('keeps nothing of pages that came and left, and tells them nothing', async () => {

@@ -112,7 +112,7 @@ export class Host {
 
   #follow(hosted: Hosted, verb: string, args: readonly unknown[]): FeedLike {
     const opened = this.#opened.get(hosted)!;
-    const key = keyOf(JSON.stringify(opened), verb, args);
+    const key = keyOf(opened, verb, args);
     if (key === undefined) return callVerb(hosted, verb, args) as FeedLike;
     return this.#shared.follow(key, () => this.#followAlone(opened, verb, args));
   }

@@ -3,9 +3,10 @@
  * and the origin should have one. It runs as long as anybody follows it.
  *
  * The same means: handles opened alike, the verb, the peer, the options. Where one is given a function or another handle's
- * object, nobody can tell, and it is not shared.
+ * object, or what JSON has no text for, nobody can tell, and it is not shared.
  */
 import { BasicFeed, type FeedController } from '@settledb/core';
+import { isObject, isPlain } from './arguments-kinds';
 import type { FeedLike } from './verbs';
 
 /** What late followers have to know at once. */
@@ -106,13 +107,24 @@ function cancelledResult(feed: FeedLike): unknown {
  * Equal for two requests exactly when one feed can serve both; `undefined` when that cannot be told.
  * @param opened how the handle was opened
  */
-export function keyOf(opened: string, verb: string, args: readonly unknown[]): string | undefined {
+export function keyOf(opened: unknown, verb: string, args: readonly unknown[]): string | undefined {
   const [peer, options] = args as [unknown, { live?: unknown; continuous?: unknown } | undefined];
   if (typeof peer !== 'string' || !(options?.live || options?.continuous)) return undefined;
-  let tellable = true;
-  const text = JSON.stringify([opened, verb, peer, options], (_, value: unknown) => {
-    if (typeof value === 'function') tellable = false;
+  const request = [opened, verb, peer, options];
+  if (!isTellable(request)) return undefined;
+  return JSON.stringify(request, (_, value: unknown) => {
+    // No text is the same as a regular expression, which is one of a selector, and of which JSON makes `{}`.
+    if (typeof value === 'string') return `"${value}`;
+    if (value instanceof RegExp) return String(value);
     return value instanceof AbortSignal ? undefined : value;
   });
-  return tellable ? text : undefined;
+}
+
+/** Does JSON, as it is made here, differ for whatever differs? Not of functions, maps, dates, NaN, bigints. */
+function isTellable(value: unknown): boolean {
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (!isObject(value)) return !['function', 'symbol', 'bigint'].includes(typeof value);
+  if (value instanceof RegExp || value instanceof AbortSignal) return true;
+  if (Array.isArray(value)) return value.every((each) => each !== undefined && isTellable(each));
+  return isPlain(value) && Object.values(value).every(isTellable);
 }
