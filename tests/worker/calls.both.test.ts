@@ -365,6 +365,22 @@ describe('calls', () => {
     await expect(db.get('a', { signal: abort.signal })).rejects.toBe(reason);
   });
 
+  it('with a list of options reach the host with the signals in them', async () => {
+    let heard: readonly AbortSignal[] = [];
+    const queries = (_view: string, asked: readonly { signal: AbortSignal }[]): Promise<unknown> => {
+      heard = asked.map(({ signal }) => signal);
+      return new Promise((_, reject) => heard[1]!.addEventListener('abort', () => reject(heard[1]!.reason)));
+    };
+    const { Hosted } = hostAndPage({}, {}, withVerb('queries', queries as never) as never);
+    const abort = new AbortController();
+    const { signal } = abort;
+    const asked = new Hosted('notes').queries('by-tag', [{ signal, key: 'a' }, { signal }]);
+    await Promise.race([asked, vi.waitFor(() => expect(heard).toHaveLength(2))]);
+    const reason = new Error('enough');
+    abort.abort(reason);
+    await expect(asked).rejects.toBe(reason);
+  });
+
   it('hand bytes and streams over, both ways', async () => {
     const echo = async (_id: string, name: string, _rev: string, data: unknown): Promise<unknown> =>
       name === 'stream' ? { stream: data } : data;

@@ -42,7 +42,10 @@ export class Scan {
 
   clean(value: unknown, path: Path, depth: number): unknown {
     if (typeof value === 'function') return this.#function(value as (...args: never[]) => unknown, path);
-    if (!isObject(value) || Array.isArray(value) || isBinary(value)) return value;
+    if (!isObject(value) || isBinary(value)) return value;
+    // A list that is an argument may be one of options, as that of `queries`; those further in are long, and of keys or documents.
+    if (Array.isArray(value))
+      return path.length > 1 ? value : value.map((each, at) => this.clean(each, [...path, at], depth - 1));
     if (isSignal(value)) return this.#signal(value, path);
     const handle = this.#encoding.handleOf(value);
     if (handle !== undefined) return this.#note([path, 'handle', handle]);
