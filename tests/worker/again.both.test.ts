@@ -35,10 +35,11 @@ class Hosts {
   readonly closed: number[] = [];
   /** Pages that are yet to be refused. */
   refusals = 0;
-  /** How many feeds were begun. None of them tells any item. */
+  /** How many feeds were begun. They tell no items by themselves. */
   feeds = 0;
   /** What a feed does when it begins. */
-  onFeed: (emit: (event: string, value?: unknown) => void) => void = () => {};
+  onFeed: (emit: (event: string, value?: unknown) => void, push: (item: unknown) => unknown) => void =
+    () => {};
   /** As the first host has them. */
   #endpoint: EventTarget | undefined;
   readonly #isOwn: boolean;
@@ -104,8 +105,8 @@ class Hosts {
       follow: (_hosted: Hosted, verb: string) => {
         this.feeds++;
         this.done[host]!.push(verb);
-        return new BasicFeed<unknown, unknown>(({ signal, emit }) => {
-          this.onFeed(emit);
+        return new BasicFeed<unknown, unknown>(({ signal, emit, push }) => {
+          this.onFeed(emit, push);
           return new Promise((end) => onAbort(signal, () => end({})));
         });
       },
@@ -393,6 +394,45 @@ describe('a live feed', () => {
   it('that hosts without end lose as soon as they have it fails at last', async () => {
     const { outcome } = await lose(6, 0);
     expect(await outcome).toBe('worker_terminated');
+  });
+});
+
+describe('a feed with a limit', () => {
+  const ends: [string, object, object][] = [
+    ['with its results', {}, { results: [{ seq: 5 }, { seq: 7 }], last_seq: 7 }],
+    ['with no results where it keeps none', { return_docs: false }, { results: [], last_seq: 7 }],
+    [
+      'with its results, descending',
+      { descending: true },
+      { results: [{ seq: 5 }, { seq: 7 }], last_seq: 7 },
+    ],
+    ['as a live one does', { live: true }, { status: 'cancelled' }],
+  ];
+  it.each(ends)('whose host is lost after the last change ends %s', async (_how, options, result) => {
+    const { hosts, db } = await begun();
+    hosts.onFeed = (_emit, push) => {
+      for (const seq of [5, 7]) push({ seq });
+    };
+    const feed = db.changes({ limit: 2, ...options });
+    const heard: unknown[] = [];
+    feed.on('change', ({ seq }) => heard.push(seq));
+    await vi.waitFor(() => expect(heard).toEqual([5, 7]), PATIENCE);
+    hosts.now.leave();
+    expect(await feed).toEqual(result);
+    expect(hosts.feeds).toBe(1);
+  });
+
+  it('whose host is lost before the last change goes on with what is left of it', async () => {
+    const { hosts, db } = await begun();
+    hosts.onFeed = (_emit, push) => void push({ seq: hosts.feeds });
+    const feed = db.changes({ limit: 2 });
+    const heard: unknown[] = [];
+    feed.on('change', ({ seq }) => heard.push(seq));
+    for (const seq of [1, 2]) {
+      await vi.waitFor(() => expect(heard).toHaveLength(seq), PATIENCE);
+      hosts.now.leave();
+    }
+    expect(await feed).toMatchObject({ results: [{ seq: 1 }, { seq: 2 }], last_seq: 2 });
   });
 });
 

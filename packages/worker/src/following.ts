@@ -32,6 +32,8 @@ export interface Request {
   tell?(emit: FeedController<unknown>['emit'], event: string, value: unknown): void;
   /** May the same be asked of another host now? */
   canResume(): boolean;
+  /** What a host would end with that has told all that was asked for, though it was lost before; `undefined`: there is more to tell. */
+  whole?(): unknown;
   /** The result, of what the host gave as such. */
   result?(value: unknown): unknown;
   /** What it fails with, whoever says so. */
@@ -88,6 +90,7 @@ function changesRequest(options: Options): Request {
   let since = options.since;
   let count = 0;
   const limited = typeof limit === 'number' && limit >= 0;
+  const most = limited ? Math.max(limit, 1) : Number.POSITIVE_INFINITY;
   return {
     verb: 'changes',
     credit: include_docs ? CREDIT_WITH_DOCS : CREDIT,
@@ -96,7 +99,7 @@ function changesRequest(options: Options): Request {
         ...options,
         return_docs: false,
         ...(since === undefined ? {} : { since }),
-        ...(limited && count > 0 ? { limit: Math.max(limit, 1) - count } : {}),
+        ...(limited && count > 0 ? { limit: most - count } : {}),
       },
     ],
     took(item) {
@@ -107,7 +110,12 @@ function changesRequest(options: Options): Request {
     at(seq) {
       if (count === 0) since = seq;
     },
-    canResume: () => !(descending && count > 0) && !(limited && count >= Math.max(limit, 1)),
+    canResume: () => !(descending && count > 0),
+    // Without `pending`, which only a host knows.
+    whole() {
+      if (count < most) return undefined;
+      return live ? { status: 'cancelled' } : { results, last_seq: since };
+    },
     result: (value) =>
       typeof value === 'object' && value !== null && 'results' in value ? { ...value, results } : value,
   };
@@ -246,7 +254,9 @@ class Following implements Sink {
     // A feed that was never begun fails with what is wrong; one that was waits for a host.
     if (begun || lostAt !== undefined) this.#lostAt = now;
     if (begun && now - (lostAt ?? 0) > IN_A_ROW_MS) this.#tries = 0;
+    const whole = this.#request.whole?.();
     if (this.#controller!.cancelled) this.#finish({ value: { status: 'cancelled' } });
+    else if (whole !== undefined) this.#finish({ value: whole });
     else if (this.#lostAt === undefined || !this.#request.canResume() || ++this.#tries > TRIES)
       this.#finish({ error });
     else this.#begin();
