@@ -309,6 +309,80 @@ describe('replication', () => {
       expect(key({ t })).toBe(undefined);
   });
 
+  describe('with documents that are denied', () => {
+    const counted = (feed: Replication): unknown => {
+      const { docs_written, doc_write_failures, errors } = feed.status();
+      return [docs_written, doc_write_failures, errors.map(({ id }) => id)];
+    };
+    /** A handle that refuses documents called so, and the way to let it take them. */
+    const strict = (db: SettleDB<object>, ...names: string[]): ((name: string) => void) => {
+      const refused = new Set(names);
+      const { bulkDocs } = db as unknown as { bulkDocs(request: object, options: object): Promise<object[]> };
+      const picky = async ({ docs }: { docs: { _id: string; _rev: string }[] }, options: object) => {
+        const taken = docs.filter(({ _id }) => !refused.has(_id));
+        const rows = docs
+          .filter((doc) => !taken.includes(doc))
+          .map(({ _id, _rev }) => ({ id: _id, rev: _rev }));
+        const denied = rows.map((row) => ({ ...row, error: 'forbidden', reason: 'not yet' }));
+        return [...(await bulkDocs({ docs: taken, new_edits: false }, options)), ...denied];
+      };
+      Object.defineProperty(db, 'bulkDocs', { value: picky });
+      return (name) => refused.delete(name);
+    };
+    const docs = ['a', 'b', 'c'].map((_id) => ({ _id }));
+
+    it('counts those that were carried over once more, with a peer in the page', async () => {
+      const db = new (hostAndPage().Hosted)('there');
+      const here = new SettleDB('here', { adapter: memory() });
+      const allow = strict(here, 'a', 'b');
+      await db.bulkDocs(docs);
+      const feed = db.replicate.to(here, { live: true });
+      await vi.waitFor(() => expect(counted(feed)).toEqual([1, 2, ['a', 'b']]));
+      allow('b');
+      expect(await feed.retryDenied()).toMatchObject({ docs_written: 1, doc_write_failures: 1 });
+      await db.put({ _id: 'd' });
+      await vi.waitFor(() => expect(counted(feed)).toEqual([3, 1, ['a']]));
+      feed.cancel();
+      expect(await feed).toMatchObject({ docs_written: 3, doc_write_failures: 1, status: 'cancelled' });
+      allow('a');
+      expect(await feed.retryDenied()).toMatchObject({ docs_written: 1 });
+      expect(counted(feed)).toEqual([4, 0, []]);
+    });
+
+    it('counts those that were carried over once more, at its host, for whoever follows it', async () => {
+      const Memory = SettleDB.defaults({ adapter: memory() });
+      let allow = (_name: string): void => {};
+      const open = (name: string) => {
+        const db = new Memory(name);
+        if (name !== 'strict') return db;
+        const also = allow;
+        const allowed = strict(db, 'a', 'b');
+        allow = (each) => [also, allowed].forEach((one) => void one(each));
+        return db;
+      };
+      const { page } = hostAndPage({}, {}, open as never);
+      const [one, other] = [page(), page()];
+      const source = new one('one');
+      await source.bulkDocs(docs);
+      const begin = (Hosted: typeof one): Replication =>
+        new Hosted('strict').replicate.from('one', { live: true });
+      const feeds = [begin(one), begin(other)] as const;
+      for (const feed of feeds) await vi.waitFor(() => expect(counted(feed)).toEqual([1, 2, ['a', 'b']]));
+      allow('b');
+      expect(await feeds[0].retryDenied()).toMatchObject({ docs_written: 1, doc_write_failures: 1 });
+      expect(counted(feeds[0])).toEqual([2, 1, ['a']]);
+      await source.put({ _id: 'd' });
+      for (const feed of feeds) await vi.waitFor(() => expect(counted(feed)).toEqual([3, 1, ['a']]));
+      feeds[0].cancel();
+      expect(await feeds[0]).toMatchObject({ docs_written: 3, doc_write_failures: 1, status: 'cancelled' });
+      allow('a');
+      expect(await feeds[0].retryDenied()).toMatchObject({ docs_written: 1 });
+      expect(counted(feeds[0])).toEqual([4, 0, []]);
+      feeds[1].cancel();
+      await feeds[1];
+    });
+  });
+
   it('keeps nothing of pages that came and left, and tells them nothing', async () => {
     const shared = new SharedFeeds();
     const progress = new StatusBoard();

@@ -7,6 +7,7 @@ export {
   type ReplicationChange,
   type ReplicationResult,
   type ReplicationStatus,
+  type Retried,
   StatusBoard,
   type Watched,
   watch,
@@ -15,6 +16,7 @@ export {
   againOptions,
   type Replication,
   type ReplicationEvents,
+  ReplicationFeed,
   replicate,
   type WatchedReplication,
 } from './replicate';

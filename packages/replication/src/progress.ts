@@ -1,6 +1,7 @@
 /** The counters of one replication, and the shapes in which they are shown: change, result, status. */
 import type { Seq } from '@settledb/core';
 import type { AnyDoc, FailedRow } from './peer';
+import { RevSet } from './rev-set';
 
 interface Counters {
   readonly start_time: string;
@@ -58,6 +59,20 @@ export interface ReplicationStatus extends Counters {
 /** Denied documents listed; all are counted. A live replication may run for months. */
 const MOST_ERRORS = 1000;
 
+/** Of the denied rows `tried`, only those of `still` are denied now. */
+export interface Retried {
+  readonly tried: readonly FailedRow[];
+  readonly still: readonly FailedRow[];
+  readonly written: number;
+}
+
+/** By their names: rows that crossed to a page and back are others. */
+function afterRetry(errors: readonly FailedRow[], { tried, still }: Retried): FailedRow[] {
+  const gone = new RevSet();
+  for (const { id, rev = '' } of tried) gone.add(id, rev);
+  return [...errors.filter(({ id, rev = '' }) => !gone.has(id, rev)), ...still];
+}
+
 /** Failures of an attempt that ends it: shown in its error, not counted for good, since they are tried again. */
 export interface LostWork {
   readonly docs_read: number;
@@ -101,6 +116,18 @@ export class StatusBoard implements Watched {
   failed(error: unknown): ReplicationResult {
     if (!this.over) this.status = { ...this.#status, phase: 'failed', error };
     return this.#result({}, 'aborting');
+  }
+
+  /** Until more is told by who does the work, and has heard of it too. */
+  retried(again: Retried): void {
+    const { errors, doc_write_failures, docs_written } = this.#status;
+    const left = afterRetry(errors, again);
+    this.status = {
+      ...this.#status,
+      errors: left,
+      doc_write_failures: doc_write_failures + left.length - errors.length,
+      docs_written: docs_written + again.written,
+    };
   }
 
   listen(hear: () => void): () => void {
@@ -193,12 +220,11 @@ export class Progress implements Watched {
     this.#touch();
   }
 
-  /** Of the denied rows `tried`, only those of `still` are denied now. */
-  retried(tried: readonly FailedRow[], still: readonly FailedRow[], written: number): void {
-    const kept = this.#errors.filter((row) => !tried.includes(row));
-    this.#failures += still.length - (this.#errors.length - kept.length);
-    this.#errors = [...kept, ...still];
-    this.#written += written;
+  retried(again: Retried): void {
+    const errors = afterRetry(this.#errors, again);
+    this.#failures += errors.length - this.#errors.length;
+    this.#errors = errors;
+    this.#written += again.written;
     this.#touch();
   }
 

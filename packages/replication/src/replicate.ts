@@ -10,6 +10,7 @@ import {
   type ReplicationChange,
   type ReplicationResult,
   type ReplicationStatus,
+  type Retried,
   type Watched,
   watch,
 } from './progress';
@@ -104,7 +105,12 @@ export class ReplicationFeed
   async retryDenied(): Promise<ReplicationResult> {
     const { errors } = this.status();
     const result = await this.#again(errors);
-    this.progress.retried(errors, result.errors, result.docs_written);
+    this.retried({ tried: errors, still: result.errors, written: result.docs_written });
     return result;
+  }
+
+  /** Counts what somebody else carried over once more: the page of a hosted one. */
+  retried(again: Retried): void {
+    this.progress.retried(again);
   }
 }

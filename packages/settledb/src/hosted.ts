@@ -19,6 +19,7 @@ import {
   againOptions,
   type ReplicateOptions,
   type Replication,
+  ReplicationFeed,
   StatusBoard,
   type Sync,
   type SyncOptions,
@@ -31,8 +32,7 @@ import { lazyDump } from './dumps';
 import { type LazyLive, lazyLive } from './live';
 import { type AnyContent, addressOf, type SettleOptions } from './options';
 import type { Peer } from './peers';
-import { replicateHere, withStatus } from './replicate-here';
-import { replicationThere } from './replicate-there';
+import { replicationThere, withStatus } from './replicate-there';
 import type { SettleDB } from './settledb';
 import { VERSION, withDefaults } from './statics';
 
@@ -277,14 +277,17 @@ class HostedHandle extends Emitter {
   #replicate(verb: string, peer: Peer, options: ReplicateOptions): WatchedReplication {
     // At the host it may be one with that of other pages, and not end with this handle by itself.
     const more = { ...options, signal: either(this.#life.signal, options.signal) };
-    if (typeof peer !== 'string' && !this.#link.knows(peer))
-      return replicateHere(this, peer, verb === 'replicate.to', {
-        ...more,
-        signal: either(this.#here.signal, more.signal),
-      });
+    // An object of the page cannot cross: here, then, over the same verbs.
+    if (typeof peer !== 'string' && !this.#link.knows(peer)) {
+      const [source, target] = verb === 'replicate.to' ? [this, peer] : [peer, this];
+      const signal = either(this.#here.signal, more.signal);
+      return new ReplicationFeed(source as never, target as never, { ...more, signal });
+    }
     const progress = new StatusBoard();
-    const feed = followLive(this.#link, this.#number, verb, [peer, more], replicationThere(progress));
-    return withStatus(feed, progress, (denied) => this.#replicate(verb, peer, againOptions(options, denied)));
+    const followed = followLive(this.#link, this.#number, verb, [peer, more], replicationThere(progress));
+    return withStatus(followed, progress, (denied) =>
+      this.#replicate(verb, peer, againOptions(options, denied)),
+    );
   }
 
   #told(event: string, value: unknown): void {

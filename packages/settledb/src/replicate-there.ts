@@ -5,11 +5,15 @@
 import { DatabaseError, isDatabaseError } from '@settledb/core';
 import {
   Announcer,
+  type FailedRow,
   type ReplicationResult,
   type ReplicationStatus,
+  type Retried,
   type StatusBoard,
+  type WatchedReplication,
+  watch,
 } from '@settledb/replication';
-import type { Request } from '@settledb/worker';
+import type { FollowedFeed, Request } from '@settledb/worker';
 
 /** What becomes of what hosts tell. @param progress is shown it, and how the replication ended for this page */
 export function replicationThere(progress: StatusBoard): Partial<Request> {
@@ -35,4 +39,27 @@ export function replicationThere(progress: StatusBoard): Partial<Request> {
       return Object.assign(new DatabaseError({ status, name, reason, cause: error }), { result });
     },
   };
+}
+
+/** A feed of replication changes with what else a replication has. @param again carries denied documents over once more */
+export function withStatus(
+  { feed, retried }: FollowedFeed,
+  progress: StatusBoard,
+  again: (denied: readonly FailedRow[]) => PromiseLike<ReplicationResult>,
+): WatchedReplication {
+  const retryDenied = async (): Promise<ReplicationResult> => {
+    const { errors } = progress.status;
+    const result = await again(errors);
+    const told: Retried = { tried: errors, still: result.errors, written: result.docs_written };
+    // Shown here too: the one at the host may be over, and its next status is a while on its way.
+    progress.retried(told);
+    retried(told);
+    return result;
+  };
+  return Object.assign(feed, {
+    progress,
+    status: () => progress.status,
+    statuses: () => watch([progress], () => progress.status),
+    retryDenied,
+  }) as unknown as WatchedReplication;
 }

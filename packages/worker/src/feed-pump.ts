@@ -52,6 +52,12 @@ export class FeedPump {
     this.#refill?.();
   }
 
+  /** Of a replication: denied documents were carried over once more. */
+  retried(again: unknown): void {
+    this.#feed?.retried?.(again);
+    this.#tellStatus();
+  }
+
   /** Ends without a word: the page is gone, or follows the feed elsewhere. */
   stop(): void {
     this.#stopped = true;

@@ -50,11 +50,14 @@ type Message =
 /** The changes feed of a handle. */
 export function followChanges(link: Link, handle: number, given: Options): BasicFeed<unknown, unknown> {
   const { signal, ...options } = given as Options & { signal?: AbortSignal };
-  return follow(link, handle, changesRequest(options), {
-    signal,
-    cancelled: () => ({ status: 'cancelled' }),
-    holds: true,
-  });
+  const cancelled = (): unknown => ({ status: 'cancelled' });
+  return follow(link, handle, changesRequest(options), { signal, cancelled, holds: true }).feed;
+}
+
+/** A feed, and the way to tell the one at the host, as long as there is one, what of it was carried over once more. */
+export interface FollowedFeed {
+  readonly feed: BasicFeed<unknown, unknown>;
+  retried(again: unknown): void;
 }
 
 /** Any other feed: begun again at another host if it goes on for ever. */
@@ -64,7 +67,7 @@ export function followLive(
   verb: string,
   args: readonly unknown[],
   more: Partial<Request> = {},
-): BasicFeed<unknown, unknown> {
+): FollowedFeed {
   const given = (args.at(-1) ?? {}) as Options & { signal?: AbortSignal };
   const { signal, ...options } = given;
   const sent = [...args.slice(0, -1), options];
@@ -121,12 +124,7 @@ function changesRequest(options: Options): Request {
   };
 }
 
-function follow(
-  link: Link,
-  handle: number,
-  request: Request,
-  options: FeedOptions<unknown>,
-): BasicFeed<unknown, unknown> {
+function follow(link: Link, handle: number, request: Request, options: FeedOptions<unknown>): FollowedFeed {
   // Asked for now, not when the feed starts, a microtask later: it is to take its turn among the calls, so that one that writes right
   // after it is no past to a feed since `now`.
   const begin = (): Following => new Following(link, handle, request);
@@ -137,7 +135,7 @@ function follow(
   );
   // Also when it was cancelled before it started.
   feed.whenOver(() => following?.cancel());
-  return feed;
+  return { feed, retried: (again) => following?.retried(again) };
 }
 
 class Following implements Sink {
@@ -178,6 +176,10 @@ class Following implements Sink {
   cancel(): void {
     this.#followed?.cancel();
     this.#followed = undefined;
+  }
+
+  retried(again: unknown): void {
+    this.#followed?.retried(again);
   }
 
   items(items: readonly unknown[]): void {

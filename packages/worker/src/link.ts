@@ -39,6 +39,7 @@ export interface LinkedHandle {
 /** Where a feed is under way. */
 export interface Followed {
   more(credit: number): void;
+  retried(again: unknown): void;
   cancel(): void;
 }
 
@@ -153,6 +154,7 @@ export class Link {
     });
     return {
       more: (more) => on?.channel.send(['more', on.id, more]),
+      retried: (again) => on?.channel.send(['retried', on.id, again]),
       cancel: () => {
         cancelled = true;
         if (on !== undefined) on.channel.send(['cancel', on.id]);

@@ -117,6 +117,7 @@ export class Session {
     } else if (op[0] === 'more') this.#feeds.get(op[1])?.more(op[2]);
     else if (op[0] === 'feed') this.#feed(op[1], op[2], op[3], op[4], op[5]);
     else if (op[0] === 'cancel') this.#feeds.get(op[1])?.cancel();
+    else if (op[0] === 'retried') this.#feeds.get(op[1])?.retried(op[2]);
     else if (op[0] === 'abort') this.#abort(op[1]);
     else if (op[0] === 'part') this.#lists.set(op[1], [...(this.#lists.get(op[1]) ?? []), op[2]]);
     else if (op[0] === 'open') this.#open(op[1], op[2], op[3]);

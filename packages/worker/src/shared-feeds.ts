@@ -60,7 +60,9 @@ export class SharedFeeds {
       return shared.feed;
     });
     const status = (): unknown => shared.feed.status?.();
-    return Object.assign(feed, { status, statuses: () => shared.feed.statuses?.() });
+    const statuses = (): AsyncIterable<unknown> | undefined => shared.feed.statuses?.();
+    const retried = (again: unknown): void => shared.feed.retried?.(again);
+    return Object.assign(feed, { status, statuses, retried });
   }
 
   #begin(key: string, feed: FeedLike): Shared {

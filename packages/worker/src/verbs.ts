@@ -14,6 +14,8 @@ export interface FeedLike extends AsyncIterable<unknown>, PromiseLike<unknown> {
   status?(): unknown;
   /** The status, now and whenever it has changed. */
   statuses?(): AsyncIterable<unknown> | undefined;
+  /** Counts what was carried over once more. */
+  retried?(again: unknown): void;
 }
 
 /** What no path may end in, beside what begins with `_`: it is none of the page's to call. */

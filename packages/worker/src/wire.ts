@@ -13,7 +13,7 @@
  */
 
 /** Raised when the operations change: page and host of different kinds refuse each other rather than misunderstand. */
-export const PROTOCOL = 7;
+export const PROTOCOL = 8;
 
 /**
  * Rows of an answer in one message. It is taken apart in one task of the page, at 1–2.5 µs a row: about a millisecond, while the
@@ -73,6 +73,8 @@ export type ClientOp =
   | readonly ['abort', id: number]
   | readonly ['more', id: number, credit: number]
   | readonly ['cancel', id: number]
+  /** Documents that a replication was denied were carried over once more: it is to count what came of that. */
+  | readonly ['retried', id: number, again: unknown]
   /** The handle was closed: forget it. */
   | readonly ['drop', handle: number]
   | readonly ['ping']
