@@ -600,6 +600,18 @@ describe('handles', () => {
     expect(db.adapter).toBe('http');
   });
 
+  it('that destroyed their database tell that they are closed, once, when they are, as in a page', async () => {
+    const here = new SettleDB('notes', { adapter: memory() });
+    for (const db of [here, new (hostAndPage().Hosted)('notes')]) {
+      const heard: string[] = [];
+      for (const event of ['destroyed', 'closed'] as const) db.on(event, () => heard.push(event));
+      await db.destroy();
+      expect(heard).toEqual(['destroyed']);
+      await Promise.all([db.close(), db.close()]);
+      expect(heard).toEqual(['destroyed', 'closed']);
+    }
+  });
+
   it('tell of what happens to their database, in every page', async () => {
     const { Hosted, page } = hostAndPage();
     const [mine, other] = [new Hosted('notes'), new (page())('notes')];

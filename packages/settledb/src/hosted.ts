@@ -254,7 +254,12 @@ class HostedHandle extends Emitter {
   }
 
   async #close(): Promise<void> {
-    if (this.#over) return;
+    if (this.#over) {
+      // It was destroyed, and is of the host no more. In a microtask, so that who listens right after the call hears it too.
+      await undefined;
+      this.fire('closed');
+      return;
+    }
     const answered = this.#link.call(this.#number, 'close', []);
     this.#over = true;
     this.#endHere();
