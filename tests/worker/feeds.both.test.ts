@@ -140,6 +140,28 @@ describe('live results', () => {
     expect((await rows.next()).value?.rows[0]).toMatchObject({ key: 5 });
     await rows.return?.();
   });
+
+  it('see what any page purges', async () => {
+    const { page } = hostAndPage();
+    const [db, other] = [new (page())('notes'), new (page())('notes')];
+    const revs = await db.bulkDocs([1, 2, 3].map((n) => ({ _id: String(n), n })));
+    const rev = (at: number): string => (revs[at] as { rev: string }).rev;
+    const seen: number[][] = [[], []];
+    const stops = [
+      db.live.allDocs().subscribe(({ rows }) => void seen[0]!.push(rows.length)),
+      db.live.find({ selector: { n: { $gt: 0 } } }).subscribe(({ docs }) => void seen[1]!.push(docs.length)),
+    ];
+    const last = (): unknown => seen.map((each) => each.at(-1));
+    await vi.waitFor(() => expect(last()).toEqual([3, 3]));
+    await db.purge('1', rev(0));
+    await vi.waitFor(() => expect(last()).toEqual([2, 2]));
+    await other.purge('2', rev(1));
+    await vi.waitFor(() => expect(last()).toEqual([1, 1]));
+    for (const stop of stops) stop();
+    await db.purge('3', rev(2));
+    await settled();
+    expect(last()).toEqual([1, 1]);
+  });
 });
 
 describe('replication', () => {

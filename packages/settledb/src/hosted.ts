@@ -235,7 +235,9 @@ class HostedHandle extends Emitter {
   get live(): LazyLive<AnyContent> {
     this.#live ??= lazyLive<AnyContent>(async () => {
       const { LiveQueries } = await queryCode.load();
-      return new LiveQueries(this as never);
+      // A remote database tells of no purges there either.
+      const watch = (look: () => void): (() => void) => this.#watchPurges(look);
+      return new LiveQueries(this as never, undefined, this.adapter === 'http' ? undefined : watch);
     });
     return this.#live;
   }
@@ -293,6 +295,13 @@ class HostedHandle extends Emitter {
     return withStatus(followed, progress, (denied) =>
       this.#replicate(verb, peer, againOptions(options, denied)),
     );
+  }
+
+  /** @param look called when something may have been purged. @returns the way to stop */
+  #watchPurges(look: () => void): () => void {
+    const { feed } = followLive(this.#link, this.#number, 'live.purges', [{ live: true }]);
+    feed.on('change', look);
+    return () => feed.cancel();
   }
 
   #told(event: string, value: unknown): void {

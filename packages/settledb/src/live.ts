@@ -1,14 +1,15 @@
 /** `db.live` before its code is there: that is loaded by the first subscription to any of its results. */
-import type {
-  AllDocsOptions,
-  AllDocsResult,
-  FindRequest,
-  Json,
-  Loose,
-  MapFunction,
-  ViewOptions,
-  ViewResult,
-  ViewSource,
+import {
+  type AllDocsOptions,
+  type AllDocsResult,
+  BasicFeed,
+  type FindRequest,
+  type Json,
+  type Loose,
+  type MapFunction,
+  type ViewOptions,
+  type ViewResult,
+  type ViewSource,
 } from '@settledb/core';
 import type { LiveObserver, LiveQueries, LiveQuery, Unsubscribe } from '@settledb/query';
 import type { FieldPath, FindOptions, Found } from './find-options';
@@ -31,11 +32,15 @@ export interface LazyLive<Content extends AnyContent> {
 export function lazyLive<Content extends AnyContent>(load: () => Promise<LiveQueries>): LazyLive<Content> {
   const lazy = (make: (live: LiveQueries) => LiveQuery<unknown>) =>
     new LazyQuery(() => load().then(make)) as LiveQuery<never>;
-  return {
+  const live: LazyLive<Content> = {
     find: (request) => lazy((live) => live.find(request as FindRequest)),
     query: (view, options) => lazy((live) => live.query(view, options)),
     allDocs: (options) => lazy((live) => live.allDocs(options)),
   };
+  // Followed from a page, whose live results are its own: not for programs.
+  const purges = (): BasicFeed<true, void> =>
+    new BasicFeed(async (controller) => (await load()).tellPurges(controller));
+  return Object.assign(live, { purges });
 }
 
 const observableSymbol: symbol =

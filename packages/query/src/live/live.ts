@@ -1,15 +1,17 @@
 /** `live`: finds, queries of views and lists of documents that stay current. */
-import type {
-  AllDocsOptions,
-  AllDocsResult,
-  Database,
-  FindRequest,
-  FindResult,
-  MapFunction,
-  Queries,
-  ViewOptions,
-  ViewResult,
-  ViewSource,
+import {
+  type AllDocsOptions,
+  type AllDocsResult,
+  type Database,
+  type FeedController,
+  type FindRequest,
+  type FindResult,
+  type MapFunction,
+  onAbort,
+  type Queries,
+  type ViewOptions,
+  type ViewResult,
+  type ViewSource,
 } from '@settledb/core';
 import type { Mango } from '../mango/mango';
 import { ChangeHub, type WatchCommits } from './hub';
@@ -76,6 +78,24 @@ export class LiveQueries<Content extends object = object> implements Live<Conten
       this.#again(() => this.#host.allDocs(rest), sameAllDocs),
       signal,
     ) as LiveQuery<AllDocsResult<Content>>;
+  }
+
+  /** Pushes, at first and whenever all is to be asked anew, until cancelled: for those who are told of changes but of no purges. */
+  tellPurges({ push, signal }: FeedController<true>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const anew = (): void => void push(true);
+      const leave = this.#hub.join({
+        ready: anew,
+        changed: (ids) => ids === undefined && anew(),
+        end: (ending) => ('error' in ending ? reject(ending.error) : resolve()),
+      });
+      const end = (): void => {
+        leave();
+        resolve();
+      };
+      if (signal.aborted) end();
+      else onAbort(signal, end);
+    });
   }
 
   #run<Result>(make: () => Evaluator<Result>, signal: AbortSignal | undefined): LiveQuery<Result> {
