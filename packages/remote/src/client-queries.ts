@@ -93,7 +93,8 @@ export class RemoteQueries<Content extends object> implements Required<Queries<C
     { signal }: CallOptions = {},
   ): Promise<CreateIndexResult> {
     if (!isObject(request)) throw badRequest('You must provide an index to create');
-    const call: Call = { method: 'POST', path: '/_index', body: indexBody(request), signal };
+    const body = withPatterns(indexBody(request));
+    const call: Call = { method: 'POST', path: '/_index', body, signal };
     const { result, id, name } = checkObject(await this.#http.json(call), 'the answer');
     if ((result !== 'created' && result !== 'exists') || typeof name !== 'string')
       throw unexpected('it does not say that the index is there');
