@@ -9,7 +9,6 @@ import {
   type Database,
   DatabaseError,
   type ExistingDoc,
-  isDatabaseError,
   notImplemented,
   portableBytes,
   type Seq,
@@ -27,6 +26,7 @@ import {
   SECTION_LENGTH,
   VERSION,
 } from './format';
+import { isMissing, unlessMissing } from './missing';
 
 /** What is dumped: the verbs used. */
 export type Source = Pick<Database, 'id' | 'info' | 'changes' | 'bulkGet' | 'openAttachment' | 'get'> & {
@@ -270,12 +270,6 @@ async function* withContent(
   }
   writer.add({ doc });
 }
-
-function unlessMissing(error: unknown): undefined {
-  if (!isMissing(error)) throw error;
-}
-
-const isMissing = (error: unknown): boolean => isDatabaseError(error) && error.status === 404;
 
 async function* contentOf(
   source: Source,

@@ -8,6 +8,7 @@ import {
   type SnapshotSession,
   withSession,
 } from '@settledb/core';
+import { unlessMissing } from './missing';
 
 /** Others may write it at the same moment. */
 const TRIES = 20;
@@ -32,8 +33,4 @@ export async function remember(
       if (error.status !== 409 || tries === TRIES) throw error;
     }
   }
-}
-
-function unlessMissing(error: unknown): undefined {
-  if (!isDatabaseError(error) || error.status !== 404) throw error;
 }

@@ -8,7 +8,8 @@ import {
   isDatabaseError,
   type WriteFailure,
 } from '@settledb/core';
-import { type AnyDoc, isObject, KEPT_PREFIX } from './format';
+import { type AnyDoc, KEPT_PREFIX } from './format';
+import { unlessMissing } from './missing';
 
 /** What is loaded into: the verbs used. */
 export type Target = Pick<Database, 'id' | 'info' | 'bulkDocs' | 'revsDiff' | 'get' | 'put'>;
@@ -90,10 +91,7 @@ export class Writer {
   /** Can the target read that revision, with this content? Of one that was compacted it knows the name alone. */
   async holds({ _id, _rev, _attachments }: AnyDoc, names: readonly string[]): Promise<boolean> {
     const { signal } = this.#options;
-    const there = await this.#target.get(_id, { rev: _rev, signal }).catch((error: unknown) => {
-      if (isObject(error) && error.status === 404) return undefined;
-      throw error;
-    });
+    const there = await this.#target.get(_id, { rev: _rev, signal }).catch(unlessMissing);
     const [asked, found] = [stubsOf(_attachments), stubsOf(there?._attachments)];
     return names.every((name) => Object.hasOwn(found, name) && found[name]?.digest === asked[name]?.digest);
   }
@@ -159,10 +157,7 @@ export class Writer {
   /** A `_local` document, in place of the one there. */
   async local({ _rev: _, ...doc }: AnyDoc): Promise<void> {
     const { signal } = this.#options;
-    const there = await this.#target.get(doc._id, { signal }).catch((error: unknown) => {
-      if (isObject(error) && error.status === 404) return undefined;
-      throw error;
-    });
+    const there = await this.#target.get(doc._id, { signal }).catch(unlessMissing);
     const rev = there === undefined ? {} : { _rev: (there as ExistingDoc)._rev };
     await this.#target.put({ ...doc, ...rev } as Doc, { signal });
   }
