@@ -33,6 +33,8 @@ class Hosts {
   /** Hosts whose handle was opened, and closed. */
   readonly opened: number[] = [];
   readonly closed: number[] = [];
+  /** Hosts that serve no more before their page listens to them. */
+  readonly brief = new Set<number>();
   /** Pages that are yet to be refused. */
   refusals = 0;
   /** How many feeds were begun. They tell no items by themselves. */
@@ -114,6 +116,7 @@ class Hosts {
     const endpoint = this.#isOwn ? port : new BroadcastChannel(link);
     this.#endpoint ??= endpoint as unknown as EventTarget;
     this.sessions.push(new Session(this.#unless(host, endpoint), options));
+    if (this.brief.has(host)) this.now.leave();
     return { host: String(host), lock: undefined, link: this.#isOwn ? undefined : link };
   }
 
@@ -197,6 +200,17 @@ describe('a call that its host did not take', () => {
       'put a 4',
     ]);
     expect(all.filter((each) => each.startsWith('bulkDocs'))).toEqual(many.map(({ n }) => `bulkDocs m ${n}`));
+  });
+
+  it.each([
+    'serves no more before the page listens to it',
+    'stands still from the start',
+  ])('goes to the next host where the first %s, a write too', async (how) => {
+    const hosts = new Hosts();
+    (how.startsWith('stands') ? hosts.silent : hosts.brief).add(0);
+    const db = new (hosts.connect())<Doc>('notes');
+    expect(await Promise.all([db.put({ _id: 'a' }), db.get('b')])).toMatchObject([{ host: 1 }, { host: 1 }]);
+    expect(hosts.done).toEqual([[], ['put a', 'get b']]);
   });
 
   it('because its message could not be read goes to the next host, and what was taken before is answered', async () => {

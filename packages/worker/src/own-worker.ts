@@ -9,6 +9,7 @@ import { controlOver, type RemoteControl } from './control';
 import { fromControl, workerTerminated } from './errors';
 import { type Held, hold, whenGone } from './life';
 import { onPutAway } from './page-life';
+import { reached } from './reached';
 import { greet, keepAwake, onFailure, type Target, type Targets, terminate } from './targets';
 import { type Endpoint, PROTOCOL, type Welcome } from './wire';
 
@@ -25,6 +26,9 @@ interface Acquaintance {
   readonly die: (error: unknown) => void;
   unwatch: () => void;
 }
+
+/** Workers of other tabs that may be named and not be heard of, one after the other: each time the owner is asked for anew. */
+const ASKED = 5;
 
 export class OwnWorker {
   readonly #targets: Targets;
@@ -51,6 +55,15 @@ export class OwnWorker {
 
   /** Asks to be served. @throws worker_terminated when there is no worker, or no answer in time */
   async attach(): Promise<Attached> {
+    for (let asked = 0; asked < ASKED; asked++) {
+      const attached = await this.#attachOnce();
+      if (attached !== undefined) return attached;
+    }
+    throw workerTerminated('The worker of another tab does not answer');
+  }
+
+  /** @returns `undefined` if another tab's worker was named, and is not heard of */
+  async #attachOnce(): Promise<Attached | undefined> {
     // Let go while it was waited: nobody would release what is held from here on.
     if (this.#known === undefined && this.#end !== undefined) throw this.#end;
     this.#life ??= hold(`settledb:page:${uuid()}`);
@@ -64,7 +77,8 @@ export class OwnWorker {
       this.#watch(known, welcome.own ?? welcome.lock);
       if (welcome.link === undefined) return { endpoint: port1, welcome };
       port1.close();
-      return { endpoint: new BroadcastChannel(welcome.link), welcome };
+      const endpoint = await reached(welcome.link);
+      return endpoint && { endpoint, welcome };
     } catch (error) {
       port1.close();
       if (isTerminated(error)) this.giveUp();

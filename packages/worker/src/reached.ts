@@ -1,0 +1,31 @@
+/**
+ * The channel to another tab's worker. A BroadcastChannel keeps nothing for who listens later: if the worker stopped serving between
+ * saying where and this page's listening there, nobody would be at the other end, and a write sent there would have to be refused as
+ * one that may have been done. So nothing is sent before the worker has been heard.
+ */
+import { type ClientOp, type HostOp, type Message, opsIn } from './wire';
+
+/** ms to wait for the first word. The worker may be busy with a task; it answered the owner's call a moment ago. */
+const ANSWER_MS = 375;
+
+/** @returns `undefined` if nobody answers, who then hears that the page is gone, or whoever does serves no more */
+export function reached(link: string): Promise<BroadcastChannel | undefined> {
+  const channel = new BroadcastChannel(link);
+  const say = (op: ClientOp): void => channel.postMessage([op]);
+  return new Promise((resolve) => {
+    const settle = (isReached: boolean): void => {
+      clearTimeout(timer);
+      channel.removeEventListener('message', heard);
+      if (!isReached) {
+        say(['bye']);
+        channel.close();
+      }
+      resolve(isReached ? channel : undefined);
+    };
+    const heard = ({ data }: MessageEvent<Message<HostOp>>): void =>
+      settle(!opsIn(data).some(([kind]) => kind === 'moved'));
+    const timer = setTimeout(() => settle(false), ANSWER_MS);
+    channel.addEventListener('message', heard);
+    say(['ping']);
+  });
+}
