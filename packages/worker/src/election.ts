@@ -43,17 +43,19 @@ export class Election {
   #resign: (() => void) | undefined;
   #waiting: AbortController | undefined;
 
-  static possible(): boolean {
-    return (
-      typeof BroadcastChannel !== 'undefined' && typeof navigator !== 'undefined' && 'locks' in navigator
-    );
+  /** @returns undefined where workers cannot hear of each other: then each serves its own page */
+  static begin(scope: string, host: string, events: ElectionEvents): Election | undefined {
+    if (typeof navigator === 'undefined' || !('locks' in navigator)) return undefined;
+    const lock = `settledb:owner:${PROTOCOL}:${scope}`;
+    const channel = openChannel(lock);
+    return channel && new Election(lock, channel, host, events);
   }
 
-  constructor(scope: string, host: string, events: ElectionEvents) {
+  private constructor(lock: string, channel: BroadcastChannel, host: string, events: ElectionEvents) {
     this.#host = host;
     this.#events = events;
-    this.#lock = `settledb:owner:${PROTOCOL}:${scope}`;
-    this.#channel = new BroadcastChannel(this.#lock);
+    this.#lock = lock;
+    this.#channel = channel;
     this.#channel.addEventListener('message', ({ data }: MessageEvent<Word>) => this.#hear(data));
     this.stand();
   }
@@ -81,8 +83,8 @@ export class Election {
     for (let asked = 0; asked < ASKED; asked++) {
       if (this.#isOwner || !this.#wantsToBe) return undefined;
       const owner = await this.#ask({ type: 'who' }, (word) => (word.type === 'owner' ? word : undefined));
-      // Elected meanwhile, or nobody there: whoever holds the lock is asked once more, then overruled.
-      if (this.#isOwner) return undefined;
+      // Elected meanwhile, or nobody can be. Nobody there: whoever holds the lock is asked once more, then overruled.
+      if (this.#isOwner || !this.#wantsToBe) return undefined;
       if (owner === undefined) {
         if (asked > 0) this.#steal();
         continue;
@@ -114,15 +116,21 @@ export class Election {
       if (!this.#wantsToBe) return undefined;
       this.#isOwner = true;
       this.#say(this.#me());
-      for (const heard of this.#heard) heard(this.#me());
+      this.#tellHere();
       return new Promise((resolve) => {
         this.#resign = resolve;
       });
     };
     navigator.locks.request(this.#lock, how, term).then(
       () => this.#deposed(),
-      () => this.#deposed(),
+      (error) => (error?.name === 'AbortError' ? this.#deposed() : this.#barred()),
     );
+  }
+
+  /** There is no lock to be had: refused where storage is, as where cookies are blocked. Who waits for a word is served here. */
+  #barred(): void {
+    this.#wantsToBe = false;
+    this.#tellHere();
   }
 
   #steal(): void {
@@ -144,6 +152,10 @@ export class Election {
 
   #me(): Word {
     return { type: 'owner', host: this.#host, lock: `settledb:host:${this.#host}` };
+  }
+
+  #tellHere(): void {
+    for (const heard of this.#heard) heard(this.#me());
   }
 
   #say(word: Word): void {
@@ -178,5 +190,13 @@ export class Election {
       this.#heard.add(hear);
       this.#say(word);
     });
+  }
+}
+
+function openChannel(name: string): BroadcastChannel | undefined {
+  try {
+    return new BroadcastChannel(name);
+  } catch {
+    return undefined; // none here, or refused where storage is (Firefox)
   }
 }

@@ -49,8 +49,8 @@ export class Host {
   constructor(context: HostContext, { functions = {}, scope = '' }: HostOptions = {}) {
     this.#context = context;
     this.#functions = functions;
-    if (!context.dedicated || scope === false || !Election.possible()) return;
-    this.#election = new Election(scope, this.id, {
+    if (!context.dedicated || scope === false) return;
+    this.#election = Election.begin(scope, this.id, {
       link: async (channel, client) => void (await this.#serve(channel, client)),
       deposed: () => {
         for (const session of this.#sessions) session.leave();

@@ -1,0 +1,76 @@
+/**
+ * Workers of an origin that the browser refuses its storage, as Firefox does where cookies are blocked: neither locks nor channels to
+ * other contexts are to be had either (SecurityError, seen in Firefox 153; a worker of opaque origin has no locks in any browser).
+ * Then each worker serves its own page.
+ */
+import { ioError } from '@settledb/core';
+import { Host } from '@settledb/worker';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { connect, type HostedSettleDB } from '../../packages/settledb/src/hosted';
+import { contextOf } from '../../packages/settledb/src/hosting';
+import { memory } from '../../packages/settledb/src/memory';
+import { SettleDB } from '../../packages/settledb/src/settledb';
+import { rejection } from './support';
+
+/** Far below the seconds for which the word of another worker is waited for. */
+const SOON_MS = 1_500;
+
+const refusal = (): DOMException => new DOMException('The operation is insecure.', 'SecurityError');
+
+function refuseLocks(): void {
+  vi.stubGlobal('navigator', { locks: { request: () => Promise.reject(refusal()) } });
+  onTestFinished(() => void vi.unstubAllGlobals());
+}
+
+function refuseChannels(): void {
+  class Refused {
+    constructor() {
+      throw refusal();
+    }
+  }
+  vi.stubGlobal('BroadcastChannel', Refused);
+}
+
+function hostedByDedicated(Class: typeof SettleDB): HostedSettleDB {
+  const host = new Host({ ...contextOf(Class), dedicated: true });
+  const { port1, port2 } = new MessageChannel();
+  port1.addEventListener('message', host.accept);
+  port1.start();
+  const Hosted = connect(port2, { timeout_ms: SOON_MS });
+  onTestFinished(() => {
+    Hosted.disconnect();
+    port1.close();
+    port2.close();
+  });
+  return Hosted;
+}
+
+describe.each([
+  ['locks', refuseLocks],
+  [
+    'locks and channels',
+    () => {
+      refuseLocks();
+      refuseChannels();
+    },
+  ],
+])('a worker that is refused %s', (_, refuse) => {
+  it('serves its page', async () => {
+    refuse();
+    const Hosted = hostedByDedicated(SettleDB.defaults({ adapter: memory() }));
+    const db = new Hosted('refused');
+    expect(await db.put({ _id: 'a' })).toMatchObject({ ok: true });
+    expect(await db.get('a')).toMatchObject({ _id: 'a' });
+    await db.destroy();
+  });
+
+  it('says what else is refused', async () => {
+    refuse();
+    const refused = { ...memory(), open: () => Promise.reject(ioError('Opening failed: SecurityError')) };
+    const db = new (hostedByDedicated(SettleDB.defaults({ adapter: refused })))('refused');
+    expect(await rejection(db.info())).toMatchObject({
+      name: 'io',
+      reason: expect.stringContaining('Security'),
+    });
+  });
+});
