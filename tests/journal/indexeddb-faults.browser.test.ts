@@ -358,6 +358,17 @@ describe('indexeddb opening', () => {
     });
   });
 
+  it('asks whether storage is blocked when the browser refuses it', async () => {
+    const openDB = (): never => {
+      throw new DOMException('The operation is insecure.', 'SecurityError'); // Firefox, where cookies are blocked
+    };
+    await expect(indexeddb({ driver: { openDB } }).open('blocked')).rejects.toMatchObject({
+      name: 'io',
+      reason: expect.stringMatching(/"blocked".*SecurityError.*block cookies and site data/),
+      cause: { name: 'SecurityError' },
+    });
+  });
+
   it('rejects a destroy that a deaf context blocks, naming the reason', async () => {
     const name = newName();
     const deaf = await openDB(`settledb:${name}`);

@@ -4,6 +4,9 @@
  */
 import { type DatabaseError, ioError, isDatabaseError, quotaExceeded } from '@settledb/core';
 
+/** What a browser says of it (SecurityError) tells no person what to do: "The operation is insecure". */
+const BLOCKED = 'does the browser block cookies and site data here?';
+
 /**
  * @param what the deed that failed, as the start of a sentence: `Opening database "notes"`
  * @returns `quota_exceeded` for a full disk, a DatabaseError or a TypeError (wrong use) as it is, and `io` with the cause's name for all else
@@ -12,7 +15,8 @@ export function storageError(what: string, cause: unknown): DatabaseError | Type
   if (isDatabaseError(cause) || cause instanceof TypeError) return cause;
   if (nameOf(cause) === 'QuotaExceededError') return quotaExceeded(cause);
   const text = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
-  return ioError(`${what} failed: ${text}`, cause);
+  const why = nameOf(cause) === 'SecurityError' ? `${text}; ${BLOCKED}` : text;
+  return ioError(`${what} failed: ${why}`, cause);
 }
 
 /** True when the storage said no and meant it: the transaction did not happen, and doing it again would not help. */
