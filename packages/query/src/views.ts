@@ -101,7 +101,9 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
   ): Promise<ViewResult> {
     if (typeof view === 'string') return this.#stored(await this.#definitions.find(view, given), plan, given);
     if (typeof view === 'function') return this.#temporary({ map: view }, plan, given);
-    if (typeof view !== 'object' || view === null || !['string', 'function'].includes(typeof view.map))
+    // A list has a method of that name.
+    const isSource = typeof view === 'object' && view !== null && !Array.isArray(view);
+    if (!isSource || !['string', 'function'].includes(typeof view.map))
       throw badRequest('A query needs a map function, or the name of a view');
     return this.#temporary(view, plan, given);
   }

@@ -20,9 +20,9 @@ import {
 import { checkChanges } from './client-check';
 import { continuousPages } from './client-continuous';
 import { badResponse } from './client-error';
-import { type Call, type Http, IDLE_TIMEOUT_MS, type QueryValues } from './client-http';
+import { type Call, flag, type Http, IDLE_TIMEOUT_MS, type QueryValues } from './client-http';
 import { receiveDoc } from './client-receive';
-import { isTexts } from './wire';
+import { isObject, isTexts } from './wire';
 
 /** Changes of one request of a live feed. Rows are some 100 bytes; with documents it is still a bounded answer. */
 const LIVE_PAGE = 1_000;
@@ -78,16 +78,25 @@ async function run(
 
 /** Before anything is sent. @throws bad_request */
 function checkOptions(options: ChangesOptions): void {
-  const { limit, doc_ids, selector, filter, view } = options;
+  const { since, limit, batch_size, seq_interval, doc_ids, selector, filter, view } = options;
+  // An empty one would be left out of the URL by some servers, and mean all changes.
+  if (since === '' || !/^(undefined|string|number)$/.test(typeof (since ?? undefined)))
+    throw badRequest("Malformed sequence supplied in 'since' parameter.");
   if (limit !== undefined && !Number.isInteger(limit)) throw badRequest('`limit` must be a whole number');
+  if (batch_size !== undefined && !(Number.isInteger(batch_size) && batch_size >= 0))
+    throw badRequest('`batch_size` must be a positive whole number');
+  // Asked for nowhere where we filter: see `feedQuery`.
+  if (seq_interval !== undefined && !(Number.isInteger(seq_interval) && seq_interval > 0))
+    throw badRequest('invalid_seq_interval');
   if (doc_ids !== undefined && !isTexts(doc_ids))
     throw badRequest('`doc_ids` filter parameter is not a list.');
   if (filter !== undefined && typeof filter !== 'function' && typeof filter !== 'string')
     throw badRequest('`filter` must be a function or a name');
   if (filter === '_view' && !view) throw badRequest('`view` filter parameter is not provided.');
-  if (view !== undefined && typeof view !== 'string')
+  if (view !== undefined && typeof view !== 'string' && (filter === undefined || filter === '_view'))
     throw badRequest('`view` filter parameter must be of the form `designname/viewname`');
   if (selector === undefined) return;
+  if (!isObject(selector)) throw badRequest('Selector must be a JSON object');
   const other = filter ?? (view === undefined ? doc_ids && '_doc_ids' : '_view');
   if (other !== undefined && other !== '_selector')
     throw badRequest(`selector invalid for filter "${typeof other === 'function' ? 'function' : other}"`);
@@ -214,7 +223,7 @@ class Reader {
     const keep = return_docs !== false && !this.#live;
     const before = this.#since;
     for (const [i, row] of page.results.entries()) {
-      const change = this.#accept === undefined ? row : this.#filtered(row, include_docs === true);
+      const change = this.#accept === undefined ? row : this.#filtered(row, Boolean(include_docs));
       if (change === undefined) continue;
       if (keep) this.#results.push(change);
       this.#left--;
@@ -285,11 +294,11 @@ function feedQuery(options: ChangesOptions): QueryValues {
     ...Object.fromEntries(given),
     style,
     // A live feed goes on from its last row, which would be the oldest, and tell all of it again.
-    descending: (descending && !isLive(options)) || undefined,
-    include_docs: include_docs || byFunction || undefined,
-    conflicts: (include_docs && conflicts) || undefined,
-    attachments: (include_docs && attachments) || undefined,
-    att_encoding_info: (include_docs && (options.att_encoding_info || attachments)) || undefined,
+    descending: flag(descending && !isLive(options)),
+    include_docs: flag(include_docs || byFunction),
+    conflicts: flag(include_docs && conflicts),
+    attachments: flag(include_docs && attachments),
+    att_encoding_info: flag(include_docs && (options.att_encoding_info || attachments)),
     // Our filter may have to stop at any row, and each must then say where it is.
     seq_interval: byFunction || hasIdsBeside(options) ? undefined : seq_interval,
     ...filterQuery(options),
@@ -303,7 +312,8 @@ function filterQuery(options: ChangesOptions): QueryValues {
   if (typeof filter === 'function') return {};
   if (filter === '_view' || (filter === undefined && view !== undefined))
     return { filter: '_view', view: doubled(view!) };
-  return { filter: filter === undefined || filter.startsWith('_') ? filter : doubled(filter) };
+  // An empty name is none, here and there.
+  return { filter: !filter || filter.startsWith('_') ? filter || undefined : doubled(filter) };
 }
 
 /** `name` is short for `name/name`. */
@@ -319,12 +329,12 @@ function feedBody(options: ChangesOptions): object | undefined {
 
 function heartbeatMs({ heartbeat }: ChangesOptions): number | undefined {
   if (heartbeat === false) return undefined;
-  return heartbeat === true || heartbeat === undefined ? DEFAULT_HEARTBEAT_MS : heartbeat;
+  return heartbeat === true ? DEFAULT_HEARTBEAT_MS : (heartbeat ?? DEFAULT_HEARTBEAT_MS);
 }
 
 function waitOptions(options: ChangesOptions): QueryValues {
   const { timeout } = options;
-  return { heartbeat: heartbeatMs(options), timeout: timeout === false ? undefined : timeout };
+  return { heartbeat: heartbeatMs(options), timeout: timeout === false ? undefined : (timeout ?? undefined) };
 }
 
 /** How long nothing may be heard of a longpoll: signs of life if we have them, else the time it may wait. */

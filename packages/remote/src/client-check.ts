@@ -183,8 +183,10 @@ export function checkAllDocs<Content extends object>(answer: unknown): AllDocsRe
   const sound = answer.rows.every(
     (row: unknown) =>
       isObject(row) &&
-      typeof row.key === 'string' &&
-      (typeof row.error === 'string' || (isObject(row.value) && isRevText(row.value.rev))),
+      // A key that was asked for may be anything, and is nobody's then.
+      (typeof row.error === 'string'
+        ? 'key' in row
+        : typeof row.key === 'string' && isObject(row.value) && isRevText(row.value.rev)),
   );
   if (!sound) throw badResponse('_all_docs has a row that is none');
   return answer as unknown as AllDocsResult<Content>;

@@ -72,6 +72,9 @@ export interface OutStream {
 /** Undefined ones are left out. */
 export type QueryValues = { readonly [name: string]: string | number | boolean | undefined };
 
+/** A flag as a local database takes it: by whether it is true to JavaScript. Not said where it is not. */
+export const flag = (given: unknown): true | undefined => (given ? true : undefined);
+
 export function formatQuery(query: QueryValues = {}): string {
   const pairs = Object.entries(query).filter(([, value]) => value !== undefined);
   if (pairs.length === 0) return '';

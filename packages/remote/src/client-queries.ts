@@ -27,7 +27,7 @@ import {
   withPatterns,
 } from '@settledb/core';
 import { checkObject, checkOk, unexpected } from './client-check';
-import { type Call, formatQuery, type Http } from './client-http';
+import { type Call, flag, formatQuery, type Http } from './client-http';
 import { MAX_QUERY_LENGTH } from './client-read';
 import { receiveDoc } from './client-receive';
 import { encodePart, isDotId, isObject } from './wire';
@@ -190,32 +190,32 @@ function keysOf(options: ViewOptions): Values {
 /** Everything else. What is the default is not said. @throws not_implemented for a reduce that is not stored */
 function flagsOf(options: ViewOptions): Record<string, string | number | boolean | undefined> {
   const { include_docs, reduce, group_level, limit, skip, inclusive_end, stale, update } = options;
-  if (typeof reduce === 'function' || typeof reduce === 'string')
+  if (typeof reduce === 'function' || (typeof reduce === 'string' && reduce !== ''))
     throw notImplemented('A remote database reduces only as its design document says');
-  const withAttachments = (include_docs && options.attachments) || undefined;
+  const withAttachments = flag(include_docs && options.attachments);
   return {
-    include_docs: include_docs || undefined,
-    conflicts: (include_docs && options.conflicts) || undefined,
+    include_docs: flag(include_docs),
+    conflicts: flag(include_docs && options.conflicts),
     attachments: withAttachments,
     att_encoding_info: withAttachments,
     startkey_docid: options.startkey_docid,
     endkey_docid: options.endkey_docid,
-    inclusive_end: inclusive_end === false ? false : undefined,
+    inclusive_end: inclusive_end === false || (inclusive_end as unknown) === 'false' ? false : undefined,
     descending: options.descending || undefined,
     limit: numberOf(limit),
     skip: numberOf(skip),
-    reduce: reduce ?? undefined,
-    group: options.group || undefined,
+    reduce: reduce === false ? false : flag(reduce),
+    group: flag(options.group),
     group_level: numberOf(group_level),
-    stale,
+    stale: stale ?? undefined,
     update: update === true ? undefined : update,
-    update_seq: options.update_seq || undefined,
+    update_seq: flag(options.update_seq),
   };
 }
 
-/** Text that is a number is one; in a body CouchDB takes no other. */
-const numberOf = (given: number | string | undefined): number | string | undefined =>
-  typeof given === 'string' && /^\d+$/.test(given) ? Number(given) : given;
+/** Text that is a number is one; in a body CouchDB takes no other. `null`: none. */
+const numberOf = (given: number | string | null | undefined): number | string | undefined =>
+  typeof given === 'string' && /^\d+$/.test(given) ? Number(given) : (given ?? undefined);
 
 function viewCall(path: string, options: ViewOptions): Call {
   const flags = flagsOf(options);

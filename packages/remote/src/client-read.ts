@@ -19,7 +19,7 @@ import {
 } from '@settledb/core';
 import { bulkGetOver } from './client-bulk-get';
 import * as check from './client-check';
-import { type Call, formatQuery, type Http } from './client-http';
+import { type Call, flag, formatQuery, type Http } from './client-http';
 import { receiveDoc } from './client-receive';
 import { encodeDocId, fromWireError, isDotId, isTexts } from './wire';
 
@@ -45,14 +45,14 @@ export function getCall(id: string, options: GetOptions): Call {
     query: {
       rev: follow ? undefined : rev,
       open_revs: revs === undefined || revs === 'all' ? revs : JSON.stringify(revs),
-      latest: latest || undefined,
-      revs: options.revs || undefined,
-      revs_info: options.revs_info || undefined,
-      conflicts: options.conflicts || undefined,
-      deleted_conflicts: options.deleted_conflicts || undefined,
-      local_seq: options.local_seq || undefined,
-      attachments: options.attachments || undefined,
-      att_encoding_info: options.att_encoding_info || comesWithData(options) || undefined,
+      latest: flag(latest),
+      revs: flag(options.revs),
+      revs_info: flag(options.revs_info),
+      conflicts: flag(options.conflicts),
+      deleted_conflicts: flag(options.deleted_conflicts),
+      local_seq: flag(options.local_seq),
+      attachments: flag(options.attachments),
+      att_encoding_info: flag(options.att_encoding_info || comesWithData(options)),
       atts_since: options.atts_since === undefined ? undefined : JSON.stringify(options.atts_since),
     },
     signal,
@@ -180,34 +180,59 @@ async function readDotRevs<Content extends object>(
 
 /** @throws query_parse_error, bad_request */
 export function allDocsCall(options: AllDocsOptions): Call {
-  const { keys, key, signal } = options;
-  const startkey = options.startkey ?? options.start_key;
-  const endkey = options.endkey ?? options.end_key;
+  const { keys, signal } = options;
+  const bounds = boundsOf(options);
   const flags = {
-    include_docs: options.include_docs || undefined,
-    conflicts: options.conflicts || undefined,
-    attachments: (options.include_docs && options.attachments) || undefined,
-    att_encoding_info:
-      (options.include_docs && (options.att_encoding_info || options.attachments)) || undefined,
-    descending: options.descending || undefined,
+    include_docs: flag(options.include_docs),
+    conflicts: flag(options.conflicts),
+    attachments: flag(options.include_docs && options.attachments),
+    att_encoding_info: flag(options.include_docs && (options.att_encoding_info || options.attachments)),
+    descending: flag(options.descending),
     inclusive_end: options.inclusive_end === false ? false : undefined,
-    update_seq: options.update_seq || undefined,
+    update_seq: flag(options.update_seq),
     limit: options.limit,
     skip: options.skip,
   };
   if (keys !== undefined) {
-    if (!isTexts(keys)) throw queryParseError('`keys` must be a list of strings');
-    if ((key ?? startkey ?? endkey) !== undefined) {
+    if (!Array.isArray(keys)) throw badRequest('`keys` must be an array');
+    if (Object.values(bounds).some((bound) => bound !== undefined)) {
       throw queryParseError('`keys` is incompatible with `key`, `start_key` and `end_key`');
     }
     return { method: 'POST', path: '/_all_docs', query: flags, body: { keys }, signal };
   }
-  const bounds = { key, startkey, endkey };
-  const query = { ...flags, key: toJson(key), startkey: toJson(startkey), endkey: toJson(endkey) };
+  const sent = sentBounds(bounds, Boolean(options.descending));
+  const texts = Object.entries(sent).map(([name, bound]) => [name, toJson(bound)]);
+  const query = { ...flags, ...Object.fromEntries(texts) };
   if (formatQuery(query).length <= MAX_QUERY_LENGTH)
     return { method: 'GET', path: '/_all_docs', query, signal };
-  return { method: 'POST', path: '/_all_docs', query: flags, body: bounds, signal };
+  return { method: 'POST', path: '/_all_docs', query: flags, body: sent, signal };
 }
+
+type Bounds = { readonly [name in 'key' | 'startkey' | 'endkey']?: unknown };
+
+/** `null` is a bound: only what is not given makes way for the other name. */
+const boundsOf = ({
+  key,
+  start_key,
+  end_key,
+  startkey = start_key,
+  endkey = end_key,
+}: AllDocsOptions): Bounds => ({ key, startkey, endkey });
+
+/**
+ * The same rows by bounds that every server takes, where one is no text: lists and objects are above all ids, all else is below them,
+ * as `null` is.
+ */
+function sentBounds({ key, startkey, endkey }: Bounds, descending: boolean): Bounds {
+  const sent = (bound: unknown): unknown =>
+    bound === undefined || typeof bound === 'string' ? bound : isAbove(bound) ? undefined : null;
+  if (key !== undefined) return { key: typeof key === 'string' ? key : null };
+  // Nothing is above them.
+  if (isAbove(descending ? endkey : startkey)) return { key: null };
+  return { startkey: sent(startkey), endkey: sent(endkey) };
+}
+
+const isAbove = (bound: unknown): boolean => typeof bound === 'object' && bound !== null;
 
 const toJson = (value: unknown): string | undefined =>
   value === undefined ? undefined : JSON.stringify(value);

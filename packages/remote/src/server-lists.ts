@@ -59,12 +59,12 @@ async function listDocs(
   { database, request }: DatabaseContext,
   { keys, ...options }: Asked,
 ): Promise<object> {
-  if (keys === undefined) return database.allDocs({ ...options, signal: request.signal });
+  if (keys === undefined) return database.allDocs({ ...(options as AllDocsOptions), signal: request.signal });
   // Keys that are no strings are keys nobody has, not mistakes.
   const texts = keys.map((key) => (typeof key === 'string' ? key : undefined));
   const known = texts.filter((key) => key !== undefined);
   const { skip = 0, limit = keys.length, descending, ...rest } = options;
-  const answer = await database.allDocs({ ...rest, keys: known, signal: request.signal });
+  const answer = await database.allDocs({ ...(rest as AllDocsOptions), keys: known, signal: request.signal });
   let next = 0;
   const rows = texts.map((key, i) =>
     key === undefined ? { key: keys[i], error: 'not_found' } : answer.rows[next++],
@@ -83,7 +83,7 @@ async function listDesigns(context: DatabaseContext, asked: Asked): Promise<obje
     const keys = asked.keys.filter((key) => typeof key === 'string' && key.startsWith('_design/'));
     return { ...(await listDocs(context, { ...asked, keys })), total_rows };
   }
-  const { startkey, endkey, key, keys: _, descending, inclusive_end, ...rest } = asked;
+  const { startkey, endkey, key, keys: _, descending, inclusive_end, ...rest } = withTextBounds(asked);
   const [low, high] = descending ? [endkey, startkey] : [startkey, endkey];
   const lowest = low !== undefined && low > all.startkey ? low : all.startkey;
   const highest = high !== undefined && high < all.endkey ? high : all.endkey;
@@ -119,7 +119,7 @@ async function listLocals({ database, request }: DatabaseContext, asked: Asked):
   if (keys === undefined && key === undefined) {
     const { localDocs: list } = database as Partial<ListsLocals>;
     if (list === undefined) throw notImplemented('This database does not list its local documents');
-    const docs = await list.call(database, { ...asked, signal });
+    const docs = await list.call(database, { ...withTextBounds(asked), signal });
     return { total_rows: null, offset: null, rows: docs.map(rowOf) };
   }
   const wanted = (keys ?? [key]).slice(skip, limit === undefined ? undefined : skip + limit);
@@ -144,7 +144,18 @@ async function listLocals({ database, request }: DatabaseContext, asked: Asked):
 }
 
 type Body = Record<string, unknown>;
-type Asked = Omit<AllDocsOptions, 'keys'> & { keys?: unknown[] | undefined };
+type Bounds = 'startkey' | 'endkey' | 'key';
+type Asked = Omit<AllDocsOptions, 'keys' | Bounds> & { keys?: unknown[] | undefined } & {
+  [bound in Bounds]?: string | null | undefined;
+};
+
+/** `''` is where `null` is: below all ids. */
+const withTextBounds = ({ startkey, endkey, key, ...asked }: Asked) => ({
+  ...asked,
+  startkey: startkey ?? (startkey === null ? '' : undefined),
+  endkey: endkey ?? (endkey === null ? '' : undefined),
+  key: key ?? (key === null ? '' : undefined),
+});
 
 /** Options of the body win over those of the query. @throws query_parse_error, bad_request */
 function allDocsOptions(query: Query, body: Body): Asked {
@@ -156,7 +167,7 @@ function allDocsOptions(query: Query, body: Body): Asked {
   };
   const keys = options.json('keys');
   if (keys !== undefined && !Array.isArray(keys)) throw badRequest('`keys` body member must be an array.');
-  if (keys !== undefined && (bounds.key ?? bounds.startkey ?? bounds.endkey) !== undefined)
+  if (keys !== undefined && Object.values(bounds).some((bound) => bound !== undefined))
     throw queryParseError('`keys` is incompatible with `key`, `start_key` and `end_key`');
   return {
     ...bounds,
@@ -173,9 +184,9 @@ function allDocsOptions(query: Query, body: Body): Asked {
   };
 }
 
-/** Ids are strings: a bound of another type is refused rather than guessed at. */
-function textKey(value: unknown): string | undefined {
-  if (value === undefined || value === null) return undefined;
+/** Ids are strings: a bound of another type is refused rather than guessed at; but `null`, which is below all of them. */
+function textKey(value: unknown): string | null | undefined {
+  if (value === undefined || value === null) return value;
   if (typeof value !== 'string') throw queryParseError('Keys of _all_docs are strings');
   return value;
 }

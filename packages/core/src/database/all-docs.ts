@@ -128,7 +128,7 @@ async function readPage(
     {
       from: 'docs',
       range,
-      reverse: options.descending === true,
+      reverse: Boolean(options.descending),
       texts: textsFor(options),
       ...(skip === 0 ? {} : { skip }),
       ...(limit === Number.POSITIVE_INFINITY ? {} : { limit }),
@@ -177,8 +177,8 @@ function rangeOf(options: AllDocsOptions): Range | undefined {
   const end = options.endkey !== undefined ? options.endkey : options.end_key;
   const [low, high] = options.descending ? [end, start] : [start, end];
   const open = options.inclusive_end === false;
-  const lower = bound(low, open && options.descending === true ? 'gt' : 'gte', 'below');
-  const upper = bound(high, open && options.descending !== true ? 'lt' : 'lte', 'above');
+  const lower = bound(low, open && options.descending ? 'gt' : 'gte', 'below');
+  const upper = bound(high, open && !options.descending ? 'lt' : 'lte', 'above');
   if (lower === undefined || upper === undefined) return undefined;
   const range: Range = { ...lower, ...upper };
   return isReversed(low, high) ? undefined : range;

@@ -42,7 +42,7 @@ export async function makeFilter(source: FilterSource, options: ChangesOptions):
   const ids = options.doc_ids === undefined ? undefined : new Set(options.doc_ids);
   const byDesign = filter === '_design' ? isDesignId : undefined;
   const acceptId = both(ids && ((id: string) => ids.has(id)), byDesign);
-  const bySelector = options.selector && selectorTest(options.selector);
+  const bySelector = options.selector === undefined ? undefined : selectorTest(options.selector);
   let byFunction: AcceptDoc | undefined;
   if (typeof filter === 'function') byFunction = filterTest(filter, options);
   else if (filter === '_view' || (filter === undefined && view !== undefined))

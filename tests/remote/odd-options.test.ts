@@ -1,0 +1,161 @@
+/**
+ * Options that are null, empty or of another type than is meant: a database behind a URL answers them as a local one does, or both
+ * refuse them. Asked of both, with the same documents.
+ */
+import { memory } from '@settledb/adapter-memory';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SettleDB } from '../../packages/settledb/src/entry.node';
+import { evaluate } from '../../packages/settledb/src/eval';
+import { ORIGIN, testServer } from './support';
+
+// biome-ignore lint/suspicious/noExplicitAny: what types would not let through is what this is about
+type Any = any;
+
+const server = testServer({ runStoredFunctions: true });
+const here: Any = new SettleDB('here', { adapter: memory(), evaluate });
+const there: Any = new SettleDB(`${ORIGIN}/there`, { fetch: server.fetch });
+const designs = {
+  _id: '_design/v',
+  views: {
+    v: { map: 'function (doc) { emit(doc.n, 1); }' },
+    r: { map: 'function (doc) { emit(doc.n, 1); }', reduce: '_sum' },
+  },
+  filters: { f: 'function (doc) { return doc.n > 1; }' },
+};
+
+beforeAll(async () => {
+  for (const db of [here, there]) {
+    const docs = ['a', 'b', 'c', 'd', 'e'].map((_id, n) => ({ _id, n, m: n % 2 ? null : n }));
+    await db.bulkDocs([...docs, designs]);
+    await db.bulkDocs([{ _id: 'a', _rev: '1-00', n: 9 }], { new_edits: false });
+    await db.remove(await db.get('e'));
+  }
+});
+afterAll(() => Promise.all([here.close(), there.close()]));
+
+const ODD: readonly unknown[] = [null, undefined, '', [], [null], 'b', 0, 1, true, false];
+
+/** What it answers, without what may differ; or the status it refuses with. */
+async function answerOf(db: Any, verb: string, args: readonly unknown[]): Promise<unknown> {
+  try {
+    const answer = await db[verb](...args);
+    return JSON.parse(
+      JSON.stringify(answer, (key, value) =>
+        /^(offset|pending|warning|bookmark)$/.test(key) ? undefined : value,
+      ),
+    );
+  } catch (error) {
+    return (error as Any).status ?? error;
+  }
+}
+
+async function differing(verb: string, calls: readonly (readonly unknown[])[]): Promise<unknown[]> {
+  const differences: unknown[] = [];
+  for (const args of calls) {
+    const [local, remote] = [await answerOf(here, verb, args), await answerOf(there, verb, args)];
+    try {
+      expect(remote).toEqual(local);
+    } catch {
+      differences.push({ args, local, remote });
+    }
+  }
+  return differences;
+}
+
+/** Each option with each value, alone and beside others. */
+const each = (names: readonly string[], beside: readonly object[], odd = ODD): object[] =>
+  names.flatMap((name) => odd.flatMap((value) => beside.map((others) => ({ ...others, [name]: value }))));
+
+describe('an option that is null, empty or no such thing means behind a URL what it means here', () => {
+  it('of allDocs', async () => {
+    const keys = ['key', 'keys', 'startkey', 'start_key', 'endkey', 'end_key'];
+    const bounds = each(keys, [
+      {},
+      { descending: true },
+      { startkey: 'b' },
+      { end_key: 'c', inclusive_end: false },
+      { keys: ['a', 'e', 'z'], include_docs: true },
+    ]);
+    const flags = ['include_docs', 'conflicts', 'attachments', 'descending', 'inclusive_end', 'update_seq'];
+    const counts = each(['limit', 'skip'], [{}, { keys: ['a', 'b'] }]);
+    const calls = [...bounds, ...each(flags, [{}, { include_docs: true, startkey: 'b' }]), ...counts];
+    expect(
+      await differing(
+        'allDocs',
+        calls.map((options) => [options]),
+      ),
+    ).toEqual([]);
+  });
+
+  it('of allDocs: a key of null is nobody’s, as here', async () => {
+    for (const db of [here, there]) {
+      expect((await db.allDocs({ key: null })).rows).toEqual([]);
+      expect((await db.allDocs({ endkey: null })).rows).toEqual([]);
+      expect((await db.allDocs({ startkey: null })).rows).toHaveLength(5);
+      expect((await db.allDocs({ keys: [null, 'a'] })).rows[0]).toEqual({ key: null, error: 'not_found' });
+    }
+  });
+
+  it('of query', async () => {
+    const names = ['key', 'keys', 'startkey', 'endkey', 'start_key', 'end_key', 'limit', 'skip', 'reduce'];
+    const more = ['group', 'group_level', 'stale', 'include_docs', 'update_seq', 'inclusive_end'];
+    const options = each([...names, ...more], [{}, { startkey: 1 }], [null, undefined, '', []]);
+    const calls = ['v/v', 'v/r'].flatMap((view) => options.map((given) => [view, given]));
+    expect(await differing('query', calls)).toEqual([]);
+    const several = options.map((given) => ['v/v', [given]]);
+    expect(await differing('queries', several)).toEqual([]);
+    expect(await differing('query', [[[]], [null], [undefined]])).toEqual([]);
+  });
+
+  it('of changes', async () => {
+    const names = ['since', 'limit', 'batch_size', 'style', 'filter', 'doc_ids', 'selector', 'view'];
+    const more = ['include_docs', 'conflicts', 'attachments', 'descending', 'query_params', 'return_docs'];
+    const waits = ['heartbeat', 'timeout', 'seq_interval'];
+    const filters = [
+      {},
+      { filter: 'v/f' },
+      { filter: '_design' },
+      { filter: '_doc_ids', doc_ids: ['a', 'b'] },
+      { filter: '_selector', selector: { n: 1 } },
+      { view: 'v/v' },
+      { filter: ({ n }: Any) => n > 1 },
+    ];
+    const options = each([...names, ...more, ...waits], filters, [null, undefined, '', []]);
+    const calls = options.map((given) => [given]);
+    expect(await differing('changes', calls)).toEqual([]);
+  });
+
+  it('of find', async () => {
+    const names = [
+      'selector',
+      'fields',
+      'sort',
+      'limit',
+      'skip',
+      'bookmark',
+      'use_index',
+      'update',
+      'conflicts',
+    ];
+    const options = each(names, [{ selector: { n: { $gt: 1 } } }, { selector: { m: null } }]);
+    expect(
+      await differing(
+        'find',
+        options.map((given) => [given]),
+      ),
+    ).toEqual([]);
+  });
+
+  it('of a live feed: a wait of null is the usual one', async () => {
+    for (const db of [here, there]) {
+      const feed = db.changes({ live: true, since: 'now', heartbeat: null, timeout: null });
+      const heard = (async () => {
+        for await (const { id } of feed) return id;
+      })();
+      await db.info();
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      await db.put({ _id: 'new', n: 1 });
+      expect(await heard).toBe('new');
+    }
+  });
+});
