@@ -195,6 +195,39 @@ describe('what the target has', () => {
     for (const id of ['x', 'y']) expect(await attachmentsOf(c, id)).toEqual(await attachmentsOf(a, id));
   });
 
+  const losses: [string, (db: Db, doc: { _id: string; _rev: string }) => Promise<unknown>][] = [
+    ['edited and compacted', (db, doc) => db.put({ ...doc, n: 3 } as never).then(() => db.compact())],
+    ['purged', (db, { _id, _rev }) => db.purge(_id, _rev)],
+    ['deleted and compacted', (db, doc) => db.remove(doc).then(() => db.compact())],
+  ];
+  for (const length of [1000, 1_100_000])
+    it.each(
+      losses,
+    )(`and then (412) is gone from the source, ${length} bytes, is passed: %s`, async (_, lose) => {
+      await put(a, 'x', { one: bytes(length) });
+      await put(a, 'y', { one: bytes(length, 5) });
+      await replicate(a, b);
+      for (const id of ['x', 'y']) await a.put({ ...(await a.get(id)), n: 2 } as never);
+      const { update_seq } = await a.info();
+      const c = make();
+      let writes = 0;
+      const target = peer(c as never, {
+        revsDiff: (revs: never) => b.revsDiff(revs),
+        bulkDocs: async (request: never, options: never) => {
+          const rows = await c.bulkDocs(request, options);
+          if (writes++ === 0) await lose(a, (await a.get('x')) as never);
+          return rows;
+        },
+      });
+      const result = await replicate(a, target, { batch_size: 10 });
+      expect(result).toMatchObject({ ok: true, docs_read: 1, docs_written: 1, doc_write_failures: 0 });
+      expect(result.last_seq).toBe(update_seq);
+      expect(await attachmentsOf(c, 'y')).toEqual(await attachmentsOf(a, 'y'));
+      // What followed it comes with the next run.
+      await replicate(a, c);
+      expect(await c.allDocs({ include_docs: true })).toEqual(await a.allDocs({ include_docs: true }));
+    });
+
   it('and says so for the whole request, as CouchDB does, is sent after all', async () => {
     await put(a, 'x', { one: bytes(1000) });
     await replicate(a, b);

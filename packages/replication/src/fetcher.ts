@@ -106,7 +106,7 @@ export class Fetcher {
     return !rows.some((row) => row.id === id && row.revs.includes(rev));
   }
 
-  /** Documents that were written with stubs which the target did not know: with everything. */
+  /** Documents that were written with stubs which the target did not know: with everything. One that is gone since is left out. */
   complete(docs: readonly AnyDoc[]): AsyncGenerator<Portion, void> {
     return this.#again(docs.map(({ _id, _rev }) => ({ id: _id, rev: _rev })));
   }

@@ -52,13 +52,18 @@ export async function writeDocs(
   const outcomes: WriteOutcome[] = [
     { ...first, failed: first.failed.filter((row) => !incomplete.includes(row)) },
   ];
+  const again = docs.filter(({ _id, _rev }) => wanted.has(_id, _rev));
   const fetched = new RevSet();
-  for await (const portion of fetcher.complete(docs.filter(({ _id, _rev }) => wanted.has(_id, _rev)))) {
+  const unread = new RevSet();
+  for await (const portion of fetcher.complete(again)) {
     for (const { _id, _rev } of portion.docs) fetched.add(_id, _rev);
+    for (const { id, rev } of portion.failures) unread.add(id, rev);
     if (portion.docs.length > 0) outcomes.push(await writeSome(anew(), portion.docs));
   }
-  const lost = incomplete.filter(({ id, rev }) => !fetched.has(id, rev ?? ''));
-  return joined([...outcomes, { ...NOTHING, failed: lost }]);
+  const failed = incomplete.filter(({ id, rev }) => unread.has(id, rev ?? ''));
+  // Neither there nor failed: edited and compacted, or purged, since it was read first.
+  const gone = again.filter(({ _id, _rev }) => !fetched.has(_id, _rev) && !unread.has(_id, _rev));
+  return joined([...outcomes, { ...NOTHING, failed, gone }]);
 }
 
 const NOTHING: WriteOutcome = { written: [], denied: [], failed: [], gone: [] };
