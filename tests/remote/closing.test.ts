@@ -139,3 +139,87 @@ describe('writes that were asked for before', () => {
     }
   });
 });
+
+describe('destroyed by another handle of this page', () => {
+  const open = (server: ReturnType<typeof testServer>, url: string) =>
+    new SettleDB(url, { fetch: server.fetch });
+
+  it('a handle of that URL, however it is written, is told once, and its feeds end', async () => {
+    const server = testServer();
+    const [one, same, other, closed] = [
+      `${ORIGIN}/a%2Bb`,
+      'HTTP://127.0.0.1:5984/a+b/',
+      `${ORIGIN}/other`,
+      `${ORIGIN}/a+b`,
+    ].map((url) => open(server, url)) as [SettleDB, SettleDB, SettleDB, SettleDB];
+    const told: string[] = [];
+    for (const [name, db] of Object.entries({ one, same, other, closed })) {
+      db.on('destroyed', () => told.push(name));
+      await db.info();
+    }
+    await closed.close();
+    const feeds = [one, same, other].map((db) => db.changes({ live: true }));
+    await one.destroy();
+    expect(await feeds[0]).toEqual({ status: 'cancelled' });
+    expect(await feeds[1]).toEqual({ status: 'cancelled' });
+    expect(told.sort()).toEqual(['one', 'same']);
+    const going = await Promise.race([
+      feeds[2],
+      new Promise((resolve) => setTimeout(resolve, 50, 'goes on')),
+    ]);
+    expect(going).toBe('goes on');
+    feeds[2]!.cancel();
+  });
+
+  it('a handle asks the server as before: missing, until somebody makes it anew', async () => {
+    const server = testServer();
+    const [one, two] = [open(server, `${ORIGIN}/db`), open(server, `${ORIGIN}/db`)];
+    await one.put({ _id: 'a' });
+    await two.get('a');
+    const told = new Promise((resolve) => two.on('destroyed', () => resolve('told')));
+    await one.destroy();
+    expect(await told).toBe('told');
+    expect(await failureOf(two.put({ _id: 'b' }))).toMatchObject({ status: 404 });
+    await open(server, `${ORIGIN}/db`).put({ _id: 'c' });
+    expect((await two.allDocs()).rows.map(({ id }) => id)).toEqual(['c']);
+    const feed = two.changes({ live: true });
+    for await (const { id } of feed) {
+      expect(id).toBe('c');
+      break;
+    }
+  });
+
+  it('a destruction that failed tells nobody, and is heard of when it is done', async () => {
+    let refuses = true;
+    const server = testServer();
+    const fetch: typeof server.fetch = async (input, init) =>
+      refuses && init?.method === 'DELETE'
+        ? Response.json({ error: 'forbidden', reason: 'no' }, { status: 403 })
+        : server.fetch(input, init);
+    const [one, two] = [0, 1].map(() => new SettleDB(`${ORIGIN}/db`, { fetch })) as [SettleDB, SettleDB];
+    const told: string[] = [];
+    one.on('destroyed', () => told.push('one'));
+    two.on('destroyed', () => told.push('two'));
+    await two.put({ _id: 'a' });
+    const feed = two.changes({ live: true });
+    expect(await failureOf(one.destroy())).toMatchObject({ status: 403 });
+    expect(told).toEqual([]);
+    refuses = false;
+    await Promise.all([one.destroy(), two.destroy()]);
+    expect(await feed).toEqual({ status: 'cancelled' });
+    expect(told.sort()).toEqual(['one', 'two']);
+  });
+
+  it('a replication of a handle ends, and does not make the database again', async () => {
+    const server = testServer();
+    const [one, two] = [open(server, `${ORIGIN}/db`), open(server, `${ORIGIN}/db`)];
+    const here = new SettleDB(`closing-${Math.random()}`, { adapter: 'memory' });
+    await here.put({ _id: 'a' });
+    const replication = two.replicate.from(here, { live: true, retry: true });
+    await new Promise((resolve) => replication.on('paused', resolve));
+    await one.destroy();
+    expect(await replication).toMatchObject({ status: 'cancelled', docs_written: 1 });
+    expect(await server.databases.list()).toEqual([]);
+    await here.close();
+  });
+});

@@ -39,6 +39,11 @@ export class Connection {
     return this.#open().reads;
   }
 
+  /** The database's URL; `undefined` where it is none. */
+  get address(): string | undefined {
+    return 'reads' in this.#ways ? this.#ways.reads.target.database : undefined;
+  }
+
   /** The connection to a database that is there. */
   async ready(signal?: AbortSignal): Promise<Http> {
     const { reads, writes } = this.#open();

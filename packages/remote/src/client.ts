@@ -229,6 +229,11 @@ export class RemoteDatabase<Content extends object = object>
     return this.#connection.close();
   }
 
+  /** The URL without credentials, written in one way; `undefined` where it is none. Whoever has the same is the same database. */
+  get address(): string | undefined {
+    return this.#connection.address;
+  }
+
   /** A database that is not there is destroyed already. */
   async destroy(options: CallOptions = {}): Promise<{ ok: true }> {
     await whole.destroy(this.#connection.http, options);

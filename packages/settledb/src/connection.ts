@@ -207,19 +207,32 @@ export class LocalConnection implements Connection, Handle {
   }
 }
 
+/** A database behind a URL. */
+type Remote = Database & { readonly address: string | undefined };
+
+/**
+ * The remote ones of this realm that are not closed, to tell them of a destruction. Not held by it: handles on URLs are made for a
+ * call or two, and nobody need close them.
+ */
+const remotes = new Set<WeakRef<RemoteConnection>>();
+const forgotten = new FinalizationRegistry<WeakRef<RemoteConnection>>((ref) => remotes.delete(ref));
+
 /** A connection to a database that is always there, whatever may become of its calls: a remote one. Only its code must come. */
 export class RemoteConnection implements Connection {
-  readonly #load: () => Promise<Database>;
+  readonly #self = new WeakRef(this);
+  readonly #load: () => Promise<Remote>;
   readonly #events: ConnectionEvents;
-  #opening: Promise<Database> | undefined;
-  #database: Database | undefined;
+  #opening: Promise<Remote> | undefined;
+  #database: Remote | undefined;
   #life = new AbortController();
   #closing: Promise<void> | undefined;
 
   /** @param load the database; called again when it rejected */
-  constructor(load: () => Promise<Database>, events: ConnectionEvents) {
+  constructor(load: () => Promise<Remote>, events: ConnectionEvents) {
     this.#load = load;
     this.#events = events;
+    remotes.add(this.#self);
+    forgotten.register(this, this.#self);
     this.#open().catch(() => {}); // The first call tells.
     queueMicrotask(() => events.opened(false));
   }
@@ -258,14 +271,34 @@ export class RemoteConnection implements Connection {
   }
 
   async destroy(options: CallOptions): Promise<{ ok: true }> {
-    await this.run((database) => database.destroy(options), options.signal);
+    // Should another one be destroying it too, each tells its own handle.
+    remotes.delete(this.#self);
+    try {
+      await this.run((database) => database.destroy(options), options.signal);
+    } catch (error) {
+      if (this.#closing === undefined) remotes.add(this.#self);
+      throw error;
+    }
+    const { address } = this.#database!; // It was asked.
     this.#closing = Promise.resolve();
     this.#endFeeds();
     this.#events.destroyed();
+    for (const ref of remotes) {
+      const other = ref.deref();
+      if (other !== undefined) void other.#destroyedBy(address);
+    }
     return { ok: true };
   }
 
-  #open(): Promise<Database> {
+  /** Another handle destroyed what is there: feeds end, as those of local handles. Calls go on to ask the server, which says so. */
+  async #destroyedBy(address: string | undefined): Promise<void> {
+    const database = await this.#open().catch(() => undefined);
+    if (database?.address !== address || !remotes.has(this.#self)) return;
+    this.#endFeeds();
+    this.#events.destroyed();
+  }
+
+  #open(): Promise<Remote> {
     this.#opening ??= this.#load().then(
       (database) => {
         this.#database = database;
@@ -280,6 +313,7 @@ export class RemoteConnection implements Connection {
   }
 
   async #close(): Promise<void> {
+    remotes.delete(this.#self);
     this.#endFeeds();
     // Calls made before go first.
     const database = await this.#open().catch(() => undefined);
