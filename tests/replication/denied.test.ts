@@ -1,6 +1,7 @@
 /** Documents that the target refuses: counted, listed with their revision, and carried over when it takes them. */
 import { describe, expect, it } from 'vitest';
 import { type Peer, replicate } from '../../packages/replication/src/index';
+import { SettleDB } from '../../packages/settledb/src/entry.node';
 import { type AnyDatabase, contents, fill, openTwo, peer, statusError } from './databases';
 
 /** A target that forbids what it is told to, as CouchDB's validation does. */
@@ -118,6 +119,66 @@ describe('denied documents', () => {
     down = true;
     await expect(replication.retryDenied()).rejects.toMatchObject({ status: 503 });
     expect(replication.status().errors).toHaveLength(1);
+  });
+
+  describe('between databases that are named, whose handles are closed when it is over', () => {
+    let count = 0;
+    /** Databases that forbid what they are told to. */
+    function named() {
+      const forbidden = new Set(['doc1']);
+      class Strict extends SettleDB.defaults({ adapter: 'memory' }) {
+        override async bulkDocs(...[request, options]: Parameters<SettleDB['bulkDocs']>) {
+          const { docs } = request as { docs: { _id: string; _rev: string }[] };
+          const refused = docs.filter(({ _id }) => forbidden.has(_id));
+          const taken = docs.filter(({ _id }) => !forbidden.has(_id));
+          const denials = refused.map(({ _id: id, _rev: rev }) => ({
+            id,
+            rev,
+            error: 'forbidden',
+            reason: 'no',
+          }));
+          return [...(await super.bulkDocs(taken, { ...options, new_edits: false })), ...denials] as never;
+        }
+      }
+      const names = [`denied-a-${++count}`, `denied-b-${count}`] as const;
+      const [a, b] = names.map((name) => new SettleDB(name, { adapter: 'memory' })) as [SettleDB, SettleDB];
+      return { Strict, forbidden, names, a, b };
+    }
+    type Named = ReturnType<typeof named>;
+    const ways: [string, (given: Named) => ReturnType<SettleDB['replicate']['to']>][] = [
+      ['both', ({ Strict, names }) => Strict.replicate(...names)],
+      ['the target', ({ Strict, names }) => new Strict(names[0]).replicate.to(names[1])],
+      ['the source', ({ Strict, names }) => new Strict(names[1]).replicate.from(names[0])],
+      ['the target of a sync', ({ Strict, names }) => new Strict(names[0]).sync(names[1]).push as never],
+      ['the source of a sync', ({ Strict, names }) => new Strict(names[1]).sync(names[0]).pull as never],
+    ];
+    it.each(ways)('are carried over once more all the same: %s', async (_, begin) => {
+      const given = named();
+      const { a, b, forbidden } = given;
+      await fill(a as never, 3);
+      const replication = begin(given);
+      expect(await replication).toMatchObject({ docs_written: 2, doc_write_failures: 1 });
+      await new Promise((resolve) => setTimeout(resolve, 10)); // closed
+      expect(await replication.retryDenied()).toMatchObject({ docs_written: 0, doc_write_failures: 1 });
+      forbidden.clear();
+      expect(await replication.retryDenied()).toMatchObject({ docs_written: 1, errors: [] });
+      expect(replication.status()).toMatchObject({ docs_written: 3, doc_write_failures: 0, errors: [] });
+      expect(await contents(b as never)).toEqual(await contents(a as never));
+      expect(await replication.retryDenied()).toMatchObject({ docs_read: 0 });
+    });
+
+    it('are carried over to the end by a retry that was begun before', async () => {
+      const { Strict, a, b, names, forbidden } = named();
+      await fill(a as never, 3);
+      const replication = Strict.replicate(...names, { live: true });
+      await new Promise((resolve) => void replication.once('paused', resolve));
+      forbidden.clear();
+      const retried = replication.retryDenied();
+      replication.cancel();
+      await replication;
+      expect(await retried).toMatchObject({ docs_written: 1, errors: [] });
+      expect((await b.get('doc1'))._id).toBe('doc1');
+    });
   });
 });
 

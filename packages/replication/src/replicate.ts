@@ -77,7 +77,9 @@ export class ReplicationFeed
   implements WatchedReplication
 {
   readonly progress: Progress;
-  readonly #again: (denied: readonly FailedRow[]) => Promise<ReplicationResult>;
+  readonly #options: ReplicateOptions;
+  /** Replicates between the same two once more. Whoever closes them when this is over puts something else here. */
+  again: (options: ReplicateOptions) => PromiseLike<ReplicationResult>;
 
   constructor(source: Peer, target: Peer, options: ReplicateOptions) {
     const progress = new Progress();
@@ -91,7 +93,8 @@ export class ReplicationFeed
     };
     super(work, { signal: options.signal });
     this.progress = progress;
-    this.#again = async (denied) => replicate(source, target, againOptions(options, denied));
+    this.#options = options;
+    this.again = (more) => replicate(source, target, more);
   }
 
   status(): ReplicationStatus {
@@ -104,7 +107,7 @@ export class ReplicationFeed
 
   async retryDenied(): Promise<ReplicationResult> {
     const { errors } = this.status();
-    const result = await this.#again(errors);
+    const result = await this.again(againOptions(this.#options, errors));
     this.retried({ tried: errors, still: result.errors, written: result.docs_written });
     return result;
   }

@@ -7,6 +7,7 @@ import {
   type Peer as Replicable,
   type ReplicateOptions,
   type Replication,
+  ReplicationFeed,
   replicate,
   type Sync,
   type SyncOptions,
@@ -35,7 +36,19 @@ export function replicateBetween(
 ): Replication {
   const [from, to] = [open(make, source), open(make, target, options.create_target)];
   const feed = replicate(from.database, to.database, options);
+  again(feed, make, [source, target], options);
   return afterwards(feed, [from, to]);
+}
+
+/** What is denied is carried over once more by handles of its own: those of the replication are closed when that is over. */
+function again(
+  feed: Replication,
+  make: MakeHandle,
+  [source, target]: readonly [Peer, Peer],
+  { create_target }: ReplicateOptions,
+): void {
+  if (!(feed instanceof ReplicationFeed)) return;
+  feed.again = (more) => replicateBetween(make, source, target, { ...more, create_target });
 }
 
 /** Copies both ways; `push` is from `one` to `other`. @throws as {@link replicateBetween} */
@@ -45,7 +58,10 @@ export function syncBetween(make: MakeHandle, one: Peer, other: Peer, options: S
     open(make, one, pull ?? options.create_target),
     open(make, other, push ?? options.create_target),
   ];
-  return afterwards(sync(left.database, right.database, options), [left, right]);
+  const feed = sync(left.database, right.database, options);
+  again(feed.push, make, [one, other], { ...options, ...options.push });
+  again(feed.pull, make, [other, one], { ...options, ...options.pull });
+  return afterwards(feed, [left, right]);
 }
 
 interface Open {
