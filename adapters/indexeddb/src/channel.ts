@@ -2,6 +2,7 @@
  * What contexts on one database say to each other, over a BroadcastChannel. All of it is a hint that may be lost; where there
  * is no BroadcastChannel, nothing is heard and nothing said.
  */
+import { unref } from './unref';
 
 export type Message =
   /** I come, and wait for the presence lock (presence.ts). */
@@ -83,7 +84,7 @@ export class Channel {
 
   #open(): BroadcastChannel | undefined {
     try {
-      return new BroadcastChannel(this.#name);
+      return unref(new BroadcastChannel(this.#name));
     } catch {
       return undefined; // none here, or a context of opaque origin
     }

@@ -106,6 +106,7 @@ export class Connection {
   close(cause: unknown): void {
     this.#over ??= cause;
     this.drop();
+    this.#watchdog.close();
   }
 
   #reopen(): Promise<IDBDatabase> {

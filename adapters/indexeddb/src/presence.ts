@@ -22,6 +22,7 @@ import type { Channel, Message } from './channel';
 import { Clock } from './clock';
 import { acquire, type Hold } from './lock';
 import { randomId } from './schema';
+import { unref } from './unref';
 
 /** A living event loop answers a hello within a few ms; a blocked one is not waited for. */
 export const STEAL_AFTER_MS = 1000;
@@ -103,7 +104,7 @@ export class Presence {
     this.#neededAt = this.#clock.now();
     const age = this.#neededAt - this.#leaseFrom;
     // Later, since who reads would wait for it: a channel takes 0.3 ms to make in Firefox.
-    this.#renewal ??= setTimeout(this.#renew, RENEW_MS - age);
+    this.#renewal ??= unref(setTimeout(this.#renew, RENEW_MS - age));
     return age < LEASE_MS;
   }
 
@@ -321,7 +322,7 @@ export class Presence {
     this.#renewal = undefined;
     const now = performance.now();
     if (this.#over || this.#mode !== 'solo' || now - this.#neededAt > KEEP_MS) return;
-    this.#renewal = setTimeout(this.#renew, RENEW_MS);
+    this.#renewal = unref(setTimeout(this.#renew, RENEW_MS));
     this.#host.channel.postToAll({ type: 'echo', of: this.#id, at: now });
   };
 

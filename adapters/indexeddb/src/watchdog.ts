@@ -5,6 +5,7 @@
  * Ticks are counted, not time: a page that was frozen finds its timer late and the answers behind it. One transaction that ends
  * proves that the storage lives, so that waiting behind a large write is no silence.
  */
+import { unref } from './unref';
 
 /** Far beyond what one transaction was seen to take; as long as a person waits before taking the page for dead. */
 export const ANSWER_TIMEOUT_MS = 30_000;
@@ -25,7 +26,7 @@ export class Watchdog {
   began(): void {
     this.#running++;
     // It goes on by itself until it finds nothing to watch: a timer for each transaction would cost more than this.
-    this.#timer ??= setInterval(() => this.#tick(), this.#everyMs);
+    this.#timer ??= unref(setInterval(() => this.#tick(), this.#everyMs));
   }
 
   ended(): void {
@@ -33,12 +34,20 @@ export class Watchdog {
     this.#quiet = 0;
   }
 
+  /** Nothing more will begin. What is still running is watched to its end. */
+  close(): void {
+    if (this.#running === 0) this.#rest();
+  }
+
+  #rest(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#quiet = 0;
+  }
+
   #tick(): void {
-    if (this.#running === 0) {
-      clearInterval(this.#timer);
-      this.#timer = undefined;
-      this.#quiet = 0;
-    } else if (++this.#quiet > TICKS) {
+    if (this.#running === 0) this.#rest();
+    else if (++this.#quiet > TICKS) {
       this.#quiet = 0;
       this.#silent();
     }

@@ -1,0 +1,59 @@
+/** IndexedDB in a Node process: fake-indexeddb under a test runner, which ends when nothing holds it any more. */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buildSync } from 'esbuild';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+/** Far above what the programs below take, and far below the ticks that held them. */
+const ENDS_WITHIN_MS = 6_000;
+
+const PROGRAM = `
+  import 'fake-indexeddb/auto';
+  import { SettleDB } from '../../packages/settledb/src/entry.browser';
+  const mode = process.argv[2];
+  const db = new SettleDB('a');
+  await db.put({ _id: 'a' });
+  await db.allDocs();
+  if (mode === 'followed') db.changes({ live: true }).on('change', () => {});
+  if (mode === 'closed') await db.close();
+  console.log('done');
+`;
+
+const home = mkdtempSync(join(tmpdir(), 'settledb-process-'));
+const program = join(home, 'program.mjs');
+
+beforeAll(() => {
+  buildSync({
+    stdin: { contents: PROGRAM, resolveDir: import.meta.dirname, loader: 'ts' },
+    outfile: program,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    ignoreAnnotations: true,
+    logLevel: 'error',
+  });
+});
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+describe('a process ends by itself', () => {
+  it.each(['left open', 'followed', 'closed'])('when its database is %s', async (mode) => {
+    expect(await run(mode)).toEqual({ said: 'done\n', code: 0, signal: null });
+  });
+});
+
+/** `signal`: it had to be ended. */
+function run(mode: string): Promise<{ said: string; code: number | null; signal: string | null }> {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [program, mode], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      timeout: ENDS_WITHIN_MS,
+    });
+    let said = '';
+    child.stdout.on('data', (chunk) => {
+      said += chunk;
+    });
+    child.on('close', (code, signal) => resolve({ said, code, signal }));
+  });
+}
