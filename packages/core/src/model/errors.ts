@@ -21,6 +21,11 @@ export class DatabaseError extends Error {
   readonly error = true;
   /** What is wrong, in CouchDB's words; may say more than `message`. */
   readonly reason: string;
+  /**
+   * CouchDB's word for it: `conflict`. A field, since an assignment alone is refused where `Error.prototype` is frozen, as by pages that
+   * harden themselves (lockdown of SES, `node --frozen-intrinsics`).
+   */
+  override name: string;
   /** The document that is meant, where one is. */
   declare readonly docId?: string;
   /** Which document of a `bulkDocs` was refused, counted from 0. */

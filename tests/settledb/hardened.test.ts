@@ -1,0 +1,49 @@
+/** A program that froze what the language brings (lockdown of SES, `node --frozen-intrinsics`), in a process of its own. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buildSync } from 'esbuild';
+import { expect, it, onTestFinished } from 'vitest';
+
+const PROGRAM = `
+  import { SettleDB } from '../../packages/settledb/src/entry.node';
+  for (const intrinsic of [Object, Array, Function, Promise, Map, Set, Error, TypeError, RegExp, Date, Uint8Array]) {
+    Object.freeze(intrinsic.prototype);
+    Object.freeze(intrinsic);
+  }
+  const db = new SettleDB('hardened', { adapter: 'memory' });
+  const told = (error) => error.name + ' ' + error.status;
+  const missing = await db.get('a').catch(told);
+  await db.put({ _id: 'a', n: 1 });
+  const conflict = await db.put({ _id: 'a' }).catch(told);
+  await db.createIndex({ fields: ['n'] });
+  const { docs } = await db.find({ selector: { n: 1 } });
+  const copy = new SettleDB('copy', { adapter: 'memory' });
+  const { docs_written } = await db.replicate.to(copy);
+  await db.close();
+  const closed = await db.get('a').catch(told);
+  console.log(JSON.stringify({ missing, conflict, found: docs.length, docs_written, closed }));
+`;
+
+it('errors are made where the prototype of errors is frozen', () => {
+  const home = mkdtempSync(join(tmpdir(), 'settledb-hardened-'));
+  onTestFinished(() => rmSync(home, { recursive: true, force: true }));
+  const program = join(home, 'program.mjs');
+  buildSync({
+    stdin: { contents: PROGRAM, resolveDir: import.meta.dirname, loader: 'ts' },
+    outfile: program,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    ignoreAnnotations: true,
+    logLevel: 'error',
+  });
+  expect(JSON.parse(execFileSync(process.execPath, [program], { encoding: 'utf8' }))).toEqual({
+    missing: 'not_found 404',
+    conflict: 'conflict 409',
+    found: 1,
+    docs_written: 2,
+    closed: 'closed 412',
+  });
+});
