@@ -24,7 +24,23 @@ export interface Driver {
   readonly deleteDB: typeof deleteDB;
 }
 
-export const platform: Driver = { openDB, deleteDB };
+export const platform: Driver = {
+  openDB: (...args) => {
+    checkPresent();
+    return openDB(...args);
+  },
+  deleteDB: (...args) => {
+    checkPresent();
+    return deleteDB(...args);
+  },
+};
+
+/** `null` in web views that are not allowed to store. */
+function checkPresent(): void {
+  const { indexedDB } = globalThis as { readonly indexedDB?: IDBFactory | null };
+  if (!indexedDB)
+    throw ioError("There is no IndexedDB here: give another adapter, as `adapter: 'memory'`, which keeps nothing");
+}
 
 export interface OpenRequest {
   readonly driver: Driver;
