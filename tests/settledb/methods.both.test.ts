@@ -65,9 +65,38 @@ describe('methods', () => {
       () => db.sync('other', back as never),
       () => db.replicate.to('other', back as never),
       () => (db.replicate.from as (...args: unknown[]) => unknown)('other', {}, back),
+      () => (SettleDB.replicate as (...args: unknown[]) => unknown)(db, 'other', {}, back),
+      () => SettleDB.sync(db, 'other', back as never),
+      () => new SettleDB(name(), back as never),
+      () => Reflect.construct(SettleDB, [name(), {}, back]),
+      () => Reflect.construct(SettleDB.defaults({}), [name(), back]),
+      () => db.dump(back as never),
+      () => (db.load as (...args: unknown[]) => unknown)(new Blob([]), back),
     ];
     for (const call of calls) expect(call).toThrow(/^[\w.]+\(\) takes no callback/);
+    await db.writeSnapshot(() => {});
     expect((await db.query((_doc, emit) => emit(1))).rows).toEqual([]);
+  });
+
+  it('refuse options of a database where a peer is only named, since they would be of no effect', () => {
+    const db = new SettleDB(name(), { adapter: memory() });
+    const auth = { username: 'me', password: 'secret' };
+    const url = 'http://127.0.0.1:2/db';
+    for (const call of [
+      () => db.sync(url, { auth } as never),
+      () => db.replicate.to(url, { auth } as never),
+      () => SettleDB.replicate(url, db, { headers: {} } as never),
+      () => db.replicate.from(url, { fetch } as never),
+      () => db.sync(url, { push: { auth } as never }),
+    ])
+      expect(call).toThrow(/is no option of a replication.*new SettleDB\(url, \{ (auth|headers|fetch) \}\)/);
+  });
+
+  it('dump gives a stream, and takes none', async () => {
+    const db = new SettleDB(name(), { adapter: memory() });
+    expect(() => db.dump(new WritableStream() as never)).toThrow('dump() gives a stream');
+    const { dump, load } = db;
+    expect(await load(dump())).toMatchObject({ ok: true });
   });
 
   it('take null for options that are not given', async () => {

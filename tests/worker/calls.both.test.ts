@@ -32,6 +32,26 @@ describe('calls', () => {
     expect(lone.stop()).toBe(2);
   });
 
+  it('with a callback are refused in the page, as are streams to dump into', async () => {
+    const { Hosted } = hostAndPage();
+    const db = new Hosted('notes') as unknown as Record<string, (...args: unknown[]) => unknown>;
+    const { to } = db.replicate as unknown as typeof db;
+    const back = (): void => {};
+    for (const call of [
+      () => db.get!('a', back),
+      () => db.sync!('other', {}, back),
+      () => db.close!(back),
+      () => db.dump!(back),
+      () => to!('other', {}, back),
+      () => Reflect.apply(Hosted.replicate, Hosted, [db, 'other', {}, back]),
+      () => Reflect.construct(Hosted, ['other', back]),
+    ])
+      expect(call).toThrow(/^[\w.]+\(\) takes no callback/);
+    expect(() => db.dump!(new WritableStream())).toThrow('dump() gives a stream');
+    const { dump, load } = db;
+    expect(await load!(dump!(null))).toMatchObject({ ok: true });
+  });
+
   it('of a page of another release are refused, and it is told to reload', async () => {
     const { host } = hostAndPage();
     const hello = new MessageChannel();

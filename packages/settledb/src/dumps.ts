@@ -1,5 +1,5 @@
 /** `db.dump()` before its code is there: that is loaded when the stream is first read. */
-import { type CallOptions, type Database, type ExistingDoc, notImplemented } from '@settledb/core';
+import { type CallOptions, type Database, type ExistingDoc, either, notImplemented } from '@settledb/core';
 import type { DumpOptions } from '@settledb/dump';
 import { dumpCode } from './code';
 import type { Connection } from './connection';
@@ -8,11 +8,17 @@ interface Lists {
   localDocs(options: CallOptions): Promise<ExistingDoc[]>;
 }
 
+/** @param life aborted when the handle ends */
 export function lazyDump(
   db: object,
   connection: Connection | undefined,
-  options: DumpOptions,
+  given: DumpOptions | null | undefined,
+  life: AbortSignal,
 ): ReadableStream<Uint8Array> {
+  // As pouchdb-replication-stream is called: a backup that nobody writes must not seem to be made.
+  if (given != null && ('write' in given || 'getWriter' in given))
+    throw new TypeError('dump() gives a stream: pipe it into yours');
+  const options = { ...given, signal: either(life, given?.signal) };
   const localDocs = async (call: CallOptions): Promise<ExistingDoc[]> => {
     if (connection === undefined) throw notListed();
     return connection.run((database) => {

@@ -35,6 +35,7 @@ import type { Peer } from './peers';
 import { replicationThere, withStatus } from './replicate-there';
 import type { SettleDB } from './settledb';
 import { VERSION, withDefaults } from './statics';
+import { asVerb, refuseCallback } from './verbs';
 
 /** Verbs that are a question and an answer. Those that this version's SettleDB has not are refused by the worker. */
 const CALLS = [
@@ -66,6 +67,9 @@ const CALLS = [
   ],
 ] as const;
 
+/** Verbs that are more than that, and begin in the page. */
+const HERE = ['close', 'destroy', 'sync', 'dump', 'load', 'writeSnapshot', 'loadSnapshot'] as const;
+
 /** What `connect` gives: SettleDB, with its databases in the worker. */
 export type HostedSettleDB = typeof SettleDB & {
   /** Lets the worker go: the handles of this class are of no more use. It goes on running, and may serve other tabs. */
@@ -90,7 +94,8 @@ export function connect(worker: Targets, options: ConnectOptions = {}): HostedSe
   const link = new Link(worker, options);
   const adapters = options.adapters ?? ['indexeddb', 'memory'];
   class Connected extends HostedHandle {
-    constructor(first: unknown, second?: SettleOptions) {
+    constructor(first: unknown, second?: SettleOptions, third?: unknown) {
+      refuseCallback('SettleDB', third ?? second);
       super(link, adapters, first, second);
     }
     static readonly version = VERSION;
@@ -101,15 +106,19 @@ export function connect(worker: Targets, options: ConnectOptions = {}): HostedSe
     static disconnect(): void {
       link.close();
     }
-    static replicate(source: Peer, target: Peer, more: ReplicateOptions = {}): Replication {
-      return between(Connected, source, target, (db, peer, to) =>
-        to ? db.replicate.to(peer, more) : db.replicate.from(peer, more),
-      );
+    static replicate(...given: [source: Peer, target: Peer, options?: ReplicateOptions]): Replication {
+      return asVerb('replicate', (source: Peer, target: Peer, more: ReplicateOptions = {}) =>
+        between(Connected, source, target, (db, peer, to) =>
+          to ? db.replicate.to(peer, more) : db.replicate.from(peer, more),
+        ),
+      )(...given);
     }
-    static sync(one: Peer, other: Peer, { push, pull, ...more }: SyncOptions = {}): Sync {
-      return between(Connected, one, other, (db, peer, to) =>
-        db.sync(peer, to ? { ...more, push, pull } : { ...more, push: pull, pull: push }),
-      );
+    static sync(...given: [one: Peer, other: Peer, options?: SyncOptions]): Sync {
+      return asVerb('sync', (one: Peer, other: Peer, { push, pull, ...more }: SyncOptions = {}) =>
+        between(Connected, one, other, (db, peer, to) =>
+          db.sync(peer, to ? { ...more, push, pull } : { ...more, push: pull, pull: push }),
+        ),
+      )(...given);
     }
   }
   return Connected as unknown as HostedSettleDB;
@@ -176,12 +185,10 @@ class HostedHandle extends Emitter {
     this.#bind('changes', (options = {}) =>
       followChanges(link, this.#number, options as Record<string, unknown>),
     );
-    for (const verb of ['close', 'destroy', 'sync'] as const)
-      this.#bind(verb, (this[verb] as Verb).bind(this));
-    this.replicate = {
-      to: (peer, more = {}) => this.#replicate('replicate.to', peer, more),
-      from: (peer, more = {}) => this.#replicate('replicate.from', peer, more),
-    };
+    for (const verb of HERE) this.#bind(verb, (this[verb] as Verb).bind(this));
+    const replicate = (verb: string) =>
+      asVerb(verb, (peer: Peer, more: ReplicateOptions = {}) => this.#replicate(verb, peer, more));
+    this.replicate = { to: replicate('replicate.to'), from: replicate('replicate.from') };
   }
 
   sync(peer: Peer, options: SyncOptions = {}): Sync {
@@ -195,7 +202,7 @@ class HostedHandle extends Emitter {
 
   /** Runs in the page, over the verbs. `_local` documents cannot be listed from there. */
   dump(options: DumpOptions = {}): ReadableStream<Uint8Array> {
-    return lazyDump(this, undefined, { ...options, signal: either(this.#life.signal, options.signal) });
+    return lazyDump(this, undefined, options, this.#life.signal);
   }
 
   /** Runs in the page, over the verbs. */
@@ -324,7 +331,7 @@ class HostedHandle extends Emitter {
 
   /** Verbs work without their object. */
   #bind(verb: string, value: Verb): void {
-    Object.defineProperty(this, verb, { value, configurable: true, writable: true });
+    Object.defineProperty(this, verb, { value: asVerb(verb, value), configurable: true, writable: true });
   }
 }
 

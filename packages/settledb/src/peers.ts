@@ -34,6 +34,7 @@ export function replicateBetween(
   target: Peer,
   options: ReplicateOptions,
 ): Replication {
+  checkNamed([source, target], options);
   const [from, to] = [open(make, source), open(make, target, options.create_target)];
   const feed = replicate(from.database, to.database, options);
   again(feed, make, [source, target], options);
@@ -53,6 +54,7 @@ function again(
 
 /** Copies both ways; `push` is from `one` to `other`. @throws as {@link replicateBetween} */
 export function syncBetween(make: MakeHandle, one: Peer, other: Peer, options: SyncOptions): Sync {
+  for (const given of [options, options.push, options.pull]) checkNamed([one, other], given);
   const [push, pull] = [options.push?.create_target, options.pull?.create_target];
   const [left, right] = [
     open(make, one, pull ?? options.create_target),
@@ -62,6 +64,19 @@ export function syncBetween(make: MakeHandle, one: Peer, other: Peer, options: S
   again(feed.push, make, [one, other], { ...options, ...options.push });
   again(feed.pull, make, [other, one], { ...options, ...options.pull });
   return afterwards(feed, [left, right]);
+}
+
+/** Options of a remote database, which PouchDB takes here too. */
+const OF_DATABASES = ['auth', 'headers', 'fetch', 'credentials'] as const;
+
+/** @throws TypeError for what would be of no effect */
+function checkNamed(peers: readonly unknown[], options: object = {}): void {
+  if (!peers.some((peer) => typeof peer === 'string')) return;
+  for (const name of OF_DATABASES)
+    if ((options as Record<string, unknown>)[name] != null)
+      throw new TypeError(
+        `'${name}' is no option of a replication: give it a database, new SettleDB(url, { ${name} })`,
+      );
 }
 
 interface Open {

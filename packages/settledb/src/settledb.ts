@@ -89,7 +89,7 @@ import { chooseAdapter, NO_ADAPTERS, type Platform } from './platform';
 import { HandleQueries } from './queries';
 import type { SharedOptions } from './registry';
 import { VERSION, withDefaults } from './statics';
-import { asVerb, BOUND } from './verbs';
+import { asVerb, BOUND, refuseCallback } from './verbs';
 
 // Older browsers have no `Symbol.asyncDispose`; there nothing asks for it either.
 const asyncDispose: typeof Symbol.asyncDispose =
@@ -160,13 +160,19 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   }
 
   /** Copies changes from one database to another: names, URLs or databases. */
-  static replicate(source: Peer, target: Peer, options: ReplicateOptions = {}): Replication {
-    return replicateBetween((name, more) => new this(name, more), source, target, options);
+  static replicate(...given: [source: Peer, target: Peer, options?: ReplicateOptions]): Replication {
+    const make: MakeHandle = (name, more) => new this(name, more);
+    return asVerb('replicate', (source: Peer, target: Peer, options: ReplicateOptions = {}) =>
+      replicateBetween(make, source, target, options),
+    )(...given);
   }
 
   /** Replicates both ways; `push` is from the first to the second. */
-  static sync(one: Peer, other: Peer, options: SyncOptions = {}): Sync {
-    return syncBetween((name, more) => new this(name, more), one, other, options);
+  static sync(...given: [one: Peer, other: Peer, options?: SyncOptions]): Sync {
+    const make: MakeHandle = (name, more) => new this(name, more);
+    return asVerb('sync', (one: Peer, other: Peer, options: SyncOptions = {}) =>
+      syncBetween(make, one, other, options),
+    )(...given);
   }
 
   /**
@@ -178,8 +184,13 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   // A view that names the type of its documents says nothing about the others.
   constructor(name: string, options?: SettleOptions<NoInfer<Content>>);
   constructor(options: SettleOptions<NoInfer<Content>> & { readonly name: string });
-  constructor(first: string | (SettleOptions & { readonly name: string }), second?: SettleOptions) {
+  constructor(
+    first: string | (SettleOptions & { readonly name: string }),
+    second?: SettleOptions,
+    third?: unknown,
+  ) {
     super();
+    refuseCallback('SettleDB', third ?? second);
     const [name, options] =
       typeof first === 'object' && first !== null ? [first.name, first] : [first, second ?? {}];
     const address = addressOf(name, options.prefix);
@@ -475,7 +486,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
    * documents; NDJSON, gzipped, with checksums. Works of a remote database too. {@link load} takes it back.
    */
   dump(options: DumpOptions = {}): ReadableStream<Uint8Array> {
-    return lazyDump(this, this.#connection, this.#lifelong(options));
+    return lazyDump(this, this.#connection, options, this.#connection.life);
   }
 
   /**

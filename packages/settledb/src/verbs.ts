@@ -6,20 +6,23 @@ export const BOUND = [
   ...['putAttachment', 'getAttachment', 'openAttachment', 'removeAttachment'],
   ...['compact', 'purge', 'close', 'destroy', 'sync', 'query', 'queries', 'viewCleanup', 'viewInfo'],
   ...['createIndex', 'getIndexes', 'deleteIndex', 'find', 'explain'],
+  ...['dump', 'load', 'writeSnapshot', 'loadSnapshot'],
 ] as const;
 
-/** Arguments up to which a verb may be given a function that is no callback: a view's map; where bytes come from. */
-const FUNCTIONS_UP_TO: Readonly<Record<string, number>> = { query: 1, putAttachment: 4 };
+/** Arguments up to which a verb may be given a function that is no callback: a view's map; where bytes come from, or go. */
+const FUNCTIONS_UP_TO: Readonly<Record<string, number>> = { query: 1, putAttachment: 4, writeSnapshot: 1 };
 
-/**
- * The method; a TypeError where it is given what PouchDB would call and nothing here would: an error must not go nowhere. `null` is what
- * programs without types pass for nothing.
- */
+/** The method; a TypeError where it is given a callback. `null` is what programs without types pass for nothing. */
 export const asVerb =
   <Args extends unknown[], Answer>(verb: string, method: (...args: Args) => Answer) =>
   (...args: Args): Answer => {
     for (let i = 0; i < args.length; i++) args[i] ??= undefined;
-    if (typeof args[args.length - 1] === 'function' && args.length > (FUNCTIONS_UP_TO[verb] ?? 0))
-      throw new TypeError(`${verb}() takes no callback: it returns a promise, or a feed with events`);
+    if (args.length > (FUNCTIONS_UP_TO[verb] ?? 0)) refuseCallback(verb, args[args.length - 1]);
     return method(...args);
   };
+
+/** @throws TypeError for what PouchDB would call and nothing here would: an error must not go nowhere */
+export function refuseCallback(verb: string, last: unknown): void {
+  if (typeof last === 'function')
+    throw new TypeError(`${verb}() takes no callback: it returns a promise, or a feed with events`);
+}
