@@ -46,6 +46,18 @@ describe('a snapshot', () => {
     expect(await contentsOf(b)).toEqual(await contentsOf(a));
   });
 
+  it('that nobody answers for is unreachable, and one that is not waited for ends by its signal', async () => {
+    const cause = new TypeError('Failed to fetch');
+    const refused = make().loadSnapshot(URL_, { fetch: async () => Promise.reject(cause) });
+    await expect(refused).rejects.toMatchObject({ status: 503, name: 'unreachable', cause });
+    const abort = new AbortController();
+    const late = async (): Promise<never> => {
+      abort.abort(new Error('enough'));
+      throw cause;
+    };
+    await expect(make().loadSnapshot(URL_, { fetch: late, signal: abort.signal })).rejects.toThrow('enough');
+  });
+
   it('that is not whole, or mixed, is refused, and loaded by another try', async () => {
     const [a, b] = [make(), make()];
     await a.bulkDocs([{ _id: 'x' }, { _id: 'y' }]);

@@ -8,6 +8,24 @@ const closed = (options: object = {}) =>
   testServer({ anonymous: false, admins: { admin: 'secret' }, ...options });
 const auth = { username: 'admin', password: 'secret', type: 'cookie' } as const;
 
+describe('options', () => {
+  it('that are misspelt are refused before anything is sent', async () => {
+    const server = closed();
+    const ask = (options: object) =>
+      failureOf(remote(`${ORIGIN}/db`, { fetch: server.fetch, ...options }).info());
+    for (const options of [
+      { auth: 'admin:secret' },
+      { auth: { name: 'admin', password: 'secret' } },
+      { auth: { ...auth, type: 'session' } },
+      { auth, feed: 'eventsource' },
+      { auth, credentials: true },
+    ])
+      expect(await ask(options)).toMatchObject({ status: 400, name: 'bad_request' });
+    expect(server.log).toEqual([]);
+    expect(await ask({ auth: null })).toMatchObject({ status: 401 });
+  });
+});
+
 describe('a session', () => {
   it('is opened once, used by all requests, and never sends the password again', async () => {
     const server = closed();

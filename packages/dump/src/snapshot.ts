@@ -96,7 +96,7 @@ export interface SnapshotResult extends Counts {
  * Loads a snapshot. Again after a failure: what is there is not written again.
  *
  * @param url of the manifest
- * @throws corrupt as `load` does; what `fetch` fails with; the status of an answer that is none
+ * @throws corrupt as `load` does; 503 `unreachable`; the status of an answer that is none, as `not_found` or `snapshot_failed`
  */
 export async function loadSnapshot(
   target: Target,
@@ -105,9 +105,9 @@ export async function loadSnapshot(
 ): Promise<SnapshotResult> {
   // Called as a function of nothing: browsers' fetch refuses another `this`.
   const get = options.fetch ?? ((input: RequestInfo | URL, init?: RequestInit) => fetch(input, init));
-  const response = await asked(get, url, options, 'no-cache');
-  const manifest = checkManifest(await response.json().catch(() => undefined));
   const base = new URL(url, globalThis.location?.href);
+  const response = await asked(get, base, options, 'no-cache');
+  const manifest = checkManifest(await response.json().catch(() => undefined));
   const writer = await Writer.on(target, options);
   return whileReading(options.signal, async (signal) => {
     const text = textOfChunks(manifest, (name) => asked(get, new URL(name, base), { signal }), { signal });
@@ -136,11 +136,16 @@ async function* textOfChunks(
 
 async function asked(
   get: typeof fetch,
-  url: string | URL,
+  url: URL,
   { signal }: CallOptions,
   cache: RequestCache = 'default',
 ): Promise<Response> {
-  const response = await get(url, { cache, ...(signal === undefined ? {} : { signal }) });
+  const response = await get(url, { cache, ...(signal === undefined ? {} : { signal }) }).catch(
+    (cause: unknown) => {
+      signal?.throwIfAborted();
+      throw unreachable(url, cause);
+    },
+  );
   if (response.ok) return response;
   await response.body?.cancel();
   throw new DatabaseError({
@@ -149,6 +154,14 @@ async function asked(
     reason: `${String(url)} was answered by ${response.status}`,
   });
 }
+
+const unreachable = (url: URL, cause: unknown): DatabaseError =>
+  new DatabaseError({
+    status: 503,
+    name: 'unreachable',
+    reason: `${String(url)} could not be reached`,
+    cause,
+  });
 
 function checkManifest(value: unknown): Manifest {
   if (

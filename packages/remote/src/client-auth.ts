@@ -18,7 +18,8 @@ export interface Auth {
 }
 
 export function makeAuth({ credentials, root }: Target, options: HttpOptions): Auth {
-  const { auth = credentials, headers, fetch } = options;
+  const { headers, fetch } = options;
+  const auth = options.auth ?? credentials;
   if (auth !== undefined && 'type' in auth && auth.type === 'cookie') return new Session(root, auth, fetch);
   const own = auth === undefined ? {} : { authorization: formatBasic(auth) };
   return {

@@ -4,7 +4,7 @@
 import { closed, isDatabaseError } from '@settledb/core';
 import { create, identify } from './client-database';
 import { Http, makeLine } from './client-http';
-import type { RemoteOptions } from './client-options';
+import { checkRemoteOptions, type RemoteOptions } from './client-options';
 import { parseTarget, type Target } from './client-target';
 import { pause, untilAborted } from './client-wait';
 
@@ -18,7 +18,7 @@ interface Ways {
 }
 
 export class Connection {
-  /** Or why there are none. */
+  /** Or why there are none: a URL that is none, or a wrong option. */
   readonly #ways: Ways | { readonly error: unknown };
   /** Calls that write. */
   readonly #writing = new Set<Promise<unknown>>();
@@ -124,6 +124,7 @@ function connect(url: string, options: RemoteOptions): Ways | { readonly error: 
   let target: Target;
   try {
     target = parseTarget(url);
+    checkRemoteOptions(options);
   } catch (error) {
     return { error };
   }

@@ -222,8 +222,8 @@ export class Http {
     if (base !== undefined || !found.endsWith(path)) return;
     const moved = found.slice(0, found.length - path.length).replace(/\/$/, '');
     if (moved === database) return;
-    const { headers, auth = credentials } = this.#options;
-    const isSecret = auth !== undefined || headers !== undefined;
+    const { headers, auth } = this.#options;
+    const isSecret = (auth ?? credentials ?? headers) != null;
     if (isSecret && new URL(moved).hostname !== new URL(database).hostname) {
       const reason = `The database is at ${moved} now; credentials are not taken along to another host`;
       throw new RemoteError({ status: 400, name: 'redirected', reason });

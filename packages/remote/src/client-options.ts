@@ -1,5 +1,5 @@
 /** What a remote database may be told. */
-import type { Bytes } from '@settledb/core';
+import { type Bytes, badRequest } from '@settledb/core';
 import type { HeaderSource, HttpOptions } from './client-http';
 
 export interface RemoteOptions {
@@ -33,4 +33,21 @@ export interface RemoteOptions {
   readonly bytes?: Bytes | undefined;
   /** What the database is called. Default: the URL, without user and password. */
   readonly name?: string | undefined;
+}
+
+/** @throws bad_request: misspelt, requests would be somebody else's, or nobody's */
+export function checkRemoteOptions({ auth, feed, credentials }: RemoteOptions): void {
+  if (auth != null) {
+    const { username, password, type } = auth;
+    if (typeof username !== 'string' || typeof password !== 'string')
+      throw badRequest('auth must be { username, password }, two strings');
+    oneOf('auth.type', type, ['basic', 'cookie']);
+  }
+  oneOf('feed', feed, ['longpoll', 'continuous']);
+  oneOf('credentials', credentials, ['include', 'same-origin', 'omit']);
+}
+
+function oneOf(name: string, value: unknown, known: readonly unknown[]): void {
+  if (value != null && !known.includes(value))
+    throw badRequest(`${name} must be ${known.join(' or ')}, not ${String(value)}`);
 }
