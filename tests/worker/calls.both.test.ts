@@ -600,7 +600,11 @@ describe('handles', () => {
   it('are refused what cannot cross, at once', () => {
     const { Hosted } = hostAndPage();
     expect(() => new Hosted(undefined as never)).toThrow(TypeError);
-    expect(() => new Hosted('a', { adapter: 'nonsense' as never })).toThrow(/^Invalid Adapter: nonsense$/);
+    const nonsense = { adapter: 'nonsense' as never };
+    expect(() => new Hosted('a', nonsense)).toThrow(/^Invalid Adapter: nonsense$/);
+    expect(() => new Hosted('a', nonsense)).toThrow(
+      expect.objectContaining({ status: 400, name: 'bad_request' }),
+    );
     expect(() => new Hosted('a', { adapter: { name: 'own' } as never })).toThrow(/cannot cross/);
     expect(() => new Hosted('https://couch.example/a', { fetch: (() => {}) as never })).toThrow(
       /fetch.*cannot cross/,

@@ -2,7 +2,7 @@
  * The class of a page whose databases are in a worker: SettleDB's verbs, each a message. What they mean is done by the
  * SettleDB in the worker; here is only what must be there at once (names, feeds, events) or cannot cross.
  */
-import { type CallOptions, closed, type Database, Emitter, either } from '@settledb/core';
+import { type CallOptions, closed, type Database, DatabaseError, Emitter, either } from '@settledb/core';
 import type {
   DumpOptions,
   Input,
@@ -335,16 +335,22 @@ class HostedHandle extends Emitter {
   }
 }
 
+/** @throws TypeError for an adapter's object; bad_request `Invalid Adapter: <name>` */
 function chooseName(adapters: readonly string[], adapter: unknown): string {
-  if (adapter === undefined) return adapters[0] ?? 'indexeddb';
+  if (adapter == null) return adapters[0] ?? 'indexeddb';
   if (typeof adapter === 'object' && adapter !== null) {
     throw new TypeError(
       'An adapter cannot cross to the worker: give the host a class that knows it, and pass its name',
     );
   }
-  if (typeof adapter !== 'string' || !adapters.includes(adapter))
-    throw new Error(`Invalid Adapter: ${adapter}`);
-  return adapter;
+  if (typeof adapter === 'string' && adapters.includes(adapter)) return adapter;
+  const reason = `The worker is said to have ${adapters.map((name) => `'${name}'`).join(', ')}: see the option \`adapters\` of connect`;
+  throw new DatabaseError({
+    status: 400,
+    name: 'bad_request',
+    message: `Invalid Adapter: ${adapter}`,
+    reason,
+  });
 }
 
 /** @throws TypeError for what a worker cannot be given */

@@ -40,9 +40,9 @@ export interface LocalSettleOptions<Content extends object = Loose> {
   readonly evaluate?: Evaluate | undefined;
 }
 
-/** Also {@link RemoteOptions}, where the name is a URL. */
+/** Also {@link RemoteOptions}, where the name is a URL; that is its name then, and bytes are the platform's. */
 export type SettleOptions<Content extends object = Loose> = LocalSettleOptions<Content> &
-  Partial<RemoteOptions>;
+  Omit<RemoteOptions, 'name' | 'bytes'>;
 
 /** Content of documents nobody described: any fields. */
 // biome-ignore lint/suspicious/noExplicitAny: without a type, fields are the program's own business

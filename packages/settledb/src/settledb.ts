@@ -581,7 +581,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
 export type RemoveOptions = BulkDocsOptions & { readonly rev?: Rev };
 
 /** `new SettleDB({ name, … })` names the database, not what it is called. */
-function withoutName(options: SettleOptions): SettleOptions {
+function withoutName(options: SettleOptions & { readonly name?: string }): SettleOptions {
   const { name: _, ...rest } = options;
   return rest;
 }
