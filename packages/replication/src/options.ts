@@ -26,7 +26,7 @@ export interface ReplicateOptions extends CallOptions {
   readonly since?: Seq | undefined;
   /** Changes read, compared and acknowledged together. Default: 100 at first, up to 500 as long as all goes well. */
   readonly batch_size?: number | undefined;
-  /** Most batches of changes read ahead of the one that is fetched. Default 10; no more than 1 is. */
+  /** PouchDB's: batches of changes read ahead of the one that is fetched. Taken, and of no effect: one is, whatever it says. */
   readonly batches_limit?: number | undefined;
   /** Where the checkpoint is kept: `false` nowhere (every run compares everything). Default: on both sides. */
   readonly checkpoint?: boolean | 'source' | 'target' | undefined;

@@ -217,6 +217,7 @@ export interface Database<Content extends object = object> {
   /** Takes one attachment off a document; one that is not there is no error, and no edit. @throws conflict, not_found */
   removeAttachment(id: string, name: string, rev: Rev, options?: CallOptions): Promise<Written>;
 
+  /** Forgets bodies of past revisions. A remote database is asked every `interval` ms whether it is done; default 200. */
   compact(options?: CallOptions & { readonly interval?: number }): Promise<{ ok: true }>;
   /** Forgets a leaf and the ancestors only it has, without a trace that would replicate. */
   purge(

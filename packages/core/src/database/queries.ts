@@ -146,9 +146,13 @@ export interface FindRequest extends CallOptions {
   readonly use_index?: string | readonly string[] | undefined;
   /** From an earlier answer: go on after it. */
   readonly bookmark?: string | undefined;
+  /** Adds `execution_stats`: what was read, and how long it took. */
   readonly execution_stats?: boolean | undefined;
+  /** As of views: `false` asks an index as it stands, `'lazy'` also brings it up to date afterwards. Default true. */
   readonly update?: boolean | 'lazy' | undefined;
+  /** CouchDB's, for its shards: sent to a server, and of no effect here. */
   readonly stable?: boolean | undefined;
+  /** Losing leaves, in `_conflicts` of each document. */
   readonly conflicts?: boolean | undefined;
 }
 export interface ExecutionStats {
