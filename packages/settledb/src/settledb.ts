@@ -112,7 +112,7 @@ export interface SettleEvents {
   closed: undefined;
   /** Progress of indexes that are built. */
   indexing: IndexingProgress;
-  /** What the map of a view threw. */
+  /** What the map or the reduce of a view threw, as a DatabaseError with the document's `docId` and the `cause`. */
   error: unknown;
 }
 
@@ -121,7 +121,7 @@ export interface SettleEvents {
  *
  * Handles on one name share one database. Events: `created` (this handle), when it was opened; `destroyed`, on every
  * handle when anyone destroys the database; `closed`, after `close()`; `indexing`, with the progress of indexes that are built;
- * `error`, for documents on which the map of a view threw.
+ * `error`, for what the map or the reduce of a view threw.
  *
  * @example
  * const db = new SettleDB<Note>('notes');
