@@ -112,7 +112,7 @@ export interface SettleEvents {
   closed: undefined;
   /** Progress of indexes that are built. */
   indexing: IndexingProgress;
-  /** What the map or the reduce of a view threw, as a DatabaseError with the document's `docId` and the `cause`. */
+  /** What the map or the reduce of a view threw, as a DatabaseError: its `cause`, and where it is one document's, `docId`. */
   error: unknown;
 }
 
