@@ -22,7 +22,7 @@ const PLACE = /^[0-9a-f]{32}$/;
 /** Up to here a call that waits costs less than one that does not. */
 const SYNC_BYTES = 128 * 1024;
 
-export const blobFolder = (folder: string): string => join(folder, BLOBS);
+const blobFolder = (folder: string): string => join(folder, BLOBS);
 
 export class BlobFiles {
   readonly #files: Files;

@@ -7,7 +7,7 @@
 import { corrupt, ioError } from '@settledb/core';
 import { crc32 } from './crc32';
 
-export const FORMAT_VERSION = 4;
+const FORMAT_VERSION = 4;
 /** The first one whose readers know packs of little contents beside the log. */
 export const PACKS_VERSION = 2;
 /** The first one whose long blocks carry sums of their pieces. */

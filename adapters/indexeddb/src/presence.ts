@@ -25,7 +25,7 @@ import { randomId } from './schema';
 import { unref } from './unref';
 
 /** A living event loop answers a hello within a few ms; a blocked one is not waited for. */
-export const STEAL_AFTER_MS = 1000;
+const STEAL_AFTER_MS = 1000;
 /** How long an echo is trusted. */
 const LEASE_MS = 700;
 /** At which age a new echo is sent. */

@@ -72,7 +72,7 @@ const ELEMENT_LIMIT = 256 * 1024 * 1024;
 const LISTS = new Set(['docs', 'rows']);
 
 /** Finds the elements of the list in a JSON text that comes in pieces, without having the whole of it at any time. */
-export class ListScanner {
+class ListScanner {
   /** Of the list that elements are from; '' for a text that is a list. */
   name = '';
   #depth = 0;

@@ -8,9 +8,9 @@ import type { Commit, Journal, Position } from './journal';
 const SWEEP_TRIES_MAX = 10;
 
 /** Bytes of little content that are held back for their commits at most; what is more is put at once. */
-export const STAGED_BYTES = 8 * 1024 * 1024;
+const STAGED_BYTES = 8 * 1024 * 1024;
 /** Bytes of little content kept in memory: what a page shows again and again. */
-export const CACHED_BYTES = 8 * 1024 * 1024;
+const CACHED_BYTES = 8 * 1024 * 1024;
 /** Content larger than this is not kept: a few would push out all others. */
 const CACHED_MAX = 256 * 1024;
 

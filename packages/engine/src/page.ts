@@ -129,7 +129,7 @@ export function filled(row: Row, fill: TextFill): Row {
   return (copy as Row | undefined) ?? row;
 }
 
-export function decodeOrder(text: string): OrderPage {
+function decodeOrder(text: string): OrderPage {
   const [keys, primary] = JSON.parse(text) as [SortKey[], SortKey[]];
   return { keys, primary };
 }

@@ -7,7 +7,7 @@ import type { TextRef } from '@settledb/core';
 import { BLOCKS_PER_COMMIT, type Block } from './journal';
 
 /** Characters of one segment. Blocks above 64 KiB read back twice as fast per document as smaller ones (storage.md). */
-export const SEGMENT_LENGTH = 96 * 1024;
+const SEGMENT_LENGTH = 96 * 1024;
 /** Commits with more long fields than this cut them into segments, so that reading the log does not read them. */
 export const TAIL_TEXTS_MAX = 32;
 /** … or with more characters than this. */

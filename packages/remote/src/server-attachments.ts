@@ -141,7 +141,7 @@ function rangesResponse(
 }
 
 /** A stream that is opened when it is read. */
-export async function* lazily(
+async function* lazily(
   open: () => Promise<ReadableStream<Uint8Array>>,
 ): Bytes & AsyncGenerator<Uint8Array> {
   yield* iterate(await open());

@@ -200,7 +200,7 @@ function namedDoc(context: DatabaseContext, id: string, body: Body): Doc {
 }
 
 /** Stores a document, after everything that may refuse it. @param sent characters of the JSON it came as, where it did */
-export async function writeDoc(
+async function writeDoc(
   context: DatabaseContext,
   doc: Doc,
   { newEdits = true, sent }: { readonly newEdits?: boolean; readonly sent?: number } = {},

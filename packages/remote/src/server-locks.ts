@@ -8,7 +8,7 @@ import { type DatabaseError, forbidden } from '@settledb/core';
 import { tooManyLogins } from './server-passwords';
 
 /** CouchDB's: failures of one name from one address, and how long it is locked then (ms). */
-export const MAX_FAILURES = 5;
+const MAX_FAILURES = 5;
 const LOCKED_MS = 300_000;
 /** Names, each with an address, that are watched; those whose last failure is oldest make room. */
 const MAX_WATCHED = 10_000;

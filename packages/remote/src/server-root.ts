@@ -41,7 +41,7 @@ export async function allDatabases(context: Context): Promise<Answer> {
 }
 
 /** The names that the range of the query picks. */
-export async function listNames({ server, query }: Context): Promise<string[]> {
+async function listNames({ server, query }: Context): Promise<string[]> {
   const descending = query.flag('descending') === true;
   const start = query.json('startkey') ?? query.json('start_key');
   const end = query.json('endkey') ?? query.json('end_key');

@@ -1,8 +1,8 @@
 /**
- * Who lives: a Web Lock held as long as a context does, and everybody who wants to know of its end waits for it. The browser
+ * Who lives: a context holds a Web Lock as long as it lives, and whoever wants to know of its end waits for that lock. The browser
  * lets go of the lock however the context ends: closed, crashed, terminated, stopped by the browser.
  *
- * Where there are no Web Locks (pages without https) nobody is told; silence must do (see pulse in link.ts).
+ * Where there are no Web Locks (pages without https) nobody is told: there a context that answers nothing counts as gone (`pulse.ts`).
  */
 
 export interface Held {
@@ -13,8 +13,6 @@ export interface Held {
 
 const locks = (): LockManager | undefined =>
   typeof navigator === 'undefined' ? undefined : (navigator as { locks?: LockManager }).locks;
-
-export const hasLocks = (): boolean => locks() !== undefined;
 
 /** Holds the lock `name` until released. */
 export function hold(name: string): Held {

@@ -45,7 +45,7 @@ export interface MangoIndex {
  * Elements of one list that have rows of their own. A list with more has one row that says so, which every search among
  * elements also reads.
  */
-export const MAX_ELEMENTS = 1_000;
+const MAX_ELEMENTS = 1_000;
 /** Stands for the elements of lists with too many of them: below all rows of elements. */
 export const MANY_ELEMENTS = true;
 

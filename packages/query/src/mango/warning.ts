@@ -28,7 +28,7 @@ export const proportionWarning = (examined: number, returned: number): string | 
   returned > 0 && examined > FEW && examined > returned * HIGH_PROPORTION ? MANY_EXAMINED : undefined;
 
 /** Names the index that would help: what is held to one value first, then what it is sorted by. */
-export function sortWarning({ exact, sortFields, sort }: Find): string {
+function sortWarning({ exact, sortFields, sort }: Find): string {
   const { fields } = conjunctionOf(formulaOf(exact));
   const fixed = [...fields.values()].filter((each) => fixedValue(each) !== undefined);
   const sorted = new Set(sort.map(({ path }) => JSON.stringify(path)));
