@@ -4,25 +4,26 @@
  */
 
 /**
- * The same items in the same order, one of them, and up to `depth` more, made before they are asked for.
+ * The same items in the same order, each made while the consumer is busy with the one before. One ahead is there when it is wanted, as
+ * quickly as several would be; and a collector that looks at the young first copies everything twice of what is under way for longer
+ * (0010).
  *
  * When the consumer leaves, the producer is asked to end but not waited for: it may wait for a peer; a signal ends that.
  */
-export async function* ahead<T>(items: AsyncIterable<T>, depth: number): AsyncGenerator<T, void> {
+export async function* ahead<T>(items: AsyncIterable<T>): AsyncGenerator<T, void> {
   const iterator = items[Symbol.asyncIterator]();
-  const coming: Promise<IteratorResult<T>>[] = [];
-  const order = (): void => {
+  const order = (): Promise<IteratorResult<T>> => {
     const next = iterator.next();
     // Heard when its turn comes, which may be never.
     next.catch(() => undefined);
-    coming.push(next);
+    return next;
   };
   try {
+    let coming = order();
     for (;;) {
-      while (coming.length <= depth) order();
-      const next = await coming.shift()!;
+      const next = await coming;
       if (next.done) return;
-      order();
+      coming = order();
       yield next.value;
     }
   } finally {

@@ -76,7 +76,6 @@ export interface Settings {
   readonly since: Seq | undefined;
   /** Of changes: the first one, and the most that they grow to. */
   readonly batchSize: { readonly first: number; readonly most: number };
-  readonly readAhead: number;
   readonly checkpointOn: { readonly source: boolean; readonly target: boolean };
   readonly query: ChangesQuery;
   readonly transport: Pick<ChangesOptions, 'heartbeat' | 'timeout'>;
@@ -90,21 +89,16 @@ const FIRST_BATCH_SIZE = 100;
  * collector's first look, and a pull of 100,000 takes 30 MB more.
  */
 const MOST_BATCH_SIZE = 500;
-/** One is there when it is wanted, as quickly as several would be; and what waits in memory is young still (0010). */
-const MOST_READ_AHEAD = 1;
 
 /** @throws bad_request, TypeError: what is wrong and with which option */
 export function checkOptions(options: ReplicateOptions): Settings {
+  wholeNumber('batches_limit', options.batches_limit);
   return {
     live: Boolean(options.live ?? options.continuous),
     retry: Boolean(options.retry),
     backOff: checkFunction('back_off_function', options.back_off_function),
     since: options.since ?? undefined,
     batchSize: batchSizes(wholeNumber('batch_size', options.batch_size)),
-    readAhead: Math.min(
-      wholeNumber('batches_limit', options.batches_limit) ?? MOST_READ_AHEAD,
-      MOST_READ_AHEAD,
-    ),
     checkpointOn: checkpointSides(options.checkpoint),
     query: changesQuery(options),
     transport: {

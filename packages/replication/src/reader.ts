@@ -83,7 +83,7 @@ async function* followChanges(
 ): AsyncGenerator<ChangesBatch, void> {
   signal.throwIfAborted();
   const { most } = settings.batchSize;
-  const inbox = new Inbox<ChangedDoc>(most * settings.readAhead);
+  const inbox = new Inbox<ChangedDoc>(most);
   const stop = (): void => inbox.fail(signal.reason);
   signal.addEventListener('abort', stop);
   const feed = source.changes({

@@ -78,12 +78,11 @@ export async function transfer(
   const { source, target, settings, progress } = run;
   const onTheWay = new OnTheWay();
   const rows = readChanges({ source, settings, progress, ...start, signal: reading });
-  // One step ahead each: of what is under way for longer, a collector that looks at the young first copies everything twice.
-  const batches = ahead(rows, settings.readAhead - 1);
+  const batches = ahead(rows);
   const fetcher = new Fetcher(source, target, settings.batchSize.most, reading);
   const init = { fetcher, target, onTheWay, progress, signal: reading };
   const failures = new Failures();
-  for await (const chunk of ahead(fetchChunks(batches, init), 0)) {
+  for await (const chunk of ahead(fetchChunks(batches, init))) {
     const written = await write(run, chunk, fetcher, failures, writing);
     if (chunk.end !== undefined) {
       onTheWay.end();
