@@ -39,7 +39,9 @@ export const platform: Driver = {
 function checkPresent(): void {
   const { indexedDB } = globalThis as { readonly indexedDB?: IDBFactory | null };
   if (!indexedDB)
-    throw ioError("There is no IndexedDB here: give another adapter, as `adapter: 'memory'`, which keeps nothing");
+    throw ioError(
+      "There is no IndexedDB here: give another adapter, as `adapter: 'memory'`, which keeps nothing",
+    );
 }
 
 export interface OpenRequest {

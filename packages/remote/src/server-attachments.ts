@@ -141,9 +141,7 @@ function rangesResponse(
 }
 
 /** A stream that is opened when it is read. */
-async function* lazily(
-  open: () => Promise<ReadableStream<Uint8Array>>,
-): Bytes & AsyncGenerator<Uint8Array> {
+async function* lazily(open: () => Promise<ReadableStream<Uint8Array>>): Bytes & AsyncGenerator<Uint8Array> {
   yield* iterate(await open());
 }
 
