@@ -212,10 +212,20 @@ type Remote = Database & { readonly address: string | undefined };
 
 /**
  * The remote ones of this realm that are not closed, to tell them of a destruction. Not held by it: handles on URLs are made for a
- * call or two, and nobody need close them.
+ * call or two, and nobody need close them. What is left of those is swept here, not by a FinalizationRegistry: Chromium throws a page
+ * that is called back out of the back/forward cache.
  */
 const remotes = new Set<WeakRef<RemoteConnection>>();
-const forgotten = new FinalizationRegistry<WeakRef<RemoteConnection>>((ref) => remotes.delete(ref));
+/** Of so many, living and dead, the dead are swept; then of twice as many as live. */
+const SWEEP_MIN = 64;
+let sweepAt = SWEEP_MIN;
+
+function remember(remote: WeakRef<RemoteConnection>): void {
+  remotes.add(remote);
+  if (remotes.size < sweepAt) return;
+  for (const each of remotes) if (each.deref() === undefined) remotes.delete(each);
+  sweepAt = Math.max(SWEEP_MIN, 2 * remotes.size);
+}
 
 /** A connection to a database that is always there, whatever may become of its calls: a remote one. Only its code must come. */
 export class RemoteConnection implements Connection {
@@ -231,8 +241,7 @@ export class RemoteConnection implements Connection {
   constructor(load: () => Promise<Remote>, events: ConnectionEvents) {
     this.#load = load;
     this.#events = events;
-    remotes.add(this.#self);
-    forgotten.register(this, this.#self);
+    remember(this.#self);
     this.#open().catch(() => {}); // The first call tells.
     queueMicrotask(() => events.opened(false));
   }
@@ -276,7 +285,7 @@ export class RemoteConnection implements Connection {
     try {
       await this.run((database) => database.destroy(options), options.signal);
     } catch (error) {
-      if (this.#closing === undefined) remotes.add(this.#self);
+      if (this.#closing === undefined) remember(this.#self);
       throw error;
     }
     const { address } = this.#database!; // It was asked.
