@@ -120,6 +120,63 @@ describe('a one-shot feed', () => {
     expect(new Set([...ids, ...second.results.map(({ id }) => id)]).size).toBe(31);
   });
 
+  // Property: random edits, deletions and new documents between the reads of a reader who goes on from each last_seq.
+  it('and those that follow it from its last_seq leave no document out, whatever is edited between their reads', async () => {
+    const option = fc.record({
+      batch_size: fc.integer({ min: 1, max: 12 }),
+      include_docs: fc.boolean(),
+      style: fc.constantFrom('main_only' as const, 'all_docs' as const),
+      limit: fc.option(fc.integer({ min: 1, max: 9 }), { nil: undefined }),
+      filter: fc.constantFrom(undefined, (doc: { n?: unknown }) => doc.n !== -1),
+    });
+    const edit = fc.record({ at: fc.nat(29), deletes: fc.boolean(), isNew: fc.boolean() });
+    const edits = fc.array(fc.array(edit, { maxLength: 4 }), { maxLength: 12 });
+    await fc.assert(
+      fc.asyncProperty(option, edits, async (options, rounds) => {
+        const { db, store } = await database({ now: false });
+        await db.bulkDocs(docs(30));
+        const read = store.read.getMockImplementation()!;
+        const left = [...rounds];
+        let isEditing = false;
+        store.read.mockImplementation(async (...args) => {
+          const found = await read(...args);
+          const round = isEditing ? undefined : left.shift();
+          if (round === undefined) return found;
+          isEditing = true;
+          for (const { at, deletes, isNew } of round) {
+            const _id = isNew ? `new-${at}` : `doc-${String(at).padStart(5, '0')}`;
+            const _rev = await db.get(_id).then(
+              (doc) => doc._rev,
+              () => undefined,
+            );
+            await db.put({ _id, ...(_rev && { _rev, _deleted: deletes }), n: at });
+          }
+          isEditing = false;
+          return found;
+        });
+        const seen = new Map<string, unknown>();
+        for (let since: Change['seq'] = 0, turns = 0; ; turns++) {
+          const { results: rows, last_seq } = await results(db, { ...options, since });
+          expect(turns).toBeLessThan(200);
+          for (const { id, changes } of rows) seen.set(id, changes[0]!.rev);
+          // Edits after the last read are for the next reader.
+          if (
+            left.length === 0 &&
+            last_seq === since &&
+            rows.length === 0 &&
+            last_seq === (await db.info()).update_seq
+          )
+            break;
+          since = last_seq;
+        }
+        store.read.mockImplementation(read);
+        const now = (await results(db)).results.map(({ id, changes }) => [id, changes[0]!.rev] as const);
+        expect(new Map(seen)).toEqual(new Map(now));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
   it('looks a few doc_ids up by their keys, and many by reading on', async () => {
     const { db, store } = await database({ now: false });
     await db.bulkDocs(docs(1_500));
