@@ -8,6 +8,8 @@ import { rejection } from './support';
 
 const PATIENCE = { timeout: 30_000, interval: 10 };
 const TABS = 3;
+/** Far below the minute after which a silent worker is given up. */
+const SERVED_MS = 15_000;
 
 interface Tab {
   readonly db: InstanceType<ReturnType<typeof connect>>;
@@ -99,6 +101,41 @@ describe('workers of several tabs', () => {
   });
 });
 
+it('a page whose locks were taken while it was put away is served when it is back', async () => {
+  // WebKit takes them from a page in its back/forward cache.
+  const held = async (): Promise<string[]> =>
+    ((await navigator.locks.query()).held ?? []).flatMap(({ name }) =>
+      /^settledb:page:/.test(name ?? '') ? [name!] : [],
+    );
+  const before = await held();
+  const workers: Worker[] = [];
+  const SettleDB = connect(() => {
+    const worker = new Worker(new URL('./plain-worker.ts', import.meta.url), { type: 'module' });
+    workers.push(worker);
+    return worker;
+  });
+  onTestFinished(() => {
+    SettleDB.disconnect();
+    for (const worker of workers) worker.terminate();
+  });
+  const db = new SettleDB(`put away ${Math.random()}`);
+  const heard: string[] = [];
+  const feed = db.changes({ live: true, since: 0 }).on('change', ({ id }) => heard.push(id));
+  for (const round of ['a', 'b', 'c']) {
+    await db.put({ _id: round });
+    dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }));
+    for (const name of await held())
+      if (!before.includes(name)) await navigator.locks.request(name, { steal: true }, () => {});
+    dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }));
+    const answered = db.get(round).then(({ _id }) => _id);
+    expect(await Promise.race([answered, later(SERVED_MS)])).toBe(round);
+  }
+  await vi.waitFor(() => expect(heard).toEqual(['a', 'b', 'c']), PATIENCE);
+  expect(workers).toHaveLength(1);
+  feed.cancel();
+  await db.destroy();
+});
+
 it('a page that lets its worker go while it waits for the next one keeps no lock', async () => {
   const pages = async (): Promise<unknown[]> => {
     const { held = [] } = await navigator.locks.query();
@@ -114,3 +151,6 @@ it('a page that lets its worker go while it waits for the next one keeps no lock
   await new Promise((resolve) => setTimeout(resolve, 300)); // The wait was 100.
   expect((await pages()).filter((name) => !before.includes(name))).toEqual([]);
 });
+
+const later = (ms: number): Promise<string> =>
+  new Promise((resolve) => setTimeout(() => resolve('no answer'), ms));

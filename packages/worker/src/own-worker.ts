@@ -35,6 +35,8 @@ export class OwnWorker {
   readonly #timeoutMs: number;
   readonly #unlisten: () => void;
   #life: Held | undefined;
+  /** Of before the page was put away last. */
+  #formerLife: Held | undefined;
   #known: Acquaintance | undefined;
   /** Why there can be no other worker: the page gave one, and it has died. */
   #end: unknown;
@@ -48,6 +50,7 @@ export class OwnWorker {
       () => void this.#known?.control.resign(),
       () => {
         void this.#known?.control.rejoin();
+        this.#beginNewLife();
         onReturn();
       },
     );
@@ -67,7 +70,8 @@ export class OwnWorker {
     // Let go while it was waited: nobody would release what is held from here on.
     if (this.#known === undefined && this.#end !== undefined) throw this.#end;
     this.#life ??= hold(`settledb:page:${uuid()}`);
-    const lock = await this.#life.name;
+    const life = this.#life;
+    const lock = await life.name;
     this.#known ??= this.#meet();
     const known = this.#known;
     const { port1, port2 } = new MessageChannel();
@@ -75,6 +79,10 @@ export class OwnWorker {
       const asked = known.control.attach(transfer(port2, [port2]), { protocol: PROTOCOL, lock });
       const welcome = await this.#inTime(Promise.race([asked, known.death]));
       this.#watch(known, welcome.own ?? welcome.lock);
+      if (this.#life !== life && this.#end === undefined) {
+        port1.close();
+        return this.attach(); // the page was put away meanwhile: who served it under that name may have seen it go
+      }
       if (welcome.link === undefined) return { endpoint: port1, welcome };
       port1.close();
       const endpoint = await reached(welcome.link);
@@ -107,9 +115,21 @@ export class OwnWorker {
   close(): void {
     this.#unlisten();
     this.#life?.release();
+    this.#formerLife?.release();
     this.#life = undefined;
+    this.#formerLife = undefined;
     if (this.#known !== undefined) this.#forget(this.#known);
     this.#end ??= workerTerminated('The page has let the worker go');
+  }
+
+  /**
+   * WebKit takes the locks of a page that it puts into the back/forward cache, and does not say so: a host that is asked under such a
+   * name takes the page for gone, and answers nothing. Elsewhere the former one is still held, and what was asked under it is answered.
+   */
+  #beginNewLife(): void {
+    this.#formerLife?.release();
+    this.#formerLife = this.#life;
+    this.#life = undefined;
   }
 
   #meet(): Acquaintance {
