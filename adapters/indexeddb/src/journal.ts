@@ -37,6 +37,7 @@ import { type Fate, fateOfCommit, fateOfRewrite } from './fate';
 import { lockManager } from './lock';
 import type { OpenRequest } from './open';
 import { Presence } from './presence';
+import { PutAway } from './put-away';
 import { commitOfTail, randomId, type State, type StoreName } from './schema';
 import type { Scope } from './transaction';
 import { runExclusively } from './turn';
@@ -343,6 +344,7 @@ export class IndexedDbJournal implements Journal {
         return answer;
       } catch (failure) {
         cause = failure;
+        if (failure instanceof PutAway) continue; // and does it when the page is back, if nobody else was first
         if (failure instanceof Undo && failure.why === 'fenced') {
           this.#presence.fenced();
           if (++thefts < MAX_THEFTS) continue;

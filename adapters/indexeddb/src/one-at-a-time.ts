@@ -27,6 +27,9 @@ export class OneAtATime {
   };
 }
 
-/** In a worker of WebKit? There is nothing by which to tell but its name, which others have added to theirs. */
-export const needsTurns = (): boolean =>
-  'WorkerGlobalScope' in globalThis && /AppleWebKit(?!.*Chrom)/.test(navigator.userAgent);
+/** There is nothing by which to tell but its name, which others have added to theirs. */
+export const isWebKit = (): boolean =>
+  /AppleWebKit(?!.*Chrom)/.test((globalThis.navigator as Navigator | undefined)?.userAgent ?? '');
+
+/** In a worker of WebKit? */
+export const needsTurns = (): boolean => 'WorkerGlobalScope' in globalThis && isWebKit();

@@ -3,6 +3,7 @@
  * on no request, only in the abort. Raw requests, because awaiting one by one costs 0.15 ms each, pipelined 0.03 ms.
  */
 import type { Durability } from '@settledb/core';
+import { undoWhenPutAway } from './put-away';
 import type { StoreName } from './schema';
 
 export interface Scope {
@@ -66,6 +67,9 @@ export function transaction<Answer>(
       ended,
     );
     let failure: unknown;
+    undoWhenPutAway(tx, (why) => {
+      failure ??= why;
+    });
     let finish: (() => void) | undefined;
     // Complete, and yet failed: in Firefox, when a request fails after `commit()`.
     tx.oncomplete = () =>
