@@ -1,17 +1,8 @@
 export { Announcer } from './announcer';
+export type { Phase, ReplicationChange, ReplicationResult, ReplicationStatus, Retried } from './counters';
 export { runCode } from './load-run';
 export type { ReplicateOptions, SyncOptions } from './options';
 export type { FailedRow, Peer } from './peer';
-export {
-  type Phase,
-  type ReplicationChange,
-  type ReplicationResult,
-  type ReplicationStatus,
-  type Retried,
-  StatusBoard,
-  type Watched,
-  watch,
-} from './progress';
 export {
   againOptions,
   type Replication,
@@ -20,6 +11,7 @@ export {
   replicate,
   type WatchedReplication,
 } from './replicate';
+export { StatusBoard } from './status-board';
 export {
   type Direction,
   type Sync,
@@ -31,3 +23,4 @@ export {
   sync,
   syncOf,
 } from './sync';
+export { type Watched, watch } from './watch';

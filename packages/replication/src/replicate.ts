@@ -2,18 +2,12 @@
  * Replication of one database into another, as its user holds it. The work (`run.ts`) is loaded with the first of them.
  */
 import { BasicFeed, type Feed, type FeedController, type FeedError, type FeedEvents } from '@settledb/core';
+import type { ReplicationChange, ReplicationResult, ReplicationStatus, Retried } from './counters';
 import { runCode } from './load-run';
 import type { ReplicateOptions } from './options';
 import type { FailedRow, Peer } from './peer';
-import {
-  Progress,
-  type ReplicationChange,
-  type ReplicationResult,
-  type ReplicationStatus,
-  type Retried,
-  type Watched,
-  watch,
-} from './progress';
+import { Progress } from './progress';
+import { type Watched, watch } from './watch';
 
 /** A replication's events, and what their listeners are given. */
 export interface ReplicationEvents extends FeedEvents<ReplicationChange, ReplicationResult> {

@@ -1,37 +1,18 @@
 /**
  * The work of a replication: attempts, each a pipeline (`transfer.ts`), until one comes to its end.
  */
-import {
-  commonSnapshot,
-  DatabaseError,
-  type FeedController,
-  type Seq,
-  SNAPSHOT_ID,
-  snapshotSessions,
-  uuid,
-} from '@settledb/core';
+import { DatabaseError, type FeedController } from '@settledb/core';
 import { Announcer } from './announcer';
 import { BackOff } from './backoff';
-import { Checkpoints, covers } from './checkpoint';
+import type { Checkpoints } from './checkpoint';
+import type { ReplicationChange, ReplicationResult } from './counters';
 import type { FailedRev } from './fetcher';
-import { type ChangesQuery, checkOptions, type ReplicateOptions } from './options';
-import {
-  ask,
-  bare,
-  checkId,
-  checkInfo,
-  checkPeer,
-  isClosed,
-  isNotFound,
-  isObject,
-  isRefusal,
-  type Peer,
-  statusOf,
-} from './peer';
-import type { Progress, ReplicationChange, ReplicationResult } from './progress';
-import { replicationId } from './replication-id';
+import { handshake } from './handshake';
+import { checkOptions, type ReplicateOptions } from './options';
+import { checkPeer, isClosed, isObject, isRefusal, type Peer, statusOf } from './peer';
+import type { Progress } from './progress';
 import { RevSet } from './rev-set';
-import { Failure, type Run, type Start, transfer } from './transfer';
+import { Failure, type Run, transfer } from './transfer';
 import { onWake } from './wake';
 
 /** After cancelling or a failure: how long a write under way, and the checkpoint, may take to come to their end. */
@@ -162,95 +143,6 @@ function endWhenWoken({ progress }: Run, end: () => void): () => void {
     leave();
   };
 }
-
-/** Who are they, are they there, and how far did they come. */
-async function handshake(run: Run, signal: AbortSignal): Promise<Start> {
-  const { source, target, settings, progress } = run;
-  const [sourceId, targetId, from, to] = await Promise.all([
-    ask(signal, () => source.id(...bare(source, signal))).then(checkId),
-    ask(signal, () => target.id(...bare(target, signal))).then(checkId),
-    ask(signal, () => source.info(...bare(source, signal))).then(checkInfo),
-    ask(signal, () => target.info(...bare(target, signal))).then(checkInfo),
-  ]);
-  const instances = from.instance === '' && to.instance === '' ? '' : `${from.instance}/${to.instance}`;
-  const describe = describing(progress);
-  const open = async (apart?: Seq): Promise<Start> => {
-    const id = replicationId(sourceId, targetId, settings.query, apart);
-    // Of two copies with one identity nothing tells whose word, or which way, a checkpoint was.
-    const on = sourceId === targetId ? NOWHERE : settings.checkpointOn;
-    const init = { source, target, id, sessionId: uuid(), on, instances, describe };
-    const checkpoints = new Checkpoints(init);
-    const since = notBeyond(from.seq, await checkpoints.resume(signal));
-    return { checkpoints, since, sourceSeq: from.seq };
-  };
-  const openFirst = async (): Promise<Start> => {
-    const start = await open();
-    if (start.since !== 0 || !start.checkpoints.complete || isFiltered(settings.query)) return start;
-    // Who is empty has loaded nothing; most first replications are told so without another request.
-    if ([from.seq, to.seq].some((seq) => seq === 0 || seq === '0')) return start;
-    const seq = await snapshotSeq(source, target, signal);
-    return seq === undefined ? start : { ...start, since: notBeyond(from.seq, seq) };
-  };
-  const pair = `${sourceId} ${targetId} ${instances}`;
-  // Another database has taken the place of one: what was acknowledged was so by the other.
-  if (run.pair !== undefined && run.pair !== pair) progress.lastSeq = undefined;
-  run.pair = pair;
-  const { since } = settings;
-  const start = since === undefined ? await openFirst() : await openAt(notBeyond(from.seq, since), open);
-  // Without checkpoints to rely on, this replication's own memory says where to go on.
-  const { lastSeq } = progress;
-  const relies = since === undefined && start.checkpoints.complete;
-  if (relies || lastSeq === undefined || notBeyond(from.seq, lastSeq) !== lastSeq) return start;
-  return { ...start, since: lastSeq };
-}
-
-const NOWHERE = { source: false, target: false };
-
-/** Of what a filter lets through nobody says here that it is there. */
-const isFiltered = ({ filter, view, doc_ids, selector }: ChangesQuery): boolean =>
-  [filter, view, doc_ids, selector].some((option) => option !== undefined);
-
-/** Where both say that a snapshot, which they have, ends in the source; undefined where there is none, or it may not be read. */
-async function snapshotSeq(source: Peer, target: Peer, signal: AbortSignal): Promise<Seq | undefined> {
-  const read = (peer: Peer): Promise<unknown> =>
-    ask(signal, () => peer.get(SNAPSHOT_ID, { signal })).catch((error: unknown) => {
-      if (!isNotFound(error) && !isRefusal(error)) throw error;
-    });
-  const there = await read(target);
-  return snapshotSessions(there).length === 0 ? undefined : commonSnapshot(await read(source), there);
-}
-
-/** Where to begin when the user says so. What follows a gap has checkpoints of its own, or none. */
-async function openAt(since: Seq, open: (apart?: Seq) => Promise<Start>): Promise<Start> {
-  const start = await open();
-  if (covers(start.since, since)) return { ...start, since };
-  if (since === 'now') {
-    start.checkpoints.mute();
-    return { ...start, since };
-  }
-  const own = await open(since);
-  return own.since === 0 ? { ...own, since } : own;
-}
-
-/** What was done since now, for the history of checkpoints. */
-function describing(progress: Progress): () => object {
-  const start_time = new Date().toISOString();
-  const before = progress.status();
-  return () => {
-    const { docs_read, docs_written, doc_write_failures } = progress.status();
-    return {
-      start_time,
-      end_time: new Date().toISOString(),
-      docs_read: docs_read - before.docs_read,
-      docs_written: docs_written - before.docs_written,
-      doc_write_failures: doc_write_failures - before.doc_write_failures,
-    };
-  };
-}
-
-/** A source whose numbers do not reach as far as the checkpoint is not the one, or not as new as the one, it was. */
-const notBeyond = (last: Seq | undefined, seq: Seq): Seq =>
-  typeof last === 'number' && typeof seq === 'number' && seq > last ? 0 : seq;
 
 /** The error as it was, with `result` added; made an `Error` where it was none. */
 function withResult(error: unknown, result: ReplicationResult): Error {

@@ -5,10 +5,11 @@
  */
 import { BasicFeed, type Feed, type FeedController, type FeedError, type FeedEvents } from '@settledb/core';
 import { Announcer } from './announcer';
+import type { ReplicationChange, ReplicationResult, ReplicationStatus } from './counters';
 import type { ReplicateOptions, SyncOptions } from './options';
 import type { FailedRow, Peer } from './peer';
-import { type ReplicationChange, type ReplicationResult, type ReplicationStatus, watch } from './progress';
 import { type Replication, ReplicationFeed, type WatchedReplication } from './replicate';
+import { watch } from './watch';
 
 export type Direction = 'push' | 'pull';
 

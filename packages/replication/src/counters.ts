@@ -1,0 +1,80 @@
+/** What a replication counts, and the shapes in which that is shown: change, result, status. */
+import type { Seq } from '@settledb/core';
+import type { AnyDoc, FailedRow } from './peer';
+import { RevSet } from './rev-set';
+
+export interface Counters {
+  readonly start_time: string;
+  /** Revisions fetched from the source. */
+  readonly docs_read: number;
+  /** Revisions that the target took. */
+  readonly docs_written: number;
+  /** Revisions that the target refused, and did not take later. */
+  readonly doc_write_failures: number;
+  /** The first {@link MOST_ERRORS} of those, each with `id`, `rev`, `name`, `status`, `reason`. */
+  readonly errors: readonly FailedRow[];
+  /** Everything up to here was replicated. */
+  readonly last_seq: Seq;
+}
+
+export interface ReplicationChange extends Counters {
+  readonly ok: true;
+  /** Written just now. */
+  readonly docs: readonly AnyDoc[];
+  /** Changes of the source yet to come, where it knows. */
+  readonly pending?: number;
+}
+
+export interface ReplicationResult extends Counters {
+  /** `false` in the `result` of an error. */
+  readonly ok: boolean;
+  readonly status: 'complete' | 'cancelled' | 'aborting';
+  readonly end_time: string;
+}
+
+/**
+ * `connecting`: asking both sides who they are and how far they came · `transferring` · `idle`: a live one that is caught up ·
+ * `waiting`: to try again after a failure · the last three are how it ended.
+ */
+export type Phase = 'connecting' | 'transferring' | 'idle' | 'waiting' | 'complete' | 'cancelled' | 'failed';
+
+export const OVER: ReadonlySet<Phase> = new Set(['complete', 'cancelled', 'failed']);
+
+export interface ReplicationStatus extends Counters {
+  readonly phase: Phase;
+  /**
+   * Changes of the source that are not yet at the target, read ones included. Where the source counts by numbers but does
+   * not say how many changes are left: at most so many. `undefined` where it does not say anything.
+   */
+  readonly pending: number | undefined;
+  /** Characters of JSON fetched and written, attachments included: about bytes. */
+  readonly bytes_read: number;
+  readonly bytes_written: number;
+  /** Attempts made: more than 1 after failures. */
+  readonly attempts: number;
+  /** Why it waits, or why it failed. */
+  readonly error: unknown;
+}
+
+/** Denied documents listed; all are counted. A live replication may run for months. */
+export const MOST_ERRORS = 1000;
+
+/** Of the denied rows `tried`, only those of `still` are denied now. */
+export interface Retried {
+  readonly tried: readonly FailedRow[];
+  readonly still: readonly FailedRow[];
+  readonly written: number;
+}
+
+/** By their names: rows that crossed to a page and back are others. */
+export function afterRetry(errors: readonly FailedRow[], { tried, still }: Retried): FailedRow[] {
+  const gone = new RevSet();
+  for (const { id, rev = '' } of tried) gone.add(id, rev);
+  return [...errors.filter(({ id, rev = '' }) => !gone.has(id, rev)), ...still];
+}
+
+/** Failures of an attempt that ends it: shown in its error, not counted for good, since they are tried again. */
+export interface LostWork {
+  readonly docs_read: number;
+  readonly doc_write_failures: number;
+}

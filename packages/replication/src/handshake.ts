@@ -1,0 +1,133 @@
+/**
+ * How an attempt begins: both sides are asked who they are and how far they have come, and from their checkpoints it follows where
+ * to go on.
+ */
+import { commonSnapshot, type Seq, SNAPSHOT_ID, snapshotSessions, uuid } from '@settledb/core';
+import { Checkpoints, covers } from './checkpoint';
+import type { ChangesQuery } from './options';
+import { ask, bare, checkId, checkInfo, isNotFound, isRefusal, type Peer } from './peer';
+import type { Progress } from './progress';
+import { replicationId } from './replication-id';
+import type { Run, Start } from './transfer';
+
+/** The two sides, as they are now. */
+interface Pair {
+  readonly sourceId: string;
+  readonly targetId: string;
+  /** When each was made, where it says so: by that a database is told from one made anew in its place. */
+  readonly instances: string;
+  readonly sourceSeq: Seq | undefined;
+  readonly targetSeq: Seq | undefined;
+}
+
+/** Where this attempt begins, and what keeps its checkpoints. @throws what either side fails with */
+export async function handshake(run: Run, signal: AbortSignal): Promise<Start> {
+  const { source, target, settings, progress } = run;
+  const pair = await identify(source, target, signal);
+  const { sourceId, targetId, instances, sourceSeq } = pair;
+  const key = `${sourceId} ${targetId} ${instances}`;
+  // Another database has taken the place of one: what was acknowledged was so by the other.
+  if (run.pair !== undefined && run.pair !== key) progress.lastSeq = undefined;
+  run.pair = key;
+  const open = opener(run, pair, signal);
+  const { since } = settings;
+  const start =
+    since === undefined
+      ? await openFirst(run, pair, open, signal)
+      : await openAt(notBeyond(sourceSeq, since), open);
+  // Without checkpoints to rely on, this replication's own memory says where to go on.
+  const { lastSeq } = progress;
+  const relies = since === undefined && start.checkpoints.complete;
+  if (relies || lastSeq === undefined || notBeyond(sourceSeq, lastSeq) !== lastSeq) return start;
+  return { ...start, since: lastSeq };
+}
+
+async function identify(source: Peer, target: Peer, signal: AbortSignal): Promise<Pair> {
+  const [sourceId, targetId, from, to] = await Promise.all([
+    ask(signal, () => source.id(...bare(source, signal))).then(checkId),
+    ask(signal, () => target.id(...bare(target, signal))).then(checkId),
+    ask(signal, () => source.info(...bare(source, signal))).then(checkInfo),
+    ask(signal, () => target.info(...bare(target, signal))).then(checkInfo),
+  ]);
+  const instances = from.instance === '' && to.instance === '' ? '' : `${from.instance}/${to.instance}`;
+  return { sourceId, targetId, instances, sourceSeq: from.seq, targetSeq: to.seq };
+}
+
+/** Opens checkpoints. @param apart the position they are counted from, for those of what follows a gap */
+type Open = (apart?: Seq) => Promise<Start>;
+
+function opener({ source, target, settings, progress }: Run, pair: Pair, signal: AbortSignal): Open {
+  const { sourceId, targetId, instances, sourceSeq } = pair;
+  const describe = describing(progress);
+  return async (apart) => {
+    const id = replicationId(sourceId, targetId, settings.query, apart);
+    // Of two copies with one identity nothing tells whose word, or which way, a checkpoint was.
+    const on = sourceId === targetId ? NOWHERE : settings.checkpointOn;
+    const checkpoints = new Checkpoints({ source, target, id, sessionId: uuid(), on, instances, describe });
+    const since = notBeyond(sourceSeq, await checkpoints.resume(signal));
+    return { checkpoints, since, sourceSeq };
+  };
+}
+
+const NOWHERE = { source: false, target: false };
+
+/** Where to begin when the user says nothing: at the checkpoint; without one, where a snapshot ends that both know of. */
+async function openFirst(
+  { source, target, settings }: Run,
+  { sourceSeq, targetSeq }: Pair,
+  open: Open,
+  signal: AbortSignal,
+): Promise<Start> {
+  const start = await open();
+  if (start.since !== 0 || !start.checkpoints.complete || isFiltered(settings.query)) return start;
+  // Who is empty has loaded nothing; most first replications are told so without another request.
+  if ([sourceSeq, targetSeq].some((seq) => seq === 0 || seq === '0')) return start;
+  const seq = await snapshotSeq(source, target, signal);
+  return seq === undefined ? start : { ...start, since: notBeyond(sourceSeq, seq) };
+}
+
+/** A snapshot is of all documents: where a filter chooses, it says nothing. */
+const isFiltered = ({ filter, view, doc_ids, selector }: ChangesQuery): boolean =>
+  [filter, view, doc_ids, selector].some((option) => option !== undefined);
+
+/** Where both say that a snapshot, which they have, ends in the source; undefined where there is none, or it may not be read. */
+async function snapshotSeq(source: Peer, target: Peer, signal: AbortSignal): Promise<Seq | undefined> {
+  const read = (peer: Peer): Promise<unknown> =>
+    ask(signal, () => peer.get(SNAPSHOT_ID, { signal })).catch((error: unknown) => {
+      if (!isNotFound(error) && !isRefusal(error)) throw error;
+    });
+  const there = await read(target);
+  return snapshotSessions(there).length === 0 ? undefined : commonSnapshot(await read(source), there);
+}
+
+/** Where to begin when the user says so. What follows a gap has checkpoints of its own, or none. */
+async function openAt(since: Seq, open: Open): Promise<Start> {
+  const start = await open();
+  if (covers(start.since, since)) return { ...start, since };
+  if (since === 'now') {
+    start.checkpoints.mute();
+    return { ...start, since };
+  }
+  const own = await open(since);
+  return own.since === 0 ? { ...own, since } : own;
+}
+
+/** What was done since now, for the history of checkpoints. */
+function describing(progress: Progress): () => object {
+  const start_time = new Date().toISOString();
+  const before = progress.status();
+  return () => {
+    const { docs_read, docs_written, doc_write_failures } = progress.status();
+    return {
+      start_time,
+      end_time: new Date().toISOString(),
+      docs_read: docs_read - before.docs_read,
+      docs_written: docs_written - before.docs_written,
+      doc_write_failures: doc_write_failures - before.doc_write_failures,
+    };
+  };
+}
+
+/** A source that has not come as far as `seq` is another database than it was, or an older state of it: all is compared anew. */
+const notBeyond = (last: Seq | undefined, seq: Seq): Seq =>
+  typeof last === 'number' && typeof seq === 'number' && seq > last ? 0 : seq;

@@ -1,0 +1,60 @@
+/** The status of a replication that runs elsewhere, in a worker, as its page shows it. */
+import { afterRetry, OVER, type ReplicationResult, type ReplicationStatus, type Retried } from './counters';
+import { Progress } from './progress';
+import type { Watched } from './watch';
+
+/** The status of a replication that runs elsewhere, as it was told last. */
+export class StatusBoard implements Watched {
+  readonly #listeners = new Set<() => void>();
+  #status: ReplicationStatus = { ...new Progress().status(), attempts: 0 };
+
+  get status(): ReplicationStatus {
+    return this.#status;
+  }
+
+  set status(status: ReplicationStatus) {
+    this.#status = status;
+    for (const hear of this.#listeners) hear();
+  }
+
+  get over(): boolean {
+    return OVER.has(this.#status.phase);
+  }
+
+  /** It has ended, which its status may not have told: who did the work is lost, or goes on for others. @returns the whole result */
+  ended(result: Partial<ReplicationResult>): ReplicationResult {
+    const phase = result.status === 'cancelled' ? 'cancelled' : 'complete';
+    if (!this.over) this.status = { ...this.#status, phase, error: undefined };
+    return this.#result(result, phase);
+  }
+
+  /** As {@link ended}, by an error. @returns the counters that go with it, as far as they were told */
+  failed(error: unknown): ReplicationResult {
+    if (!this.over) this.status = { ...this.#status, phase: 'failed', error };
+    return this.#result({}, 'aborting');
+  }
+
+  /** Until more is told by who does the work, and has heard of it too. */
+  retried(again: Retried): void {
+    const { errors, doc_write_failures, docs_written } = this.#status;
+    const left = afterRetry(errors, again);
+    this.status = {
+      ...this.#status,
+      errors: left,
+      doc_write_failures: doc_write_failures + left.length - errors.length,
+      docs_written: docs_written + again.written,
+    };
+  }
+
+  listen(hear: () => void): () => void {
+    this.#listeners.add(hear);
+    return () => this.#listeners.delete(hear);
+  }
+
+  #result(given: Partial<ReplicationResult>, status: ReplicationResult['status']): ReplicationResult {
+    const { start_time, docs_read, docs_written, doc_write_failures, errors, last_seq } = this.#status;
+    const told = { start_time, docs_read, docs_written, doc_write_failures, errors, last_seq };
+    const ok = status !== 'aborting';
+    return { ok, ...told, end_time: new Date().toISOString(), ...given, status };
+  }
+}
