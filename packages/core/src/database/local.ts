@@ -63,18 +63,22 @@ export class LocalDatabase<Content extends object = object> implements Database<
   #rules: FoldRules;
   readonly #uuid: string;
   readonly #writer: Writer;
-  readonly #closing = new Closing();
   readonly #feeds: ChangesSource;
+  /** By this closing ends the feeds. */
+  readonly #feedsEnd = new Closing();
   readonly #attachments: AttachmentSource & { readonly seen: Set<string> };
   readonly #unwatch: () => void;
+  /** Calls that closing waits for, besides the writer's. */
   readonly #served = new Served();
+  /** What {@link #counted} found, and in which state of the store. */
   #counters: InfoRow | undefined;
   #countedAt: number | undefined;
-  /** Aborted by closing: when a source that is still read will end, nobody knows. */
-  readonly #ending = new AbortController();
-  /** Why nothing more is possible. */
-  #end: { readonly cause?: unknown } | undefined;
-  #ended: Promise<void> | undefined;
+  /** Aborted by closing, which cannot wait for the streams that attachments are still read from: they may never end. */
+  readonly #sources = new AbortController();
+  /** Set when the database was closed, destroyed or lost, and every call is refused; with the cause, where something failed. */
+  #gone: { readonly cause?: unknown } | undefined;
+  /** The work of closing. */
+  #closing: Promise<void> | undefined;
 
   /**
    * A handle on the database in `store`, which belongs to it from now on; a new one when the store is empty.
@@ -103,13 +107,13 @@ export class LocalDatabase<Content extends object = object> implements Database<
       write: (edits) => writeEdits(store, edits, this.#rules, options.durability),
       writeNow: (edits) => writeEditsNow(store, edits, this.#rules, options.durability),
     });
-    // Feeds ask no more of the signal than `Closing` has.
     this.#attachments = { store, bytes: options.bytes, seen: new Set() };
     this.#feeds = {
       store,
       bytes: options.bytes,
       evaluate: options.evaluate,
-      closing: this.#closing as unknown as AbortSignal,
+      // It has all of a signal that feeds use.
+      closing: this.#feedsEnd as unknown as AbortSignal,
     };
     this.#unwatch = store.watch((event) => this.#onStoreEvent(event));
   }
@@ -121,7 +125,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
 
   /** @param db_name what its handle is called */
   info(options: CallOptions = {}, db_name = this.name): Promise<DatabaseInfo> {
-    // Not async: as `get`.
+    // Not async, for the reason that `get` has.
     try {
       this.#begin(options);
       const row = this.#counted();
@@ -163,7 +167,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
   get(id: string, options?: GetOptions & { open_revs?: undefined }): Promise<ExistingDoc<Content>>;
   get(id: string, options?: GetOptions): Promise<never> {
     // Not async: one promise less on the way of every read.
-    if (this.#end !== undefined) return Promise.reject(this.#closedError());
+    if (this.#gone !== undefined) return Promise.reject(this.#closedError());
     if (options !== undefined && (wantsData(options) || options.atts_since !== undefined)) {
       return loadAttachments().then(({ getWithData }) =>
         getWithData(this.#attachments, id, options),
@@ -178,7 +182,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
   }
 
   put(doc: Doc<Content>, options: BulkDocsOptions = NO_OPTIONS): Promise<Written> {
-    // Not async, as `get`.
+    // Not async, for the reason that `get` has.
     try {
       this.#begin(options);
       return this.#put(doc, options);
@@ -331,8 +335,8 @@ export class LocalDatabase<Content extends object = object> implements Database<
 
   /** Takes no more calls, waits for the writes that were asked for, and lets the store go. @param discard see {@link Store.close} */
   close(discard = false): Promise<void> {
-    this.#ended ??= this.#close(discard);
-    return this.#ended;
+    this.#closing ??= this.#close(discard);
+    return this.#closing;
   }
 
   async destroy(options: CallOptions = {}): Promise<{ ok: true }> {
@@ -345,28 +349,28 @@ export class LocalDatabase<Content extends object = object> implements Database<
   }
 
   async #close(discard: boolean): Promise<void> {
-    this.#stop({});
-    this.#ending.abort(closed());
+    this.#stop();
+    this.#sources.abort(closed());
     await this.#served.over();
     await this.#writer.close();
     await this.store.close(discard);
   }
 
-  #stop(end: { readonly cause?: unknown }): void {
-    this.#end ??= end;
+  #stop(): void {
+    this.#gone ??= {};
     this.#unwatch();
-    this.#closing.abort();
+    this.#feedsEnd.abort();
   }
 
   #onStoreEvent(event: StoreEvent): void {
-    if (event.type === 'destroyed') this.#stop({});
+    if (event.type === 'destroyed') this.#stop();
     // Feeds hear of a lost storage from the store, and fail; one that is closed merely ends them.
-    else if (event.type === 'lost') this.#end ??= { cause: event.cause };
+    else if (event.type === 'lost') this.#gone ??= { cause: event.cause };
   }
 
-  /** What every call begins with. */
+  /** What every call begins with. @throws closed; why the signal was aborted */
   #begin({ signal }: CallOptions): void {
-    if (this.#end !== undefined) throw this.#closedError();
+    if (this.#gone !== undefined) throw this.#closedError();
     signal?.throwIfAborted();
   }
 
@@ -377,7 +381,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
     signal: AbortSignal | undefined,
   ): Promise<readonly Outcome[]> {
     const { durability } = this.#options;
-    const host = { durability, ending: this.#ending.signal, ...this.#attachments };
+    const host = { durability, ending: this.#sources.signal, ...this.#attachments };
     const work = this.#served.add(
       loadAttachments().then(({ writeAttached }) =>
         writeAttached(host, edits, strict, (each) => this.#writer.add(each, undefined, asGiven), signal),
@@ -386,14 +390,14 @@ export class LocalDatabase<Content extends object = object> implements Database<
     return signal === undefined ? work : untilAborted(work, signal);
   }
 
-  /** The steps of a call that was begun, which the end of new calls does not stop. */
+  /** `get` and `put` for the steps of a call that was begun before closing, which lets it end. */
   get #steps(): Pick<Database, 'get' | 'put'> {
     const get = (id: string, options?: GetOptions) => this.#get(id, options) as Promise<never>;
     return { get, put: async (doc, options = NO_OPTIONS) => this.#put(doc, options) };
   }
 
   #closedError(): DatabaseError {
-    return closed(this.#end?.cause);
+    return closed(this.#gone?.cause);
   }
 
   #editOptions(new_edits: boolean | undefined, force: boolean | undefined): EditOptions {
