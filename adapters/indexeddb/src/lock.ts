@@ -5,9 +5,9 @@ export interface Hold {
   release(): Promise<void>;
 }
 
-/** The lock manager; undefined on pages without https and in old browsers. */
+/** The lock manager; undefined on pages without https, in old browsers, and where a page is imitated (happy-dom has `null`). */
 export function lockManager(): LockManager | undefined {
-  return globalThis.navigator?.locks;
+  return globalThis.navigator?.locks ?? undefined;
 }
 
 /**

@@ -30,8 +30,8 @@ export function inTurn<T>(id: string, alone: boolean, work: () => Promise<T>): P
 }
 
 async function amongTabs<T>(id: string, work: () => Promise<T>): Promise<T> {
-  const locks = globalThis.navigator?.locks as LockManager | undefined;
-  if (locks === undefined) return work();
+  const locks = globalThis.navigator?.locks as LockManager | null | undefined;
+  if (!locks) return work();
   const patience = new AbortController();
   const timer = setTimeout(() => patience.abort(), WAIT_MS);
   let begun = false;

@@ -11,8 +11,9 @@ export interface Held {
   release(): void;
 }
 
+// Where a page is imitated (happy-dom), `null` stands for it.
 const locks = (): LockManager | undefined =>
-  typeof navigator === 'undefined' ? undefined : (navigator as { locks?: LockManager }).locks;
+  (globalThis.navigator as { locks?: LockManager | null } | undefined)?.locks ?? undefined;
 
 /** Holds the lock `name` until released. */
 export function hold(name: string): Held {
