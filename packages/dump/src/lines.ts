@@ -91,7 +91,7 @@ const isZlibError = (error: unknown): boolean =>
 
 async function* bytesOf(input: Input, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
   signal?.throwIfAborted();
-  if (input instanceof Uint8Array) yield input;
+  if (ArrayBuffer.isView(input)) yield checked(input);
   else if (input instanceof Blob) yield* pulled(input.stream(), signal);
   else if (typeof (input as ReadableStream)?.getReader === 'function')
     yield* pulled(input as ReadableStream<Uint8Array>, signal);
@@ -124,8 +124,10 @@ async function* pulled(
   }
 }
 
+/** Bytes of another realm, too, as streams bring them where a page is imitated (jsdom). */
 function checked(piece: unknown): Uint8Array {
   if (piece instanceof Uint8Array) return piece;
+  if (ArrayBuffer.isView(piece)) return new Uint8Array(piece.buffer, piece.byteOffset, piece.byteLength);
   throw badRequest('A dump is a stream of bytes');
 }
 
