@@ -7,7 +7,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { locked } from '@settledb/core';
+import { afterTimer, locked } from '@settledb/core';
 import { closeQuietly, codeOf, type Files } from './files';
 import { isOfAnotherBoot, isRunning, processStart } from './process-identity';
 import { trouble } from './trouble';
@@ -70,7 +70,7 @@ export async function takeLock(files: Files, folder: string): Promise<Lock> {
       // An error would leave the lock behind, taken by nobody who could release it.
       closeQuietly(files, fd);
     }
-    await new Promise((resolve) => setTimeout(resolve, Math.random() * STEP_BACK_MS));
+    await afterTimer(Math.random() * STEP_BACK_MS);
   }
 }
 

@@ -8,6 +8,7 @@
  * What rots on the disk without a write is found where it is read: every frame is checked whenever it is.
  */
 import { join } from 'node:path';
+import { afterTimer } from '@settledb/core';
 import { BlockPlaces } from './block-places';
 import { Contents, type Place } from './contents';
 import { crc32 } from './crc32';
@@ -68,7 +69,7 @@ export async function notePlaces(files: Files, folder: string, log: Log): Promis
     const body = Buffer.concat([note, log.contents.blocks.encode()]);
     const data = Buffer.concat([Buffer.from(crcOf(body), 'latin1'), body]);
     for (let tick = 0; tick < TICKS; tick++) {
-      if (tick > 0) await new Promise((resolve) => setTimeout(resolve, TICK_MS));
+      if (tick > 0) await afterTimer(TICK_MS);
       if (write(files, join(folder, PLACES), data).changed > changed) return;
     }
   } catch {

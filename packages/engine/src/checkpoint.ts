@@ -3,7 +3,7 @@
  * cost little and nothing is written just then; compaction when asked or when most of the texts are dead. What is done is in
  * `rewrite-alone.ts`.
  */
-import { closed, either, untilAborted } from '@settledb/core';
+import { afterTimer, closed, either, untilAborted } from '@settledb/core';
 import type { Follower } from './follower';
 import type { Image } from './image';
 import type { Journal } from './journal';
@@ -116,7 +116,7 @@ export class Checkpointer {
       while (this.#running !== undefined) await this.#running.catch(() => undefined);
       ending.throwIfAborted();
       if (await this.#run(true, ending)) return;
-      await untilAborted(new Promise((resolve) => setTimeout(resolve, OTHERS_MS)), ending);
+      await untilAborted(afterTimer(OTHERS_MS), ending);
     }
   }
 

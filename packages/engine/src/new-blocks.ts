@@ -2,7 +2,7 @@
  * The blocks of a rewrite: put in slices while reads and writes go on. Nothing names them before the manifest does, so what a
  * crash leaves of them takes room and nothing else.
  */
-import type { TextRef } from '@settledb/core';
+import { afterTimer, type TextRef } from '@settledb/core';
 import type { Aside } from './aside';
 import type { Rewritable } from './checkpoint';
 import type { Image } from './image';
@@ -108,7 +108,7 @@ export class NewBlocks {
   async #pause(): Promise<void> {
     this.#signal?.throwIfAborted();
     const begun = Date.now();
-    await new Promise((resolve) => setTimeout(resolve, 0));
+    await afterTimer(0);
     await this.#aside.whileCalled();
     this.#sliceBegan = Date.now();
     this.#sliceMs = Math.min(Math.max(SLICE_MS, this.#sliceBegan - begun), this.#sliceMsMax);
