@@ -127,7 +127,7 @@ describe('a one-shot feed', () => {
       include_docs: fc.boolean(),
       style: fc.constantFrom('main_only' as const, 'all_docs' as const),
       limit: fc.option(fc.integer({ min: 1, max: 9 }), { nil: undefined }),
-      filter: fc.constantFrom(undefined, (doc: { n?: unknown }) => doc.n !== -1),
+      filter: fc.constantFrom(undefined, (doc: Record<string, unknown>) => doc.n !== -1),
     });
     const edit = fc.record({ at: fc.nat(29), deletes: fc.boolean(), isNew: fc.boolean() });
     const edits = fc.array(fc.array(edit, { maxLength: 4 }), { maxLength: 12 });
