@@ -1,6 +1,8 @@
 /** What a dump holds is what is loaded; what is damaged is found before it is used. */
 import { memory } from '@settledb/adapter-memory';
+import type { ChangesOptions } from '@settledb/core';
 import { describe, expect, it } from 'vitest';
+import { load, type Target } from '../../packages/dump/src/index';
 import { SettleDB } from '../../packages/settledb/src/settledb';
 import { bytesOf, contentsOf, type Db, fillAtRandom, gzip, numbers, whole } from './content';
 
@@ -45,6 +47,43 @@ describe('a dump', () => {
     await c.load(b.dump());
     await a.replicate.from(b);
     expect(await contentsOf(c)).toEqual(await contentsOf(a));
+  });
+
+  it('has its _local documents loaded while others write them', async () => {
+    const [from, db] = [make(), make()];
+    await from.put({ _id: '_local/mine', n: 1 } as never);
+    let writes = 0;
+    const { id, info, put, bulkDocs, revsDiff } = db;
+    const get = async (_id: string) => {
+      const there = await db.get(_id).catch((error) => ({ error }));
+      if (writes++ < 3) await db.put({ ...('error' in there ? {} : there), _id, other: writes } as never);
+      if ('error' in there) throw there.error;
+      return there;
+    };
+    const target: Target = { id, info, put, bulkDocs, revsDiff, get: get as never };
+    expect(await load(target, from.dump({ local: true }))).toMatchObject({ ok: true });
+    expect(writes).toBe(4);
+    expect(await db.get('_local/mine')).toEqual({ _id: '_local/mine', _rev: '0-4', n: 1 });
+  });
+
+  it('puts no checkpoint back', async () => {
+    const [a, b] = [make(), make()];
+    await a.put({ _id: 'first' });
+    await a.replicate.to(b);
+    const early = await whole(a.dump({ local: true }));
+    await a.put({ _id: 'second' });
+    await a.replicate.to(b);
+    await a.load(early);
+    await b.load(early);
+    const since: unknown[] = [];
+    const changes = (options: ChangesOptions) => {
+      since.push(options.since);
+      return a.changes(options);
+    };
+    const { id, info, get, put, revsDiff, bulkGet, bulkDocs } = a;
+    const watched = { id, info, get, put, changes, revsDiff, bulkGet, bulkDocs };
+    expect(await SettleDB.replicate(watched as never, b)).toMatchObject({ docs_read: 0 });
+    expect(since[0]).toBe(2);
   });
 
   it('has content that many documents share once, and large content in pieces', async () => {

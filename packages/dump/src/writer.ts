@@ -37,8 +37,18 @@ const KEPT_LIMIT = 10_000;
 /** What a database answers that has no `_local` documents with attachments. */
 const WITHOUT: ReadonlySet<number> = new Set([404, 405, 415, 501]);
 
+/** How often a `_local` document is written that others write at the same time: as often as replications try with their own. */
+const LOCAL_TRIES = 20;
+
 type Stubs = { readonly [name: string]: { readonly digest?: unknown } | undefined };
 const stubsOf = (attachments: unknown): Stubs => (attachments ?? {}) as Stubs;
+
+/** Of a replication: of this one, CouchDB's or PouchDB's. */
+const isCheckpoint = (doc: object): boolean => {
+  const { session_id, history } = doc as { session_id?: unknown; history?: unknown };
+  return typeof session_id === 'string' && Array.isArray(history);
+};
+const isConflict = (error: unknown): boolean => isDatabaseError(error) && error.status === 409;
 
 export class Writer {
   readonly #target: Target;
@@ -154,12 +164,19 @@ export class Writer {
     return docs.filter(({ _id, _rev }) => Object.hasOwn(diff, _id) && diff[_id]!.missing.includes(_rev));
   }
 
-  /** A `_local` document, in place of the one there. */
+  /** A `_local` document, in place of the one there; but a checkpoint that is there stays: replications have gone on since. */
   async local({ _rev: _, ...doc }: AnyDoc): Promise<void> {
     const { signal } = this.#options;
-    const there = await this.#target.get(doc._id, { signal }).catch(unlessMissing);
-    const rev = there === undefined ? {} : { _rev: (there as ExistingDoc)._rev };
-    await this.#target.put({ ...doc, ...rev } as Doc, { signal });
+    for (let tries = 1; ; tries++) {
+      const there: ExistingDoc | undefined = await this.#target.get(doc._id, { signal }).catch(unlessMissing);
+      if (there !== undefined && isCheckpoint(there)) return;
+      try {
+        await this.#target.put({ ...doc, ...(there && { _rev: there._rev }) } as Doc, { signal });
+        return;
+      } catch (error) {
+        if (!isConflict(error) || tries === LOCAL_TRIES) throw error; // It was written since it was read.
+      }
+    }
   }
 
   async #write(docs: readonly object[], new_edits: boolean, isGone?: () => boolean): Promise<void> {
