@@ -1,7 +1,7 @@
 /** What IndexedDB does on bad days: connections that die, disks that are full, opens that never answer. */
 import { indexeddb } from '@settledb/adapter-indexeddb';
 import type { Journal, JournalEvent } from '@settledb/engine';
-import { deleteDB, openDB } from 'idb';
+import { deleteDB, openDB, unwrap } from 'idb';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { commit, fill } from '../conformance/journal-bench';
 import { abortAs, FaultyIdb, invalidState } from '../support/faulty-idb';
@@ -277,6 +277,30 @@ describe('indexeddb when the disk is full', () => {
     expect(await journal.rewrite({ drop: [-1] }, { epoch: 0, n: 1 })).toBeUndefined();
     await fill(journal, 2, 2);
     expect(idb.handles).toHaveLength(1);
+  });
+
+  it('rejects an open that makes the database with quota_exceeded, and makes it when there is room', async () => {
+    const name = newName();
+    let isFull = true;
+    const full: typeof openDB = (which, version, callbacks = {}) =>
+      openDB(which, version, {
+        ...callbacks,
+        upgrade(...args) {
+          callbacks.upgrade?.(...args);
+          if (isFull) abortAs('QuotaExceededError')(unwrap(args[3]) as unknown as IDBTransaction);
+        },
+      });
+    const adapter = indexeddb({ driver: { openDB: full } });
+    await expect(adapter.open(name)).rejects.toMatchObject({
+      name: 'quota_exceeded',
+      status: 507,
+      cause: { name: 'QuotaExceededError' },
+    });
+    isFull = false;
+    const journal = await adapter.open(name);
+    await fill(journal, 1, 1);
+    await journal.close();
+    await adapter.destroy(name);
   });
 });
 

@@ -135,13 +135,17 @@ function once(tell: ((waiting: Blocked) => void) | undefined): (waiting: Blocked
 async function openOnce(request: OpenRequest, blocked: () => void): Promise<IDBDatabase> {
   const { driver, name, mustExist } = request;
   let absent = false;
+  let aborted: unknown;
   try {
     const db = await driver.openDB(PREFIX + name, FORMAT, {
       blocked,
       terminated: request.terminated,
       blocking: (_version, newVersion) => request.blocking(newVersion),
       upgrade(fresh, oldVersion, _newVersion, tx) {
-        tx.done.catch(() => {}); // the rejection of the open says the same
+        tx.done.catch(() => {}); // the rejection of the open follows, but a full disk is said here alone
+        unwrap(tx).onabort = () => {
+          aborted = unwrap(tx).error;
+        };
         absent = oldVersion === 0 && mustExist;
         if (absent) tx.abort();
         else createStores(raw(fresh), unwrap(tx), oldVersion);
@@ -151,7 +155,7 @@ async function openOnce(request: OpenRequest, blocked: () => void): Promise<IDBD
   } catch (cause) {
     if (absent) throw notFound('Database does not exist.');
     if (nameOf(cause) === 'VersionError') throw await newer(driver, name, cause);
-    throw storageError(`Opening database "${name}" in IndexedDB`, cause);
+    throw storageError(`Opening database "${name}" in IndexedDB`, aborted ?? cause);
   }
 }
 
