@@ -21,9 +21,10 @@ import {
 import { dropUnused } from './cleanup';
 import { Definitions, type RegisteredViews, type View, viewDefinitions } from './definitions';
 import { FirstKeys } from './first-keys';
+import { isFull } from './full';
 import { Functions, textHash } from './functions';
 import { type Group, Groups } from './groups';
-import type { DefinitionsOf } from './index-reader';
+import type { DefinitionsOf, IndexDefinition } from './index-reader';
 import type { Indexes, IndexHost } from './indexes';
 import { withDocs, withDocsNow } from './linked';
 import type { RowFilter } from './map';
@@ -205,10 +206,20 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
     return read && reduced(countGroups(read, range), read.state?.seq ?? 0, plan, options);
   }
 
+  /** Where there is no room for what its index lacks, as if it were asked once: whoever cannot write can read all the same. */
   async #stored(view: View, plan: QueryPlan, options: ViewOptions): Promise<ViewResult> {
-    const { reducer } = view;
-    if (reducer !== undefined && options.reduce !== false)
-      return this.#reduced(view, reducer(), plan, options);
+    const reducer = options.reduce === false ? undefined : view.reducer?.();
+    try {
+      return await (reducer === undefined
+        ? this.#rows(view, plan, options)
+        : this.#reduced(view, reducer, plan, options));
+    } catch (error) {
+      if (!isFull(error)) throw error;
+      return this.#mapped(view.index, reducer, plan, options);
+    }
+  }
+
+  async #rows(view: View, plan: QueryPlan, options: ViewOptions): Promise<ViewResult> {
     const { state, found } = await this.#indexes.readAt(
       view.index,
       (tag) => rowQueries(tag, plan),
@@ -240,6 +251,16 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
       wanted === undefined || wanted === null || wanted === false
         ? undefined
         : this.#functions.reducer(wanted);
+    return this.#mapped(index, reducer, plan, options);
+  }
+
+  /** Of all documents, mapped for this answer. */
+  async #mapped(
+    index: IndexDefinition,
+    reducer: Reducer | undefined,
+    plan: QueryPlan,
+    options: ViewOptions,
+  ): Promise<ViewResult> {
     if (reducer !== undefined) checkReduced(options, plan);
     const tests = plan.ranges.map(rangeTest);
     const isWanted = (key: string, id: string): boolean => tests.some((test) => test({ key, id }));

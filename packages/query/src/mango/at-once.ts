@@ -4,6 +4,7 @@
  * otherwise takes the long way.
  */
 import type { DatabaseTables, FindRequest, FindResult, InfoRow, Store } from '@settledb/core';
+import { isFull } from '../full';
 import type { IndexDefinition } from '../index-reader';
 import { NO_BOOKMARK, readBookmark, writeBookmark } from './bookmark';
 import { choosePlan } from './choose';
@@ -81,7 +82,12 @@ export class FindsAtOnce {
   }
 
   async #findLater(request: FindRequest, prepared: Prepared, shape: Shape): Promise<FindResult | undefined> {
-    await this.#indexes.update(prepared.definition, request);
+    try {
+      await this.#indexes.update(prepared.definition, request);
+    } catch (error) {
+      if (isFull(error)) return undefined; // The long way knows how to do without.
+      throw error;
+    }
     const look = this.#indexes.lookNow(prepared.definition);
     return look && this.#answer(request, prepared, shape, look);
   }

@@ -1,5 +1,6 @@
 /** `find`: a plan carried out, its documents tested, sorted where they have to be, and cut to a page. */
 import { compileSelector, type ExistingDoc, type FindResult, type Json, type Selector } from '@settledb/core';
+import { isFull } from '../full';
 import type { Place, Source, Tally } from './batches';
 import { NO_BOOKMARK, writeBookmark } from './bookmark';
 import { choosePlan, orderName } from './choose';
@@ -49,9 +50,22 @@ export async function find(source: Source, asked: Find, indexes: readonly MangoI
   };
 }
 
-/** The documents of an answer, and how they were found. */
+/**
+ * The documents of an answer, and how they were found. An index that cannot be brought up to date because the storage is full is done
+ * without: whoever has no room to write can read all the same. Not where that is another answer, or where the caller is in its midst.
+ */
 export async function findPage(source: Source, asked: Find, indexes: readonly MangoIndex[]): Promise<Page> {
   const plan = choosePlan(asked, indexes);
+  try {
+    return await pageOf(source, asked, plan);
+  } catch (error) {
+    const isSame = asked.bookmark === undefined && partialOf(plan) === undefined;
+    if (plan.kind === 'scan' || !isSame || !isFull(error)) throw error;
+    return pageOf(source, asked, choosePlan({ ...asked, useIndex: undefined }, []));
+  }
+}
+
+async function pageOf(source: Source, asked: Find, plan: Plan): Promise<Page> {
   for (let attempt = 1; ; attempt++) {
     const tally = newTally();
     const read = plan.sorts ? sortedPage : orderedPage;
@@ -119,12 +133,14 @@ const readOptions = ({ request, selector }: Find) => ({
 
 /** Whether a document is part of the answer, whatever the plan took it for. */
 export function acceptorOf({ matches, sort }: Find, plan: Plan): (doc: ExistingDoc<object>) => boolean {
-  const partial = plan.kind === 'index' ? plan.access.index.partial : partialOf(plan);
+  const partial = partialOf(plan);
   const inIndex = partial && compileSelector(partial);
   return (doc) =>
     matches(doc) && (inIndex === undefined || inIndex(doc)) && (sort.length === 0 || !!sortable(doc, sort));
 }
 
 /** A partial index is only used alone. */
-const partialOf = (plan: Plan): Selector | undefined =>
-  plan.kind === 'gather' ? plan.accesses[0]?.index.partial : undefined;
+function partialOf(plan: Plan): Selector | undefined {
+  if (plan.kind === 'index') return plan.access.index.partial;
+  return plan.kind === 'gather' ? plan.accesses[0]?.index.partial : undefined;
+}
