@@ -6,6 +6,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { commit } from '../conformance/journal-bench';
 import { FaultyIdb } from '../support/faulty-idb';
 
+const isWebKit = /AppleWebKit(?!.*Chrom)/.test(navigator.userAgent);
 const WEBKIT =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/26.0 Safari/605.1.15';
 
@@ -30,4 +31,20 @@ it('undoes what is under way when it is put away, and does it again', async () =
     dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }));
   }
   expect(new Set(aborted)).toEqual(new Set(['readonly', 'readwrite']));
+});
+
+it('in a worker refuses to be put away with one that may not have begun, whose undoing WebKit would send too late', async ({
+  skip,
+}) => {
+  skip(!isWebKit, 'a worker cannot be told that it is WebKit, and no other browser needs it');
+  const worker = new Worker(new URL('./put-away-worker.ts', import.meta.url), { type: 'module' });
+  onTestFinished(() => worker.terminate());
+  const outcomes = await new Promise((resolve, reject) => {
+    worker.onmessage = ({ data }) => resolve(data);
+    worker.onerror = reject;
+  });
+  expect(outcomes).toEqual([
+    { isRefused: true, blamed: true },
+    { isRefused: false, blamed: true },
+  ]);
 });

@@ -79,8 +79,6 @@ class Hosts {
     port1.addEventListener('message', ({ data }: MessageEvent<Hello>) => {
       const control: Control = {
         attach: async (port) => this.#attach(port),
-        resign: () => {},
-        rejoin: () => {},
         suspect: async () => true,
       };
       expose(control, data.port);

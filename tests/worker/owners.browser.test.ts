@@ -136,6 +136,37 @@ it('a page whose locks were taken while it was put away is served when it is bac
   await db.destroy();
 });
 
+describe.each(['goes along', 'refuses'])('a worker whose page is put away, which %s', (name) => {
+  it('hears of it as a page would, and serves when the page is back, or another does', async () => {
+    const workers: Worker[] = [];
+    const told: unknown[] = [];
+    const SettleDB = connect(() => {
+      const worker = new Worker(new URL('./told-worker.ts', import.meta.url), {
+        type: 'module',
+        name: workers.length === 0 ? name : '',
+      });
+      worker.addEventListener('message', ({ data }) => 'heard' in data && told.push(data));
+      workers.push(worker);
+      return worker;
+    });
+    onTestFinished(() => {
+      SettleDB.disconnect();
+      for (const worker of workers) worker.terminate();
+    });
+    const db = new SettleDB(`told ${Math.random()}`);
+    await db.put({ _id: 'before' });
+    dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }));
+    await vi.waitFor(() => expect(told).toEqual([{ heard: 'pagehide', persisted: true }]), PATIENCE);
+    dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }));
+    const answered = db.get('before').then(({ _id }) => _id);
+    expect(await Promise.race([answered, later(SERVED_MS)])).toBe('before');
+    expect(await db.put({ _id: 'after' })).toMatchObject({ ok: true });
+    expect(workers).toHaveLength(name === 'refuses' ? 2 : 1);
+    if (name !== 'refuses') expect(told).toHaveLength(2);
+    await db.destroy();
+  });
+});
+
 it('a page that lets its worker go while it waits for the next one keeps no lock', async () => {
   const pages = async (): Promise<unknown[]> => {
     const { held = [] } = await navigator.locks.query();

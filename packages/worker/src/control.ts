@@ -13,12 +13,10 @@ export interface RemoteControl extends Pick<Remote<Control>, keyof Control> {
 
 export function controlOver(port: MessagePort): RemoteControl {
   const control = wrap<Control>(port);
-  const { attach, resign, rejoin, suspect } = control;
-  const proxies = [control, attach, resign, rejoin, suspect] as unknown as Record<symbol, () => void>[];
+  const { attach, suspect } = control;
+  const proxies = [control, attach, suspect] as unknown as Record<symbol, () => void>[];
   return {
     attach,
-    resign,
-    rejoin,
     suspect,
     release() {
       for (const proxy of proxies) proxy[releaseProxy]!();

@@ -10,7 +10,16 @@ import { hold, whenGone } from './life';
 import { Session } from './session';
 import { keyOf, SharedFeeds } from './shared-feeds';
 import { callVerb, type FeedLike, type Hosted } from './verbs';
-import { type ClientInfo, type Control, type Endpoint, type Hello, PROTOCOL, type Welcome } from './wire';
+import {
+  type ClientInfo,
+  type Control,
+  type Ended,
+  type Endpoint,
+  type Hello,
+  PROTOCOL,
+  type PutAway,
+  type Welcome,
+} from './wire';
 
 export interface HostOptions {
   /** Functions that pages may name, by `named('…')`, where they cannot send their own. */
@@ -63,11 +72,28 @@ export class Host {
     return this.#sessions.size;
   }
 
-  /** Offers {@link Control} on the port of a {@link Hello}; anything else is not ours. */
+  /** Offers {@link Control} on the port of a {@link Hello}, and hears of the page's {@link PutAway}; anything else is not ours. */
   readonly accept = (event: MessageEvent): void => {
-    const { settledb, port } = (event.data ?? {}) as Partial<Hello>;
+    const { settledb, port } = (event.data ?? {}) as Partial<Hello> | Partial<PutAway & { port: undefined }>;
     if (settledb === 'hello' && port !== undefined) expose(this.#control, port);
+    if (!this.#context.dedicated) return;
+    if (settledb === 'away') this.#away();
+    if (settledb === 'back') this.#back();
   };
+
+  /** Another should be the owner, and what is open here must not stand in the way of others. */
+  #away(): void {
+    this.#election?.resign();
+    if (tellHere('pagehide')) return;
+    const scope = globalThis as unknown as { postMessage(word: Ended): void; close(): void };
+    scope.postMessage({ settledb: 'ended' });
+    scope.close();
+  }
+
+  #back(): void {
+    this.#election?.stand();
+    tellHere('pageshow');
+  }
 
   readonly #control: Control = {
     attach: async (port, client) => {
@@ -83,8 +109,6 @@ export class Host {
       }
       return this.#serve(port, client);
     },
-    resign: () => this.#election?.resign(),
-    rejoin: () => this.#election?.stand(),
     suspect: async (host) => this.#election?.suspect(host) ?? false,
   };
 
@@ -131,6 +155,14 @@ export class Host {
     }
   }
 }
+
+/**
+ * As a page is told; the storage listens in both. A worker hears nothing of it by itself.
+ * @returns false when something is open that would stand in the way of other contexts, and cannot be undone but with the worker's end
+ */
+const tellHere = (type: 'pagehide' | 'pageshow'): boolean =>
+  globalThis.dispatchEvent?.(Object.assign(new Event(type, { cancelable: true }), { persisted: true })) ??
+  true;
 
 /** The global scope of a worker, of whichever kind. */
 interface Scope {

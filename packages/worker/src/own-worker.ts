@@ -10,8 +10,17 @@ import { fromControl, workerTerminated } from './errors';
 import { type Held, hold, whenGone } from './life';
 import { onPutAway } from './page-life';
 import { reached } from './reached';
-import { greet, keepAwake, onFailure, type Target, type Targets, terminate } from './targets';
-import { type Endpoint, PROTOCOL, type Welcome } from './wire';
+import {
+  greet,
+  keepAwake,
+  onEnded,
+  onFailure,
+  sayPutAway,
+  type Target,
+  type Targets,
+  terminate,
+} from './targets';
+import { type Endpoint, PROTOCOL, type PutAway, type Welcome } from './wire';
 
 export interface Attached {
   readonly endpoint: Endpoint;
@@ -25,6 +34,7 @@ interface Acquaintance {
   readonly death: Promise<never>;
   readonly die: (error: unknown) => void;
   unwatch: () => void;
+  unlisten: () => void;
 }
 
 /** Workers of other tabs that may be named and not be heard of, one after the other: each time the owner is asked for anew. */
@@ -47,9 +57,9 @@ export class OwnWorker {
     this.#timeoutMs = timeoutMs;
     // A page that is put away takes its worker with it: another should be the owner before.
     this.#unlisten = onPutAway(
-      () => void this.#known?.control.resign(),
+      () => this.#tell('away'),
       () => {
-        void this.#known?.control.rejoin();
+        this.#tell('back');
         this.#beginNewLife();
         onReturn();
       },
@@ -132,6 +142,10 @@ export class OwnWorker {
     this.#life = undefined;
   }
 
+  #tell(settledb: PutAway['settledb']): void {
+    if (this.#known !== undefined) sayPutAway(this.#known.target, { settledb });
+  }
+
   #meet(): Acquaintance {
     if (this.#end !== undefined) throw this.#end;
     const target = typeof this.#targets === 'function' ? this.#targets() : this.#targets;
@@ -141,11 +155,19 @@ export class OwnWorker {
       die = reject;
     });
     death.catch(() => {});
-    const known: Acquaintance = { target, control: controlOver(port1), death, die, unwatch: () => {} };
+    const known: Acquaintance = {
+      target,
+      control: controlOver(port1),
+      death,
+      die,
+      unwatch: () => {},
+      unlisten: () => {},
+    };
     known.unwatch = onFailure(target, (reason) => {
       this.#forget(known);
       die(workerTerminated(`The worker could not be started: ${reason}`));
     });
+    known.unlisten = onEnded(target, () => this.#ended(known));
     greet(target, port2).catch(die);
     return known;
   }
@@ -153,17 +175,17 @@ export class OwnWorker {
   /** From here on its lock tells of its end; an uncaught error in it is not its end. */
   #watch(known: Acquaintance, lock: string | undefined): void {
     known.unwatch();
-    known.unwatch =
-      lock === undefined
-        ? () => {}
-        : whenGone(lock, () => {
-            this.#forget(known);
-            known.die(workerTerminated('The worker has ended'));
-          });
+    known.unwatch = lock === undefined ? () => {} : whenGone(lock, () => this.#ended(known));
+  }
+
+  #ended(known: Acquaintance): void {
+    this.#forget(known);
+    known.die(workerTerminated('The worker has ended'));
   }
 
   #forget(known: Acquaintance): void {
     known.unwatch();
+    known.unlisten();
     known.control.release();
     if (this.#known !== known) return;
     this.#known = undefined;

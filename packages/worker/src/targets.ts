@@ -1,5 +1,5 @@
 /** The workers a page can be connected to, and how to say the first word to each. */
-import type { Hello } from './wire';
+import type { Ended, Hello, PutAway } from './wire';
 
 /** A worker, or what leads to one. */
 export type Target =
@@ -45,6 +45,11 @@ async function posterOf(target: Target): Promise<Poster> {
   return target as Poster;
 }
 
+/** At once: nothing may come between it and the standing still. Shared and service workers go on without the page. */
+export function sayPutAway(target: Target, word: PutAway): void {
+  if ('postMessage' in target && !('scriptURL' in target)) target.postMessage(word);
+}
+
 /** A service worker is stopped when it has nothing to do, as the browser sees it; each message gives it some time. */
 export function keepAwake(target: Target): void {
   const worker = 'ready' in target ? target.controller : 'active' in target ? target.active : target;
@@ -59,6 +64,17 @@ export function onFailure(target: Target, failed: (reason: string) => void): () 
     failed((event as ErrorEvent).message || 'the script could not be loaded');
   target.addEventListener('error', listener);
   return () => target.removeEventListener('error', listener);
+}
+
+/** Calls `ended` when a worker says so. @returns the way to stop listening */
+export function onEnded(target: Target, ended: () => void): () => void {
+  if (!('postMessage' in target) || 'scriptURL' in target) return () => {};
+  const listener = (event: Event): void => {
+    const { settledb } = ((event as MessageEvent).data ?? {}) as Partial<Ended>;
+    if (settledb === 'ended') ended();
+  };
+  target.addEventListener('message', listener);
+  return () => target.removeEventListener('message', listener);
 }
 
 /** Ends a worker that this page made and that does not answer. */

@@ -13,7 +13,7 @@
  */
 
 /** Raised when the operations change: page and host of different kinds refuse each other rather than misunderstand. */
-export const PROTOCOL = 8;
+export const PROTOCOL = 9;
 
 /**
  * Rows of an answer in one message. It is taken apart in one task of the page, at 1–2.5 µs a row: about a millisecond, while the
@@ -138,13 +138,23 @@ export interface Hello {
   readonly port: MessagePort;
 }
 
+/**
+ * Posted to a dedicated worker: its page is about to be put away, and the worker with it, or is back. By the worker's own queue, in which
+ * it comes before the standing still; what is posted to a port comes too late in WebKit.
+ */
+export interface PutAway {
+  readonly settledb: 'away' | 'back';
+}
+
+/** Posted by a dedicated worker that ends itself, because it cannot be put away: it is heard when the page is back. */
+export interface Ended {
+  readonly settledb: 'ended';
+}
+
 /** What a page asks of its own worker, over comlink: rare things, one by one. */
 export interface Control {
   /** @param port for operations, if this worker is the one that serves */
   attach(port: MessagePort, client: ClientInfo): Promise<Welcome>;
-  /** The page is about to be frozen: another worker should be the owner. */
-  resign(): void;
-  rejoin(): void;
   /** The owner does not answer this page. Looks into it: is it time to attach again? */
   suspect(host: string): Promise<boolean>;
 }
