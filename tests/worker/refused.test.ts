@@ -74,3 +74,28 @@ describe.each([
     });
   });
 });
+
+describe('a page that is refused the worker itself', () => {
+  it('is told so by every call, with the reason of the browser', async () => {
+    const denied = new DOMException('SharedWorker constructor: StorageAccess denied.', 'SecurityError');
+    const Refused = connect(() => {
+      throw denied;
+    });
+    const db = new Refused('refused');
+    for (const refused of [db.info(), db.put({ _id: 'a' }), db.changes({ live: true })]) {
+      const error = await rejection(refused);
+      expect(error).toMatchObject({ name: 'io', status: 500, cause: denied });
+      expect((error as Error).message).toMatch(/StorageAccess denied; does the browser block cookies/);
+    }
+    Refused.disconnect();
+  });
+
+  it('by an error of the program is told that error', async () => {
+    const bug = new TypeError('no');
+    const Broken = connect(() => {
+      throw bug;
+    });
+    expect(await rejection(new Broken('refused').info())).toBe(bug);
+    Broken.disconnect();
+  });
+});

@@ -2,7 +2,7 @@
  * Errors on their way between page and host. A message would keep only `message`, and of a class of ours nothing; so they
  * travel as plain data and are made again: status, name, reason, docId, stack, further fields (a replication's `result`), and causes.
  */
-import { badRequest, DatabaseError, isDatabaseError } from '@settledb/core';
+import { badRequest, DatabaseError, ioError, isDatabaseError } from '@settledb/core';
 import type { WireError } from './wire';
 
 /** Causes of causes that travel along; deeper ones stay behind. */
@@ -20,6 +20,19 @@ const BASES: Record<string, new (message: string) => Error> = {
 /** The worker (or the tab that owned the database) is gone, or does not answer. What it was asked may have been done, or not. */
 export const workerTerminated = (reason: string, cause?: unknown): DatabaseError =>
   new DatabaseError({ status: 503, name: 'worker_terminated', reason, cause });
+
+/**
+ * Of what a browser refuses a page as it refuses it storage: a SharedWorker where cookies are blocked (Firefox). An error of the
+ * program's own stays what it is.
+ */
+export function barred(cause: unknown): unknown {
+  if ((cause as { name?: unknown } | null)?.name !== 'SecurityError') return cause;
+  const said = String(cause).replace(/\.$/, '');
+  return ioError(
+    `Making the worker failed: ${said}; does the browser block cookies and site data here?`,
+    cause,
+  );
+}
 
 /** Of an error that came over comlink, which leaves nothing but name and message: of one of ours, what it was. */
 export function fromControl(error: unknown): unknown {

@@ -6,7 +6,7 @@
 import { uuid } from '@settledb/core';
 import { transfer } from 'comlink';
 import { controlOver, type RemoteControl } from './control';
-import { fromControl, workerTerminated } from './errors';
+import { barred, fromControl, workerTerminated } from './errors';
 import { type Held, hold, whenGone } from './life';
 import { onPutAway } from './page-life';
 import { reached } from './reached';
@@ -148,7 +148,7 @@ export class OwnWorker {
 
   #meet(): Acquaintance {
     if (this.#end !== undefined) throw this.#end;
-    const target = typeof this.#targets === 'function' ? this.#targets() : this.#targets;
+    const target = made(this.#targets);
     const { port1, port2 } = new MessageChannel();
     let die!: (error: unknown) => void;
     const death = new Promise<never>((_, reject) => {
@@ -168,7 +168,7 @@ export class OwnWorker {
       die(workerTerminated(`The worker could not be started: ${reason}`));
     });
     known.unlisten = onEnded(target, () => this.#ended(known));
-    greet(target, port2).catch(die);
+    greet(target, port2).catch((cause) => die(barred(cause)));
     return known;
   }
 
@@ -204,6 +204,15 @@ export class OwnWorker {
       );
       promise.then(resolve, reject).finally(() => clearTimeout(timer));
     });
+  }
+}
+
+function made(targets: Targets): Target {
+  if (typeof targets !== 'function') return targets;
+  try {
+    return targets();
+  } catch (cause) {
+    throw barred(cause);
   }
 }
 
