@@ -439,4 +439,18 @@ describe('the life of a live result', () => {
     await (await db.info()).update_seq;
     expect(heard).toBe(1);
   });
+
+  it('says at the call what is no observer, and takes one with any of its methods', async () => {
+    const db = open();
+    const live = db.live.find({ selector: {} });
+    for (const none of [undefined, null, 'next', 5, true, { next: 5 }, { error: 'no' }, { complete: {} }])
+      expect(() => live.subscribe(none as never)).toThrow(TypeError);
+    let ends = 0;
+    live.subscribe({});
+    live.subscribe({ next: null, error: undefined, complete: () => ends++ } as never);
+    await vi.waitFor(() => expect(live.current).toBeDefined());
+    expect(() => live.subscribe(undefined as never)).toThrow('subscribe takes a function, or an observer');
+    live.cancel();
+    await vi.waitFor(() => expect(ends).toBe(1));
+  });
 });

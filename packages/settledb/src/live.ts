@@ -48,6 +48,15 @@ const observableSymbol: symbol =
 
 const DONE: IteratorResult<never, undefined> = { value: undefined, done: true };
 
+/** Said at the call: when its code is loaded, nobody would hear of it. */
+function checkObserver(observer: unknown): void {
+  if (typeof observer === 'function') return;
+  const { next, error, complete } = (observer ?? { next: 'none' }) as Record<string, unknown>;
+  const isObserver = typeof observer === 'object';
+  if (!isObserver || [next, error, complete].some((each) => each != null && typeof each !== 'function'))
+    throw new TypeError('subscribe takes a function, or an observer: { next, error, complete }');
+}
+
 class LazyQuery<Result> implements LiveQuery<Result> {
   readonly #load: () => Promise<LiveQuery<Result>>;
   #loading: Promise<LiveQuery<Result>> | undefined;
@@ -62,6 +71,7 @@ class LazyQuery<Result> implements LiveQuery<Result> {
   }
 
   readonly subscribe = (observer: LiveObserver<Result>): Unsubscribe => {
+    checkObserver(observer);
     let leave: () => void = () => {};
     let left = false;
     if (this.#loaded !== undefined) leave = this.#loaded.subscribe(observer);
