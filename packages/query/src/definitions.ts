@@ -219,9 +219,10 @@ function viewsOf(doc: ExistingDoc<Record<string, Loose>>): Map<string, { map?: u
 /** `ddoc/view`, or `name` for `name/name`. */
 function parseName(name: string): { ddoc: string; view: string } {
   const slash = name.lastIndexOf('/');
-  return slash < 0
-    ? { ddoc: name, view: name }
-    : { ddoc: name.slice(0, slash).replace(/^_design\//, ''), view: name.slice(slash + 1) };
+  const ddoc = slash < 0 ? name : name.slice(0, slash).replace(/^_design\//, '');
+  const view = slash < 0 ? name : name.slice(slash + 1);
+  if (ddoc === '' || view === '') throw badRequest('A query needs the name of a view');
+  return { ddoc, view };
 }
 
 const notText = (doc: ExistingDoc<object>, name: string, field: string): DatabaseError =>

@@ -6,9 +6,8 @@ import {
   type BulkGetRequest,
   type BulkGetResult,
   type Bytes,
-  badRequest,
+  bulkGetRefusal,
   type ExistingDoc,
-  invalidIdType,
   isDatabaseError,
   type OpenRevsRow,
   type Rev,
@@ -32,15 +31,40 @@ const WITHOUT = new WeakSet<Http>();
 type Requested = BulkGetRequest['docs'][number];
 type Result<Content extends object> = BulkGetResult<Content>['results'][number];
 
+/** An entry that makes no sense is answered in its place, and not asked: CouchDB may fail the request for it (an id that is a number). */
 export async function bulkGetOver<Content extends object>(
   http: Http,
   docs: readonly Requested[],
   options: BulkGetOptions & ReceiveOptions,
   bytes?: Bytes,
 ): Promise<BulkGetResult<Content>> {
+  const refusals = docs.map((entry) => (isAskable(entry) ? undefined : bulkGetRefusal(entry)));
+  if (refusals.every((refusal) => refusal === undefined)) return ask<Content>(http, docs, options, bytes);
+  const sound = docs.filter((_, i) => refusals[i] === undefined);
+  const { results } =
+    sound.length > 0 ? await ask<Content>(http, sound, options, bytes) : { results: [] as Result<Content>[] };
+  // One for each, in order; a server may have put those of one document together.
+  const isInOrder = results.length === sound.length;
+  let at = 0;
+  const merged = refusals.flatMap((refusal): Result<Content>[] => {
+    if (refusal !== undefined) return [{ id: refusal.error.id, docs: [refusal] }];
+    return isInOrder ? [results[at++]!] : [];
+  });
+  return { results: isInOrder ? merged : [...results, ...merged] };
+}
+
+/** All else that may be wrong with an entry, the server says. */
+const isAskable = (entry: unknown): boolean =>
+  isObject(entry) && typeof entry.id === 'string' && entry.id !== '';
+
+async function ask<Content extends object>(
+  http: Http,
+  docs: readonly Requested[],
+  options: BulkGetOptions & ReceiveOptions,
+  bytes: Bytes | undefined,
+): Promise<BulkGetResult<Content>> {
   if (WITHOUT.has(http)) return oneByOne<Content>(http, docs, options, bytes);
   const { revs, latest, attachments, signal } = options;
-  for (const entry of docs) checkRequested(entry);
   const withData = attachments === true || docs.some(asksForData);
   const query = {
     // Which request a part answers is told by its ancestry, where it may be of another revision than was asked for.
@@ -50,7 +74,7 @@ export async function bulkGetOver<Content extends object>(
     att_encoding_info: withData || options.att_encoding_info || undefined,
   };
   // Only what the protocol knows: an entry may be a row of another answer.
-  const asked = docs.map(({ id, rev, atts_since }) => ({ id, rev, atts_since }));
+  const asked = docs.map(({ id, rev, atts_since }) => ({ id, rev, atts_since: atts_since ?? undefined }));
   const ids = asked.map(({ id }) => id);
   try {
     const call: Call = { method: 'POST', path: '/_bulk_get', query, body: { docs: asked }, signal };
@@ -89,13 +113,7 @@ export async function bulkGetOver<Content extends object>(
 
 /** By itself: that of attachments its reader does not have. An empty list says nothing, as in CouchDB. */
 const asksForData = ({ atts_since: since }: { readonly atts_since?: readonly Rev[] | undefined }): boolean =>
-  since !== undefined && since.length > 0;
-
-/** @throws bad_request */
-function checkRequested(entry: unknown): void {
-  if (!isObject(entry)) throw badRequest('Each of `docs` must be an object with an id');
-  if (typeof entry.id !== 'string' || entry.id === '') throw invalidIdType();
-}
+  (since ?? []).length > 0;
 
 /** 404 may also mean that the database is gone, and then every single GET would find its document "missing". */
 async function lacksBulkGet(http: Http, error: unknown, signal: AbortSignal | undefined): Promise<boolean> {

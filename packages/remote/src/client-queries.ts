@@ -176,6 +176,7 @@ function pathOf(view: string | MapFunction | ViewSource): string {
   }
   const slash = view.indexOf('/');
   const [ddoc, name] = slash < 0 ? [view, view] : [view.slice(0, slash), view.slice(slash + 1)];
+  if (ddoc === '' || name === '') throw badRequest('A query needs the name of a view');
   return `/_design/${segment(ddoc)}/_view/${segment(name)}`;
 }
 

@@ -5,6 +5,8 @@ import {
   type BulkGetResult,
   type Bytes,
   badRequest,
+  checkAttsSince,
+  checkCount,
   type ExistingDoc,
   type GetOptions,
   invalidIdType,
@@ -32,9 +34,10 @@ export function getCall(id: string, options: GetOptions): Call {
   // Names of the protocol's own (`_all_docs`) and the empty one would be answered, but not with a document.
   if (id === '' || (id.startsWith('_') && !/^_(design|local)\/./s.test(id))) throw notFound('missing', id);
   const { rev, open_revs, latest, signal } = options;
+  const since = checkAttsSince(options.atts_since);
   if (rev !== undefined && !isLocalId(id)) parseRev(rev);
   if (open_revs !== undefined && open_revs !== 'all' && !(isTexts(open_revs) && open_revs.every(isRev))) {
-    throw badRequest('`open_revs` must be "all" or a list of revisions');
+    throw badRequest("open_revs must be 'all' or a list of revisions");
   }
   // CouchDB takes `rev` with `latest` for the winner; `open_revs` follows the branch that was named.
   const follow = latest === true && rev !== undefined && open_revs === undefined;
@@ -53,7 +56,7 @@ export function getCall(id: string, options: GetOptions): Call {
       local_seq: flag(options.local_seq),
       attachments: flag(options.attachments),
       att_encoding_info: flag(options.att_encoding_info || comesWithData(options)),
-      atts_since: options.atts_since === undefined ? undefined : JSON.stringify(options.atts_since),
+      atts_since: since && JSON.stringify(since),
     },
     signal,
     docId: id,
@@ -65,7 +68,7 @@ const comesWithData = ({
   attachments,
   atts_since,
 }: Pick<GetOptions, 'attachments' | 'atts_since'>): boolean =>
-  attachments === true || atts_since !== undefined;
+  attachments === true || (atts_since ?? undefined) !== undefined;
 
 type Receive = <D extends ExistingDoc | null | undefined>(doc: D) => D;
 
@@ -181,6 +184,8 @@ async function readDotRevs<Content extends object>(
 /** @throws query_parse_error, bad_request */
 export function allDocsCall(options: AllDocsOptions): Call {
   const { keys, signal } = options;
+  checkCount('limit', options.limit);
+  checkCount('skip', options.skip);
   const bounds = boundsOf(options);
   const flags = {
     include_docs: flag(options.include_docs),

@@ -14,10 +14,11 @@ import {
   type BulkGetOptions,
   type BulkGetRequest,
   type BulkGetResult,
-  badRequest,
   type CallOptions,
   type ChangesFeed,
   type ChangesOptions,
+  checkId,
+  checkRevLists,
   type Database,
   type DatabaseInfo,
   type Doc,
@@ -155,7 +156,7 @@ export class RemoteDatabase<Content extends object = object>
     revs: Record<string, readonly Rev[]>,
     { signal }: CallOptions = {},
   ): Promise<RevsDiffResult> {
-    if (!isObject(revs)) throw badRequest('Revisions must be lists by document id');
+    checkRevLists(revs);
     const http = await this.#connection.ready(signal);
     if (Object.keys(revs).length === 0) return Object.create(null) as RevsDiffResult;
     return checkRevsDiff(await http.json({ method: 'POST', path: '/_revs_diff', body: revs, signal }), revs);
@@ -216,6 +217,8 @@ export class RemoteDatabase<Content extends object = object>
     rev: Rev,
     options: CallOptions = {},
   ): Promise<{ ok: true; deletedRevs: Rev[]; documentWasRemovedCompletely: boolean }> {
+    checkId(id);
+    parseRev(rev);
     return this.#connection.write((http) => whole.purge(http, id, rev, options), options.signal);
   }
 

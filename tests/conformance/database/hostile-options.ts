@@ -24,6 +24,7 @@ const ODD_VALUES = [
 
 export function hostileOptionsConformance(context: Context): void {
   describe('reads', () => reads(context));
+  describe('mistakes', () => mistakes(context));
   describe('revisions and histories', () => histories(context));
 }
 
@@ -119,6 +120,64 @@ function reads(context: Context): void {
     await db.bulkGet(frozen({ docs: Object.freeze([Object.freeze({ id: 'a' })]), revs: true }));
     await db.revsDiff(frozen({ a: Object.freeze(['1-a', '2-x']) }));
     await db.bulkDocs(frozen({ docs: Object.freeze([Object.freeze({ _id: 'z' })]) }), frozen({}));
+  });
+}
+
+/** The same answer here and of a remote database. */
+function mistakes(context: Context): void {
+  const lists = 'revsDiff takes a list of revisions for each document id';
+  const count = /must be a whole number that is not negative/;
+  const since = '`atts_since` must be a list of revisions';
+  const calls: [title: string, call: (db: TestDatabase) => PromiseLike<unknown>, reason: string | RegExp][] =
+    [
+      ['atts_since that is a text', (db) => db.get('a', { atts_since: '1-a' }), since],
+      ['atts_since of numbers', (db) => db.get('a', { atts_since: [1] }), since],
+      ['atts_since of no revisions', (db) => db.get('a', { atts_since: ['x'] }), 'Invalid rev format'],
+      ['revsDiff of nothing', (db) => db.revsDiff(undefined), /^revsDiff takes an object/],
+      ['revsDiff of a list', (db) => db.revsDiff([]), /^revsDiff takes an object/],
+      ['revsDiff of undefined', (db) => db.revsDiff({ a: undefined }), lists],
+      ['revsDiff of null', (db) => db.revsDiff({ a: null }), lists],
+      ['revsDiff of a number', (db) => db.revsDiff({ a: [5] }), 'Invalid rev format'],
+      ['purge of null', (db) => db.purge(null as never, '1-a'), '_id field must contain a string'],
+      ['purge of no id', (db) => db.purge('', '1-a'), 'Document id must not be empty'],
+      ['purge of no revision', (db) => db.purge('a', undefined as never), 'Invalid rev format'],
+      ['a limit that is a text', (db) => db.allDocs({ limit: '1' }), count],
+      ['a limit below zero', (db) => db.allDocs({ limit: -1 }), count],
+      ['a limit that is null', (db) => db.allDocs({ limit: null }), count],
+      ['a skip that is a text', (db) => db.allDocs({ skip: '1' }), count],
+    ];
+  for (const [title, call, reason] of calls) {
+    it(`${title}: bad_request`, async () => {
+      const db = await sample(context);
+      const matching = typeof reason === 'string' ? reason : expect.stringMatching(reason);
+      await expect(call(db)).rejects.toMatchObject({ status: 400, name: 'bad_request', reason: matching });
+    });
+  }
+
+  it('atts_since that is null is as if absent', async () => {
+    const db = await sample(context);
+    expect(await db.get('a', { atts_since: null })).toEqual(await db.get('a'));
+    const docs = [{ id: 'a', atts_since: null }];
+    expect(await db.bulkGet({ docs })).toEqual(await db.bulkGet({ docs: [{ id: 'a' }] }));
+  });
+
+  it('entries of bulkGet that make no sense are answered in their places', async () => {
+    const db = await sample(context);
+    const reasons: Record<string, unknown> = {
+      'document must be a JSON object': null,
+      'document id missed': {},
+      '_id field must contain a string': { id: 5 },
+      'Document id must not be empty': { id: '' },
+      'Invalid rev format': { id: 'a', rev: 'x' },
+      'att_since value must be array of revs.': { id: 'a', atts_since: 5 },
+    };
+    const docs = Object.values(reasons).flatMap((entry) => [entry, { id: 'c' }]);
+    const { results } = await db.bulkGet({ docs });
+    const told = Object.keys(reasons).flatMap((reason) => [
+      { error: expect.objectContaining({ error: 'bad_request', reason }) },
+      { ok: expect.objectContaining({ _id: 'c' }) },
+    ]);
+    expect(results.map((result) => result.docs)).toEqual(told.map((row) => [row]));
   });
 }
 

@@ -42,6 +42,16 @@ export function storedConformance(context: Context): void {
       await refused(db.query(name), NOT_FOUND);
   });
 
+  it('is not asked for without a name', async () => {
+    const db = fresh(context);
+    for (const name of ['', '/', 'd/', '/v'])
+      await refused(db.query(name), {
+        status: 400,
+        name: 'bad_request',
+        reason: 'A query needs the name of a view',
+      });
+  });
+
   it('rejects functions that are none', async () => {
     const db = fresh(context);
     await db.bulkDocs([

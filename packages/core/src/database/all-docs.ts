@@ -9,6 +9,7 @@ import type { AllDocsResult, AllDocsRow, MissingRow } from '../model/types';
 import type { Key } from '../store/keys';
 import type { DatabaseTables, DocRow, InfoRow } from '../store/schema';
 import type { Range, Store } from '../store/store';
+import { checkCount } from './count';
 import type { AllDocsOptions } from './database';
 import { infoOf } from './info';
 import { type KeptDocs, keptDocs } from './kept-docs';
@@ -41,11 +42,6 @@ export async function allDocs(store: DatabaseStore, options: AllDocsOptions): Pr
     rows,
     ...(options.update_seq ? { update_seq: info.update_seq } : {}),
   };
-}
-
-function checkCount(name: string, value: unknown): void {
-  if (value === undefined || (Number.isSafeInteger(value) && (value as number) >= 0)) return;
-  throw badRequest(`${name} must be a whole number that is not negative, not ${JSON.stringify(value)}`);
 }
 
 function checkKeys(options: AllDocsOptions): void {

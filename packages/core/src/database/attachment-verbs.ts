@@ -1,4 +1,5 @@
 /** The verbs of one attachment, by way of its document; and the verbs of documents, with attachments' data. */
+
 import { conflict, type DatabaseError, isDatabaseError } from '../model/errors';
 import { parseRev } from '../model/revision';
 import type {
@@ -16,6 +17,7 @@ import { allDocs, DOCS_AS_TEXT } from './all-docs';
 import { type AttachmentSource, unswept } from './attachment-bytes';
 import { afterGeneration, type FillOptions, fill } from './attachment-fill';
 import { checkName } from './attachment-set';
+import { checkAttsSince } from './atts-since';
 import { bulkGet } from './bulk-get';
 import type { AllDocsOptions, BulkGetOptions, CallOptions, Database, GetOptions } from './database';
 import { getAny } from './get-history';
@@ -114,8 +116,8 @@ export function getWithData(
   id: string,
   options: GetOptions,
 ): Promise<ExistingDoc | OpenRevsRow[]> {
-  const { atts_since: since } = options;
   return unswept(async () => {
+    const since = checkAttsSince(options.atts_since);
     const found = await getAny(source.store, id, since === undefined ? options : { ...options, revs: true });
     const docs = Array.isArray(found) ? found.flatMap((row) => ('ok' in row ? [row.ok] : [])) : [found];
     await fillSince(source, new Map(docs.map((doc) => [doc, since])), options);
@@ -125,7 +127,7 @@ export function getWithData(
 
 /** An empty list says nothing, as in CouchDB. */
 const sinceOf = ({ atts_since }: BulkGetRequest['docs'][number]): readonly Rev[] | undefined =>
-  atts_since?.length === 0 ? undefined : atts_since;
+  atts_since?.length ? atts_since : undefined;
 
 /** `bulkGet`, with data. */
 export function bulkGetWithData(

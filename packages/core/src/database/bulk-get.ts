@@ -2,32 +2,16 @@
  * `bulkGet`: many revisions of many documents, as a replicator asks for them. What is wrong with one entry is the answer to
  * that entry.
  */
-import {
-  ancestry,
-  checkId,
-  type DatabaseError,
-  docText,
-  hasRev,
-  isDatabaseError,
-  missingBulkDocs,
-  parseRev,
-} from '../model';
+import { ancestry, docText, hasRev, missingBulkDocs } from '../model';
 import type { BulkGetRequest, BulkGetResult, Rev } from '../model/types';
 import type { DatabaseTables } from '../store/schema';
 import type { Store } from '../store/store';
+import { bulkGetRefusal, type Failure, failure } from './bulk-get-refusal';
 import type { BulkGetOptions } from './database';
 import { docOf, followed } from './get-history';
 import { type KnownDoc, type RevisionRequest, readRevisions } from './revisions';
 
-interface Entry {
-  readonly id: unknown;
-  readonly rev?: unknown;
-}
 type ValidEntry = BulkGetRequest['docs'][number];
-type Failure = Extract<BulkGetResult['results'][number]['docs'][number], { readonly error: unknown }>;
-
-/** CouchDB's word for the revision of an entry that named none. */
-const NO_REV = 'undefined';
 
 /** One answer per entry, in order. Without `rev` the winner is meant; a deleted document is then an error, as in `get`. */
 export async function bulkGet(
@@ -77,9 +61,9 @@ async function lookUp<D>(
 ): Promise<Answer<D>[]> {
   request.signal?.throwIfAborted();
   if (!Array.isArray(request.docs)) throw missingBulkDocs();
-  const entries = request.docs.map((entry): Entry => entry ?? { id: undefined });
-  const refusals = entries.map(refusalOf);
-  const wanted = entries.filter((_, i) => refusals[i] === undefined) as ValidEntry[];
+  const entries = request.docs;
+  const refusals = entries.map(bulkGetRefusal);
+  const wanted = entries.filter((_, i) => refusals[i] === undefined);
   const latest = request.latest === true;
   const documents = await readRevisions(
     store,
@@ -89,9 +73,8 @@ async function lookUp<D>(
   let at = 0;
   return entries.map((entry, i) => {
     const refusal = refusals[i];
-    const docs =
-      refusal === undefined ? answer(documents[at++], entry as ValidEntry, latest, make) : [refusal];
-    return { id: entry.id as string, docs };
+    if (refusal !== undefined) return { id: refusal.error.id, docs: [refusal] };
+    return { id: entry.id, docs: answer(documents[at++], entry, latest, make) };
   });
 }
 
@@ -123,24 +106,6 @@ function answer<D>(
     const doc = known ? make(document, each) : undefined;
     return doc === undefined ? failure(id, each, 'not_found', 'missing') : { ok: doc };
   });
-}
-
-function failure(id: unknown, rev: unknown, error: string, reason: string): Failure {
-  return { error: { id: id as string, rev: (rev ?? NO_REV) as string, error, reason } };
-}
-
-/** Why an entry cannot be looked up at all. */
-function refusalOf({ id, rev }: Entry): Failure | undefined {
-  try {
-    if (id === undefined) return failure(null, rev, 'bad_request', 'document id missed');
-    checkId(id);
-    if (rev !== undefined) parseRev(rev);
-    return undefined;
-  } catch (error) {
-    if (!isDatabaseError(error)) throw error;
-    const { name, reason } = error as DatabaseError;
-    return failure(id, rev, name, reason);
-  }
 }
 
 /** The same as JSON, without reading it. */

@@ -1,7 +1,10 @@
 export { DOCS_AS_TEXT } from './all-docs';
 export { chunksOf } from './attachment-data';
+export { checkAttsSince } from './atts-since';
+export { bulkGetRefusal } from './bulk-get-refusal';
 export { type Bytes, bestBytes, decoded, exactBytes, portableBytes, useBytes } from './bytes';
 export * from './changes';
+export { checkCount } from './count';
 export type * from './database';
 export { errorInList } from './edits';
 export * from './emitter';
@@ -18,3 +21,4 @@ export { either, onAbort, untilAborted } from './on-abort';
 export type * from './queries';
 export { checkQueries, designName } from './query-checks';
 export { onPageReturn, onReturn, tellReturn } from './return';
+export { checkRevLists } from './rev-lists';

@@ -168,7 +168,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
   get(id: string, options?: GetOptions): Promise<never> {
     // Not async: one promise less on the way of every read.
     if (this.#gone !== undefined) return Promise.reject(this.#closedError());
-    if (options !== undefined && (wantsData(options) || options.atts_since !== undefined)) {
+    if (options !== undefined && (wantsData(options) || (options.atts_since ?? undefined) !== undefined)) {
       return loadAttachments().then(({ getWithData }) =>
         getWithData(this.#attachments, id, options),
       ) as Promise<never>;

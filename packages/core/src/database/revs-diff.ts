@@ -1,10 +1,11 @@
 /**
  * `revsDiff`: which of these revisions the database lacks. A replicator asks before it fetches anything.
  */
-import { badRequest, generationOf, hasRev, invalidRev, isRev, type Leaf, leaves } from '../model';
+import { generationOf, hasRev, type Leaf, leaves } from '../model';
 import type { Rev, RevsDiffResult } from '../model/types';
 import type { DatabaseTables, DocRow } from '../store/schema';
 import type { CallOptions, Store } from '../store/store';
+import { checkRevLists } from './rev-lists';
 import { hasPast, TREE_TEXTS, treeOf } from './tip';
 
 /** Ids that lack nothing are absent. The answer has no prototype: ids may be named like one's members. */
@@ -14,11 +15,8 @@ export async function revsDiff(
   options: CallOptions,
 ): Promise<RevsDiffResult> {
   options.signal?.throwIfAborted();
-  if (typeof revs !== 'object' || revs === null || Array.isArray(revs)) {
-    throw badRequest('revsDiff takes an object of lists of revisions by document id');
-  }
+  checkRevLists(revs);
   const ids = Object.keys(revs);
-  for (const id of ids) checkRevs(revs[id]);
   const queries = [{ from: 'docs', keys: ids, texts: TREE_TEXTS }] as const;
   const [rows] = store.readNow(queries) ?? (await store.read(queries, { signal: options.signal }));
   const result: RevsDiffResult = Object.create(null);
@@ -47,11 +45,3 @@ function possibleAncestors(row: DocRow, missing: readonly Rev[]): { possible_anc
 
 const byRev = (a: Leaf, b: Leaf): number =>
   b.generation - a.generation || (a.hash < b.hash ? 1 : a.hash > b.hash ? -1 : 0);
-
-function checkRevs(revs: unknown): void {
-  if (!Array.isArray(revs)) throw badRequest('revsDiff takes a list of revisions for each document id');
-  for (const rev of revs) if (!isRev(rev) && !isLocalRev(rev)) throw invalidRev();
-}
-
-/** `_local/` documents are never replicated, but one may ask: they are missing. */
-const isLocalRev = (rev: unknown): boolean => typeof rev === 'string' && /^0-\d+$/.test(rev);

@@ -1,0 +1,31 @@
+/** What is wrong with one entry of a `bulkGet`, of here and of remote databases. */
+import { badRequest, checkId, type DatabaseError, isDatabaseError, parseRev } from '../model';
+import type { BulkGetResult } from '../model/types';
+import { isAttsSince } from './atts-since';
+
+export type Failure = Extract<BulkGetResult['results'][number]['docs'][number], { readonly error: unknown }>;
+
+/** CouchDB's word for the revision of an entry that named none. */
+const NO_REV = 'undefined';
+
+export function failure(id: unknown, rev: unknown, error: string, reason: string): Failure {
+  return { error: { id: id as string, rev: typeof rev === 'string' ? rev : NO_REV, error, reason } };
+}
+
+/** Why an entry cannot be looked up at all: it is answered with that, in its place. */
+export function bulkGetRefusal(entry: unknown): Failure | undefined {
+  const isObject = typeof entry === 'object' && entry !== null && !Array.isArray(entry);
+  if (!isObject) return failure(null, undefined, 'bad_request', 'document must be a JSON object');
+  const { id, rev, atts_since } = entry as { id?: unknown; rev?: unknown; atts_since?: unknown };
+  try {
+    if (id === undefined) throw badRequest('document id missed');
+    checkId(id);
+    if (rev !== undefined) parseRev(rev);
+    if (!isAttsSince(atts_since)) throw badRequest('att_since value must be array of revs.');
+    return undefined;
+  } catch (error) {
+    if (!isDatabaseError(error)) throw error;
+    const { name, reason } = error as DatabaseError;
+    return failure(id ?? null, rev, name, reason);
+  }
+}

@@ -1,0 +1,8 @@
+/** Options that are counts, of here and of remote databases. */
+import { badRequest } from '../model/errors';
+
+/** @throws bad_request unless it is a count, or not given */
+export function checkCount(name: string, value: unknown): void {
+  if (value === undefined || (Number.isSafeInteger(value) && (value as number) >= 0)) return;
+  throw badRequest(`${name} must be a whole number that is not negative, not ${JSON.stringify(value)}`);
+}

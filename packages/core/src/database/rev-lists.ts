@@ -1,0 +1,15 @@
+/** Lists of revisions by document id, as `revsDiff` takes them, of here and of remote databases. */
+import { badRequest, invalidRev, isRev } from '../model';
+
+/** @throws bad_request */
+export function checkRevLists(revs: unknown): void {
+  if (typeof revs !== 'object' || revs === null || Array.isArray(revs))
+    throw badRequest('revsDiff takes an object of lists of revisions by document id');
+  for (const list of Object.values(revs)) {
+    if (!Array.isArray(list)) throw badRequest('revsDiff takes a list of revisions for each document id');
+    for (const rev of list) if (!isRev(rev) && !isLocalRev(rev)) throw invalidRev();
+  }
+}
+
+/** `_local/` documents are never replicated, but one may ask: they are missing. */
+const isLocalRev = (rev: unknown): boolean => typeof rev === 'string' && /^0-\d+$/.test(rev);
