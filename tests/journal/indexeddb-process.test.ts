@@ -1,10 +1,7 @@
 /** IndexedDB in a Node process: fake-indexeddb under a test runner, which ends when nothing holds it any more. */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { buildSync } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type BundledProgram, bundledProgram } from '../support/bundled-program';
 
 /** Far above what the programs below take, and far below the ticks that held them. */
 const ENDS_WITHIN_MS = 6_000;
@@ -21,21 +18,12 @@ const PROGRAM = `
   console.log('done');
 `;
 
-const home = mkdtempSync(join(tmpdir(), 'settledb-process-'));
-const program = join(home, 'program.mjs');
+let program: BundledProgram;
 
 beforeAll(() => {
-  buildSync({
-    stdin: { contents: PROGRAM, resolveDir: import.meta.dirname, loader: 'ts' },
-    outfile: program,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    ignoreAnnotations: true,
-    logLevel: 'error',
-  });
+  program = bundledProgram(PROGRAM, import.meta.dirname);
 });
-afterAll(() => rmSync(home, { recursive: true, force: true }));
+afterAll(() => program.remove());
 
 describe('a process ends by itself', () => {
   it.each(['left open', 'followed', 'closed'])('when its database is %s', async (mode) => {
@@ -46,7 +34,7 @@ describe('a process ends by itself', () => {
 /** `signal`: it had to be ended. */
 function run(mode: string): Promise<{ said: string; code: number | null; signal: string | null }> {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, [program, mode], {
+    const child = spawn(process.execPath, [program.path, mode], {
       stdio: ['ignore', 'pipe', 'inherit'],
       timeout: ENDS_WITHIN_MS,
     });

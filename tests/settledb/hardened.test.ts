@@ -1,10 +1,7 @@
 /** A program that froze what the language brings (lockdown of SES, `node --frozen-intrinsics`), in a process of its own. */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { buildSync } from 'esbuild';
 import { expect, it, onTestFinished } from 'vitest';
+import { bundledProgram } from '../support/bundled-program';
 
 const PROGRAM = `
   import { SettleDB } from '../../packages/settledb/src/entry.node';
@@ -27,19 +24,9 @@ const PROGRAM = `
 `;
 
 it('errors are made where the prototype of errors is frozen', () => {
-  const home = mkdtempSync(join(tmpdir(), 'settledb-hardened-'));
-  onTestFinished(() => rmSync(home, { recursive: true, force: true }));
-  const program = join(home, 'program.mjs');
-  buildSync({
-    stdin: { contents: PROGRAM, resolveDir: import.meta.dirname, loader: 'ts' },
-    outfile: program,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    ignoreAnnotations: true,
-    logLevel: 'error',
-  });
-  expect(JSON.parse(execFileSync(process.execPath, [program], { encoding: 'utf8' }))).toEqual({
+  const program = bundledProgram(PROGRAM, import.meta.dirname);
+  onTestFinished(program.remove);
+  expect(JSON.parse(execFileSync(process.execPath, [program.path], { encoding: 'utf8' }))).toEqual({
     missing: 'not_found 404',
     conflict: 'conflict 409',
     found: 1,
