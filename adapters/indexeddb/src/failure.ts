@@ -2,10 +2,7 @@
  * From the platform's exceptions to a database's errors. Told apart by name alone: newer browsers made classes of their own
  * of some (QuotaExceededError), and a bundle may meet exceptions of another realm.
  */
-import { type DatabaseError, ioError, isDatabaseError, quotaExceeded } from '@settledb/core';
-
-/** What a browser says of it (SecurityError) tells no person what to do: "The operation is insecure". */
-const BLOCKED = 'does the browser block cookies and site data here?';
+import { type DatabaseError, ioError, isDatabaseError, quotaExceeded, refusedHere } from '@settledb/core';
 
 /**
  * @param what the deed that failed, as the start of a sentence: `Opening database "notes"`
@@ -15,8 +12,8 @@ export function storageError(what: string, cause: unknown): DatabaseError | Type
   if (isDatabaseError(cause) || cause instanceof TypeError) return cause;
   if (nameOf(cause) === 'QuotaExceededError') return quotaExceeded(cause);
   const text = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
-  const why = nameOf(cause) === 'SecurityError' ? `${text}; ${BLOCKED}` : text;
-  return ioError(`${what} failed: ${why}`, cause);
+  const error = nameOf(cause) === 'SecurityError' ? refusedHere : ioError;
+  return error(`${what} failed: ${text}`, cause);
 }
 
 /** True when the storage said no and meant it: the transaction did not happen, and doing it again would not help. */

@@ -2,7 +2,7 @@
  * Errors on their way between page and host. A message would keep only `message`, and of a class of ours nothing; so they
  * travel as plain data and are made again: status, name, reason, docId, stack, further fields (a replication's `result`), and causes.
  */
-import { badRequest, DatabaseError, ioError, isDatabaseError } from '@settledb/core';
+import { badRequest, DatabaseError, isDatabaseError, refusedHere } from '@settledb/core';
 import type { WireError } from './wire';
 
 /** Causes of causes that travel along; deeper ones stay behind. */
@@ -27,11 +27,7 @@ export const workerTerminated = (reason: string, cause?: unknown): DatabaseError
  */
 export function barred(cause: unknown): unknown {
   if ((cause as { name?: unknown } | null)?.name !== 'SecurityError') return cause;
-  const said = String(cause).replace(/\.$/, '');
-  return ioError(
-    `Making the worker failed: ${said}; does the browser block cookies and site data here?`,
-    cause,
-  );
+  return refusedHere(`Making the worker failed: ${cause}`, cause);
 }
 
 /** Of an error that came over comlink, which leaves nothing but name and message: of one of ours, what it was. */

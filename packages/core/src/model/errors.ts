@@ -124,6 +124,13 @@ export const corrupt = (reason: string, cause?: unknown): DatabaseError =>
   make(500, 'corrupt', reason, { cause });
 /** The storage refused: a failed read, write or sync. */
 export const ioError = (reason: string, cause?: unknown): DatabaseError => make(500, 'io', reason, { cause });
+/**
+ * As {@link ioError}, of a SecurityError: what the browser says of it ("The operation is insecure") tells no person what to do.
+ *
+ * @param what what failed, and what was said
+ */
+export const refusedHere = (what: string, cause: unknown): DatabaseError =>
+  ioError(`${what.replace(/\.$/, '')}; does the browser block cookies and site data here?`, cause);
 /** What is stored has parts this program has not: to read it would miss them, to write would lose them. */
 export const newer = (what: string): DatabaseError =>
   ioError(`${what} was written by a newer version: update the program, or reload the page`);
