@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Edit } from '../../packages/core/src/database/edits';
 import type { Outcome } from '../../packages/core/src/database/plan-edits';
 import { Writer } from '../../packages/core/src/database/writer';
+import { ioError, quotaExceeded } from '../../packages/core/src/model/errors';
 
 const edit = (id: string, body = '{}'): Edit => ({ kind: 'local', id, rev: undefined, deleted: false, body });
 const ids = (edits: readonly { readonly id: string }[]): string[] => edits.map(({ id }) => id);
@@ -180,5 +181,48 @@ describe('the writer', () => {
     const calls = [gate.writer.add([edit('a')], undefined, refuse), gate.add([edit('b')])];
     await expect(calls[0]).rejects.toThrow('conflict');
     expect(ids((await calls[1]) as readonly Outcome[])).toEqual(['b']);
+  });
+
+  it('writes removals by themselves that were refused for want of room together with others', async () => {
+    const gate = new Gate();
+    const gone = (id: string): Edit => ({ kind: 'local', id, rev: '0-1', deleted: true, body: '{}' });
+    const calls = [
+      gate.add([edit('a')]),
+      gate.add([gone('b')]),
+      gate.add([edit('c'), gone('d')]),
+      gate.add([gone('e')]),
+    ];
+    const answers = Promise.allSettled(calls);
+    await gate.begun(1);
+    const later = gate.add([edit('f')]);
+    gate.fail(quotaExceeded());
+    await gate.begun(2);
+    gate.finish();
+    await gate.begun(3);
+    gate.finish();
+    expect((await answers).map(({ status }) => status)).toEqual([
+      'rejected',
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+    ]);
+    expect(ids(await later)).toEqual(['f']);
+    expect(gate.batches).toEqual([['a', 'b', 'c', 'd', 'e'], ['b', 'e'], ['f']]);
+  });
+
+  it('refuses removals that are refused by themselves, and everything that is refused for another reason', async () => {
+    const gate = new Gate();
+    const gone = (id: string): Edit => ({ kind: 'local', id, rev: '0-1', deleted: true, body: '{}' });
+    for (const error of [quotaExceeded(), ioError('broken')]) {
+      const answers = Promise.allSettled([gate.add([edit('a')]), gate.add([gone('b')])]);
+      const begun = gate.batches.length;
+      await gate.begun(begun + 1);
+      gate.fail(error);
+      if (error.name === 'quota_exceeded') {
+        await gate.begun(begun + 2);
+        gate.fail(error);
+      }
+      for (const answer of await answers) expect(answer).toMatchObject({ status: 'rejected', reason: error });
+    }
   });
 });

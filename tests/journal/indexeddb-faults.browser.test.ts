@@ -279,6 +279,71 @@ describe('indexeddb when the disk is full', () => {
     expect(idb.handles).toHaveLength(1);
   });
 
+  it('gives what was kept back to writes that make room, record by record, and the last of it to compactions', async () => {
+    const idb = new FaultyIdb();
+    const name = newName();
+    const { journal } = await idb.open(name);
+    const reserve = async (): Promise<number> => {
+      const db = await openDB(`settledb:${name}`);
+      const count = await db.count('meta', IDBKeyRange.bound(0, 100));
+      db.close();
+      return count;
+    };
+    await fill(journal, 1, 1);
+    journal.keepBack!(2 ** 40);
+    await vi.waitFor(async () => expect(await reserve()).toBe(16));
+    // One record is not enough, and is gone each time.
+    let refusals = 0;
+    const full = (times: number): void => {
+      refusals = times;
+      idb.tamper = (tx) => {
+        const takes = tx.mode === 'readwrite' && tx.objectStoreNames.contains('log');
+        if (takes && refusals-- > 0) abortAs('QuotaExceededError')(tx);
+      };
+    };
+    const refused = { name: 'quota_exceeded' };
+    full(2);
+    await expect(journal.append(commit(2, 0), { epoch: 0, n: 1 }, 'strict')).rejects.toMatchObject(refused);
+    expect(await reserve()).toBe(16);
+    expect(await journal.append(commit(2, 0), { epoch: 0, n: 1 }, 'strict', 'later')).toBeUndefined();
+    expect(await reserve()).toBe(15);
+    full(100);
+    await expect(journal.append(commit(3, 3), { epoch: 0, n: 2 }, 'strict', 'later')).rejects.toMatchObject(
+      refused,
+    );
+    expect(await reserve()).toBe(4);
+    const change = { put: [{ id: -1, text: 'p' }], makesRoom: true };
+    full(2);
+    expect(await journal.rewrite(change, { epoch: 0, n: 2 })).toBeUndefined();
+    expect(await reserve()).toBe(2);
+    full(100);
+    await expect(journal.append(commit(3, 0), { epoch: 0, n: 2 }, 'strict', 'now')).rejects.toMatchObject(
+      refused,
+    );
+    await expect(journal.rewrite(change, { epoch: 0, n: 2 })).rejects.toMatchObject(refused);
+    expect(await reserve()).toBe(0);
+    idb.tamper = () => {};
+    await fill(journal, 3, 3);
+    journal.keepBack!(600 * 1024);
+    await vi.waitFor(async () => expect(await reserve()).toBe(2));
+    expect(idb.handles).toHaveLength(1);
+  });
+
+  it('keeps nothing back where there is no room for it', async () => {
+    const estimate = vi.spyOn(navigator.storage, 'estimate').mockResolvedValue({ usage: 1e6, quota: 1.4e6 });
+    onTestFinished(() => estimate.mockRestore());
+    const idb = new FaultyIdb();
+    const { journal } = await idb.open(newName());
+    let begun = 0;
+    idb.tamper = () => {
+      begun++;
+    };
+    journal.keepBack!(2 ** 40);
+    await vi.waitFor(() => expect(estimate).toHaveBeenCalled());
+    await fill(journal, 1, 1);
+    expect(begun).toBe(1);
+  });
+
   it('rejects an open that makes the database with quota_exceeded, and makes it when there is room', async () => {
     const name = newName();
     let isFull = true;

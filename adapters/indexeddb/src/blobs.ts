@@ -6,11 +6,9 @@ import type { Durability } from '@settledb/core';
 import type { BlobJournal, Position } from '@settledb/engine';
 import { bytesOf, chunkRecord } from './chunk';
 import type { Connection } from './connection';
+import type { Run } from './run';
 import { checkState } from './schema';
 import type { Work } from './transaction';
-
-/** Runs a call of the journal: refused when it is over, waited for when it closes. */
-type Run = <Answer>(what: string, call: () => Promise<Answer>) => Promise<Answer>;
 
 /** Keys of all chunks of a place. */
 const all = (place: string): IDBKeyRange => IDBKeyRange.bound([place], [place, []]);
@@ -22,7 +20,12 @@ interface Asked {
   readonly reject: (error: unknown) => void;
 }
 
-export function indexedDbBlobs(connection: Connection, run: Run): BlobJournal {
+/** @param stored told of each content put, how long it is */
+export function indexedDbBlobs(
+  connection: Connection,
+  run: Run,
+  stored: (bytes: number) => void,
+): BlobJournal {
   const putChunk = (place: string, index: number, chunk: Uint8Array, durability: Durability): Promise<void> =>
     connection.replay<void>(
       { stores: ['blob'], mode: 'readwrite', durability },
@@ -63,16 +66,19 @@ export function indexedDbBlobs(connection: Connection, run: Run): BlobJournal {
   return {
     async put(place, chunks, durability) {
       let index = 0;
+      let bytes = 0;
       try {
         for await (const chunk of chunks) {
           const at = index++;
           await run('Storing an attachment', () => putChunk(place, at, chunk, durability));
+          bytes += chunk.length;
         }
       } catch (error) {
         // A full disk needs the room back. What cannot be dropped is swept.
         if (index > 0) await run('Dropping an attachment', () => dropAll([place])).catch(() => {});
         throw error;
       }
+      stored(bytes);
     },
     get: (place, index) =>
       new Promise((resolve, reject) => {

@@ -10,11 +10,14 @@ import { type DatabaseError, ioError, isDatabaseError, quotaExceeded, refusedHer
  */
 export function storageError(what: string, cause: unknown): DatabaseError | TypeError {
   if (isDatabaseError(cause) || cause instanceof TypeError) return cause;
-  if (nameOf(cause) === 'QuotaExceededError') return quotaExceeded(cause);
+  if (isFull(cause)) return quotaExceeded(cause);
   const text = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
   const error = nameOf(cause) === 'SecurityError' ? refusedHere : ioError;
   return error(`${what} failed: ${text}`, cause);
 }
+
+/** Said by the browser, or by us of it. */
+export const isFull = (cause: unknown): boolean => nameOf(cause) === 'QuotaExceededError';
 
 /** True when the storage said no and meant it: the transaction did not happen, and doing it again would not help. */
 export function isRefusal(cause: unknown): boolean {

@@ -5,7 +5,7 @@
  * The thing to know: when a connection dies under a write, nobody says whether it was written. The answer is in the database:
  * every log record names the call that wrote it, so the call looks, and only then says yes, tries again, or gives up.
  */
-import { closed, type DatabaseError, type Durability, ioError } from '@settledb/core';
+import { closed, type DatabaseError, type Durability, ioError, type MakesRoom } from '@settledb/core';
 import {
   BLOCKS_PER_COMMIT,
   type BlobJournal,
@@ -14,6 +14,7 @@ import {
   type JournalEvent,
   type JournalState,
   type Position,
+  RESERVED_SHARE,
   type Rewrite,
 } from '@settledb/engine';
 import { indexedDbBlobs } from './blobs';
@@ -31,19 +32,23 @@ import {
   Undo,
 } from './commits';
 import { Connection } from './connection';
-import { isRefusal, storageError } from './failure';
+import { isFull, isRefusal, storageError } from './failure';
 import { Fairness } from './fairness';
 import { type Fate, fateOfCommit, fateOfRewrite } from './fate';
 import { lockManager } from './lock';
 import type { OpenRequest } from './open';
 import { Presence } from './presence';
 import { PutAway } from './put-away';
+import { Reserve } from './reserve';
+import type { Run } from './run';
 import { commitOfTail, randomId, type State, type StoreName } from './schema';
 import type { Scope } from './transaction';
 import { runExclusively } from './turn';
 
 /** Attempts at one write whose connection dies: one on the old, one on a new one. A fault that stays is told. */
 const MAX_ATTEMPTS = 2;
+/** Records of the reserve that are left: only the compaction after removals gives back what they made free. */
+const LEFT: Readonly<Record<MakesRoom, number>> = { later: 4, now: 0 };
 /** How often the presence lock may be taken from one write. Each theft takes a second, so this is beyond all honest need. */
 const MAX_THEFTS = 10;
 
@@ -55,6 +60,7 @@ export class IndexedDbJournal implements Journal {
   readonly #channel: Channel;
   readonly #presence: Presence;
   readonly #fairness: Fairness;
+  readonly #reserve: Reserve;
   readonly #listeners = new Set<(event: JournalEvent) => void>();
   /** Calls under way, which `close` waits for. */
   readonly #pending = new Set<Promise<unknown>>();
@@ -66,6 +72,8 @@ export class IndexedDbJournal implements Journal {
   #firstFence: Promise<number> | undefined;
   #tellFence!: (fence: number | Promise<never>) => void;
   #writes = 0;
+  /** Put by this context. */
+  #storedBytes = 0;
   /** What new calls are refused with. */
   #over: DatabaseError | undefined;
   /** Set when it was not `close` that ended it: calls under way end with it too. */
@@ -143,7 +151,9 @@ export class IndexedDbJournal implements Journal {
     });
     this.#firstFence.catch(() => {}); // where there are no locks, nobody asks
     this.#connection = connection;
-    this.blobs = indexedDbBlobs(connection, (what, call) => this.#run(what, call));
+    const run: Run = (what, call) => this.#run(what, call);
+    this.#reserve = new Reserve(connection, run);
+    this.blobs = indexedDbBlobs(connection, run, (bytes) => this.#stored(bytes));
     this.#channel = channel;
     this.#fairness = new Fairness(this.#id, channel);
     this.#presence = new Presence({
@@ -165,7 +175,12 @@ export class IndexedDbJournal implements Journal {
     return this.#run('Reading the log', () => this.#read(known));
   }
 
-  append(commit: Commit, expected: Position, durability: Durability): Promise<JournalState | undefined> {
+  append(
+    commit: Commit,
+    expected: Position,
+    durability: Durability,
+    makesRoom?: MakesRoom,
+  ): Promise<JournalState | undefined> {
     if (commit.n !== expected.n + 1) {
       return Promise.reject(new TypeError(`Commit ${commit.n} cannot follow commit ${expected.n}`));
     }
@@ -186,7 +201,9 @@ export class IndexedDbJournal implements Journal {
         },
         () => fateOfCommit(this.#connection, this.#name, commit.n, by, expected),
         true,
+        makesRoom && LEFT[makesRoom],
       );
+      if (answer === undefined) this.#stored(lengthOf(commit));
       return this.#announced(answer);
     });
   }
@@ -215,10 +232,21 @@ export class IndexedDbJournal implements Journal {
           this.#connection.transact(scope, (work) => applyRewrite(work, change, by, { ...expected, fence })),
         () => fateOfRewrite(this.#connection, this.#name, by, expected),
         change.manifest !== undefined,
+        change.makesRoom ? LEFT.now : undefined,
       );
       if (change.manifest !== undefined && answer === undefined) this.#epoch = expected.epoch + 1;
       return this.#announced(answer);
     });
+  }
+
+  keepBack(bytes: number): void {
+    this.#reserve.keep(bytes);
+  }
+
+  /** What comes without a pause for a checkpoint, or is content, has its share kept back too. */
+  #stored(bytes: number): void {
+    this.#storedBytes += bytes;
+    this.keepBack(this.#storedBytes * RESERVED_SHARE);
   }
 
   load(ids: readonly number[]): Promise<(string | undefined)[]> {
@@ -323,13 +351,15 @@ export class IndexedDbJournal implements Journal {
 
   /**
    * One write: `attempt` in a transaction; when it was undone because others were first, what they did; when its end is not
-   * known, what `fate` finds. `current`: its success proves that no commit of another context is unknown here.
+   * known, what `fate` finds. `current`: its success proves that no commit of another context is unknown here. `reserved`: where there is
+   * no room it may have the reserve, down to so many records.
    */
   async #write(
     expected: Position,
     attempt: (fence: number | undefined) => Promise<JournalState | undefined>,
     fate: () => Promise<Fate>,
     current: boolean,
+    reserved?: number,
   ): Promise<JournalState | undefined> {
     let cause: unknown;
     let thefts = 0;
@@ -351,6 +381,7 @@ export class IndexedDbJournal implements Journal {
           throw ioError('Other contexts took the lock by force again and again', failure);
         }
         if (!(failure instanceof Undo)) {
+          if (reserved !== undefined && isFull(failure) && (await this.#reserve.give(reserved))) continue;
           if (isRefusal(failure)) throw failure;
           this.#presence.doubt();
           this.#connection.drop();
@@ -397,4 +428,12 @@ export class IndexedDbJournal implements Journal {
     if (this.#over !== undefined && event.type === 'commit') return;
     for (const listener of [...this.#listeners]) listener(event);
   }
+}
+
+/** Of its texts and content, about. */
+function lengthOf({ tail, segments, contents = [] }: Commit): number {
+  let length = tail.length;
+  for (const { text } of segments) length += text.length;
+  for (const { bytes } of contents) length += bytes.length;
+  return length;
 }

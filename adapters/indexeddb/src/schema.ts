@@ -5,6 +5,7 @@
  *   block  id       → text                      segments (positive ids), blocks of rewrites (negative)
  *   meta   'state'  → { id, epoch, through, fence, by, barriers }     read by every append that is not sure to be alone, in its own transaction
  *          'manifest' → text
+ *          0, 1, …    → noise, in whose place something else has room (reserve.ts)
  *   blob   [place, i] → { sum, bytes }          chunk i of the content at a place, and its checksum (chunk.ts)
  */
 

@@ -3,7 +3,7 @@
  * cost little and nothing is written just then; compaction when asked or when most of the texts are dead. What is done is in
  * `rewrite-alone.ts`.
  */
-import { afterTimer, closed, either, untilAborted } from '@settledb/core';
+import { afterTimer, closed, either, type Store, type Tables, untilAborted } from '@settledb/core';
 import type { Follower } from './follower';
 import type { Image } from './image';
 import type { Journal } from './journal';
@@ -48,6 +48,8 @@ export interface Rewritable {
   readonly image: Image;
   readonly follower: Follower;
   readonly turn: Pick<Turn, 'over'>;
+  /** Of its rows. */
+  readonly rows: Pick<Store<Tables>, 'read' | 'write'>;
   /** Runs `work` when no write of this context is under way, and lets none begin until it is done. */
   inTurn<R>(work: () => Promise<R>): Promise<R>;
 }

@@ -5,7 +5,7 @@
  * The one thing to know: a journal calls itself alone as soon as it *has* what others committed; the image has it some turns
  * later, when the promise was followed. Between the two, memory is not current, whatever the journal says.
  */
-import type { Durability } from '@settledb/core';
+import type { Durability, MakesRoom } from '@settledb/core';
 import type { Image } from './image';
 import type { Commit, Journal, JournalState, Rewrite } from './journal';
 
@@ -35,12 +35,17 @@ export class Follower {
   }
 
   /** As `Journal.append`; a race that was lost is taken over already. @returns whether it was done */
-  async append(commit: Commit, expected: Image['position'], durability: Durability): Promise<boolean> {
+  async append(
+    commit: Commit,
+    expected: Image['position'],
+    durability: Durability,
+    makesRoom?: MakesRoom,
+  ): Promise<boolean> {
     // As `#following`, without its closure: this is on the way of every write.
     const doubtful = !this.#journal.alone();
     if (doubtful) this.#underWay++;
     try {
-      const missed = await this.#journal.append(commit, expected, durability);
+      const missed = await this.#journal.append(commit, expected, durability, makesRoom);
       if (missed !== undefined) this.#absorb(missed);
       return missed === undefined;
     } finally {

@@ -8,13 +8,19 @@
  *
  * Concurrency: the engine calls `append`, `rewrite` and `vacuum` of one journal one at a time; `load` and `read` at any time.
  */
-import type { Durability, TextRef } from '@settledb/core';
+import type { Durability, MakesRoom, TextRef } from '@settledb/core';
 
 /** Block ids per commit: `n * BLOCKS_PER_COMMIT` is the tail of commit n, the next ones are its segments. */
 export const BLOCKS_PER_COMMIT = 4096;
 
 /** The head of a commit that changes nothing: a journal may put one in where a number must be taken. See `commit.ts`. */
 export const EMPTY_HEAD = '[1,[],[],[]]';
+
+/**
+ * Of what a database stores, what is kept back for when there is no room ({@link Journal.keepBack}): removals take some 100 bytes a
+ * document, a checkpoint after them some 150.
+ */
+export const RESERVED_SHARE = 1 / 8;
 
 export interface Block {
   /** A safe integer; unique for good. Negative for blocks made by a rewrite. */
@@ -66,6 +72,8 @@ export interface Rewrite {
   readonly put?: readonly Block[];
   /** Blocks that go. A tail's id means that commit's whole record. Ids that are not there are ignored. */
   readonly drop?: readonly number[];
+  /** Where the storage is full it may have what `keepBack` kept. */
+  readonly makesRoom?: boolean | undefined;
   /** The new directory: covers commits 1…through; raises the epoch by one. `read` never returns those commits again. */
   readonly manifest?: { readonly text: string; readonly through: number };
 }
@@ -138,12 +146,18 @@ export interface Journal {
 
   /**
    * Makes `commit` (its n is `expected.n + 1`) durable and visible, all or nothing.
+   * @param makesRoom where the storage is full it may have what `keepBack` kept; `later`: but for what a compaction then needs
    * @returns undefined when done; when another context committed or rewrote first, what `read(expected)` would give: the
    *   engine catches up, plans again and appends again
    * @throws DatabaseError `quota_exceeded`, `io`, `closed`, `corrupt`: nothing was written, or that is not known, and the journal
    *   either rejects every later append or, not being `alone`, lets what was written be found as another's; `content_gone`: nothing was written, for one of `commit.places` is not there
    */
-  append(commit: Commit, expected: Position, durability: Durability): Promise<JournalState | undefined>;
+  append(
+    commit: Commit,
+    expected: Position,
+    durability: Durability,
+    makesRoom?: MakesRoom,
+  ): Promise<JournalState | undefined>;
 
   /**
    * As `append` with `relaxed`, before it returns, where that takes no waiting: a commit that is small, has no content beside it, and
@@ -184,6 +198,12 @@ export interface Journal {
 
   /** Ids of all blocks there are (tails included), for sweeping leftovers of a rewrite that never finished. */
   blockIds(): Promise<number[]>;
+
+  /**
+   * Keeps about so many bytes back for writes that make room, where a storage that is full would refuse them like all others. In the
+   * background, and as far as there is room.
+   */
+  keepBack?(bytes: number): void;
 
   /** Gives room of dropped blocks back to the system where that takes work of its own (a file). `force`: even if little. */
   vacuum?(options?: { readonly force?: boolean; readonly signal?: AbortSignal | undefined }): Promise<void>;

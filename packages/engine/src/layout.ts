@@ -33,6 +33,8 @@ export interface TableLayout {
   readonly isText: readonly boolean[];
   readonly textFields: readonly string[];
   readonly orders: readonly OrderLayout[];
+  /** The field, or fields, that make the primary key. */
+  readonly key: string | readonly string[];
   /** The field that is the primary key when it is one field alone, by number; else -1. */
   readonly keyField: number;
 }
@@ -51,6 +53,7 @@ export function layoutOf(schema: Schema): Layout {
     layout.set(name, {
       number: layout.size,
       name,
+      key: table.key,
       fields: table.fields,
       isText: table.fields.map((field) => texts.includes(field)),
       textFields: texts,

@@ -74,13 +74,14 @@ export class Loading {
 
   async #load<A>(ask: Ask<A>, wanted: Wanted, signal: AbortSignal | undefined): Promise<A> {
     for (let round = 0; round < LOAD_ROUNDS_MAX; round++) {
-      const { epoch } = this.#image;
+      const { position } = this.#image;
       const whole = await this.#image.load(this.#journal, wanted);
       signal?.throwIfAborted();
       this.#check();
       if (!whole) {
         await this.#follower.catchUp();
-        if (epoch === this.#image.epoch)
+        // What a commit freed may go before the next checkpoint says so.
+        if (this.#image.isAt(position))
           throw corrupt('a block that the directory names is not in the storage');
       }
       const answer = ask(wanted);

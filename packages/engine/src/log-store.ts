@@ -21,6 +21,7 @@ import {
   type StoreEvent,
   type StoreStats,
   type Tables,
+  type WriteOptions,
 } from '@settledb/core';
 import type { AnyQuery } from './answer';
 import { type BlobLimits, JournalBlobs } from './blobs';
@@ -107,7 +108,14 @@ class LogStore<T extends Tables> implements Store<T> {
     this.#follower = new Follower(journal, image, () => this.#tell(COMMITTED));
     this.#loading = new Loading(journal, image, this.#follower, host.check);
     this.#checkpointer = new Checkpointer(
-      { journal, image, follower: this.#follower, turn: this.#turn, inTurn: (work) => this.#inTurn(work) },
+      {
+        journal,
+        image,
+        follower: this.#follower,
+        turn: this.#turn,
+        rows: this as Pick<Store<Tables>, 'read' | 'write'>,
+        inTurn: (work) => this.#inTurn(work),
+      },
       checkpoint,
     );
     this.#unlisten = journal.listen((event) => {
@@ -192,7 +200,7 @@ class LogStore<T extends Tables> implements Store<T> {
   async write<const Q extends readonly Query<T>[], R>(
     queries: Q,
     plan: (found: FoundAll<T, Q>) => Plan<T, R>,
-    options: CallOptions & { readonly durability?: Durability | undefined } = {},
+    options: WriteOptions = {},
   ): Promise<R> {
     options.signal?.throwIfAborted();
     this.#check();
@@ -230,7 +238,7 @@ class LogStore<T extends Tables> implements Store<T> {
   async #commit<const Q extends readonly Query<T>[], R>(
     queries: Q,
     plan: (found: FoundAll<T, Q>) => Plan<T, R>,
-    { durability = 'relaxed', signal }: CallOptions & { readonly durability?: Durability | undefined },
+    { durability = 'relaxed', signal, makesRoom }: WriteOptions,
   ): Promise<R> {
     this.#checkThere(); // Closing lets writes end that began before it.
     for (let race = 0; race < RACES_MAX; race++) {
@@ -247,7 +255,7 @@ class LogStore<T extends Tables> implements Store<T> {
       }
       const { commit } = attempt.prepared;
       const named = attempt.places?.length ? this.blobs.naming(commit, attempt.places) : commit;
-      if (!(await this.#follower.append(named, attempt.position, durability))) continue;
+      if (!(await this.#follower.append(named, attempt.position, durability, makesRoom))) continue;
       this.#applied(attempt.prepared);
       return attempt.value as R;
     }

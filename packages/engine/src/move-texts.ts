@@ -4,7 +4,6 @@ import type { TableState } from './directory';
 import { putRef } from './merge-rows';
 import type { NewBlocks } from './new-blocks';
 import type { RowPage } from './page';
-import { isTail } from './texts';
 
 /** A text that moved. */
 interface Moved {
@@ -18,17 +17,20 @@ interface Moved {
 export class TextMover {
   readonly #moved: Moved[] = [];
   readonly #blocks: NewBlocks;
-  readonly #sparse: ReadonlySet<number>;
+  readonly #isMoving: (block: number) => boolean;
   readonly #load: (ids: ReadonlySet<number>) => Promise<ReadonlyMap<number, string>>;
 
-  /** @param load texts of blocks, all of them or an error */
+  /**
+   * @param isMoving whether texts of a block move
+   * @param load texts of blocks, all of them or an error
+   */
   constructor(
     blocks: NewBlocks,
-    sparse: ReadonlySet<number>,
+    isMoving: (block: number) => boolean,
     load: (ids: ReadonlySet<number>) => Promise<ReadonlyMap<number, string>>,
   ) {
     this.#blocks = blocks;
-    this.#sparse = sparse;
+    this.#isMoving = isMoving;
     this.#load = load;
   }
 
@@ -47,7 +49,7 @@ export class TextMover {
 
   /** Adds the blocks whose texts are to move. */
   #collect(column: readonly unknown[], ids: Set<number>): void {
-    for (let i = 0; i < column.length; i += 3) if (this.#isMoving(column, i)) ids.add(column[i] as number);
+    for (let i = 0; i < column.length; i += 3) if (this.#moves(column, i)) ids.add(column[i] as number);
   }
 
   /**
@@ -63,7 +65,7 @@ export class TextMover {
   ): void {
     for (let i = 0; i < columns.length; i++) {
       const column = columns[i]!;
-      if (!this.#isMoving(column, row * 3)) continue;
+      if (!this.#moves(column, row * 3)) continue;
       const from = column[row * 3] as number;
       const at = column[row * 3 + 1] as number;
       const length = column[row * 3 + 2] as number;
@@ -73,9 +75,8 @@ export class TextMover {
     }
   }
 
-  #isMoving(column: readonly unknown[], at: number): boolean {
-    const block = column[at] as number;
-    return column[at + 2] !== 0 && (isTail(block) || this.#sparse.has(block));
+  #moves(column: readonly unknown[], at: number): boolean {
+    return column[at + 2] !== 0 && this.#isMoving(column[at] as number);
   }
 
   /**

@@ -34,6 +34,7 @@ export class NewBlocks {
   readonly #since: Image['position'];
   readonly #signal: AbortSignal | undefined;
   readonly #aside: Aside;
+  readonly #makesRoom: boolean;
   #lastId = -Math.floor(Math.random() * SALT_MAX) * BLOCKS_PER_REWRITE;
   readonly #segments = new Segments(() => --this.#lastId);
   /** Every block that was put, or may have been. */
@@ -45,8 +46,15 @@ export class NewBlocks {
   readonly #sliceMsMax: number;
 
   /** @param since the state that is rewritten: once another context has done that, nothing more can be put */
-  constructor(store: Rewritable, since: Image['position'], aside: Aside, signal: AbortSignal | undefined) {
+  constructor(
+    store: Rewritable,
+    since: Image['position'],
+    makesRoom: boolean,
+    aside: Aside,
+    signal: AbortSignal | undefined,
+  ) {
     this.#store = store;
+    this.#makesRoom = makesRoom;
     this.#aside = aside;
     this.#since = since;
     this.#signal = signal;
@@ -100,7 +108,7 @@ export class NewBlocks {
     this.#waitingLength = 0;
     this.#signal?.throwIfAborted();
     for (const { id } of put) this.#put.push(id);
-    if (!(await this.#store.follower.rewrite({ put }, this.#since)))
+    if (!(await this.#store.follower.rewrite({ put, makesRoom: this.#makesRoom }, this.#since)))
       throw new Overtaken('another context rewrote the storage');
     for (const { id, text } of put) if (this.use.has(id)) this.#store.image.texts.set(id, text);
   }

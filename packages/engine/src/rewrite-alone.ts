@@ -1,14 +1,25 @@
 /** One checkpoint or compaction, by one context at a time, and what it leaves to be vacuumed. */
-import { corrupt } from '@settledb/core';
+import { corrupt, isQuotaExceeded } from '@settledb/core';
 import { Aside } from './aside';
 import type { Rewritable } from './checkpoint';
+import { compactInPieces } from './in-pieces';
+import { RESERVED_SHARE } from './journal';
 import { Overtaken } from './new-blocks';
-import { rewrite } from './rewrite';
+import { CHECKPOINT, COMPACTION, rewrite } from './rewrite';
 
 export { isWorthwhile } from './worthwhile';
 
 /** Texts are compacted unasked when more than half of at least this many characters is dead. */
 const DEAD_LENGTH_MIN = 4 * 1024 * 1024;
+
+/** What a database of this many commits keeps back at least: what it stores beside texts, its attachments above all, is not known here. */
+const RESERVING_COMMITS = 1024;
+const RESERVE_MIN = 256 * 1024;
+
+function reserveFor({ image }: Rewritable): number {
+  const share = image.use.characters * RESERVED_SHARE;
+  return image.n < RESERVING_COMMITS ? share : Math.max(share, RESERVE_MIN);
+}
 
 /**
  * @param full everything: all pages, all blocks that are mostly dead, leftovers
@@ -32,8 +43,12 @@ export async function rewriteAlone(
     await aside.whileCalled();
     const { live, dead } = image.use.totals();
     const { epoch } = image;
+    const isCompaction = full || (dead > live && dead > DEAD_LENGTH_MIN);
     try {
-      await rewrite(store, full || (dead > live && dead > DEAD_LENGTH_MIN), aside, signal);
+      await rewrite(store, isCompaction ? COMPACTION : CHECKPOINT, aside, signal).catch((error) => {
+        if (!full || journal.keepBack === undefined || !isQuotaExceeded(error)) throw error;
+        return compactInPieces(store, aside, signal, error);
+      });
     } catch (error) {
       // Another context rewrote the storage, which `exclusively` should not let happen: then that is the rewrite.
       if (!(error instanceof Overtaken)) throw error;
@@ -41,6 +56,7 @@ export async function rewriteAlone(
       if (image.epoch === epoch)
         throw corrupt('a block that the directory names is not in the storage', error);
     }
+    journal.keepBack?.(reserveFor(store));
     await journal.vacuum?.({ force: full, signal: ending });
   });
 }

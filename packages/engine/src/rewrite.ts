@@ -64,14 +64,26 @@ interface Snapshot<Value> {
 /** Takes a page and what changed of it; `undefined`: there is none yet. */
 type Visit<Value> = (page: StoredPage | undefined, part: Entries<Value>) => Promise<void>;
 
+export interface Scope {
+  /** All pages, texts of blocks that are mostly dead, and what a crash left; else pages that changed. */
+  readonly full: boolean;
+  /** Of pages made anew, texts that lie in the log come into segments: the log is what opening reads. */
+  readonly tails: boolean;
+  /** See `Rewrite.makesRoom`. */
+  readonly makesRoom: boolean;
+}
+
+export const CHECKPOINT: Scope = { full: false, tails: true, makesRoom: false };
+export const COMPACTION: Scope = { full: true, tails: true, makesRoom: false };
+
 export async function rewrite(
   store: Rewritable,
-  full: boolean,
+  scope: Scope,
   aside: Aside,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const leftovers = full ? await store.journal.blockIds() : [];
-  const work = new Rewriting(store, full, aside, signal);
+  const leftovers = scope.full ? await store.journal.blockIds() : [];
+  const work = new Rewriting(store, scope, aside, signal);
   try {
     await work.build();
     await store.inTurn(() => work.install(leftovers));
@@ -84,7 +96,7 @@ export async function rewrite(
 class Rewriting {
   readonly #store: Rewritable;
   readonly #image: Image;
-  readonly #full: boolean;
+  readonly #scope: Scope;
   readonly #signal: AbortSignal | undefined;
   readonly #blocks: NewBlocks;
   readonly #epoch: number;
@@ -102,18 +114,20 @@ class Rewriting {
   readonly #useBefore: ReadonlyMap<number, Use>;
   readonly #texts: TextMover;
 
-  constructor(store: Rewritable, full: boolean, aside: Aside, signal: AbortSignal | undefined) {
+  constructor(store: Rewritable, scope: Scope, aside: Aside, signal: AbortSignal | undefined) {
     this.#store = store;
     this.#image = store.image;
-    this.#full = full;
+    this.#scope = scope;
     this.#signal = signal;
     this.#epoch = store.image.epoch;
     this.#through = store.image.n;
-    this.#blocks = new NewBlocks(store, { epoch: this.#epoch, n: this.#through }, aside, signal);
+    const since = { epoch: this.#epoch, n: this.#through };
+    this.#blocks = new NewBlocks(store, since, scope.makesRoom, aside, signal);
     this.#useBefore = copyOf(store.image.use.sizes);
     this.#short = new Map(store.image.inline);
-    const sparse = full ? sparseBlocks(this.#image) : new Set<number>();
-    this.#texts = new TextMover(this.#blocks, sparse, (ids) => this.#loadTexts(ids));
+    const sparse = scope.full ? sparseBlocks(this.#image) : new Set<number>();
+    const isMoving = (block: number): boolean => (scope.tails && isTail(block)) || sparse.has(block);
+    this.#texts = new TextMover(this.#blocks, isMoving, (ids) => this.#loadTexts(ids));
     for (const table of this.#image.directory.tables.values()) {
       for (let order = 0; order < table.layout.orders.length; order++) {
         const { recent, fences, blocks } = orderOf<unknown>(table, order);
@@ -174,7 +188,7 @@ class Rewriting {
       return take(
         groups?.reduce((all, group) => kind.join(all, group)),
         part,
-        !this.#full,
+        !this.#scope.full,
       );
     });
     if (rest !== undefined) await take(undefined, { keys: [], values: [] }, true);
@@ -185,7 +199,7 @@ class Rewriting {
     const { fences, entries } = snapshot;
     if (!areBlocks(fences)) return this.#eachPage(snapshot, made, visit);
     for (const [i, part] of partsBy(fences.keys, entries).entries()) {
-      if (part.keys.length === 0 && !this.#full) {
+      if (part.keys.length === 0 && !this.#scope.full) {
         await made.keep(fences, i);
         continue;
       }
@@ -204,7 +218,7 @@ class Rewriting {
     const { keys, ids, counts, runs } = fences;
     if (ids.length === 0) return visit(undefined, entries);
     for (const [i, part] of partsBy(keys, entries).entries()) {
-      if (part.keys.length === 0 && !this.#full) {
+      if (part.keys.length === 0 && !this.#scope.full) {
         made.add(keys[i]!, ids[i]!, counts[i]!, runs?.[i]);
         continue;
       }
@@ -266,7 +280,8 @@ class Rewriting {
       if (image.epoch !== this.#epoch) throw new Overtaken('another context rewrote the storage');
       const { use, drop } = this.#outcome(leftovers);
       const manifest = { text: encodeManifest(this.#manifest(use)), through: this.#through };
-      if (!(await this.#store.follower.rewrite({ manifest, drop }, image.position))) continue;
+      const { makesRoom } = this.#scope;
+      if (!(await this.#store.follower.rewrite({ manifest, drop, makesRoom }, image.position))) continue;
       if (image.epoch === this.#epoch) this.#take(use, drop);
       return;
     }

@@ -12,6 +12,7 @@ import {
   type Range,
   type Store,
   type ViewStateRow,
+  type WriteOptions,
 } from '@settledb/core';
 import type { DefinitionsOf } from './index-reader';
 import { Slices } from './slices';
@@ -25,8 +26,9 @@ export async function dropUnused(
   store: Store<DatabaseTables>,
   registered: ReadonlySet<string>,
   definitions: readonly DefinitionsOf[],
-  options: CallOptions,
+  { signal }: CallOptions,
 ): Promise<void> {
+  const options: WriteOptions = { signal, makesRoom: 'later' };
   const dropped = await store.write(
     [
       { from: 'docs', range: { gte: '_design/', lt: '_design0' }, texts: ['body'] },
@@ -59,7 +61,7 @@ function definedIn(row: DocRow, definitions: readonly DefinitionsOf[]): string[]
 async function removeRows(
   store: Store<DatabaseTables>,
   { view, tag }: ViewStateRow,
-  options: CallOptions,
+  options: WriteOptions,
 ): Promise<void> {
   const slices = new Slices();
   const range: Range = { gte: [tag], lte: [tag, []] };

@@ -7,6 +7,7 @@ import {
   designName,
   type Evaluate,
   type IndexEntry,
+  isQuotaExceeded,
   type Loose,
   type MapFunction,
   type Queries,
@@ -21,7 +22,6 @@ import {
 import { dropUnused } from './cleanup';
 import { Definitions, type RegisteredViews, type View, viewDefinitions } from './definitions';
 import { FirstKeys } from './first-keys';
-import { isFull } from './full';
 import { Functions, textHash } from './functions';
 import { type Group, Groups } from './groups';
 import type { DefinitionsOf, IndexDefinition } from './index-reader';
@@ -214,7 +214,7 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
         ? this.#rows(view, plan, options)
         : this.#reduced(view, reducer, plan, options));
     } catch (error) {
-      if (!isFull(error)) throw error;
+      if (!isQuotaExceeded(error)) throw error;
       return this.#mapped(view.index, reducer, plan, options);
     }
   }

@@ -23,7 +23,12 @@ import type { AllDocsOptions, BulkGetOptions, CallOptions, Database, GetOptions 
 import { getAny } from './get-history';
 
 type AnyDoc = ExistingDoc<object>;
-type Writer = Pick<Database, 'get' | 'put'>;
+
+/** What the verbs of one attachment are made of. */
+export interface Steps extends Pick<Database, 'get'> {
+  /** @param makesRoom see `Edit` */
+  put(doc: Doc & { _id: string }, options: CallOptions, makesRoom?: boolean): Promise<Written>;
+}
 
 /** The arguments of `putAttachment`, with or without a revision. */
 export type PutArguments = readonly [
@@ -36,7 +41,7 @@ export type PutArguments = readonly [
 ];
 
 /** See `Database.putAttachment`. */
-export async function putAttachment(db: Writer, given: PutArguments): Promise<Written> {
+export async function putAttachment(db: Steps, given: PutArguments): Promise<Written> {
   const [id, name, third, fourth, fifth, options = {}] = given;
   const [rev, data, type] = namesRevision(given)
     ? [third || undefined, fourth, fifth]
@@ -56,7 +61,7 @@ function namesRevision({ 2: third, 3: fourth, 4: type, length }: PutArguments): 
 
 /** See `Database.removeAttachment`. */
 export async function removeAttachment(
-  db: Writer,
+  db: Steps,
   id: string,
   name: string,
   rev: Rev,
@@ -79,7 +84,7 @@ export async function removeAttachment(
     return { ok: true, id, rev };
   }
   delete attachments[name];
-  return db.put(withAttachments(doc, attachments), options);
+  return db.put(withAttachments(doc, attachments), options, true);
 }
 
 /**
@@ -87,7 +92,7 @@ export async function removeAttachment(
  * that left the document deleted would not keep its attachments.
  */
 async function editable(
-  db: Writer,
+  db: Steps,
   id: string,
   rev: Rev | undefined,
   options: CallOptions,

@@ -4,7 +4,7 @@
  * Only documents changed since the last compaction are looked at (`compacted.ts`), and those before which a late body put its position
  * back. In slices, so that writes and reads go on between; a compaction that was interrupted goes on where it was.
  */
-import { generationOf, isLeaf } from '../model';
+import { generationOf, isLeaf, isQuotaExceeded } from '../model';
 import type { BlobRefRow, BodyRow, DatabaseTables, DocRow } from '../store/schema';
 import type { CallOptions, Plan, Store, Write } from '../store/store';
 import { loadAttachments } from './code';
@@ -17,6 +17,19 @@ const SLICE_DOCS = 1_000;
 /** Drops every body that is no leaf's. Every leaf keeps its own, tombstones too. */
 export async function compact(store: Store<DatabaseTables>, options: CallOptions): Promise<{ ok: true }> {
   options.signal?.throwIfAborted();
+  try {
+    await dropPast(store, options);
+  } catch (error) {
+    if (!isQuotaExceeded(error)) throw error;
+    // What is dead already may be room enough for saying what else is.
+    await store.compact(options);
+    await dropPast(store, options);
+  }
+  await store.compact({ signal: options.signal });
+  return { ok: true };
+}
+
+async function dropPast(store: Store<DatabaseTables>, options: CallOptions): Promise<void> {
   let since = await position(store, options);
   let attached = false;
   for (;;) {
@@ -33,8 +46,6 @@ export async function compact(store: Store<DatabaseTables>, options: CallOptions
     else since = reached;
   }
   await (await loadAttachments()).sweepAll(store, options);
-  await store.compact({ signal: options.signal });
-  return { ok: true };
 }
 
 async function position(store: Store<DatabaseTables>, options: CallOptions): Promise<number> {
@@ -95,7 +106,7 @@ async function compactSlice(
         writes.push({ into: 'blobrefs', delete: stale.map((ref) => [ref.blob, ref.id, ref.rev]) });
       return { writes, value: seq };
     },
-    { signal: options.signal },
+    { signal: options.signal, makesRoom: 'now' },
   );
 }
 

@@ -13,6 +13,8 @@ import type { AttachmentSet } from './attachment-set';
 
 /** What an edit has only when its document has attachments. */
 interface Attached {
+  /** Made to take content away. */
+  readonly makesRoom?: boolean;
   /** As the user wrote them; such an edit is not ready to be written. */
   readonly given?: Record<string, unknown>;
   /** With their content taken in. `body` and `rev` are then without them: the plan resolves them. */
@@ -179,6 +181,17 @@ function toLocalEdit(doc: object, id: string): LocalEdit {
 export function failureRow(id: string, error: DatabaseError): WriteFailure {
   const { status, name, message, reason } = error;
   return { id, error: true, status, name, message, reason };
+}
+
+/** Characters of a tombstone that is about its document's end, and nothing that is kept. */
+const TOMBSTONE_LENGTH = 1024;
+
+/** Whether a write of nothing else takes more away, with the next compaction, than it brings. */
+export function makesRoom(edits: readonly Edit[]): boolean {
+  return edits.every((edit) => {
+    if (edit.makesRoom === true) return true;
+    return edit.kind !== 'replicated' && edit.deleted && edit.body.length <= TOMBSTONE_LENGTH;
+  });
 }
 
 /** The documents of a `bulkDocs` argument. @throws DatabaseError when it is neither a list nor has one */

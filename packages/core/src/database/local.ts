@@ -23,7 +23,7 @@ import type { DatabaseTables, InfoRow } from '../store/schema';
 import type { CallOptions, Store, StoreEvent } from '../store/store';
 import { allDocs } from './all-docs';
 import type { AttachmentSource } from './attachment-bytes';
-import type { PutArguments } from './attachment-verbs';
+import type { PutArguments, Steps } from './attachment-verbs';
 import { type ChangesSource, localChanges } from './changes';
 import { Closing, Served } from './closing';
 import { loadAttachments, wantsData } from './code';
@@ -191,8 +191,9 @@ export class LocalDatabase<Content extends object = object> implements Database<
     }
   }
 
-  #put(doc: object, options: BulkDocsOptions): Promise<Written> {
-    const edit = toEdit(doc, this.#editOptions(options.new_edits, options.force), true);
+  #put(doc: object, options: BulkDocsOptions, makesRoom = false): Promise<Written> {
+    const made = toEdit(doc, this.#editOptions(options.new_edits, options.force), true);
+    const edit = makesRoom ? { makesRoom, ...made } : made;
     const { signal } = options;
     if (edit.given === undefined) return this.#writer.add([edit], signal, written);
     return this.#writeAttached([edit], true, signal).then(written);
@@ -391,9 +392,9 @@ export class LocalDatabase<Content extends object = object> implements Database<
   }
 
   /** `get` and `put` for the steps of a call that was begun before closing, which lets it end. */
-  get #steps(): Pick<Database, 'get' | 'put'> {
+  get #steps(): Steps {
     const get = (id: string, options?: GetOptions) => this.#get(id, options) as Promise<never>;
-    return { get, put: async (doc, options = NO_OPTIONS) => this.#put(doc, options) };
+    return { get, put: async (doc, options, makesRoom) => this.#put(doc, options, makesRoom) };
   }
 
   #closedError(): DatabaseError {

@@ -66,7 +66,7 @@ export async function purge(
         if (!samePlaces(rows, expected)) return { writes: [], value: undefined };
         return { writes: [...writes, ...withoutRows(rows, runsAt(rows, runs), views)], value };
       },
-      { signal: options.signal, durability: options.durability },
+      { signal: options.signal, durability: options.durability, makesRoom: 'later' },
     );
     if (done === undefined) continue;
     // Else a compaction does it.

@@ -33,7 +33,7 @@ export async function sweepBlobs(
       const writes: Write<DatabaseTables>[] = [{ into: 'blobs', delete: gone.map((row) => row!.blob) }];
       return { writes, value: gone.map((row) => row!.place) };
     },
-    { durability },
+    { durability, makesRoom: 'now' },
   );
   // No row names them: what cannot be dropped now, a later compaction sweeps.
   if (places.length > 0) await store.blobs.drop(places).catch(() => {});
@@ -76,6 +76,7 @@ async function sweepLocalRefs(store: DatabaseStore, signal: AbortSignal | undefi
         const stale = refs.filter((ref, i) => rows[i]?.rev !== ref.rev);
         return { writes: [{ into: 'blobrefs', delete: stale.map(refKey) }], value: undefined };
       },
+      { makesRoom: 'now' },
     );
   }
 }

@@ -13,7 +13,7 @@ import { loadAttachments } from './code';
 import { COMPACTED } from './compacted';
 import type { FoldRules } from './doc-fold';
 import { type Batch, batchOf } from './edit-batch';
-import type { Edit } from './edits';
+import { type Edit, makesRoom } from './edits';
 import { infoOf } from './info';
 import { type Decision, type Outcome, planEdits } from './plan-edits';
 import { TREE_TEXTS } from './tip';
@@ -77,7 +77,7 @@ export async function writeEdits(
         const found = { info: infoOf(info), docs, locals, compacted, bodies: byId, attachments };
         return planEdits(batch, found, rules);
       },
-      { durability },
+      { durability, makesRoom: makesRoom(edits) ? 'later' : undefined },
     );
     const decision = await (attaching === undefined
       ? decided

@@ -4,8 +4,8 @@
  * Grouping is what makes a thousand `put`s cost a few commits. Calls are written in the order of their arrival, each whole
  * in one commit and in its own order; what one of them gets for an answer does not depend on its neighbours.
  */
-import { closed } from '../model/errors';
-import type { Edit } from './edits';
+import { closed, isQuotaExceeded } from '../model/errors';
+import { type Edit, makesRoom } from './edits';
 import { onAbort } from './on-abort';
 import type { Outcome } from './plan-edits';
 
@@ -126,11 +126,15 @@ export class Writer {
   }
 
   async #runLater(first: Group): Promise<void> {
-    for (let group: Group | undefined = first; group !== undefined; group = this.#runNow()) {
+    let next: Group | undefined;
+    for (let group: Group | undefined = first; group !== undefined; group = next ?? this.#runNow()) {
+      next = undefined;
       try {
         share(group.calls, await this.#batch.write(group.edits));
       } catch (error) {
-        for (const call of group.calls) call.reject(error);
+        next = isQuotaExceeded(error) ? makingRoom(group) : undefined;
+        const again = new Set(next?.calls);
+        for (const call of group.calls) if (!again.has(call)) call.reject(error);
       }
     }
   }
@@ -161,6 +165,13 @@ function isShort(calls: readonly Call[]): boolean {
   let length = 0;
   for (let i = 0; i < calls.length; i++) length += calls[i]!.textLength;
   return length <= NOW_TEXT_LENGTH;
+}
+
+/** Of calls that were refused together for want of room, those that would have had some by themselves. */
+function makingRoom({ calls }: Group): Group | undefined {
+  const some = calls.filter((call) => makesRoom(call.edits));
+  if (some.length === 0 || some.length === calls.length) return undefined;
+  return { calls: some, edits: some.flatMap((call) => call.edits) };
 }
 
 /** Gives each call its outcomes. */

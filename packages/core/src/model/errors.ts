@@ -141,3 +141,6 @@ export const quotaExceeded = (cause?: unknown): DatabaseError =>
   make(507, 'quota_exceeded', 'The storage is full: delete documents and compact, or ask the user for room', {
     cause,
   });
+/** Whether a call failed for want of room. */
+export const isQuotaExceeded = (error: unknown): boolean =>
+  isDatabaseError(error) && error.name === 'quota_exceeded';

@@ -141,6 +141,15 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+export interface WriteOptions extends CallOptions {
+  readonly durability?: Durability | undefined;
+  /** A storage that is full keeps room for such writes. */
+  readonly makesRoom?: MakesRoom | undefined;
+}
+
+/** It takes more than it brings: with the next compaction (`later`), or is a part of one (`now`). */
+export type MakesRoom = 'later' | 'now';
+
 /** Must not throw, nor ask the store. */
 export type RowsWatcher = (keys: readonly SortKey[] | undefined) => void;
 
@@ -200,7 +209,7 @@ export interface Store<T extends Tables> {
   write<const Q extends readonly Query<T>[], R>(
     queries: Q,
     plan: (found: FoundAll<T, Q>) => Plan<T, R>,
-    options?: CallOptions & { readonly durability?: Durability | undefined },
+    options?: WriteOptions,
   ): Promise<R>;
 
   /**

@@ -3,8 +3,14 @@
  * of it is one turn of the event loop, or several between which nothing was written, so index and documents are of one state. Whatever is
  * otherwise takes the long way.
  */
-import type { DatabaseTables, FindRequest, FindResult, InfoRow, Store } from '@settledb/core';
-import { isFull } from '../full';
+import {
+  type DatabaseTables,
+  type FindRequest,
+  type FindResult,
+  type InfoRow,
+  isQuotaExceeded,
+  type Store,
+} from '@settledb/core';
 import type { IndexDefinition } from '../index-reader';
 import { NO_BOOKMARK, readBookmark, writeBookmark } from './bookmark';
 import { choosePlan } from './choose';
@@ -85,7 +91,7 @@ export class FindsAtOnce {
     try {
       await this.#indexes.update(prepared.definition, request);
     } catch (error) {
-      if (isFull(error)) return undefined; // The long way knows how to do without.
+      if (isQuotaExceeded(error)) return undefined; // The long way knows how to do without.
       throw error;
     }
     const look = this.#indexes.lookNow(prepared.definition);

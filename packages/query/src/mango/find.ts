@@ -1,6 +1,12 @@
 /** `find`: a plan carried out, its documents tested, sorted where they have to be, and cut to a page. */
-import { compileSelector, type ExistingDoc, type FindResult, type Json, type Selector } from '@settledb/core';
-import { isFull } from '../full';
+import {
+  compileSelector,
+  type ExistingDoc,
+  type FindResult,
+  isQuotaExceeded,
+  type Json,
+  type Selector,
+} from '@settledb/core';
 import type { Place, Source, Tally } from './batches';
 import { NO_BOOKMARK, writeBookmark } from './bookmark';
 import { choosePlan, orderName } from './choose';
@@ -60,7 +66,7 @@ export async function findPage(source: Source, asked: Find, indexes: readonly Ma
     return await pageOf(source, asked, plan);
   } catch (error) {
     const isSame = asked.bookmark === undefined && partialOf(plan) === undefined;
-    if (plan.kind === 'scan' || !isSame || !isFull(error)) throw error;
+    if (plan.kind === 'scan' || !isSame || !isQuotaExceeded(error)) throw error;
     return pageOf(source, asked, choosePlan({ ...asked, useIndex: undefined }, []));
   }
 }

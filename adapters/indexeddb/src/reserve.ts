@@ -1,0 +1,88 @@
+/**
+ * Room kept back for a storage that is full. Chromium then refuses each transaction that puts anything, also one that takes more away,
+ * and one that only deletes goes through: so deleting documents, which writes a little, could never begin. Records of noise lie in
+ * `meta`, and one goes at a time when a write that makes room was refused.
+ */
+import type { Connection } from './connection';
+import type { Run } from './run';
+import type { Scope, Work } from './transaction';
+
+/** Above 64 KB, as a file of its own, Chromium counts a record as gone at once; a quarter MB is room for some 500 removals. */
+const RECORD_BYTES = 256 * 1024;
+/** Chromium lets a storage grow beyond its quota by up to 2 MB before it says no: that must go first. */
+const RECORDS_MAX = 16;
+const META = { stores: ['meta'], mode: 'readwrite' } satisfies Scope;
+/** Numbers of records, which are keys of `meta` beside texts. */
+const ALL = (): IDBKeyRange => IDBKeyRange.bound(0, RECORDS_MAX, false, true);
+
+export class Reserve {
+  readonly #connection: Connection;
+  readonly #run: Run;
+  /** Records there were when this context looked last; another may have taken some since. */
+  #known = 0;
+  #isKeeping = false;
+
+  constructor(connection: Connection, run: Run) {
+    this.#connection = connection;
+    this.#run = run;
+  }
+
+  /** Keeps about `bytes` back, in whole records, where that leaves room. It is for later: nobody waits for it, or hears that it failed. */
+  keep(bytes: number): void {
+    const wanted = Math.min(Math.floor(bytes / RECORD_BYTES), RECORDS_MAX);
+    if (wanted <= this.#known || this.#isKeeping) return;
+    this.#isKeeping = true;
+    this.#keep(wanted)
+      .catch(() => {})
+      .finally(() => {
+        this.#isKeeping = false;
+      });
+  }
+
+  async #keep(wanted: number): Promise<void> {
+    // One more each time, so that what there is room for is kept, and nothing else waits for long.
+    while (this.#known < wanted && (await hasRoom())) {
+      this.#known = await this.#run('Keeping room back', () =>
+        this.#connection.replay<number>(META, (work) => keepOne(work, wanted)),
+      );
+    }
+  }
+
+  /** Gives a record back, down to `left` of them. @returns whether there was one */
+  give(left: number): Promise<boolean> {
+    this.#known = 0;
+    // Within the write that asks, which closing waits for.
+    return this.#connection.replay<boolean>(META, ({ meta, after, answer }) => {
+      const count = meta.count(ALL());
+      after(count, () => {
+        answer(count.result > left);
+        if (count.result > left) meta.delete(count.result - 1);
+      });
+    });
+  }
+}
+
+/** Answers how many there are now. */
+function keepOne({ meta, after, answer }: Work<number>, wanted: number): void {
+  const count = meta.count(ALL());
+  after(count, () => {
+    const known = count.result;
+    if (known < wanted) meta.put(noise(), known);
+    answer(Math.min(known + 1, wanted));
+  });
+}
+
+/** As far as the browser says: in all that it lets this origin have. */
+async function hasRoom(): Promise<boolean> {
+  const { usage = 0, quota = Number.POSITIVE_INFINITY } = (await navigator.storage?.estimate?.()) ?? {};
+  // Half of it is for who removed something to write something else.
+  return quota - usage >= RECORD_BYTES * 2;
+}
+
+/** Browsers compress what they store: what repeats would keep no room back. */
+function noise(): Uint8Array {
+  const bytes = new Uint8Array(RECORD_BYTES);
+  const most = 65_536; // that `getRandomValues` gives at a time
+  for (let at = 0; at < RECORD_BYTES; at += most) crypto.getRandomValues(bytes.subarray(at, at + most));
+  return bytes;
+}

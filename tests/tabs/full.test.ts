@@ -1,0 +1,44 @@
+/** A storage of Chromium's that is full to the last byte: what makes room goes through, and then there is some. */
+import type { Page } from 'playwright';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { canOpenPages, openPages } from '../support/pages';
+
+const entry = new URL('../support/full-page.ts', import.meta.url);
+
+const call = <T>(page: Page, name: string, ...args: unknown[]): Promise<T> =>
+  page.evaluate(
+    ([method, given]) => (globalThis as never as Calls).calls[method as string]!(...(given as [])),
+    [name, args] as const,
+  ) as Promise<T>;
+interface Calls {
+  readonly calls: Record<string, (...args: unknown[]) => unknown>;
+}
+
+describe.skipIf(!canOpenPages())('a storage that is full', () => {
+  // Small documents leave little: most of one that is removed is its tombstone, and pages to be written for it.
+  it.each([
+    { kind: 'document', length: 15_000, quota: 24e6, share: 0.6, most: 0.7 },
+    { kind: 'document', length: 6_000, quota: 40e6, share: 0.1, most: 0.9 },
+    { kind: 'attachment', length: 300_000, quota: 20e6, share: 0.7, most: 0.7 },
+  ] as const)('of $quota bytes takes removals and a compaction, and then others ($kind, $length)', async (given) => {
+    const { kind, length, quota, share, most } = given;
+    const { pages, context, url, close, errors } = await openPages({ entry });
+    onTestFinished(close);
+    const [page] = pages as [Page];
+    const cdp = await context.newCDPSession(page);
+    await cdp.send('Storage.overrideQuotaForOrigin', { origin: new URL(url).origin, quotaSize: quota });
+    await call(page, 'open', 'full');
+    expect(await call(page, 'fill', kind, length)).toBe('quota_exceeded');
+    expect(await call(page, 'fill', 'document', 10)).toBe('quota_exceeded');
+    expect(await call(page, 'put', length)).toBe('quota_exceeded');
+    const { removed, refused } = await call<{ removed: number; refused: number }>(page, 'remove');
+    expect(removed).toBeGreaterThan((removed + refused) * share);
+    expect(await call(page, 'compact')).toBe('ok');
+    expect(await call(page, 'usage')).toBeLessThan(quota * most);
+    expect(await call(page, 'put', length)).toBe('ok');
+    expect(await call(page, 'look')).toMatchObject({ wrong: 0 });
+    await call(page, 'again', 'full');
+    expect(await call(page, 'look')).toMatchObject({ wrong: 0 });
+    expect(errors).toEqual([]);
+  }, 120_000);
+});
