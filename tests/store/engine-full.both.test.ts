@@ -1,6 +1,6 @@
 /** Where there is no room: what is dead goes without any, and what is left of a compaction is made in pieces. */
 import { memory } from '@settledb/adapter-memory';
-import { type DatabaseTables, type DocRow, type Store, schema } from '@settledb/core';
+import { type DatabaseTables, type DocRow, ioError, type Store, schema } from '@settledb/core';
 import { openLogStore } from '@settledb/engine';
 import { describe, expect, it } from 'vitest';
 import { limited, Room } from '../support/full-adapter';
@@ -145,5 +145,36 @@ describe('a store without room', () => {
     expect(isGone).toBe(true);
     expect(row).toBeUndefined();
     await world.check(other);
+  });
+
+  it('loses nothing when the storage stops at any step of a compaction in pieces', async () => {
+    let steps = Number.POSITIVE_INFINITY;
+    for (let stop = 0; stop < steps; stop++) {
+      const world = new World(3);
+      const store = await world.open();
+      world.room.limit = 1_500_000;
+      world.room.record = 24 * 1024;
+      await world.fill(store, 6_000, 40);
+      await world.remove(store, 0.7, false);
+      let step = 0;
+      world.room.step = () => {
+        if (step++ >= stop) throw ioError('the storage has stopped');
+      };
+      const failed = await store.compact().then(
+        () => false,
+        () => true,
+      );
+      world.room.step = undefined;
+      if (!failed) {
+        expect(step).toBeGreaterThan(12);
+        steps = stop;
+      }
+      const again = await world.open();
+      await world.check(again);
+      await again.compact();
+      await world.check(again);
+      expect(world.room.used).toBeLessThan(world.room.limit * 0.8);
+      await again.close();
+    }
   });
 });

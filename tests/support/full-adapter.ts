@@ -18,6 +18,8 @@ export class Room {
   record = 64 * 1024;
   /** Records kept back. */
   reserved = 0;
+  /** Called before and after each write; what it throws is what the write rejects with. */
+  step: (() => void) | undefined;
   readonly #sizes = new Map<number | 'manifest', number>();
 
   get used(): number {
@@ -63,19 +65,23 @@ export function limited(adapter: Adapter, room: Room): Adapter {
 function limitedJournal(journal: Journal, room: Room): Journal {
   const own: Partial<Journal> = {
     async append(commit, expected, durability, makesRoom) {
+      room.step?.();
       const taken = room.take(sizesOf(commit), makesRoom && { later: 3, now: 0 }[makesRoom]);
       const missed = await journal.append(commit, expected, durability, makesRoom);
       if (missed === undefined) taken();
       room.keep(room.used * RESERVED_SHARE);
+      room.step?.();
       return missed;
     },
     async rewrite(change, expected) {
+      room.step?.();
       const taken = room.take(putsOf(change), change.makesRoom ? 0 : undefined);
       const missed = await journal.rewrite(change, expected);
       if (missed === undefined) {
         taken();
         room.drop(change.drop ?? []);
       }
+      room.step?.();
       return missed;
     },
     keepBack: (bytes) => room.keep(bytes),
