@@ -37,6 +37,17 @@ export interface Pages {
   close(): Promise<void>;
 }
 
+interface Calls {
+  readonly calls: Record<string, (...args: unknown[]) => unknown>;
+}
+
+/** Calls one of the functions that the page's program put on `globalThis.calls`. */
+export const call = <T>(page: Page, name: string, ...args: unknown[]): Promise<T> =>
+  page.evaluate(
+    ([method, given]) => (globalThis as never as Calls).calls[method as string]!(...(given as [])),
+    [name, args] as const,
+  ) as Promise<T>;
+
 /** Whether there is a browser to test with. Without one, throws under CI, else says that the tests are skipped. */
 export function canOpenPages(): boolean {
   if (findBrowser() !== undefined) return true;

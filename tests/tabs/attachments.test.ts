@@ -1,20 +1,11 @@
 /** Attachments in real pages: a disk that is full, a tab that crashes between content and commit, and a large file. */
 import type { Page } from 'playwright';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { canOpenPages, openPages } from '../support/pages';
+import { call, canOpenPages, openPages } from '../support/pages';
 
 const entry = new URL('../support/attachments-page.ts', import.meta.url);
 /** Chromium asks only once in a while how much room is left. */
 const PATIENCE = { timeout: 60_000, interval: 200 };
-
-const call = <T>(page: Page, name: string, ...args: unknown[]): Promise<T> =>
-  page.evaluate(
-    ([method, given]) => (globalThis as never as Calls).calls[method as string]!(...(given as [])),
-    [name, args] as const,
-  ) as Promise<T>;
-interface Calls {
-  readonly calls: Record<string, (...args: unknown[]) => unknown>;
-}
 
 describe.skipIf(!canOpenPages())('attachments in a page', () => {
   it('on a full disk are refused with 507, read on, and can be removed and written when there is room', async () => {

@@ -1,18 +1,9 @@
 /** A storage of Chromium's that is full to the last byte: what makes room goes through, and then there is some. */
 import type { Page } from 'playwright';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { canOpenPages, openPages } from '../support/pages';
+import { call, canOpenPages, openPages } from '../support/pages';
 
 const entry = new URL('../support/full-page.ts', import.meta.url);
-
-const call = <T>(page: Page, name: string, ...args: unknown[]): Promise<T> =>
-  page.evaluate(
-    ([method, given]) => (globalThis as never as Calls).calls[method as string]!(...(given as [])),
-    [name, args] as const,
-  ) as Promise<T>;
-interface Calls {
-  readonly calls: Record<string, (...args: unknown[]) => unknown>;
-}
 
 describe.skipIf(!canOpenPages())('a storage that is full', () => {
   // Small documents leave little: most of one that is removed is its tombstone, and pages to be written for it.
