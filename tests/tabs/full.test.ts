@@ -6,10 +6,8 @@ import { call, canOpenPages, openPages } from '../support/pages';
 const entry = new URL('../support/full-page.ts', import.meta.url);
 
 describe.skipIf(!canOpenPages())('a storage that is full', () => {
-  // Small documents leave little: most of one that is removed is its tombstone, and pages to be written for it.
   it.each([
     { kind: 'document', length: 15_000, quota: 24e6, share: 0.6, most: 0.7 },
-    { kind: 'document', length: 6_000, quota: 40e6, share: 0.1, most: 0.9 },
     { kind: 'attachment', length: 300_000, quota: 20e6, share: 0.7, most: 0.7 },
   ] as const)('of $quota bytes takes removals and a compaction, and then others ($kind, $length)', async (given) => {
     const { kind, length, quota, share, most } = given;
