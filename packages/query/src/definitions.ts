@@ -12,6 +12,7 @@ import {
   notFound,
   type ReduceFunction,
   type Store,
+  viewName,
 } from '@settledb/core';
 import { type Functions, textHash } from './functions';
 import {
@@ -105,7 +106,7 @@ export class Definitions {
     let known: KnownView;
     if (registered !== undefined) known = { view: this.#inProgram(name, registered) };
     else {
-      const { ddoc, view } = parseName(name);
+      const { ddoc, view } = viewName(name);
       const doc = await this.design(ddoc, options).catch((error) => this.#refuse(name, error));
       known = { view: this.#inDocument(doc, view), ddoc: doc._id, rev: doc._rev };
     }
@@ -214,15 +215,6 @@ function viewsOf(doc: ExistingDoc<Record<string, Loose>>): Map<string, { map?: u
   return new Map(
     entries.filter((entry): entry is [string, object] => typeof entry[1] === 'object' && entry[1] !== null),
   );
-}
-
-/** `ddoc/view`, or `name` for `name/name`. */
-function parseName(name: string): { ddoc: string; view: string } {
-  const slash = name.lastIndexOf('/');
-  const ddoc = slash < 0 ? name : name.slice(0, slash).replace(/^_design\//, '');
-  const view = slash < 0 ? name : name.slice(slash + 1);
-  if (ddoc === '' || view === '') throw badRequest('A query needs the name of a view');
-  return { ddoc, view };
 }
 
 const notText = (doc: ExistingDoc<object>, name: string, field: string): DatabaseError =>

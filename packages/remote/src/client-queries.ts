@@ -24,6 +24,7 @@ import {
   type ViewResult,
   type ViewRow,
   type ViewSource,
+  viewName,
   withPatterns,
 } from '@settledb/core';
 import { checkObject, checkOk, unexpected } from './client-check';
@@ -174,9 +175,7 @@ function pathOf(view: string | MapFunction | ViewSource): string {
       'A remote database answers only views of its design documents: store the function in one, or replicate and ask here',
     );
   }
-  const slash = view.indexOf('/');
-  const [ddoc, name] = slash < 0 ? [view, view] : [view.slice(0, slash), view.slice(slash + 1)];
-  if (ddoc === '' || name === '') throw badRequest('A query needs the name of a view');
+  const { ddoc, view: name } = viewName(view);
   return `/_design/${segment(ddoc)}/_view/${segment(name)}`;
 }
 

@@ -18,6 +18,16 @@ export function storedConformance(context: Context): void {
     expect(keysOf(await db.query('one/two'))).toEqual([2]);
   });
 
+  it('is named by all behind the first slash, also with `_design/` before it', async () => {
+    const db = fresh(context);
+    const views = { 'v/w': { map: 'function () { emit(1); }' }, v: { map: 'function () { emit(2); }' } };
+    const w = { map: 'function () { emit(3); }' };
+    await db.bulkDocs([{ _id: 'a' }, { _id: '_design/d', views }, { _id: '_design/d/v', views: { w } }]);
+    for (const name of ['d/v/w', '_design/d/v/w']) expect(keysOf(await db.query(name)), name).toEqual([1]);
+    for (const name of ['d/v', '_design/d/v']) expect(keysOf(await db.query(name)), name).toEqual([2]);
+    await refused(db.query('d/v/x'), NOT_FOUND);
+  });
+
   it('is missing without its document, its views, itself', async () => {
     const db = fresh(context);
     const { rev } = await db.put({ _id: '_design/gone', views: { v: { map: ID_MAP } } });

@@ -14,3 +14,16 @@ export function designName(ddoc: unknown): string {
   if (typeof ddoc !== 'string') throw badRequest('The name of a design document must be text');
   return ddoc.replace(/^_design\//, '');
 }
+
+/**
+ * A view by its name: `ddoc/view`, or `name` for `name/name`. All behind the first slash is the view's, as in PouchDB, where no design
+ * document with a slash in its name can be asked.
+ * @throws bad_request
+ */
+export function viewName(name: string): { readonly ddoc: string; readonly view: string } {
+  const whole = designName(name);
+  const slash = whole.indexOf('/');
+  const [ddoc, view] = slash < 0 ? [whole, whole] : [whole.slice(0, slash), whole.slice(slash + 1)];
+  if (ddoc === '' || view === '') throw badRequest('A query needs the name of a view');
+  return { ddoc, view };
+}
