@@ -99,3 +99,43 @@ describe('a page that is refused the worker itself', () => {
     Broken.disconnect();
   });
 });
+
+describe('a page whose worker never comes', () => {
+  // A service worker that the Content Security Policy forbids is refused to who registers it; `ready` just never settles.
+  const absent = (timeout_ms: number): HostedSettleDB => {
+    const Hosted = connect({ ready: new Promise(() => {}) } as never, { timeout_ms });
+    onTestFinished(() => Hosted.disconnect());
+    return Hosted;
+  };
+
+  it('closes handles at once, also after calls that were refused, and their feeds end as cancelled', async () => {
+    const SHORT_MS = 50;
+    const db = new (absent(SHORT_MS))('absent');
+    expect(await rejection(db.info())).toMatchObject({ name: 'worker_terminated' });
+    const other = new (absent(60_000))('absent');
+    const feeds = [
+      other.changes({ live: true }),
+      other.changes(),
+      other.sync('http://127.0.0.1:9/a', { live: true }),
+    ];
+    const heard: string[] = [];
+    for (const each of [db, other]) each.on('closed', () => heard.push('closed'));
+    const began = performance.now();
+    await Promise.all([db.close(), other.close(), other.close()]);
+    const results = await Promise.all(feeds as PromiseLike<object>[]);
+    expect(performance.now() - began).toBeLessThan(SOON_MS);
+    expect(results.slice(0, 2)).toEqual([{ status: 'cancelled' }, { status: 'cancelled' }]);
+    expect(heard).toEqual(['closed', 'closed']);
+    for (const each of [db, other]) await expect(each.info()).rejects.toThrow('database is closed');
+  });
+
+  it('closes a handle after the calls that were made before', async () => {
+    const SHORT_MS = 50;
+    const db = new (absent(SHORT_MS))('absent');
+    const order: string[] = [];
+    const put = rejection(db.put({ _id: 'a' })).then(() => order.push('put'));
+    await Promise.allSettled([db.close().then(() => order.push('closed'))]);
+    await put;
+    expect(order).toEqual(['put', 'closed']);
+  });
+});

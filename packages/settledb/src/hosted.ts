@@ -263,7 +263,13 @@ class HostedHandle extends Emitter {
   }
 
   async #close(): Promise<void> {
-    if (this.#over) {
+    // A worker may never come: a page waits for a service worker that a policy forbids it.
+    const isUnheard = this.#link.isUnheard(this.#number);
+    if (this.#over || isUnheard) {
+      if (isUnheard) {
+        this.#endHere();
+        this.#end();
+      }
       // It was destroyed, and is of the host no more. In a microtask, so that who listens right after the call hears it too.
       await undefined;
       this.fire('closed');

@@ -44,8 +44,12 @@ export interface Followed {
 }
 
 interface Waiting {
+  /** Of which handle. */
+  readonly handle: number;
   readonly start: (channel: Channel) => void;
   readonly fail: (error: unknown) => void;
+  /** Of a feed: ends it as cancelled. */
+  readonly end?: () => void;
 }
 
 const TIMEOUT_MS = 10_000;
@@ -68,6 +72,8 @@ export class Link {
   /** Gives the channel up for another one. */
   #leave = (): void => {};
   #connecting = false;
+  /** A host was connected to, now or once. */
+  #met = false;
   #closed = false;
   /** Connections in a row that died young. */
   #deaths = 0;
@@ -97,9 +103,18 @@ export class Link {
     return typeof value === 'object' && value !== null && this.#numbers.has(value);
   }
 
+  /** No host has heard of this handle, and no call of it waits for one: there is nobody who would have to close it. */
+  isUnheard(number: number): boolean {
+    return !this.#met && this.#waiting.every(({ handle, end }) => handle !== number || end !== undefined);
+  }
+
   /** The handle was closed or destroyed. */
   drop(number: number): void {
     if (this.#handles.delete(number)) this.#channel?.send(['drop', number]);
+    const dropped = this.#waiting.filter(({ handle, end }) => handle === number && end !== undefined);
+    if (dropped.length === 0) return;
+    this.#waiting = this.#waiting.filter((each) => !dropped.includes(each));
+    for (const { end } of dropped) end!(); // it was looked at
   }
 
   call(number: number, verb: string, args: readonly unknown[]): Promise<unknown> {
@@ -122,6 +137,7 @@ export class Link {
       for (const each of stops) each();
     };
     const waiting: Waiting = {
+      handle: call.handle,
       start: (channel) => {
         stop();
         channel.call(call);
@@ -146,7 +162,11 @@ export class Link {
     const encoded = encodeArguments(verb, args, this.#encoding);
     let on: { readonly channel: Channel; readonly id: number } | undefined;
     let cancelled = false;
+    // Where it never began there is nobody to say how it ended.
+    const end = (): void => sink.end({ value: { status: 'cancelled' } });
     this.#use({
+      handle: number,
+      end,
       start: (channel) => {
         if (!cancelled) on = { channel, id: channel.feed(number, verb, encoded, credit, sink) };
       },
@@ -158,8 +178,7 @@ export class Link {
       cancel: () => {
         cancelled = true;
         if (on !== undefined) on.channel.send(['cancel', on.id]);
-        // Never begun: there is nobody to say how it ended.
-        else sink.end({ value: { status: 'cancelled' } });
+        else end();
       },
     };
   }
@@ -263,6 +282,7 @@ export class Link {
       },
     });
     this.#channel = channel;
+    this.#met = true;
     this.#leave = () => leave(workerTerminated('The page was put away while it waited'));
     for (const [number, { name, options }] of this.#handles) channel.send(['open', number, name, options]);
     for (const { start } of this.#waiting.splice(0)) start(channel);
