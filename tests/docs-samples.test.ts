@@ -1,0 +1,130 @@
+/**
+ * The TypeScript of the guides, checked as a reader's project would: each block in a scope of its own, beside what the text around it
+ * takes for given. The guide to apps is JavaScript, which
+ * tests/demo/pwa.test.ts runs.
+ */
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import ts from 'typescript';
+import { describe, expect, it } from 'vitest';
+
+/** What blocks refer to and the text around them says, or the block before. */
+const GIVEN: Readonly<Record<string, string>> = {
+  'README.md': `
+    import { SettleDB } from 'settledb';
+    interface Note { text: string; tags?: string[] }
+    const db = new SettleDB<Note>('notes');`,
+  'docs/queries.md': `
+    import { SettleDB } from 'settledb';
+    import { useMemo, useSyncExternalStore } from 'react';
+    interface Note { type: string; date: string; tags: string[] }
+    const db = new SettleDB<Note>('notes');
+    declare const signal: AbortSignal;
+    declare function render(notes: readonly Note[]): void;
+    declare function draw(rows: readonly object[]): void;`,
+  'docs/server.md': `
+    declare const handler: import('settledb/server').Handler;
+    declare const app: {
+      mount(path: string, handle: (request: Request) => Promise<Response>): void;
+      use(path: string, handle: (req: object, res: object) => void): void;
+    };`,
+  'docs/worker.md': "declare const db: import('settledb').SettleDB;",
+  'docs/migration.md': "declare const db: import('settledb').SettleDB;",
+  'docs/dumps.md': `
+    import { SettleDB } from 'settledb';
+    const db = new SettleDB('notes');
+    const [username, password] = ['me', 'secret'];
+    declare const signal: AbortSignal;`,
+};
+/** Libraries as a project has them: what TypeScript takes when nobody says, what Vite's templates say, and Node alone. */
+const LIBS: Readonly<Record<string, string[] | undefined>> = {
+  'those that are the default': undefined,
+  'a page, as in templates': ['lib.es2022.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts'],
+  'Node alone': ['lib.es2022.d.ts'],
+};
+
+/** Packages of others that are not installed here. */
+const OTHERS = `
+  declare module '@hono/node-server' {
+    export function getRequestListener(
+      handle: (request: Request) => Promise<Response>,
+      options?: { overrideGlobalObjects?: boolean },
+    ): (req: object, res: object) => void;
+  }
+  declare module 'pouchdb' {
+    const PouchDB: new (name: string) => any;
+    export default PouchDB;
+  }
+  interface ImportMeta { readonly url: string }`;
+
+interface Sample {
+  readonly title: string;
+  readonly text: string;
+  readonly isForNode: boolean;
+}
+
+function samplesOf(guide: string): Sample[] {
+  const blocks = [...readFileSync(guide, 'utf8').matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code!);
+  expect(blocks.length, guide).toBeGreaterThan(1);
+  return blocks.map((code, i) => {
+    const all = `${GIVEN[guide]}\n${code}`;
+    const imports = new Set([...all.matchAll(IMPORT)].map(([line]) => line.trim()));
+    const given = GIVEN[guide]!.replaceAll(IMPORT, '');
+    // In a scope of its own a block may make anew what is given.
+    const text = `${[...imports].join('\n')}\n${given}\n{\n${code.replaceAll(IMPORT, '')}\n}\nexport {};`;
+    return { title: `${guide}, block ${i + 1}`, text, isForNode: /'node:|settledb\/server/.test(text) };
+  });
+}
+
+const IMPORT = /^\s*import .*;.*$/gm;
+
+/** What the compiler says of the samples, by their titles. */
+function complaints(samples: readonly Sample[], lib: string[] | undefined): string[] {
+  const options: ts.CompilerOptions = {
+    target: ts.ScriptTarget.ES2022,
+    module: ts.ModuleKind.ESNext,
+    moduleResolution: ts.ModuleResolutionKind.Bundler,
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    exactOptionalPropertyTypes: true,
+    skipLibCheck: true,
+    noEmit: true,
+    allowImportingTsExtensions: true,
+    types: ['node'],
+    paths: {
+      settledb: [resolve('packages/settledb/src/entry.browser.ts')],
+      'settledb/*': [resolve('packages/settledb/src/*')],
+    },
+    ...(lib && { lib }),
+  };
+  const texts = new Map(samples.map(({ text }, i) => [resolve(`tests/sample-${i}.ts`), text]));
+  texts.set(resolve('tests/sample-others.d.ts'), OTHERS);
+  const host = ts.createCompilerHost(options);
+  const { fileExists, readFile, getSourceFile } = host;
+  host.fileExists = (path) => texts.has(path) || fileExists(path);
+  host.readFile = (path) => texts.get(path) ?? readFile(path);
+  host.getSourceFile = (path, version, ...more) => {
+    const text = texts.get(path);
+    return text === undefined
+      ? getSourceFile(path, version, ...more)
+      : ts.createSourceFile(path, text, version);
+  };
+  const program = ts.createProgram([...texts.keys()], options, host);
+  return samples.flatMap(({ title, text }, i) => {
+    const file = program.getSourceFile(resolve(`tests/sample-${i}.ts`))!; // it is a root
+    const found = [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)];
+    return found.map(({ start = 0, messageText }) => {
+      const line = text.slice(0, start).split('\n').length - 1;
+      return `${title}: ${ts.flattenDiagnosticMessageText(messageText, ' ')} (${text.split('\n')[line]})`;
+    });
+  });
+}
+
+describe('the TypeScript of the guides', () => {
+  const samples = Object.keys(GIVEN).flatMap(samplesOf);
+
+  it.each(Object.entries(LIBS))('compiles with the libraries of %s', (name, lib) => {
+    const some = name === 'Node alone' ? samples.filter(({ isForNode }) => isForNode) : samples;
+    expect(complaints(some, lib)).toEqual([]);
+  });
+});
