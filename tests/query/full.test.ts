@@ -50,7 +50,7 @@ async function filled() {
   const room = (): void => {
     hooks.before = undefined;
   };
-  return { db, full, room };
+  return { db, hooks, full, room };
 }
 
 describe('without room for an index', () => {
@@ -79,6 +79,45 @@ describe('without room for an index', () => {
     await expect(db.find({ ...asked, use_index: 'some' })).rejects.toMatchObject(refused);
     room();
     expect((await db.find({ ...asked, bookmark })).docs).toHaveLength(10);
+  });
+
+  it('an index that is to be made is not, and leaves nothing behind', async () => {
+    const { db, hooks } = await filled();
+    await db.bulkDocs([
+      { _id: '_design/bare', language: 'query' },
+      { _id: '_design/other', language: 'query', lib: 1 },
+    ] as never[]);
+    const before = await db.getIndexes();
+    const refused = { name: 'quota_exceeded', status: 507 };
+    for (const ddoc of ['new', 'n', 'bare', 'other']) {
+      // There is room for the design document, and again for what undoes it, but not for the index.
+      let appends = 0;
+      hooks.before = ({ kind }) => {
+        if (kind === 'append' && ++appends === 2) throw quotaExceeded();
+      };
+      await expect(db.createIndex({ fields: ['n'], ddoc, name: 'too-large' }), ddoc).rejects.toMatchObject(
+        refused,
+      );
+      expect(await db.getIndexes(), ddoc).toEqual(before);
+    }
+    expect(await db.get('_design/bare')).toMatchObject({ language: 'query' });
+    expect(await db.get('_design/other')).toMatchObject({ language: 'query', lib: 1 });
+    await expect(db.get('_design/new')).rejects.toMatchObject({ status: 404 });
+    hooks.before = undefined;
+    expect(await db.createIndex({ fields: ['n'], ddoc: 'new', name: 'x' })).toMatchObject({
+      result: 'created',
+    });
+  });
+
+  it('an index that is to be made and was there before stays', async () => {
+    const { db, full, room } = await filled();
+    const before = await db.getIndexes();
+    full();
+    await expect(db.createIndex({ fields: ['n'], ddoc: 'n', name: 'n' })).rejects.toMatchObject({
+      status: 507,
+    });
+    room();
+    expect(await db.getIndexes()).toEqual(before);
   });
 
   it('views answer from the documents', async () => {

@@ -40,6 +40,11 @@ export interface NewIndex extends MangoIndex {
   readonly view: View;
 }
 
+export interface MadeIndex extends CreateIndexResult {
+  /** There was no design document before. */
+  readonly isNewDesign: boolean;
+}
+
 /**
  * Reads a request in either form, `{ index: { fields }, … }` or flat.
  * @throws DatabaseError 400 in CouchDB's words
@@ -98,15 +103,18 @@ export async function createIndex(
   database: Designs,
   { ddoc, name, view }: NewIndex,
   { signal }: CallOptions,
-): Promise<CreateIndexResult> {
+): Promise<MadeIndex> {
   for (let attempt = 1; ; attempt++) {
-    const design = (await getDesign(database, ddoc, signal)) ?? { _id: ddoc };
+    const known = await getDesign(database, ddoc, signal);
+    const isNewDesign = known === undefined;
+    const design = known ?? { _id: ddoc };
     checkDesign(design, name);
     const views = design.views ?? {};
     if (Object.hasOwn(views, name) && sameMap(views[name]!, view))
-      return { result: 'exists', id: ddoc, name };
+      return { result: 'exists', id: ddoc, name, isNewDesign };
     const next = { ...design, language: 'query', views: { ...views, [name]: view } };
-    if (await tryPut(database, next, signal, attempt)) return { result: 'created', id: ddoc, name };
+    if (await tryPut(database, next, signal, attempt))
+      return { result: 'created', id: ddoc, name, isNewDesign };
   }
 }
 
@@ -134,13 +142,13 @@ const designWith = (view: View): ExistingDoc<object> =>
   ({ _id: '', _rev: '', language: 'query', views: { view } }) as ExistingDoc<object>;
 
 /**
- * Takes an index out of its design document, and the document away when nothing is left in it.
+ * Takes an index out of its design document, and the document away when nothing is left in it, unless that is to be kept.
  * @throws DatabaseError 400 without `ddoc` and `name`, 404 `not_found`
  */
 export async function deleteIndex(
   database: Designs,
   given: { readonly ddoc: unknown; readonly name: unknown; readonly type?: unknown },
-  { signal }: CallOptions,
+  { signal, keepsDesign = false }: CallOptions & { readonly keepsDesign?: boolean },
 ): Promise<{ ok: true }> {
   if (!isGroup(given)) throw badRequest('You must provide an index to delete');
   if (!given.ddoc) throw badRequest('You must supply an index.ddoc when deleting');
@@ -154,7 +162,8 @@ export async function deleteIndex(
     const { [name]: _, ...views } = design.views ?? {};
     const { views: __, ...rest } = design;
     const left = Object.keys(views).length > 0 ? { ...rest, views } : rest;
-    const isEmpty = Object.keys(left).every((key) => ['_id', '_rev', 'language'].includes(key));
+    const isEmpty =
+      !keepsDesign && Object.keys(left).every((key) => ['_id', '_rev', 'language'].includes(key));
     const next = isEmpty ? { _id: ddoc, _rev: design._rev!, _deleted: true } : left; // it was read
     if (await tryPut(database, next, signal, attempt)) return { ok: true };
   }

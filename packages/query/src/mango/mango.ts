@@ -10,6 +10,7 @@ import {
   type IndexFields,
   type IndexList,
   isDatabaseError,
+  isQuotaExceeded,
   type Queries,
 } from '@settledb/core';
 import type { IndexReader } from '../index-reader';
@@ -18,7 +19,7 @@ import type { Source } from './batches';
 import { allDocsIndex, describe } from './describe';
 import { explain } from './explain';
 import { find } from './find';
-import { checkIndexRequest, createIndex, deleteIndex, IndexCatalog } from './indexes';
+import { checkIndexRequest, createIndex, deleteIndex, IndexCatalog, type MadeIndex } from './indexes';
 import { definitionOf } from './mango-index';
 import { checkRequest } from './request';
 
@@ -37,18 +38,29 @@ export class Mango<Content extends object = object>
     if ('lookNow' in reader) this.#atOnce = new FindsAtOnce(reader, this.catalog);
   }
 
-  /** Answers when the index is built. */
+  /** Answers when the index is built. Where there is no room for it, nothing is left of it, as far as there is room for that. */
   async createIndex(
     request: CreateIndexRequest | IndexFields,
     options: CallOptions = {},
   ): Promise<CreateIndexResult> {
     const index = checkIndexRequest(request);
-    const result = await createIndex(this.#database, index, options);
-    await this.#build(result, options).catch((error: unknown) => {
+    const made = await createIndex(this.#database, index, options);
+    const { isNewDesign: _, ...result } = made;
+    try {
+      await this.#build(result, options);
+    } catch (error) {
       // It is written: who opens the database next, and asks for it, builds it.
-      if (!(isDatabaseError(error) && error.name === 'closed')) throw error;
-    });
+      if (isDatabaseError(error) && error.name === 'closed') return result;
+      if (isQuotaExceeded(error)) await this.#undo(made).catch(() => {}); // Who asked is told why it was to go.
+      throw error;
+    }
     return result;
+  }
+
+  /** Only what the call made: an index that was there is another's, as is a design document. */
+  async #undo({ result, id, name, isNewDesign }: MadeIndex): Promise<void> {
+    if (result === 'created')
+      await deleteIndex(this.#database, { ddoc: id, name }, { keepsDesign: !isNewDesign });
   }
 
   async #build({ id, name }: CreateIndexResult, options: CallOptions): Promise<void> {
