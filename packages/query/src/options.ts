@@ -1,8 +1,12 @@
 /** Options of queries: checked, and said in one way. */
 import {
   badRequest,
+  checkDocIds,
+  checkedNumber,
+  checkedUpdate,
   compareKeys,
   type DatabaseError,
+  isDescending,
   type Json,
   queryParseError,
   type ViewKey,
@@ -28,7 +32,7 @@ export interface QueryPlan {
 
 /** @throws DatabaseError 400 `query_parse_error` */
 export function planQuery(options: ViewOptions): QueryPlan {
-  const group_level = wholeNumber('group_level', options.group_level);
+  const group_level = checkedNumber('group_level', options.group_level);
   const level =
     group_level === undefined
       ? options.group
@@ -37,15 +41,16 @@ export function planQuery(options: ViewOptions): QueryPlan {
       : group_level >= EXACT_LEVEL
         ? Number.POSITIVE_INFINITY
         : group_level;
-  const descending = options.descending === true || (options.descending as unknown) === 'true';
+  checkDocIds(options);
+  const descending = isDescending(options);
   const keys = keysOf(options);
   return {
     ranges: keys === undefined ? [rangeOf(options, descending)] : keyRanges(keys, descending),
     byKeys: keys !== undefined,
     descending,
-    skip: wholeNumber('skip', options.skip) ?? 0,
-    limit: wholeNumber('limit', options.limit),
-    update: updateOf(options),
+    skip: checkedNumber('skip', options.skip) ?? 0,
+    limit: checkedNumber('limit', options.limit),
+    update: checkedUpdate(options),
     level,
     grouped: level > 0,
   };
@@ -56,27 +61,6 @@ export function checkReduced(options: ViewOptions, { grouped }: QueryPlan): void
   if (options.include_docs) throw queryParseError('`include_docs` is invalid for reduce');
   if ((options.keys?.length ?? 0) > 1 && !grouped)
     throw queryParseError('Multi-key fetches for reduce views must use `group=true`');
-}
-
-function wholeNumber(name: string, value: unknown): number | undefined {
-  if (value === undefined || value === null) return undefined;
-  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
-  if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return number;
-  throw queryParseError(
-    `Invalid value for integer: \`${name}\` must be a whole number from 0, not ${show(value)}`,
-  );
-}
-
-const show = (value: unknown): string =>
-  typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value));
-
-function updateOf({ stale, update }: ViewOptions): boolean | 'lazy' {
-  if (update !== undefined && update !== true && update !== false && update !== 'lazy')
-    throw queryParseError(`Invalid value for \`update\`: ${show(update)}`);
-  if (stale === undefined || stale === null) return update ?? true;
-  if (stale === 'ok') return false;
-  if (stale === 'update_after') return 'lazy';
-  throw queryParseError(`Invalid value for \`stale\`: ${show(stale)}`);
 }
 
 function keysOf(options: ViewOptions): readonly Json[] | undefined {
@@ -120,7 +104,7 @@ const orNull = (value: ViewKey, alias: ViewKey): ViewKey => (value === null ? nu
 
 function bound(key: ViewKey, id: string | undefined, inclusive: boolean): IndexRange['from'] {
   if (key === undefined) return undefined;
-  return { key, inclusive, ...(id === undefined ? {} : { id }) };
+  return { key, inclusive, ...(id == null ? {} : { id }) };
 }
 
 const noRows = (descending: boolean): DatabaseError =>

@@ -17,7 +17,7 @@ import { parseJson } from './client-answer';
 import { resultsApart } from './client-apart';
 import { PARTS_OR_JSON, resultsOf, withParts } from './client-bulk-parts';
 import * as check from './client-check';
-import type { Call, Http } from './client-http';
+import { type Call, flag, type Http } from './client-http';
 import type { Received, ReceiveOptions } from './client-parts';
 import { receiveDoc } from './client-receive';
 import { encodeDocId, isDotId, isObject } from './wire';
@@ -65,13 +65,13 @@ async function ask<Content extends object>(
 ): Promise<BulkGetResult<Content>> {
   if (WITHOUT.has(http)) return oneByOne<Content>(http, docs, options, bytes);
   const { revs, latest, attachments, signal } = options;
-  const withData = attachments === true || docs.some(asksForData);
+  const withData = Boolean(attachments) || docs.some(asksForData);
   const query = {
     // Which request a part answers is told by its ancestry, where it may be of another revision than was asked for.
-    revs: revs || (attachments && latest) || undefined,
-    latest: latest || undefined,
-    attachments: attachments || undefined,
-    att_encoding_info: withData || options.att_encoding_info || undefined,
+    revs: flag(revs || (attachments && latest)),
+    latest: flag(latest),
+    attachments: flag(attachments),
+    att_encoding_info: flag(withData || options.att_encoding_info),
   };
   // Only what the protocol knows: an entry may be a row of another answer.
   const asked = docs.map(({ id, rev, atts_since }) => ({ id, rev, atts_since: atts_since ?? undefined }));
@@ -90,7 +90,7 @@ async function ask<Content extends object>(
       : await http.json(call);
     const isParts = Array.isArray(rows);
     const found = check.checkBulkGet<Content>(
-      isParts ? { results: resultsOf(asked, rows, latest === true) } : rows,
+      isParts ? { results: resultsOf(asked, rows, Boolean(latest)) } : rows,
       ids,
     );
     const receive = (doc: ExistingDoc<Content>): ExistingDoc<Content> => {

@@ -8,6 +8,9 @@ import {
   type CallOptions,
   type CreateIndexRequest,
   type CreateIndexResult,
+  checkDocIds,
+  checkedNumber,
+  checkedUpdate,
   checkQueries,
   designName,
   type Explanation,
@@ -16,6 +19,7 @@ import {
   type IndexFields,
   type IndexList,
   isDatabaseError,
+  isDescending,
   type MapFunction,
   notImplemented,
   type Queries,
@@ -190,6 +194,8 @@ function keysOf(options: ViewOptions): Values {
 /** Everything else. What is the default is not said. @throws not_implemented for a reduce that is not stored */
 function flagsOf(options: ViewOptions): Record<string, string | number | boolean | undefined> {
   const { include_docs, reduce, group_level, limit, skip, inclusive_end, stale, update } = options;
+  checkedUpdate(options);
+  checkDocIds(options);
   if (typeof reduce === 'function' || (typeof reduce === 'string' && reduce !== ''))
     throw notImplemented('A remote database reduces only as its design document says');
   const withAttachments = flag(include_docs && options.attachments);
@@ -198,24 +204,24 @@ function flagsOf(options: ViewOptions): Record<string, string | number | boolean
     conflicts: flag(include_docs && options.conflicts),
     attachments: withAttachments,
     att_encoding_info: withAttachments,
-    startkey_docid: options.startkey_docid,
-    endkey_docid: options.endkey_docid,
+    startkey_docid: options.startkey_docid ?? undefined,
+    endkey_docid: options.endkey_docid ?? undefined,
     inclusive_end: inclusive_end === false || (inclusive_end as unknown) === 'false' ? false : undefined,
-    descending: options.descending || undefined,
-    limit: numberOf(limit),
-    skip: numberOf(skip),
+    descending: flag(isDescending(options)),
+    limit: numberOf('limit', limit),
+    skip: numberOf('skip', skip),
     reduce: reduce === false ? false : flag(reduce),
     group: flag(options.group),
-    group_level: numberOf(group_level),
+    group_level: numberOf('group_level', group_level),
     stale: stale ?? undefined,
-    update: update === true ? undefined : update,
+    update: update === true ? undefined : (update ?? undefined),
     update_seq: flag(options.update_seq),
   };
 }
 
-/** Text that is a number is one; in a body CouchDB takes no other. `null`: none. */
-const numberOf = (given: number | string | null | undefined): number | string | undefined =>
-  typeof given === 'string' && /^\d+$/.test(given) ? Number(given) : (given ?? undefined);
+/** Text that is a number is one; in a body CouchDB takes no other. What else is text, the server says. @throws query_parse_error */
+const numberOf = (name: string, given: number | string | null | undefined): number | string | undefined =>
+  typeof given === 'string' && !/^\d+$/.test(given) ? given : checkedNumber(name, given);
 
 function viewCall(path: string, options: ViewOptions): Call {
   const flags = flagsOf(options);
@@ -248,6 +254,7 @@ function indexBody(request: Values): Values {
 
 function findCall(path: string, request: FindRequest): Call {
   if (!isObject(request)) throw badRequest('You must provide search parameters to find()');
+  checkedUpdate({ update: request.update });
   const { signal, ...body } = request as FindRequest;
   return { method: 'POST', path, body: withPatterns(body), signal };
 }

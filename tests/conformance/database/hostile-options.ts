@@ -154,6 +154,30 @@ function mistakes(context: Context): void {
     });
   }
 
+  it('flags of bulkGet are heeded when they are true to the language', async () => {
+    const db = await sample(context);
+    const docs = [{ id: 'a', rev: '1-a' }, { id: 'a' }];
+    const plain = { docs, revs: true, latest: true };
+    expect(await db.bulkGet({ docs, revs: 1, latest: 'yes' })).toEqual(await db.bulkGet(plain));
+    expect(await db.bulkGet({ docs, revs: 0, latest: '', attachments: null })).toEqual(
+      await db.bulkGet({ docs }),
+    );
+  });
+
+  it('allDocs tells what was skipped, also of keys, and of those that are no texts', async () => {
+    const db = await sample(context);
+    for (const keys of [['a'], [5], [], ['a', null, 'c']]) {
+      expect((await db.allDocs({ keys })).offset, JSON.stringify(keys)).toBe(0);
+      expect((await db.allDocs({ keys, skip: 1 })).offset, JSON.stringify(keys)).toBe(1);
+    }
+  });
+
+  it('atts_since without attachments adds nothing', async () => {
+    const db = await sample(context);
+    for (const atts_since of [[], ['1-a']])
+      expect(await db.get('c', { atts_since })).toEqual(await db.get('c'));
+  });
+
   it('atts_since that is null is as if absent', async () => {
     const db = await sample(context);
     expect(await db.get('a', { atts_since: null })).toEqual(await db.get('a'));

@@ -361,6 +361,11 @@ export function findConformance(context: MangoContext): void {
       { name: 'invalid_bookmark', reason: 'Invalid bookmark value: "nil"' },
     ],
     [{ selector: {}, bookmark: 'g1AAA' }, { name: 'invalid_bookmark' }],
+    [
+      { selector: {}, update: 'x' },
+      { name: 'query_parse_error', reason: 'Invalid value for `update`: "x"' },
+    ],
+    [{ selector: {}, update: 1 }, { name: 'query_parse_error' }],
     [{ selector: {}, use_index: 7 }, { name: 'invalid_index_name' }],
   ])('refuses %j', async (request, error) => {
     const db = await context.with();

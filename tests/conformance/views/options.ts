@@ -114,6 +114,41 @@ export function optionsConformance(context: Context): void {
     });
   }
 
+  it('refuses values that an option cannot have', async () => {
+    const db = await tens(context);
+    await db.put({ _id: '_design/q', views: { q: VIEW } });
+    const wrong = [
+      ...['limit', 'skip', 'group_level'].flatMap((name) =>
+        [[5], {}, -1, 1.5].map((value) => ({ [name]: value })),
+      ),
+      ...['true', 'x', 1, []].map((update) => ({ update })),
+      ...['x', 1, true].map((stale) => ({ stale })),
+      ...['startkey_docid', 'endkey_docid'].flatMap((name) =>
+        [[], 5, {}].map((value) => ({ [name]: value })),
+      ),
+    ];
+    for (const options of wrong)
+      expect(await rejection(db.query('q', options as never)), JSON.stringify(options)).toMatchObject({
+        status: 400,
+        name: 'query_parse_error',
+      });
+  });
+
+  it('descends when that is true to the language, and takes null for what is not said', async () => {
+    const db = await tens(context);
+    await db.put({ _id: '_design/q', views: { q: VIEW } });
+    for (const descending of [true, 1, 'true', 'yes'])
+      expect(idsOf(await db.query('q', { descending, limit: 1 } as never)), String(descending)).toEqual([
+        'd9',
+      ]);
+    for (const descending of [false, 0, '', 'false', null])
+      expect(idsOf(await db.query('q', { descending, limit: 1 } as never)), String(descending)).toEqual([
+        'd0',
+      ]);
+    const none = { update: null, stale: null, startkey_docid: null, limit: null, startkey: 4 };
+    expect(idsOf(await db.query('q', none as never))).toEqual(['d8', 'd9']);
+  });
+
   it('takes null for options', async () => {
     const db = await tens(context);
     await db.put({ _id: '_design/q', views: { q: VIEW } });

@@ -64,7 +64,7 @@ async function lookUp<D>(
   const entries = request.docs;
   const refusals = entries.map(bulkGetRefusal);
   const wanted = entries.filter((_, i) => refusals[i] === undefined);
-  const latest = request.latest === true;
+  const latest = Boolean(request.latest);
   const documents = await readRevisions(
     store,
     wanted.map(({ id, rev }) => requestFor(id, rev, latest)),

@@ -19,6 +19,6 @@ export { LocalDatabase } from './local';
 export type { LocalOptions } from './local-options';
 export { either, onAbort, untilAborted } from './on-abort';
 export type * from './queries';
-export { checkQueries, designName, viewName } from './query-checks';
+export * from './query-checks';
 export { onPageReturn, onReturn, tellReturn } from './return';
 export { checkRevLists } from './rev-lists';

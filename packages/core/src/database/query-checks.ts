@@ -1,5 +1,5 @@
 /** What every database with views refuses alike, wherever it is. */
-import { badRequest } from '../model/errors';
+import { badRequest, queryParseError } from '../model/errors';
 import { isGroup } from '../model/selector';
 import type { ViewOptions } from './queries';
 
@@ -27,3 +27,39 @@ export function viewName(name: string): { readonly ddoc: string; readonly view: 
   if (ddoc === '' || view === '') throw badRequest('A query needs the name of a view');
   return { ddoc, view };
 }
+
+/** A count that may be written as text; `undefined` for none, which `null` is too. @throws query_parse_error */
+export function checkedNumber(name: string, value: unknown): number | undefined {
+  if (value === undefined || value === null) return undefined;
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return number;
+  throw queryParseError(
+    `Invalid value for integer: \`${name}\` must be a whole number from 0, not ${show(value)}`,
+  );
+}
+
+/** What `update` and `stale` say together, of a view or a find. @throws query_parse_error */
+export function checkedUpdate({ stale, update }: Pick<ViewOptions, 'stale' | 'update'>): boolean | 'lazy' {
+  if (update !== undefined && update !== null && typeof update !== 'boolean' && update !== 'lazy')
+    throw queryParseError(`Invalid value for \`update\`: ${show(update)}`);
+  if (stale === undefined || stale === null) return update ?? true;
+  if (stale === 'ok') return false;
+  if (stale === 'update_after') return 'lazy';
+  throw queryParseError(`Invalid value for \`stale\`: ${show(stale)}`);
+}
+
+/** Where among equal keys a view begins or ends. @throws query_parse_error */
+export function checkDocIds(options: Pick<ViewOptions, 'startkey_docid' | 'endkey_docid'>): void {
+  for (const name of ['startkey_docid', 'endkey_docid'] as const) {
+    const value: unknown = options[name];
+    if (value !== undefined && value !== null && typeof value !== 'string')
+      throw queryParseError(`\`${name}\` should be a string`);
+  }
+}
+
+/** Whatever is true to the language, as in PouchDB, but for text that says the contrary. */
+export const isDescending = ({ descending }: Pick<ViewOptions, 'descending'>): boolean =>
+  Boolean(descending) && (descending as unknown) !== 'false';
+
+const show = (value: unknown): string =>
+  typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value));

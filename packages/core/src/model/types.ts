@@ -199,8 +199,8 @@ export interface MissingRow {
 export interface AllDocsResult<Content extends object = object, Row = AllDocsRow<Content> | MissingRow> {
   /** Live documents in the database, whatever was asked for. */
   readonly total_rows: number;
-  /** Rows before the first, as `skip` said; `null` with `keys` over HTTP. */
-  readonly offset: number | null;
+  /** Rows before the first, as `skip` said. */
+  readonly offset: number;
   readonly rows: readonly Row[];
   readonly update_seq?: Seq;
 }

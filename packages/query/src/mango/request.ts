@@ -1,6 +1,7 @@
 /** What a `find` was asked: checked, with defaults, and with what follows from it. */
 import {
   badRequest,
+  checkedUpdate,
   checkSelector,
   compileSelector,
   type ExistingDoc,
@@ -43,6 +44,7 @@ export interface UseIndex {
 export function checkRequest(request: FindRequest): Find {
   if (!isGroup(request)) throw badRequest('You must provide search parameters to find()');
   if (request.selector === undefined) throw invalid('missing_required_key', 'Missing required key: selector');
+  checkedUpdate({ update: request.update });
   const selector = normalizeSelector(checkSelector(request.selector));
   const exact = withIdRule(selector);
   const sortFields = request.sort === undefined ? [] : checkFields(request.sort);
