@@ -19,6 +19,9 @@ describe('options', () => {
       { auth: { ...auth, type: 'session' } },
       { auth, feed: 'eventsource' },
       { auth, credentials: true },
+      { auth, fetch: 'fetch' },
+      { headers: 'authorization: Basic x' },
+      { headers: new Headers({ authorization: 'Basic x' }) },
     ])
       expect(await ask(options)).toMatchObject({ status: 400, name: 'bad_request' });
     expect(server.log).toEqual([]);

@@ -1,7 +1,7 @@
 /** The client: what it sends, what it believes, and what it keeps to itself. */
 import { LocalDatabase, schema } from '@settledb/core';
 import { remote } from '@settledb/remote';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { naiveStore } from '../support/naive-store';
 import { failureOf, meddled, ORIGIN, testServer } from './support';
 
@@ -16,7 +16,16 @@ describe('the database behind a URL', () => {
     expect(server.log.filter((line) => line === 'PUT /db')).toHaveLength(1);
     const other = remote(`${ORIGIN}/other`, { fetch: server.fetch, skip_setup: true });
     expect(await failureOf(other.put({ _id: 'a' }))).toMatchObject({ status: 404, name: 'not_found' });
+    const truthy = remote(`${ORIGIN}/other`, { fetch: server.fetch, skip_setup: 1 as never });
+    expect(await failureOf(truthy.put({ _id: 'a' }))).toMatchObject({ status: 404, name: 'not_found' });
     expect(await server.databases.list()).toEqual(['db']);
+  });
+
+  it("asks by the platform's fetch where that of the options is null", async () => {
+    const { fetch } = testServer();
+    vi.stubGlobal('fetch', fetch);
+    onTestFinished(() => void vi.unstubAllGlobals());
+    expect(await remote(URL_OF_DB, { fetch: null as never }).put({ _id: 'a' })).toMatchObject({ ok: true });
   });
 
   it('is looked for again after a failure, and may be made by another meanwhile', async () => {

@@ -189,6 +189,21 @@ describe('replication', () => {
     expect(await SettleDB.sync(two, one)).toMatchObject({ push: { ok: true }, pull: { ok: true } });
   });
 
+  it('of a sync take options for one direction, and nothing else in their place', async () => {
+    const [one, other] = [
+      new SettleDB('one', { adapter: memory() }),
+      new SettleDB('other', { adapter: memory() }),
+    ];
+    await one.put({ _id: 'a' });
+    for (const wrong of ['x', 5, true, () => {}] as never[]) {
+      expect(() => one.sync(other, { push: wrong, retry: true })).toThrow('push must be options');
+      expect(() => one.sync(other, { pull: wrong })).toThrow(TypeError);
+    }
+    const { push } = await one.sync(other, { push: false as never, pull: null as never });
+    expect(push.docs_written).toBe(1);
+    await Promise.all([one.destroy(), other.destroy()]);
+  });
+
   it('says at once what cannot be a peer', () => {
     const db = new SettleDB(name(), { adapter: 'memory' });
     for (const wrong of [undefined, null, 5, true] as never[]) {

@@ -133,7 +133,7 @@ export class Updater {
         reject: (error) => settle(() => reject(error))(),
       };
       wanted.waiters.add(waiter);
-      if (signal !== undefined) unlisten = onAbort(signal, () => waiter.reject(signal.reason));
+      if (signal != null) unlisten = onAbort(signal, () => waiter.reject(signal.reason));
       if (!this.#running) void this.#run();
     });
   }

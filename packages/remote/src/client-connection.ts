@@ -30,7 +30,7 @@ export class Connection {
   #closing: Promise<void> | undefined;
 
   constructor(url: string, options: RemoteOptions) {
-    this.#found = options.skip_setup === true;
+    this.#found = Boolean(options.skip_setup);
     this.#ways = connect(url, options);
   }
 

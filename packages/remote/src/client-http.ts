@@ -235,7 +235,8 @@ export class Http {
   async #send(call: Call, request: Idle, again: boolean): Promise<Response> {
     const { signal } = request;
     const { database, root } = this.#line.target;
-    const { fetch = globalThis.fetch, headers } = this.#options;
+    const { headers } = this.#options;
+    const fetch = this.#options.fetch ?? globalThis.fetch;
     const credentials = this.#auth.cookies ? 'include' : this.#options.credentials;
     const given = typeof headers === 'function' ? await headers(again) : headers;
     const own = await this.#auth.headers();

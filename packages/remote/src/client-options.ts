@@ -1,6 +1,7 @@
 /** What a remote database may be told. */
 import { type Bytes, badRequest } from '@settledb/core';
 import type { HeaderSource, HttpOptions } from './client-http';
+import { isObject } from './wire';
 
 export interface RemoteOptions {
   /** Used for every request instead of the platform's. */
@@ -36,13 +37,18 @@ export interface RemoteOptions {
 }
 
 /** @throws bad_request: misspelt, requests would be somebody else's, or nobody's */
-export function checkRemoteOptions({ auth, feed, credentials }: RemoteOptions): void {
+export function checkRemoteOptions({ auth, feed, credentials, fetch, headers }: RemoteOptions): void {
   if (auth != null) {
     const { username, password, type } = auth;
     if (typeof username !== 'string' || typeof password !== 'string')
       throw badRequest('auth must be { username, password }, two strings');
     oneOf('auth.type', type, ['basic', 'cookie']);
   }
+  if (fetch != null && typeof fetch !== 'function') throw badRequest('fetch must be a function');
+  // Of a `Headers` none would be sent.
+  const isHeaders = isObject(headers) && !(headers instanceof Headers);
+  if (headers != null && typeof headers !== 'function' && !isHeaders)
+    throw badRequest('headers must be a plain object, or a function that gives one');
   oneOf('feed', feed, ['longpoll', 'continuous']);
   oneOf('credentials', credentials, ['include', 'same-origin', 'omit']);
 }

@@ -3,7 +3,7 @@ import { untilAborted as orAborted } from '@settledb/core';
 
 /** As `work`, but no longer than until the signal aborts. @throws the signal's reason */
 export const untilAborted = <T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> =>
-  signal === undefined ? work : orAborted(work, signal);
+  signal == null ? work : orAborted(work, signal);
 
 /** @throws the signal's reason */
 export async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {

@@ -55,7 +55,7 @@ export interface SyncStatus {
   readonly pull: ReplicationStatus;
 }
 
-/** @returns at once; rejects, and fires `error`, with what ended the half that failed first */
+/** @returns at once; rejects, and fires `error`, with what ended the half that failed first. @throws TypeError for a half's options that are none */
 export function sync(a: Peer, b: Peer, options: SyncOptions = {}): Sync {
   return syncOf(
     (half) => new ReplicationFeed(a, b, half),
@@ -71,6 +71,9 @@ export function syncOf(
   options: SyncOptions,
 ): Sync {
   const { push: pushed, pull: pulled, signal: _signal, ...common } = options;
+  // `false` is PouchDB's way to say nothing, and does not switch a direction off.
+  for (const [name, half] of Object.entries({ push: pushed, pull: pulled }))
+    if (half && typeof half !== 'object') throw new TypeError(`${name} must be options, not ${String(half)}`);
   return new SyncFeed(push({ ...common, ...pushed }), pull({ ...common, ...pulled }), options);
 }
 

@@ -110,6 +110,24 @@ function reads(context: Context): void {
     expect(await db.get('a', none)).toEqual(await db.get('a'));
   });
 
+  it('a signal that is null is none, as for fetch', async () => {
+    const db = await sample(context);
+    const signal = null;
+    const { rev } = await db.put({ _id: 'x' }, { signal });
+    await db.bulkDocs([{ _id: 'y' }], { signal });
+    await db.post({ n: 1 }, { signal });
+    const put = await db.putAttachment('x', 't', rev, 'aGk=', 'text/plain', { signal });
+    await db.getAttachment('x', 't', { signal });
+    await db.removeAttachment('x', 't', put.rev, { signal });
+    await db.allDocs({ signal });
+    await db.bulkGet({ docs: [{ id: 'a' }], signal });
+    await db.revsDiff({ a: ['1-a'] }, { signal });
+    expect(await db.changes({ signal })).toHaveProperty('results');
+    await db.get('y', { signal });
+    for (const verb of ['info', 'compact', 'destroy'] as const)
+      await (db[verb] as (options: object) => unknown)({ signal });
+  });
+
   it('frozen options are never written to', async () => {
     const db = await sample(context);
     const frozen = (option: object): object => Object.freeze(option);

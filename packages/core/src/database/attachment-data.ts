@@ -27,10 +27,10 @@ export async function* chunksOf(
   else if (ArrayBuffer.isView(data))
     yield* slices(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
   else if (isStream(data)) yield* rechunked(piecesOf(data, signal));
-  else if (isIterable(data)) yield* rechunked(signal === undefined ? data : itemsOf(data, signal));
+  else if (isIterable(data)) yield* rechunked(signal == null ? data : itemsOf(data, signal));
   else if (typeof data === 'function') {
     const opening = Promise.resolve(data() as unknown);
-    const opened = await (signal === undefined ? opening : untilAborted(opening, signal));
+    const opened = await (signal == null ? opening : untilAborted(opening, signal));
     if (typeof opened === 'function') throw noBytes();
     yield* chunksOf(opened, bytes, signal);
   } else throw noBytes();

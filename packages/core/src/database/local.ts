@@ -388,7 +388,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
         writeAttached(host, edits, strict, (each) => this.#writer.add(each, undefined, asGiven), signal),
       ),
     );
-    return signal === undefined ? work : untilAborted(work, signal);
+    return signal == null ? work : untilAborted(work, signal);
   }
 
   /** `get` and `put` for the steps of a call that was begun before closing, which lets it end. */

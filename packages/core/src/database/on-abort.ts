@@ -55,9 +55,9 @@ export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
   });
 }
 
-/** Aborted when one of both is. */
-export function either(one: AbortSignal, other: AbortSignal | undefined): AbortSignal {
-  if (other === undefined) return one;
+/** Aborted when one of both is. `null` is what `fetch` takes for none, and so may any `signal` here be. */
+export function either(one: AbortSignal, other: AbortSignal | null | undefined): AbortSignal {
+  if (other == null) return one;
   if (AbortSignal.any !== undefined) return AbortSignal.any([one, other]);
   // Browsers before 2024.
   const controller = new AbortController();

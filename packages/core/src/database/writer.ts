@@ -75,7 +75,7 @@ export class Writer {
         }
       };
       const call: Call = { edits, textLength: textLength(edits), resolve, reject };
-      this.#waiting.push(signal === undefined ? call : this.#abortable(call, signal));
+      this.#waiting.push(signal == null ? call : this.#abortable(call, signal));
       // The rest of this turn's calls come along.
       this.#running ??= READY.then(this.#run);
     });
