@@ -16,6 +16,21 @@ const entry = {
 const { browser, node, memory, indexeddb } = entry;
 
 /**
+ * Rolldown's runtime takes what a module exports by `for … in`, and with it whatever a page has put on `Object.prototype`: a value
+ * there is no getter, and every module that is loaded later would fail.
+ */
+const ownExports = {
+  name: 'own-exports',
+  renderChunk(code: string, { name }: { readonly name: string }): string | undefined {
+    if (name !== 'rolldown-runtime') return undefined;
+    const mended = code.replaceAll('for (var name in all)', 'for (var name of Object.keys(all))');
+    if (mended === code)
+      throw new Error('The runtime of rolldown is another one: does it still export what is inherited?');
+    return mended;
+  },
+};
+
+/**
  * One package out of all workspaces: they are private, so their code and types are bundled in. Both entries and all
  * subpaths are built together, so that what they share lies in shared files and a class is the same whichever way it is imported.
  */
@@ -34,6 +49,7 @@ export default defineConfig({
     chunkFileNames: (chunk) => `${nameOf(chunk)}-[hash].js`,
     advancedChunks: { groups: await together({ browser, node, memory, indexeddb }) },
   },
+  plugins: [ownExports],
   inputOptions: { resolve: { mainFields: ['module', 'main'] } },
   // `Symbol.asyncDispose`, for programs whose `lib` is older.
   banner: { dts: '/// <reference lib="esnext.disposable" />' },

@@ -63,6 +63,22 @@ describe('the package', () => {
       expect(typesVersions['*'][name.slice(2)], name).toEqual([types]);
   });
 
+  it('loads what it loads later in a program that has put values on Object.prototype', () => {
+    const { printed } = run(`
+      import { SettleDB } from 'settledb';
+      Object.prototype.x = 1;
+      Object.prototype.default = 'y';
+      const db = new SettleDB('a', { adapter: 'memory' });
+      await db.putAttachment('a', 't', null, 'aGk=', 'text/plain');
+      const { results } = await db.changes({ doc_ids: ['a'] });
+      const { docs } = await db.find({ selector: { _id: 'a' } });
+      const { docs_written } = await db.replicate.to(new SettleDB('b', { adapter: 'memory' }));
+      const dumped = (await new Response(db.dump()).arrayBuffer()).byteLength > 0;
+      const refused = await new SettleDB('http://127.0.0.1:9/a').info().catch((error) => error.name);
+      console.log(JSON.stringify([results.length, docs.length, docs_written, dumped, refused]));`);
+    expect(printed).toEqual([1, 1, 1, true, 'unreachable']);
+  });
+
   it('brings the guides that its README names', () => {
     const readme = readFileSync(join(packageFolder, 'README.md'), 'utf8');
     const named = [...readme.matchAll(/\]\(docs\/([\w-]+)\.md\)/g)].map(([, name]) => name as string);
