@@ -9,20 +9,42 @@ export interface StorageRoom {
   readonly quota: number;
 }
 
-const manager = (): Partial<StorageManager> | undefined =>
-  (globalThis.navigator as { storage?: StorageManager } | undefined)?.storage;
+/** ms for the user's answer. Firefox's question may be left unanswered, and then its promise never settles (seen in 153). */
+const ANSWER_MS = 30_000;
 
-/** Asks about the storage of this origin. Where there is nobody to ask (Node, pages without https), nothing is known. */
+/** What the browser says, else `otherwise`: where there is nobody to ask, and in a frame without an origin, which may not ask. */
+async function ask<T>(
+  question: (of: Partial<StorageManager>) => Promise<T> | undefined,
+  otherwise: T,
+): Promise<T> {
+  const manager = (globalThis.navigator as { storage?: StorageManager } | undefined)?.storage;
+  try {
+    return (await question(manager ?? {})) ?? otherwise;
+  } catch (error) {
+    if (error instanceof TypeError) return otherwise;
+    throw error;
+  }
+}
+
+/** Asks about the storage of this origin. Where there is nobody to ask (Node, pages without https, sandboxed frames), nothing is known. */
 export const storage = {
   /**
    * Asks that the browser keeps the origin's data until the user deletes it; it may ask the user. Only a page can, not a worker.
-   * @returns whether it will
+   * @returns whether it will; false also when the user has not answered within 30 s. What is answered later, `persisted` tells
    */
-  persist: async (): Promise<boolean> => (await manager()?.persist?.()) ?? false,
+  persist: async (): Promise<boolean> => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<boolean>((resolve) => {
+      timer = setTimeout(resolve, ANSWER_MS, false);
+    });
+    return Promise.race([ask((manager) => manager.persist?.(), false), late]).finally(() =>
+      clearTimeout(timer),
+    );
+  },
   /** Whether it will keep them. */
-  persisted: async (): Promise<boolean> => (await manager()?.persisted?.()) ?? false,
+  persisted: (): Promise<boolean> => ask((manager) => manager.persisted?.(), false),
   estimate: async (): Promise<StorageRoom | undefined> => {
-    const { usage, quota } = (await manager()?.estimate?.()) ?? {};
+    const { usage, quota } = await ask<StorageEstimate>((manager) => manager.estimate?.(), {});
     return usage === undefined || quota === undefined ? undefined : { usage, quota };
   },
 };
