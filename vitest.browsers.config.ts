@@ -5,8 +5,8 @@ import { timeouts } from './tests/support/timeouts';
 import { missingForWebKit } from './tests/support/webkit';
 
 /**
- * What is held in every engine: all that touches its storage, its workers and their channels. The rest are pure functions, and tests
- * that drive several tabs over Chromium's protocol; `tests/run.mjs` says so.
+ * What is held in every engine: all that touches its storage, its workers and their channels, its streams and requests. The rest are
+ * pure functions, and tests that drive several tabs over Chromium's protocol; `tests/run.mjs` says so.
  */
 const STORAGE = [
   'tests/database-indexeddb*.browser.test.ts',
@@ -19,7 +19,13 @@ const STORAGE = [
   // Whose turn is next is each engine's own matter.
   'tests/settledb/turns.both.test.ts',
 ];
-const WORKER = ['tests/database-worker.browser.test.ts', 'tests/worker/*.{both,browser}.test.ts'];
+/** Databases that talk to each other: fetch, streams, Blobs and timers are each engine's own. */
+const BETWEEN = [
+  'tests/{dump,query,remote,replication}/*.both.test.ts',
+  'tests/query/*.browser.test.ts',
+  'tests/settledb/{handle,methods,storage}.both.test.ts',
+];
+const WORKER = ['tests/{database,queries}-worker.browser.test.ts', 'tests/worker/*.{both,browser}.test.ts'];
 
 const firefox = findFirefox();
 
@@ -34,7 +40,7 @@ export default defineConfig({
               test: {
                 ...timeouts,
                 name: 'firefox',
-                include: [...STORAGE, ...WORKER],
+                include: [...STORAGE, ...BETWEEN, ...WORKER],
                 browser: {
                   enabled: true,
                   headless: true,
@@ -51,7 +57,7 @@ export default defineConfig({
               test: {
                 ...timeouts,
                 name: 'webkit',
-                include: [...STORAGE, ...WORKER],
+                include: [...STORAGE, ...BETWEEN, ...WORKER],
                 browser: {
                   enabled: true,
                   headless: true,

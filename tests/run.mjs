@@ -38,7 +38,7 @@ let hasFailed = false;
 
 /** What `vitest.browsers.config.ts` leaves out, and why. */
 const CHROMIUM_ONLY =
-  'tests/tabs and tests/worker/*.test.ts (several real tabs, killed, frozen and debugged over the protocol of Chromium alone), tests/demo, and what touches neither storage nor workers (pure functions: one engine will do)';
+  'tests/tabs and tests/worker/*.test.ts (several real tabs, killed, frozen and debugged over the protocol of Chromium alone), tests/demo, and what touches neither storage, workers, streams nor requests (pure functions: one engine will do)';
 
 const onlyBrowsers = process.argv[2] === 'browsers';
 const browsers = [];

@@ -3,6 +3,7 @@ import { memory } from '@settledb/adapter-memory';
 import type { ChangesOptions } from '@settledb/core';
 import { describe, expect, it } from 'vitest';
 import { load, type Target } from '../../packages/dump/src/index';
+import { iterate } from '../../packages/remote/src/server-streams';
 import { SettleDB } from '../../packages/settledb/src/settledb';
 import { bytesOf, contentsOf, type Db, fillAtRandom, gzip, numbers, whole } from './content';
 
@@ -147,7 +148,7 @@ describe('a dump', () => {
     await a.bulkDocs(Array.from({ length: documents }, (_, i) => ({ _id: `d${i}`, n: 0 })));
     const below = numbers(documents);
     const pieces: Uint8Array[] = [];
-    for await (const piece of a.dump({ gzip: false })) {
+    for await (const piece of iterate(a.dump({ gzip: false }))) {
       pieces.push(piece);
       for (let edit = 0; edit < edits && pieces.length < 10; edit++) {
         const doc = await a.get(`d${documents - 1 - below(documents / 2)}`);
@@ -181,7 +182,7 @@ describe('a dump', () => {
           await a.put({ _id: id, _attachments: { own: data(id.charCodeAt(0), 30), ...shared } } as never);
         const pieces: Uint8Array[] = [];
         const changed = new Set<string>();
-        for await (const piece of a.dump({ gzip: false })) {
+        for await (const piece of iterate(a.dump({ gzip: false }))) {
           pieces.push(piece);
           // The line of `a` tells that content follows; and that of `b`, which has it then, that more of it does.
           const named = /"doc":\{"_id":"([ab])"/.exec(new TextDecoder().decode(piece))?.[1];
@@ -204,7 +205,7 @@ describe('a dump', () => {
     const ids = Array.from({ length: 1_500 }, (_, i) => `_local/l${String(i).padStart(4, '0')}`);
     await a.bulkDocs(ids.map((_id) => ({ _id, n: 1 })) as never);
     const pieces: Uint8Array[] = [];
-    for await (const piece of a.dump({ gzip: false, local: true })) {
+    for await (const piece of iterate(a.dump({ gzip: false, local: true }))) {
       pieces.push(piece);
       if (pieces.length === 1) await a.remove((await a.get(ids.at(-1)!)) as never);
     }

@@ -87,7 +87,7 @@ export function testServer({
   const fetch: typeof globalThis.fetch = async (input, init) => {
     const request = new Request(input, init);
     log.push(`${request.method} ${request.url.slice(ORIGIN.length)}`);
-    return handler.handle(request, { address });
+    return handler.handle(await withBody(request), { address });
   };
   return {
     ...handler,
@@ -105,6 +105,13 @@ export function testServer({
       return { status: response.status, headers: response.headers, body: isJson ? parse(text) : text };
     },
   };
+}
+
+/** The handler reads the stream of a request's body, which Firefox keeps to itself. */
+async function withBody(request: Request): Promise<Request> {
+  if ((request.body as Request['body'] | undefined) !== undefined) return request;
+  const { body } = new Response(await request.arrayBuffer());
+  return Object.defineProperty(request, 'body', { value: body });
 }
 
 /** Continuous feeds are lines of JSON: they stay text. */
