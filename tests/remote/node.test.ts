@@ -158,6 +158,7 @@ describe('a server on files', () => {
       { passwordIterations: 0 },
       { authenticate: 5 },
       { durability: 'stict' },
+      { adapter: 'memory' },
       ...[0, 1.5, '5'].map((max_dbs_open) => ({ max_dbs_open })),
     ];
     for (const options of wrong) {

@@ -98,7 +98,10 @@ export class FolderDatabases extends Folders {
 
 const isText = (value: unknown): boolean => typeof value === 'string';
 
+/** @throws TypeError for what is no adapter, at the start: found out by the first request it would be a 500 that only a log explains */
 function opener(adapter: Adapter, evaluate: Evaluate, durability: Durability | undefined): OpenDatabase {
+  if (typeof adapter?.open !== 'function')
+    throw new TypeError("adapter must be an adapter, as memory() of 'settledb/memory', not its name");
   return async (path, { name, mustExist }) => {
     const journal = await adapter.open(path, { mustExist });
     const store = await openLogStore<DatabaseTables>(journal, schema).catch(async (error: unknown) => {
