@@ -5,12 +5,16 @@ import type {
   Adapter,
   AllDocsOptions,
   Change,
+  ChangesOptions,
   Database,
   ExistingDoc,
   FeedError,
   FindOptions,
   Json,
+  ReplicateOptions,
+  SettleOptions,
   TypedSelector,
+  ViewOptions,
   Written,
 } from '../../packages/settledb/src/entry.node';
 import DefaultSettleDB, { isDatabaseError, SettleDB } from '../../packages/settledb/src/entry.node';
@@ -93,6 +97,8 @@ export async function typed(adapter: Adapter): Promise<void> {
     else same<typeof row.rev, string>(true);
     if ('error' in row) same<typeof row.reason, string | undefined>(true);
     else same<typeof row.rev, string>(true);
+    if ('ok' in row) same<typeof row.rev, string>(true);
+    else same<typeof row.status, number>(true);
   }
   // @ts-expect-error the content is not a note's
   await db.bulkDocs([{ _id: 'a', text: 1 }]);
@@ -211,9 +217,37 @@ export async function queried(db: SettleDB<Task>): Promise<void> {
   leave();
   leave.unsubscribe();
   live.subscribe({ next: ({ total_rows }) => total_rows, error: () => {}, complete: () => {} });
-  live.current?.rows;
+  live.current?.rows[0]?.doc?.title;
   live.cancel();
+  const few = db.live.allDocs({ keys: ['a'] }).current?.rows[0];
+  if (few && !few.error) few.value.rev;
   for await (const { rows } of db.live.query((doc, emit) => emit(doc.title), { limit: 5 })) rows[0]?.key;
+}
+
+/** Requests are put together step by step, of what may not be known. */
+export async function putTogether(db: SettleDB<Task>, due: number | undefined): Promise<void> {
+  const selector: TypedSelector<Task> = { due, done: undefined, title: { $gt: undefined, $regex: /a/ } };
+  selector.done = true;
+  selector.owner = { age: due };
+  selector.$or = [{ due: 1 }];
+  // @ts-expect-error another type
+  selector.due = 'tomorrow';
+  const request: FindOptions<Task> = { selector };
+  request.limit = 5;
+  request.sort = ['due'];
+  await db.find(request);
+  const page: AllDocsOptions = { limit: 5 };
+  page.startkey = (await db.allDocs(page)).rows.at(-1)?.id;
+  page.skip = 1;
+  const changes: ChangesOptions = {};
+  changes.since = 5;
+  const replication: ReplicateOptions = { live: true };
+  replication.retry = true;
+  const rows: ViewOptions = {};
+  rows.key = 'a';
+  const options: SettleOptions<Task> = {};
+  options.auth = { username: 'a', password: 'b' };
+  options.auto_compaction = true;
 }
 
 interface Item {
@@ -358,4 +392,12 @@ export async function hosted(): Promise<void> {
   await db.changes({ filter: named('mine') });
   await db.query(named('tags'));
   await db.replicate.to('other', { filter: named('mine'), back_off_function: named('late') });
+}
+
+/** What a filter is shown may be a tombstone, or a document of another kind: its fields are the program's own business. */
+export function filtered(db: SettleDB<Note>): void {
+  db.changes({ filter: (doc, { query }) => doc.text.includes('a') && doc.size > query.least });
+  db.changes({ filter: (doc: ExistingDoc<Note>) => doc.done });
+  db.replicate.to('other', { filter: (doc) => doc.tags.includes('a') });
+  db.sync('other', { push: { filter: ({ text }: Note) => text !== '' } });
 }

@@ -5,35 +5,35 @@ import { isObject } from './wire';
 
 export interface RemoteOptions {
   /** Used for every request instead of the platform's. */
-  readonly fetch?: typeof globalThis.fetch | undefined;
+  fetch?: typeof globalThis.fetch | undefined;
   /**
    * Added to every request, over our own. A function is asked each time; after a 401 once more, with `true`, and the request is
    * then sent again: for a token that is renewed.
    */
-  readonly headers?: HeaderSource | undefined;
+  headers?: HeaderSource | undefined;
   /**
    * Instead of user and password in the URL. With every request; or with `type: 'cookie'` once, for a session that is renewed
    * before it ends and after a 401.
    */
-  readonly auth?: HttpOptions['auth'];
+  auth?: HttpOptions['auth'];
   /**
    * Whether a browser sends its cookies, as `fetch` knows it. Default `'same-origin'`: to a server of another origin only with
    * `'include'`, which the server's CORS must allow. PouchDB includes them always.
    */
-  readonly credentials?: HttpOptions['credentials'];
+  credentials?: HttpOptions['credentials'];
   /**
    * Send large bodies compressed. Default: to servers that say they are CouchDB (or this package's) and are not on this machine;
    * in a page, to its own origin only. `true`: always; `false`: never.
    */
-  readonly compress?: boolean | undefined;
+  compress?: boolean | undefined;
   /** How a live feed waits: one `longpoll` after the other (default), or one `continuous` request. */
-  readonly feed?: 'longpoll' | 'continuous' | undefined;
+  feed?: 'longpoll' | 'continuous' | undefined;
   /** Do not make the database when it is not there. Default false. */
-  readonly skip_setup?: boolean | undefined;
+  skip_setup?: boolean | undefined;
   /** How bytes of attachments are given. Default: as Blobs. */
-  readonly bytes?: Bytes | undefined;
+  bytes?: Bytes | undefined;
   /** What the database is called. Default: the URL, without user and password. */
-  readonly name?: string | undefined;
+  name?: string | undefined;
 }
 
 /** @throws bad_request: misspelt, requests would be somebody else's, or nobody's */

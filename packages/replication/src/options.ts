@@ -12,54 +12,54 @@ import {
 
 export interface ReplicateOptions extends CallOptions {
   /** Goes on until cancelled. Default false: ends when caught up. */
-  readonly live?: boolean | undefined;
+  live?: boolean | undefined;
   /** CouchDB's word for `live`. */
-  readonly continuous?: boolean | undefined;
+  continuous?: boolean | undefined;
   /** Rides out failures, waiting longer each time. Refused credentials and wrong requests end it all the same. Default false. */
-  readonly retry?: boolean | undefined;
+  retry?: boolean | undefined;
   /** ms to wait, given the last wait (0 at first; again 0 after progress). Default: doubling, jittered, up to 10 minutes. */
-  readonly back_off_function?: ((delay: number) => number) | undefined;
+  back_off_function?: ((delay: number) => number) | undefined;
   /**
    * Begin after this position, whatever was replicated without the option. What lies before it never counts as replicated: where
    * it leaves a gap, the progress is written down apart, for the next run with the same `since`; after `'now'`, nowhere.
    */
-  readonly since?: Seq | undefined;
+  since?: Seq | undefined;
   /** Changes read, compared and acknowledged together. Default: 100 at first, up to 500 as long as all goes well. */
-  readonly batch_size?: number | undefined;
+  batch_size?: number | undefined;
   /** PouchDB's: batches of changes read ahead of the one that is fetched. Taken, and of no effect: one is, whatever it says. */
-  readonly batches_limit?: number | undefined;
+  batches_limit?: number | undefined;
   /** Where the checkpoint is kept: `false` nowhere (every run compares everything). Default: on both sides. */
-  readonly checkpoint?: boolean | 'source' | 'target' | undefined;
+  checkpoint?: boolean | 'source' | 'target' | undefined;
   /** These documents only. */
-  readonly doc_ids?: readonly string[] | undefined;
+  doc_ids?: readonly string[] | undefined;
   /** Documents that match, as in `find`; decided at the source. */
-  readonly selector?: object | undefined;
+  selector?: object | undefined;
   /** As for `changes`; decided at the source. */
-  readonly filter?: FilterFunction | string | undefined;
+  filter?: FilterFunction | string | undefined;
   /** With `filter: '_view'`: documents for which the map of `'ddoc/view'` emits. */
-  readonly view?: string | undefined;
+  view?: string | undefined;
   /** What a filter function finds in `req.query`. */
-  readonly query_params?: Record<string, unknown> | undefined;
+  query_params?: Record<string, unknown> | undefined;
   /** `main_only`: winners only. Default `all_docs`: every leaf, without which conflicts stay behind. */
-  readonly style?: 'main_only' | 'all_docs' | undefined;
+  style?: 'main_only' | 'all_docs' | undefined;
   /** The same as `style: 'main_only'`, as CouchDB calls it. */
-  readonly winning_revs_only?: boolean | undefined;
+  winning_revs_only?: boolean | undefined;
   /**
    * Make a remote target, named by its URL, when it is not there. Default true, as PouchDB; `false`: a missing one is an error.
    * A target given as an object is used as it is.
    */
-  readonly create_target?: boolean | undefined;
+  create_target?: boolean | undefined;
   /** For the `_changes` of a remote source. */
-  readonly heartbeat?: number | boolean | undefined;
-  readonly timeout?: number | false | undefined;
+  heartbeat?: number | boolean | undefined;
+  timeout?: number | false | undefined;
 }
 
 export interface SyncOptions extends Omit<ReplicateOptions, 'since' | 'checkpoint'> {
-  readonly since?: Seq | undefined;
-  readonly checkpoint?: ReplicateOptions['checkpoint'];
+  since?: Seq | undefined;
+  checkpoint?: ReplicateOptions['checkpoint'];
   /** Options for one direction, over the common ones. */
-  readonly push?: ReplicateOptions | undefined;
-  readonly pull?: ReplicateOptions | undefined;
+  push?: ReplicateOptions | undefined;
+  pull?: ReplicateOptions | undefined;
 }
 
 /** The part of the options that decides which changes are seen; all of it goes into the replication id. */

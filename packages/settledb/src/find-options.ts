@@ -10,10 +10,10 @@ export type FindOptions<
   Content extends object = AnyContent,
   Path extends FieldPath<Content> = FieldPath<Content>,
 > = Omit<FindRequest, 'selector' | 'sort' | 'fields'> & {
-  readonly selector: TypedSelector<Content>;
+  selector: TypedSelector<Content>;
   /** Paths to answer. Default: whole documents. */
-  readonly fields?: readonly Path[] | undefined;
-  readonly sort?: readonly TypedSort<Content>[] | undefined;
+  fields?: readonly Path[] | undefined;
+  sort?: readonly TypedSort<Content>[] | undefined;
 };
 
 /** The fields of an index of documents with this content. */
@@ -21,9 +21,9 @@ export type IndexOptions<Content extends object = AnyContent> = Omit<
   IndexFields,
   'fields' | 'partial_filter_selector'
 > & {
-  readonly fields: readonly TypedSort<Content>[];
+  fields: readonly TypedSort<Content>[];
   /** Only documents that match are in the index; it is used only where `use_index` names it. */
-  readonly partial_filter_selector?: TypedSelector<Content> | undefined;
+  partial_filter_selector?: TypedSelector<Content> | undefined;
 };
 
 type TypedSort<Content extends object> =
@@ -87,10 +87,13 @@ interface Meta {
 }
 
 type Combined<Content extends object> = {
-  readonly [operator in '$and' | '$or' | '$nor']?: readonly TypedSelector<Content>[];
-} & { readonly $not?: TypedSelector<Content> } & { readonly [path: `${string}.${string}`]: unknown };
+  [operator in '$and' | '$or' | '$nor']?: readonly TypedSelector<Content>[] | undefined;
+} & { $not?: TypedSelector<Content> | undefined } & { [path: `${string}.${string}`]: unknown };
 
-type FieldConditions<Fields> = { readonly [name in keyof Fields]?: Condition<NonNullable<Fields[name]>> };
+/** What is `undefined` asks for nothing. A `readonly` of the content's own would keep conditions from being added later. */
+type FieldConditions<Fields> = {
+  -readonly [name in keyof Fields]?: Condition<NonNullable<Fields[name]>> | undefined;
+};
 
 /** A value, or conditions on it; of an object also conditions on its fields. */
 type Condition<Value> =
@@ -104,28 +107,28 @@ type TypeName = 'null' | 'boolean' | 'number' | 'string' | 'array' | 'object';
 
 /** CouchDB's operators. Comparing with `null` asks for what sorts after it: everything that is there. */
 interface Operators<Value> {
-  readonly $eq?: Value | null;
-  readonly $ne?: Value | null;
-  readonly $gt?: Value | null;
-  readonly $gte?: Value | null;
-  readonly $lt?: Value | null;
-  readonly $lte?: Value | null;
-  readonly $in?: readonly (Element<Value> | null)[];
-  readonly $nin?: readonly (Element<Value> | null)[];
-  readonly $all?: readonly Element<Value>[];
-  readonly $exists?: boolean;
-  readonly $type?: TypeName;
-  readonly $size?: number;
-  readonly $mod?: readonly [divisor: number, remainder: number];
-  readonly $regex?: string | RegExp;
-  readonly $beginsWith?: string;
-  readonly $elemMatch?: Condition<Element<Value>> & object;
-  readonly $allMatch?: Condition<Element<Value>> & object;
-  readonly $keyMapMatch?: Operators<string>;
-  readonly $not?: Operators<Value>;
-  readonly $and?: readonly Operators<Value>[];
-  readonly $or?: readonly Operators<Value>[];
-  readonly $nor?: readonly Operators<Value>[];
+  $eq?: Value | null | undefined;
+  $ne?: Value | null | undefined;
+  $gt?: Value | null | undefined;
+  $gte?: Value | null | undefined;
+  $lt?: Value | null | undefined;
+  $lte?: Value | null | undefined;
+  $in?: readonly (Element<Value> | null)[] | undefined;
+  $nin?: readonly (Element<Value> | null)[] | undefined;
+  $all?: readonly Element<Value>[] | undefined;
+  $exists?: boolean | undefined;
+  $type?: TypeName | undefined;
+  $size?: number | undefined;
+  $mod?: readonly [divisor: number, remainder: number] | undefined;
+  $regex?: string | RegExp | undefined;
+  $beginsWith?: string | undefined;
+  $elemMatch?: (Condition<Element<Value>> & object) | undefined;
+  $allMatch?: (Condition<Element<Value>> & object) | undefined;
+  $keyMapMatch?: Operators<string> | undefined;
+  $not?: Operators<Value> | undefined;
+  $and?: readonly Operators<Value>[] | undefined;
+  $or?: readonly Operators<Value>[] | undefined;
+  $nor?: readonly Operators<Value>[] | undefined;
 }
 
 /** A field, or a path that begins with one. */

@@ -2,6 +2,7 @@
 import {
   type AllDocsOptions,
   type AllDocsResult,
+  type AllDocsRow,
   BasicFeed,
   type FindRequest,
   type Json,
@@ -13,7 +14,7 @@ import {
 } from '@settledb/core';
 import type { LiveObserver, LiveQueries, LiveQuery, Unsubscribe } from '@settledb/query';
 import type { FieldPath, FindOptions, Found } from './find-options';
-import type { AnyContent } from './options';
+import type { AnyContent, KeyRow } from './options';
 
 /** What `db.live` offers. Each result works while somebody subscribes to it or iterates it. */
 export interface LazyLive<Content extends AnyContent> {
@@ -26,7 +27,10 @@ export interface LazyLive<Content extends AnyContent> {
     view: string | MapFunction<Content> | ViewSource<Content>,
     options?: ViewOptions,
   ): LiveQuery<ViewResult<Content, Key, Value>>;
-  allDocs(options?: AllDocsOptions): LiveQuery<AllDocsResult<Content>>;
+  allDocs(
+    options?: AllDocsOptions & { keys?: undefined },
+  ): LiveQuery<AllDocsResult<Content, AllDocsRow<Content>>>;
+  allDocs(options?: AllDocsOptions): LiveQuery<AllDocsResult<Content, KeyRow<Content>>>;
 }
 
 export function lazyLive<Content extends AnyContent>(load: () => Promise<LiveQueries>): LazyLive<Content> {
@@ -35,7 +39,7 @@ export function lazyLive<Content extends AnyContent>(load: () => Promise<LiveQue
   const live: LazyLive<Content> = {
     find: (request) => lazy((live) => live.find(request as FindRequest)),
     query: (view, options) => lazy((live) => live.query(view, options)),
-    allDocs: (options) => lazy((live) => live.allDocs(options)),
+    allDocs: (options?: AllDocsOptions) => lazy((live) => live.allDocs(options)),
   };
   // Followed from a page, whose live results are its own: not for programs.
   const purges = (): BasicFeed<true, void> =>

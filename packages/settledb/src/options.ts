@@ -23,21 +23,21 @@ export interface LocalSettleOptions<Content extends object = Loose> {
    * Where the database is kept: an adapter (`memory()`, `indexeddb()`, `file()`, or your own) or the name of one: `'memory'`,
    * and `'indexeddb'` in browsers or `'file'` in Node, which are the defaults there.
    */
-  readonly adapter?: Adapter | 'memory' | 'indexeddb' | 'file' | undefined;
+  adapter?: Adapter | 'memory' | 'indexeddb' | 'file' | undefined;
   /** Put before the stored name, and not reported. A URL makes a remote database. */
-  readonly prefix?: string | undefined;
+  prefix?: string | undefined;
   /** Forget bodies of past revisions with each write. Default false: `compact()` does. */
-  readonly auto_compaction?: boolean | undefined;
+  auto_compaction?: boolean | undefined;
   /** Generations kept on each branch. Default 1,000. */
-  readonly revs_limit?: number | undefined;
+  revs_limit?: number | undefined;
   /** Equal edits get equal revisions in every database. Default true; `false` makes random ones. */
-  readonly deterministic_revs?: boolean | undefined;
+  deterministic_revs?: boolean | undefined;
   /** `strict`: a write is acknowledged when the disk has it; `relaxed` (default): when browser or operating system has it. */
-  readonly durability?: Durability | undefined;
+  durability?: Durability | undefined;
   /** Views of this program, by the name to `query` them by. They need no design document and evaluate no text. */
-  readonly views?: RegisteredViews<Content> | undefined;
+  views?: RegisteredViews<Content> | undefined;
   /** Makes functions of the text of views in design documents: `evaluate` of `settledb/eval`. Without it they are refused. */
-  readonly evaluate?: Evaluate | undefined;
+  evaluate?: Evaluate | undefined;
 }
 
 /** Also {@link RemoteOptions}, where the name is a URL; that is its name then, and bytes are the platform's. */
@@ -59,10 +59,10 @@ export type BulkDoc<Content extends object> = Doc<Content> | Tombstone | Reserve
 /** Members that the other kind of row has: `row.error` may be asked of either, and tells them apart. */
 type Without<Keys extends string> = { readonly [key in Keys]?: never };
 
-/** The answer to one edit of `bulkDocs`. */
+/** The answer to one edit of `bulkDocs`. Failures do not have `ok`, not even as `undefined`: so `'ok' in row` tells rows apart, too. */
 export type BulkDocsRow =
   | (Written & Without<'error' | 'status' | 'name' | 'message' | 'reason'>)
-  | (WriteFailure & Without<'ok' | 'rev'>);
+  | (WriteFailure & Without<'rev'>);
 
 /** The answer to one of the `keys` of `allDocs`. */
 export type KeyRow<Content extends object = AnyContent> =

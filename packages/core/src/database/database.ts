@@ -1,7 +1,8 @@
 /**
  * The verbs of the CouchDB protocol as one interface. The local database, the remote one and the worker-hosted one
  * implement it; replication, the server and the facade use it and cannot tell which they hold. Methods, options and
- * answers are PouchDB's (which are CouchDB's), so that a wrapped or hand-made object is a valid peer too.
+ * answers are PouchDB's (which are CouchDB's), so that a wrapped or hand-made object is a valid peer too. Members of options
+ * are not `readonly`, because programs put options together step by step; nothing here writes to them.
  */
 import type {
   AllDocsResult,
@@ -25,133 +26,131 @@ import type {
 } from '../model/types';
 import type { CallOptions } from '../store/store';
 import type { Feed } from './feed';
+import type { Loose } from './queries';
 
 export type { CallOptions } from '../store/store';
 
 /** How documents' attachments are answered: as stubs, unless these say otherwise. */
 export interface AttachmentsOptions {
   /** With their data. */
-  readonly attachments?: boolean | undefined;
+  attachments?: boolean | undefined;
   /** With `attachments`: data as bytes (a `Blob`; in Node a `Buffer`), not base64. */
-  readonly binary?: boolean | undefined;
+  binary?: boolean | undefined;
   /** Adds `encoding` and `encoded_length` to attachments that are stored encoded. */
-  readonly att_encoding_info?: boolean | undefined;
+  att_encoding_info?: boolean | undefined;
 }
 
 export interface OpenAttachmentOptions extends CallOptions {
   /** Of that revision. Default: the winner. */
-  readonly rev?: Rev | undefined;
+  rev?: Rev | undefined;
   /** The first byte wanted. Default 0. */
-  readonly start?: number | undefined;
+  start?: number | undefined;
   /** Where to end: the byte after the last one wanted. Default, and at most: `length`. */
-  readonly end?: number | undefined;
+  end?: number | undefined;
   /** The bytes as they are stored: `encoding` then says how. Default: decoded. A range is one of these bytes. */
-  readonly encoded?: boolean | undefined;
+  encoded?: boolean | undefined;
 }
 
 export interface GetOptions extends CallOptions, AttachmentsOptions {
   /** That revision, leaf or not. Default: the winner. */
-  readonly rev?: Rev | undefined;
+  rev?: Rev | undefined;
   /** Adds `_revisions`: the ancestry of the revision answered. */
-  readonly revs?: boolean | undefined;
+  revs?: boolean | undefined;
   /** Adds `_revs_info`: the same with what is available. */
-  readonly revs_info?: boolean | undefined;
+  revs_info?: boolean | undefined;
   /** `'all'` or a list of revisions: the answer is then a list of `{ ok }` and `{ missing }`. */
-  readonly open_revs?: 'all' | readonly Rev[] | undefined;
+  open_revs?: 'all' | readonly Rev[] | undefined;
   /** Adds `_conflicts` when there are any: live leaves that lose, highest first. */
-  readonly conflicts?: boolean | undefined;
+  conflicts?: boolean | undefined;
   /** Adds `_deleted_conflicts` when there are any: tombstone leaves that lose. */
-  readonly deleted_conflicts?: boolean | undefined;
+  deleted_conflicts?: boolean | undefined;
   /** With `rev` or `open_revs`: go on to the leaf, or leaves, of that branch. */
-  readonly latest?: boolean | undefined;
+  latest?: boolean | undefined;
   /** Adds `_local_seq`. */
-  readonly local_seq?: boolean | undefined;
+  local_seq?: boolean | undefined;
   /** Not of `_local/` documents' revisions, which have none. As {@link BulkGetRequest} has it for each document. */
-  readonly atts_since?: readonly Rev[] | undefined;
+  atts_since?: readonly Rev[] | undefined;
 }
 
 export interface BulkDocsOptions extends CallOptions {
   /** `false`: store the revisions as given (replication); the answer then lists failures only. Default true. */
-  readonly new_edits?: boolean | undefined;
+  new_edits?: boolean | undefined;
   /** With `new_edits`: an edit of a revision that is no leaf makes a new branch instead of a conflict. Default false. */
-  readonly force?: boolean | undefined;
+  force?: boolean | undefined;
 }
 
 export interface BulkGetOptions extends CallOptions, AttachmentsOptions {
-  readonly revs?: boolean | undefined;
-  readonly latest?: boolean | undefined;
+  revs?: boolean | undefined;
+  latest?: boolean | undefined;
 }
 
 export interface AllDocsOptions extends CallOptions, AttachmentsOptions {
   /** The document of each row, in `doc`. */
-  readonly include_docs?: boolean | undefined;
+  include_docs?: boolean | undefined;
   /** With `include_docs`: losing leaves, in `_conflicts` of each document. */
-  readonly conflicts?: boolean | undefined;
+  conflicts?: boolean | undefined;
   /** First id, as `start_key`. `descending`, the greatest. */
-  readonly startkey?: string | undefined;
-  readonly start_key?: string | undefined;
+  startkey?: string | undefined;
+  start_key?: string | undefined;
   /** Last id, as `end_key`; itself included unless `inclusive_end` is false. `startkey: 'a:', endkey: 'a:\ufff0'` gives ids that begin so. */
-  readonly endkey?: string | undefined;
-  readonly end_key?: string | undefined;
+  endkey?: string | undefined;
+  end_key?: string | undefined;
   /** Default true. */
-  readonly inclusive_end?: boolean | undefined;
+  inclusive_end?: boolean | undefined;
   /** 0 gives no rows. */
-  readonly limit?: number | undefined;
+  limit?: number | undefined;
   /** Rows left out at the start. */
-  readonly skip?: number | undefined;
+  skip?: number | undefined;
   /** From the last id to the first; `startkey` and `endkey` change places with it. */
-  readonly descending?: boolean | undefined;
+  descending?: boolean | undefined;
   /** The row of this id, or none. */
-  readonly key?: string | undefined;
+  key?: string | undefined;
   /** Rows in this order, repeats and all; missing ones are `{ key, error: 'not_found' }`. */
-  readonly keys?: readonly string[] | undefined;
+  keys?: readonly string[] | undefined;
   /** Adds the position in the changes that the answer stands at. */
-  readonly update_seq?: boolean | undefined;
+  update_seq?: boolean | undefined;
 }
 
-/** `req.query` holds `query_params`. */
-export type FilterFunction = (
-  doc: ExistingDoc<Record<string, unknown>>,
-  req: { query: Record<string, unknown> },
-) => unknown;
+/** `req.query` holds `query_params`. Of tombstones too, and of documents of any kind. */
+export type FilterFunction = (doc: ExistingDoc<Loose>, req: { query: Record<string, Loose> }) => unknown;
 
 export interface ChangesOptions extends CallOptions, AttachmentsOptions {
   /** Goes on until cancelled. Default false: ends when caught up. */
-  readonly live?: boolean | undefined;
+  live?: boolean | undefined;
   /** CouchDB's word for `live`. */
-  readonly continuous?: boolean | undefined;
+  continuous?: boolean | undefined;
   /** Changes after this position; `'now'` for none of the past. Default 0. */
-  readonly since?: Seq | undefined;
+  since?: Seq | undefined;
   /** Rows after filtering; 0 is taken as 1. */
-  readonly limit?: number | undefined;
+  limit?: number | undefined;
   /** Newest first. What is edited while several pages are read comes after them, as it then is. */
-  readonly descending?: boolean | undefined;
+  descending?: boolean | undefined;
   /** `all_docs`: every leaf, also deleted ones, in `changes`. Default `main_only`. */
-  readonly style?: 'main_only' | 'all_docs' | undefined;
+  style?: 'main_only' | 'all_docs' | undefined;
   /** The document as it is when the change is told, in `doc`. */
-  readonly include_docs?: boolean | undefined;
+  include_docs?: boolean | undefined;
   /** With `include_docs`: losing leaves, in `_conflicts`. */
-  readonly conflicts?: boolean | undefined;
+  conflicts?: boolean | undefined;
   /** Changes of these documents only. */
-  readonly doc_ids?: readonly string[] | undefined;
+  doc_ids?: readonly string[] | undefined;
   /** Changes of documents that match, as in `find`. */
-  readonly selector?: object | undefined;
+  selector?: object | undefined;
   /** A function; `'ddoc/name'`; `'name'` for `'name/name'`; `'_view'`, `'_doc_ids'`, `'_selector'`, `'_design'`. */
-  readonly filter?: FilterFunction | string | undefined;
+  filter?: FilterFunction | string | undefined;
   /** `'ddoc/view'`: documents for which the view's map emits. */
-  readonly view?: string | undefined;
+  view?: string | undefined;
   /** What a filter function finds in `req.query`. */
-  readonly query_params?: Record<string, unknown> | undefined;
+  query_params?: Record<string, unknown> | undefined;
   /** `false`: `results` stays empty, which a long feed wants. Default true, but for live feeds. */
-  readonly return_docs?: boolean | undefined;
+  return_docs?: boolean | undefined;
   /** Changes read at a time. Default 25 over HTTP; a local feed reads 1,000. */
-  readonly batch_size?: number | undefined;
+  batch_size?: number | undefined;
   /** Only every n-th row needs its seq; the others may have `null`. */
-  readonly seq_interval?: number | undefined;
+  seq_interval?: number | undefined;
   /** ms; for remote databases. */
-  readonly heartbeat?: number | boolean | undefined;
+  heartbeat?: number | boolean | undefined;
   /** ms; for remote databases. */
-  readonly timeout?: number | false | undefined;
+  timeout?: number | false | undefined;
 }
 
 export interface ChangesFeed<Content extends object = object>

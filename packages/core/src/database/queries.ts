@@ -30,51 +30,51 @@ export type ReduceFunction = (
 
 /** A view that is not stored in a design document. */
 export interface ViewSource<Content extends object = Loose> {
-  readonly map: MapFunction<Content> | string;
+  map: MapFunction<Content> | string;
   /** A function, its source, or a built-in's name such as `_sum`. */
-  readonly reduce?: ReduceFunction | string | undefined;
+  reduce?: ReduceFunction | string | undefined;
 }
 
 export interface ViewOptions extends CallOptions {
   /** `false`: rows as mapped. Or the reduce to use, with a map function. Default: reduced when the view has a reduce. */
-  readonly reduce?: boolean | ReduceFunction | string | undefined;
+  reduce?: boolean | ReduceFunction | string | undefined;
   /** The document of each row, in `doc`; where the value is `{ _id }`, the one that it names. Not of reduced rows. */
-  readonly include_docs?: boolean | undefined;
+  include_docs?: boolean | undefined;
   /** With `include_docs`: losing leaves, in `_conflicts`. */
-  readonly conflicts?: boolean | undefined;
+  conflicts?: boolean | undefined;
   /** With `include_docs`: data of attachments, as base64, or with `binary` as bytes. */
-  readonly attachments?: boolean | undefined;
-  readonly binary?: boolean | undefined;
+  attachments?: boolean | undefined;
+  binary?: boolean | undefined;
   /** First key, as `start_key`. `descending`, the greatest. */
-  readonly startkey?: ViewKey;
-  readonly start_key?: ViewKey;
+  startkey?: ViewKey;
+  start_key?: ViewKey;
   /** With `startkey`: begins at this document among rows of that key. */
-  readonly startkey_docid?: string | undefined;
+  startkey_docid?: string | undefined;
   /** Last key, as `end_key`. `startkey: ['a'], endkey: ['a', {}]` gives lists that begin so. */
-  readonly endkey?: ViewKey;
-  readonly end_key?: ViewKey;
-  readonly endkey_docid?: string | undefined;
+  endkey?: ViewKey;
+  end_key?: ViewKey;
+  endkey_docid?: string | undefined;
   /** Default true. */
-  readonly inclusive_end?: boolean | undefined;
-  readonly limit?: number | string | undefined;
+  inclusive_end?: boolean | undefined;
+  limit?: number | string | undefined;
   /** Rows left out at the start. */
-  readonly skip?: number | string | undefined;
+  skip?: number | string | undefined;
   /** From the last key to the first; `startkey` and `endkey` change places with it. */
-  readonly descending?: boolean | undefined;
+  descending?: boolean | undefined;
   /** Rows of this key. */
-  readonly key?: ViewKey;
+  key?: ViewKey;
   /** Rows of each of these keys, in this order. */
-  readonly keys?: readonly Json[] | undefined;
+  keys?: readonly Json[] | undefined;
   /** One row per distinct key. */
-  readonly group?: boolean | undefined;
+  group?: boolean | undefined;
   /** One row per distinct beginning of array keys, of this length. 0: no groups; 999: exact. */
-  readonly group_level?: number | string | undefined;
+  group_level?: number | string | undefined;
   /** `'ok'`: answer what is indexed. `'update_after'`: the same, then bring the index up to date. */
-  readonly stale?: 'ok' | 'update_after' | undefined;
+  stale?: 'ok' | 'update_after' | undefined;
   /** CouchDB's newer word for `stale`: `true` (default), `false` as `stale: 'ok'`, `'lazy'` as `'update_after'`. */
-  readonly update?: boolean | 'lazy' | undefined;
+  update?: boolean | 'lazy' | undefined;
   /** Adds the seq the index stands at. */
-  readonly update_seq?: boolean | undefined;
+  update_seq?: boolean | undefined;
 }
 
 export interface ViewRow<Content extends object = object, Key = Json, Value = Loose> {
@@ -96,22 +96,22 @@ export interface ViewResult<Content extends object = object, Key = Json, Value =
 }
 
 /** A Mango selector: fields with conditions, and operators with a leading `$`. */
-export type Selector = { readonly [field: string]: unknown };
+export type Selector = { [field: string]: unknown };
 export type SortField = string | { readonly [field: string]: 'asc' | 'desc' };
 
 export interface IndexFields {
-  readonly fields: readonly SortField[];
-  readonly name?: string | undefined;
-  readonly ddoc?: string | undefined;
-  readonly type?: 'json' | undefined;
+  fields: readonly SortField[];
+  name?: string | undefined;
+  ddoc?: string | undefined;
+  type?: 'json' | undefined;
   /** Only documents that match are in the index; it is used only where `use_index` names it. */
-  readonly partial_filter_selector?: Selector | undefined;
+  partial_filter_selector?: Selector | undefined;
 }
 export interface CreateIndexRequest {
-  readonly index: IndexFields;
-  readonly name?: string | undefined;
-  readonly ddoc?: string | undefined;
-  readonly type?: 'json' | undefined;
+  index: IndexFields;
+  name?: string | undefined;
+  ddoc?: string | undefined;
+  type?: 'json' | undefined;
 }
 export interface CreateIndexResult {
   readonly result: 'created' | 'exists';
@@ -135,25 +135,25 @@ export interface IndexList {
 }
 
 export interface FindRequest extends CallOptions {
-  readonly selector: Selector;
+  selector: Selector;
   /** Paths to answer. Default: whole documents. */
-  readonly fields?: readonly string[] | undefined;
-  readonly sort?: readonly SortField[] | undefined;
+  fields?: readonly string[] | undefined;
+  sort?: readonly SortField[] | undefined;
   /** Matching documents. Default 25. */
-  readonly limit?: number | undefined;
-  readonly skip?: number | undefined;
+  limit?: number | undefined;
+  skip?: number | undefined;
   /** `'ddoc'` or `['ddoc', 'name']`. */
-  readonly use_index?: string | readonly string[] | undefined;
+  use_index?: string | readonly string[] | undefined;
   /** From an earlier answer: go on after it. */
-  readonly bookmark?: string | undefined;
+  bookmark?: string | undefined;
   /** Adds `execution_stats`: what was read, and how long it took. */
-  readonly execution_stats?: boolean | undefined;
+  execution_stats?: boolean | undefined;
   /** As of views: `false` asks an index as it stands, `'lazy'` also brings it up to date afterwards. Default true. */
-  readonly update?: boolean | 'lazy' | undefined;
+  update?: boolean | 'lazy' | undefined;
   /** CouchDB's, for its shards: sent to a server, and of no effect here. */
-  readonly stable?: boolean | undefined;
+  stable?: boolean | undefined;
   /** Losing leaves, in `_conflicts` of each document. */
-  readonly conflicts?: boolean | undefined;
+  conflicts?: boolean | undefined;
 }
 export interface ExecutionStats {
   readonly total_keys_examined: number;

@@ -138,7 +138,7 @@ export interface Blobs {
 
 export interface CallOptions {
   /** Ends the call with the signal's reason. A write that was already handed to the storage may still be done. */
-  readonly signal?: AbortSignal | undefined;
+  signal?: AbortSignal | undefined;
 }
 
 export interface WriteOptions extends CallOptions {
