@@ -183,6 +183,11 @@ export async function queried(db: SettleDB<Task>): Promise<void> {
   await db.find({ selector: { tags: { $in: ['a', 'b'] } }, sort: [{ title: 'desc' }] });
   // @ts-expect-error no task has that
   await db.find({ selector: { titel: 'a' } });
+  // @ts-expect-error no task has that
+  await db.find({ selector: { 'ownr.age': 5 } });
+  await db.find({ selector: { 'a\\.b': 5, $and: [{ 'owner.age': 5 }] } });
+  // @ts-expect-error no task has that
+  await db.find({ selector: { $or: [{ 'ownr.age': 5 }] } });
   // @ts-expect-error another type
   await db.find({ selector: { due: 'tomorrow' } });
   // @ts-expect-error another type

@@ -71,7 +71,7 @@ type Sure<Fields> = { [Name in keyof Fields]-?: undefined extends Fields[Name] ?
 type Head<Path extends string> = Path extends `${infer Name}.${string}` ? Name : Path;
 type Tail<Path extends string, Name extends string> = Path extends `${Name}.${infer Rest}` ? Rest : never;
 
-/** A selector for documents with this content; of a union each selector is for one of them. Dotted paths are taken as they are. */
+/** A selector for documents with this content; of a union each selector is for one of them. Of a dotted path its first name is checked. */
 export type TypedSelector<Content extends object> = SelectorAmong<Content, Content>;
 
 /** Those that are combined may each be for another of `All`. */
@@ -88,7 +88,10 @@ interface Meta {
 
 type Combined<Content extends object> = {
   [operator in '$and' | '$or' | '$nor']?: readonly TypedSelector<Content>[] | undefined;
-} & { $not?: TypedSelector<Content> | undefined } & { [path: `${string}.${string}`]: unknown };
+} & { $not?: TypedSelector<Content> | undefined } & { [path in Dotted<Content>]?: unknown };
+
+/** What comes after the first name is taken as it is, and so is a name that has a dot in it (`'a\\.b'`). */
+type Dotted<Content> = `${Names<Content>}.${string}` | `${string}\\.${string}`;
 
 /** What is `undefined` asks for nothing. A `readonly` of the content's own would keep conditions from being added later. */
 type FieldConditions<Fields> = {
