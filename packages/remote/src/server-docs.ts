@@ -65,8 +65,8 @@ export async function getDoc(context: DatabaseContext, id: string): Promise<Answ
       const headers = docHeaders(doc);
       if (isKnown(request, headers.etag)) return notModified(headers.etag!);
       if (doc._attachments === undefined) {
-        const { _revisions: _, ...bare } = doc;
-        return jsonResponse(200, revs ? doc : bare, headers);
+        if (!revs) delete doc._revisions;
+        return jsonResponse(200, doc, headers);
       }
       const source = { database, doc, attsSince, dropRevisions: !revs, signal: request.signal };
       return wholeDoc(await openDoc(source, related), related, headers);
