@@ -99,7 +99,11 @@ export function callOf(asked: Asked): RecordedCall | undefined {
       if (options === undefined || !named || (body?.keys === undefined) !== (method === 'GET'))
         return undefined;
       if (options.keys !== undefined || !isTextKeys(body?.keys ?? [])) return undefined;
-      return { call: (db) => db.allDocs({ ...options, ...body }), expected: (answer) => answer };
+      return {
+        call: (db) => db.allDocs({ ...options, ...body }),
+        // With `keys` CouchDB says `null`; what was skipped is told then too, as by a local database.
+        expected: ({ offset, ...answer }) => ({ ...answer, offset: offset ?? options.skip ?? 0 }),
+      };
     }
     case 'GET _changes':
     case 'POST _changes':
