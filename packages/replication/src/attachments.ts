@@ -66,8 +66,10 @@ function commonGeneration({ _revisions }: AnyDoc, ancestors: readonly string[]):
   return at < 0 ? -1 : start - at;
 }
 
-/** As asked for with data: {@link Unfilled.ancestors} spares those of it that the target has. */
-export const requestOf = ({ doc, ancestors }: Unfilled): MissingRev & { atts_since?: readonly string[] } => ({
+/** A revision as it is asked for; with data, `atts_since` spares the attachments that the target has. */
+export type Requested = MissingRev & { readonly atts_since?: readonly string[] };
+
+export const requestOf = ({ doc, ancestors }: Unfilled): Requested => ({
   id: doc._id,
   rev: doc._rev,
   ...(ancestors.length === 0 ? {} : { atts_since: ancestors }),

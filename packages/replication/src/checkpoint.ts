@@ -7,7 +7,7 @@
  * remember. Whoever was destroyed or restored from a backup does not remember, and what it lost is replicated again.
  */
 import type { Doc, Seq } from '@settledb/core';
-import { ask, isNotFound, isObject, isRefusal, type Peer, statusOf, unexpected } from './peer';
+import { ask, isNotFound, isObject, isRefusal, isSeq, type Peer, statusOf, unexpected } from './peer';
 
 export interface Session {
   readonly session_id: string;
@@ -115,8 +115,6 @@ const entry = (session: Session): Session =>
     FIELDS.filter((field) => session[field] !== undefined).map((field) => [field, session[field]]),
   ) as unknown as Session;
 
-const isSeq = (value: unknown): value is Seq => typeof value === 'number' || typeof value === 'string';
-
 /** One side's checkpoint document. */
 class Side {
   readonly #peer: Peer;
@@ -191,7 +189,6 @@ export class Checkpoints {
   #written: Seq | undefined;
   #writtenAt = 0;
   #writing: Promise<void> | undefined;
-  /** Nothing may be written: what lies before the first change seen was not replicated. */
   #mute = false;
 
   constructor(init: CheckpointsInit) {

@@ -5,7 +5,14 @@
  * itself says that it no longer has it. None is skipped in silence.
  */
 import { apartLength, type BulkGetOptions, SPLIT, takesApart } from '@settledb/core';
-import { hasAttachments, requestOf, type Unfilled, unfilled, withStreams } from './attachments';
+import {
+  hasAttachments,
+  type Requested,
+  requestOf,
+  type Unfilled,
+  unfilled,
+  withStreams,
+} from './attachments';
 import { lengthOf } from './length';
 import {
   type AnyDoc,
@@ -47,8 +54,6 @@ const FIRST_PORTION = 25;
 const GROWTH = 4;
 /** Requests that may fail in the search for the document that makes one fail: log2 of a batch, and some. */
 const SPLITS = 10;
-
-type Requested = MissingRev & { readonly atts_since?: readonly string[] };
 
 export class Fetcher {
   readonly #source: Peer;
@@ -95,8 +100,8 @@ export class Fetcher {
   }
 
   /**
-   * The source did not find a revision that its feed had listed, or not its attachments. The feed is asked once more, about this document alone: if
-   * the revision is no longer listed, it was purged, or it has been edited and is listed later under its successor.
+   * The source did not find a revision that its feed had listed, or not its attachments. The feed is asked once more, about this
+   * document alone: if the revision is no longer listed, it was purged, or it has been edited and is listed later under its successor.
    */
   async isGone({ id, rev }: MissingRev, failure: unknown): Promise<boolean> {
     if (!isNotFound(failure)) return false;
@@ -107,14 +112,11 @@ export class Fetcher {
   }
 
   /** Documents that were written with stubs which the target did not know: with everything. One that is gone since is left out. */
-  complete(docs: readonly AnyDoc[]): AsyncGenerator<Portion, void> {
-    return this.#again(docs.map(({ _id, _rev }) => ({ id: _id, rev: _rev })));
-  }
-
-  async *#again(wanted: readonly MissingRev[]): AsyncGenerator<Portion, void> {
-    const { docs, failures } = await this.#request(wanted, { att_encoding_info: true });
+  async *complete(docs: readonly AnyDoc[]): AsyncGenerator<Portion, void> {
+    const wanted = docs.map(({ _id, _rev }) => ({ id: _id, rev: _rev }));
+    const { docs: found, failures } = await this.#request(wanted, { att_encoding_info: true });
     if (failures.length > 0) yield { docs: [], length: 0, failures };
-    yield* this.#fill(docs.map((doc) => unfilled(doc, [], this.#source)));
+    yield* this.#fill(found.map((doc) => unfilled(doc, [], this.#source)));
   }
 
   /** Documents with attachments are fetched again with them: only now is it known how much that is. */

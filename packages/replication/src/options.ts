@@ -54,9 +54,7 @@ export interface ReplicateOptions extends CallOptions {
   timeout?: number | false | undefined;
 }
 
-export interface SyncOptions extends Omit<ReplicateOptions, 'since' | 'checkpoint'> {
-  since?: Seq | undefined;
-  checkpoint?: ReplicateOptions['checkpoint'];
+export interface SyncOptions extends ReplicateOptions {
   /** Options for one direction, over the common ones. */
   push?: ReplicateOptions | undefined;
   pull?: ReplicateOptions | undefined;

@@ -67,7 +67,7 @@ export const unexpected = (what: string): DatabaseError =>
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const isSeq = (value: unknown): value is Seq => typeof value === 'string' || typeof value === 'number';
+export const isSeq = (value: unknown): value is Seq => typeof value === 'string' || typeof value === 'number';
 
 export function checkId(answer: unknown): string {
   if (typeof answer === 'string' && answer !== '') return answer;
@@ -264,8 +264,7 @@ function failedRow(row: Record<string, unknown> & { readonly id: string }): Fail
 
 /** The HTTP status of an error of whatever make, 0 where it has none. */
 export function statusOf(error: unknown): number {
-  const status =
-    isObject(error) || error instanceof Error ? (error as { status?: unknown }).status : undefined;
+  const status = isObject(error) ? error.status : undefined;
   return typeof status === 'number' ? status : 0;
 }
 

@@ -151,7 +151,7 @@ function withResult(error: unknown, result: ReplicationResult): Error {
 }
 
 function asError(error: unknown): DatabaseError {
-  const told = isObject(error) || error instanceof Error ? (error as Record<string, unknown>) : {};
+  const told = isObject(error) ? error : {};
   const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
   const name = text(told.name) ?? text(told.error) ?? 'replication_failed';
   const reason = text(told.reason) ?? text(told.message) ?? String(error);

@@ -58,7 +58,7 @@ export const malformed = (id: string, fault: string): DatabaseError =>
 /** An error row, of whatever make, as an error. */
 export function failureOf(error: unknown, { id, rev }: MissingRev): DatabaseError {
   if (error instanceof DatabaseError && error.docId !== undefined) return error;
-  const told = isObject(error) || error instanceof Error ? (error as Record<string, unknown>) : {};
+  const told = isObject(error) ? error : {};
   const word = [told.name, told.error].find((value) => typeof value === 'string' && value !== 'Error');
   const reason = [told.reason, told.message].find((value) => typeof value === 'string');
   const name = isNotFound(error) ? 'not_found' : String(word ?? 'fetch_failed');

@@ -93,7 +93,7 @@ async function writeSome(writing: Writing, docs: readonly AnyDoc[]): Promise<Wri
     rows = named(checkBulkDocs(answer, docs), docs);
   } catch (error) {
     const failure = fetcher.takeStreamFailure();
-    if (failure !== undefined) return unread(docs, failure, fetcher);
+    if (failure !== undefined) return sourceFailed(docs, failure, fetcher);
     // Too large is found to be so at every size; anything else may be the fault of one document, or of none.
     const status = statusOf(error);
     if (status !== 413 && !(isInvalid(error) && splits.left-- > 0)) throw error;
@@ -101,14 +101,14 @@ async function writeSome(writing: Writing, docs: readonly AnyDoc[]): Promise<Wri
     rows = docs.map((doc) => refusedAlone(doc, error));
   }
   const failure = fetcher.takeStreamFailure();
-  if (rows.length > 0 && failure !== undefined) return unread(docs, failure, fetcher);
+  if (rows.length > 0 && failure !== undefined) return sourceFailed(docs, failure, fetcher);
   const denied = rows.filter((row) => isRefusal(row) || isTooLarge(row) || isNoDesign(row));
   const failed = rows.filter((row) => !denied.includes(row));
   return { ...NOTHING, written: without(docs, rows), denied, failed };
 }
 
 /** Not written, for the source failed while it was read: no refusal, whatever the target made of it. @throws what concerns all */
-async function unread(
+async function sourceFailed(
   docs: readonly AnyDoc[],
   failure: SourceFailure,
   fetcher: Fetcher,
