@@ -16,7 +16,7 @@ export function storageError(what: string, cause: unknown): DatabaseError | Type
   return error(`${what} failed: ${text}`, cause);
 }
 
-/** Said by the browser, or by us of it. */
+/** The browser says that the storage is full. */
 export const isFull = (cause: unknown): boolean => nameOf(cause) === 'QuotaExceededError';
 
 /** True when the storage said no and meant it: the transaction did not happen, and doing it again would not help. */

@@ -47,8 +47,6 @@ import { runExclusively } from './turn';
 
 /** Attempts at one write whose connection dies: one on the old, one on a new one. A fault that stays is told. */
 const MAX_ATTEMPTS = 2;
-/** Records of the reserve that are left: only the compaction after removals gives back what they made free. */
-const LEFT: Readonly<Record<MakesRoom, number>> = { later: 4, now: 0 };
 /** How often the presence lock may be taken from one write. Each theft takes a second, so this is beyond all honest need. */
 const MAX_THEFTS = 10;
 
@@ -201,7 +199,7 @@ export class IndexedDbJournal implements Journal {
         },
         () => fateOfCommit(this.#connection, this.#name, commit.n, by, expected),
         true,
-        makesRoom && LEFT[makesRoom],
+        makesRoom,
       );
       if (answer === undefined) this.#stored(lengthOf(commit));
       return this.#announced(answer);
@@ -232,7 +230,7 @@ export class IndexedDbJournal implements Journal {
           this.#connection.transact(scope, (work) => applyRewrite(work, change, by, { ...expected, fence })),
         () => fateOfRewrite(this.#connection, this.#name, by, expected),
         change.manifest !== undefined,
-        change.makesRoom ? LEFT.now : undefined,
+        change.makesRoom ? 'now' : undefined,
       );
       if (change.manifest !== undefined && answer === undefined) this.#epoch = expected.epoch + 1;
       return this.#announced(answer);
@@ -351,15 +349,15 @@ export class IndexedDbJournal implements Journal {
 
   /**
    * One write: `attempt` in a transaction; when it was undone because others were first, what they did; when its end is not
-   * known, what `fate` finds. `current`: its success proves that no commit of another context is unknown here. `reserved`: where there is
-   * no room it may have the reserve, down to so many records.
+   * known, what `fate` finds. `current`: its success proves that no commit of another context is unknown here. `makesRoom`: where there is
+   * no room it may have of the reserve.
    */
   async #write(
     expected: Position,
     attempt: (fence: number | undefined) => Promise<JournalState | undefined>,
     fate: () => Promise<Fate>,
     current: boolean,
-    reserved?: number,
+    makesRoom?: MakesRoom,
   ): Promise<JournalState | undefined> {
     let cause: unknown;
     let thefts = 0;
@@ -381,7 +379,7 @@ export class IndexedDbJournal implements Journal {
           throw ioError('Other contexts took the lock by force again and again', failure);
         }
         if (!(failure instanceof Undo)) {
-          if (reserved !== undefined && isFull(failure) && (await this.#reserve.give(reserved))) continue;
+          if (makesRoom !== undefined && isFull(failure) && (await this.#reserve.give(makesRoom))) continue;
           if (isRefusal(failure)) throw failure;
           this.#presence.doubt();
           this.#connection.drop();

@@ -3,6 +3,7 @@
  * and one that only deletes goes through: so deleting documents, which writes a little, could never begin. Records of noise lie in
  * `meta`, and one goes at a time when a write that makes room was refused.
  */
+import type { MakesRoom } from '@settledb/core';
 import type { Connection } from './connection';
 import type { Run } from './run';
 import type { Scope, Work } from './transaction';
@@ -11,6 +12,8 @@ import type { Scope, Work } from './transaction';
 const RECORD_BYTES = 256 * 1024;
 /** Chromium lets a storage grow beyond its quota by up to 2 MB before it says no: that must go first. */
 const RECORDS_MAX = 16;
+/** Records that are left: only the compaction after removals gives back what they made free. */
+const LEFT: Readonly<Record<MakesRoom, number>> = { later: 4, now: 0 };
 const META = { stores: ['meta'], mode: 'readwrite' } satisfies Scope;
 /** Numbers of records, which are keys of `meta` beside texts. */
 const ALL = (): IDBKeyRange => IDBKeyRange.bound(0, RECORDS_MAX, false, true);
@@ -48,15 +51,16 @@ export class Reserve {
     }
   }
 
-  /** Gives a record back, down to `left` of them. @returns whether there was one */
-  give(left: number): Promise<boolean> {
+  /** Gives a record back. @returns whether there was one for such a write */
+  give(makesRoom: MakesRoom): Promise<boolean> {
     this.#known = 0;
     // Within the write that asks, which closing waits for.
     return this.#connection.replay<boolean>(META, ({ meta, after, answer }) => {
       const count = meta.count(ALL());
       after(count, () => {
-        answer(count.result > left);
-        if (count.result > left) meta.delete(count.result - 1);
+        const isThere = count.result > LEFT[makesRoom];
+        answer(isThere);
+        if (isThere) meta.delete(count.result - 1);
       });
     });
   }

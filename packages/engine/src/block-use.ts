@@ -2,6 +2,15 @@
 
 export type BlockSize = readonly [id: number, size: number, dead: number];
 
+/** Of one block. */
+export interface Use {
+  size: number;
+  dead: number;
+}
+
+/** Then a compaction moves what is left. */
+export const isMostlyDead = ({ size, dead }: Readonly<Use>): boolean => dead * 2 > size;
+
 /** What a manifest says of it: made when somebody looks, as reads do not. */
 export interface StoredUse {
   /** Of all blocks. */
@@ -13,7 +22,7 @@ export interface StoredUse {
 export class BlockUse {
   /** About how long all texts are together. */
   characters: number;
-  readonly #sizes = new Map<number, { size: number; dead: number }>();
+  readonly #sizes = new Map<number, Use>();
   #stored: StoredUse | undefined;
   /** What came since, until somebody looks; no more than commits between two checkpoints bring. */
   #later: (() => void)[] = [];
@@ -23,7 +32,7 @@ export class BlockUse {
     this.#stored = stored;
   }
 
-  get sizes(): ReadonlyMap<number, { readonly size: number; readonly dead: number }> {
+  get sizes(): ReadonlyMap<number, Readonly<Use>> {
     const stored = this.#stored;
     if (stored === undefined) return this.#sizes;
     const sizes = stored.read();

@@ -6,6 +6,7 @@
  */
 import { isQuotaExceeded } from '@settledb/core';
 import type { Aside } from './aside';
+import { isMostlyDead } from './block-use';
 import type { Rewritable } from './checkpoint';
 import { BLOCKS_PER_COMMIT } from './journal';
 import { COMPACTION, rewrite, type Scope } from './rewrite';
@@ -87,8 +88,9 @@ class Pieces {
   /** Those first of which least is in use; as many as are looked for at a time. */
   #mostlyDead(): number[] {
     const blocks: { id: number; live: number }[] = [];
-    for (const [id, { size, dead }] of this.#store.image.use.sizes)
-      if (dead * 2 > size && !this.#stays(id) && !this.#left.has(id)) blocks.push({ id, live: size - dead });
+    for (const [id, use] of this.#store.image.use.sizes)
+      if (isMostlyDead(use) && !this.#stays(id) && !this.#left.has(id))
+        blocks.push({ id, live: use.size - use.dead });
     blocks.sort((a, b) => a.live - b.live);
     let length = 0;
     const end = blocks.findIndex(({ live }, i) => {

@@ -14,7 +14,7 @@
  */
 import { corrupt, ioError, type SortKey } from '@settledb/core';
 import type { Aside } from './aside';
-import { BlockUse } from './block-use';
+import { BlockUse, isMostlyDead, type Use } from './block-use';
 import type { Rewritable } from './checkpoint';
 import { orderOf, type TableState } from './directory';
 import { encodeManifest, encodeOrderPage, encodeRowPage, runsOf } from './encode';
@@ -40,11 +40,6 @@ const PAGES_KEPT_MAX = PAGES_LOADED_MAX / 2;
 const INLINE_LENGTH_MAX = 1024;
 /** Installing keeps writes of this context waiting, and loses to every commit of another: so it does not try for ever. */
 const INSTALL_TRIES_MAX = 100;
-
-interface Use {
-  size: number;
-  dead: number;
-}
 
 interface NewOrder {
   readonly table: string;
@@ -391,6 +386,6 @@ const copyOf = (use: ReadonlyMap<number, Use>): Map<number, Use> =>
 /** Blocks of which more than half is dead. */
 function sparseBlocks(image: Image): Set<number> {
   const sparse = new Set<number>();
-  for (const [id, { size, dead }] of image.use.sizes) if (dead * 2 > size) sparse.add(id);
+  for (const [id, use] of image.use.sizes) if (isMostlyDead(use)) sparse.add(id);
   return sparse;
 }

@@ -5,7 +5,7 @@
  * Nothing that may have been named is ever given back: when it is not known whether the write was done, the place is left
  * to be swept once the rows can be read.
  */
-import { badRequest, isDatabaseError, missingStub } from '../model/errors';
+import { badRequest, isDatabaseError, isQuotaExceeded, missingStub } from '../model/errors';
 import { formatRev } from '../model/revision';
 import type { Rev, WriteFailure } from '../model/types';
 import { type Content, type ContentHost, putChunk, sawPlace, takeIn } from './attachment-content';
@@ -48,7 +48,7 @@ export async function writeAttached(
     isKnown = true;
     return outcomes;
   } catch (error) {
-    if (isDatabaseError(error) && error.name === 'quota_exceeded') isKnown = true;
+    if (isQuotaExceeded(error)) isKnown = true;
     throw error;
   } finally {
     await giveBack(host, contents, isKnown);
