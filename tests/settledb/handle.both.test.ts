@@ -113,6 +113,22 @@ describe('making a handle', () => {
     expect(order.indexOf('put a')).toBeLessThan(order.indexOf('put b'));
   });
 
+  it('answers calls in their order too, where the storage takes its time over the first only', async () => {
+    const db = new SettleDB(name(), { adapter: memory() });
+    // Calls that take long make way for others, here the put behind one.
+    let now = Date.now();
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => (now += 10));
+    const order: string[] = [];
+    const put = (_id: string) => db.put({ _id }).then(() => void order.push(_id));
+    const early = [db.allDocs(), put('a')];
+    try {
+      await event(db, 'created').then(() => Promise.all([...early, put('b')]));
+    } finally {
+      clock.mockRestore();
+    }
+    expect(order).toEqual(['a', 'b']);
+  });
+
   it('may be by defaults, which add up and give way', async () => {
     const Kept = SettleDB.defaults({ adapter: 'memory', prefix: 'my-' }).defaults({
       revs_limit: 3,

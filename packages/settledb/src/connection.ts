@@ -53,6 +53,8 @@ export class LocalConnection implements Connection, Handle {
   #shared: Shared | undefined;
   #database: Database | undefined;
   #waiting: Waiting[] = [];
+  /** Calls that waited and are not answered yet. */
+  #late = 0;
   #life = new AbortController();
   #closing: Promise<void> | undefined;
   #created = false;
@@ -76,7 +78,11 @@ export class LocalConnection implements Connection, Handle {
 
   run<T>(work: (database: Database) => Promise<T>, signal?: AbortSignal | undefined): Promise<T> {
     if (this.#closing !== undefined) return Promise.reject(closed());
-    if (this.#database !== undefined) return work(this.#database);
+    if (this.#database !== undefined) {
+      const answer = work(this.#database);
+      // What waited is answered a step later than it was done: nothing asked for after it overtakes it there.
+      return this.#late === 0 ? answer : answer.then((value) => value);
+    }
     if (signal?.aborted) return Promise.reject(signal.reason);
     const result = new Promise<T>((resolve, reject) => {
       const unlisten =
@@ -89,11 +95,18 @@ export class LocalConnection implements Connection, Handle {
         early: false,
         start: (database) => {
           unlisten?.();
+          this.#late++;
+          const settled = <Value>(then: (value: Value) => void) => {
+            return (value: Value): void => {
+              this.#late--;
+              then(value);
+            };
+          };
           // What one call throws must not keep those behind it waiting for ever.
           try {
-            work(database).then(resolve, reject);
+            work(database).then(settled(resolve), settled(reject));
           } catch (error) {
-            reject(error);
+            settled(reject)(error);
           }
         },
         fail: (error) => {
