@@ -10,20 +10,24 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build, transform } from 'esbuild';
 
-/** KB, gzipped. The browser entry holds core, engine, IndexedDB, remote and replication. */
+/**
+ * KB, gzipped, of all that an entry exports, or of what is named. The browser entry holds core, engine, IndexedDB, remote and
+ * replication; a page that only connects to its worker holds none of them but its feeds and replications' handles.
+ */
 const BUDGETS = [
   ['settledb (browser)', 'browser.js', 25],
   ['settledb/memory', 'memory.js', 4],
   ['settledb/indexeddb', 'indexeddb.js', 8],
+  ['connect', 'worker.js', 32, '{ connect }'],
 ];
 const PARTS_SHOWN = 40;
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 execSync('npm run build', { cwd: root, stdio: 'pipe' });
 
-for (const [name, entry, budget] of BUDGETS) {
+for (const [name, entry, budget, what = '*'] of BUDGETS) {
   const { outputFiles, metafile } = await build({
-    entryPoints: [`${root}packages/settledb/dist/${entry}`],
+    stdin: { contents: `export ${what} from './${entry}'`, resolveDir: `${root}packages/settledb/dist` },
     bundle: true,
     minify: true,
     format: 'esm',
@@ -35,7 +39,7 @@ for (const [name, entry, budget] of BUDGETS) {
     // Of imports that bundlers leave out, as the package allows.
     logLevel: 'error',
   });
-  const { own, later } = partsOf(metafile, entry);
+  const { own, later } = partsOf(metafile);
   const weigh = (paths) => {
     const files = outputFiles.filter(({ path }) => paths.some((each) => path.endsWith(`/${basename(each)}`)));
     return gzipSync(Buffer.concat(files.map(({ contents }) => contents)), { level: 9 }).length / 1024;
@@ -54,9 +58,9 @@ for (const [name, entry, budget] of BUDGETS) {
 }
 
 /** Output files that come with the import, and those that are loaded when they are first needed. */
-function partsOf({ outputs }, entry) {
+function partsOf({ outputs }) {
   const paths = Object.keys(outputs);
-  const first = paths.find((path) => outputs[path].entryPoint?.endsWith(`/dist/${entry}`));
+  const first = paths.find((path) => outputs[path].entryPoint === '<stdin>');
   const own = new Set();
   const visit = (path) => {
     if (own.has(path)) return;

@@ -178,6 +178,34 @@ describe('the package', () => {
     expect(inputsOf('memory.js').length).toBeLessThan(5);
   });
 
+  it('leaves the database out of pages that only connect to one, or ask what an error is', () => {
+    const imports = { './dist/worker.js': 'connect', './dist/browser.js': 'isDatabaseError' };
+    const first = Object.entries(imports).map(([entry, name]) => {
+      const { metafile, outputFiles } = buildSync({
+        stdin: {
+          contents: `import { ${name} } from '${entry}'; console.log(${name});`,
+          resolveDir: installed,
+        },
+        ...{ bundle: true, splitting: true, format: 'esm', target: 'es2022', logLevel: 'error' },
+        ...{ outdir: join(scratch, 'out'), write: false, metafile: true },
+      });
+      const wanted = new Set<string>();
+      const visit = (path: string): void => {
+        wanted.add(path);
+        for (const { kind, path: next } of metafile.outputs[path]!.imports)
+          if (kind === 'import-statement' && !wanted.has(next)) visit(next);
+      };
+      visit(Object.keys(metafile.outputs).find((path) => metafile.outputs[path]!.entryPoint === '<stdin>')!);
+      return outputFiles
+        .filter(({ path }) => [...wanted].some((each) => resolve(each) === path))
+        .map(({ text }) => text)
+        .join('');
+    });
+    for (const text of first) expect(text).toContain('isDatabaseError');
+    const database = /class (LocalDatabase|SettleDB|LogStore)|(LocalDatabase|SettleDB|LogStore) = class/;
+    for (const text of first) expect(database.exec(text)?.[0]).toBeUndefined();
+  });
+
   it('gives IndexedDB also where a bundler names no platform, and Node its own', () => {
     const { printed } = run(`
       console.log(JSON.stringify(import.meta.resolve('settledb').split('/').at(-1)));

@@ -138,7 +138,7 @@ export function pageSpan({ keys }: Fences, { lower, upper }: Bounds): PageSpan {
 }
 
 /** A block of fences is kept in memory as pages are. */
-export const FENCES_DECODER: Decoder = Object.assign(
+export const FENCES_DECODER: Decoder = /* @__PURE__ */ Object.assign(
   (text: string) => new StoredPage([], [JSON.parse(text) as Fences]),
   { head: () => undefined },
 );

@@ -74,6 +74,8 @@ export class RemoteDatabase<Content extends object = object>
 
   constructor(url: string, options: RemoteOptions = {}) {
     super();
+    // Not in a static block, as in `LocalDatabase`.
+    setTakesApart(RemoteDatabase.prototype.bulkGet);
     this.name = options.name ?? nameOf(url);
     this.#options = options;
     this.#connection = new Connection(url, options);
@@ -125,10 +127,6 @@ export class RemoteDatabase<Content extends object = object>
       if (checked.length === 0) return [];
       return sendEdits(http, checked, newEdits, signal, this.#options.bytes);
     }, signal);
-  }
-
-  static {
-    setTakesApart(RemoteDatabase.prototype.bulkGet);
   }
 
   async bulkGet(request: BulkGetRequest & BulkGetOptions): Promise<BulkGetResult<Content>> {

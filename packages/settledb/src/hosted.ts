@@ -28,6 +28,7 @@ import {
 } from '@settledb/replication';
 import { followChanges, followLive, Link, type LinkOptions, type Targets } from '@settledb/worker';
 import { dumpCode, queryCode } from './code';
+import { makeDisposable } from './dispose';
 import { lazyDump } from './dumps';
 import { type LazyLive, lazyLive } from './live';
 import { type AnyContent, addressOf, type SettleOptions } from './options';
@@ -145,9 +146,6 @@ function between<F extends { then: PromiseLike<unknown>['then'] }>(
 
 type Verb = (...args: unknown[]) => unknown;
 
-const asyncDispose: typeof Symbol.asyncDispose =
-  Symbol.asyncDispose ?? (Symbol.for('Symbol.asyncDispose') as typeof Symbol.asyncDispose);
-
 class HostedHandle extends Emitter {
   readonly name: string;
   readonly adapter: string;
@@ -185,6 +183,7 @@ class HostedHandle extends Emitter {
     this.#bind('changes', (options = {}) =>
       followChanges(link, this.#number, options as Record<string, unknown>),
     );
+    makeDisposable(this);
     for (const verb of HERE) this.#bind(verb, (this[verb] as Verb).bind(this));
     const replicate = (verb: string) =>
       asVerb(verb, (peer: Peer, more: ReplicateOptions = {}) => this.#replicate(verb, peer, more));
@@ -256,10 +255,6 @@ class HostedHandle extends Emitter {
     const answer = await answered;
     this.#end();
     return answer;
-  }
-
-  [asyncDispose](): Promise<void> {
-    return this.close();
   }
 
   async #close(): Promise<void> {
@@ -378,7 +373,7 @@ type MethodOf<T> = { [K in keyof T]: T[K] extends (...args: never[]) => unknown 
 /** A verb that was added to SettleDB and not to {@link CALLS} is named here by the compiler. */
 type Forgotten = Exclude<
   MethodOf<SettleDB<AnyContent>>,
-  (typeof CALLS)[number] | 'changes' | keyof HostedHandle | keyof Emitter
+  (typeof CALLS)[number] | 'changes' | keyof HostedHandle | keyof Emitter | typeof Symbol.asyncDispose
 >;
 const nothingForgotten: [Forgotten] extends [never] ? true : Forgotten = true;
 void nothingForgotten;

@@ -44,7 +44,6 @@ import {
   type Rev,
   type RevsDiffResult,
   setTakesApart,
-  takesApart,
   uuid,
   type ViewInfo,
   type ViewOptions,
@@ -69,6 +68,7 @@ import { nameOf } from '@settledb/remote/name';
 import type { ReplicateOptions, Replication, Sync, SyncOptions } from '@settledb/replication';
 import { dumpCode, remoteCode } from './code';
 import { type Connection, LocalConnection, RemoteConnection } from './connection';
+import { makeDisposable } from './dispose';
 import { lazyDump } from './dumps';
 import { connectedChanges } from './feeds';
 import type { FieldPath, FindOptions, Found, IndexOptions } from './find-options';
@@ -90,10 +90,6 @@ import { HandleQueries } from './queries';
 import type { SharedOptions } from './registry';
 import { VERSION, withDefaults } from './statics';
 import { asVerb, BOUND, refuseCallback } from './verbs';
-
-// Older browsers have no `Symbol.asyncDispose`; there nothing asks for it either.
-const asyncDispose: typeof Symbol.asyncDispose =
-  Symbol.asyncDispose ?? (Symbol.for('Symbol.asyncDispose') as typeof Symbol.asyncDispose);
 
 /** A handle's events, and what their listeners are given. */
 export interface SettleEvents {
@@ -137,6 +133,12 @@ export class SettleDB<Content extends AnyContent = AnyContent>
 
   /** Of this package: `1.2.3`. */
   static readonly version: string = VERSION;
+
+  /** By a call that bundlers take for pure: for a static block they would keep the class in pages that have no use for it. */
+  static readonly #own = /* @__PURE__ */ finished(SettleDB);
+
+  /** `await using db = new SettleDB(…)` closes it at the end of the block. */
+  declare readonly [Symbol.asyncDispose]: () => Promise<void>;
 
   /** As given; of a remote database the URL, without credentials. */
   readonly name: string;
@@ -238,11 +240,12 @@ export class SettleDB<Content extends AnyContent = AnyContent>
         replicateBetween(this.#makePeer, peer, this, this.#lifelong(more)),
       ),
     };
+    const apart = address.kind === 'remote' ? 'bulkGet' : 'bulkDocs';
     for (const verb of BOUND) {
       const method = this[verb] as (...args: unknown[]) => unknown;
       const value = asVerb(verb, method.bind(this));
-      // Documents apart are for the methods below alone: one that was put in their place would not know them.
-      if (takesApart(method) && (verb === 'bulkGet') === (address.kind === 'remote')) setTakesApart(value);
+      // Documents apart are for its own methods alone: one that was put in their place would not know them.
+      if (verb === apart && method === SettleDB.#own[verb]) setTakesApart(value);
       Object.defineProperty(this, verb, { value, configurable: true, writable: true });
     }
   }
@@ -303,11 +306,6 @@ export class SettleDB<Content extends AnyContent = AnyContent>
 
   bulkGet(request: BulkGetRequest & BulkGetOptions): Promise<BulkGetResult<Content>> {
     return this.#run((database) => database.bulkGet(request) as Promise<BulkGetResult<Content>>, request);
-  }
-
-  static {
-    setTakesApart(SettleDB.prototype.bulkDocs);
-    setTakesApart(SettleDB.prototype.bulkGet);
   }
 
   /** Documents by id: all, a range, or those named by `keys`, of which some may be missing. */
@@ -537,11 +535,6 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     return this.#connection.destroy(options);
   }
 
-  /** `await using db = new SettleDB(…)` closes it at the end of the block. */
-  [asyncDispose](): Promise<void> {
-    return this.close();
-  }
-
   #run<T>(work: (database: Database) => Promise<T>, options: CallOptions | null | undefined): Promise<T> {
     return this.#connection.run(work, options?.signal);
   }
@@ -579,6 +572,13 @@ export class SettleDB<Content extends AnyContent = AnyContent>
 }
 
 export type RemoveOptions = BulkDocsOptions & { readonly rev?: Rev };
+
+/** What is left to do when the class is made. @returns its own methods for documents apart */
+function finished({ prototype }: { readonly prototype: SettleDB }) {
+  makeDisposable(prototype);
+  const { bulkDocs, bulkGet } = prototype;
+  return { bulkDocs, bulkGet };
+}
 
 /** `new SettleDB({ name, … })` names the database, not what it is called. */
 function withoutName(options: SettleOptions & { readonly name?: string }): SettleOptions {

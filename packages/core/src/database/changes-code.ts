@@ -1,3 +1,3 @@
 import { Later } from './later';
 
-export const changesCode = new Later('feeds of changes', () => import('./changes-run'));
+export const changesCode = /* @__PURE__ */ new Later('feeds of changes', () => import('./changes-run'));

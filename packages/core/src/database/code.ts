@@ -2,8 +2,8 @@
 import type { AttachmentsOptions } from './database';
 import { Later } from './later';
 
-export const attachmentsCode = new Later('attachments', () => import('./attachments'));
-export const filterCode = new Later('filters', () => import('./filter'));
+export const attachmentsCode = /* @__PURE__ */ new Later('attachments', () => import('./attachments'));
+export const filterCode = /* @__PURE__ */ new Later('filters', () => import('./filter'));
 
 export const loadAttachments = (): Promise<typeof import('./attachments')> => attachmentsCode.load();
 

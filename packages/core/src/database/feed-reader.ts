@@ -70,7 +70,7 @@ export class Reader<Item> implements AsyncIterator<Item> {
   }
 }
 
-const DONE: IteratorResult<never> = Object.freeze({ value: undefined, done: true });
+const DONE: IteratorResult<never> = /* @__PURE__ */ Object.freeze({ value: undefined, done: true });
 
 function withResolver(): { promise: Promise<void>; resolve: () => void } {
   let resolve!: () => void;

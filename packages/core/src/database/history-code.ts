@@ -1,3 +1,3 @@
 import { Later } from './later';
 
-export const historyCode = new Later('revisions', () => import('./history'));
+export const historyCode = /* @__PURE__ */ new Later('revisions', () => import('./history'));

@@ -94,6 +94,8 @@ export class LocalDatabase<Content extends object = object> implements Database<
   }
 
   private constructor(store: Store<DatabaseTables>, options: LocalOptions, id: string) {
+    // Not in a static block: bundlers would keep this class, and all it names, for pages that have no use for it.
+    setTakesApart(LocalDatabase.prototype.bulkDocs);
     this.store = store;
     this.name = options.name;
     this.adapter = options.adapter;
@@ -197,10 +199,6 @@ export class LocalDatabase<Content extends object = object> implements Database<
     const { signal } = options;
     if (edit.given === undefined) return this.#writer.add([edit], signal, written);
     return this.#writeAttached([edit], true, signal).then(written);
-  }
-
-  static {
-    setTakesApart(LocalDatabase.prototype.bulkDocs);
   }
 
   async bulkDocs(

@@ -42,7 +42,7 @@ export interface WriteBatch {
   writeNow(edits: readonly Edit[]): readonly Outcome[] | undefined;
 }
 
-const READY = Promise.resolve();
+const READY = /* @__PURE__ */ Promise.resolve();
 
 export class Writer {
   readonly #batch: WriteBatch;

@@ -15,7 +15,9 @@ const C4 = 0xa1e38b93 | 0;
 /** Code units in a block of four words. */
 const BLOCK = 8;
 /** By how many units the last block has: what fills it up. */
-const ZEROS = Array.from({ length: BLOCK }, (_, units) => '\0'.repeat((BLOCK - units) % BLOCK));
+const ZEROS = /* @__PURE__ */ Array.from({ length: BLOCK }, (_, units) =>
+  '\0'.repeat((BLOCK - units) % BLOCK),
+);
 
 /**
  * 32 lower-case hex digits that depend on the four words and every code unit of the texts put together.
@@ -100,7 +102,7 @@ function avalanche(word: number): number {
   return h ^ (h >>> 16);
 }
 
-const DIGITS = Uint8Array.from('0123456789abcdef', (digit) => digit.charCodeAt(0));
+const DIGITS = /* @__PURE__ */ Uint8Array.from('0123456789abcdef', (digit) => digit.charCodeAt(0));
 
 /** In one call: 32 digits put together from pieces take 3 times as long and are a tree of strings, of 5 times the bytes. */
 function hex(a: number, b: number, c: number, d: number): string {

@@ -59,4 +59,7 @@ export class LatestIterator<Result> implements AsyncIterator<Result, undefined> 
   }
 }
 
-const DONE: IteratorResult<never, undefined> = Object.freeze({ value: undefined, done: true });
+const DONE: IteratorResult<never, undefined> = /* @__PURE__ */ Object.freeze({
+  value: undefined,
+  done: true,
+});
