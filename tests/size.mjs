@@ -51,7 +51,9 @@ for (const [name, entry, budget, what = '*'] of BUDGETS) {
     `${name.padEnd(22)} ${size.toFixed(1).padStart(6)} KB of ${budget} KB${over ? '  over its budget' : ''}${later.length > 0 ? `  (and ${weigh(later).toFixed(1)} KB loaded when needed)` : ''}`,
   );
   if (process.argv.includes('--parts')) {
-    const inputs = own.flatMap((path) => Object.keys(metafile.outputs[path].inputs));
+    const inputs = own
+      .flatMap((path) => Object.keys(metafile.outputs[path].inputs))
+      .filter((path) => path !== '<stdin>');
     for (const [path, bytes] of (await sourcesOf(inputs)).slice(0, PARTS_SHOWN))
       console.log(`  ${String(bytes).padStart(7)}  ${path}`);
   }
