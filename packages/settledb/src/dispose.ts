@@ -1,13 +1,13 @@
-/** `await using db = new SettleDB(…)`, also where it is compiled for browsers that do not know it. */
+/**
+ * `await using db = new SettleDB(…)`, also in browsers that do not know `Symbol.asyncDispose`. The class names its method by it all the
+ * same: a name of our own would be an effect to bundlers, which keep the class for it in pages that have no use for it.
+ */
 
-// Older browsers have no `Symbol.asyncDispose`; there it is the helpers of compilers that ask for this one, if anybody.
-const asyncDispose: typeof Symbol.asyncDispose =
-  Symbol.asyncDispose ?? (Symbol.for('Symbol.asyncDispose') as typeof Symbol.asyncDispose);
-
-/** Gives instances the method that closes them at the end of the block. Not in the class: its name would be worked out there, which bundlers take for an effect. */
-export function makeDisposable(prototype: { close(): Promise<void> }): void {
-  const value = function close(this: typeof prototype): Promise<void> {
-    return this.close();
-  };
-  Object.defineProperty(prototype, asyncDispose, { value, configurable: true, writable: true });
+/** There the method is called `undefined`, and gets the name by which the helpers of compilers ask for it. */
+export function nameDispose(prototype: object): void {
+  if (Symbol.asyncDispose !== undefined) return;
+  const method = Object.getOwnPropertyDescriptor(prototype, 'undefined');
+  if (method === undefined) return;
+  Object.defineProperty(prototype, Symbol.for('Symbol.asyncDispose'), method);
+  Reflect.deleteProperty(prototype, 'undefined');
 }

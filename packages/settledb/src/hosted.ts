@@ -28,7 +28,7 @@ import {
 } from '@settledb/replication';
 import { followChanges, followLive, Link, type LinkOptions, type Targets } from '@settledb/worker';
 import { dumpCode, queryCode } from './code';
-import { makeDisposable } from './dispose';
+import { nameDispose } from './dispose';
 import { lazyDump } from './dumps';
 import { type LazyLive, lazyLive } from './live';
 import { type AnyContent, addressOf, type SettleOptions } from './options';
@@ -92,6 +92,7 @@ export interface ConnectOptions extends LinkOptions {
  * const db = new SettleDB('notes');
  */
 export function connect(worker: Targets, options: ConnectOptions = {}): HostedSettleDB {
+  nameDispose(HostedHandle.prototype);
   const link = new Link(worker, options);
   const adapters = options.adapters ?? ['indexeddb', 'memory'];
   class Connected extends HostedHandle {
@@ -183,7 +184,6 @@ class HostedHandle extends Emitter {
     this.#bind('changes', (options = {}) =>
       followChanges(link, this.#number, options as Record<string, unknown>),
     );
-    makeDisposable(this);
     for (const verb of HERE) this.#bind(verb, (this[verb] as Verb).bind(this));
     const replicate = (verb: string) =>
       asVerb(verb, (peer: Peer, more: ReplicateOptions = {}) => this.#replicate(verb, peer, more));
@@ -255,6 +255,10 @@ class HostedHandle extends Emitter {
     const answer = await answered;
     this.#end();
     return answer;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 
   async #close(): Promise<void> {
@@ -373,7 +377,7 @@ type MethodOf<T> = { [K in keyof T]: T[K] extends (...args: never[]) => unknown 
 /** A verb that was added to SettleDB and not to {@link CALLS} is named here by the compiler. */
 type Forgotten = Exclude<
   MethodOf<SettleDB<AnyContent>>,
-  (typeof CALLS)[number] | 'changes' | keyof HostedHandle | keyof Emitter | typeof Symbol.asyncDispose
+  (typeof CALLS)[number] | 'changes' | keyof HostedHandle | keyof Emitter
 >;
 const nothingForgotten: [Forgotten] extends [never] ? true : Forgotten = true;
 void nothingForgotten;

@@ -68,7 +68,7 @@ import { nameOf } from '@settledb/remote/name';
 import type { ReplicateOptions, Replication, Sync, SyncOptions } from '@settledb/replication';
 import { dumpCode, remoteCode } from './code';
 import { type Connection, LocalConnection, RemoteConnection } from './connection';
-import { makeDisposable } from './dispose';
+import { nameDispose } from './dispose';
 import { lazyDump } from './dumps';
 import { connectedChanges } from './feeds';
 import type { FieldPath, FindOptions, Found, IndexOptions } from './find-options';
@@ -136,9 +136,6 @@ export class SettleDB<Content extends AnyContent = AnyContent>
 
   /** By a call that bundlers take for pure: for a static block they would keep the class in pages that have no use for it. */
   static readonly #own = /* @__PURE__ */ finished(SettleDB);
-
-  /** `await using db = new SettleDB(…)` closes it at the end of the block. */
-  declare readonly [Symbol.asyncDispose]: () => Promise<void>;
 
   /** As given; of a remote database the URL, without credentials. */
   readonly name: string;
@@ -535,6 +532,11 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     return this.#connection.destroy(options);
   }
 
+  /** `await using db = new SettleDB(…)` closes it at the end of the block. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   #run<T>(work: (database: Database) => Promise<T>, options: CallOptions | null | undefined): Promise<T> {
     return this.#connection.run(work, options?.signal);
   }
@@ -575,7 +577,7 @@ export type RemoveOptions = BulkDocsOptions & { readonly rev?: Rev };
 
 /** What is left to do when the class is made. @returns its own methods for documents apart */
 function finished({ prototype }: { readonly prototype: SettleDB }) {
-  makeDisposable(prototype);
+  nameDispose(prototype);
   const { bulkDocs, bulkGet } = prototype;
   return { bulkDocs, bulkGet };
 }
