@@ -67,12 +67,13 @@ import type { IndexingProgress } from '@settledb/query';
 import { nameOf } from '@settledb/remote/name';
 import type { ReplicateOptions, Replication, Sync, SyncOptions } from '@settledb/replication';
 import { dumpCode, remoteCode } from './code';
-import { type Connection, LocalConnection, RemoteConnection } from './connection';
+import type { Connection } from './connection';
 import { nameDispose } from './dispose';
 import { lazyDump } from './dumps';
 import { connectedChanges } from './feeds';
 import type { FieldPath, FindOptions, Found, IndexOptions } from './find-options';
 import { type LazyLive, lazyLive } from './live';
+import { LocalConnection } from './local-connection';
 import {
   type AnyContent,
   addressOf,
@@ -88,6 +89,7 @@ import { type MakeHandle, type Peer, replicateBetween, syncBetween } from './pee
 import { chooseAdapter, NO_ADAPTERS, type Platform } from './platform';
 import { HandleQueries } from './queries';
 import type { SharedOptions } from './registry';
+import { RemoteConnection } from './remote-connection';
 import { VERSION, withDefaults } from './statics';
 import { asVerb, BOUND, refuseCallback } from './verbs';
 

@@ -1,0 +1,151 @@
+/**
+ * Between a handle and its local database: which one it is at the moment, and what waits while there is none.
+ *
+ *   opening ── open ── (destroyed by another) ── idle ── opening at the next call ── open …
+ *      │                   └ closed, destroyed by itself: refuses every call from then on
+ *      └ failed: refuses the calls that waited ── idle
+ */
+import { type CallOptions, closed, type Database, type LocalDatabase } from '@settledb/core';
+import type { Blocked } from '@settledb/engine';
+import type { Connection, ConnectionEvents } from './connection';
+import {
+  acquire,
+  destroy,
+  type Handle,
+  type Location,
+  release,
+  type Shared,
+  type SharedOptions,
+} from './registry';
+import { WaitingCalls } from './waiting-calls';
+
+/** A connection to a database of this realm's registry. */
+export class LocalConnection implements Connection, Handle {
+  readonly #location: Location;
+  readonly #options: SharedOptions;
+  readonly #events: ConnectionEvents;
+  #shared: Shared | undefined;
+  #database: Database | undefined;
+  readonly #calls = new WaitingCalls();
+  #life = new AbortController();
+  #closing: Promise<void> | undefined;
+  #created = false;
+  #over = false;
+
+  /** Begins to open. */
+  constructor(location: Location, options: SharedOptions, events: ConnectionEvents) {
+    this.#location = location;
+    this.#options = options;
+    this.#events = events;
+    this.#open();
+  }
+
+  get current(): Database | undefined {
+    return this.#closing === undefined ? this.#database : undefined;
+  }
+
+  get life(): AbortSignal {
+    return this.#life.signal;
+  }
+
+  run<T>(work: (database: Database) => Promise<T>, signal?: AbortSignal | undefined): Promise<T> {
+    if (this.#closing !== undefined) return Promise.reject(closed());
+    if (this.#database !== undefined) return this.#calls.behind(work(this.#database));
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    const answer = this.#calls.wait(work, signal);
+    if (this.#shared === undefined) this.#open();
+    return answer;
+  }
+
+  /** Calls made before are handed on first. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async destroy({ signal }: CallOptions): Promise<{ ok: true }> {
+    if (this.#closing !== undefined) throw closed();
+    signal?.throwIfAborted();
+    const work = destroy(this.#location, this);
+    this.#closing = work.catch(() => {});
+    try {
+      await work;
+    } catch (error) {
+      this.#closing = undefined; // It is still there, and so is this handle.
+      throw error;
+    }
+    return { ok: true };
+  }
+
+  detached(): void {
+    this.#shared = undefined;
+    this.#database = undefined;
+    this.#endFeeds();
+    if (this.#calls.none) return;
+    if (this.#closing === undefined) this.#open();
+    else this.#calls.fail(closed());
+  }
+
+  destroyed(evicted?: boolean): void {
+    if (this.#over) return;
+    this.#over = this.#closing !== undefined;
+    this.#events.destroyed(evicted);
+  }
+
+  blocked(waiting: Blocked): void {
+    this.#events.blocked?.(waiting);
+  }
+
+  reading(): void {
+    this.#calls.reading();
+  }
+
+  #open(): void {
+    const shared = acquire(this.#location, this, this.#options);
+    this.#shared = shared;
+    shared.opening.then(
+      (database) => this.#opened(shared, database),
+      (error: unknown) => this.#failed(shared, error),
+    );
+  }
+
+  #opened(shared: Shared, database: LocalDatabase): void {
+    if (this.#shared !== shared) return;
+    this.#database = database;
+    this.#calls.start(database);
+    const again = this.#created;
+    this.#created = true;
+    this.#events.opened(again);
+  }
+
+  #failed(shared: Shared, error: unknown): void {
+    if (this.#shared !== shared) return;
+    // Another tab may let go of it by the next call, and a browser's storage come back.
+    this.#shared = undefined;
+    this.#calls.fail(error);
+  }
+
+  async #close(): Promise<void> {
+    const shared = await this.#settled();
+    this.#endFeeds();
+    // A closed handle may be kept for long: what was in memory must not be kept with it.
+    this.#shared = undefined;
+    this.#database = undefined;
+    if (shared !== undefined) await release(this.#location, shared, this);
+  }
+
+  /** Feeds asked for from now on are those of what comes next: another database, or an error. */
+  #endFeeds(): void {
+    this.#life.abort(closed());
+    this.#life = new AbortController();
+  }
+
+  /** When opening is over, and with it the waiting of calls. */
+  async #settled(): Promise<Shared | undefined> {
+    await this.#shared?.opening.then(
+      () => {},
+      () => {},
+    );
+    return this.#shared;
+  }
+}

@@ -1,0 +1,86 @@
+/** The calls made while a database opens: handed to it in their order, and answered before those made later. */
+import { type Database, type LocalDatabase, onAbort } from '@settledb/core';
+
+type Work<T> = (database: Database) => Promise<T>;
+
+interface Waiting {
+  /** Asked for before opening read: what that read answers it. */
+  early: boolean;
+  readonly start: (database: Database) => void;
+  readonly fail: (error: unknown) => void;
+}
+
+export class WaitingCalls {
+  #waiting: Waiting[] = [];
+  /** Calls that waited and are not answered yet. */
+  #late = 0;
+
+  get none(): boolean {
+    return this.#waiting.length === 0;
+  }
+
+  wait<T>(work: Work<T>, signal: AbortSignal | undefined): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const unlisten =
+        signal &&
+        onAbort(signal, () => {
+          this.#waiting = this.#waiting.filter((each) => each !== waiting);
+          reject(signal.reason);
+        });
+      const waiting: Waiting = {
+        early: false,
+        start: (database) => {
+          unlisten?.();
+          this.#begin(work, database, resolve, reject);
+        },
+        fail: (error) => {
+          unlisten?.();
+          reject(error);
+        },
+      };
+      this.#waiting.push(waiting);
+    });
+  }
+
+  /** The answer of a call that need not wait: what waited is answered a step later than it was done, and is not overtaken there. */
+  behind<T>(answer: Promise<T>): Promise<T> {
+    return this.#late === 0 ? answer : answer.then((value) => value);
+  }
+
+  /** What opening reads from now on answers the calls that wait by now. */
+  reading(): void {
+    for (const waiting of this.#waiting) waiting.early = true;
+  }
+
+  start(database: LocalDatabase): void {
+    for (const { early, start } of this.#waiting.splice(0)) {
+      if (early && database.store.asOpened) database.store.asOpened(() => start(database));
+      else start(database);
+    }
+  }
+
+  fail(error: unknown): void {
+    for (const waiting of this.#waiting.splice(0)) waiting.fail(error);
+  }
+
+  #begin<T>(
+    work: Work<T>,
+    database: Database,
+    resolve: (value: T) => void,
+    reject: (error: unknown) => void,
+  ): void {
+    this.#late++;
+    const settled = <Value>(then: (value: Value) => void) => {
+      return (value: Value): void => {
+        this.#late--;
+        then(value);
+      };
+    };
+    // What one call throws must not keep those behind it waiting for ever.
+    try {
+      work(database).then(settled(resolve), settled(reject));
+    } catch (error) {
+      settled(reject)(error);
+    }
+  }
+}
