@@ -140,6 +140,13 @@ describe('the hash of an edit', () => {
     expect(revHash('i', undefined, false, `x${whole}`.slice(1))).toBe(revHash('i', undefined, false, whole));
   });
 
+  it('is the same after a generation of any length', () => {
+    for (const parent of ['1-x', '8-x', '9-x', '10-x', '99999-x']) {
+      const hash = revHash('a', parent, false, '{}');
+      expect(nextRev('a', parent, false, '{}')).toBe(`${generationOf(parent) + 1}-${hash}`);
+    }
+  });
+
   it('counts the generation on from the parent', () => {
     expect(generationOf(nextRev('a', undefined, false, '{}'))).toBe(1);
     expect(generationOf(nextRev('a', '41-x', true, '{}'))).toBe(42);

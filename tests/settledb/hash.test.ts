@@ -28,6 +28,20 @@ it('answers as the portable hash does, whatever the text', () => {
   );
 });
 
+it('puts a generation before the digits', () => {
+  const long = 'x'.repeat(600_000);
+  for (const hash of [compiled, portableHash]) {
+    for (const text of ['', 'a text', long]) {
+      const digits = hash(1, 2, 3, 4, text);
+      expect(digits).toMatch(/^[0-9a-f]{32}$/);
+      for (let generation = 1; generation <= 9; generation++) {
+        expect(hash(1, 2, 3, 4, text, '', '', generation)).toBe(`${generation}-${digits}`);
+      }
+      expect(hash(1, 2, 3, 4, text)).toBe(digits);
+    }
+  }
+});
+
 it('does so at each length: of what a longer text left in its memory nothing counts', () => {
   const long = 'ŵ\ud800x'.repeat(40);
   for (let length = 0; length < long.length; length++) {

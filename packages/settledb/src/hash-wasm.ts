@@ -3,10 +3,10 @@
  * says that both are the same, and that it answers as the function in TypeScript does (`core/src/model/hash.ts`, which has the same names).
  *
  * `hash(k1, k2, k3, k4, length)` takes the four words and the number of code units, which lie in memory from {@link TEXT} on, and leaves
- * 32 hex digits at 0. Opcodes are those of WebAssembly's first version, in its binary format.
+ * 32 hex digits at {@link DIGITS_AT}. Opcodes are those of WebAssembly's first version, in its binary format.
  */
 
-import { TEXT } from './hash.node';
+import { DIGITS_AT, TEXT } from './hash.node';
 
 /** Pages of memory, 64 KB each: room for texts of half a million code units. The system gives those that are used. */
 const PAGES = 16;
@@ -127,8 +127,8 @@ const hash = (() => {
     ...others.map((h) => set(h, add(get(h), get(h1)))),
     ...all.map((h) => set(h, call(AVALANCHE, [get(h)]))),
     set(h1, sum),
-    call(HEX, [num(0), get(h1)]),
-    ...others.map((h, i) => call(HEX, [num(8 * (i + 1)), add(get(h), get(h1))])),
+    call(HEX, [num(DIGITS_AT), get(h1)]),
+    ...others.map((h, i) => call(HEX, [num(DIGITS_AT + 8 * (i + 1)), add(get(h), get(h1))])),
   ]);
 })();
 

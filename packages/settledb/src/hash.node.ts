@@ -6,17 +6,21 @@ import { type Hash128, portableHash, useHash } from '@settledb/core';
 
 /** What `hash-wasm.ts` makes, in base64. A test says so. */
 export const HASH_WASM =
-  'AGFzbQEAAAABEwNgAX8Bf2ACf38AYAV/f39/fwADBAMAAQIFAwEAEAcRAgZtZW1vcnkCAARoYXNoAAIK6wMDLAAgACAAQRB2c0HrlK+veGwhAC' +
-  'AAIABBDXZzQbXcypV8bCEAIAAgAEEQdnMLNgEBfwNAIAFBBHchASABQQ9xIQIgACACQTBqQQkgAklBJ2xqOgAAIABBAWohACAAQQdxDQALC4QD' +
-  'AQZ/QcAAIQlBwAAgBCAEamohCiAKQQA2AAAgCkEANgAEIApBADYACCAKQQA2AAwDQCAFIABBm6zunAJsQQ93QYmvuth6bHNBE3cgBmpBBWxBm5' +
-  'rzsAVqIQUgBiABQYmvuth6bEEQd0Hllc3FA2xzQRF3IAdqQQVsQcfOqt4AaiEGIAcgAkHllc3FA2xBEXdBk5eOj3psc0EPdyAIakEFbEG1uLS2' +
-  'eWohByAIIANBk5eOj3psQRJ3QZus7pwCbHNBDXcgBWpBBWxBl/awlQNqIQggCSgAACEAIAkoAAQhASAJKAAIIQIgCSgADCEDIAlBEGohCSAJQR' +
-  'BrIApJDQALIAUgBHMhBSAGIARzIQYgByAEcyEHIAggBHMhCCAFIAZqIAdqIAhqIQUgBiAFaiEGIAcgBWohByAIIAVqIQggBRAAIQUgBhAAIQYg' +
-  'BxAAIQcgCBAAIQggBSAGaiAHaiAIaiEFQQAgBRABQQggBiAFahABQRAgByAFahABQRggCCAFahABCw==';
+  'AGFzbQEAAAABEwNgAX8Bf2ACf38AYAV/f39/fwADBAMAAQIFAwEAEAcRAgZtZW1vcnkCAARoYXNoAAIK6wMDLAAgACAAQRB2c0HrlK+veGwhACAAIA' +
+  'BBDXZzQbXcypV8bCEAIAAgAEEQdnMLNgEBfwNAIAFBBHchASABQQ9xIQIgACACQTBqQQkgAklBJ2xqOgAAIABBAWohACAAQQdxDQALC4QDAQZ/QcAA' +
+  'IQlBwAAgBCAEamohCiAKQQA2AAAgCkEANgAEIApBADYACCAKQQA2AAwDQCAFIABBm6zunAJsQQ93QYmvuth6bHNBE3cgBmpBBWxBm5rzsAVqIQUgBi' +
+  'ABQYmvuth6bEEQd0Hllc3FA2xzQRF3IAdqQQVsQcfOqt4AaiEGIAcgAkHllc3FA2xBEXdBk5eOj3psc0EPdyAIakEFbEG1uLS2eWohByAIIANBk5eO' +
+  'j3psQRJ3QZus7pwCbHNBDXcgBWpBBWxBl/awlQNqIQggCSgAACEAIAkoAAQhASAJKAAIIQIgCSgADCEDIAlBEGohCSAJQRBrIApJDQALIAUgBHMhBS' +
+  'AGIARzIQYgByAEcyEHIAggBHMhCCAFIAZqIAdqIAhqIQUgBiAFaiEGIAcgBWohByAIIAVqIQggBRAAIQUgBhAAIQYgBxAAIQcgCBAAIQggBSAGaiAH' +
+  'aiAIaiEFQRAgBRABQRggBiAFahABQSAgByAFahABQSggCCAFahABCw==';
 
 /** Where that module takes its text from, behind the digits that it answers. */
 export const TEXT = 64;
-const DIGITS = 32;
+/** Where it leaves those: behind room for a generation of one digit and its dash. */
+export const DIGITS_AT = 16;
+const DIGITS_END = DIGITS_AT + 32;
+const REV_AT = DIGITS_AT - 2;
+const ZERO = 48;
 /** Bytes behind the text that the module fills with zeros, and reads. */
 const BEHIND = 32;
 
@@ -30,14 +34,16 @@ export function compiledHash(): Hash128 {
   const made = new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(HASH_WASM, 'base64')));
   const { memory, hash } = made.exports as unknown as Exports;
   const bytes = Buffer.from(memory.buffer);
+  bytes.write('0-', REV_AT);
   const longest = (bytes.length - TEXT - BEHIND) / 2;
-  return (first, second, third, fourth, text, more = '', last = '') => {
+  return (first, second, third, fourth, text, more = '', last = '', generation = 0) => {
     const whole = text + more + last;
     const { length } = whole;
-    if (length > longest) return portableHash(first, second, third, fourth, whole);
+    if (length > longest) return portableHash(first, second, third, fourth, whole, '', '', generation);
     bytes.write(whole, TEXT, 'utf16le');
     hash(first, second, third, fourth, length);
-    return bytes.toString('latin1', 0, DIGITS);
+    bytes[REV_AT] = ZERO + generation;
+    return bytes.toString('latin1', generation === 0 ? DIGITS_AT : REV_AT, DIGITS_END);
   };
 }
 

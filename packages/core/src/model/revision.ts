@@ -46,13 +46,23 @@ export function formatRev(generation: number, hash: string): string {
   return `${generation}-${hash}`;
 }
 
+/** Has one digit: {@link hash128} makes the whole revision. */
+const SHORT_GENERATION_MAX = 9;
+
 /**
  * The hash of an edit: 32 lower-case hex digits.
  *
  * @param parent the revision edited; `undefined` for the first of a document
  * @param body JSON text of the content, without the database's own fields
+ * @param generation 1 to {@link SHORT_GENERATION_MAX}: it and a dash come first
  */
-export function revHash(id: string, parent: string | undefined, deleted: boolean, body: string): string {
+export function revHash(
+  id: string,
+  parent: string | undefined,
+  deleted: boolean,
+  body: string,
+  generation = 0,
+): string {
   // The lengths keep the fields apart: no two different edits give the same words.
   const marks = (deleted ? 1 : 0) + (parent === undefined ? 2 : 0);
   return hash128(
@@ -63,11 +73,13 @@ export function revHash(id: string, parent: string | undefined, deleted: boolean
     id,
     parent ?? '',
     body,
+    generation,
   );
 }
 
 /** The revision that an edit of `parent` makes. Deterministic: see {@link revHash}. */
 export function nextRev(id: string, parent: string | undefined, deleted: boolean, body: string): string {
   const generation = parent === undefined ? 1 : generationOf(parent) + 1;
+  if (generation <= SHORT_GENERATION_MAX) return revHash(id, parent, deleted, body, generation);
   return formatRev(generation, revHash(id, parent, deleted, body));
 }
