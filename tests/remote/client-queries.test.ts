@@ -193,7 +193,10 @@ describe('what is sent', () => {
       expect(error.reason).toMatch(/design document.*replicate/);
     }
     for (const reduce of [(): number => 1, '_sum'])
-      expect(await failureOf(db.query('d/v', { reduce }))).toMatchObject({ status: 501 });
+      expect(await failureOf(db.query('d/v', { reduce }))).toMatchObject({
+        status: 400,
+        name: 'query_parse_error',
+      });
     for (const view of [undefined, null, 7, []] as never[])
       expect(await failureOf(db.query(view))).toMatchObject({ status: 400 });
     expect(requests).toEqual([]);

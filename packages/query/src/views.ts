@@ -2,6 +2,7 @@
 import {
   badRequest,
   type CallOptions,
+  checkedReduce,
   checkQueries,
   type Database,
   designName,
@@ -72,6 +73,7 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
       given.signal?.throwIfAborted();
       const plan = planQuery(given);
       if (typeof view !== 'string') return this.#query(view, plan, given);
+      checkedReduce(given);
       const found = this.#storedNow(view, plan, given);
       if (found !== undefined) return Promise.resolve(found);
       const wait = this.#indexes.store.pause?.();
@@ -116,7 +118,10 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
   ): Promise<ViewResult[]> {
     if (typeof view !== 'string') throw badRequest('A query needs the name of a view');
     checkQueries(queries);
-    const planned = queries.map((query) => ({ query: { ...query, ...options }, plan: planQuery(query) }));
+    const planned = queries.map((query) => {
+      checkedReduce(query);
+      return { query: { ...query, ...options }, plan: planQuery(query) };
+    });
     const found = await this.#definitions.find(view, options);
     const results: ViewResult[] = [];
     for (const { query, plan } of planned) results.push(await this.#stored(found, plan, query));
@@ -168,7 +173,7 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
     if (plan.update === 'lazy') return undefined;
     const view = this.#definitions.findNow(name);
     if (view === undefined) return undefined;
-    if (view.reducer !== undefined && options.reduce !== false)
+    if (view.reducer !== undefined && checkedReduce(options) !== false)
       return this.#countedNow(view, view.reducer(), plan, options);
     const read = this.#indexes.readNow(
       view.index,
@@ -208,7 +213,7 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
 
   /** Where there is no room for what its index lacks, as if it were asked once: whoever cannot write can read all the same. */
   async #stored(view: View, plan: QueryPlan, options: ViewOptions): Promise<ViewResult> {
-    const reducer = options.reduce === false ? undefined : view.reducer?.();
+    const reducer = checkedReduce(options) === false ? undefined : view.reducer?.();
     try {
       return await (reducer === undefined
         ? this.#rows(view, plan, options)

@@ -59,6 +59,8 @@ export interface Call {
   readonly idleMs?: number | undefined;
   /** The document an error would be about. */
   readonly docId?: string | undefined;
+  /** The design document that is asked: of what it lacks, or that it is not there, a 404 tells. */
+  readonly design?: string | undefined;
 }
 
 /** A body that is made while it is sent: anew each time, for a request may have to be sent again. */
@@ -188,7 +190,7 @@ export class Http {
         if (request.isBroken) throw error;
         return '';
       });
-      throw errorOf(response, text, call.docId);
+      throw errorOf(response, text, call.docId ?? (response.status === 404 ? call.design : undefined));
     } catch (error) {
       end();
       return fail(error);

@@ -10,6 +10,7 @@ import {
   type CreateIndexResult,
   checkDocIds,
   checkedNumber,
+  checkedReduce,
   checkedUpdate,
   checkQueries,
   designName,
@@ -52,7 +53,7 @@ export class RemoteQueries<Content extends object> implements Required<Queries<C
     options: ViewOptions = {},
   ): Promise<ViewResult<Content>> {
     const given = options ?? {};
-    const call = viewCall(pathOf(view), given);
+    const call = viewCall(placeOf(view), given);
     return this.#received(await this.#http.json(call), given);
   }
 
@@ -61,10 +62,11 @@ export class RemoteQueries<Content extends object> implements Required<Queries<C
     queries: readonly ViewOptions[],
     { signal }: CallOptions = {},
   ): Promise<ViewResult<Content>[]> {
-    const path = pathOf(view);
+    if (typeof view !== 'string') throw badRequest('A query needs the name of a view');
+    const { path, design } = placeOf(view);
     checkQueries(queries);
     const body = { queries: queries.map(queryBody) };
-    const call: Call = { method: 'POST', path: `${path}/queries`, body, signal };
+    const call: Call = { method: 'POST', path: `${path}/queries`, design, body, signal };
     const answer = await this.#http.json(call).catch((error: unknown) => {
       // No such view, a query that is wrong, or a server (PouchDB's) without this request: asking one by one tells.
       if (isDatabaseError(error) && [400, 404, 405, 501].includes(error.status)) return undefined;
@@ -87,8 +89,9 @@ export class RemoteQueries<Content extends object> implements Required<Queries<C
   }
 
   async viewInfo(ddoc: string, { signal }: CallOptions = {}): Promise<ViewInfo> {
-    const path = `/_design/${segment(designName(ddoc))}/_info`;
-    const answer = checkObject(await this.#http.json({ method: 'GET', path, signal }), 'the information');
+    const { path, design } = placeOfDesign(designName(ddoc));
+    const call: Call = { method: 'GET', path: `${path}/_info`, design, signal };
+    const answer = checkObject(await this.#http.json(call), 'the information');
     if (!isObject(answer.view_index)) throw unexpected('the information lacks view_index');
     return answer as unknown as ViewInfo;
   }
@@ -127,7 +130,10 @@ export class RemoteQueries<Content extends object> implements Required<Queries<C
     // In one segment, as PouchDB's server has to have it, and with its beginning, without which that finds nothing.
     const id = String(ddoc).startsWith('_design/') ? ddoc : `_design/${ddoc}`;
     const path = `/_index/${[id, type, name].map(String).map(segment).join('/')}`;
-    return checkOk(await this.#http.json({ method: 'DELETE', path, signal }), 'the deletion');
+    return checkOk(
+      await this.#http.json({ method: 'DELETE', path, design: String(id), signal }),
+      'the deletion',
+    );
   }
 
   async find(request: FindRequest): Promise<FindResult<Content>> {
@@ -172,16 +178,29 @@ function segment(text: string): string {
 }
 
 /** `'ddoc/view'`; `'name'` for `'name/name'`. */
-function pathOf(view: string | MapFunction | ViewSource): string {
+function placeOf(view: string | MapFunction | ViewSource): Place {
   if (typeof view !== 'string') {
-    if (typeof view !== 'function' && !isObject(view)) throw badRequest('A query needs the name of a view');
+    if (!isFunction(view) && !(isObject(view) && isFunction(view.map)))
+      throw badRequest('A query needs a map function, or the name of a view');
     throw notImplemented(
       'A remote database answers only views of its design documents: store the function in one, or replicate and ask here',
     );
   }
   const { ddoc, view: name } = viewName(view);
-  return `/_design/${segment(ddoc)}/_view/${segment(name)}`;
+  const { path, design } = placeOfDesign(ddoc);
+  return { path: `${path}/_view/${segment(name)}`, design };
 }
+
+/** Or its text. */
+const isFunction = (given: unknown): boolean => typeof given === 'function' || typeof given === 'string';
+
+/** What is asked, below the database, and of which design document. */
+type Place = Required<Pick<Call, 'path' | 'design'>>;
+
+const placeOfDesign = (name: string): Place => ({
+  path: `/_design/${segment(name)}`,
+  design: `_design/${name}`,
+});
 
 type Values = Record<string, unknown>;
 
@@ -191,13 +210,11 @@ function keysOf(options: ViewOptions): Values {
   return { key, keys, startkey, endkey };
 }
 
-/** Everything else. What is the default is not said. @throws not_implemented for a reduce that is not stored */
+/** Everything else. What is the default is not said. @throws query_parse_error */
 function flagsOf(options: ViewOptions): Record<string, string | number | boolean | undefined> {
-  const { include_docs, reduce, group_level, limit, skip, inclusive_end, stale, update } = options;
+  const { include_docs, group_level, limit, skip, inclusive_end, stale, update } = options;
   checkedUpdate(options);
   checkDocIds(options);
-  if (typeof reduce === 'function' || (typeof reduce === 'string' && reduce !== ''))
-    throw notImplemented('A remote database reduces only as its design document says');
   const withAttachments = flag(include_docs && options.attachments);
   return {
     include_docs: flag(include_docs),
@@ -210,7 +227,7 @@ function flagsOf(options: ViewOptions): Record<string, string | number | boolean
     descending: flag(isDescending(options)),
     limit: numberOf('limit', limit),
     skip: numberOf('skip', skip),
-    reduce: reduce === false ? false : flag(reduce),
+    reduce: checkedReduce(options),
     group: flag(options.group),
     group_level: numberOf('group_level', group_level),
     stale: stale ?? undefined,
@@ -223,15 +240,15 @@ function flagsOf(options: ViewOptions): Record<string, string | number | boolean
 const numberOf = (name: string, given: number | string | null | undefined): number | string | undefined =>
   typeof given === 'string' && !/^\d+$/.test(given) ? given : checkedNumber(name, given);
 
-function viewCall(path: string, options: ViewOptions): Call {
+function viewCall(place: Place, options: ViewOptions): Call {
   const flags = flagsOf(options);
   const { keys, ...bounds } = keysOf(options);
   const { signal } = options;
   const texts = Object.entries(bounds).map(([name, value]) => [name, toJson(value)]);
   const query = { ...flags, ...Object.fromEntries(texts) };
   if (keys === undefined && formatQuery(query).length <= MAX_QUERY_LENGTH)
-    return { method: 'GET', path, query, signal };
-  return { method: 'POST', path, query: flags, body: { ...bounds, keys }, signal };
+    return { method: 'GET', ...place, query, signal };
+  return { method: 'POST', ...place, query: flags, body: { ...bounds, keys }, signal };
 }
 
 const toJson = (value: unknown): string | undefined =>

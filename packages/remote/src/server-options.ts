@@ -1,5 +1,5 @@
 /** Options of lists and views, from the query and from a body. Nonsense is refused, as CouchDB does. */
-import { queryParseError } from '@settledb/core';
+import { noNumber, queryParseError } from '@settledb/core';
 import type { Query } from './server-query';
 
 type Body = Readonly<Record<string, unknown>>;
@@ -46,10 +46,9 @@ export class Options {
 
   /** A whole number, 0 or more. @throws query_parse_error */
   count(name: string): number | undefined {
-    if (!Object.hasOwn(this.#body, name)) return this.#query.count(name);
+    if (!Object.hasOwn(this.#body, name)) return this.#query.count(name, noNumber);
     const value = this.#body[name];
-    if (!Number.isSafeInteger(value) || (value as number) < 0)
-      throw queryParseError(`Invalid value for integer: ${JSON.stringify(value)}`);
+    if (!Number.isSafeInteger(value) || (value as number) < 0) throw noNumber(name, value);
     return value as number;
   }
 }

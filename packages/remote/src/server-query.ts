@@ -29,12 +29,11 @@ export class Query {
     return value === undefined ? undefined : parseJson(value);
   }
 
-  /** A whole number, 0 or more. @throws query_parse_error */
-  count(name: string): number | undefined {
+  /** A whole number, 0 or more. @throws query_parse_error: CouchDB's, or `refusal` */
+  count(name: string, refusal = noInteger): number | undefined {
     const value = this.text(name);
     if (value === undefined) return undefined;
-    if (!/^\d{1,20}$/.test(value))
-      throw queryParseError(`Invalid value for integer: ${JSON.stringify(value)}`);
+    if (!/^\d{1,20}$/.test(value)) throw refusal(name, value);
     return Math.min(Number(value), MAX_COUNT);
   }
 
@@ -42,6 +41,9 @@ export class Query {
     return this.#params?.entries() ?? [];
   }
 }
+
+const noInteger = (_name: string, value: unknown): Error =>
+  queryParseError(`Invalid value for integer: ${JSON.stringify(value)}`);
 
 /** Most requests have none: no parser is made for them. */
 export const NO_QUERY = new Query();

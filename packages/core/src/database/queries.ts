@@ -36,7 +36,7 @@ export interface ViewSource<Content extends object = Loose> {
 }
 
 export interface ViewOptions extends CallOptions {
-  /** `false`: rows as mapped. Or the reduce to use, with a map function. Default: reduced when the view has a reduce. */
+  /** `false`: rows as mapped. Or the reduce to use, with a map function: a stored view has its own. Default: reduced when the view has a reduce. */
   reduce?: boolean | ReduceFunction | string | undefined;
   /** The document of each row, in `doc`; where the value is `{ _id }`, the one that it names. Not of reduced rows. */
   include_docs?: boolean | undefined;

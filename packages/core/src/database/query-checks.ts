@@ -1,5 +1,5 @@
 /** What every database with views refuses alike, wherever it is. */
-import { badRequest, queryParseError } from '../model/errors';
+import { badRequest, type DatabaseError, queryParseError } from '../model/errors';
 import { isGroup } from '../model/selector';
 import type { ViewOptions } from './queries';
 
@@ -33,10 +33,11 @@ export function checkedNumber(name: string, value: unknown): number | undefined 
   if (value === undefined || value === null) return undefined;
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
   if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return number;
-  throw queryParseError(
-    `Invalid value for integer: \`${name}\` must be a whole number from 0, not ${show(value)}`,
-  );
+  throw noNumber(name, value);
 }
+
+export const noNumber = (name: string, value: unknown): DatabaseError =>
+  queryParseError(`Invalid value for integer: \`${name}\` must be a whole number from 0, not ${show(value)}`);
 
 /** What `update` and `stale` say together, of a view or a find. @throws query_parse_error */
 export function checkedUpdate({ stale, update }: Pick<ViewOptions, 'stale' | 'update'>): boolean | 'lazy' {
@@ -46,6 +47,20 @@ export function checkedUpdate({ stale, update }: Pick<ViewOptions, 'stale' | 'up
   if (stale === 'ok') return false;
   if (stale === 'update_after') return 'lazy';
   throw queryParseError(`Invalid value for \`stale\`: ${show(stale)}`);
+}
+
+/**
+ * Whether a stored view is to be reduced; `undefined` where that is not said. Another reduce than its own it has not, here or behind a
+ * URL: answered with its own, a program would take one number for another.
+ * @throws query_parse_error
+ */
+export function checkedReduce({ reduce }: Pick<ViewOptions, 'reduce'>): boolean | undefined {
+  if (reduce === undefined || reduce === null) return undefined;
+  if (typeof reduce === 'boolean') return reduce;
+  if (reduce === 'true' || reduce === 'false') return reduce === 'true';
+  throw queryParseError(
+    `Invalid value for \`reduce\`: of a stored view it is true or false, not ${typeof reduce === 'function' ? 'a function' : show(reduce)}`,
+  );
 }
 
 /** Where among equal keys a view begins or ends. @throws query_parse_error */

@@ -1,0 +1,123 @@
+/**
+ * One program, three places: what is asked of a database here, of one in a worker and of one behind a URL is answered alike, and what is
+ * wrong with a call is said in the same words, of the same document.
+ */
+import { memory } from '@settledb/adapter-memory';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { SettleDB } from '../../packages/settledb/src/entry.node';
+import { evaluate } from '../../packages/settledb/src/eval';
+import { contextOf } from '../../packages/settledb/src/hosting';
+import { hostAndPage } from '../worker/support';
+import { ORIGIN, testServer } from './support';
+
+// biome-ignore lint/suspicious/noExplicitAny: what types would not let through is what this is about
+type Any = any;
+type Call = readonly [verb: string, ...args: readonly unknown[]];
+
+const designs = {
+  _id: '_design/v',
+  views: {
+    v: { map: 'function (doc) { emit(doc.n, 1); }' },
+    r: { map: 'function (doc) { emit(doc.n, 1); }', reduce: '_sum' },
+  },
+  filters: { f: 'function (doc) { return doc.n > 1; }' },
+};
+
+/** The same documents in three places. */
+async function places(): Promise<readonly Any[]> {
+  const server = testServer({ runStoredFunctions: true });
+  const Base = SettleDB.defaults({ adapter: memory(), evaluate });
+  const { Hosted } = hostAndPage({}, {}, contextOf(Base as never));
+  const all: Any[] = [
+    new Base('db'),
+    new Hosted('hosted'),
+    new SettleDB(`${ORIGIN}/db`, { fetch: server.fetch }),
+  ];
+  onTestFinished(async () => {
+    for (const db of all) await db.close();
+  });
+  for (const db of all) {
+    await db.bulkDocs([...['a', 'b', 'c'].map((_id, n) => ({ _id, n })), designs]);
+    await db.putAttachment('w', 'x.txt', 'aGVsbG8=', 'text/plain');
+    await db.put({ _id: '_local/l' });
+    await db.createIndex({ fields: ['n'], ddoc: 'idx', name: 'n' });
+  }
+  return all;
+}
+
+/** The answer as JSON; or of an error everything that a program may look at. */
+async function answerOf(db: Any, [verb, ...args]: Call): Promise<unknown> {
+  try {
+    return JSON.parse(JSON.stringify((await db[verb](...args)) ?? null));
+  } catch (error) {
+    const { status, name, reason, docId, index } = error as Any;
+    return status === undefined ? String(error) : { status, name, reason, docId, index };
+  }
+}
+
+/** @returns what is answered in all places */
+async function alike(dbs: readonly Any[], call: Call): Promise<unknown> {
+  const [here, hosted, remote] = await Promise.all(dbs.map((db) => answerOf(db, call)));
+  expect({ call, hosted, remote }).toEqual({ call, hosted: here, remote: here });
+  return here;
+}
+
+const MISSING = { status: 404, name: 'not_found' };
+const UNPARSED = { status: 400, name: 'query_parse_error' };
+
+describe('views', () => {
+  it('another reduce than true or false is refused of a stored view', async () => {
+    const dbs = await places();
+    for (const reduce of ['_sum', '_count', 'x', ' ', 'TRUE', '', [], {}, 0, 1])
+      for (const view of ['v/v', 'v/r']) {
+        expect(await alike(dbs, ['query', view, { reduce }])).toMatchObject(UNPARSED);
+        expect(await alike(dbs, ['queries', view, [{}, { reduce }]])).toMatchObject(UNPARSED);
+      }
+    for (const reduce of [undefined, null, true, 'true'])
+      expect(await alike(dbs, ['query', 'v/r', { reduce }])).toEqual({ rows: [{ key: null, value: 4 }] });
+    for (const reduce of [false, 'false'])
+      expect(await alike(dbs, ['query', 'v/r', { reduce }])).toMatchObject({ total_rows: 4 });
+    // A function goes to no worker.
+    for (const db of [dbs[0], dbs[2]])
+      expect(await answerOf(db, ['query', 'v/r', { reduce: () => 1 }])).toMatchObject({
+        ...UNPARSED,
+        reason: 'Invalid value for `reduce`: of a stored view it is true or false, not a function',
+      });
+  });
+
+  it('a count that is none is named', async () => {
+    const dbs = await places();
+    for (const name of ['limit', 'skip', 'group_level'])
+      for (const value of ['', ' ', 'b', '1.5', '-1', -1, 1.5, true, [], {}])
+        expect(await alike(dbs, ['query', 'v/v', { [name]: value }])).toMatchObject({
+          ...UNPARSED,
+          reason: expect.stringContaining(`\`${name}\``),
+        });
+    expect(await alike(dbs, ['query', 'v/v', { limit: '1' }])).toMatchObject({ rows: [{ id: 'w' }] });
+  });
+
+  it('what is no view is no matter of where it is asked', async () => {
+    const dbs = await places();
+    for (const view of [{}, { a: 1 }, { map: 1 }, [], null, undefined, 5])
+      expect(await alike(dbs, ['query', view])).toMatchObject({ status: 400, name: 'bad_request' });
+    for (const view of [{}, { map: 'function () {}' }, null, 5])
+      expect(await alike(dbs, ['queries', view, [{}]])).toMatchObject({ status: 400, name: 'bad_request' });
+  });
+
+  it('what a design document lacks is missing of that document', async () => {
+    const dbs = await places();
+    const inDesign = { ...MISSING, docId: '_design/v' };
+    const nowhere = { ...MISSING, docId: '_design/nope' };
+    expect(await alike(dbs, ['query', 'v/nope'])).toMatchObject(inDesign);
+    expect(await alike(dbs, ['query', 'nope/v'])).toMatchObject(nowhere);
+    expect(await alike(dbs, ['query', 'nope', { keys: ['a'] }])).toMatchObject(nowhere);
+    expect(await alike(dbs, ['queries', 'nope/v', [{}]])).toMatchObject(nowhere);
+    expect(await alike(dbs, ['viewInfo', 'nope'])).toMatchObject(nowhere);
+    const index = { ddoc: 'nope', name: 'n' };
+    expect(await alike(dbs, ['deleteIndex', index])).toMatchObject(nowhere);
+    expect(await alike(dbs, ['deleteIndex', { ...index, ddoc: '_design/idx', name: 'x' }])).toMatchObject({
+      ...MISSING,
+      docId: '_design/idx',
+    });
+  });
+});
