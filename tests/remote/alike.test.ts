@@ -121,3 +121,53 @@ describe('views', () => {
     });
   });
 });
+
+describe('changes', () => {
+  const REFUSED = { status: 400, name: 'bad_request' };
+
+  it('an option that is none is named before anything is asked', async () => {
+    const dbs = await places();
+    const wrong: Record<string, readonly unknown[]> = {
+      since: ['', {}, [], true],
+      limit: [1.5, '2', null, 1e20, true],
+      batch_size: [-1, 1.5, '2', null, 1e20],
+      seq_interval: [0, -1, 1.5, '2', 1e20],
+      style: [null, '', 'x', 1],
+      filter: [null, 1, {}, '_x', 'a/b/c', 'a/', '/b', '/'],
+      view: [null, '', 1, {}, 'a/b/c', 'a/'],
+      doc_ids: [null, 'a', {}, [1]],
+      selector: [null, 'a', 1, []],
+      query_params: ['a=b', 1, true, []],
+      heartbeat: [0, -1, 1.5, 'x', {}],
+    };
+    for (const [name, values] of Object.entries(wrong))
+      for (const value of values) {
+        expect(await alike(dbs, ['changes', { [name]: value }])).toMatchObject(REFUSED);
+        expect(await alike(dbs, ['changes', { [name]: value, live: true }])).toMatchObject(REFUSED);
+      }
+    for (const timeout of [-1, 1.5, 'x', true, {}])
+      expect(await alike(dbs, ['changes', { timeout }])).toMatchObject(UNPARSED);
+    for (const [filter, beside] of [
+      ['_doc_ids', {}],
+      ['_selector', {}],
+      ['_view', {}],
+      ['v/f', { selector: {} }],
+      ['_doc_ids', { doc_ids: ['a'], selector: {} }],
+    ] as const)
+      expect(await alike(dbs, ['changes', { filter, ...beside }])).toMatchObject(REFUSED);
+  });
+
+  it('what a filter needs is missing of its design document', async () => {
+    const dbs = await places();
+    for (const options of [{ filter: 'nope' }, { filter: 'nope/f' }, { view: 'nope' }, { view: 'nope/v' }])
+      expect(await alike(dbs, ['changes', options])).toMatchObject({ ...MISSING, docId: '_design/nope' });
+    for (const options of [{ filter: 'v/x' }, { view: 'v/x' }])
+      expect(await alike(dbs, ['changes', options])).toMatchObject({ ...MISSING, docId: '_design/v' });
+  });
+
+  it('an empty filter is none, and a wait of null the usual one', async () => {
+    const dbs = await places();
+    for (const options of [{ filter: '' }, { heartbeat: null, timeout: null }, { timeout: false }])
+      for (const db of dbs) expect((await db.changes(options)).results).toHaveLength(6);
+  });
+});

@@ -13,6 +13,7 @@ import {
   type ChangesFeed,
   type ChangesOptions,
   type ChangesResult,
+  checkChangesOptions,
   type ExistingDoc,
   type FeedController,
   type Seq,
@@ -22,7 +23,6 @@ import { continuousPages } from './client-continuous';
 import { badResponse } from './client-error';
 import { type Call, flag, type Http, IDLE_TIMEOUT_MS, type QueryValues } from './client-http';
 import { receiveDoc } from './client-receive';
-import { isObject, isTexts } from './wire';
 
 /** Changes of one request of a live feed. Rows are some 100 bytes; with documents it is still a bounded answer. */
 const LIVE_PAGE = 1_000;
@@ -66,7 +66,7 @@ async function run(
   how: RemoteFeedOptions,
   controller: Controller,
 ): Promise<Outcome> {
-  checkOptions(options);
+  checkChangesOptions(options);
   const http = await connect();
   const leave = http.onClose(() => controller.cancel());
   try {
@@ -74,32 +74,6 @@ async function run(
   } finally {
     leave();
   }
-}
-
-/** Before anything is sent. @throws bad_request */
-function checkOptions(options: ChangesOptions): void {
-  const { since, limit, batch_size, seq_interval, doc_ids, selector, filter, view } = options;
-  // An empty one would be left out of the URL by some servers, and mean all changes.
-  if (since === '' || !/^(undefined|string|number)$/.test(typeof (since ?? undefined)))
-    throw badRequest("Malformed sequence supplied in 'since' parameter.");
-  if (limit !== undefined && !Number.isInteger(limit)) throw badRequest('`limit` must be a whole number');
-  if (batch_size !== undefined && !(Number.isInteger(batch_size) && batch_size >= 0))
-    throw badRequest('`batch_size` must be a positive whole number');
-  // Asked for nowhere where we filter: see `feedQuery`.
-  if (seq_interval !== undefined && !(Number.isInteger(seq_interval) && seq_interval > 0))
-    throw badRequest('invalid_seq_interval');
-  if (doc_ids !== undefined && !isTexts(doc_ids))
-    throw badRequest('`doc_ids` filter parameter is not a list.');
-  if (filter !== undefined && typeof filter !== 'function' && typeof filter !== 'string')
-    throw badRequest('`filter` must be a function or a name');
-  if (filter === '_view' && !view) throw badRequest('`view` filter parameter is not provided.');
-  if (view !== undefined && typeof view !== 'string' && (filter === undefined || filter === '_view'))
-    throw badRequest('`view` filter parameter must be of the form `designname/viewname`');
-  if (selector === undefined) return;
-  if (!isObject(selector)) throw badRequest('Selector must be a JSON object');
-  const other = filter ?? (view === undefined ? doc_ids && '_doc_ids' : '_view');
-  if (other !== undefined && other !== '_selector')
-    throw badRequest(`selector invalid for filter "${typeof other === 'function' ? 'function' : other}"`);
 }
 
 class Reader {
@@ -202,6 +176,7 @@ class Reader {
         limit: Number.isFinite(limit) ? limit : undefined,
       },
       body: this.#body,
+      design: designOf(this.#query),
       signal: this.#controller.signal,
       idleMs: wait.feed === 'normal' ? undefined : idleMs(this.#options),
     };
@@ -315,6 +290,12 @@ function filterQuery(options: ChangesOptions): QueryValues {
   // An empty name is none, here and there.
   return { filter: !filter || filter.startsWith('_') ? filter || undefined : doubled(filter) };
 }
+
+/** Where the function is that a filter names. */
+const designOf = ({ filter, view }: QueryValues): string | undefined =>
+  filter === '_view' || (typeof filter === 'string' && !filter.startsWith('_'))
+    ? `_design/${String(filter === '_view' ? view : filter).split('/')[0]}`
+    : undefined;
 
 /** `name` is short for `name/name`. */
 const doubled = (name: string): string => (name.includes('/') ? name : `${name}/${name}`);

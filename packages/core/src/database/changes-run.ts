@@ -15,6 +15,7 @@ import type { DocRow } from '../store/schema';
 import type { Range, Text } from '../store/store';
 import type { FillOptions } from './attachment-fill';
 import type { ChangesSource } from './changes';
+import { checkChangesOptions } from './changes-check';
 import { filterCode, loadAttachments, wantsData } from './code';
 import type { ChangesOptions } from './database';
 import type { FeedController } from './feed-controller';
@@ -60,7 +61,7 @@ export async function run(
   controller: Controller,
 ): Promise<Outcome> {
   const live = options.live || options.continuous;
-  checkOptions(options);
+  checkChangesOptions(options);
   const plan = makePlan(options, parseSince(begin), await filterOf(source, options));
   if (controller.cancelled) return cancelled();
   return live ? runLive(source, plan, controller) : runOnce(source, plan, controller);
@@ -85,16 +86,6 @@ function makePlan(options: ChangesOptions, since: number, filter: Filter): Plan 
     keepResults: options.return_docs !== false && !(options.live || options.continuous),
     fill: include_docs && wantsData(options) ? options : undefined,
   };
-}
-
-function checkOptions({ limit, batch_size, style, seq_interval }: ChangesOptions): void {
-  if (limit !== undefined && !Number.isInteger(limit)) throw badRequest('`limit` must be a whole number');
-  if (batch_size !== undefined && !(Number.isInteger(batch_size) && batch_size >= 0))
-    throw badRequest('`batch_size` must be a positive whole number');
-  if (seq_interval !== undefined && !(Number.isInteger(seq_interval) && seq_interval > 0))
-    throw badRequest('invalid_seq_interval');
-  if (style !== undefined && style !== 'main_only' && style !== 'all_docs')
-    throw badRequest('`style` must be main_only or all_docs');
 }
 
 /** Most feeds want everything: what the others want is known by code of its own. */

@@ -33,12 +33,12 @@ type AcceptDoc = NonNullable<Filter['acceptDoc']>;
 /**
  * The filter that `options` describe.
  *
- * @throws DatabaseError 400 for options that contradict each other or are of the wrong form; 404 where the design document,
+ * @param options of a form that was checked: see `checkChangesOptions`
+ * @throws DatabaseError 400 for a selector that makes no sense; 404 where the design document,
  *   or the function in it, is missing
  */
 export async function makeFilter(source: FilterSource, options: ChangesOptions): Promise<Filter> {
   const { filter, view } = options;
-  checkCombination(options);
   const ids = options.doc_ids === undefined ? undefined : new Set(options.doc_ids);
   const byDesign = filter === '_design' ? isDesignId : undefined;
   const acceptId = both(ids && ((id: string) => ids.has(id)), byDesign);
@@ -46,33 +46,12 @@ export async function makeFilter(source: FilterSource, options: ChangesOptions):
   let byFunction: AcceptDoc | undefined;
   if (typeof filter === 'function') byFunction = filterTest(filter, options);
   else if (filter === '_view' || (filter === undefined && view !== undefined))
-    byFunction = await viewTest(source, view);
-  else if (filter !== undefined && !filter.startsWith('_'))
-    byFunction = await storedFilterTest(source, filter, options);
+    byFunction = await viewTest(source, view!);
+  // An empty name is none.
+  else if (filter && !filter.startsWith('_')) byFunction = await storedFilterTest(source, filter, options);
   const acceptDoc = both(bySelector, byFunction);
   return { ...(ids && { ids }), ...(acceptId && { acceptId }), ...(acceptDoc && { acceptDoc }) };
 }
-
-const BUILT_IN = new Set(['_view', '_doc_ids', '_selector', '_design']);
-
-function checkCombination({ filter, view, doc_ids, selector }: ChangesOptions): void {
-  if (filter !== undefined && typeof filter !== 'function' && typeof filter !== 'string')
-    throw badRequest('`filter` must be a function or a name');
-  if (typeof filter === 'string' && filter.startsWith('_') && !BUILT_IN.has(filter))
-    throw badRequest('unknown builtin filter name');
-  if ((filter === '_doc_ids' || doc_ids !== undefined) && !isListOfStrings(doc_ids))
-    throw badRequest('`doc_ids` filter parameter is not a list.');
-  if (filter === '_selector' && selector === undefined)
-    throw badRequest('`selector` filter parameter is not provided.');
-  if (filter === '_view' && !view) throw badRequest('`view` filter parameter is not provided.');
-  if (selector === undefined) return;
-  const other = filter ?? (view === undefined ? doc_ids && '_doc_ids' : '_view');
-  if (other !== undefined && other !== '_selector')
-    throw badRequest(`selector invalid for filter "${typeof other === 'function' ? 'function' : other}"`);
-}
-
-const isListOfStrings = (value: unknown): boolean =>
-  Array.isArray(value) && value.every((id) => typeof id === 'string');
 
 function both<A>(
   one: ((value: A) => boolean) | undefined,
@@ -104,21 +83,17 @@ async function storedFilterTest(
   source: FilterSource,
   name: string,
   options: ChangesOptions,
-): Promise<AcceptDoc | undefined> {
+): Promise<AcceptDoc> {
   const parts = parseName(name);
-  // As PouchDB: `a/b/c` names no filter, and the feed goes without one.
-  if (parts === undefined) return undefined;
   const text = await functionText(source, parts.ddoc, ['filters', parts.name]);
   const filter = (source.evaluate ?? evaluate)(text)();
   return filterTest(filter, options);
 }
 
 /** Passes documents for which the map emits. A map that throws on a document has not emitted, as in a view. */
-async function viewTest(source: FilterSource, view: string | undefined): Promise<AcceptDoc> {
-  const parts = typeof view === 'string' ? parseName(view) : undefined;
-  if (parts === undefined)
-    throw badRequest('`view` filter parameter must be of the form `designname/viewname`');
-  const text = await functionText(source, parts.ddoc, ['views', parts.name, 'map']);
+async function viewTest(source: FilterSource, view: string): Promise<AcceptDoc> {
+  const { ddoc, name } = parseName(view);
+  const text = await functionText(source, ddoc, ['views', name, 'map']);
   let emitted = false;
   const emit = (): void => {
     emitted = true;
@@ -136,9 +111,9 @@ async function viewTest(source: FilterSource, view: string | undefined): Promise
 }
 
 /** `ddoc/name`, or `name` for `name/name`. */
-function parseName(text: string): { ddoc: string; name: string } | undefined {
-  const [ddoc, name = ddoc, ...more] = text.split('/');
-  return ddoc && name && more.length === 0 ? { ddoc, name } : undefined;
+function parseName(text: string): { readonly ddoc: string; readonly name: string } {
+  const [ddoc = '', name = ddoc] = text.split('/');
+  return { ddoc, name };
 }
 
 async function functionText(source: FilterSource, ddoc: string, path: readonly string[]): Promise<string> {

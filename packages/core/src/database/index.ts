@@ -4,6 +4,7 @@ export { checkAttsSince } from './atts-since';
 export { bulkGetRefusal } from './bulk-get-refusal';
 export { type Bytes, bestBytes, decoded, exactBytes, portableBytes, useBytes } from './bytes';
 export * from './changes';
+export { checkChangesOptions } from './changes-check';
 export { checkCount } from './count';
 export type * from './database';
 export { errorInList } from './edits';

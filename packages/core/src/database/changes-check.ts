@@ -1,0 +1,66 @@
+/** What every changes feed refuses alike, wherever its database is; and before anything is sent. */
+import { badRequest } from '../model/errors';
+import { isGroup } from '../model/selector';
+import type { ChangesOptions } from './database';
+import { noNumber } from './query-checks';
+
+const BUILT_IN = new Set(['_view', '_doc_ids', '_selector', '_design']);
+
+/** @throws DatabaseError 400 for options of the wrong form, and for those that contradict each other */
+export function checkChangesOptions(options: ChangesOptions): void {
+  const { since, limit, batch_size, seq_interval, style, query_params } = options;
+  // An empty one would be left out of a URL by some servers, and mean all changes. What else it may be, only the database knows.
+  if (since === '' || !/^(undefined|string|number)$/.test(typeof (since ?? undefined)))
+    throw badRequest("Malformed sequence supplied in 'since' parameter.");
+  if (limit !== undefined && !Number.isSafeInteger(limit)) throw badRequest('`limit` must be a whole number');
+  if (batch_size !== undefined && !(Number.isSafeInteger(batch_size) && batch_size >= 0))
+    throw badRequest('`batch_size` must be a positive whole number');
+  if (seq_interval !== undefined && !(Number.isSafeInteger(seq_interval) && seq_interval > 0))
+    throw badRequest('invalid_seq_interval');
+  if (style !== undefined && style !== 'main_only' && style !== 'all_docs')
+    throw badRequest('`style` must be main_only or all_docs');
+  if (query_params !== undefined && query_params !== null && !isGroup(query_params))
+    throw badRequest('`query_params` must be an object');
+  checkWaits(options);
+  checkFilter(options);
+}
+
+/** Of a live feed of a server: a local one has nothing to wait for, and the same program may ask either. */
+function checkWaits({ heartbeat, timeout }: ChangesOptions): void {
+  if (
+    !/^(undefined|boolean)$/.test(typeof (heartbeat ?? undefined)) &&
+    !(isCount(heartbeat) && heartbeat > 0)
+  )
+    throw badRequest('Invalid heartbeat value. Expecting a positive integer value (in milliseconds).');
+  if ((timeout ?? false) !== false && !isCount(timeout)) throw noNumber('timeout', timeout);
+}
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+
+function checkFilter({ filter, view, doc_ids, selector }: ChangesOptions): void {
+  if (filter !== undefined && typeof filter !== 'function' && typeof filter !== 'string')
+    throw badRequest('`filter` must be a function or a name');
+  if (typeof filter === 'string' && filter.startsWith('_') && !BUILT_IN.has(filter))
+    throw badRequest('unknown builtin filter name');
+  // PouchDB goes without a filter: whoever asked for some documents would get, or send out, all.
+  if (typeof filter === 'string' && !/^(_|$)/.test(filter) && !isFunctionName(filter))
+    throw badRequest('`filter` must be of the form `designname/filtername`');
+  if ((filter === '_doc_ids' || doc_ids !== undefined) && !isListOfStrings(doc_ids))
+    throw badRequest('`doc_ids` filter parameter is not a list.');
+  if (filter === '_selector' && selector === undefined)
+    throw badRequest('`selector` filter parameter is not provided.');
+  if (filter === '_view' && !view) throw badRequest('`view` filter parameter is not provided.');
+  if (view !== undefined && (filter === undefined || filter === '_view') && !isFunctionName(view))
+    throw badRequest('`view` filter parameter must be of the form `designname/viewname`');
+  if (selector === undefined) return;
+  if (!isGroup(selector)) throw badRequest('Selector must be a JSON object');
+  const other = filter ?? (view === undefined ? doc_ids && '_doc_ids' : '_view');
+  if (other !== undefined && other !== '_selector')
+    throw badRequest(`selector invalid for filter "${typeof other === 'function' ? 'function' : other}"`);
+}
+
+const isListOfStrings = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((id) => typeof id === 'string');
+
+/** `ddoc/name`, or `name` for `name/name`. */
+const isFunctionName = (name: unknown): boolean => typeof name === 'string' && /^[^/]+(\/[^/]+)?$/.test(name);
