@@ -129,6 +129,24 @@ describe('making a handle', () => {
     expect(order).toEqual(['a', 'b']);
   });
 
+  it('asks a server for calls in their order, those made while it opens first', async () => {
+    // Code is loaded in as many steps as a platform has it: whatever their number, the later call is made between two of them.
+    for (let steps = 0; steps < 40; steps++) {
+      const asked: string[] = [];
+      const fetch = async (url: unknown): Promise<Response> => {
+        const id = new URL(String(url)).pathname.replace('/db/', '');
+        asked.push(id);
+        return Response.json({ ok: true, id, rev: '1-a' });
+      };
+      const db = new SettleDB('http://127.0.0.1:9/db', { fetch: fetch as never, skip_setup: true });
+      const early = [db.put({ _id: 'a' }), db.put({ _id: 'b' })];
+      for (let step = 0; step < steps; step++) await undefined;
+      await Promise.all([...early, db.put({ _id: 'c' })]);
+      expect(asked, `${steps} steps`).toEqual(['a', 'b', 'c']);
+      await db.close();
+    }
+  });
+
   it('may be by defaults, which add up and give way', async () => {
     const Kept = SettleDB.defaults({ adapter: 'memory', prefix: 'my-' }).defaults({
       revs_limit: 3,

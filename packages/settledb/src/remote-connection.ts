@@ -103,17 +103,19 @@ export class RemoteConnection implements Connection {
   }
 
   #open(): Promise<Remote> {
-    this.#opening ??= this.#load().then(
+    if (this.#opening !== undefined) return this.#opening;
+    const opening = this.#load();
+    this.#opening = opening;
+    // First of what waits for it, and with nothing in between: a call that need not wait comes after those that did.
+    opening.then(
       (database) => {
         this.#database = database;
-        return database;
       },
-      (error: unknown) => {
+      () => {
         this.#opening = undefined;
-        throw error;
       },
     );
-    return this.#opening;
+    return opening;
   }
 
   async #close(): Promise<void> {
