@@ -100,8 +100,8 @@ describe('a large attachment', () => {
     const began = performance.now();
     await db.close();
     await failure;
-    // Writes of which all is known are given more.
-    expect(performance.now() - began).toBeLessThan(3_000);
+    // Writes of which all is known are given five seconds.
+    expect(performance.now() - began).toBeLessThan(4_900);
   });
 
   it('that fails while it is read fails with that error, and is not there', async () => {

@@ -84,7 +84,7 @@ class Hosts {
       expose(control, data.port);
     });
     port1.start();
-    const Connected = connect(port2, { timeout_ms: 5_000 });
+    const Connected = connect(port2, { timeout_ms: PATIENCE.timeout });
     onTestFinished(() => {
       Connected.disconnect();
       for (const session of this.sessions) session.end();

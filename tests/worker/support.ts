@@ -5,6 +5,7 @@ import { onTestFinished } from 'vitest';
 import { type ConnectOptions, connect, type HostedSettleDB } from '../../packages/settledb/src/hosted';
 import { contextOf } from '../../packages/settledb/src/hosting';
 import { SettleDB } from '../../packages/settledb/src/settledb';
+import { PATIENCE_MS } from '../support/timeouts';
 
 export type Open = (
   name: string,
@@ -30,7 +31,7 @@ export function hostAndPage(
     const { port1, port2 } = new MessageChannel();
     port1.addEventListener('message', host.accept);
     port1.start();
-    const Hosted = connect(port2, { timeout_ms: 2_000, ...more });
+    const Hosted = connect(port2, { timeout_ms: PATIENCE_MS, ...more });
     onTestFinished(() => {
       Hosted.disconnect();
       port1.close();
