@@ -99,6 +99,18 @@ describe('calls', () => {
     expect(await settled).toEqual(calls.map(() => ({ status: 'rejected', reason })));
   });
 
+  it('are answered though the page stood still for longer than the worker may take', async () => {
+    const timeout_ms = 600;
+    const { page } = hostAndPage();
+    for (let steps = 0; steps < 5; steps++) {
+      const db = new (page({ timeout_ms }))('slow');
+      const asked = db.info();
+      for (let step = 0; step < steps; step++) await new Promise((resolve) => setTimeout(resolve));
+      for (const end = performance.now() + timeout_ms + 50; performance.now() < end; );
+      expect(await asked, `after ${steps} steps`).toMatchObject({ db_name: 'slow' });
+    }
+  });
+
   it('of several handles and verbs at once, some of which fail, are each answered with its own', async () => {
     const { Hosted } = hostAndPage();
     const [one, other] = [new Hosted('one'), new Hosted('other')];

@@ -37,6 +37,11 @@ interface Acquaintance {
   unlisten: () => void;
 }
 
+/**
+ * The time for an answer comes in so many parts: a page that stood still (busy, frozen, in a debugger) finds its timer late and the
+ * answer behind it, or a worker that could not start without it. However long that was, it uses up one.
+ */
+const PARTS = 4;
 /** Workers of other tabs that may be named and not be heard of, one after the other: each time the owner is asked for anew. */
 const ASKED = 5;
 
@@ -195,14 +200,14 @@ export class OwnWorker {
 
   #inTime<T>(promise: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(
-        () =>
-          reject(
-            workerTerminated(`The worker did not answer within ${this.#timeoutMs} ms. Does it call host()?`),
-          ),
-        this.#timeoutMs,
-      );
-      promise.then(resolve, reject).finally(() => clearTimeout(timer));
+      let left = PARTS;
+      const late = (): void => {
+        if (--left > 0) return;
+        const ms = this.#timeoutMs;
+        reject(workerTerminated(`The worker did not answer within ${ms} ms. Does it call host()?`));
+      };
+      const timer = setInterval(late, this.#timeoutMs / PARTS);
+      promise.then(resolve, reject).finally(() => clearInterval(timer));
     });
   }
 }
