@@ -171,3 +171,48 @@ describe('changes', () => {
       for (const db of dbs) expect((await db.changes(options)).results).toHaveLength(6);
   });
 });
+
+describe('a handle', () => {
+  const failureOf = async (db: Any): Promise<Any> => {
+    const error = await db.info().catch((failure: unknown) => failure);
+    await db.close().catch(() => {});
+    return error;
+  };
+
+  it('refuses options that are none, here and in a worker, and of a URL those that it has', async () => {
+    const Base: Any = SettleDB.defaults({ adapter: memory() });
+    const Hosted: Any = hostAndPage({}, {}, contextOf(Base)).Hosted;
+    let count = 0;
+    for (const Handle of [Base, Hosted]) {
+      for (const prefix of [5, true, {}, []])
+        for (const name of ['db', `${ORIGIN}/db`])
+          expect(() => new Handle(name, { prefix })).toThrow('The option `prefix` must be text');
+      for (const prefix of [null, undefined, ''])
+        expect(await failureOf(new Handle(`h${++count}`, { prefix }))).toMatchObject({ doc_count: 0 });
+      for (const name of ['auto_compaction', 'deterministic_revs', 'evaluate'])
+        for (const value of ['x', 1, 0, '', {}, []])
+          expect(await failureOf(new Handle(`h${++count}`, { [name]: value }))).toMatchObject({
+            status: 400,
+            name: 'bad_request',
+            reason: expect.stringContaining(`${name} must be`),
+          });
+      for (const options of [{ auto_compaction: null }, { deterministic_revs: null }, { evaluate: null }])
+        expect(await failureOf(new Handle(`h${++count}`, options))).toMatchObject({ doc_count: 0 });
+      expect(() => new Handle('db', 'memory')).toThrow(TypeError);
+    }
+    for (const compress of ['x', 1, {}])
+      expect(await failureOf(new Base(`${ORIGIN}/db`, { compress }))).toMatchObject({ status: 400 });
+  });
+
+  it('refuses a text for options: get(id, rev) would answer another revision', async () => {
+    const dbs = await places();
+    for (const db of dbs) {
+      for (const verb of ['allDocs', 'changes']) expect(() => db[verb]('a')).toThrow(TypeError);
+      for (const verb of ['get', 'put', 'post', 'bulkDocs', 'query'])
+        expect(() => db[verb]('a', '1-a')).toThrow(TypeError);
+      for (const verb of ['getAttachment', 'openAttachment'])
+        expect(() => db[verb]('w', 'x.txt', '1-a')).toThrow(TypeError);
+      expect(await Promise.all(['a', 'b'].map(db.get))).toMatchObject([{ n: 0 }, { n: 1 }]);
+    }
+  });
+});

@@ -37,7 +37,8 @@ export interface RemoteOptions {
 }
 
 /** @throws bad_request: misspelt, requests would be somebody else's, or nobody's */
-export function checkRemoteOptions({ auth, feed, credentials, fetch, headers }: RemoteOptions): void {
+export function checkRemoteOptions(options: RemoteOptions): void {
+  const { auth, feed, credentials, fetch, headers, compress } = options;
   if (auth != null) {
     const { username, password, type } = auth;
     if (typeof username !== 'string' || typeof password !== 'string')
@@ -49,6 +50,7 @@ export function checkRemoteOptions({ auth, feed, credentials, fetch, headers }: 
   const isHeaders = isObject(headers) && !(headers instanceof Headers);
   if (headers != null && typeof headers !== 'function' && !isHeaders)
     throw badRequest('headers must be a plain object, or a function that gives one');
+  if (compress != null && typeof compress !== 'boolean') throw badRequest('compress must be true or false');
   oneOf('feed', feed, ['longpoll', 'continuous']);
   oneOf('credentials', credentials, ['include', 'same-origin', 'omit']);
 }

@@ -36,7 +36,7 @@ import type { Peer } from './peers';
 import { replicationThere, withStatus } from './replicate-there';
 import type { SettleDB } from './settledb';
 import { VERSION, withDefaults } from './statics';
-import { asVerb, refuseCallback } from './verbs';
+import { asVerb, refuseCallback, refuseText } from './verbs';
 
 /** Verbs that are a question and an answer. Those that this version's SettleDB has not are refused by the worker. */
 const CALLS = [
@@ -98,6 +98,7 @@ export function connect(worker: Targets, options: ConnectOptions = {}): HostedSe
   class Connected extends HostedHandle {
     constructor(first: unknown, second?: SettleOptions, third?: unknown) {
       refuseCallback('SettleDB', third ?? second);
+      refuseText('SettleDB', second);
       super(link, adapters, first, second);
     }
     static readonly version = VERSION;
@@ -170,7 +171,7 @@ class HostedHandle extends Emitter {
       typeof first === 'object' && first !== null
         ? [(first as { name?: unknown }).name, first as SettleOptions]
         : [first, second ?? {}];
-    const address = addressOf(name, options.prefix);
+    const address = addressOf(name, options);
     this.name = address.kind === 'local' ? address.name : nameOf(address.url);
     this.adapter = address.kind === 'local' ? chooseName(adapters, options.adapter) : 'http';
     this.#link = link;

@@ -78,12 +78,13 @@ const URL_PATTERN = /^https?:\/\//i;
 /** What somebody typed who meant a URL: `htp://…`, `http:/…`, `http//…`, `//host/…`, `localhost:5984/…`. Not `C:\\…`. */
 const NEARLY_URL = /^\s*([a-z][a-z0-9+.-]+:[/\\]|(https?|wss?)?:?\/\/|[^/\\\s]+:\d+\/)/i;
 
-/** @throws TypeError without a name; bad_request for one that looks like a URL, and is none this can use */
-export function addressOf(name: unknown, prefix: string | undefined): Address {
+/** @throws TypeError without a name; bad_request for one that looks like a URL, and is none this can use, and for a prefix that is no text */
+export function addressOf(name: unknown, { prefix }: LocalSettleOptions): Address {
   if (typeof name !== 'string' || name === '')
     throw new TypeError(`A database needs a name, not ${name === '' ? 'an empty one' : String(name)}`);
+  if (prefix != null && typeof prefix !== 'string') throw badRequest('The option `prefix` must be text');
   if (URL_PATTERN.test(name)) return { kind: 'remote', url: name };
-  if (prefix !== undefined && URL_PATTERN.test(prefix))
+  if (prefix && URL_PATTERN.test(prefix))
     return { kind: 'remote', url: (prefix.endsWith('/') ? prefix : `${prefix}/`) + name };
   const storedName = (prefix ?? '') + name;
   // Else a local database would be made, and "synced" with.

@@ -91,7 +91,7 @@ import { HandleQueries } from './queries';
 import type { SharedOptions } from './registry';
 import { RemoteConnection } from './remote-connection';
 import { VERSION, withDefaults } from './statics';
-import { asVerb, BOUND, refuseCallback } from './verbs';
+import { asVerb, BOUND, refuseCallback, refuseText } from './verbs';
 
 /** A handle's events, and what their listeners are given. */
 export interface SettleEvents {
@@ -179,8 +179,8 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   /**
    * @param name of a local database: any string; in Node, by default, the path of the folder it is kept in. A URL (`http:`,
    *   `https:`) means the CouchDB database there
-   * @throws at once: TypeError without a name; bad_request for an adapter that is not known, and for a name that looks like a
-   *   mistyped URL. Whatever else is wrong rejects the first call
+   * @throws at once: TypeError without a name; bad_request for an adapter that is not known, a prefix that is no text, and a name that
+   *   looks like a mistyped URL. Whatever else is wrong rejects the first call
    */
   // A view that names the type of its documents says nothing about the others.
   constructor(name: string, options?: SettleOptions<NoInfer<Content>>);
@@ -192,9 +192,10 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   ) {
     super();
     refuseCallback('SettleDB', third ?? second);
+    refuseText('SettleDB', second);
     const [name, options] =
       typeof first === 'object' && first !== null ? [first.name, first] : [first, second ?? {}];
-    const address = addressOf(name, options.prefix);
+    const address = addressOf(name, options);
     this.#queries = new HandleQueries(options, {
       indexing: (progress) => this.fire('indexing', progress),
       error: (error) => this.fire('error', error),

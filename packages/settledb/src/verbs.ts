@@ -12,12 +12,20 @@ export const BOUND = [
 /** Arguments up to which a verb may be given a function that is no callback: a view's map; where bytes come from, or go. */
 const FUNCTIONS_UP_TO: Readonly<Record<string, number>> = { query: 1, putAttachment: 4, writeSnapshot: 1 };
 
-/** The method; a TypeError where it is given a callback. `null` is what programs without types pass for nothing. */
+/** Where the options are, of verbs beside whose arguments a text could be taken for one: `get(id, rev)`. */
+const OPTIONS_AT: Readonly<Record<string, number>> = {
+  ...{ allDocs: 0, changes: 0, get: 1, put: 1, post: 1, bulkDocs: 1, query: 1 },
+  ...{ getAttachment: 2, openAttachment: 2 },
+};
+
+/** The method; a TypeError where it is given a callback, or a text for its options. `null` is what programs without types pass for nothing. */
 export const asVerb =
   <Args extends unknown[], Answer>(verb: string, method: (...args: Args) => Answer) =>
   (...args: Args): Answer => {
     for (let i = 0; i < args.length; i++) args[i] ??= undefined;
     if (args.length > (FUNCTIONS_UP_TO[verb] ?? 0)) refuseCallback(verb, args[args.length - 1]);
+    const at = OPTIONS_AT[verb];
+    if (at !== undefined) refuseText(verb, args[at]);
     return method(...args);
   };
 
@@ -25,4 +33,10 @@ export const asVerb =
 export function refuseCallback(verb: string, last: unknown): void {
   if (typeof last === 'function')
     throw new TypeError(`${verb}() takes no callback: it returns a promise, or a feed with events`);
+}
+
+/** @throws TypeError for options that are a text: `get(id, rev)` would answer another revision. A number may be the index of `map`. */
+export function refuseText(verb: string, options: unknown): void {
+  if (typeof options === 'string')
+    throw new TypeError(`${verb}() takes its options as an object, not ${JSON.stringify(options)}`);
 }

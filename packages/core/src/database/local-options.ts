@@ -28,8 +28,16 @@ export interface LocalOptions {
 export const REVS_LIMIT = 1_000;
 
 /** @throws DatabaseError 400 for options out of range */
-export function checkOptions({ revs_limit = REVS_LIMIT, durability = 'relaxed' }: LocalOptions): void {
+export function checkOptions(options: LocalOptions): void {
+  const { revs_limit = REVS_LIMIT, durability = 'relaxed', evaluate } = options;
   checkRevsLimit(revs_limit);
+  for (const name of ['auto_compaction', 'deterministic_revs'] as const) {
+    const value: unknown = options[name] ?? undefined;
+    if (value !== undefined && typeof value !== 'boolean')
+      throw badRequest(`${name} must be true or false, not ${JSON.stringify(value)}`);
+  }
+  if (evaluate != null && typeof evaluate !== 'function')
+    throw badRequest('evaluate must be a function: that of settledb/eval');
   // Misspelt, it would promise less than was asked for.
   if (durability !== 'relaxed' && durability !== 'strict')
     throw badRequest(`durability must be 'relaxed' or 'strict', not ${durability}`);
