@@ -216,3 +216,71 @@ describe('a handle', () => {
     }
   });
 });
+
+describe('attachments', () => {
+  const REFUSED = { status: 400, name: 'bad_request' };
+
+  it('keep the type that was given, also an empty one, and one that is no text is refused', async () => {
+    const dbs = await places();
+    const html = new Blob(['hi'], { type: 'text/html' });
+    const types = [
+      ['empty', 'aGk=', '', ''],
+      ['empty-html', html, '', ''],
+      ['null', 'aGk=', null, 'application/octet-stream'],
+      ['html', html, undefined, 'text/html'],
+    ] as const;
+    for (const db of dbs)
+      for (const [id, data, type, kept] of types) {
+        await db.putAttachment(id, 'x', null, data, type);
+        expect((await db.get(id))._attachments.x.content_type).toBe(kept);
+        const given = await db.openAttachment(id, 'x');
+        expect(given.content_type).toBe(kept);
+        await given.stream.cancel();
+      }
+    for (const type of [5, {}, [], true, 'a\nb', '\u0000', '→'])
+      expect(await alike(dbs, ['putAttachment', 'odd', 'x', null, 'aGk=', type])).toMatchObject(REFUSED);
+    expect(await alike(dbs, ['get', 'odd'])).toMatchObject(MISSING);
+  });
+
+  it('know a revision from data by the same rule', async () => {
+    const dbs = await places();
+    const rev = (await dbs[0].get('a'))._rev;
+    for (const db of dbs) {
+      await db.putAttachment('a', 'x', rev, 'aGk=');
+      await db.putAttachment('c', 'x', rev.replace(/.*/, (await db.get('c'))._rev), new Blob(['hi']));
+      await db.putAttachment('five', 'x', 'aGk=', 'text/plain', undefined);
+      for (const id of ['a', 'c', 'five']) expect((await db.getAttachment(id, 'x')).length ?? 2).toBe(2);
+    }
+    expect(await alike(dbs, ['putAttachment', 'b', 'x', 'no-rev', [1, 2]])).toMatchObject(REFUSED);
+  });
+
+  it('that have a name that none can have, or are of no document, are refused alike', async () => {
+    const dbs = await places();
+    const { _rev } = await dbs[0].get('w');
+    for (const name of [null, undefined, '', 5, [], {}, '_x']) {
+      expect(await alike(dbs, ['putAttachment', 'new', name, null, 'aGk=', 'text/plain'])).toMatchObject(
+        REFUSED,
+      );
+      for (const rev of [_rev, '1-00'])
+        expect(await alike(dbs, ['removeAttachment', 'w', name, rev])).toMatchObject({
+          ...MISSING,
+          docId: 'w',
+        });
+      expect(await alike(dbs, ['getAttachment', 'w', name])).toMatchObject(MISSING);
+    }
+    for (const id of ['', '_local/l', 'nobody'])
+      expect(await alike(dbs, ['removeAttachment', id, 'x', '1-00'])).toMatchObject(MISSING);
+    for (const id of ['', '_x', null, 5])
+      expect(await alike(dbs, ['putAttachment', id, 'x', null, 'aGk=', 'text/plain'])).toMatchObject(REFUSED);
+    for (const rev of ['', 'x', 5, null])
+      expect(await alike(dbs, ['getAttachment', 'w', 'x.txt', { rev }])).toMatchObject({
+        reason: 'Invalid rev format',
+      });
+    expect(await alike(dbs, ['removeAttachment', 'w', 'nope', _rev])).toEqual({
+      ok: true,
+      id: 'w',
+      rev: _rev,
+    });
+    expect(await alike(dbs, ['removeAttachment', 'w', 'nope', '1-00'])).toMatchObject({ status: 409 });
+  });
+});

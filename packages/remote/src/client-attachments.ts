@@ -11,12 +11,13 @@ import {
   notFound,
   type OpenAttachmentOptions,
   type OpenedAttachment,
+  type PutAttachment,
   portableBytes,
   type Rev,
   type Stub,
   type Written,
 } from '@settledb/core';
-import { isDotName, type PutAttachment } from './client-attachment-call';
+import { isDotName } from './client-attachment-call';
 import { readDot, readDotPart } from './client-attachment-dots';
 import * as check from './client-check';
 import { download } from './client-download';
@@ -172,7 +173,8 @@ export async function putAttachment(
     path: pathOf(id, name),
     query: { rev },
     body: blob,
-    type: type || blob.type || 'application/octet-stream',
+    // An empty one is said too: a header that is not there would be that of bytes.
+    type: type ?? (blob.type || 'application/octet-stream'),
     signal,
     docId: id,
   });

@@ -268,7 +268,7 @@ export class Http {
       headers: {
         accept,
         ...own,
-        ...(type && { 'content-type': type }),
+        ...(type !== undefined && { 'content-type': type }),
         ...encoding,
         ...(stream && { 'content-length': String(stream.length) }),
         ...call.headers,

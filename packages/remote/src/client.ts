@@ -17,6 +17,7 @@ import {
   type CallOptions,
   type ChangesFeed,
   type ChangesOptions,
+  checkAttachmentName,
   checkId,
   checkRevLists,
   type Database,
@@ -36,7 +37,7 @@ import {
   setTakesApart,
   type Written,
 } from '@settledb/core';
-import { checkAttachmentName, checkAttachmentUrl, putAttachmentCall } from './client-attachment-call';
+import { checkAttachmentUrl, putAttachmentCall } from './client-attachment-call';
 import * as attachments from './client-attachments';
 import { bulkGetOver } from './client-bulk-get';
 import { remoteChanges } from './client-changes';
@@ -183,6 +184,7 @@ export class RemoteDatabase<Content extends object = object>
     options: CallOptions & { readonly rev?: Rev | undefined } = {},
   ): Promise<BinaryData> {
     checkAttachmentName(id, name);
+    if (options.rev !== undefined) parseRev(options.rev);
     const http = await this.#connection.ready(options.signal);
     return attachments.getAttachment(http, id, name, options, this.#options.bytes);
   }

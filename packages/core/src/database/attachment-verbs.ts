@@ -14,9 +14,9 @@ import type {
   Written,
 } from '../model/types';
 import { allDocs, DOCS_AS_TEXT } from './all-docs';
+import { checkAttachmentName, putAttachmentArguments } from './attachment-arguments';
 import { type AttachmentSource, unswept } from './attachment-bytes';
 import { afterGeneration, type FillOptions, fill } from './attachment-fill';
-import { checkName } from './attachment-set';
 import { checkAttsSince } from './atts-since';
 import { bulkGet } from './bulk-get';
 import type { AllDocsOptions, BulkGetOptions, CallOptions, Database, GetOptions } from './database';
@@ -30,33 +30,12 @@ export interface Steps extends Pick<Database, 'get'> {
   put(doc: Doc & { _id: string }, options: CallOptions, makesRoom?: boolean): Promise<Written>;
 }
 
-/** The arguments of `putAttachment`, with or without a revision. */
-export type PutArguments = readonly [
-  id: string,
-  name: string,
-  revOrData: unknown,
-  dataOrType: unknown,
-  type?: unknown,
-  options?: CallOptions,
-];
-
 /** See `Database.putAttachment`. */
-export async function putAttachment(db: Steps, given: PutArguments): Promise<Written> {
-  const [id, name, third, fourth, fifth, options = {}] = given;
-  const [rev, data, type] = namesRevision(given)
-    ? [third || undefined, fourth, fifth]
-    : [undefined, third, fourth];
-  checkName(name);
-  const attachment = typeof type === 'string' ? { data, content_type: type } : { data };
-  const doc = await editable(db, id, rev as Rev | undefined, options);
+export async function putAttachment(db: Steps, given: readonly unknown[]): Promise<Written> {
+  const { id, name, rev, data, type, options } = putAttachmentArguments(given);
+  const attachment = type === undefined ? { data } : { data, content_type: type };
+  const doc = await editable(db, id, rev, options);
   return db.put(withAttachments(doc, { ...attachmentsOf(doc), [name]: attachment as never }), options);
-}
-
-/** PouchDB's two forms: is the third argument a revision, and not the data? Base64 has no dash, so the two are told apart. */
-function namesRevision({ 2: third, 3: fourth, 4: type, length }: PutArguments): boolean {
-  if (type !== undefined || (typeof third === 'string' && /^\d+-/.test(third))) return true;
-  const isNone = third === undefined || third === null || third === '';
-  return isNone && (length > 4 || (fourth !== undefined && typeof fourth !== 'string'));
 }
 
 /** See `Database.removeAttachment`. */
@@ -68,6 +47,7 @@ export async function removeAttachment(
   options: CallOptions = {},
 ): Promise<Written> {
   parseRev(rev);
+  checkAttachmentName(id, name);
   let doc: AnyDoc;
   try {
     doc = await db.get(id, { ...options, rev });

@@ -1,4 +1,5 @@
 export { DOCS_AS_TEXT } from './all-docs';
+export { checkAttachmentName, type PutAttachment, putAttachmentArguments } from './attachment-arguments';
 export { chunksOf } from './attachment-data';
 export { checkAttsSince } from './atts-since';
 export { bulkGetRefusal } from './bulk-get-refusal';

@@ -23,7 +23,7 @@ import type { DatabaseTables, InfoRow } from '../store/schema';
 import type { CallOptions, Store, StoreEvent } from '../store/store';
 import { allDocs } from './all-docs';
 import type { AttachmentSource } from './attachment-bytes';
-import type { PutArguments, Steps } from './attachment-verbs';
+import type { Steps } from './attachment-verbs';
 import { type ChangesSource, localChanges } from './changes';
 import { Closing, Served } from './closing';
 import { loadAttachments, wantsData } from './code';
@@ -268,11 +268,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
   putAttachment(id: string, name: string, data: AttachmentData, type?: string): Promise<Written>;
   async putAttachment(...given: unknown[]): Promise<Written> {
     this.#begin((given[5] as CallOptions | undefined) ?? {});
-    return this.#served.add(
-      loadAttachments().then(({ putAttachment }) =>
-        putAttachment(this.#steps, given as unknown as PutArguments),
-      ),
-    );
+    return this.#served.add(loadAttachments().then(({ putAttachment }) => putAttachment(this.#steps, given)));
   }
 
   async getAttachment(
