@@ -284,3 +284,28 @@ describe('attachments', () => {
     expect(await alike(dbs, ['removeAttachment', 'w', 'nope', '1-00'])).toMatchObject({ status: 409 });
   });
 });
+
+describe('a document that is refused', () => {
+  it('is named by the error, put alone or among others', async () => {
+    const dbs = await places();
+    const revisions = { _rev: '2-ab', _revisions: { start: 'x', ids: ['ab'] } };
+    for (const [doc, options] of [
+      [{ _id: 'a', _rev: 'x' }],
+      [{ _id: 'a', _zz: 1 }],
+      [{ _id: '_x' }],
+      [{ _id: 'a', _rev: 5 }],
+      [{ _id: 'a', _rev: 'x' }, { force: true }],
+      [{ _id: 'a', ...revisions }, { new_edits: false }],
+      [{ _id: 'a', _attachments: { x: {} } }],
+      [{ _id: 'a', _attachments: { _x: { data: '' } } }],
+      [{ _id: 'a', _attachments: { x: { data: '!', content_type: 'text/plain' } } }],
+    ] as const)
+      expect(await alike(dbs, ['put', doc, options])).toMatchObject({
+        status: expect.any(Number),
+        docId: doc._id,
+      });
+    for (const doc of [{ _id: 'a', _rev: 'x' }, { _id: '_x' }])
+      expect(await alike(dbs, ['bulkDocs', [{ _id: 'z' }, doc]])).toMatchObject({ docId: doc._id, index: 1 });
+    expect(await alike(dbs, ['put', { n: 1 }])).toMatchObject({ status: 412 });
+  });
+});

@@ -3,6 +3,7 @@ import {
   badRequest,
   checkAttachmentName,
   checkId,
+  errorWith,
   isLocalId,
   notFound,
   type PutAttachment,
@@ -22,7 +23,11 @@ export function checkAttachmentUrl(id: string, name: string): void {
 /** As a local database reads its arguments. @throws bad_request; not_found of a local document, which has none of its own */
 export function putAttachmentCall(given: readonly unknown[]): PutAttachment {
   const call = putAttachmentArguments(given);
-  checkId(call.id);
+  try {
+    checkId(call.id);
+  } catch (error) {
+    throw errorWith(error, { _id: call.id });
+  }
   if (isLocalId(call.id)) throw notFound('missing', call.id);
   checkCarried(call.id, call.name);
   return call;

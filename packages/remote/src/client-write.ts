@@ -8,6 +8,7 @@ import {
   type Doc,
   either,
   errorInList,
+  errorWith,
   invalidRev,
   isLocalId,
   missingId,
@@ -34,6 +35,17 @@ export function checkEdits(docs: readonly unknown[], newEdits: boolean): Doc[] {
   });
 }
 
+/** As {@link checkEdits}, of one that must have an `_id`. */
+export function checkPut(doc: unknown, options: BulkDocsOptions): { id: string; edit: Sent } {
+  try {
+    const { id } = fieldsOf(doc);
+    if (id === undefined) throw missingId();
+    return { id, edit: asEdit(doc as Doc, options) };
+  } catch (error) {
+    throw errorWith(error, doc);
+  }
+}
+
 function checkEdit(doc: unknown, newEdits: boolean): Doc {
   const { id, rev } = fieldsOf(doc);
   if (newEdits) return (id === undefined ? { ...(doc as Doc), _id: uuid() } : doc) as Doc;
@@ -50,7 +62,7 @@ function checkCarried(doc: unknown): void {
 }
 
 /** @throws the errors of the field rules */
-export function fieldsOf(doc: unknown): { readonly id: string | undefined; readonly rev: Rev | undefined } {
+function fieldsOf(doc: unknown): { readonly id: string | undefined; readonly rev: Rev | undefined } {
   checkCarried(doc);
   const { _id, _rev } = (doc ?? {}) as { _id?: unknown; _rev?: unknown };
   // Revisions of local documents are of generation 0, which no other document's is.
@@ -64,7 +76,7 @@ export function fieldsOf(doc: unknown): { readonly id: string | undefined; reado
  * What to send for `force`, which the protocol has no word for: a new branch is a replicated revision with a parent of
  * its own choice.
  */
-export function asEdit(doc: Doc, { new_edits, force }: BulkDocsOptions): { edit: Doc; new_edits: boolean } {
+function asEdit(doc: Doc, { new_edits, force }: BulkDocsOptions): Sent {
   if (force !== true || new_edits === false || doc._rev === undefined)
     return { edit: doc, new_edits: new_edits !== false };
   const { generation, hash } = parseRev(doc._rev);
@@ -84,18 +96,27 @@ function withRevpos(doc: Doc, revpos: number): Doc {
   return { ...doc, _attachments: Object.fromEntries(entries) as AttachmentsInput };
 }
 
-/** One document by its `_id`, as it came from {@link asEdit}. */
+/** A document as it is sent. */
+interface Sent {
+  readonly edit: Doc;
+  readonly new_edits: boolean;
+}
+
+/** One document by its `_id`, as it came from {@link checkPut}. */
 export async function putDoc(
   http: Http,
   id: string,
-  { edit, new_edits }: { readonly edit: Doc; readonly new_edits: boolean },
+  { edit, new_edits }: Sent,
   signal: AbortSignal | undefined,
   bytes: Bytes | undefined,
 ): Promise<Written> {
   if (isDotId(id)) return putInBulk(http, edit, new_edits, signal, bytes);
   let body = edit;
   if (hasAttachments(edit)) {
-    const prepared = await prepareDoc(edit, bytes, either(http.ending, signal), http.ownFetch);
+    const reading = either(http.ending, signal);
+    const prepared = await prepareDoc(edit, bytes, reading, http.ownFetch).catch((error: unknown) => {
+      throw errorWith(error, edit);
+    });
     if ('alone' in prepared)
       return check.checkWritten(await http.json(multipartCall(prepared, new_edits, signal)), id);
     body = prepared.doc;

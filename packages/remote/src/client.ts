@@ -26,7 +26,6 @@ import {
   type ExistingDoc,
   type GetOptions,
   missingBulkDocs,
-  missingId,
   type OpenAttachmentOptions,
   type OpenedAttachment,
   type OpenRevsRow,
@@ -50,7 +49,7 @@ import { nameOf } from './client-name';
 import type { RemoteOptions } from './client-options';
 import { RemoteQueries } from './client-queries';
 import { allDocsCall, getCall, readAllDocs, readDoc } from './client-read';
-import { asEdit, checkEdits, fieldsOf, putDoc, sendEdits } from './client-write';
+import { checkEdits, checkPut, putDoc, sendEdits } from './client-write';
 import { isObject } from './wire';
 
 /**
@@ -107,9 +106,7 @@ export class RemoteDatabase<Content extends object = object>
 
   async put(doc: Doc<Content>, options: BulkDocsOptions = {}): Promise<Written> {
     const { signal } = options;
-    const { id } = fieldsOf(doc);
-    if (id === undefined) throw missingId();
-    const edit = asEdit(doc, options);
+    const { id, edit } = checkPut(doc, options);
     return this.#connection.write((http) => putDoc(http, id, edit, signal, this.#options.bytes), signal);
   }
 

@@ -94,6 +94,15 @@ export function toEdit(doc: unknown, options: EditOptions, mustName = false, jso
   return { ...edit, given: attachments };
 }
 
+/** As {@link toEdit}, of a document that must have an `_id`: what is wrong with it names it. */
+export function toOneEdit(doc: unknown, options: EditOptions): Edit {
+  try {
+    return toEdit(doc, options, true);
+  } catch (error) {
+    throw errorWith(error, doc);
+  }
+}
+
 /** As {@link toEdit}, for a list: what is wrong with a document names it, and its place. @param texts see {@link TEXTS} */
 export function toEdits(
   docs: readonly unknown[],
@@ -113,10 +122,14 @@ export function toEdits(
 }
 
 /** What was wrong with a document of a list, told by its id and place. */
-export function errorInList(error: unknown, doc: unknown, index: number): unknown {
-  if (!isDatabaseError(error)) return error;
+export const errorInList = (error: unknown, doc: unknown, index: number): unknown =>
+  isDatabaseError(error) ? Object.assign(errorWith(error, doc) as object, { index }) : error;
+
+/** What was wrong with a document, told by its id; not what is wrong with the database. */
+export function errorWith(error: unknown, doc: unknown): unknown {
+  if (!isDatabaseError(error) || error.status >= 507 || error.name === 'closed') return error;
   const id: unknown = (doc as { _id?: unknown } | null | undefined)?._id;
-  return Object.assign(error, { index }, typeof id === 'string' ? { docId: id } : {});
+  return typeof id === 'string' ? Object.assign(error, { docId: id }) : error;
 }
 
 function newEdit(

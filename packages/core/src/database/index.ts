@@ -8,7 +8,7 @@ export * from './changes';
 export { checkChangesOptions } from './changes-check';
 export { checkCount } from './count';
 export type * from './database';
-export { errorInList } from './edits';
+export { errorInList, errorWith } from './edits';
 export * from './emitter';
 export * from './feed';
 export type { FeedController } from './feed-controller';

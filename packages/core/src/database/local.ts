@@ -39,7 +39,7 @@ import type {
   OpenAttachmentOptions,
 } from './database';
 import type { FoldRules } from './doc-fold';
-import { docsOf, type Edit, type EditOptions, toEdit, toEdits } from './edits';
+import { docsOf, type Edit, type EditOptions, errorWith, toEdits, toOneEdit } from './edits';
 import { getDoc, needsHistory } from './get';
 import { historyCode } from './history-code';
 import { INFO, identify, infoNow, infoOf } from './info';
@@ -194,11 +194,13 @@ export class LocalDatabase<Content extends object = object> implements Database<
   }
 
   #put(doc: object, options: BulkDocsOptions, makesRoom = false): Promise<Written> {
-    const made = toEdit(doc, this.#editOptions(options.new_edits, options.force), true);
+    const made = toOneEdit(doc, this.#editOptions(options.new_edits, options.force));
     const edit = makesRoom ? { makesRoom, ...made } : made;
     const { signal } = options;
     if (edit.given === undefined) return this.#writer.add([edit], signal, written);
-    return this.#writeAttached([edit], true, signal).then(written);
+    return this.#writeAttached([edit], true, signal).then(written, (error: unknown) => {
+      throw errorWith(error, doc);
+    });
   }
 
   async bulkDocs(
