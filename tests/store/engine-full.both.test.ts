@@ -120,6 +120,24 @@ describe('a store without room', () => {
     await again.close();
   });
 
+  it('makes room of blocks of which a third is dead', async () => {
+    const world = new World(5);
+    const store = await world.open();
+    world.room.limit = 3_000_000;
+    while (world.room.used < 2_700_000) await world.put(store, 60, 4_000);
+    await world.remove(store, 0.35, false);
+    world.room.reserved = 2;
+    world.room.limit = world.room.used;
+    const { used } = world.room;
+    await store.compact();
+    expect(world.room.used).toBeLessThan(used * 0.85);
+    await world.check(store);
+    await store.close();
+    const again = await world.open();
+    await world.check(again);
+    await again.close();
+  });
+
   it('is read by who still has to hear that what it looks for was removed, and the block it lay in dropped', async () => {
     const world = new World(7);
     const store = await world.open();

@@ -15,6 +15,10 @@ import { isTail } from './texts';
 
 /** Pages that changed, and no text: so records of the log go for the least. */
 const PAGES: Scope = { full: false, tails: false, makesRoom: true };
+/** Blocks of which less is dead are left to a compaction that has room: to move four texts for one that goes takes long. */
+const DEAD_SHARE = 1 / 5;
+/** Characters of a commit for each row that is written again, twice over: they stay until there is room for pages. */
+const ROW_LENGTH = 400;
 /** Blocks left in one commit, of about 100 KB each: one where that is refused, more where it is not. */
 const BLOCKS_AT_ONCE = 4;
 const BLOCKS_AT_ONCE_MAX = 16;
@@ -47,7 +51,7 @@ class Pieces {
   readonly #store: Rewritable;
   readonly #signal: AbortSignal | undefined;
   readonly #gone = new Set<number>();
-  /** Blocks whose rows were written again. */
+  /** Blocks that were looked at: their rows were written again, as far as that is worth while and there was room. */
   readonly #left = new Set<number>();
   #atOnce = BLOCKS_AT_ONCE;
 
@@ -60,11 +64,13 @@ class Pieces {
   async make(): Promise<boolean> {
     await this.#dropDead();
     for (let isFull = false; !isFull; ) {
-      const blocks = this.#mostlyDead();
+      const blocks = this.#partlyDead();
       if (blocks.length === 0) break;
       const { rows, image } = this.#store;
       const found = await rowsIn(rows, image.layout, new Set(blocks), this.#signal);
-      isFull = !(await this.#leave(blocks, found));
+      const worthwhile = blocks.filter((block) => this.#gives(block, found.get(block)!)); // It was looked for.
+      for (const block of blocks) this.#left.add(block);
+      isFull = !(await this.#leave(worthwhile, found));
     }
     return this.#gone.size > 0;
   }
@@ -75,7 +81,6 @@ class Pieces {
       const some = blocks.slice(from, from + this.#atOnce);
       const keys = some.map((block) => found.get(block)!); // It was looked for.
       if (await unlessFull(writeAgain(this.#store.rows, keys, this.#signal))) {
-        for (const block of some) this.#left.add(block);
         await this.#dropDead();
         from += some.length;
         this.#atOnce = Math.min(this.#atOnce * 2, BLOCKS_AT_ONCE_MAX);
@@ -85,11 +90,20 @@ class Pieces {
     return true;
   }
 
+  /** Whether to write its rows again makes more room than it takes. */
+  #gives(block: number, rows: Keys): boolean {
+    const use = this.#store.image.use.sizes.get(block);
+    if (use === undefined || isMostlyDead(use)) return use !== undefined;
+    let count = 0;
+    for (const keys of rows.values()) count += keys.length;
+    return use.dead > count * ROW_LENGTH;
+  }
+
   /** Those first of which least is in use; as many as are looked for at a time. */
-  #mostlyDead(): number[] {
+  #partlyDead(): number[] {
     const blocks: { id: number; live: number }[] = [];
     for (const [id, use] of this.#store.image.use.sizes)
-      if (isMostlyDead(use) && !this.#stays(id) && !this.#left.has(id))
+      if (use.dead > use.size * DEAD_SHARE && !this.#stays(id) && !this.#left.has(id))
         blocks.push({ id, live: use.size - use.dead });
     blocks.sort((a, b) => a.live - b.live);
     let length = 0;
