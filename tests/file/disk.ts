@@ -19,7 +19,8 @@ interface Inode {
 
 let clock = 0;
 
-export type Call = keyof Files;
+/** `openFolder` is what a sync of one begins with. */
+export type Call = keyof Files | 'openFolder';
 
 export class Disk implements Files {
   /** Throws to let the call fail; a number lets a write move only so many bytes. */
@@ -151,7 +152,9 @@ export class Disk implements Files {
     return this.#folders.has(folder);
   }
 
-  async syncFolder(folder: string): Promise<void> {
+  async syncFolder(folder: string, change?: () => void): Promise<void> {
+    this.fail('openFolder');
+    change?.();
     this.fail('syncFolder');
     for (const path of this.#durableNames.keys())
       if (dirname(path) === folder) this.#durableNames.delete(path);

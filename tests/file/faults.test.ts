@@ -152,6 +152,58 @@ describe('a disk whose calls fail', () => {
     }
   });
 
+  it('goes on where no more files may be open for a while, whenever that is', async () => {
+    let failures = 0;
+    for (let nth = 1; ; nth++) {
+      const disk = new Disk();
+      const journal = await file({ files: disk }).open(FOLDER);
+      await journal.append(commitOf(1), { epoch: 0, n: 0 }, 'strict');
+      let count = 0;
+      disk.fail = (call) => {
+        if ((call === 'open' || call === 'openFolder') && ++count === nth) throw failure('EMFILE');
+        return undefined;
+      };
+      const kept: Commit[] = [commitOf(1)];
+      const named = async (bytes: number, durability: 'strict' | 'relaxed'): Promise<void> => {
+        const content = Buffer.alloc(bytes, bytes);
+        const place = journal.blobs.placeFor?.(bytes) ?? bytes.toString(16).padStart(32, '0');
+        await journal.blobs.put(place, [content], durability);
+        const n = kept.length + 1;
+        const commit = { ...commitOf(n), places: [place] };
+        await journal.append(commit, { epoch: 0, n: n - 1 }, 'strict');
+        kept.push(commit);
+      };
+      const steps = [
+        () => named(500, 'relaxed'),
+        () => named(501, 'strict'),
+        () => named(300_000, 'relaxed'),
+        () => named(300_001, 'strict'),
+        () => journal.vacuum!({ force: true }),
+      ];
+      for (const step of steps) {
+        // What failed can be done again, in the same handle.
+        await step().catch(async (error) => {
+          expect(error, `call ${nth}`).toMatchObject({ name: 'io', cause: { code: 'EMFILE' } });
+          failures++;
+          const { commits } = await journal.read();
+          for (const { n } of commits.slice(kept.length)) kept.push(commitOf(n));
+          await step();
+        });
+      }
+      disk.fail = healthy;
+      await journal.close();
+      disk.powerLoss(() => 0.99);
+      const again = await file({ files: disk }).open(FOLDER);
+      expect((await again.read()).commits.length, `call ${nth}`).toBe(kept.length);
+      for (const commit of kept)
+        for (const place of commit.places ?? [])
+          expect(await again.blobs.get(place, 0), `call ${nth}`).toBeDefined();
+      await again.close();
+      if (count < nth) break;
+    }
+    expect(failures).toBeGreaterThan(6);
+  });
+
   it('leaves no folder of a database that could not be made, nor of its parents', async () => {
     for (let nth = 1; ; nth++) {
       const disk = new Disk();

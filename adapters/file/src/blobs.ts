@@ -13,7 +13,7 @@ import { crc32 } from './crc32';
 import { closeQuietly, codeOf, type Files } from './files';
 import { BLOBS, removeFolderIfEmpty, removeQuietly } from './folder';
 import { isPacked, isPackFile, PACKED_BYTES, Packs } from './packs';
-import { trouble } from './trouble';
+import { isOutOfFiles, trouble } from './trouble';
 import { readFully, writeFully } from './window';
 
 const MAGIC = Buffer.from('settblob');
@@ -30,7 +30,8 @@ export class BlobFiles {
   /** Places whose bytes the system has, but maybe not the disk. */
   readonly #unsynced = new Set<string>();
   readonly #packs: Packs;
-  readonly #leftOpen: boolean;
+  /** The name of the folder, if it is there, is on the disk. */
+  #isNamed: boolean;
   /** The folder, with its name on the disk. */
   #made: Promise<void> | undefined;
   #isClosed = false;
@@ -43,7 +44,7 @@ export class BlobFiles {
   constructor(files: Files, folder: string, leftOpen: boolean, lost: (error: unknown) => Error) {
     this.#files = files;
     this.#lost = lost;
-    this.#leftOpen = leftOpen;
+    this.#isNamed = !leftOpen;
     this.#folder = blobFolder(folder);
     this.#packs = new Packs(files, this.#folder, leftOpen);
     if (leftOpen) for (const place of this.#places()) this.#unsynced.add(place);
@@ -186,10 +187,12 @@ export class BlobFiles {
 
   async #makeFolder(): Promise<void> {
     // Who made it may have been killed before its name was on the disk.
-    if (this.#try(this.#folder, () => this.#files.makeFolder(this.#folder)) === undefined && !this.#leftOpen)
-      return;
+    if (this.#try(this.#folder, () => this.#files.makeFolder(this.#folder)) !== undefined)
+      this.#isNamed = false;
+    if (this.#isNamed) return;
     const parent = join(this.#folder, '..');
     await this.#synced(parent, () => this.#files.syncFolder(parent));
+    this.#isNamed = true;
   }
 
   async #write(path: string, fd: number, data: Buffer, position: number): Promise<number> {
@@ -223,12 +226,16 @@ export class BlobFiles {
     }
   }
 
-  /** A sync of what others rely upon, too. Once it failed nobody knows what the disk has, and a second would lie. */
+  /**
+   * A sync of what others rely upon, too. Once it failed nobody knows what the disk has, and a second would lie; unless it was not begun,
+   * as no more files may be open.
+   */
   async #synced(path: string, work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (error) {
-      throw this.#lost(trouble(path, error));
+      const failure = trouble(path, error);
+      throw isOutOfFiles(error) ? failure : this.#lost(failure);
     }
   }
 

@@ -39,8 +39,11 @@ export interface Files {
   /** Makes a folder with its parents; no error when it is there. Answers the first folder it made. */
   makeFolder(folder: string): string | undefined;
   removeFolder(folder: string): void;
-  /** Resolves when the names in a folder are on the disk. */
-  syncFolder(folder: string): Promise<void>;
+  /**
+   * Resolves when the names in a folder are on the disk. `change`, of a name in it, is made when nothing but that is left to do: where no
+   * more files may be open, it is not.
+   */
+  syncFolder(folder: string, change?: () => void): Promise<void>;
 }
 
 /** The disk itself. */
@@ -86,11 +89,12 @@ export const nodeFiles: Files = {
     return missing[0];
   },
   removeFolder: (folder) => fs.rmdirSync(folder),
-  async syncFolder(folder) {
+  async syncFolder(folder, change) {
     // Windows cannot open a folder; NTFS keeps names in its own log.
-    if (process.platform === 'win32') return;
+    if (process.platform === 'win32') return change?.();
     const fd = fs.openSync(folder, 'r');
     try {
+      change?.();
       await settle<void>((done) => fs.fsync(fd, done));
     } catch (error) {
       // Some network file systems have no such call for folders; their names are as durable as their server makes them.

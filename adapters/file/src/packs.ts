@@ -149,15 +149,25 @@ export class Packs {
   }
 
   async #sync(): Promise<void> {
-    const unsynced = this.#unsynced;
-    this.#unsynced = new Set();
-    for (const number of unsynced) {
-      const pack = this.#try(number, () => this.#pack(number));
-      if (pack !== undefined) await this.#using(pack, () => pack.sync());
+    for (const number of [...this.#unsynced]) {
+      // What is put meanwhile is for the next one.
+      this.#unsynced.delete(number);
+      try {
+        const pack = this.#try(number, () => this.#pack(number));
+        if (pack !== undefined) await this.#using(pack, () => pack.sync());
+      } catch (error) {
+        this.#unsynced.add(number); // It may not have begun.
+        throw error;
+      }
     }
     if (!this.#renamed) return;
     this.#renamed = false;
-    await this.#files.syncFolder(this.#folder);
+    try {
+      await this.#files.syncFolder(this.#folder);
+    } catch (error) {
+      this.#renamed = true;
+      throw error;
+    }
   }
 
   /** One at a time; what is added meanwhile is done by the one under way. */

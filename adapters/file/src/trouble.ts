@@ -7,6 +7,14 @@ const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
 export const isFull = (error: unknown): boolean => FULL.has(codeOf(error) ?? '');
 
+/** No more files may be open, of this process or of all. What was to be done was not begun: it may be done later. */
+const OUT_OF_FILES = new Set(['EMFILE', 'ENFILE']);
+
+export function isOutOfFiles(error: unknown): boolean {
+  const code = codeOf(error instanceof DatabaseError ? error.cause : error);
+  return code !== undefined && OUT_OF_FILES.has(code);
+}
+
 /** A path that the system cannot have: longer than it takes, or with a NUL in it. */
 const NO_PATH = new Set(['ENAMETOOLONG', 'ERR_INVALID_ARG_VALUE']);
 

@@ -100,12 +100,16 @@ export class Successor {
     this.#header = { ...this.#header, base: this.#end };
     await writeFully(this.#files, this.#fd, encodeHeader(this.#header), 0);
     await this.sync();
+    let isNamed = false;
     try {
       const path = logPath(this.#folder, this.#header.generation);
-      this.#files.rename(this.#temporary, path);
-      await this.#files.syncFolder(this.#folder);
+      await this.#files.syncFolder(this.#folder, () => {
+        isNamed = true;
+        this.#files.rename(this.#temporary, path);
+      });
       return new Log(this.#files, this.#fd, path, this.#header, this.#contents, this.#end);
     } catch (error) {
+      if (!isNamed) throw error;
       // Whether the new name holds is not known, and an open would believe it: the old log must not go on alone.
       throw this.#old.poison(error);
     }
