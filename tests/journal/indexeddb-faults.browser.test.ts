@@ -1,6 +1,6 @@
 /** What IndexedDB does on bad days: connections that die, disks that are full, opens that never answer. */
 import { indexeddb } from '@settledb/adapter-indexeddb';
-import type { Journal, JournalEvent } from '@settledb/engine';
+import { BLOCKS_PER_COMMIT, type Journal, type JournalEvent } from '@settledb/engine';
 import { deleteDB, openDB, unwrap } from 'idb';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { commit, fill } from '../conformance/journal-bench';
@@ -279,16 +279,20 @@ describe('indexeddb when the disk is full', () => {
     expect(idb.handles).toHaveLength(1);
   });
 
+  const reserveOf = async (name: string): Promise<number> => {
+    const db = await openDB(`settledb:${name}`);
+    const count = await db.count('meta', IDBKeyRange.bound(0, 100));
+    db.close();
+    return count;
+  };
+
   it('gives what was kept back to writes that make room, record by record, and the last of it to compactions', async () => {
     const idb = new FaultyIdb();
     const name = newName();
     const { journal } = await idb.open(name);
-    const reserve = async (): Promise<number> => {
-      const db = await openDB(`settledb:${name}`);
-      const count = await db.count('meta', IDBKeyRange.bound(0, 100));
-      db.close();
-      return count;
-    };
+    const reserve = () => reserveOf(name);
+    // By which the browser is made to give back what it keeps of what is gone.
+    const tidied = () => idb.handles.filter((db) => db.name === 'settledb').length;
     await fill(journal, 1, 1);
     journal.keepBack!(2 ** 40);
     await vi.waitFor(async () => expect(await reserve()).toBe(16));
@@ -302,10 +306,12 @@ describe('indexeddb when the disk is full', () => {
       };
     };
     const refused = { name: 'quota_exceeded' };
-    full(2);
+    full(3);
     await expect(journal.append(commit(2, 0), { epoch: 0, n: 1 }, 'strict')).rejects.toMatchObject(refused);
     expect(await reserve()).toBe(16);
+    expect(tidied()).toBe(0);
     expect(await journal.append(commit(2, 0), { epoch: 0, n: 1 }, 'strict', 'later')).toBeUndefined();
+    expect(tidied()).toBe(1);
     expect(await reserve()).toBe(15);
     full(100);
     await expect(journal.append(commit(3, 3), { epoch: 0, n: 2 }, 'strict', 'later')).rejects.toMatchObject(
@@ -313,8 +319,10 @@ describe('indexeddb when the disk is full', () => {
     );
     expect(await reserve()).toBe(4);
     const change = { put: [{ id: -1, text: 'p' }], makesRoom: true };
-    full(2);
+    const before = tidied();
+    full(3);
     expect(await journal.rewrite(change, { epoch: 0, n: 2 })).toBeUndefined();
+    expect(tidied()).toBe(before + 1);
     expect(await reserve()).toBe(2);
     full(100);
     await expect(journal.append(commit(3, 0), { epoch: 0, n: 2 }, 'strict', 'now')).rejects.toMatchObject(
@@ -326,7 +334,38 @@ describe('indexeddb when the disk is full', () => {
     await fill(journal, 3, 3);
     journal.keepBack!(600 * 1024);
     await vi.waitFor(async () => expect(await reserve()).toBe(2));
-    expect(idb.handles).toHaveLength(1);
+    expect(idb.handles).toHaveLength(1 + tidied());
+    expect((await indexedDB.databases()).some((each) => each.name === 'settledb')).toBe(false);
+  });
+
+  it('gives removals half of what little was kept back', async () => {
+    const idb = new FaultyIdb();
+    const name = newName();
+    const { journal } = await idb.open(name);
+    await fill(journal, 1, 1);
+    journal.keepBack!(800 * 1024);
+    await vi.waitFor(async () => expect(await reserveOf(name)).toBe(3));
+    idb.tamper = (tx) => {
+      if (tx.mode === 'readwrite' && tx.objectStoreNames.contains('log')) abortAs('QuotaExceededError')(tx);
+    };
+    const removal = journal.append(commit(2, 0), { epoch: 0, n: 1 }, 'strict', 'later');
+    await expect(removal).rejects.toMatchObject({ name: 'quota_exceeded' });
+    expect(await reserveOf(name)).toBe(1);
+  });
+
+  it('keeps room back before a commit after which there may be none', async () => {
+    const idb = new FaultyIdb();
+    const name = newName();
+    const { journal } = await idb.open(name);
+    const reserves: Promise<number>[] = [];
+    idb.tamper = (tx) => {
+      if (tx.objectStoreNames.contains('block')) reserves.push(reserveOf(name));
+    };
+    const text = 'x'.repeat(4 * 1024 * 1024);
+    const segments = [{ id: BLOCKS_PER_COMMIT + 1, text }];
+    const large = { n: 1, head: 'h', tail: '', segments };
+    expect(await journal.append(large, { epoch: 0, n: 0 }, 'relaxed')).toBeUndefined();
+    expect(await Promise.all(reserves)).toEqual([2]);
   });
 
   it('keeps nothing back where there is no room for it', async () => {

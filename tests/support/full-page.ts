@@ -38,6 +38,11 @@ const calls = {
       }
     }
   },
+  /** So many documents of so many characters in one call. */
+  async fillAtOnce(count: number, length: number): Promise<void> {
+    const docs = Array.from({ length: count }, () => ({ _id: crypto.randomUUID(), text: noise(length) }));
+    for (const done of await db.bulkDocs(docs)) there.set((done as Put).id, (done as Put).rev);
+  },
   /** Three in four of all. @returns how many, and how many were refused */
   async remove(): Promise<{ removed: number; refused: number }> {
     let [removed, refused] = [0, 0];

@@ -20,7 +20,7 @@ interface Asked {
   readonly reject: (error: unknown) => void;
 }
 
-/** @param stored told of each content put, how long it is */
+/** @param stored told of each chunk put, how long it is */
 export function indexedDbBlobs(
   connection: Connection,
   run: Run,
@@ -66,19 +66,17 @@ export function indexedDbBlobs(
   return {
     async put(place, chunks, durability) {
       let index = 0;
-      let bytes = 0;
       try {
         for await (const chunk of chunks) {
           const at = index++;
           await run('Storing an attachment', () => putChunk(place, at, chunk, durability));
-          bytes += chunk.length;
+          stored(chunk.length); // one by one: after the last of much content there may be no room for what is kept back
         }
       } catch (error) {
         // A full disk needs the room back. What cannot be dropped is swept.
         if (index > 0) await run('Dropping an attachment', () => dropAll([place])).catch(() => {});
         throw error;
       }
-      stored(bytes);
     },
     get: (place, index) =>
       new Promise((resolve, reject) => {

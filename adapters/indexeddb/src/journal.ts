@@ -42,13 +42,18 @@ import { PutAway } from './put-away';
 import { Reserve } from './reserve';
 import type { Run } from './run';
 import { commitOfTail, randomId, type State, type StoreName } from './schema';
+import { Tidying } from './tidying';
 import type { Scope } from './transaction';
 import { runExclusively } from './turn';
 
 /** Attempts at one write whose connection dies: one on the old, one on a new one. A fault that stays is told. */
 const MAX_ATTEMPTS = 2;
+/** A commit of so many characters may leave no room for its share of the reserve: that is kept back before it. */
+const RESERVE_FIRST = 2 * 1024 * 1024;
 /** How often the presence lock may be taken from one write. Each theft takes a second, so this is beyond all honest need. */
 const MAX_THEFTS = 10;
+
+type Named = Pick<OpenRequest, 'name' | 'driver'>;
 
 export class IndexedDbJournal implements Journal {
   readonly shared = true;
@@ -59,6 +64,7 @@ export class IndexedDbJournal implements Journal {
   readonly #presence: Presence;
   readonly #fairness: Fairness;
   readonly #reserve: Reserve;
+  readonly #tidying: Tidying;
   readonly #listeners = new Set<(event: JournalEvent) => void>();
   /** Calls under way, which `close` waits for. */
   readonly #pending = new Set<Promise<unknown>>();
@@ -72,6 +78,8 @@ export class IndexedDbJournal implements Journal {
   #writes = 0;
   /** Put by this context. */
   #storedBytes = 0;
+  /** A write was refused for want of room since it was tidied up for the last time. */
+  #isFull = false;
   /** What new calls are refused with. */
   #over: DatabaseError | undefined;
   /** Set when it was not `close` that ended it: calls under way end with it too. */
@@ -101,7 +109,7 @@ export class IndexedDbJournal implements Journal {
       if (isOpen) journal.#hear(message);
       else journal.#presence.hear(message);
     });
-    const journal = new IndexedDbJournal(request.name, connection, channel);
+    const journal = new IndexedDbJournal(request, connection, channel);
     journal.#presence.greet();
     try {
       await opening;
@@ -142,7 +150,7 @@ export class IndexedDbJournal implements Journal {
     return opened;
   }
 
-  private constructor(name: string, connection: Connection, channel: Channel) {
+  private constructor({ name, driver }: Named, connection: Connection, channel: Channel) {
     this.#name = name;
     this.#firstFence = new Promise((resolve) => {
       this.#tellFence = resolve;
@@ -151,6 +159,7 @@ export class IndexedDbJournal implements Journal {
     this.#connection = connection;
     const run: Run = (what, call) => this.#run(what, call);
     this.#reserve = new Reserve(connection, run);
+    this.#tidying = new Tidying(driver);
     this.blobs = indexedDbBlobs(connection, run, (bytes) => this.#stored(bytes));
     this.#channel = channel;
     this.#fairness = new Fairness(this.#id, channel);
@@ -183,6 +192,8 @@ export class IndexedDbJournal implements Journal {
       return Promise.reject(new TypeError(`Commit ${commit.n} cannot follow commit ${expected.n}`));
     }
     return this.#run('Committing', async () => {
+      const length = lengthOf(commit);
+      if (length >= RESERVE_FIRST) await this.#reserve.keep((this.#storedBytes + length) * RESERVED_SHARE);
       const stores: StoreName[] = commit.segments.length > 0 ? ['log', 'block', 'meta'] : ['log', 'meta'];
       if (commit.places !== undefined || commit.contents !== undefined) stores.push('blob');
       const scope: Scope = { stores, mode: 'readwrite', durability };
@@ -201,7 +212,7 @@ export class IndexedDbJournal implements Journal {
         true,
         makesRoom,
       );
-      if (answer === undefined) this.#stored(lengthOf(commit));
+      if (answer === undefined) this.#stored(length);
       return this.#announced(answer);
     });
   }
@@ -238,7 +249,13 @@ export class IndexedDbJournal implements Journal {
   }
 
   keepBack(bytes: number): void {
-    this.#reserve.keep(bytes);
+    void this.#reserve.keep(bytes);
+  }
+
+  async vacuum({ force = false } = {}): Promise<void> {
+    if (!force || !this.#isFull) return;
+    this.#isFull = false;
+    await this.#run('Tidying up', () => this.#tidying.tidy(true));
   }
 
   /** What comes without a pause for a checkpoint, or is content, has its share kept back too. */
@@ -361,6 +378,7 @@ export class IndexedDbJournal implements Journal {
   ): Promise<JournalState | undefined> {
     let cause: unknown;
     let thefts = 0;
+    let isTidied = false;
     for (let failures = 0; failures < MAX_ATTEMPTS; ) {
       const turn = this.#fairness.turn();
       if (turn !== undefined) await turn;
@@ -379,7 +397,15 @@ export class IndexedDbJournal implements Journal {
           throw ioError('Other contexts took the lock by force again and again', failure);
         }
         if (!(failure instanceof Undo)) {
-          if (makesRoom !== undefined && isFull(failure) && (await this.#reserve.give(makesRoom))) continue;
+          if (isFull(failure)) {
+            this.#isFull = true;
+            if (makesRoom !== undefined) {
+              // Once: else a write that takes longer than the tidying rests would never be told.
+              const tidied = !isTidied && (await this.#tidying.tidy(makesRoom === 'now'));
+              isTidied = true;
+              if (tidied || (await this.#reserve.give(makesRoom))) continue;
+            }
+          }
           if (isRefusal(failure)) throw failure;
           this.#presence.doubt();
           this.#connection.drop();

@@ -12,8 +12,11 @@ import type { Scope, Work } from './transaction';
 const RECORD_BYTES = 256 * 1024;
 /** Chromium lets a storage grow beyond its quota by up to 2 MB before it says no: that must go first. */
 const RECORDS_MAX = 16;
-/** Records that are left: only the compaction after removals gives back what they made free. */
-const LEFT: Readonly<Record<MakesRoom, number>> = { later: 4, now: 0 };
+/**
+ * Records that removals leave, as only the compaction after them gives back what they made free; at most half of those there were, for
+ * without a removal there is nothing to compact.
+ */
+const LEFT_MAX = 4;
 const META = { stores: ['meta'], mode: 'readwrite' } satisfies Scope;
 /** Numbers of records, which are keys of `meta` beside texts. */
 const ALL = (): IDBKeyRange => IDBKeyRange.bound(0, RECORDS_MAX, false, true);
@@ -23,23 +26,28 @@ export class Reserve {
   readonly #run: Run;
   /** Records there were when this context looked last; another may have taken some since. */
   #known = 0;
-  #isKeeping = false;
+  /** The most that were seen here. */
+  #most = 0;
+  #keeping: Promise<void> | undefined;
 
   constructor(connection: Connection, run: Run) {
     this.#connection = connection;
     this.#run = run;
   }
 
-  /** Keeps about `bytes` back, in whole records, where that leaves room. It is for later: nobody waits for it, or hears that it failed. */
-  keep(bytes: number): void {
+  /**
+   * Keeps about `bytes` back, in whole records, where that leaves room. It is for later: nobody hears that it failed.
+   * @returns when it was done, for who brings so much at once that there may be no room after it
+   */
+  keep(bytes: number): Promise<void> | undefined {
     const wanted = Math.min(Math.floor(bytes / RECORD_BYTES), RECORDS_MAX);
-    if (wanted <= this.#known || this.#isKeeping) return;
-    this.#isKeeping = true;
-    this.#keep(wanted)
+    if (wanted <= this.#known) return undefined;
+    this.#keeping ??= this.#keep(wanted)
       .catch(() => {})
       .finally(() => {
-        this.#isKeeping = false;
+        this.#keeping = undefined;
       });
+    return this.#keeping;
   }
 
   async #keep(wanted: number): Promise<void> {
@@ -48,6 +56,7 @@ export class Reserve {
       this.#known = await this.#run('Keeping room back', () =>
         this.#connection.replay<number>(META, (work) => keepOne(work, wanted)),
       );
+      this.#most = Math.max(this.#most, this.#known);
     }
   }
 
@@ -58,7 +67,9 @@ export class Reserve {
     return this.#connection.replay<boolean>(META, ({ meta, after, answer }) => {
       const count = meta.count(ALL());
       after(count, () => {
-        const isThere = count.result > LEFT[makesRoom];
+        this.#most = Math.max(this.#most, count.result);
+        const left = makesRoom === 'later' ? Math.min(Math.floor(this.#most / 2), LEFT_MAX) : 0;
+        const isThere = count.result > left;
         answer(isThere);
         if (isThere) meta.delete(count.result - 1);
       });

@@ -56,7 +56,7 @@ export async function rewriteAlone(
       if (image.epoch === epoch)
         throw corrupt('a block that the directory names is not in the storage', error);
     }
-    journal.keepBack?.(reserveFor(store));
     await journal.vacuum?.({ force: full, signal: ending });
+    journal.keepBack?.(reserveFor(store));
   });
 }
