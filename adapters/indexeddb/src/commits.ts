@@ -2,17 +2,10 @@
  * The requests of a journal: what is asked of the stores within one transaction. No state, no promise, no retry.
  */
 import { contentGone } from '@settledb/core';
-import {
-  type Block,
-  type Commit,
-  EMPTY_HEAD,
-  type JournalState,
-  type Position,
-  type Rewrite,
-} from '@settledb/engine';
+import { type Commit, EMPTY_HEAD, type JournalState, type Position, type Rewrite } from '@settledb/engine';
 import { chunkRecord } from './chunk';
 import { checkRecord, checkRecords, checkState, commitOfTail, type LogRecord, type State } from './schema';
-import type { Work } from './transaction';
+import type { Asking, Work } from './transaction';
 
 /** Why a write was undone: the journal was rewritten, our lock was taken, another commit stands at n, or commits follow. */
 export type Undone = 'stale' | 'fenced' | 'taken' | 'behind';
@@ -149,7 +142,7 @@ function blameFor({ error }: IDBRequest, blame: (error: unknown) => void, taken:
 
 /** Does a step of checkpoint or compaction, once the position has been found to be as expected. */
 export function applyRewrite(
-  { log, meta, block, after, answer, fail }: Work<undefined>,
+  { log, meta, block, after, together, answer, fail }: Work<undefined>,
   { put = [], drop = [], manifest }: Rewrite,
   by: string,
   expected: Expectation,
@@ -167,32 +160,55 @@ export function applyRewrite(
         new TypeError(`A manifest through ${through} does not follow the one through ${state.through}`),
       );
     }
-    putBlocks(put);
-    for (const id of drop) dropOne(id, through, state.barriers);
+    const requests: Asking[] = put.map(
+      ({ id, text }) =>
+        () =>
+          block.put(text, id),
+    );
     if (manifest !== undefined) {
-      meta.put({ ...state, epoch: state.epoch + 1, through, by } satisfies State, 'state');
-      meta.put(manifest.text, 'manifest');
+      const next: State = { ...state, epoch: state.epoch + 1, through, by };
+      requests.push(
+        () => meta.put(next, 'state'),
+        () => meta.put(manifest.text, 'manifest'),
+      );
     }
+    requests.push(...dropped(drop, through, state.barriers));
+    together(requests);
     answer(undefined);
   });
 
-  function dropOne(id: number, through: number, barriers: State['barriers']): void {
-    const n = commitOfTail(id);
-    if (n === undefined) block.delete(id);
-    else if (barriers?.includes(n)) return;
-    else if (n <= through) log.delete(n);
-    else {
-      const there = log.getKey(n);
-      after(there, () => {
-        if (there.result !== undefined)
-          fail(new TypeError(`Commit ${n} is in no manifest and cannot be dropped`));
-      });
+  function dropped(ids: readonly number[], through: number, barriers: State['barriers']): Asking[] {
+    const requests: Asking[] = [];
+    const covered: number[] = [];
+    for (const id of ids) {
+      const n = commitOfTail(id);
+      if (n === undefined) requests.push(() => block.delete(id));
+      else if (n > through) objectIfThere(n);
+      else if (!barriers?.includes(n)) covered.push(n);
     }
+    for (const range of runs(covered)) requests.push(() => log.delete(range));
+    return requests;
   }
 
-  function putBlocks(blocks: readonly Block[]): void {
-    for (const { id, text } of blocks) block.put(text, id);
+  function objectIfThere(n: number): void {
+    const there = log.getKey(n);
+    after(there, () => {
+      if (there.result !== undefined)
+        fail(new TypeError(`Commit ${n} is in no manifest and cannot be dropped`));
+    });
   }
+}
+
+/** Of records of the log mostly all that follow each other go: one request for each run of them. */
+function runs(numbers: readonly number[]): IDBKeyRange[] {
+  const sorted = [...numbers].sort((a, b) => a - b);
+  const ranges: IDBKeyRange[] = [];
+  for (let from = 0, to = 0; from < sorted.length; from = to) {
+    do to++;
+    while (to < sorted.length && sorted[to]! <= sorted[to - 1]! + 1);
+    ranges.push(IDBKeyRange.bound(sorted[from], sorted[to - 1]));
+  }
+  return ranges;
 }
 
 export interface Trace {
@@ -256,7 +272,7 @@ const BARRIERS_MAX = 64;
  * Shuts out who lost the lock without noticing: checked writes meet another fence, and at the number that a commit without a check
  * would take stands one that changes nothing. That stays there when a manifest covers it, for nobody knows when such a commit comes.
  */
-export function raiseFence({ log, meta, after, answer }: Work<number>): void {
+export function raiseFence({ log, meta, after, together, answer }: Work<number>): void {
   const asked = meta.get('state');
   const last = log.openKeyCursor(null, 'prev');
   after(last, () => {
@@ -264,9 +280,9 @@ export function raiseFence({ log, meta, after, answer }: Work<number>): void {
     const { through, barriers = [] } = state;
     const fence = state.fence + 1;
     const n = Math.max(through, (last.result?.key as number | undefined) ?? 0) + 1;
-    log.add({ n, head: EMPTY_HEAD, tail: '', by: '' } satisfies LogRecord, n);
-    const kept = [...barriers, n].slice(-BARRIERS_MAX);
-    meta.put({ ...state, fence, barriers: kept } satisfies State, 'state');
+    const barrier: LogRecord = { n, head: EMPTY_HEAD, tail: '', by: '' };
+    const next: State = { ...state, fence, barriers: [...barriers, n].slice(-BARRIERS_MAX) };
+    together([() => log.add(barrier, n), () => meta.put(next, 'state')]);
     answer(fence);
   });
 }

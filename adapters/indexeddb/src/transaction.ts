@@ -3,6 +3,7 @@
  * on no request, only in the abort. Raw requests, because awaiting one by one costs 0.15 ms each, pipelined 0.03 ms.
  */
 import type { Durability } from '@settledb/core';
+import { isWebKit } from './one-at-a-time';
 import { undoWhenPutAway } from './put-away';
 import type { StoreName } from './schema';
 
@@ -12,6 +13,9 @@ export interface Scope {
   readonly durability?: Durability;
 }
 
+/** Makes one request. */
+export type Asking = () => IDBRequest;
+
 /** What the requests of one transaction work with. All of it is synchronous; nothing may be awaited in between. */
 export interface Work<Answer> {
   readonly log: IDBObjectStore;
@@ -20,6 +24,11 @@ export interface Work<Answer> {
   readonly blob: IDBObjectStore;
   /** Calls `step` when `request` has succeeded. Requests succeed in the order made, so only the last needs it. */
   after(request: IDBRequest, step: () => void): void;
+  /**
+   * Makes requests that stand or fall together, in order. In WebKit each waits for the one before: SQLite undoes the transaction by
+   * itself when a request finds no room, and what is queued behind it is then done by itself, and stays (2.50).
+   */
+  together(requests: readonly Asking[]): void;
   /** The answer: of a reading transaction at once, of a writing one when it is complete. */
   answer(value: Answer): void;
   /** Undoes the transaction; it rejects with `error`. */
@@ -91,6 +100,10 @@ export function transaction<Answer>(
         fail(error);
       }
     };
+    const oneByOne = (requests: readonly Asking[], at: number): void => {
+      const request = requests[at];
+      if (request !== undefined) work.after(request(), () => oneByOne(requests, at + 1));
+    };
     const work: Work<Answer> = {
       get log() {
         return tx.objectStore('log');
@@ -106,6 +119,10 @@ export function transaction<Answer>(
       },
       after(request, step) {
         request.onsuccess = () => guarded(step);
+      },
+      together(requests) {
+        if (!isWebKit()) for (const request of requests) request();
+        else oneByOne(requests, 0);
       },
       answer(value) {
         finish = () => resolve(value);
