@@ -2,14 +2,17 @@
  * A disk that is full in WebKit (2.50), played where it runs elsewhere: it says that a record could not be stored, or nothing at all, and
  * what is queued behind a request that found no room is done by itself, and stays.
  */
+import type { Journal } from '@settledb/engine';
 import { beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { raiseFence } from '../../adapters/indexeddb/src/commits';
 import { transaction } from '../../adapters/indexeddb/src/transaction';
-import { fill } from '../conformance/journal-bench';
+import { commit, fill } from '../conformance/journal-bench';
 import { FaultyIdb } from '../support/faulty-idb';
 
 const WEBKIT =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/60.5 Safari/605.1.15';
+const START = { epoch: 0, n: 0 };
+const FULL = { name: 'quota_exceeded', status: 507, cause: { name: 'Error' } };
 
 let serial = 0;
 const newName = (): string => `not-taken-${Date.now()}-${serial++}`;
@@ -17,6 +20,81 @@ const newName = (): string => `not-taken-${Date.now()}-${serial++}`;
 beforeEach(() => {
   const name = vi.spyOn(navigator, 'userAgent', 'get').mockReturnValue(WEBKIT);
   onTestFinished(() => name.mockRestore());
+});
+
+async function numbers(journal: Journal): Promise<number[]> {
+  return (await journal.read()).commits.map(({ n }) => n);
+}
+
+/** Undoes writes as WebKit does: with all requests done, and no word; or, given one, with it. */
+function untaken(message?: string): (tx: IDBTransaction) => void {
+  return (tx) => {
+    if (tx.mode !== 'readwrite') return;
+    Object.defineProperty(tx, 'commit', { value: () => {} }); // which a real one comes after
+    if (message !== undefined)
+      Object.defineProperty(tx, 'error', { value: new DOMException(message, 'UnknownError') });
+    const store = tx.objectStore(tx.objectStoreNames[0]!);
+    store.count().onsuccess = () => {
+      store.count().onsuccess = () => tx.abort();
+    };
+  };
+}
+
+it.each([
+  undefined,
+  'Unable to store record in object store',
+])('rejects quota_exceeded when the storage does not take a write (%s), and goes on when it does', async (message) => {
+  const idb = new FaultyIdb();
+  const { journal } = await idb.open(newName());
+  await fill(journal, 1, 1);
+  idb.tamper = untaken(message);
+  for (const segments of [0, 3])
+    await expect(journal.append(commit(2, segments), { epoch: 0, n: 1 }, 'relaxed')).rejects.toMatchObject(
+      FULL,
+    );
+  await expect(journal.rewrite({ drop: [-1] }, { epoch: 0, n: 1 })).rejects.toMatchObject(FULL);
+  const content = [new Uint8Array(10)];
+  await expect(journal.blobs.put('0'.repeat(32), content, 'relaxed')).rejects.toMatchObject(FULL);
+  expect(await numbers(journal)).toEqual([1]);
+  idb.tamper = () => {};
+  await fill(journal, 2, 3);
+  expect(await numbers(journal)).toEqual([1, 2, 3]);
+});
+
+it('does once more what was not taken once, and keeps what was kept back', async () => {
+  const idb = new FaultyIdb();
+  const { journal } = await idb.open(newName());
+  journal.keepBack!(256 * 1024);
+  await vi.waitFor(async () => expect(await reserveOf(idb)).toBe(1));
+  for (let n = 0, isNext = true; n < 4; n++, isNext = true) {
+    idb.tamper = (tx) => {
+      if (tx.mode === 'readwrite' && isNext) untaken()(tx);
+      isNext &&= tx.mode !== 'readwrite';
+    };
+    expect(await journal.append(commit(n + 1, n % 2), { epoch: 0, n }, 'relaxed', 'now')).toBeUndefined();
+  }
+  expect(await numbers(journal)).toEqual([1, 2, 3, 4]);
+  expect(await reserveOf(idb)).toBe(1);
+});
+
+it('gives what was kept back to writes that make room and are not taken again', async () => {
+  const idb = new FaultyIdb();
+  const { journal } = await idb.open(newName());
+  journal.keepBack!(3 * 256 * 1024);
+  await vi.waitFor(async () => expect(await reserveOf(idb)).toBe(3));
+  let refusals = 3;
+  idb.tamper = (tx) => {
+    if (tx.objectStoreNames.contains('log') && tx.mode === 'readwrite' && refusals-- > 0) untaken()(tx);
+  };
+  expect(await journal.append(commit(1, 0), START, 'relaxed', 'now')).toBeUndefined();
+  expect(await reserveOf(idb)).toBe(1);
+});
+
+it('tells a connection that died from it', async () => {
+  const idb = new FaultyIdb();
+  const { journal } = await idb.open(newName());
+  idb.tamper = untaken('Connection to Indexed Database server lost. Refresh the page to try again');
+  await expect(journal.append(commit(1, 0), START, 'relaxed')).rejects.toMatchObject({ name: 'io' });
 });
 
 it('queues no write behind another of a rewrite, or of taking the lock by force', async () => {
@@ -55,4 +133,12 @@ function watchQueue(idb: FaultyIdb): () => number {
     };
   };
   return () => most;
+}
+
+async function reserveOf(idb: FaultyIdb): Promise<number> {
+  const tx = IDBDatabase.prototype.transaction.call(idb.handles.at(-1)!, ['meta']);
+  const count = tx.objectStore('meta').count(IDBKeyRange.bound(0, 100));
+  return new Promise((resolve) => {
+    count.onsuccess = () => resolve(count.result);
+  });
 }

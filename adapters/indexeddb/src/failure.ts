@@ -10,11 +10,25 @@ import { type DatabaseError, ioError, isDatabaseError, quotaExceeded, refusedHer
  */
 export function storageError(what: string, cause: unknown): DatabaseError | TypeError {
   if (isDatabaseError(cause) || cause instanceof TypeError) return cause;
-  if (isFull(cause)) return quotaExceeded(cause);
+  if (isFull(cause) || cause instanceof NotTaken) return quotaExceeded(cause);
   const text = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
   const error = nameOf(cause) === 'SecurityError' ? refusedHere : ioError;
   return error(`${what} failed: ${text}`, cause);
 }
+
+/**
+ * What a write died of in WebKit, which says of a full disk that a record could not be stored or deleted, or nothing at all where the
+ * commit failed (2.50). It says the same of an app that is put to sleep: so the write is looked for and tried again.
+ */
+export class NotTaken extends Error {
+  constructor(cause: unknown) {
+    super(`The storage did not take the write${cause ? `: ${(cause as Error).message}` : ''}`, { cause });
+  }
+}
+
+/** @param cause of an aborted write in WebKit; of all else it says something else */
+export const isUnsaid = (cause: unknown): boolean =>
+  !cause || (nameOf(cause) === 'UnknownError' && /record/.test((cause as Error).message));
 
 /** The browser says that the storage is full. */
 export const isFull = (cause: unknown): boolean => nameOf(cause) === 'QuotaExceededError';

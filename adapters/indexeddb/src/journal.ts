@@ -32,7 +32,7 @@ import {
   Undo,
 } from './commits';
 import { Connection } from './connection';
-import { isFull, isRefusal, storageError } from './failure';
+import { isFull, isRefusal, NotTaken, storageError } from './failure';
 import { Fairness } from './fairness';
 import { type Fate, fateOfCommit, fateOfRewrite } from './fate';
 import { lockManager } from './lock';
@@ -414,6 +414,9 @@ export class IndexedDbJournal implements Journal {
         const found = failure instanceof Undo && failures === 0 ? 'absent' : await fate();
         if (found === 'done') return undefined;
         if (found === 'beaten' || failure instanceof Undo) return await this.#read(expected);
+        // Tried again, and so it was the disk.
+        const isMeant = failures > 0 && failure instanceof NotTaken;
+        if (makesRoom !== undefined && isMeant && (await this.#reserve.give(makesRoom))) continue;
         failures++;
       } finally {
         this.#presence.leave();
