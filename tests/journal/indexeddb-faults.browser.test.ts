@@ -292,7 +292,7 @@ describe('indexeddb when the disk is full', () => {
     const { journal } = await idb.open(name);
     const reserve = () => reserveOf(name);
     // By which the browser is made to give back what it keeps of what is gone.
-    const tidied = () => idb.handles.filter((db) => db.name === 'settledb').length;
+    const tidied = () => idb.handles.filter((db) => db.name === 'settledb tidies up').length;
     await fill(journal, 1, 1);
     journal.keepBack!(2 ** 40);
     await vi.waitFor(async () => expect(await reserve()).toBe(16));
@@ -335,7 +335,26 @@ describe('indexeddb when the disk is full', () => {
     journal.keepBack!(600 * 1024);
     await vi.waitFor(async () => expect(await reserve()).toBe(2));
     expect(idb.handles).toHaveLength(1 + tidied());
-    expect((await indexedDB.databases()).some((each) => each.name === 'settledb')).toBe(false);
+    expect((await indexedDB.databases()).some((each) => each.name === 'settledb tidies up')).toBe(false);
+  });
+
+  it('deletes no database of another program, though it has the name of the one that comes and goes', async () => {
+    const theirs = await openDB('settledb tidies up', 3, { upgrade: (db) => void db.createObjectStore('x') });
+    await theirs.put('x', 'precious', 1);
+    theirs.close();
+    const idb = new FaultyIdb();
+    const { journal } = await idb.open(newName());
+    idb.tamper = (tx) => {
+      if (tx.mode === 'readwrite' && tx.objectStoreNames.contains('log')) abortAs('QuotaExceededError')(tx);
+    };
+    const refused = { name: 'quota_exceeded' };
+    await expect(journal.append(commit(1, 0), { epoch: 0, n: 0 }, 'strict', 'now')).rejects.toMatchObject(
+      refused,
+    );
+    const again = await openDB('settledb tidies up');
+    expect(await again.get('x', 1)).toBe('precious');
+    again.close();
+    await deleteDB('settledb tidies up');
   });
 
   it('gives removals half of what little was kept back', async () => {

@@ -7,7 +7,7 @@ import { afterTimer } from '@settledb/core';
 import type { Driver } from './open';
 
 /** Without a colon, so that it is the name of no database of ours. A page that is closed amid it leaves it, empty, for the next time. */
-const NAME = 'settledb';
+const NAME = 'settledb tidies up';
 /** Then it rests for so many times as long as it took: there is little to merge before more was written. */
 const REST = 16;
 /** Far beyond what it was seen to take; who asks waits for it. */
@@ -40,9 +40,12 @@ export class Tidying {
 
   async #once(): Promise<boolean> {
     try {
-      (await this.#driver.openDB(NAME)).close();
-      await this.#driver.deleteDB(NAME);
-      return true;
+      const database = await this.#driver.openDB(NAME);
+      const isEmpty = database.objectStoreNames.length === 0;
+      database.close();
+      // Whoever else may have made one of this name keeps what is in it.
+      if (isEmpty) await this.#driver.deleteDB(NAME);
+      return isEmpty;
     } catch {
       return false; // Where there is no room for it either, as may be anywhere else, nothing was to be had.
     }
