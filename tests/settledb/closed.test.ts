@@ -4,9 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { file } from '@settledb/adapter-file';
+import type { OpenOptions } from '@settledb/engine';
 import { expect, it, onTestFinished } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
 
+const later = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const MB = 1024 * 1024;
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
@@ -28,6 +31,34 @@ it('an index that was asked for before is made, and answered', async () => {
   const again = new SettleDB(join(folder, 'db'));
   expect((await again.getIndexes()).indexes.map(({ name }) => name)).toEqual(['_all_docs', 'n']);
   await again.close();
+});
+
+it('an index that was asked for before is made, however long its design document is looked for', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'settledb-closed-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const slow = file();
+  const adapter = {
+    ...slow,
+    open: async (name: string, options?: OpenOptions) => {
+      const journal = await slow.open(name, options);
+      const load = journal.load.bind(journal);
+      return Object.assign(journal, {
+        ...{ loadNow: undefined, loadParts: undefined, takesParts: undefined, readIn: undefined },
+        load: (ids: readonly number[]) => later(50).then(() => load(ids)),
+      });
+    },
+  };
+  const path = join(folder, 'db');
+  const first = new SettleDB(path);
+  await first.bulkDocs(Array.from({ length: 600 }, (_, n) => ({ _id: `_design/${n}`, n })));
+  await first.close();
+  for (const call of ['createIndex', 'deleteIndex'] as const) {
+    const db = new SettleDB(path, { adapter });
+    await db.find({ selector: { _id: '_design/1' } }); // The code for it is there.
+    const done = db[call]({ fields: ['n'], ddoc: '300', name: 'n' } as never);
+    await db.close();
+    expect(await done).toMatchObject(call === 'createIndex' ? { result: 'created' } : { ok: true });
+  }
 });
 
 it('a closed handle holds none of what was in memory', async () => {

@@ -387,6 +387,12 @@ export class LocalDatabase<Content extends object = object> implements Database<
     return signal == null ? work : untilAborted(work, signal);
   }
 
+  /** Does a call of several steps on documents: once it was begun, closing lets it end. @throws closed */
+  async inSteps<T>(work: (steps: Steps) => Promise<T>): Promise<T> {
+    this.#begin(NO_OPTIONS);
+    return this.#served.add(work(this.#steps));
+  }
+
   /** `get` and `put` for the steps of a call that was begun before closing, which lets it end. */
   get #steps(): Steps {
     const get = (id: string, options?: GetOptions) => this.#get(id, options) as Promise<never>;

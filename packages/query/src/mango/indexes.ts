@@ -25,7 +25,10 @@ import { type IndexField, indexesOf, type MangoIndex } from './mango-index';
 import { normalizeSelector } from './normalize';
 import { designId } from './request';
 
-export type Designs = Pick<Database, 'get' | 'put' | 'allDocs'>;
+/** What an index is made, or taken away, with: of a database, or of one that closes and lets it end. */
+export interface Documents extends Pick<Database, 'get'> {
+  put(doc: Doc & { _id: string }, options: CallOptions): Promise<unknown>;
+}
 type Design = Doc<{ language?: unknown; views?: Record<string, View> }>;
 interface View {
   readonly map: unknown;
@@ -100,7 +103,7 @@ function viewOf(fields: readonly IndexField[], given: unknown, filter: unknown):
  * @throws DatabaseError 400 for a design document of another language, or one that has a view of that name
  */
 export async function createIndex(
-  database: Designs,
+  database: Documents,
   { ddoc, name, view }: NewIndex,
   { signal }: CallOptions,
 ): Promise<MadeIndex> {
@@ -146,7 +149,7 @@ const designWith = (view: View): ExistingDoc<object> =>
  * @throws DatabaseError 400 without `ddoc` and `name`, 404 `not_found`
  */
 export async function deleteIndex(
-  database: Designs,
+  database: Documents,
   given: { readonly ddoc: unknown; readonly name: unknown; readonly type?: unknown },
   { signal, keepsDesign = false }: CallOptions & { readonly keepsDesign?: boolean },
 ): Promise<{ ok: true }> {
@@ -170,7 +173,7 @@ export async function deleteIndex(
 }
 
 async function getDesign(
-  database: Designs,
+  database: Documents,
   id: string,
   signal: AbortSignal | undefined,
 ): Promise<Design | undefined> {
@@ -184,13 +187,13 @@ async function getDesign(
 
 /** False when somebody else wrote it meanwhile, so that it has to be read again. */
 async function tryPut(
-  database: Designs,
+  database: Documents,
   doc: object,
   signal: AbortSignal | undefined,
   attempt: number,
 ): Promise<boolean> {
   try {
-    await database.put(doc as Doc, { signal });
+    await database.put(doc as Doc & { _id: string }, { signal });
     return true;
   } catch (error) {
     if (isDatabaseError(error) && error.status === 409 && attempt < MAX_ATTEMPTS) return false;
@@ -200,11 +203,11 @@ async function tryPut(
 
 /** The indexes of a database, read anew only from design documents that changed. */
 export class IndexCatalog {
-  readonly #database: Designs;
+  readonly #database: Pick<Database, 'allDocs'>;
   #known = new Map<string, KnownDesign>();
   #list: readonly MangoIndex[] = [];
 
-  constructor(database: Designs) {
+  constructor(database: Pick<Database, 'allDocs'>) {
     this.#database = database;
   }
 

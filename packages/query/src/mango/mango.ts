@@ -19,19 +19,31 @@ import type { Source } from './batches';
 import { allDocsIndex, describe } from './describe';
 import { explain } from './explain';
 import { find } from './find';
-import { checkIndexRequest, createIndex, deleteIndex, IndexCatalog, type MadeIndex } from './indexes';
+import {
+  checkIndexRequest,
+  createIndex,
+  type Documents,
+  deleteIndex,
+  IndexCatalog,
+  type MadeIndex,
+} from './indexes';
 import { definitionOf } from './mango-index';
 import { checkRequest } from './request';
+
+/** A local one lets a call of several steps end that was begun before it was closed. */
+interface Served extends Database {
+  inSteps?<T>(work: (documents: Documents) => Promise<T>): Promise<T>;
+}
 
 export class Mango<Content extends object = object>
   implements Pick<Queries<Content>, 'createIndex' | 'getIndexes' | 'deleteIndex' | 'find' | 'explain'>
 {
   readonly source: Source;
   readonly catalog: IndexCatalog;
-  readonly #database: Database;
+  readonly #database: Served;
   readonly #atOnce: FindsAtOnce | undefined;
 
-  constructor(database: Database, reader: IndexReader | (IndexReader & LocalIndexes)) {
+  constructor(database: Served, reader: IndexReader | (IndexReader & LocalIndexes)) {
     this.#database = database;
     this.source = { database, reader };
     this.catalog = new IndexCatalog(database);
@@ -44,7 +56,7 @@ export class Mango<Content extends object = object>
     options: CallOptions = {},
   ): Promise<CreateIndexResult> {
     const index = checkIndexRequest(request);
-    const made = await createIndex(this.#database, index, options);
+    const made = await this.#inSteps((documents) => createIndex(documents, index, options));
     const { isNewDesign: _, ...result } = made;
     try {
       await this.#build(result, options);
@@ -60,7 +72,9 @@ export class Mango<Content extends object = object>
   /** Only what the call made: an index that was there is another's, as is a design document. */
   async #undo({ result, id, name, isNewDesign }: MadeIndex): Promise<void> {
     if (result === 'created')
-      await deleteIndex(this.#database, { ddoc: id, name }, { keepsDesign: !isNewDesign });
+      await this.#inSteps((documents) =>
+        deleteIndex(documents, { ddoc: id, name }, { keepsDesign: !isNewDesign }),
+      );
   }
 
   async #build({ id, name }: CreateIndexResult, options: CallOptions): Promise<void> {
@@ -78,7 +92,11 @@ export class Mango<Content extends object = object>
     index: { readonly ddoc: string | null; readonly name: string; readonly type?: string },
     options: CallOptions = {},
   ): Promise<{ ok: true }> {
-    return deleteIndex(this.#database, index, options);
+    return this.#inSteps((documents) => deleteIndex(documents, index, options));
+  }
+
+  #inSteps<T>(work: (documents: Documents) => Promise<T>): Promise<T> {
+    return this.#database.inSteps?.(work) ?? work(this.#database);
   }
 
   find(request: FindRequest): Promise<FindResult<Content>> {
