@@ -7,7 +7,7 @@ import { type Journal, openLogStore } from '@settledb/engine';
 import { describe, expect, it } from 'vitest';
 import { crc32ByTable } from '../../adapters/file/src/crc32';
 import { Parts } from '../../adapters/file/src/parts';
-import { othersTurn } from '../support/turns';
+import { timeless } from '../support/turns';
 import { act, home, logName, tail } from './support';
 
 const base = home();
@@ -124,6 +124,7 @@ describe('what need not be waited for', () => {
   });
 
   it('answers the store at once; of damage nothing, and whoever waits is told', async () => {
+    timeless();
     const folder = join(base, 'store now');
     const rows = Array.from({ length: 2_000 }, (_, i) => ({
       id: `k${i}`,
@@ -139,22 +140,18 @@ describe('what need not be waited for', () => {
     await store.close();
     const again = await open();
     const one = (i: number) => [{ from: 'docs', keys: [`k${i}`], texts: true }] as const;
-    await othersTurn();
     expect(again.readNow(one(700))).toEqual([[rows[700]]]);
-    await othersTurn();
     expect(again.readNow([{ from: 'docs', range: {}, texts: true }])?.[0]).toHaveLength(2_000);
     await again.close();
     const writer = await open();
     const writes = (i: number) => [{ into: 'docs', put: [{ ...rows[i]!, text: 'new' }] }] as const;
     await writer.write([], () => ({ writes: writes(5), value: 0 })); // it waits for the lock's name to be on the disk
-    await othersTurn();
     expect(writer.writeNow!([], () => ({ writes: writes(1_500), value: 7 }))).toEqual({ value: 7 });
     await writer.close();
     const bytes = readFileSync(logName(folder));
     const damaged = await open();
     for (let at = bytes.indexOf('text 900 '); at > 0; at = bytes.indexOf('text 900 ', at + 1))
       spoil(folder, at);
-    await othersTurn();
     expect(damaged.readNow(one(900))).toBeUndefined();
     await expect(damaged.read(one(900))).rejects.toMatchObject({ name: 'corrupt' });
     await damaged.close();

@@ -4,6 +4,7 @@ import { type DatabaseTables, type DocRow, type Store, schema } from '@settledb/
 import { openLogStore } from '@settledb/engine';
 import { describe, expect, it } from 'vitest';
 import { type Hooks, hooked } from '../support/hooked-adapter';
+import { timeless } from '../support/turns';
 
 type TestStore = Store<DatabaseTables>;
 
@@ -50,6 +51,7 @@ const get = async (store: TestStore, id: string): Promise<unknown> => {
 
 describe('a store that was opened', () => {
   it('has the counters without loading anything, also after a checkpoint that did not touch them', async () => {
+    timeless();
     const { store, steps, open } = await opened();
     const queries = [{ from: 'info', keys: ['info'] }] as const;
     expect(store.readNow(queries)).toEqual([[info]]);
@@ -86,6 +88,7 @@ describe('a store that was opened', () => {
   });
 
   it('answers calls made before it read from what it read, and only until they return', async () => {
+    timeless();
     const { store, steps, open } = await opened();
     const other = await open(); // Two on one storage: none is alone, each read has a look.
     const query = [{ from: 'info', keys: ['info'] }] as const;

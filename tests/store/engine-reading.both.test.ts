@@ -5,6 +5,7 @@ import { openLogStore } from '@settledb/engine';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Hooks, hooked } from '../support/hooked-adapter';
+import { timeless } from '../support/turns';
 
 type TestStore = Store<DatabaseTables>;
 
@@ -279,6 +280,7 @@ describe('reading', () => {
   });
 
   it('does not believe its memory while what another context wrote is on its way to it', async () => {
+    timeless();
     const { store, world, hooks } = await setUp();
     await put(store, [doc('a', 1)]);
     const other = await openLogStore<DatabaseTables>(await world.open('db'), schema);

@@ -1,5 +1,11 @@
+import { onTestFinished, vi } from 'vitest';
+
 /**
- * A store whose calls took 10 ms without a task between answers nothing at once, so that others have their turn; on a busy machine few calls
- * take that. Who asks what is answered at once lets them have it first.
+ * Until the test is over no call takes time, by the clock. A store whose calls took 10 ms without a task between answers nothing at once,
+ * so that others have their turn, and a busy machine may stand still for that long between any two of them. For who asks what is
+ * answered at once.
  */
-export const othersTurn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
+export function timeless(): void {
+  const clock = vi.spyOn(Date, 'now').mockReturnValue(Date.now());
+  onTestFinished(() => void clock.mockRestore());
+}
