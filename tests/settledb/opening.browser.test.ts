@@ -1,6 +1,6 @@
 /**
  * Calls made while a database is being opened (I9). Opening is held up after it read the storage, as a slow thread would be, and
- * another context writes.
+ * another context writes; or the whole page stands still.
  */
 import { indexeddb } from '@settledb/adapter-indexeddb';
 import { type DatabaseTables, LocalDatabase, schema } from '@settledb/core';
@@ -53,4 +53,29 @@ it('calls made before opening read are answered from that; those made after see 
   expect((await late[3]).rows).toHaveLength(2);
   await other.close();
   await db.destroy();
+});
+
+it('a page that stood still for longer than the browser may take finds its answer: opening, and destroying', async () => {
+  const openTimeoutMs = 2_000;
+  const adapter = indexeddb({ openTimeoutMs });
+  const standStill = (): void => {
+    for (const end = performance.now() + openTimeoutMs + 100; performance.now() < end; );
+  };
+  for (const turns of [0, 1, 2]) {
+    const db = new SettleDB(`still-${Math.random()}`, { adapter });
+    const told: unknown[] = [];
+    db.on('blocked', (waiting) => told.push(waiting));
+    const turn = async (): Promise<void> => {
+      for (let i = 0; i < turns; i++) await new Promise((resolve) => setTimeout(resolve));
+    };
+    const info = db.info();
+    await turn();
+    standStill();
+    expect(await info, `after ${turns} turns`).toMatchObject({ doc_count: 0 });
+    const destroyed = db.destroy();
+    await turn();
+    standStill();
+    expect(await destroyed).toEqual({ ok: true });
+    expect(told).toEqual([]);
+  }
 });

@@ -83,15 +83,15 @@ export function openDatabase(request: OpenRequest): Promise<IDBDatabase> {
     };
     const settle = (answer: () => void): void => {
       over = true;
-      clearTimeout(retry);
-      clearTimeout(deadline);
-      clearTimeout(silence);
+      for (const stop of stops) stop();
       answer();
     };
     // Some releases of Safari 14 never answer the first open; a second one does (https://webkit.org/b/226547).
-    const retry = setTimeout(attempt, timeoutMs / 2);
-    const deadline = setTimeout(() => settle(() => reject(silent(name, timeoutMs, blocked))), timeoutMs);
-    const silence = setTimeout(() => tell('open'), Math.min(SILENCE_MS, timeoutMs / 2));
+    const stops = [
+      after(timeoutMs / 2, attempt),
+      after(timeoutMs, () => settle(() => reject(silent(name, timeoutMs, blocked)))),
+      after(Math.min(SILENCE_MS, timeoutMs / 2), () => tell('open')),
+    ];
     attempt();
   });
 }
@@ -106,8 +106,10 @@ export function deleteDatabase(
   return new Promise((resolve, reject) => {
     let blocked = false;
     const tell = once(told);
-    const silence = setTimeout(() => tell('destroy'), Math.min(SILENCE_MS, timeoutMs / 2));
-    const deadline = setTimeout(() => reject(silent(name, timeoutMs, blocked)), timeoutMs);
+    const stops = [
+      after(Math.min(SILENCE_MS, timeoutMs / 2), () => tell('destroy')),
+      after(timeoutMs, () => reject(silent(name, timeoutMs, blocked))),
+    ];
     const deleting = async (): Promise<void> =>
       driver.deleteDB(PREFIX + name, {
         blocked() {
@@ -118,10 +120,21 @@ export function deleteDatabase(
     deleting()
       .then(resolve, (cause) => reject(storageError(`Deleting database "${name}"`, cause)))
       .finally(() => {
-        clearTimeout(silence);
-        clearTimeout(deadline);
+        for (const stop of stops) stop();
       });
   });
+}
+
+/**
+ * A page that stood still (busy, frozen, in a debugger) finds its timer late and the answer behind it: the time comes in two halves, of
+ * which a pause, however long, uses up one.
+ * @returns stops it
+ */
+function after(ms: number, work: () => void): () => void {
+  let timer = setTimeout(() => {
+    timer = setTimeout(work, ms / 2);
+  }, ms / 2);
+  return () => clearTimeout(timer);
 }
 
 function once(tell: ((waiting: Blocked) => void) | undefined): (waiting: Blocked) => void {
