@@ -1,8 +1,12 @@
-/** An attachment whose stored bytes are not what was written, in IndexedDB: it fails alone, wherever it is read from the storage. */
+/**
+ * What is stored in IndexedDB, and is not what was written: an attachment fails alone, wherever it is read from the storage; a log refuses
+ * every call, and says so to nobody else.
+ */
 import { openDB } from 'idb';
 import { expect, it, onTestFinished } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/entry.browser';
 import { noise, same } from '../conformance/database/attachment-bytes';
+import { unhandledBy } from '../support/unhandled';
 
 /** Changes one byte of the content that begins as `bytes` do. */
 async function damage(name: string, bytes: Uint8Array): Promise<void> {
@@ -55,4 +59,23 @@ it('a damaged attachment fails alone; a Blob of it that was made before holds wh
     'corrupt',
     'ok',
   ]);
+});
+
+it('a log that lacks a commit refuses each call, and leaves no rejection behind', async () => {
+  const name = `damaged log ${Date.now()}`;
+  const before = new SettleDB(name);
+  for (const _id of ['a', 'b', 'c']) await before.put({ _id });
+  await before.close();
+  const storage = await openDB(`settledb:${name}`);
+  await storage.delete('log', 2);
+  storage.close();
+
+  const db = new SettleDB(name);
+  onTestFinished(() => void db.destroy());
+  const unhandled = await unhandledBy(async () => {
+    const corrupt = { name: 'corrupt', reason: 'The log has commit 3 where commit 2 should be' };
+    for (const call of [db.info(), db.get('a'), db.put({ _id: 'd' })])
+      await expect(call).rejects.toMatchObject(corrupt);
+  });
+  expect(unhandled).toEqual([]);
 });

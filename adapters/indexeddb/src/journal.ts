@@ -74,7 +74,9 @@ export class IndexedDbJournal implements Journal {
   #epoch: number | undefined;
   /** What opening reads, for who first asks for the fence. */
   #firstFence: Promise<number> | undefined;
-  #tellFence!: (fence: number | Promise<never>) => void;
+  #tellFence!: (fence: number) => void;
+  /** Says nothing where it was told. */
+  #denyFence!: (cause: unknown) => void;
   #writes = 0;
   /** Put by this context. */
   #storedBytes = 0;
@@ -114,7 +116,7 @@ export class IndexedDbJournal implements Journal {
     try {
       await opening;
     } catch (cause) {
-      journal.#tellFence(Promise.reject(cause));
+      journal.#denyFence(cause);
       void journal.#presence.close().finally(() => channel.close());
       throw cause;
     }
@@ -140,7 +142,7 @@ export class IndexedDbJournal implements Journal {
       this.#opened = journal;
       this.#presence.saw(term);
     } catch (cause) {
-      this.#tellFence(Promise.reject(cause));
+      this.#denyFence(cause);
     }
   }
 
@@ -152,8 +154,9 @@ export class IndexedDbJournal implements Journal {
 
   private constructor({ name, driver }: Named, connection: Connection, channel: Channel) {
     this.#name = name;
-    this.#firstFence = new Promise((resolve) => {
+    this.#firstFence = new Promise((resolve, reject) => {
       this.#tellFence = resolve;
+      this.#denyFence = reject;
     });
     this.#firstFence.catch(() => {}); // where there are no locks, nobody asks
     this.#connection = connection;
