@@ -1,72 +1,95 @@
-/** Parts of a record → the bytes of its frames, small ones in a buffer that is used again. */
+/** Parts of a record → the bytes of its frames, in buffers that are used again. */
 import { boundOf, type Format, type Part, writeFrame } from './frame';
 import { bytesOf, type FrameRoom, frameRoom } from './frame-layout';
 
-/** Nearly every commit fits, and it costs nothing to keep. */
-const SCRATCH_BYTES = 256 * 1024;
-/** What a bulk write of some thousand documents takes is kept, too, once it was needed: made anew it would wait for a collection. */
-const KEPT_BYTES = 1024 * 1024;
-/** Frames are gathered to about this size, so that a bulk write is few calls and needs little room at a time. */
-const CHUNK_BYTES = 8 * 1024 * 1024;
+/**
+ * Nearly every commit fits, and it costs nothing to keep. Up to here a call that waits for the file costs less CPU than one that does not:
+ * 5 µs against 40 for 300 bytes, 19 against 42 for 64 KB, 52 against 72 for 256 KB; and one that does not wait lets others come in
+ * between, who then wait for it.
+ */
+const SMALL_BYTES = 256 * 1024;
+/**
+ * A large record is written by so many bytes at a time: one piece is encoded while another goes to the file. Two such are kept once they
+ * were needed: made anew they would wait for a collection, and the system would have to find memory for each page of them.
+ */
+const PIECE_BYTES = 1024 * 1024;
 
-/** A record ready to be written: good until the next one is encoded. */
+/** A record's frames. */
 export interface Encoded {
   readonly parts: readonly Part[];
-  /** Its frames, in order, as few buffers. */
-  readonly chunks: readonly Uint8Array[];
   /** Bytes of each frame. */
   readonly sizes: readonly number[];
-  /** Of all frames. */
-  readonly bytes: number;
+}
+
+/** One that is short enough to be written at once: good until the next one is encoded. */
+export interface EncodedSmall extends Encoded {
+  readonly bytes: Uint8Array;
 }
 
 export class RecordEncoder {
-  readonly #scratch = frameRoom(Buffer.allocUnsafeSlow(SCRATCH_BYTES));
-  #kept: FrameRoom | undefined;
+  readonly #scratch = frameRoom(Buffer.allocUnsafeSlow(SMALL_BYTES));
+  readonly #pieces: FrameRoom[] = [];
 
-  encode(parts: readonly Part[], format: Format, sequence: number, synced: number): Encoded {
-    if (parts.length === 1 && boundOf(parts[0]!) <= SCRATCH_BYTES)
-      return this.#encodeOne(parts, format, sequence, synced);
-    const chunks: Uint8Array[] = [];
+  /** @returns undefined for a record that is not small: it goes by {@link pieces} */
+  encode(parts: readonly Part[], format: Format, sequence: number, synced: number): EncodedSmall | undefined {
+    if (!isSmall(parts)) return undefined;
+    const room = this.#scratch;
+    if (parts.length === 1) {
+      // As most records are, in a list that need not grow.
+      const end = writeFrame(room, 0, parts[0]!, format, { sequence, synced, index: 0 });
+      return { parts, sizes: [end], bytes: bytesOf(room, 0, end) };
+    }
     const sizes: number[] = [];
-    let bytes = 0;
-    let room = this.#scratch;
+    let end = 0;
+    for (let index = 0; index < parts.length; index++) {
+      const start = end;
+      end = writeFrame(room, start, parts[index]!, format, { sequence, synced, index });
+      sizes.push(end - start);
+    }
+    return { parts, sizes, bytes: bytesOf(room, 0, end) };
+  }
+
+  /** Piece by piece, in order. A piece is good until the next but one is asked for. */
+  *pieces(
+    parts: readonly Part[],
+    format: Format,
+    sequence: number,
+    synced: number,
+  ): Generator<Uint8Array, Encoded> {
+    const sizes: number[] = [];
+    let turn = 0;
+    let room = this.#pieceOf(turn);
     let end = 0;
     for (let index = 0; index < parts.length; index++) {
       const part = parts[index]!;
+      // The commit itself comes last, and its text is made when it is asked for: while the pieces before it are written.
       const bound = boundOf(part);
       if (end + bound > room.data.length) {
-        if (end > 0) chunks.push(bytesOf(room, 0, end));
-        room = this.#roomFor(Math.max(bound, Math.min(CHUNK_BYTES, remainder(parts, index))));
+        if (end > 0) yield bytesOf(room, 0, end);
+        turn ^= 1;
+        room = bound > PIECE_BYTES ? frameRoom(Buffer.allocUnsafe(bound)) : this.#pieceOf(turn);
         end = 0;
       }
       const start = end;
       end = writeFrame(room, start, part, format, { sequence, synced, index });
       sizes.push(end - start);
-      bytes += end - start;
     }
-    chunks.push(bytesOf(room, 0, end));
-    return { parts, chunks, sizes, bytes };
+    yield bytesOf(room, 0, end);
+    return { parts, sizes };
   }
 
-  /** As most records are, in lists that need not grow. */
-  #encodeOne(parts: readonly Part[], format: Format, sequence: number, synced: number): Encoded {
-    const room = this.#scratch;
-    const bytes = writeFrame(room, 0, parts[0]!, format, { sequence, synced, index: 0 });
-    return { parts, chunks: [bytesOf(room, 0, bytes)], sizes: [bytes], bytes };
-  }
-
-  /** Little is all that is left of the record: so what is kept is not asked for twice. */
-  #roomFor(bytes: number): FrameRoom {
-    if (bytes > KEPT_BYTES) return frameRoom(Buffer.allocUnsafe(bytes));
-    this.#kept ??= frameRoom(Buffer.allocUnsafeSlow(KEPT_BYTES));
-    return this.#kept;
+  #pieceOf(turn: number): FrameRoom {
+    this.#pieces[turn] ??= frameRoom(Buffer.allocUnsafeSlow(PIECE_BYTES));
+    return this.#pieces[turn];
   }
 }
 
-/** Room for the parts from `index` on, counted no further than a chunk. */
-function remainder(parts: readonly Part[], index: number): number {
+/** Looks at no part behind those that are too long together. */
+function isSmall(parts: readonly Part[]): boolean {
   let bytes = 0;
-  for (let i = index; i < parts.length && bytes < CHUNK_BYTES; i++) bytes += boundOf(parts[i]!);
-  return bytes;
+  for (let i = 0; i < parts.length; i++) {
+    bytes += boundOf(parts[i]!);
+    if (bytes > SMALL_BYTES) return false;
+  }
+  return true;
 }
