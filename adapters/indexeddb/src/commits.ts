@@ -172,8 +172,7 @@ export function applyRewrite(
         () => meta.put(manifest.text, 'manifest'),
       );
     }
-    requests.push(...dropped(drop, through, state.barriers));
-    together(requests);
+    together(requests.concat(dropped(drop, through, state.barriers)));
     answer(undefined);
   });
 
