@@ -8,20 +8,11 @@ import { SettleDB } from '../../packages/settledb/src/entry.node';
 import { evaluate } from '../../packages/settledb/src/eval';
 import { contextOf } from '../../packages/settledb/src/hosting';
 import { hostAndPage } from '../worker/support';
-import { ORIGIN, testServer } from './support';
+import { DESIGN, ORIGIN, testServer } from './support';
 
 // biome-ignore lint/suspicious/noExplicitAny: what types would not let through is what this is about
 type Any = any;
 type Call = readonly [verb: string, ...args: readonly unknown[]];
-
-const designs = {
-  _id: '_design/v',
-  views: {
-    v: { map: 'function (doc) { emit(doc.n, 1); }' },
-    r: { map: 'function (doc) { emit(doc.n, 1); }', reduce: '_sum' },
-  },
-  filters: { f: 'function (doc) { return doc.n > 1; }' },
-};
 
 /** The same documents in three places. */
 async function places(): Promise<readonly Any[]> {
@@ -37,7 +28,7 @@ async function places(): Promise<readonly Any[]> {
     for (const db of all) await db.close();
   });
   for (const db of all) {
-    await db.bulkDocs([...['a', 'b', 'c'].map((_id, n) => ({ _id, n })), designs]);
+    await db.bulkDocs([...['a', 'b', 'c'].map((_id, n) => ({ _id, n })), DESIGN]);
     await db.putAttachment('w', 'x.txt', 'aGVsbG8=', 'text/plain');
     await db.put({ _id: '_local/l' });
     await db.createIndex({ fields: ['n'], ddoc: 'idx', name: 'n' });

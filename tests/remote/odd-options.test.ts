@@ -6,7 +6,7 @@ import { memory } from '@settledb/adapter-memory';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
 import { evaluate } from '../../packages/settledb/src/eval';
-import { ORIGIN, testServer } from './support';
+import { DESIGN, ORIGIN, testServer } from './support';
 
 // biome-ignore lint/suspicious/noExplicitAny: what types would not let through is what this is about
 type Any = any;
@@ -14,19 +14,11 @@ type Any = any;
 const server = testServer({ runStoredFunctions: true });
 const here: Any = new SettleDB('here', { adapter: memory(), evaluate });
 const there: Any = new SettleDB(`${ORIGIN}/there`, { fetch: server.fetch });
-const designs = {
-  _id: '_design/v',
-  views: {
-    v: { map: 'function (doc) { emit(doc.n, 1); }' },
-    r: { map: 'function (doc) { emit(doc.n, 1); }', reduce: '_sum' },
-  },
-  filters: { f: 'function (doc) { return doc.n > 1; }' },
-};
 
 beforeAll(async () => {
   for (const db of [here, there]) {
     const docs = ['a', 'b', 'c', 'd', 'e'].map((_id, n) => ({ _id, n, m: n % 2 ? null : n }));
-    await db.bulkDocs([...docs, designs]);
+    await db.bulkDocs([...docs, DESIGN]);
     await db.bulkDocs([{ _id: 'a', _rev: '1-00', n: 9 }], { new_edits: false });
     await db.remove(await db.get('e'));
   }

@@ -178,8 +178,9 @@ async function judge(
     if (!isDatabaseError(error)) return `threw ${String(error)}`;
     if (status < 400) return `failed: ${error.status} ${error.name} ${error.reason}`;
     // What makes no sense our client refuses before it asks, as a local database would: with a status of its own.
-    // A style that is none is an internal error of CouchDB.
-    const known = wasAsked() ? error.status === status : error.status < 500 && status <= 500;
+    // A style that is none is an internal error of CouchDB, and nothing else that we refuse.
+    const isTheirs = status < 500 || (status === 500 && error.reason.startsWith('`style`'));
+    const known = wasAsked() ? error.status === status : error.status < 500 && isTheirs;
     return known ? undefined : `failed with ${error.status} ${error.name}, CouchDB ${status}`;
   }
   if (status >= 400) return `${status} ${JSON.stringify(body)} was taken for ${JSON.stringify(result)}`;

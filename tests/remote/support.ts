@@ -142,3 +142,13 @@ export const failureOf = (call: PromiseLike<unknown>): Promise<DatabaseError> =>
     (value) => expect.fail(`answered ${JSON.stringify(value)}`),
     (error) => error,
   );
+
+/** A design document with one of each: a view, a reduced one, a filter. */
+export const DESIGN = {
+  _id: '_design/v',
+  views: {
+    v: { map: 'function (doc) { emit(doc.n, 1); }' },
+    r: { map: 'function (doc) { emit(doc.n, 1); }', reduce: '_sum' },
+  },
+  filters: { f: 'function (doc) { return doc.n > 1; }' },
+};
