@@ -91,7 +91,19 @@ const partOf = (file: string): string =>
     .filter((part) => file.startsWith(`${part}/`))
     .sort((a, b) => b.length - a.length)[0] ?? '';
 
+/** What is beside the configuration and the documents that a reader looks for: a program run here may leave a database behind. */
+const TOP_FOLDERS = ['adapters', 'docs', 'packages', 'perf', 'tests'];
+/** Not under version control. */
+const IGNORED_FOLDERS = ['coverage', 'data', 'node_modules'];
+
 describe('the tree', () => {
+  it('has these folders at the top and no others', () => {
+    const folders = readdirSync(root, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'))
+      .map((entry) => entry.name);
+    expect(folders.filter((name) => !IGNORED_FOLDERS.includes(name)).sort()).toEqual(TOP_FOLDERS);
+  });
+
   it('has sources to look at', () => expect(files.length).toBeGreaterThan(50));
 
   it.each(files)('%s imports only downward', (file) => {
