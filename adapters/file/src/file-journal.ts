@@ -136,7 +136,7 @@ export class FileJournal implements Journal {
     try {
       const texts: (string | undefined)[] = [];
       for (const place of places) {
-        const frame = place && log.frame(place, true);
+        const frame = place && log.frames.frame(place, true);
         texts.push(place && textIn(frame instanceof Promise ? await frame : frame!, place));
       }
       for (const id of ids) this.#parts.forget(id);
@@ -152,7 +152,7 @@ export class FileJournal implements Journal {
     const texts: (string | undefined)[] = [];
     for (const id of ids) {
       const place = blocks.get(id);
-      const frame = place && this.#log.frameNow(place);
+      const frame = place && this.#log.frames.frameNow(place);
       if (place !== undefined && frame === undefined) return undefined;
       texts.push(frame && textIn(frame, place!));
       this.#parts.forget(id);
@@ -165,20 +165,20 @@ export class FileJournal implements Journal {
     const { blocks } = this.#log.contents;
     return refs.map(({ block, at, length }) => {
       const place = blocks.get(block);
-      return place && this.#log.part(place, at, length);
+      return place && this.#log.frames.part(place, at, length);
     });
   }
 
   readIn<R>(block: number, work: (part: (at: number, length: number) => string) => R): R | undefined {
     this.#check();
     const place = this.#log.contents.blocks.get(block);
-    return place && this.#log.readIn(place, work);
+    return place && this.#log.frames.readIn(place, work);
   }
 
   takesParts(block: number, count: number, haveRoom: boolean): boolean {
     const place = this.#log.contents.blocks.get(block);
     // A tail lies in a commit, and is short.
-    if (place?.isTail !== false || !this.#log.hasParts(place)) return false;
+    if (place?.isTail !== false || !this.#log.frames.hasParts(place)) return false;
     return this.#parts.take(block, count, place.bytes, haveRoom);
   }
 
@@ -338,10 +338,10 @@ export class FileJournal implements Journal {
     const places = log.contents.commitsAfter(current ? known.n : through);
     const leave = log.enter();
     try {
-      const text = current || manifest === undefined ? undefined : textOf(await log.frame(manifest));
+      const text = current || manifest === undefined ? undefined : textOf(await log.frames.frame(manifest));
       const commits: CommitRead[] = [];
       for (const place of places) {
-        const frame = log.frame(place);
+        const frame = log.frames.frame(place);
         commits.push(commitOf(frame instanceof Promise ? await frame : frame));
       }
       return { epoch, manifest: text === undefined ? undefined : { text, through }, commits };

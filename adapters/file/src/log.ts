@@ -1,25 +1,18 @@
 /**
- * One log file that is open: appends records, reads frames, syncs. All or nothing: what failed half way is cut off again.
+ * One log file that is open: appends records, and syncs. All or nothing: what failed half way is cut off again.
  *
  * After a failed sync nobody knows what the disk has, and a second sync would lie (the system drops what it could not
  * write): the log is poisoned and takes nothing more. It must be opened anew, which reads what is there.
  */
-import { corrupt, type DatabaseError, ioError } from '@settledb/core';
-import type { Contents, Place } from './contents';
+import { type DatabaseError, ioError } from '@settledb/core';
+import type { Contents } from './contents';
 import type { FileState, Files } from './files';
-import { headerAt, isSound, meaningOfPart, type Part } from './frame';
-import { FRAME_HEADER_BYTES } from './frame-layout';
-import { type LogHeader, SUMS_VERSION } from './header';
+import { meaningOfPart, type Part } from './frame';
+import { FrameReader } from './frame-reader';
+import type { LogHeader } from './header';
 import { type Encoded, type EncodedSmall, RecordEncoder } from './record-encoder';
-import { carriedSums, carriesSums, framePart, pieceOf, type Sums, sumsBytes, sumsOf } from './sums';
 import { isFull, trouble } from './trouble';
-import { readFully, writeFully } from './window';
-
-/** Segments are up to 128 KB; from the system's cache they come in less time than a promise takes. */
-const SYNC_READ_BYTES = 256 * 1024;
-
-/** Shorter blocks are read whole where a part would do: it would be half of them. */
-const PARTS_FROM = 8 * 1024;
+import { writeFully } from './window';
 
 /** ms between two looks whether the file is still there, where no sync asks. A look costs 2 µs, a small append 5. */
 export const LOOK_MS = 100;
@@ -28,11 +21,10 @@ export class Log {
   readonly path: string;
   readonly header: LogHeader;
   readonly contents: Contents;
+  readonly frames: FrameReader;
   readonly #files: Files;
   readonly #fd: number;
   readonly #encoder = new RecordEncoder();
-  /** Made when something is read. What is read into it is made text at once: a buffer for each page weighs on the collector more than the rows do. */
-  #scratch: Buffer | undefined;
   #end: number;
   #syncedTo: number;
   #notedTo = 0;
@@ -51,6 +43,7 @@ export class Log {
     this.path = path;
     this.header = header;
     this.contents = contents;
+    this.frames = new FrameReader({ files, fd, path, header, enter: () => this.enter() });
     this.#end = end;
     this.#syncedTo = end;
   }
@@ -180,103 +173,6 @@ export class Log {
     this.#syncedTo = Number.POSITIVE_INFINITY;
   }
 
-  /**
-   * The frame at `place`, checked.
-   *
-   * @param lent it is good until the next read, where it is no promise
-   * @throws DatabaseError `corrupt` when it is not what was written
-   */
-  frame(place: Place, lent = false): Buffer | Promise<Buffer> {
-    if (lent || place.bytes > SYNC_READ_BYTES)
-      return this.frameNow(place) ?? this.#frameLater(Buffer.allocUnsafe(place.bytes), place);
-    return this.#sound(this.#readNow(place.offset, Buffer.allocUnsafe(place.bytes)), place);
-  }
-
-  /** As {@link frame}, lent; `undefined` where it is so long that it is waited for. */
-  frameNow(place: Place): Buffer | undefined {
-    if (place.bytes > SYNC_READ_BYTES) return undefined;
-    return this.#sound(this.#readNow(place.offset, this.#room(place.bytes)), place);
-  }
-
-  /** Whether a {@link part} of the block is read without the rest, or the rest at once. */
-  hasParts(place: Place): boolean {
-    return place.sums !== undefined || this.#carriesSums(place) || place.bytes <= SYNC_READ_BYTES;
-  }
-
-  /**
-   * A part of the text of the block at `place`, which {@link hasParts}, without reading the rest; but for the first part of a block that
-   * carries no sums and was not read yet. As well checked as the whole.
-   *
-   * @param at in characters, as `length`; no more than there is
-   * @throws DatabaseError `corrupt` when it is not what was written
-   */
-  part(place: Place, at: number, length: number): string {
-    place.sums ??= this.#carriesSums(place)
-      ? this.#carriedSums(place)
-      : sumsOf(this.frameNow(place)!, this.header.salt);
-    return this.#partBy(place.sums, place, at, length);
-  }
-
-  /**
-   * Calls `work` with a reader of parts of the text of the block at `place`; `undefined` for one that is short. Looks from its beginning, and
-   * the first one of all, take the frame in one call of the system, which costs less than two, and check those parts alone, where it
-   * carries sums.
-   */
-  readIn<R>(place: Place, work: (part: (at: number, length: number) => string) => R): R | undefined {
-    if (place.isTail || place.bytes < PARTS_FROM || place.bytes > SYNC_READ_BYTES) return undefined;
-    let frame: Buffer | undefined;
-    return work((at, length) => {
-      if (at > 0 && frame === undefined && place.sums !== undefined)
-        return this.#partBy(place.sums, place, at, length);
-      frame ??= this.#readNow(place.offset, this.#room(place.bytes));
-      place.sums ??= this.#carriesSums(place)
-        ? this.#sumsIn(frame.subarray(frame.length - this.#sumsBytes(place)), place)
-        : sumsOf(this.#sound(frame, place), this.header.salt);
-      const part = framePart(place.sums, this.header.salt, at, length);
-      const text = part.text(frame.subarray(part.from, part.to));
-      if (text === undefined) throw this.#damaged(place.offset);
-      return text;
-    });
-  }
-
-  #carriesSums({ isTail, bytes }: Place): boolean {
-    return this.header.version >= SUMS_VERSION && !isTail && carriesSums(bytes);
-  }
-
-  #sumsBytes({ bytes }: Place): number {
-    return sumsBytes(bytes, pieceOf(this.header.version));
-  }
-
-  #carriedSums(place: Place): Sums {
-    const room = this.#room(this.#sumsBytes(place));
-    return this.#sumsIn(this.#readNow(place.offset + place.bytes - room.length, room), place);
-  }
-
-  #sumsIn(data: Buffer, { offset, bytes }: Place): Sums {
-    const { salt, version } = this.header;
-    const sums = carriedSums(data, bytes, salt, pieceOf(version));
-    if (sums === undefined) throw this.#damaged(offset);
-    return sums;
-  }
-
-  #partBy(sums: Sums, place: Place, at: number, length: number): string {
-    const part = framePart(sums, this.header.salt, at, length);
-    const text = part.text(this.#readNow(place.offset + part.from, this.#room(part.to - part.from)));
-    if (text === undefined) throw this.#damaged(place.offset);
-    return text;
-  }
-
-  /** The frames from byte `from` to byte `until`, which a frame ends at, one by one. Later appends are not waited for. */
-  async *framesFrom(from: number, until: number): AsyncGenerator<Buffer> {
-    for (let offset = from; offset < until; ) {
-      const start = this.#readNow(offset, this.#room(FRAME_HEADER_BYTES));
-      const bytes = headerAt(start, this.header.salt)?.bytes;
-      if (bytes === undefined) throw this.#damaged(offset);
-      yield await this.frame({ offset, bytes, isTail: false });
-      offset += bytes;
-    }
-  }
-
   /** False when somebody removed the file: what is written goes where nobody finds it. */
   get isThere(): boolean {
     return this.state().links > 0;
@@ -348,50 +244,6 @@ export class Log {
       this.#syncing = undefined;
       this.#leave();
     }
-  }
-
-  async #frameLater(data: Buffer, place: Place): Promise<Buffer> {
-    return this.#sound(await this.#readInto(data, place.offset), place);
-  }
-
-  #room(bytes: number): Buffer {
-    if (bytes > SYNC_READ_BYTES) return Buffer.allocUnsafe(bytes);
-    this.#scratch ??= Buffer.allocUnsafeSlow(SYNC_READ_BYTES);
-    return this.#scratch.subarray(0, bytes);
-  }
-
-  /** Fills `data`, in this turn of the event loop; with zeroes where the file has fewer bytes, for the checksum to find. */
-  #readNow(offset: number, data: Buffer): Buffer {
-    const bytes = data.length;
-    let done = 0;
-    while (done < bytes) {
-      const got = this.#try(() => this.#files.readSync(this.#fd, data, done, bytes - done, offset + done));
-      if (got === 0) break;
-      done += got;
-    }
-    return done < bytes ? data.fill(0, done) : data;
-  }
-
-  async #readInto(data: Buffer, offset: number): Promise<Buffer> {
-    this.#users++;
-    try {
-      const got = await readFully(this.#files, this.#fd, data, offset);
-      if (got < data.length) throw this.#damaged(offset);
-      return data;
-    } catch (error) {
-      throw trouble(this.path, error);
-    } finally {
-      this.#leave();
-    }
-  }
-
-  #sound(frame: Buffer, place: Place): Buffer {
-    if (!isSound(frame, this.header.salt)) throw this.#damaged(place.offset);
-    return frame;
-  }
-
-  #damaged(offset: number): DatabaseError {
-    return corrupt(`${this.path}: damaged at byte ${offset}: this is not what was written there`);
   }
 
   #leave(): void {

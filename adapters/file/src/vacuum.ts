@@ -66,12 +66,12 @@ export class Successor {
     const live = [...blocks].filter(([, place]) => !inCommits.has(place.offset));
     live.sort(([, a], [, b]) => a.offset - b.offset);
     for (const [id, place] of live) {
-      const frame = await this.#old.frame(place);
+      const frame = await this.#old.frames.frame(place);
       await this.#add(place.isTail ? tailAsBlock(id, frame) : frame);
     }
     // The manifest's frame also named blocks to drop, long gone.
-    await this.#add(manifestAlone(epoch, through, manifest && (await this.#old.frame(manifest))));
-    for (const place of uncovered) await this.#add(await this.#old.frame(place));
+    await this.#add(manifestAlone(epoch, through, manifest && (await this.#old.frames.frame(manifest))));
+    for (const place of uncovered) await this.#add(await this.#old.frames.frame(place));
     await this.#flush();
   }
 
@@ -84,7 +84,7 @@ export class Successor {
 
   /** Copies what was appended to the old log until now. */
   async copyRest(): Promise<void> {
-    for await (const frame of this.#old.framesFrom(this.#copiedTo, this.#old.end)) {
+    for await (const frame of this.#old.frames.framesFrom(this.#copiedTo, this.#old.end)) {
       this.#copiedTo += frame.length;
       await this.#add(frame);
     }
