@@ -1,11 +1,11 @@
 /**
  * The journal over IndexedDB: each call is one transaction (commits.ts) on a connection that heals (connection.ts), and may
- * write only as presence.ts allows.
+ * write only as presence.ts allows (attempts.ts).
  *
  * The thing to know: when a connection dies under a write, nobody says whether it was written. The answer is in the database:
  * every log record names the call that wrote it, so the call looks, and only then says yes, tries again, or gives up.
  */
-import { closed, type DatabaseError, type Durability, ioError, type MakesRoom } from '@settledb/core';
+import { closed, type DatabaseError, type Durability, type MakesRoom } from '@settledb/core';
 import {
   BLOCKS_PER_COMMIT,
   type BlobJournal,
@@ -14,9 +14,9 @@ import {
   type JournalEvent,
   type JournalState,
   type Position,
-  RESERVED_SHARE,
   type Rewrite,
 } from '@settledb/engine';
+import { Attempts } from './attempts';
 import { indexedDbBlobs } from './blobs';
 import { Channel, type Message } from './channel';
 import {
@@ -29,29 +29,19 @@ import {
   readSmallState,
   readState,
   type StateRead,
-  Undo,
 } from './commits';
 import { Connection } from './connection';
-import { isFull, isRefusal, NotTaken, storageError } from './failure';
+import { storageError } from './failure';
 import { Fairness } from './fairness';
-import { type Fate, fateOfCommit, fateOfRewrite } from './fate';
+import { fateOfCommit, fateOfRewrite } from './fate';
 import { lockManager } from './lock';
 import type { OpenRequest } from './open';
 import { Presence } from './presence';
-import { PutAway } from './put-away';
-import { Reserve } from './reserve';
+import { Room } from './room';
 import type { Run } from './run';
 import { commitOfTail, randomId, type State, type StoreName } from './schema';
-import { Tidying } from './tidying';
 import type { Scope } from './transaction';
 import { runExclusively } from './turn';
-
-/** Attempts at one write whose connection dies: one on the old, one on a new one. A fault that stays is told. */
-const MAX_ATTEMPTS = 2;
-/** A commit of so many characters may leave no room for its share of the reserve: that is kept back before it. */
-const RESERVE_FIRST = 2 * 1024 * 1024;
-/** How often the presence lock may be taken from one write. Each theft takes a second, so this is beyond all honest need. */
-const MAX_THEFTS = 10;
 
 type Named = Pick<OpenRequest, 'name' | 'driver'>;
 
@@ -63,8 +53,8 @@ export class IndexedDbJournal implements Journal {
   readonly #channel: Channel;
   readonly #presence: Presence;
   readonly #fairness: Fairness;
-  readonly #reserve: Reserve;
-  readonly #tidying: Tidying;
+  readonly #room: Room;
+  readonly #attempts: Attempts;
   readonly #listeners = new Set<(event: JournalEvent) => void>();
   /** Calls under way, which `close` waits for. */
   readonly #pending = new Set<Promise<unknown>>();
@@ -78,10 +68,6 @@ export class IndexedDbJournal implements Journal {
   /** Says nothing where it was told. */
   #denyFence!: (cause: unknown) => void;
   #writes = 0;
-  /** Put by this context. */
-  #storedBytes = 0;
-  /** A write was refused for want of room since it was tidied up for the last time. */
-  #isFull = false;
   /** What new calls are refused with. */
   #over: DatabaseError | undefined;
   /** Set when it was not `close` that ended it: calls under way end with it too. */
@@ -161,9 +147,8 @@ export class IndexedDbJournal implements Journal {
     this.#firstFence.catch(() => {}); // where there are no locks, nobody asks
     this.#connection = connection;
     const run: Run = (what, call) => this.#run(what, call);
-    this.#reserve = new Reserve(connection, run);
-    this.#tidying = new Tidying(driver);
-    this.blobs = indexedDbBlobs(connection, run, (bytes) => this.#stored(bytes));
+    this.#room = new Room(connection, run, driver);
+    this.blobs = indexedDbBlobs(connection, run, (bytes) => this.#room.stored(bytes));
     this.#channel = channel;
     this.#fairness = new Fairness(this.#id, channel);
     this.#presence = new Presence({
@@ -173,6 +158,14 @@ export class IndexedDbJournal implements Journal {
       readFence: () => this.#readFence(),
       raiseFence: () => connection.replay({ stores: ['log', 'meta'], mode: 'readwrite' }, raiseFence),
       missed: () => this.#emit({ type: 'commit' }),
+    });
+    this.#attempts = new Attempts({
+      connection,
+      presence: this.#presence,
+      fairness: this.#fairness,
+      room: this.#room,
+      read: (known) => this.#read(known),
+      saw: (term) => this.#saw(term),
     });
   }
 
@@ -196,26 +189,27 @@ export class IndexedDbJournal implements Journal {
     }
     return this.#run('Committing', async () => {
       const length = lengthOf(commit);
-      if (length >= RESERVE_FIRST) await this.#reserve.keep((this.#storedBytes + length) * RESERVED_SHARE);
+      const keptBack = this.#room.before(length);
+      if (keptBack !== undefined) await keptBack;
       const stores: StoreName[] = commit.segments.length > 0 ? ['log', 'block', 'meta'] : ['log', 'meta'];
       if (commit.places !== undefined || commit.contents !== undefined) stores.push('blob');
       const scope: Scope = { stores, mode: 'readwrite', durability };
       const isLone = stores.length === 2;
       const by = `${this.#id}.${this.#writes++}`;
-      const answer = await this.#write(
+      const answer = await this.#attempts.make({
         expected,
-        (fence) => {
+        isCurrent: true,
+        makesRoom,
+        attempt: (fence) => {
           if (isLone && expected.epoch === this.#epoch && this.#presence.alone())
             return this.#appendSurely(commit, by, durability);
           return this.#connection.transact(scope, (work) =>
             addCommit(work, commit, by, { ...expected, fence }, this.#presence.solo),
           );
         },
-        () => fateOfCommit(this.#connection, this.#name, commit.n, by, expected),
-        true,
-        makesRoom,
-      );
-      if (answer === undefined) this.#stored(length);
+        fate: () => fateOfCommit(this.#connection, this.#name, commit.n, by, expected),
+      });
+      if (answer === undefined) this.#room.stored(length);
       return this.#announced(answer);
     });
   }
@@ -238,33 +232,25 @@ export class IndexedDbJournal implements Journal {
       const by = `${this.#id}.${this.#writes++}`;
       const scope: Scope = { stores: ['log', 'block', 'meta'], mode: 'readwrite' };
       if (change.manifest !== undefined) this.#epoch = undefined;
-      const answer = await this.#write(
+      const answer = await this.#attempts.make({
         expected,
-        (fence) =>
+        isCurrent: change.manifest !== undefined,
+        makesRoom: change.makesRoom ? 'now' : undefined,
+        attempt: (fence) =>
           this.#connection.transact(scope, (work) => applyRewrite(work, change, by, { ...expected, fence })),
-        () => fateOfRewrite(this.#connection, this.#name, by, expected),
-        change.manifest !== undefined,
-        change.makesRoom ? 'now' : undefined,
-      );
+        fate: () => fateOfRewrite(this.#connection, this.#name, by, expected),
+      });
       if (change.manifest !== undefined && answer === undefined) this.#epoch = expected.epoch + 1;
       return this.#announced(answer);
     });
   }
 
   keepBack(bytes: number): void {
-    void this.#reserve.keep(bytes);
+    this.#room.keepBack(bytes);
   }
 
   async vacuum({ force = false } = {}): Promise<void> {
-    if (!force || !this.#isFull) return;
-    this.#isFull = false;
-    await this.#run('Tidying up', () => this.#tidying.tidy(true));
-  }
-
-  /** What comes without a pause for a checkpoint, or is content, has its share kept back too. */
-  #stored(bytes: number): void {
-    this.#storedBytes += bytes;
-    this.keepBack(this.#storedBytes * RESERVED_SHARE);
+    if (force && this.#room.needsTidying) await this.#run('Tidying up', () => this.#room.tidy());
   }
 
   load(ids: readonly number[]): Promise<(string | undefined)[]> {
@@ -365,67 +351,6 @@ export class IndexedDbJournal implements Journal {
     return this.#connection.replay<StateRead>({ stores: ['meta', 'log'], mode: 'readonly' }, (work) =>
       readState(work, known, seen),
     );
-  }
-
-  /**
-   * One write: `attempt` in a transaction; when it was undone because others were first, what they did; when its end is not
-   * known, what `fate` finds. `current`: its success proves that no commit of another context is unknown here. `makesRoom`: where there is
-   * no room it may have of the reserve.
-   */
-  async #write(
-    expected: Position,
-    attempt: (fence: number | undefined) => Promise<JournalState | undefined>,
-    fate: () => Promise<Fate>,
-    current: boolean,
-    makesRoom?: MakesRoom,
-  ): Promise<JournalState | undefined> {
-    let cause: unknown;
-    let thefts = 0;
-    let isTidied = false;
-    for (let failures = 0; failures < MAX_ATTEMPTS; ) {
-      const turn = this.#fairness.turn();
-      if (turn !== undefined) await turn;
-      await this.#presence.enter();
-      const { term, fence } = this.#presence;
-      try {
-        const answer = await attempt(fence);
-        if (current) this.#saw(term);
-        return answer;
-      } catch (failure) {
-        cause = failure;
-        if (failure instanceof PutAway) continue; // and does it when the page is back, if nobody else was first
-        if (failure instanceof Undo && failure.why === 'fenced') {
-          this.#presence.fenced();
-          if (++thefts < MAX_THEFTS) continue;
-          throw ioError('Other contexts took the lock by force again and again', failure);
-        }
-        if (!(failure instanceof Undo)) {
-          if (isFull(failure)) {
-            this.#isFull = true;
-            if (makesRoom !== undefined) {
-              // Once: else a write that takes longer than the tidying rests would never be told.
-              const tidied = !isTidied && (await this.#tidying.tidy(makesRoom === 'now'));
-              isTidied = true;
-              if (tidied || (await this.#reserve.give(makesRoom))) continue;
-            }
-          }
-          if (isRefusal(failure)) throw failure;
-          this.#presence.doubt();
-          this.#connection.drop();
-        }
-        // What beat a second attempt may be the first one, come late.
-        const found = failure instanceof Undo && failures === 0 ? 'absent' : await fate();
-        if (found === 'done') return undefined;
-        if (found === 'beaten' || failure instanceof Undo) return await this.#read(expected);
-        // Tried again, and so it was the disk.
-        const isMeant = failures > 0 && failure instanceof NotTaken;
-        if (makesRoom !== undefined && isMeant && (await this.#reserve.give(makesRoom))) continue;
-        failures++;
-      } finally {
-        this.#presence.leave();
-      }
-    }
-    throw cause;
   }
 
   #hear(message: Message): void {
