@@ -13,6 +13,27 @@ const NO_TEXTS: readonly never[] = [];
 export const infoNow = (store: Store<DatabaseTables>): InfoRow | undefined =>
   store.rowNow('info', 'info', NO_TEXTS);
 
+/** The counters as memory has them: looked up once for each state of the store. */
+export class Counters {
+  readonly #store: Store<DatabaseTables>;
+  #row: InfoRow | undefined;
+  #state: number | undefined;
+
+  constructor(store: Store<DatabaseTables>) {
+    this.#store = store;
+  }
+
+  now(): InfoRow | undefined {
+    const state = this.#store.stateNow();
+    if (state === undefined) return undefined;
+    if (state !== this.#state) {
+      this.#row = infoNow(this.#store);
+      this.#state = this.#row && state;
+    }
+    return this.#row;
+  }
+}
+
 /** The one row of `info`, which opening wrote. */
 export function infoOf(rows: readonly (InfoRow | undefined)[]): InfoRow {
   const info = rows[0];

@@ -42,7 +42,7 @@ import type { FoldRules } from './doc-fold';
 import { docsOf, type Edit, type EditOptions, errorWith, toEdits, toOneEdit } from './edits';
 import { getDoc, needsHistory } from './get';
 import { historyCode } from './history-code';
-import { INFO, identify, infoNow, infoOf } from './info';
+import { Counters, INFO, identify, infoOf } from './info';
 import type { LocalDocsOptions } from './local-list';
 import { checkOptions, checkRevsLimit, type LocalOptions, REVS_LIMIT } from './local-options';
 import { untilAborted } from './on-abort';
@@ -70,9 +70,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
   readonly #unwatch: () => void;
   /** Calls that closing waits for, besides the writer's. */
   readonly #served = new Served();
-  /** What {@link #counted} found, and in which state of the store. */
-  #counters: InfoRow | undefined;
-  #countedAt: number | undefined;
+  readonly #counters: Counters;
   /** Aborted by closing, which cannot wait for the streams that attachments are still read from: they may never end. */
   readonly #sources = new AbortController();
   /** Set when the database was closed, destroyed or lost, and every call is refused; with the cause, where something failed. */
@@ -101,6 +99,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
     this.adapter = options.adapter;
     this.#options = options;
     this.#uuid = id;
+    this.#counters = new Counters(store);
     this.#rules = {
       revsLimit: options.revs_limit ?? REVS_LIMIT,
       autoCompaction: options.auto_compaction === true,
@@ -130,23 +129,12 @@ export class LocalDatabase<Content extends object = object> implements Database<
     // Not async, for the reason that `get` has.
     try {
       this.#begin(options);
-      const row = this.#counted();
+      const row = this.#counters.now();
       if (row !== undefined) return Promise.resolve(this.#info(row, db_name));
       return this.store.read(INFO, options).then(([rows]) => this.#info(infoOf(rows), db_name));
     } catch (error) {
       return Promise.reject(error);
     }
-  }
-
-  /** The counters as memory has them: looked up once for each state of the store. */
-  #counted(): InfoRow | undefined {
-    const state = this.store.stateNow();
-    if (state === undefined) return undefined;
-    if (state !== this.#countedAt) {
-      this.#counters = infoNow(this.store);
-      this.#countedAt = this.#counters && state;
-    }
-    return this.#counters;
   }
 
   #info({ doc_count, doc_del_count, update_seq, purge_seq }: InfoRow, db_name: string): DatabaseInfo {
