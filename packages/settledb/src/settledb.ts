@@ -14,7 +14,6 @@ import {
   type BulkGetOptions,
   type BulkGetRequest,
   type BulkGetResult,
-  type Bytes,
   type CallOptions,
   type ChangesFeed,
   type ChangesOptions,
@@ -64,32 +63,29 @@ import type {
 } from '@settledb/dump';
 import type { Blocked } from '@settledb/engine';
 import type { IndexingProgress } from '@settledb/query';
-import { nameOf } from '@settledb/remote/name';
 import type { ReplicateOptions, Replication, Sync, SyncOptions } from '@settledb/replication';
-import { dumpCode, remoteCode } from './code';
-import type { Connection } from './connection';
+import { dumpCode } from './code';
+import type { Connection, ConnectionEvents } from './connection';
 import { nameDispose } from './dispose';
 import { lazyDump } from './dumps';
 import { connectedChanges } from './feeds';
 import type { FieldPath, FindOptions, Found, IndexOptions } from './find-options';
 import { type LazyLive, lazyLive } from './live';
 import { LocalConnection } from './local-connection';
-import {
-  type AnyContent,
-  addressOf,
-  type BulkDoc,
-  type BulkDocsRow,
-  type KeyRow,
-  type ReservedDoc,
-  type ReservedId,
-  type SettleOptions,
-  type Tombstone,
+import type {
+  AnyContent,
+  BulkDoc,
+  BulkDocsRow,
+  KeyRow,
+  ReservedDoc,
+  ReservedId,
+  SettleOptions,
+  Tombstone,
 } from './options';
 import { type MakeHandle, type Peer, replicateBetween, syncBetween } from './peers';
-import { chooseAdapter, NO_ADAPTERS, type Platform } from './platform';
+import { placeOf } from './place';
+import { NO_ADAPTERS, type Platform } from './platform';
 import { HandleQueries } from './queries';
-import type { SharedOptions } from './registry';
-import { RemoteConnection } from './remote-connection';
 import { VERSION, withDefaults } from './statics';
 import { asVerb, BOUND, refuseCallback, refuseText } from './verbs';
 
@@ -195,40 +191,14 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     refuseText('SettleDB', second);
     const [name, options] =
       typeof first === 'object' && first !== null ? [first.name, first] : [first, second ?? {}];
-    const address = addressOf(name, options);
     this.#queries = new HandleQueries(options, {
       indexing: (progress) => this.fire('indexing', progress),
       error: (error) => this.fire('error', error),
     });
-    const opened = (again: boolean): void => {
-      this.#queries.begin(this.#connection.current);
-      if (!again) this.fire('created', this);
-    };
-    const destroyed = (evicted?: boolean): void => {
-      if (evicted) this.fire('evicted');
-      this.fire('destroyed');
-    };
-    const blocked = (waiting: Blocked): void => this.fire('blocked', waiting);
-    const events = { opened, destroyed, blocked };
-    if (address.kind === 'remote') {
-      const { bytes } = new.target.platform as { readonly bytes?: Bytes };
-      const given = { bytes, ...withoutName(options) };
-      this.name = nameOf(address.url);
-      this.adapter = 'http';
-      this.#connection = new RemoteConnection(
-        async () => (await remoteCode.load()).remote(address.url, given),
-        events,
-      );
-    } else {
-      const adapter = chooseAdapter(new.target.platform, options.adapter);
-      this.name = address.name;
-      this.adapter = adapter.name;
-      this.#connection = new LocalConnection(
-        { adapter, name: address.storedName },
-        { bytes: new.target.platform.bytes, ...sharedOptions(options) },
-        events,
-      );
-    }
+    const place = placeOf(new.target.platform, name, options, this.#told());
+    this.name = place.name;
+    this.adapter = place.adapter;
+    this.#connection = place.connection;
     const Handle = new.target;
     // A peer that is only named is found where this database is.
     this.#makePeer = (peer, more) => new Handle(peer, { ...options, ...more });
@@ -240,7 +210,26 @@ export class SettleDB<Content extends AnyContent = AnyContent>
         replicateBetween(this.#makePeer, peer, this, this.#lifelong(more)),
       ),
     };
-    const apart = address.kind === 'remote' ? 'bulkGet' : 'bulkDocs';
+    this.#bind();
+  }
+
+  /** What the connection tells becomes events of this handle. */
+  #told(): ConnectionEvents {
+    return {
+      opened: (again) => {
+        this.#queries.begin(this.#connection.current);
+        if (!again) this.fire('created', this);
+      },
+      destroyed: (evicted) => {
+        if (evicted) this.fire('evicted');
+        this.fire('destroyed');
+      },
+      blocked: (waiting) => this.fire('blocked', waiting),
+    };
+  }
+
+  #bind(): void {
+    const apart = this.#connection instanceof LocalConnection ? 'bulkDocs' : 'bulkGet';
     for (const verb of BOUND) {
       const method = this[verb] as (...args: unknown[]) => unknown;
       const value = asVerb(verb, method.bind(this));
@@ -583,15 +572,4 @@ function finished({ prototype }: { readonly prototype: SettleDB }) {
   nameDispose(prototype);
   const { bulkDocs, bulkGet } = prototype;
   return { bulkDocs, bulkGet };
-}
-
-/** `new SettleDB({ name, … })` names the database, not what it is called. */
-function withoutName(options: SettleOptions & { readonly name?: string }): SettleOptions {
-  const { name: _, ...rest } = options;
-  return rest;
-}
-
-function sharedOptions(options: SettleOptions): SharedOptions {
-  const { auto_compaction, revs_limit, deterministic_revs, durability, evaluate } = options;
-  return { auto_compaction, revs_limit, deterministic_revs, durability, evaluate };
 }

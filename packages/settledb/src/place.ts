@@ -1,0 +1,54 @@
+/** Where the database of a handle is: what its name and its options mean, and the connection to it. */
+import type { Bytes } from '@settledb/core';
+import { nameOf } from '@settledb/remote/name';
+import { remoteCode } from './code';
+import type { Connection, ConnectionEvents } from './connection';
+import { LocalConnection } from './local-connection';
+import { addressOf, type SettleOptions } from './options';
+import { chooseAdapter, type Platform } from './platform';
+import type { SharedOptions } from './registry';
+import { RemoteConnection } from './remote-connection';
+
+export interface Place {
+  /** As the handle says it; of a remote database the URL, without credentials. */
+  readonly name: string;
+  readonly adapter: string;
+  readonly connection: Connection;
+}
+
+/**
+ * Begins to open the database.
+ *
+ * @throws TypeError, DatabaseError 400 for what can be known at once: see {@link addressOf} and {@link chooseAdapter}
+ */
+export function placeOf(
+  platform: Platform,
+  named: unknown,
+  options: SettleOptions,
+  events: ConnectionEvents,
+): Place {
+  const address = addressOf(named, options);
+  if (address.kind === 'remote') {
+    const { url } = address;
+    const { bytes } = platform as { readonly bytes?: Bytes };
+    const given = { bytes, ...withoutName(options) };
+    const load = async () => (await remoteCode.load()).remote(url, given);
+    return { name: nameOf(url), adapter: 'http', connection: new RemoteConnection(load, events) };
+  }
+  const { name, storedName } = address;
+  const adapter = chooseAdapter(platform, options.adapter);
+  const shared = { bytes: platform.bytes, ...sharedOptions(options) };
+  const connection = new LocalConnection({ adapter, name: storedName }, shared, events);
+  return { name, adapter: adapter.name, connection };
+}
+
+/** `new SettleDB({ name, … })` names the database, not what it is called. */
+function withoutName(options: SettleOptions & { readonly name?: string }): SettleOptions {
+  const { name: _, ...rest } = options;
+  return rest;
+}
+
+function sharedOptions(options: SettleOptions): SharedOptions {
+  const { auto_compaction, revs_limit, deterministic_revs, durability, evaluate } = options;
+  return { auto_compaction, revs_limit, deterministic_revs, durability, evaluate };
+}
