@@ -204,6 +204,35 @@ describe('a disk whose calls fail', () => {
     expect(failures).toBeGreaterThan(6);
   });
 
+  it('takes writes later where no more files may be open just after the log was opened', async () => {
+    for (const failures of [1, 3]) {
+      const disk = new Disk();
+      await (await file({ files: disk }).open(FOLDER)).close();
+      let count = 0;
+      disk.fail = (call) => {
+        if (call === 'openFolder' && ++count <= failures) throw failure('EMFILE');
+        return undefined;
+      };
+      const journal = await file({ files: disk }).open(FOLDER);
+      expect((await journal.read()).commits).toEqual([]);
+      for (let again = 1; again < failures; again++) {
+        expect(journal.appendNow?.(commitOf(1), { epoch: 0, n: 0 })).toBe(false);
+        const written = journal.append(commitOf(1), { epoch: 0, n: 0 }, 'relaxed');
+        await expect(written).rejects.toMatchObject({ name: 'io', cause: { code: 'EMFILE' } });
+      }
+      const writes = [1, 2].map((n) => journal.append(commitOf(n), { epoch: 0, n: n - 1 }, 'strict'));
+      expect(await Promise.all(writes)).toEqual([undefined, undefined]);
+      expect(count).toBe(failures + 1);
+      disk.fail = healthy;
+      // The disk knows whose it was: what is left of it is gone through.
+      disk.powerLoss(() => 0.99);
+      expect(disk.list(FOLDER).filter((name) => name.startsWith('lock.')).length).toBe(1);
+      const left = await file({ files: disk }).open(FOLDER);
+      expect((await left.read()).commits.map(({ n }) => n)).toEqual([1, 2]);
+      await left.close();
+    }
+  });
+
   it('leaves no folder of a database that could not be made, nor of its parents', async () => {
     for (let nth = 1; ; nth++) {
       const disk = new Disk();

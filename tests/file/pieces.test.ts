@@ -95,3 +95,27 @@ it.each([
     await reopened.close();
   }
 });
+
+it('writes one large record after the other when both were asked for while the database was opening', async () => {
+  const disk = new SlowDisk();
+  await (await file({ files: disk }).open(FOLDER)).close();
+  let open = (): void => {};
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  disk.syncFolder = async () => opened;
+  const journal = await file({ files: disk }).open(FOLDER);
+  const { segments } = large(7, [900_000, 900_000]);
+  const commit = large(1, [900_000, 900_000]);
+  const answers = [
+    journal.append(commit, START, 'relaxed'),
+    journal.rewrite({ put: segments }, START),
+    journal.append(large(2, [700_000]), { epoch: 0, n: 1 }, 'relaxed'),
+  ];
+  open();
+  expect(await Promise.all(answers)).toEqual([undefined, undefined, undefined]);
+  await journal.close();
+  const again = await file({ files: disk }).open(FOLDER);
+  expect((await again.read()).commits.map(({ n }) => n)).toEqual([1, 2]);
+  for (const { id, text } of [...segments, ...commit.segments])
+    expect(await again.load([id])).toEqual([text]);
+  await again.close();
+});

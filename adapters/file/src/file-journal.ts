@@ -20,8 +20,9 @@ import { BlobFiles } from './blobs';
 import type { Place } from './contents';
 import type { Files } from './files';
 import { commitOf, KIND_BLOCK, KIND_REWRITE, type Part, partsOf, textOf } from './frame';
-import { PACKS_VERSION } from './header';
+import { journalBlobs } from './journal-blobs';
 import type { Lock } from './lock';
+import { LockName } from './lock-name';
 import type { Log } from './log';
 import { Parts } from './parts';
 import { notePlaces } from './places';
@@ -36,6 +37,7 @@ export class FileJournal implements Journal {
   readonly #files: Files;
   readonly #folder: string;
   readonly #lock: Lock;
+  readonly #lockName: LockName;
   readonly #onClose: () => void;
   readonly #listeners = new Set<(event: JournalEvent) => void>();
   #log: Log;
@@ -51,11 +53,17 @@ export class FileJournal implements Journal {
     this.#folder = folder;
     this.#lock = lock;
     this.#log = log;
-    this.#blobFiles = new BlobFiles(files, folder, lock.leftOpen, (error) => this.#log.poison(error));
-    this.blobs = this.#blobJournal();
+    const lost = (error: unknown): Error => this.#log.poison(error);
+    this.#lockName = new LockName(files, folder, lost);
+    this.#blobFiles = new BlobFiles(files, folder, lock.leftOpen, lost);
+    this.blobs = journalBlobs(this.#blobFiles, {
+      log: () => this.#log,
+      check: () => this.#check(),
+      ahead: () => this.#ahead(),
+      sync: (current) => this.#sync(current),
+    });
     this.#onClose = () => onClose(this);
-    // Writers wait until the lock's name is on the disk: by it the next owner knows that power was lost. Readers need not.
-    this.#hold(files.syncFolder(folder)).catch((error) => log.poison(error));
+    this.#lockName.sync().catch(() => {}); // Whoever writes is told.
   }
 
   alone(): boolean {
@@ -75,8 +83,7 @@ export class FileJournal implements Journal {
     const { contents = [] } = commit;
     try {
       if (contents.length > 0) await this.#putContents(contents, durability);
-      while (this.#writing !== undefined) await this.#writing;
-      this.#check();
+      for (let ahead = this.#ahead(); ahead !== undefined; ahead = this.#ahead()) await ahead;
       if (commit.n !== expected.n + 1) throw new TypeError(`commit ${commit.n} cannot follow ${expected.n}`);
       const { epoch, n } = this.#log.contents;
       if (expected.epoch !== epoch || expected.n !== n) return this.#read(expected);
@@ -96,6 +103,7 @@ export class FileJournal implements Journal {
     const { epoch, n } = this.#log.contents;
     if (
       this.#writing !== undefined ||
+      !this.#lockName.isSynced ||
       commit.contents?.length ||
       expected.epoch !== epoch ||
       expected.n !== n
@@ -112,8 +120,7 @@ export class FileJournal implements Journal {
   }
 
   async rewrite(change: Rewrite, expected: Position): Promise<JournalState | undefined> {
-    while (this.#writing !== undefined) await this.#writing;
-    this.#check();
+    for (let ahead = this.#ahead(); ahead !== undefined; ahead = this.#ahead()) await ahead;
     const { epoch, n, through } = this.#log.contents;
     const { put = [], manifest } = change;
     const inPlace = expected.epoch === epoch && (manifest === undefined || expected.n === n);
@@ -238,6 +245,7 @@ export class FileJournal implements Journal {
   async #close(keep: boolean): Promise<void> {
     this.#closed = closed();
     await this.#vacuuming?.catch(() => {});
+    await this.#lockName.settled();
     while (this.#writing !== undefined) await this.#writing;
     const log = this.#log;
     let [isSynced, isSound] = [!keep, false];
@@ -278,46 +286,15 @@ export class FileJournal implements Journal {
     await log.sync();
   }
 
-  #blobJournal(): BlobJournal {
-    const files = this.#blobFiles;
-    /** Before a file goes, the disk must have the commit that names it no more. */
-    const drop = async (places: readonly string[]): Promise<void> => {
-      const log = this.#log;
-      if (!log.isPoisoned) await this.#sync(log);
-      log.check();
-      await files.drop(places);
-    };
-    return {
-      placeFor: (bytes) => {
-        this.#check();
-        return this.#log.header.version < PACKS_VERSION ? undefined : files.reserve(bytes);
-      },
-      put: async (place, chunks, durability) => {
-        this.#check();
-        this.#log.check();
-        await files.put(place, chunks, durability);
-      },
-      get: async (place, index) => {
-        this.#check();
-        return files.get(place, index);
-      },
-      drop: async (places) => {
-        this.#check();
-        await drop(places);
-      },
-      places: async () => {
-        this.#check();
-        return files.places();
-      },
-      dropUnnamed: async (places, expected) => {
-        while (this.#writing !== undefined) await this.#writing;
-        this.#check();
-        const { epoch, n } = this.#log.contents;
-        if (expected.epoch !== epoch || expected.n !== n) return false;
-        await drop(places);
-        return true;
-      },
-    };
+  /**
+   * What a writer waits for: the lock's name on the disk, and those that came before. To be asked again after it, in the turn in which the
+   * writer begins: another may have been first.
+   */
+  #ahead(): Promise<unknown> | undefined {
+    this.#check();
+    if (this.#lockName.isSynced) return this.#writing;
+    this.#log.check();
+    return this.#lockName.sync();
   }
 
   /** Keeps the writer's place until `work` is done. */

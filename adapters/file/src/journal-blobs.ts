@@ -1,0 +1,57 @@
+/** Content beside the log, in files and packs: what of it must wait for the log, or the log for it. */
+import type { BlobJournal } from '@settledb/engine';
+import type { BlobFiles } from './blobs';
+import { PACKS_VERSION } from './header';
+import type { Log } from './log';
+
+/** The journal that they belong to. */
+export interface BlobHost {
+  /** The log in use: a vacuum takes another. */
+  log(): Log;
+  /** @throws closed */
+  check(): void;
+  /** What a writer waits for, asked again until there is nothing. */
+  ahead(): Promise<unknown> | undefined;
+  /** The content and then the log are on the disk. */
+  sync(log: Log): Promise<void>;
+}
+
+export function journalBlobs(files: BlobFiles, host: BlobHost): BlobJournal {
+  /** Before a file goes, the disk must have the commit that names it no more. */
+  const drop = async (places: readonly string[]): Promise<void> => {
+    const log = host.log();
+    if (!log.isPoisoned) await host.sync(log);
+    log.check();
+    await files.drop(places);
+  };
+  return {
+    placeFor: (bytes) => {
+      host.check();
+      return host.log().header.version < PACKS_VERSION ? undefined : files.reserve(bytes);
+    },
+    put: async (place, chunks, durability) => {
+      host.check();
+      host.log().check();
+      await files.put(place, chunks, durability);
+    },
+    get: async (place, index) => {
+      host.check();
+      return files.get(place, index);
+    },
+    drop: async (places) => {
+      host.check();
+      await drop(places);
+    },
+    places: async () => {
+      host.check();
+      return files.places();
+    },
+    dropUnnamed: async (places, expected) => {
+      for (let ahead = host.ahead(); ahead !== undefined; ahead = host.ahead()) await ahead;
+      const { epoch, n } = host.log().contents;
+      if (expected.epoch !== epoch || expected.n !== n) return false;
+      await drop(places);
+      return true;
+    },
+  };
+}
