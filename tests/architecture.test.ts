@@ -2,7 +2,7 @@
  * The import rule of docs/architecture.md: downward only, no cycles, no default exports, nothing of Node in what runs in a
  * browser. Read from the sources themselves.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -86,6 +86,8 @@ function resolved(file: string, target: string): string {
   return [`${path}.ts`, join(path, 'index.ts'), path].find((each) => files.includes(each)) ?? path;
 }
 
+const isPackage = (target: string): boolean => !target.includes('/') || target.startsWith('node:');
+
 const partOf = (file: string): string =>
   Object.keys(MAY_IMPORT)
     .filter((part) => file.startsWith(`${part}/`))
@@ -133,6 +135,14 @@ describe('the tree', () => {
       state.set(file, 'done');
     };
     for (const file of files) visit(file, []);
+  });
+
+  it('names files with their endings where Node itself loads the build, which it does from 22.18 on', () => {
+    for (const file of ['tsdown.config.ts', 'together.ts']) {
+      const targets = importsOf(`packages/settledb/${file}`).map(({ target }) => target);
+      expect(targets.length, file).toBeGreaterThan(0);
+      expect(targets.filter((target) => !existsSync(join(root, target)) && !isPackage(target))).toEqual([]);
+    }
   });
 
   it('exports nothing by default but the class of the entries', () => {

@@ -1,5 +1,5 @@
 import { defineConfig } from 'tsdown';
-import { together } from './together';
+import { together } from './together.ts';
 
 const entry = {
   browser: 'src/entry.browser.ts',
