@@ -97,6 +97,65 @@ describe('making a handle', () => {
     expect((await new SettleDB('a', { adapter, durability: 'strict' }).info()).doc_count).toBe(0);
   });
 
+  it('checks options alike, whether or not others have the database open', async () => {
+    const wrong: readonly object[] = [
+      ...[-1, 0, 1.5, Number.NaN, '5', null].map((revs_limit) => ({ revs_limit })),
+      ...['stict', '', null, 1].map((durability) => ({ durability })),
+      ...['yes', 1, 0, {}].flatMap((value) => [{ auto_compaction: value }, { deterministic_revs: value }]),
+      ...['text', 1, true, {}].map((evaluate) => ({ evaluate })),
+    ];
+    const adapter = memory();
+    const first = new SettleDB('a', { adapter });
+    for (const opened of [false, true]) {
+      if (opened) await first.put({ _id: 'a' });
+      for (const options of wrong) {
+        const db = new SettleDB(opened ? 'a' : 'b', { adapter, ...options });
+        for (const call of [() => db.info(), () => db.put({ _id: 'x' }), () => db.changes()])
+          await expect(call(), JSON.stringify(options)).rejects.toMatchObject({ status: 400 });
+        await db.close();
+      }
+    }
+    // Whoever was refused has neither made one, nor taken this one away.
+    expect(await first.info()).toMatchObject({ doc_count: 1 });
+    const made = await adapter.open('b', { mustExist: true }).catch((error) => error.status);
+    expect(made).toBe(404);
+    const destroyer = new SettleDB('a', { adapter, revs_limit: -1 });
+    expect(await destroyer.destroy()).toEqual({ ok: true });
+    expect(await first.info()).toMatchObject({ doc_count: 0 });
+    await first.close();
+  });
+
+  it('has writes on the disk for all as soon as one handle asks for that', async () => {
+    const adapter = memory();
+    const asked: string[] = [];
+    const open = async (...given: Parameters<typeof adapter.open>): Promise<Journal> =>
+      new Proxy(await adapter.open(...given), {
+        get(journal, key) {
+          if (key === 'appendNow') return () => false;
+          if (key === 'append')
+            return (...args: Parameters<Journal['append']>) => {
+              asked.push(args[2]);
+              return journal.append(...args);
+            };
+          const value = journal[key as keyof Journal];
+          return typeof value === 'function' ? value.bind(journal) : value;
+        },
+      });
+    const relaxed = new SettleDB('a', { adapter: { ...adapter, open }, revs_limit: 7 });
+    await relaxed.put({ _id: 'a' });
+    expect(new Set(asked.splice(0))).toEqual(new Set(['relaxed']));
+    // Its first call waits for no opening.
+    const strict = new SettleDB('a', { adapter: { ...adapter, open }, durability: 'strict', revs_limit: 9 });
+    await strict.put({ _id: 'b' });
+    await strict.putAttachment('c', 'x', 'aGk=', 'text/plain');
+    const { rev } = await strict.put({ _id: 'd' });
+    await strict.purge('d', rev);
+    await relaxed.put({ _id: 'e' });
+    expect(new Set(asked)).toEqual(new Set(['strict']));
+    expect(await strict.info()).toMatchObject({ revs_limit: 7 });
+    await Promise.all([relaxed.close(), strict.close()]);
+  });
+
   it('tells when it was opened', async () => {
     const db = new SettleDB(name(), { adapter: memory() });
     expect(await event(db, 'created')).toBe(db);

@@ -17,7 +17,10 @@ import type { Adapter } from '@settledb/engine';
 import type { RegisteredViews } from '@settledb/query';
 import type { RemoteOptions } from '@settledb/remote';
 
-/** Options of a local database. Where several handles in one page or process share a database, those of the first count. */
+/**
+ * Options of a local database. Where several handles in one page, worker or process share a database, those of the first count for
+ * how it is written, but that it is `strict` as soon as one asks for that; `views` and what evaluates them are each handle's own.
+ */
 export interface LocalSettleOptions<Content extends object = Loose> {
   /**
    * Where the database is kept: an adapter (`memory()`, `indexeddb()`, `file()`, or your own) or the name of one: `'memory'`,

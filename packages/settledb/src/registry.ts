@@ -4,7 +4,14 @@
  * A location is opened only after whatever ended it before (a close, a destruction) is over, so that a name can be opened
  * again at once. A destroyed database leaves its handles: they are told, and begin anew when they are next used.
  */
-import { type DatabaseTables, LocalDatabase, type LocalOptions, type Store, schema } from '@settledb/core';
+import {
+  checkLocalOptions,
+  type DatabaseTables,
+  LocalDatabase,
+  type LocalOptions,
+  type Store,
+  schema,
+} from '@settledb/core';
 import { type Adapter, type Blocked, openLogStore } from '@settledb/engine';
 
 /** Where a database lies. */
@@ -44,15 +51,29 @@ const keyOf = ({ adapter, name }: Location): string => `${adapter.name}\n${adapt
 
 /**
  * Joins the database at `location`, opening it if need be. Options count for who opens it; later handles share what it was
- * opened with.
+ * opened with, but that it is `strict` as soon as one asks for that: nobody is promised less than was asked for. Options that
+ * are none are refused to each.
  */
 export function acquire(location: Location, handle: Handle, options: SharedOptions): Shared {
+  try {
+    checkLocalOptions(options);
+  } catch (error) {
+    return { opening: Promise.reject(error), handles: new Set([handle]) };
+  }
   const key = keyOf(location);
   const present = open.get(key);
-  if (present !== undefined) {
-    present.handles.add(handle);
-    return present;
-  }
+  if (present === undefined) return begin(location, handle, options);
+  present.handles.add(handle);
+  if (options.durability === 'strict')
+    present.opening.then(
+      (database) => database.beStrict(),
+      () => {},
+    );
+  return present;
+}
+
+function begin(location: Location, handle: Handle, options: SharedOptions): Shared {
+  const key = keyOf(location);
   const before = endings.get(key); // And nothing that ends it later, which waits for this opening.
   const handles = new Set([handle]);
   const blocked = (waiting: Blocked): void => {

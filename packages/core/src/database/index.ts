@@ -18,7 +18,7 @@ export { type IndexPlace, runQueries, runsAt } from './index-rows';
 export { copyOf, type KeptDocs, keptDocs } from './kept-docs';
 export { Later } from './later';
 export { LocalDatabase } from './local';
-export type { LocalOptions } from './local-options';
+export { checkLocalOptions, type LocalOptions } from './local-options';
 export { either, onAbort, untilAborted } from './on-abort';
 export type * from './queries';
 export * from './query-checks';

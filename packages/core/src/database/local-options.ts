@@ -28,7 +28,7 @@ export interface LocalOptions {
 export const REVS_LIMIT = 1_000;
 
 /** @throws DatabaseError 400 for options out of range */
-export function checkOptions(options: LocalOptions): void {
+export function checkLocalOptions(options: Omit<LocalOptions, 'name' | 'adapter'>): void {
   const { revs_limit = REVS_LIMIT, durability = 'relaxed', evaluate } = options;
   checkRevsLimit(revs_limit);
   for (const name of ['auto_compaction', 'deterministic_revs'] as const) {

@@ -20,7 +20,7 @@ import type {
   Written,
 } from '../model/types';
 import type { DatabaseTables, InfoRow } from '../store/schema';
-import type { CallOptions, Store, StoreEvent } from '../store/store';
+import type { CallOptions, Durability, Store, StoreEvent } from '../store/store';
 import { allDocs } from './all-docs';
 import type { AttachmentSource } from './attachment-bytes';
 import type { Steps } from './attachment-verbs';
@@ -44,7 +44,7 @@ import { getDoc, needsHistory } from './get';
 import { historyCode } from './history-code';
 import { Counters, INFO, identify, infoOf } from './info';
 import type { LocalDocsOptions } from './local-list';
-import { checkOptions, checkRevsLimit, type LocalOptions, REVS_LIMIT } from './local-options';
+import { checkLocalOptions, checkRevsLimit, type LocalOptions, REVS_LIMIT } from './local-options';
 import { untilAborted } from './on-abort';
 import type { Outcome } from './plan-edits';
 import type { Purged } from './purge';
@@ -60,6 +60,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
   readonly adapter: string;
   readonly store: Store<DatabaseTables>;
   readonly #options: LocalOptions;
+  #durability: Durability | undefined;
   #rules: FoldRules;
   readonly #uuid: string;
   readonly #writer: Writer;
@@ -87,7 +88,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
     store: Store<DatabaseTables>,
     options: LocalOptions,
   ): Promise<LocalDatabase<Content>> {
-    checkOptions(options);
+    checkLocalOptions(options);
     return new LocalDatabase(store, options, await identify(store));
   }
 
@@ -98,6 +99,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
     this.name = options.name;
     this.adapter = options.adapter;
     this.#options = options;
+    this.#durability = options.durability;
     this.#uuid = id;
     this.#counters = new Counters(store);
     this.#rules = {
@@ -105,8 +107,8 @@ export class LocalDatabase<Content extends object = object> implements Database<
       autoCompaction: options.auto_compaction === true,
     };
     this.#writer = new Writer({
-      write: (edits) => writeEdits(store, edits, this.#rules, options.durability),
-      writeNow: (edits) => writeEditsNow(store, edits, this.#rules, options.durability),
+      write: (edits) => writeEdits(store, edits, this.#rules, this.#durability),
+      writeNow: (edits) => writeEditsNow(store, edits, this.#rules, this.#durability),
     });
     this.#attachments = { store, bytes: options.bytes, seen: new Set() };
     this.#feeds = {
@@ -296,7 +298,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
 
   async purge(id: string, rev: Rev, options: CallOptions = {}): Promise<Purged> {
     this.#begin(options);
-    const how = { ...options, durability: this.#options.durability };
+    const how = { ...options, durability: this.#durability };
     return this.#served.add(upkeepCode.load().then(({ purge }) => purge(this.store, id, rev, how)));
   }
 
@@ -309,6 +311,11 @@ export class LocalDatabase<Content extends object = object> implements Database<
     this.#begin({});
     checkRevsLimit(limit);
     this.#rules = { ...this.#rules, revsLimit: limit };
+  }
+
+  /** From the next write on each is acknowledged when the disk has it: somebody who has this opened asks for that. */
+  beStrict(): void {
+    this.#durability = 'strict';
   }
 
   /** The `_local/` documents in order of their ids, which are told to nobody else: for servers, and for looking after a database. */
@@ -365,7 +372,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
     strict: boolean,
     signal: AbortSignal | undefined,
   ): Promise<readonly Outcome[]> {
-    const { durability } = this.#options;
+    const durability = this.#durability;
     const host = { durability, ending: this.#sources.signal, ...this.#attachments };
     const work = this.#served.add(
       loadAttachments().then(({ writeAttached }) =>
