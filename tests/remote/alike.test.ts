@@ -113,6 +113,108 @@ describe('views', () => {
   });
 });
 
+describe('documents', () => {
+  it('a member that is undefined is none, whatever its name', async () => {
+    const dbs = await places();
+    const names = ['_zz', '_rev', '_deleted', '_attachments', '_revisions', '_conflicts', '_revs_info', 'x'];
+    for (const name of [...names, '_access', '_local_seq', '_rev_tree']) {
+      const doc = { _id: `d${name}`, n: 1, [name]: undefined };
+      const written = { ok: true, id: doc._id };
+      expect(await alike(dbs, ['put', doc])).toMatchObject(written);
+      expect(await alike(dbs, ['get', doc._id])).toEqual({
+        _id: doc._id,
+        _rev: expect.stringMatching(/^1-/),
+        n: 1,
+      });
+      const [row] = (await alike(dbs, ['bulkDocs', [{ ...doc, _id: `b${name}` }]])) as Any[];
+      expect(row).toMatchObject({ ok: true });
+      expect(await alike(dbs, ['put', { ...doc, _id: `_local/${name}` }])).toMatchObject({ ok: true });
+      if (name === '_rev') continue;
+      const made = { ...doc, _id: `e${name}`, _rev: '1-abc' };
+      expect(await alike(dbs, ['bulkDocs', [made], { new_edits: false }])).toEqual([]);
+      expect(await alike(dbs, ['get', made._id])).toMatchObject({ _rev: '1-abc' });
+    }
+    for (const value of [null, 1, {}])
+      expect(await alike(dbs, ['put', { _id: 'no', _zz: value }])).toMatchObject({
+        name: 'doc_validation',
+        docId: 'no',
+      });
+  });
+
+  it('a revision that was made elsewhere has an id', async () => {
+    const dbs = await places();
+    for (const _id of [undefined, null, ''])
+      for (const more of [{}, { _zz: 1 }])
+        expect(
+          await alike(dbs, [
+            'bulkDocs',
+            [
+              { _id: 'y', _rev: '1-abc' },
+              { _id, _rev: '1-abc', ...more },
+            ],
+            { new_edits: false },
+          ]),
+        ).toMatchObject({ index: 1 });
+    expect(await alike(dbs, ['bulkDocs', [{ _rev: '1-abc' }], { new_edits: false }])).toMatchObject({
+      status: 412,
+      name: 'missing_id',
+    });
+    expect(await alike(dbs, ['get', 'y'])).toMatchObject({ status: 404 });
+  });
+
+  it('an index has no fields that are undefined', async () => {
+    const dbs = await places();
+    const none = undefined;
+    for (const request of [
+      { fields: ['n'], zz: none },
+      { index: { fields: ['n'], zz: none }, zz: 1 },
+      { fields: ['n'], index: none },
+      { fields: ['n'], name: none, ddoc: none, type: none, partial_filter_selector: none, update: none },
+      { fields: [{ n: 'asc', zz: none }] },
+    ])
+      expect(await alike(dbs, ['createIndex', request])).toMatchObject({
+        id: expect.stringMatching('_design/'),
+      });
+    for (const fields of [[none], ['n', none], [{ n: none }], [{}], [null]]) {
+      const refused = { status: 400, name: 'invalid_sort_field' };
+      expect(await alike(dbs, ['createIndex', { fields }])).toMatchObject(refused);
+      expect(await alike(dbs, ['find', { selector: {}, sort: fields }])).toMatchObject(refused);
+    }
+    expect(await alike(dbs, ['createIndex', { fields: ['n'], zz: null }])).toMatchObject({
+      name: 'invalid_key',
+    });
+  });
+
+  it('what is wrong with the data of an attachment names its document', async () => {
+    const dbs = await places();
+    const refused = { status: 400, name: 'bad_request', docId: 'n' };
+    for (const data of [undefined, null]) {
+      const none = { ...refused, reason: "Attachment 'x' has neither data nor stub" };
+      expect(await alike(dbs, ['putAttachment', 'n', 'x', undefined, data, 'text/plain'])).toMatchObject(
+        none,
+      );
+      expect(await alike(dbs, ['putAttachment', 'n', 'x', data, 'text/plain'])).toMatchObject(none);
+      expect(await alike(dbs, ['put', { _id: 'n', _attachments: { x: { data } } }])).toMatchObject(none);
+    }
+    for (const data of [5, true, {}, [], () => 1, () => null, () => ({}), async () => 'aGk=', '%', 'a']) {
+      const isText = typeof data === 'string';
+      const wrong = isText ? { status: 500, name: 'badarg', docId: 'n' } : refused;
+      // Here a function may make data of any form, elsewhere streams alone, as the types say.
+      const where = String(data).startsWith('async') ? dbs.slice(1, 2) : dbs;
+      const docs = [{ _id: 'm' }, { _id: 'n', _attachments: { x: { data, content_type: 'text/plain' } } }];
+      for (const call of [
+        ['putAttachment', 'n', 'x', undefined, data, 'text/plain'],
+        ['put', docs[1]],
+        ['bulkDocs', docs],
+      ] as const) {
+        const answers = await Promise.all(where.map((db) => answerOf(db, call)));
+        for (const answer of answers) expect(answer, String(data)).toMatchObject(wrong);
+        for (const answer of answers) expect(answer).toEqual(answers[0]);
+      }
+    }
+  });
+});
+
 describe('changes', () => {
   const REFUSED = { status: 400, name: 'bad_request' };
 

@@ -7,6 +7,7 @@ import {
   type CallOptions,
   type Doc,
   either,
+  errorWith,
   isDatabaseError,
   notFound,
   type OpenAttachmentOptions,
@@ -167,7 +168,9 @@ export async function putAttachment(
   { id, name, rev, data, type, options: { signal } }: PutAttachment,
   bytes: Bytes = portableBytes,
 ): Promise<Written> {
-  const blob = await toBlob(data, bytes, either(http.ending, signal));
+  const blob = await toBlob(data, bytes, either(http.ending, signal)).catch((error: unknown) => {
+    throw errorWith(error, { _id: id });
+  });
   const answer = await http.json({
     method: 'PUT',
     path: pathOf(id, name),

@@ -114,9 +114,7 @@ export async function putDoc(
   let body = edit;
   if (hasAttachments(edit)) {
     const reading = either(http.ending, signal);
-    const prepared = await prepareDoc(edit, bytes, reading, http.ownFetch).catch((error: unknown) => {
-      throw errorWith(error, edit);
-    });
+    const prepared = await prepare(http, edit, bytes, reading);
     if ('alone' in prepared)
       return check.checkWritten(await http.json(multipartCall(prepared, new_edits, signal)), id);
     body = prepared.doc;
@@ -159,8 +157,22 @@ export async function sendEdits(
   const reading = either(http.ending, signal);
   // One after another, in order: their data may be parts of one stream.
   for (const doc of docs)
-    prepared.push(hasAttachments(doc) ? await prepareDoc(doc, bytes, reading, http.ownFetch) : { doc });
+    prepared.push(hasAttachments(doc) ? await prepare(http, doc, bytes, reading) : { doc });
   return sendPrepared(http, prepared, newEdits, send, signal);
+}
+
+/** What is wrong with the data names the document. */
+async function prepare(
+  http: Http,
+  doc: Doc,
+  bytes: Bytes | undefined,
+  reading: AbortSignal,
+): Promise<Outgoing> {
+  try {
+    return await prepareDoc(doc, bytes, reading, http.ownFetch);
+  } catch (error) {
+    throw errorWith(error, doc);
+  }
 }
 
 const hasAttachments = ({ _id, _attachments }: Doc): boolean =>

@@ -3,6 +3,11 @@
 type Chunks = ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
 export type MakeStream = () => Chunks | Promise<Chunks>;
 
+/** For what is no stream: whoever reads it refuses a piece that is no bytes, while an error of a stream would cross as any other. */
+async function* noStream(): AsyncGenerator<never, void> {
+  yield null as never;
+}
+
 /** The stream that `make` makes, made when it is read. */
 export function streamOf(make: MakeStream): ReadableStream<Uint8Array> {
   let chunks: AsyncIterator<Uint8Array> | undefined;
@@ -19,7 +24,8 @@ export function streamOf(make: MakeStream): ReadableStream<Uint8Array> {
 
 /** Safari's streams cannot be iterated. */
 function iterate(chunks: Chunks): AsyncIterator<Uint8Array> {
-  if (!('getReader' in chunks)) return chunks[Symbol.asyncIterator]();
+  if (typeof chunks !== 'object' || chunks === null) return noStream();
+  if (!('getReader' in chunks)) return chunks[Symbol.asyncIterator]?.() ?? noStream();
   const reader = chunks.getReader();
   return {
     next: () => reader.read() as Promise<IteratorResult<Uint8Array>>,

@@ -2,7 +2,7 @@
  * Streams among arguments and answers. A stream is given away, not copied; where it cannot be (Safari; a BroadcastChannel, which
  * is how another tab's worker is reached), it is read to its end and crosses as a Blob, which the browser may keep on disk.
  */
-import { badRequest } from '@settledb/core';
+import { noBytes } from '@settledb/core';
 import { workerTerminated } from './errors';
 import { whenGone } from './life';
 import type { ClientOp, Endpoint } from './wire';
@@ -100,8 +100,7 @@ async function blobOf(stream: ReadableStream<unknown>, signals: readonly AbortSi
       const { done, value } = await reader.read();
       aborted()?.throwIfAborted(); // cancelled, it says that it is done
       if (done) return new Blob([...blobs, ...pieces]);
-      if (!ArrayBuffer.isView(value))
-        throw badRequest('Attachment data must be base64, a Blob, bytes, or a stream of bytes');
+      if (!ArrayBuffer.isView(value)) throw noBytes();
       pieces.push(new Uint8Array(value.buffer, value.byteOffset, value.byteLength).slice());
       length += value.byteLength;
       if (length < CHUNK_BYTES) continue;

@@ -1,10 +1,11 @@
 /** The arguments of the verbs of one attachment, read and refused alike wherever the database is. */
-import { badRequest, invalidIdType, notFound } from '../model/errors';
+import { badRequest, invalidIdType, noData, notFound } from '../model/errors';
 import { isLocalId } from '../model/ids';
 import { parseRev } from '../model/revision';
 import type { AttachmentData, Rev } from '../model/types';
 import type { CallOptions } from '../store/store';
 import { checkName } from './attachment-set';
+import { errorWith } from './edits';
 
 export interface PutAttachment {
   readonly id: string;
@@ -29,6 +30,7 @@ export function putAttachmentArguments(given: readonly unknown[]): PutAttachment
   // It could be stored, and then be served by nobody.
   if (type && /[^\t\x20-\x7e\x80-\xff]/.test(type))
     throw badRequest(`No header can carry the content type ${JSON.stringify(type)}`);
+  if (data === undefined || data === null) throw errorWith(noData(name), { _id: id });
   return { id, name, rev, data, type: type ?? undefined, options: options ?? {} } as PutAttachment;
 }
 

@@ -2,7 +2,7 @@
  * Attachment data in any of the forms users have it, as chunks for the storage: of `CHUNK_BYTES`, the last one shorter, none for
  * nothing. Each chunk is a copy of its own: what its owner does with the data meanwhile changes nothing.
  */
-import { badRequest } from '../model/errors';
+import { noBytes } from '../model/errors';
 import { CHUNK_BYTES } from '../store/store';
 import { type Bytes, CHUNK_TEXT, decoded, joined } from './bytes';
 import { onAbort, untilAborted } from './on-abort';
@@ -35,9 +35,6 @@ export async function* chunksOf(
     yield* chunksOf(opened, bytes, signal);
   } else throw noBytes();
 }
-
-const noBytes = (): Error =>
-  badRequest('Attachment data must be base64, a Blob, bytes, or a stream of bytes');
 
 // By what they can do: data may come from another realm, and Node has several kinds of each.
 const isBlob = (data: unknown): data is Blob => has(data, 'arrayBuffer') && has(data, 'slice');

@@ -5,12 +5,12 @@
  * Nothing that may have been named is ever given back: when it is not known whether the write was done, the place is left
  * to be swept once the rows can be read.
  */
-import { badRequest, isDatabaseError, isQuotaExceeded, missingStub } from '../model/errors';
+import { badRequest, isDatabaseError, isQuotaExceeded, missingStub, noData } from '../model/errors';
 import { formatRev } from '../model/revision';
 import type { Rev, WriteFailure } from '../model/types';
 import { type Content, type ContentHost, putChunk, sawPlace, takeIn } from './attachment-content';
 import { AttachmentSet, bothKeys, checkName, type Entry, type Stubs, stubsIn } from './attachment-set';
-import { type Edit, failureRow, localKey } from './edits';
+import { type Edit, errorWith, failureRow, localKey } from './edits';
 import type { Outcome } from './plan-edits';
 
 /** Times content is put after it was swept between the look and the write. Each time another context compacted meanwhile. */
@@ -68,7 +68,7 @@ async function prepare(
     const before = await stubsBefore(host, edit);
     for (const [name, value] of Object.entries(edit.given)) {
       checkName(name);
-      if (typeof value !== 'object' || value === null) throw malformed(name);
+      if (typeof value !== 'object' || value === null) throw noData(name);
       const given = value as Given;
       const named = { name, type: textOr(given.content_type), revpos: revposOf(given.revpos) };
       if (given.stub === true) {
@@ -86,7 +86,8 @@ async function prepare(
     const { given: _, ...rest } = edit;
     return { ...rest, attachments: new AttachmentSet(edit.id, entries) };
   } catch (error) {
-    if (strict || !isDatabaseError(error) || error.status >= 507 || error.name === 'closed') throw error;
+    if (strict) throw errorWith(error, { _id: edit.id });
+    if (!isDatabaseError(error) || error.status >= 507 || error.name === 'closed') throw error;
     return failureRow(edit.id, error);
   }
 }
@@ -95,7 +96,7 @@ type Given = { readonly [field: string]: unknown };
 
 function incomingOf(given: Given, name: string) {
   const { data, encoded, encoding, digest, length } = given;
-  if (data === undefined || data === null) throw malformed(name);
+  if (data === undefined || data === null) throw noData(name);
   if (encoded !== true) return { data };
   if (encoding !== undefined && encoding !== 'gzip')
     throw badRequest(`Attachment '${name}' is encoded as ${JSON.stringify(encoding)}, which is not known`);
@@ -107,7 +108,6 @@ function incomingOf(given: Given, name: string) {
   };
 }
 
-const malformed = (name: string): Error => badRequest(`Attachment '${name}' has neither data nor stub`);
 const textOr = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 const revposOf = (value: unknown): number | undefined =>
   Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined;

@@ -74,7 +74,8 @@ const LOCAL_PREFIX_LENGTH = '_local/'.length;
 export const localKey = (id: string): string => id.slice(LOCAL_PREFIX_LENGTH);
 
 /**
- * One document as the edit it asks for; a random id when it has none. The caller's object is not changed.
+ * One document as the edit it asks for; a random id when it has none, which a revision made elsewhere has. The caller's object is
+ * not changed.
  *
  * @param mustName it must have an `_id` where its JSON has its fields: an accessor of its class is none
  * @param json of it, where that is known: see {@link TEXTS}
@@ -84,7 +85,7 @@ export function toEdit(doc: unknown, options: EditOptions, mustName = false, jso
   const local = localIdOf(doc);
   if (local !== undefined) return toLocalEdit(doc as object, local);
   const { id: given, rev, deleted, body, revisions, attachments } = splitDoc(doc, json);
-  if (given === undefined && mustName) throw missingId();
+  if (given === undefined && (mustName || !options.newEdits)) throw missingId();
   const id = given ?? uuid();
   const edit = options.newEdits
     ? newEdit(id, rev, deleted, body, options)

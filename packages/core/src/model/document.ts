@@ -146,14 +146,15 @@ function cutMember(cut: Cut, member: string): boolean {
   return true;
 }
 
-/** The way for all other documents: sorts the fields out. */
+/** The way for all other documents: sorts the fields out. What is undefined is none: JSON has no such member. */
 function splitFields(fields: Fields): SplitDoc {
   const content: Fields = {};
   const meta = new Map<string, unknown>();
   for (const key of Object.keys(fields)) {
+    if (fields[key] === undefined) continue;
     if (key.charCodeAt(0) !== UNDERSCORE || CONTENT.has(key)) content[key] = fields[key];
     else if (!META.has(key)) throw docValidation(key);
-    else if (fields[key] !== undefined) meta.set(key, fields[key]);
+    else meta.set(key, fields[key]);
   }
   const id = meta.get('_id');
   const rev = meta.get('_rev');

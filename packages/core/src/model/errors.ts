@@ -87,6 +87,11 @@ export const conflict = (docId: string): DatabaseError =>
 export const badRequest = (reason: string, cause?: unknown): DatabaseError =>
   make(400, 'bad_request', reason, { cause });
 export const invalidIdType = (): DatabaseError => badRequest('_id field must contain a string');
+export const noBytes = (): DatabaseError =>
+  badRequest('Attachment data must be base64, a Blob, bytes, or a stream of bytes');
+/** Of an attachment that a document is written with. */
+export const noData = (name: string): DatabaseError =>
+  badRequest(`Attachment '${name}' has neither data nor stub`);
 export const missingId = (): DatabaseError => make(412, 'missing_id', '_id is required for puts');
 export const reservedId = (): DatabaseError =>
   badRequest('Only reserved document ids may start with underscore.');

@@ -15,12 +15,13 @@ export function checkFields(list: unknown): IndexField[] {
 
 function checkField(given: unknown): IndexField {
   if (typeof given === 'string' && given !== '') return { name: given, direction: 'asc' };
-  const [entry, ...more] = isGroup(given) ? Object.entries(given) : [];
+  const members = isGroup(given) ? Object.entries(given) : [];
+  const [entry, ...more] = members.filter(([, direction]) => direction !== undefined);
   if (entry !== undefined && more.length === 0 && entry[0] !== '') {
     const [name, direction] = entry;
     if (direction === 'asc' || direction === 'desc') return { name, direction };
   }
-  throw invalid('invalid_sort_field', `Invalid sort field: ${JSON.stringify(given)}`);
+  throw invalid('invalid_sort_field', `Invalid sort field: ${JSON.stringify(given) ?? 'null'}`);
 }
 
 /** What a sort goes by. */

@@ -60,7 +60,7 @@ export function checkIndexRequest(request: unknown): NewIndex {
     throw invalid('invalid_index', `JSON indexes must be an object, not: ${JSON.stringify(index)}`);
   const type = request.type ?? index.type ?? 'json';
   if (type !== 'json') throw invalid('invalid_index', `Invalid type for index: ${String(type)}`);
-  const unknown = Object.keys(index).find((key) => !INDEX_KEYS.has(key));
+  const unknown = Object.keys(index).find((key) => index[key] !== undefined && !INDEX_KEYS.has(key));
   if (unknown !== undefined) throw invalid('invalid_key', `Invalid key ${unknown} for this request.`);
   if (index.fields === undefined) throw invalid('missing_required_key', 'Missing required key: fields');
   const fields = checkFields(index.fields);
