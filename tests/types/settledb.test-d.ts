@@ -339,6 +339,33 @@ export async function queriedOfTwoKinds(db: SettleDB<Task | Note>): Promise<void
   await db.find({ selector: { other: 1 } });
 }
 
+type Kind =
+  | { type: 'a'; at: number; x?: number }
+  | { type: 'b'; at: number; y: string }
+  | { type: 'c'; at: number; x: number };
+
+/** Some kinds of several are asked for at a time. */
+export async function queriedOfSomeKinds(db: SettleDB<Kind>, type: Kind['type']): Promise<void> {
+  await db.find({ selector: { type: { $in: ['a', 'c'] } } });
+  await db.find({ selector: { type: { $ne: 'b' }, at: 5, x: { $gt: 3 } }, sort: ['at'] });
+  await db.find({ selector: { type, _id: { $gt: 'a' } } });
+  await db.find({ selector: { $or: [{ type: { $in: ['a', 'b'] } }, { type: 'c', x: 1 }] } });
+  await db.createIndex({ fields: ['at'], partial_filter_selector: { type: { $in: ['a', 'c'] } } });
+  db.live.find({ selector: { type: { $in: ['a', 'c'] }, at: { $gt: 3 } } });
+  const selector: TypedSelector<Kind> = { type: 'c' };
+  selector.x = { $gt: 3 };
+  // @ts-expect-error of another kind
+  selector.y = 'a';
+  // @ts-expect-error no kind is called so
+  await db.find({ selector: { type: 'd' } });
+  // @ts-expect-error nor so
+  await db.find({ selector: { type: { $in: ['a', 'd'] } } });
+  // @ts-expect-error no kind has that
+  await db.find({ selector: { type: { $in: ['a', 'c'] }, z: 1 } });
+  // @ts-expect-error of another type
+  await db.find({ selector: { type: { $in: ['a', 'c'] }, at: 'now' } });
+}
+
 export async function untyped(): Promise<void> {
   const db = new DefaultSettleDB('notes', { prefix: './data/', durability: 'strict', revs_limit: 10 });
   await db.put({ _id: 'a', anything: { at: ['all'] } });

@@ -71,15 +71,25 @@ type Sure<Fields> = { [Name in keyof Fields]-?: undefined extends Fields[Name] ?
 type Head<Path extends string> = Path extends `${infer Name}.${string}` ? Name : Path;
 type Tail<Path extends string, Name extends string> = Path extends `${Name}.${infer Rest}` ? Rest : never;
 
-/** A selector for documents with this content; of a union each selector is for one of them. Of a dotted path its first name is checked. */
+/**
+ * A selector for documents with this content. Of a union each selector is for one of them, or for some:
+ * `{ type: { $in: ['note', 'task'] } }`. Of a dotted path its first name is checked.
+ */
 export type TypedSelector<Content extends object> = SelectorAmong<Content, Content>;
 
 /** Those that are combined may each be for another of `All`. */
 type SelectorAmong<Content extends object, All extends object> = Content extends unknown
   ? string extends keyof Content
     ? Selector
-    : FieldConditions<Content & Meta> & Combined<All>
+    : (FieldConditions<Content & Meta> | AcrossConditions<Content, All>) & Combined<All>
   : never;
+
+/** Conditions on documents of several kinds. */
+type AcrossConditions<Content, All> = [All] extends [Content]
+  ? never
+  : { [name in Names<All>]?: Condition<NonNullable<FieldOf<All & Meta, name>>> | undefined };
+/** What a field is in any of the kinds that have it. */
+type FieldOf<All, Name> = All extends unknown ? (Name extends keyof All ? All[Name] : never) : never;
 
 interface Meta {
   readonly _id: string;
