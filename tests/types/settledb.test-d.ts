@@ -18,6 +18,15 @@ import type {
   Written,
 } from '../../packages/settledb/src/entry.node';
 import DefaultSettleDB, { isDatabaseError, SettleDB } from '../../packages/settledb/src/entry.node';
+import type {
+  Logger,
+  Person,
+  ReplicateRequest,
+  Replicator,
+  Task as ServerTask,
+} from '../../packages/settledb/src/server';
+import { createServer, serverReplicator } from '../../packages/settledb/src/server';
+import type { SettleDB as HostedDB } from '../../packages/settledb/src/worker';
 import { connect, host, named } from '../../packages/settledb/src/worker';
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
@@ -364,6 +373,23 @@ export async function queriedOfSomeKinds(db: SettleDB<Kind>, type: Kind['type'])
   await db.find({ selector: { type: { $in: ['a', 'c'] }, z: 1 } });
   // @ts-expect-error of another type
   await db.find({ selector: { type: { $in: ['a', 'c'] }, at: 'now' } });
+}
+
+/** What a program exports has types that its declarations can name: each is exported by an entry. */
+export function nameable(): void {
+  const Hosted = connect(() => new Worker('worker.js'));
+  const hosted = new Hosted<Note>('notes');
+  same<typeof hosted, HostedDB<Note>>(true);
+  const known: SettleDB<Note> = hosted;
+  void known;
+  const replicator = serverReplicator(['couch.example']);
+  same<typeof replicator, Replicator>(true);
+  same<Parameters<Replicator>[0], ReplicateRequest>(true);
+  same<Parameters<Replicator>[1], ServerTask>(true);
+  const authenticate = async (request: Request): Promise<Person | undefined> =>
+    request.headers.has('X-User') ? { name: 'a', roles: [] } : undefined;
+  const logger: Logger = { info: (line) => line.length };
+  void createServer({ dir: 'a', authenticate, logger });
 }
 
 export async function untyped(): Promise<void> {

@@ -22,10 +22,20 @@ import { serverQueries } from './server-queries';
 import { serverReplicator } from './server-replicator';
 
 export {
+  type CookieOptions,
+  type CorsOptions,
   createHandler,
   type Databases,
   type Handler,
   type HandlerOptions,
+  type Limits,
+  type Logger,
+  type Person,
+  type QueriesOf,
+  type RegexPolicy,
+  type ReplicateRequest,
+  type Replicator,
+  type Task,
   type UsedDatabase,
 } from '@settledb/remote';
 export * from '@settledb/remote/node';

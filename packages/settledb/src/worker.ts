@@ -10,6 +10,8 @@ import type { SettleDB as Base } from './settledb';
 export type { Target, Targets } from '@settledb/worker';
 export { named } from '@settledb/worker';
 export { type ConnectOptions, connect, type HostedSettleDB } from './hosted';
+/** What a hosted handle is, as a type: the declarations of a program that exports one have no other name for it. */
+export type { SettleDB } from './settledb';
 
 export interface HostOptions extends Options {
   /** The class whose databases are served. Default: the package's, with IndexedDB. For adapters and options of your own. */
