@@ -88,6 +88,11 @@ describe('waiting', () => {
     }
   });
 
+  it('takes the longest delay for one without end', async () => {
+    const wait = new BackOff(() => Number.POSITIVE_INFINITY).wait(undefined, never);
+    expect(await lasts(wait)).toBe(LONGEST_DELAY_MS);
+  });
+
   it('obeys Retry-After, but not for longer than ten minutes', async () => {
     const wait = (error: object): Promise<number> => lasts(new BackOff(() => 100).wait(error, never));
     expect(await wait({ retryAfter: 7 })).toBe(7000);

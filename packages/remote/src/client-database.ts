@@ -1,5 +1,12 @@
 /** Requests about the database as a whole: who it is, what it holds, its making, upkeep and end. */
-import { type CallOptions, type DatabaseInfo, isDatabaseError, notFound, type Rev } from '@settledb/core';
+import {
+  type CallOptions,
+  checkInterval,
+  type DatabaseInfo,
+  isDatabaseError,
+  notFound,
+  type Rev,
+} from '@settledb/core';
 import * as check from './client-check';
 import type { Http } from './client-http';
 import { getCall, readDoc } from './client-read';
@@ -60,10 +67,12 @@ export async function readInfo(http: Http, { signal }: CallOptions): Promise<Dat
 
 export async function compact(
   http: Http,
-  { signal, interval = COMPACT_INTERVAL_MS }: CallOptions & { readonly interval?: number },
+  { signal, interval }: CallOptions & { readonly interval?: number },
 ): Promise<{ ok: true }> {
+  checkInterval(interval);
   check.checkOk(await http.json({ method: 'POST', path: '/_compact', body: {}, signal }), 'the compaction');
-  while ((await readInfo(http, { signal })).compact_running === true) await pause(interval, signal);
+  while ((await readInfo(http, { signal })).compact_running === true)
+    await pause(interval ?? COMPACT_INTERVAL_MS, signal);
   return { ok: true };
 }
 

@@ -79,8 +79,7 @@ function retryAfterMs(error: unknown): number {
   return typeof told.retryAfter === 'number' ? bounded(told.retryAfter * 1000) : 0;
 }
 
-const bounded = (delay: number): number =>
-  Number.isFinite(delay) && delay > 0 ? Math.min(delay, LONGEST_DELAY_MS) : 0;
+const bounded = (delay: number): number => (delay > 0 ? Math.min(delay, LONGEST_DELAY_MS) : 0);
 
 /** Waits `ms`; ends early when `signal` is aborted and, if it `wakes`, when the network or the page is back. */
 export function sleep(ms: number, signal: AbortSignal, { wakes = true } = {}): Promise<void> {

@@ -90,12 +90,13 @@ const MOST_BATCH_SIZE = 500;
 
 /** @throws bad_request, TypeError: what is wrong and with which option */
 export function checkOptions(options: ReplicateOptions): Settings {
+  if (Array.isArray(options)) throw new TypeError('The options of a replication are an object, not a list');
   wholeNumber('batches_limit', options.batches_limit);
   return {
     live: Boolean(options.live ?? options.continuous),
     retry: Boolean(options.retry),
     backOff: checkFunction('back_off_function', options.back_off_function),
-    since: options.since ?? undefined,
+    since: checkSince(options.since),
     batchSize: batchSizes(wholeNumber('batch_size', options.batch_size)),
     checkpointOn: checkpointSides(options.checkpoint),
     query: changesQuery(options),
@@ -122,6 +123,8 @@ function changesQuery(options: ReplicateOptions): ChangesQuery {
     const other = typeof filter === 'function' ? 'function' : (filter ?? '_view');
     throw badRequest(`selector invalid for filter "${other}"`);
   }
+  if (view != null && typeof view !== 'string')
+    throw badRequest('`view` filter parameter must be of the form `designname/viewname`');
   const style = options.style ?? (options.winning_revs_only ? 'main_only' : 'all_docs');
   if (style !== 'all_docs' && style !== 'main_only') {
     throw badRequest(`style must be "all_docs" or "main_only", not "${String(style)}"`);
@@ -134,6 +137,13 @@ function changesQuery(options: ReplicateOptions): ChangesQuery {
     ...(view == null ? {} : { view }),
     ...(query_params == null ? {} : { query_params }),
   };
+}
+
+/** A number that no position can be would be taken for one of another database, and everything be copied. */
+function checkSince(since: ReplicateOptions['since']): Seq | undefined {
+  if (since == null) return undefined;
+  if (typeof since === 'string' ? since !== '' : Number.isSafeInteger(since) && since >= 0) return since;
+  throw badRequest("Malformed sequence supplied in 'since' parameter.");
 }
 
 function checkpointSides(checkpoint: ReplicateOptions['checkpoint']): Settings['checkpointOn'] {

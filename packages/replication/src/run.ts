@@ -11,6 +11,7 @@ import { handshake } from './handshake';
 import { checkOptions, type ReplicateOptions } from './options';
 import { checkPeer, isClosed, isObject, isRefusal, type Peer, statusOf } from './peer';
 import type { Progress } from './progress';
+import { replicationId } from './replication-id';
 import { RevSet } from './rev-set';
 import { Failure, type Run, transfer } from './transfer';
 import { onWake } from './wake';
@@ -34,6 +35,8 @@ export async function run(
     checkPeer('source', source);
     checkPeer('target', target);
     const settings = checkOptions(options);
+    // What cannot be written down (a bigint, a cycle) fails now, not again and again.
+    replicationId('', '', settings.query);
     const announcer = new Announcer((event, error) => feed.emit(event, error));
     const backOff = new BackOff(settings.backOff);
     const denied = new RevSet();

@@ -73,7 +73,8 @@ export function syncOf(
   const { push: pushed, pull: pulled, signal: _signal, ...common } = options;
   // `false` is PouchDB's way to say nothing, and does not switch a direction off.
   for (const [name, half] of Object.entries({ push: pushed, pull: pulled }))
-    if (half && typeof half !== 'object') throw new TypeError(`${name} must be options, not ${String(half)}`);
+    if (half && (typeof half !== 'object' || Array.isArray(half)))
+      throw new TypeError(`${name} must be options, not ${Array.isArray(half) ? 'a list' : String(half)}`);
   return new SyncFeed(push({ ...common, ...pushed }), pull({ ...common, ...pulled }), options);
 }
 

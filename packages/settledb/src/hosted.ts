@@ -110,14 +110,14 @@ export function connect(worker: Targets, options: ConnectOptions = {}): HostedSe
       link.close();
     }
     static replicate(...given: [source: Peer, target: Peer, options?: ReplicateOptions]): Replication {
-      return asVerb('replicate', (source: Peer, target: Peer, more: ReplicateOptions = {}) =>
+      return asVerb('SettleDB.replicate', (source: Peer, target: Peer, more: ReplicateOptions = {}) =>
         between(Connected, source, target, (db, peer, to) =>
           to ? db.replicate.to(peer, more) : db.replicate.from(peer, more),
         ),
       )(...given);
     }
     static sync(...given: [one: Peer, other: Peer, options?: SyncOptions]): Sync {
-      return asVerb('sync', (one: Peer, other: Peer, { push, pull, ...more }: SyncOptions = {}) =>
+      return asVerb('SettleDB.sync', (one: Peer, other: Peer, { push, pull, ...more }: SyncOptions = {}) =>
         between(Connected, one, other, (db, peer, to) =>
           db.sync(peer, to ? { ...more, push, pull } : { ...more, push: pull, pull: push }),
         ),

@@ -70,10 +70,10 @@ export function syncBetween(make: MakeHandle, one: Peer, other: Peer, options: S
 const OF_DATABASES = ['auth', 'headers', 'fetch', 'credentials'] as const;
 
 /** @throws TypeError for what would be of no effect */
-function checkNamed(peers: readonly unknown[], options: object = {}): void {
+function checkNamed(peers: readonly unknown[], options: object | null | undefined): void {
   if (!peers.some((peer) => typeof peer === 'string')) return;
   for (const name of OF_DATABASES)
-    if ((options as Record<string, unknown>)[name] != null)
+    if ((options as Record<string, unknown> | null | undefined)?.[name] != null)
       throw new TypeError(
         `'${name}' is no option of a replication: give it a database, new SettleDB(url, { ${name} })`,
       );

@@ -159,7 +159,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   /** Copies changes from one database to another: names, URLs or databases. */
   static replicate(...given: [source: Peer, target: Peer, options?: ReplicateOptions]): Replication {
     const make: MakeHandle = (name, more) => new this(name, more);
-    return asVerb('replicate', (source: Peer, target: Peer, options: ReplicateOptions = {}) =>
+    return asVerb('SettleDB.replicate', (source: Peer, target: Peer, options: ReplicateOptions = {}) =>
       replicateBetween(make, source, target, options),
     )(...given);
   }
@@ -167,7 +167,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   /** Replicates both ways; `push` is from the first to the second. */
   static sync(...given: [one: Peer, other: Peer, options?: SyncOptions]): Sync {
     const make: MakeHandle = (name, more) => new this(name, more);
-    return asVerb('sync', (one: Peer, other: Peer, options: SyncOptions = {}) =>
+    return asVerb('SettleDB.sync', (one: Peer, other: Peer, options: SyncOptions = {}) =>
       syncBetween(make, one, other, options),
     )(...given);
   }

@@ -15,7 +15,8 @@ const FUNCTIONS_UP_TO: Readonly<Record<string, number>> = { query: 1, putAttachm
 /** Where the options are, of verbs beside whose arguments a text could be taken for one: `get(id, rev)`. */
 const OPTIONS_AT: Readonly<Record<string, number>> = {
   ...{ allDocs: 0, changes: 0, get: 1, put: 1, post: 1, bulkDocs: 1, query: 1 },
-  ...{ getAttachment: 2, openAttachment: 2 },
+  ...{ getAttachment: 2, openAttachment: 2, compact: 0 },
+  ...{ 'replicate.to': 1, 'replicate.from': 1, sync: 1, 'SettleDB.replicate': 2, 'SettleDB.sync': 2 },
 };
 
 /** The method; a TypeError where it is given a callback, or a text for its options. `null` is what programs without types pass for nothing. */

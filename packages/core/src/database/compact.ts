@@ -9,13 +9,19 @@ import type { BlobRefRow, BodyRow, DatabaseTables, DocRow } from '../store/schem
 import type { CallOptions, Plan, Store, Write } from '../store/store';
 import { loadAttachments } from './code';
 import { COMPACTED, compactedRow, compactedSeq } from './compacted';
+import { checkInterval } from './interval';
 import { hasPast, TREE_TEXTS, treeOf } from './tip';
 
 /** Documents looked at in one commit: some 10 ms of work. */
 const SLICE_DOCS = 1_000;
 
 /** Drops every body that is no leaf's. Every leaf keeps its own, tombstones too. */
-export async function compact(store: Store<DatabaseTables>, options: CallOptions): Promise<{ ok: true }> {
+export async function compact(
+  store: Store<DatabaseTables>,
+  { interval, ...options }: CallOptions & { readonly interval?: number },
+): Promise<{ ok: true }> {
+  // Nothing is asked again here, but the same program may ask either.
+  checkInterval(interval);
   options.signal?.throwIfAborted();
   try {
     await dropPast(store, options);

@@ -77,4 +77,4 @@ export const isDescending = ({ descending }: Pick<ViewOptions, 'descending'>): b
   Boolean(descending) && (descending as unknown) !== 'false';
 
 const show = (value: unknown): string =>
-  typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value));
+  typeof value === 'object' || typeof value === 'string' ? JSON.stringify(value) : String(value);
