@@ -20,6 +20,8 @@ export async function reduceRanges(
 ): Promise<Reduced> {
   const [only, ...more] = ranges;
   if (only !== undefined && more.length === 0) return reduceRange(indexes, index, only, options);
+  // Of no range at all nothing is read but the state, which says how far the index is.
+  if (only === undefined) return inOneGo(indexes, index, ranges, options);
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const reduced = await oneByOne(indexes, index, ranges, options);
     if (reduced !== undefined) return reduced;

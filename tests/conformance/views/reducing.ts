@@ -72,6 +72,8 @@ function reducing(context: Context, ask: Ask): void {
       ['c', 4],
     ]);
     expect(await ask(db, view, { group, keys: [] })).toEqual({ rows: [] });
+    const { update_seq } = await ask(db, view, { group, keys: [], update_seq: true });
+    expect(update_seq).toEqual((await db.info()).update_seq);
   });
 
   it('groups by the beginnings of array keys', async () => {
