@@ -30,6 +30,15 @@ const ownExports = {
   },
 };
 
+/** `Symbol.asyncDispose`, for programs whose `lib` is older. */
+const DISPOSABLE = '/// <reference lib="esnext.disposable" />';
+/**
+ * What these answer has types that `settledb` exports. A program that imports that nowhere could not name them in declarations of its
+ * own (TS2742). The browser's file is the one that all ways to resolve modules find by that name.
+ */
+const NAMING = "import type {} from './browser.js';";
+const NEED_NAMES = ['worker.d.ts', 'server.d.ts'];
+
 /**
  * One package out of all workspaces: they are private, so their code and types are bundled in. Both entries and all
  * subpaths are built together, so that what they share lies in shared files and a class is the same whichever way it is imported.
@@ -51,10 +60,12 @@ export default defineConfig({
   },
   plugins: [ownExports],
   inputOptions: { resolve: { mainFields: ['module', 'main'] } },
-  // `Symbol.asyncDispose`, for programs whose `lib` is older.
-  banner: { dts: '/// <reference lib="esnext.disposable" />' },
   // Not eager, types of other workspaces come out empty (rolldown-plugin-dts 0.16).
-  dts: { resolve: true, eager: true },
+  dts: {
+    resolve: true,
+    eager: true,
+    banner: ({ fileName }) => [DISPOSABLE, ...(NEED_NAMES.includes(fileName) ? [NAMING] : [])].join('\n'),
+  },
 });
 
 interface Chunk {
