@@ -105,7 +105,12 @@ export class Disk implements Files {
   stat(fd: number): FileState {
     this.fail('stat');
     const inode = this.#inode(fd);
-    return { size: inode.data.length, links: inode.links, changed: inode.changed };
+    return { size: inode.data.length, changed: inode.changed };
+  }
+
+  isAt(fd: number, path: string): boolean {
+    this.fail('isAt');
+    return this.#names.get(path) === this.#inode(fd);
   }
 
   rename(from: string, to: string): void {

@@ -1,12 +1,15 @@
 import {
   copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -231,6 +234,58 @@ describe('a folder', () => {
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS + 2)); // a timer may be early by one
     await expect(act(journal, { append: commitOf(29) })).rejects.toMatchObject(told);
     await journal.close();
+  });
+
+  it('renamed, or replaced, while the database is open is told too, and nothing is written where nobody looks', async () => {
+    const told = { name: 'io', reason: expect.stringContaining('or renamed, or replaced') };
+    const waited = () => new Promise((resolve) => setTimeout(resolve, LOOK_MS + 2));
+    for (const how of ['renamed', 'replaced', 'parent renamed']) {
+      const folder = join(base, how, 'db');
+      const journal = await sample(join(how, 'db'));
+      const before = await stateOf(journal);
+      await journal.blobs.put('a'.repeat(32), [Buffer.alloc(300_000)], 'strict');
+      await waited();
+      const [from, to] = how.startsWith('parent')
+        ? [join(base, how), `${join(base, how)} there`]
+        : [folder, `${folder} there`];
+      renameSync(from, to);
+      if (how === 'replaced')
+        cpSync(to, folder, { recursive: true, filter: (name) => !name.includes('lock.') });
+      const left = how === 'replaced' ? readdirSync(folder) : undefined;
+      const content = journal.blobs.put('b'.repeat(32), [Buffer.alloc(300_000)], 'relaxed');
+      await expect(content, how).rejects.toMatchObject(told);
+      await expect(act(journal, { append: commitOf(29) }), how).rejects.toMatchObject(told);
+      await expect(journal.vacuum?.({ force: true }), how).rejects.toMatchObject(told);
+      expect(await stateOf(journal)).toBe(before);
+      await journal.close().catch(() => {});
+      expect(existsSync(folder) ? readdirSync(folder) : undefined, how).toEqual(left);
+      const moved = how.startsWith('parent') ? join(to, 'db') : to;
+      expect(await stateIn(moved), how).toBe(before);
+    }
+  });
+
+  it('renamed is told at close, where nothing was written, and its lock binds nobody', async () => {
+    const folder = join(base, 'renamed, closed');
+    const journal = await sample('renamed, closed');
+    const before = await stateOf(journal);
+    renameSync(folder, `${folder} there`);
+    await expect(journal.close()).rejects.toMatchObject({ name: 'io' });
+    expect(await stateIn(`${folder} there`)).toBe(before);
+  });
+
+  it('cut by another program is told by the next write, in place of leaving a hole in the log', async () => {
+    const journal = await sample('cut');
+    const path = logName(join(base, 'cut'));
+    const copy = readFileSync(path);
+    truncateSync(path, 200);
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS + 2));
+    const told = { name: 'io', reason: expect.stringContaining('was cut by another program') };
+    const written = journal.append(commitOf(29), { epoch: 1, n: 28 }, 'relaxed');
+    await expect(written).rejects.toMatchObject(told);
+    expect(readFileSync(path).length).toBe(200);
+    await journal.close();
+    writeFileSync(path, copy);
+    await expect(stateIn(join(base, 'cut'))).resolves.toContain('head 28');
   });
 
   it('removed while the database is open is told at close', async () => {

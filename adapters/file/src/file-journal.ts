@@ -253,7 +253,8 @@ export class FileJournal implements Journal {
       if (keep && log.isPoisoned) return;
       if (keep) await this.#sync(log);
       isSynced = true;
-      if (keep && !log.isThere) throw ioError(`${log.path} was removed while it was open: it is lost`);
+      if (keep && !log.isThere)
+        throw ioError(`${log.path} was removed while it was open, or renamed, or replaced`);
       if (keep) await notePlaces(this.#files, this.#folder, log);
       isSound = keep;
     } finally {

@@ -12,8 +12,6 @@ export type OpenFlag = 'r' | 'r+' | 'w+' | 'wx';
 
 export interface FileState {
   readonly size: number;
-  /** How many names the file has: 0 when somebody removed it. */
-  readonly links: number;
   /** When anything in it, or about it, last changed: ms, in ticks of the file system's clock. Not to be set by any program. */
   readonly changed: number;
 }
@@ -30,6 +28,8 @@ export interface Files {
   sync(fd: number): Promise<void>;
   truncate(fd: number, length: number): void;
   stat(fd: number): FileState;
+  /** False when somebody removed the file, or renamed or replaced it or a folder it lies in. */
+  isAt(fd: number, path: string): boolean;
   rename(from: string, to: string): void;
   unlink(path: string): void;
   /** As `unlink`, for what may be large: to take the room back keeps the system busy, some 100 ms for a GB. */
@@ -59,8 +59,17 @@ export const nodeFiles: Files = {
   sync: (fd) => settle((done) => fs.fdatasync(fd, done)),
   truncate: (fd, length) => fs.ftruncateSync(fd, length),
   stat(fd) {
-    const { size, nlink, ctimeMs } = fs.fstatSync(fd);
-    return { size, links: nlink, changed: ctimeMs };
+    const { size, ctimeMs } = fs.fstatSync(fd);
+    return { size, changed: ctimeMs };
+  },
+  isAt(fd, path) {
+    const open = fs.fstatSync(fd);
+    if (open.nlink === 0) return false;
+    const named = statOf(path);
+    if (named === undefined || named === 'unknown') return named === 'unknown';
+    if (named.ino === open.ino && named.dev === open.dev) return true;
+    // Some file systems of networks number a file anew when they are asked by name: the same file looks the same.
+    return named.size === open.size && named.ctimeMs === open.ctimeMs;
   },
   rename: (from, to) => fs.renameSync(from, to),
   unlink: (path) => fs.unlinkSync(path),
@@ -104,6 +113,15 @@ export const nodeFiles: Files = {
     }
   },
 };
+
+/** A folder that may not be looked into any more may hold it still. */
+function statOf(path: string): fs.Stats | 'unknown' | undefined {
+  try {
+    return fs.statSync(path);
+  } catch (error) {
+    return codeOf(error) === 'ENOENT' ? undefined : 'unknown';
+  }
+}
 
 const NOT_FOR_FOLDERS: readonly unknown[] = ['EINVAL', 'ENOTSUP'];
 

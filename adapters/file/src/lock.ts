@@ -131,8 +131,9 @@ function isHeld(files: Files, path: string): boolean {
 function remove(files: Files, folder: string, name: string): void {
   try {
     files.unlink(join(folder, name));
-  } catch (error) {
-    if (codeOf(error) !== 'ENOENT') released.add(name);
+  } catch {
+    // Also where it is not there: with the folder it may be elsewhere.
+    released.add(name);
   }
 }
 
