@@ -41,7 +41,8 @@ const open = new Map<string, FileJournal>();
  * version wrote it. A log that was closed and that nobody touched since is not read again for damage: what rotted there is
  * `corrupt` when it is read.
  *
- * Who removes the files of an open database loses it, and who renames or replaces them has it go on no more: a `strict` write then rejects `io`, a `relaxed` one at the latest
+ * Who removes the files of an open database loses it, and who renames or replaces them has it go on no more: a `strict` write then
+ * rejects `io`, a `relaxed` one at the latest
  * {@link LOOK_MS} ms after, and so does every later one.
  */
 export function file(options: FileOptions = {}): Adapter {
