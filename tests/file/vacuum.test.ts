@@ -273,6 +273,22 @@ describe('a folder', () => {
     expect(await stateIn(`${folder} there`)).toBe(before);
   });
 
+  it('of little attachments that is removed while the database is open is told by the next of them', async () => {
+    const folder = join(base, 'packs removed');
+    const journal = await sample('packs removed');
+    const put = (durability: 'strict' | 'relaxed') => {
+      const place = journal.blobs.placeFor!(30)!;
+      return journal.blobs.put(place, [Buffer.alloc(30)], durability);
+    };
+    await put('relaxed');
+    rmSync(join(folder, 'log.blobs'), { recursive: true });
+    const told = { name: 'io', reason: expect.stringContaining('was removed while it was open') };
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS + 2));
+    await expect(put('relaxed')).rejects.toMatchObject(told);
+    // What was put before is not on any disk: who closes is told.
+    await expect(journal.close()).rejects.toMatchObject(told);
+  });
+
   it('cut by another program is told by the next write, in place of leaving a hole in the log', async () => {
     const journal = await sample('cut');
     const path = logName(join(base, 'cut'));

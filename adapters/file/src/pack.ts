@@ -7,9 +7,10 @@
  * is one content, and harms no other. The mark is part of the place's name: a slot that a loss of power emptied may be taken again,
  * and is then not what the old name means.
  */
-import { corrupt } from '@settledb/core';
+import { corrupt, ioError } from '@settledb/core';
 import { crc32 } from './crc32';
 import { closeQuietly, type Files } from './files';
+import { LOOK_MS } from './log';
 
 const MAGIC = Buffer.from('settpack');
 /** The table is read whole when a pack is opened: 12 KB beside, say, 512 contents of 10 KB. */
@@ -44,6 +45,7 @@ export class Pack {
   readonly #table = Buffer.alloc(SLOTS * SLOT_BYTES);
   readonly #fd: number;
   #end: number;
+  #lookedAt = 0;
 
   /** @param flag `w+` makes it, `r+` fails with `ENOENT` where there is none */
   constructor(files: Files, path: string, flag: 'w+' | 'r+') {
@@ -91,6 +93,7 @@ export class Pack {
   put(chunks: readonly SlotChunk[]): void {
     const fresh = chunks.filter(({ slot }) => !this.#isTaken(slot));
     if (fresh.length === 0) return;
+    if (Math.abs(Date.now() - this.#lookedAt) >= LOOK_MS) this.#look();
     this.changes++;
     const end = this.#append(fresh.map(({ bytes }) => bytes));
     let at = this.#end;
@@ -130,8 +133,9 @@ export class Pack {
     this.#writeSlots(there.map(({ slot }) => slot));
   }
 
-  sync(): Promise<void> {
-    return this.#files.sync(this.#fd);
+  async sync(): Promise<void> {
+    await this.#files.sync(this.#fd);
+    this.#look();
   }
 
   /** Writes what is left, damaged or not, to a file of its own, on the disk. */
@@ -158,6 +162,13 @@ export class Pack {
 
   close(): void {
     closeQuietly(this.#files, this.#fd);
+  }
+
+  /** @throws DatabaseError when what is put goes where nobody finds it */
+  #look(): void {
+    this.#lookedAt = Date.now();
+    if (!this.#files.isAt(this.#fd, this.path))
+      throw ioError(`${this.path} was removed while it was open, or renamed, or replaced`);
   }
 
   /** @returns where they end */
