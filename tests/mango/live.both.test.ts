@@ -340,6 +340,24 @@ describe('the life of a live result', () => {
     await expect(new Promise((_, reject) => late.subscribe({ error: reject }))).rejects.toThrow('closed');
   });
 
+  it.each(['close', 'destroy'] as const)('is complete when `%s` comes while it begins', async (how) => {
+    const told: string[] = [];
+    // At another moment of the beginning each time.
+    for (let ticks = 0; ticks < 40; ticks++) {
+      const db = open();
+      await db.info();
+      for await (const _ of db.live.allDocs()) break; // Its code is there.
+      db.live.allDocs().subscribe({
+        error: (error) => told.push(`after ${ticks} ticks: ${error}`),
+        complete: () => told.push('complete'),
+      });
+      for (let i = 0; i < ticks; i++) await undefined;
+      await db[how]();
+    }
+    await vi.waitFor(() => expect(told).toHaveLength(40));
+    expect(new Set(told)).toEqual(new Set(['complete']));
+  });
+
   it('hears its signal only while somebody listens, and is over when it is aborted meanwhile', async () => {
     const db = open();
     const abort = new AbortController();

@@ -1,7 +1,22 @@
 /** One changes feed for all live queries of a handle: open while one of them runs. */
-import type { Cancelled, ChangesFeed, ChangesOptions, ChangesResult, DatabaseInfo } from '@settledb/core';
+import {
+  type Cancelled,
+  type ChangesFeed,
+  type ChangesOptions,
+  type ChangesResult,
+  type DatabaseInfo,
+  isDatabaseError,
+} from '@settledb/core';
 
 export type Changed = ReadonlySet<string>;
+
+export interface Ending {
+  readonly error?: unknown;
+}
+
+/** A database that is closed while it is asked, or while its feed is opened, ends what lives on it, as at any other time. */
+export const endingOf = (error: unknown): Ending =>
+  isDatabaseError(error) && error.name === 'closed' ? {} : { error };
 
 export interface HubListener {
   /** From now on nothing is missed: time to ask. */
@@ -9,7 +24,7 @@ export interface HubListener {
   /** Ids of documents that were written; `undefined`: too many to say. */
   changed(ids: Changed | undefined): void;
   /** No more: the database was closed, or the feed failed. */
-  end(ending: { readonly error?: unknown }): void;
+  end(ending: Ending): void;
 }
 
 export interface HubSource {
@@ -67,11 +82,11 @@ export class ChangeHub {
       feed.on('change', ({ id }: { id: string }) => this.#hear(id));
       feed.then(
         (result: ChangesResult | Cancelled) => this.#over(feed, result && {}),
-        (error: unknown) => this.#over(feed, { error }),
+        (error: unknown) => this.#over(feed, endingOf(error)),
       );
       for (const listener of [...this.#listeners]) listener.ready();
     } catch (error) {
-      if (this.#opening === opening) this.#end({ error });
+      if (this.#opening === opening) this.#end(endingOf(error));
     }
   }
 
@@ -100,11 +115,11 @@ export class ChangeHub {
     for (const listener of [...this.#listeners]) listener.changed(undefined);
   }
 
-  #over(feed: ChangesFeed, ending: { readonly error?: unknown }): void {
+  #over(feed: ChangesFeed, ending: Ending): void {
     if (this.#feed === feed) this.#end(ending);
   }
 
-  #end(ending: { readonly error?: unknown }): void {
+  #end(ending: Ending): void {
     this.#close();
     const listeners = [...this.#listeners];
     this.#listeners.clear();

@@ -1,6 +1,5 @@
 /** The work of a live query while somebody listens. */
-import { isDatabaseError } from '@settledb/core';
-import { type Changed, type ChangeHub, MAX_IDS } from './hub';
+import { type Changed, type ChangeHub, type Ending, endingOf, MAX_IDS } from './hub';
 
 /** Makes the results of one question. */
 export interface Evaluator<Result> {
@@ -20,7 +19,7 @@ const MIN_INTERVAL_MS = 16;
 
 interface RunEvents<Result> {
   next(result: Result): void;
-  end(ending: { readonly error?: unknown }): void;
+  end(ending: Ending): void;
 }
 
 /** From the first listener to the last: hears changes, evaluates, tells. */
@@ -91,8 +90,7 @@ export class Run<Result> {
       this.current = result;
       if (isNew) this.#events.next(result);
     } catch (error) {
-      // A database that was closed while it was asked ends what lives on it, as at any other time.
-      this.#end(isDatabaseError(error) && error.name === 'closed' ? {} : { error });
+      this.#end(endingOf(error));
     }
     const took = performance.now() - began;
     this.#notBefore = performance.now() + Math.max(MIN_INTERVAL_MS, took);
@@ -100,7 +98,7 @@ export class Run<Result> {
     if (this.#changed !== undefined) this.#schedule();
   }
 
-  #end(ending: { readonly error?: unknown }): void {
+  #end(ending: Ending): void {
     if (!this.#stopped) this.#events.end(ending);
   }
 }
