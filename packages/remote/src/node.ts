@@ -18,6 +18,7 @@ import { type NodeRequest, PlainHosts, plainRequest } from './node-request';
 import { Turns } from './node-turns';
 import { type Answerer, createAnswerer, type HandlerOptions, hasHooks } from './server';
 import { type Answer, errorResponse, failure, NOT_MODIFIED, TextAnswer, toResponse } from './server-answer';
+import { log } from './server-hooks';
 import { type ServerRequest, splitUrl } from './server-request';
 
 export { FolderDatabases, type FolderOptions, type OpenDatabase, serverUuid } from './folder-databases';
@@ -69,7 +70,7 @@ export interface RunningServer {
 export async function createServer(options: ServerOptions): Promise<RunningServer> {
   checkOptions(options);
   const { dir, port = 5984, host = '127.0.0.1', open, max_dbs_open, hosts, timeouts, ...rest } = options;
-  const databases = new FolderDatabases(dir, open, { max_dbs_open }, (line) => options.logger?.info?.(line));
+  const databases = new FolderDatabases(dir, open, { max_dbs_open }, (line) => log(options.logger, line));
   // Before the folder is touched: options that make no sense should leave no trace.
   const check =
     options.anonymous === true && isLoopback(host)

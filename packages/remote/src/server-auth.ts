@@ -7,6 +7,7 @@
 import { type Database, type DatabaseError, isDatabaseError, unauthorized } from '@settledb/core';
 import type { Databases } from './server-context';
 import { type Cookies, readCookie } from './server-cookies';
+import { personOf } from './server-hooks';
 import { Locks } from './server-locks';
 import { DEFAULT_ITERATIONS, Passwords, sameText, toHex } from './server-passwords';
 import type { ServerRequest } from './server-request';
@@ -18,9 +19,9 @@ export interface Accounts {
   readonly admins?: Readonly<Record<string, string>> | undefined;
   /** Everyone may do everything, without a password. Default false. */
   readonly anonymous?: boolean | undefined;
-  /** Another way to tell who asks (a token, a proxy's headers), tried first. Undefined: not by this way. */
+  /** Another way to tell who asks (a token, a proxy's headers), tried first. Undefined or null: not by this way. */
   readonly authenticate?:
-    | ((request: Request) => Promise<Person | undefined> | Person | undefined)
+    | ((request: Request) => Promise<Person | undefined | null> | Person | undefined | null)
     | undefined;
   /** Rounds of PBKDF2 for new passwords in `_users`. Default 600,000. */
   readonly passwordIterations?: number | undefined;
@@ -81,7 +82,7 @@ export class Authenticator {
 
   /** @throws unauthorized, forbidden (locked), bad_request */
   async user(request: ServerRequest, address: string | undefined): Promise<User> {
-    const own = this.#accounts.authenticate && (await this.#accounts.authenticate(request as Request));
+    const own = personOf(await this.#accounts.authenticate?.(request as Request));
     if (own !== undefined) return { ...own, by: 'own' };
     const header = request.headers.get('authorization');
     const given = header === null ? undefined : parseBasic(header);

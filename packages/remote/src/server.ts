@@ -10,6 +10,7 @@ import { checkHandlerOptions } from './server-check';
 import type { Context, Databases, Limits, QueriesOf, ServerState } from './server-context';
 import { type CookieOptions, Cookies } from './server-cookies';
 import { type CorsOptions, corsHeaders, preflight } from './server-cors';
+import { type Logger, log, pageOf } from './server-hooks';
 import { NO_QUERY, Query } from './server-query';
 import type { RegexPolicy } from './server-regex';
 import type { Replicator } from './server-replicate';
@@ -23,6 +24,7 @@ export type { Accounts, Person } from './server-auth';
 export type { Databases, Limits, QueriesOf, UsedDatabase } from './server-context';
 export type { CookieOptions } from './server-cookies';
 export type { CorsOptions } from './server-cors';
+export type { Logger } from './server-hooks';
 export type { RegexPolicy } from './server-regex';
 export type { ReplicateRequest, Replicator, Task } from './server-replicate';
 
@@ -33,13 +35,6 @@ const LOGGED_PATH_LENGTH = 300;
 
 /** Paths of the server answered to anyone: a client asks for them before it may in, or to get in. */
 const PUBLIC_PATHS: ReadonlySet<string> = new Set(['', '_up', '_session', 'favicon.ico']);
-
-export interface Logger {
-  /** One line per request. */
-  info?(line: string): void;
-  /** Failures that are the server's own, with their cause. */
-  error?(line: string, cause: unknown): void;
-}
 
 export interface HandlerOptions extends Accounts {
   readonly databases: Databases;
@@ -67,7 +62,9 @@ export interface HandlerOptions extends Accounts {
   readonly regex?: RegexPolicy | undefined;
   readonly logger?: Logger | undefined;
   /** Asked first, without any password: a page to serve, or undefined to go on. */
-  readonly static?: ((request: Request) => Response | undefined | Promise<Response | undefined>) | undefined;
+  readonly static?:
+    | ((request: Request) => Response | undefined | null | Promise<Response | undefined | null>)
+    | undefined;
 }
 
 export interface Handler {
@@ -109,7 +106,7 @@ export function createAnswerer(options: HandlerOptions): Answerer {
     async answer(request, from = {}) {
       const started = performance.now();
       const answered = await answer(request, from, server, options);
-      options.logger?.info?.(logLine(request, answered, performance.now() - started));
+      log(options.logger, logLine(request, answered, performance.now() - started));
       return answered;
     },
     close() {
@@ -151,18 +148,19 @@ async function answer(
   options: HandlerOptions,
 ): Promise<Answer> {
   const cors = corsHeaders(request, options.cors);
+  const isTaken = (error: unknown): boolean => {
+    tell(error, request, options);
+    breakOff?.();
+    return breakOff !== undefined;
+  };
   try {
-    const page = options.static && (await options.static(request as Request));
-    if (page !== undefined) return page;
+    const page = pageOf(await options.static?.(request as Request));
+    if (page !== undefined) return toldOf(page, isTaken);
     const allowed = preflight(request, cors);
     if (allowed !== undefined) return allowed;
     const context = await makeContext(request, address, server);
     checkAccess(context);
-    const answered = toldOf(await route(context), (error) => {
-      tell(error, request, options);
-      breakOff?.();
-      return breakOff !== undefined;
-    });
+    const answered = toldOf(await route(context), isTaken);
     const { cookie } = context.user;
     return finish(request, cookie === undefined ? answered : withCookie(answered, cookie), cors);
   } catch (error) {
@@ -174,16 +172,16 @@ async function answer(
 function tell(error: unknown, request: ServerRequest, { logger }: HandlerOptions): void {
   // A client that went away is nobody's failure.
   if (isOurs(error) && !request.signal.aborted)
-    logger?.error?.(`${request.method} ${new URL(request.url).pathname} failed`, error);
+    log(logger, `${request.method} ${new URL(request.url).pathname} failed`, error);
 }
 
 /** @param isTaken told what its stream fails with */
 function toldOf(answered: Answer, isTaken: (error: unknown) => boolean): Answer {
   if (answered instanceof TextAnswer || answered.body === null) return answered;
-  const { status, headers, body } = answered;
+  const { status, statusText, headers, body } = answered;
   return new Response(
     watched(body, () => {}, isTaken),
-    { status, headers },
+    { status, statusText, headers },
   );
 }
 

@@ -1,0 +1,49 @@
+/** What a program gives the server to call: its answers are looked at, and what its logger throws is nobody's failure. */
+import type { Person } from './server-auth';
+
+export interface Logger {
+  /** One line per request. */
+  info?(line: string): void;
+  /** Failures that are the server's own, with their cause. */
+  error?(line: string, cause: unknown): void;
+}
+
+/** Tells it. What it throws is passed over: there is nobody to tell, and what the line is about was done. */
+export function log(
+  logger: Logger | undefined,
+  ...said: [info: string] | [error: string, cause: unknown]
+): void {
+  try {
+    const told: unknown = said.length === 1 ? logger?.info?.(...said) : logger?.error?.(...said);
+    if (told instanceof Promise) told.catch(() => {});
+  } catch {}
+}
+
+/** @returns undefined for `null` too, which many who look for a user have for none. @throws TypeError for anything else */
+export function personOf(given: unknown): Person | undefined {
+  if (given === undefined || given === null) return undefined;
+  const { name, roles } = given as Partial<Person>;
+  const isPerson =
+    typeof name === 'string' && Array.isArray(roles) && roles.every((role) => typeof role === 'string');
+  if (!isPerson)
+    throw new TypeError(`authenticate must give { name, roles: [] } or undefined, not ${kindOf(given)}`);
+  return { name, roles };
+}
+
+/** @returns undefined for `null` too. @throws TypeError for what cannot be sent */
+export function pageOf(given: unknown): Response | undefined {
+  if (given === undefined || given === null) return undefined;
+  // Not by its class, of which a program may have another.
+  const page = given as Response;
+  if (typeof page.status !== 'number' || typeof page.headers !== 'object')
+    throw new TypeError('static must give a Response or undefined');
+  if (page.bodyUsed || page.body?.locked)
+    throw new TypeError('static gave a Response that was given before: it can be read only once');
+  return page;
+}
+
+/** Says no more than that: it may be a secret. */
+const kindOf = (given: unknown): string =>
+  typeof given === 'object'
+    ? `an object with ${Object.keys(given as object).join(', ') || 'nothing'}`
+    : `a ${typeof given}`;
