@@ -27,7 +27,14 @@ const GIVEN: Readonly<Record<string, string>> = {
     declare const app: {
       mount(path: string, handle: (request: Request) => Promise<Response>): void;
       use(path: string, handle: (req: object, res: object) => void): void;
-    };`,
+      register(plugin: (scope: Scope) => Promise<void>, options: { prefix: string }): Promise<void>;
+    };
+    interface Scope {
+      removeAllContentTypeParsers(): void;
+      addContentTypeParser(type: string, parse: (request: object, payload: object, done: (error: null) => void) => void): void;
+      all(path: string, handle: (request: { raw: { url?: string } }, reply: { raw: object; hijack(): void }) => void): void;
+    }
+    declare const listener: (req: object, res: object) => void;`,
   'docs/worker.md': "declare const db: import('settledb').SettleDB;",
   'docs/migration.md': "declare const db: import('settledb').SettleDB;",
   'docs/dumps.md': `

@@ -2,6 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseError } from '@settledb/core';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createServer, type ServerOptions } from '../../packages/settledb/src/server';
 import { testServer } from './support';
@@ -32,6 +33,16 @@ describe('authenticate', () => {
     const { server, told } = hooked({ authenticate: () => null });
     expect((await server.ask('GET', '/_all_dbs')).status).toBe(401);
     expect((await server.ask('GET', '/_session')).body.userCtx).toEqual({ name: null, roles: [] });
+    expect(told).toEqual([]);
+  });
+
+  it('refuses by what it throws', async () => {
+    const authenticate = () => {
+      throw new DatabaseError({ status: 401, name: 'unauthorized', reason: 'The token is too old' });
+    };
+    const { server, told } = hooked({ authenticate });
+    const { status, body } = await server.ask('GET', '/_all_dbs');
+    expect([status, body]).toEqual([401, { error: 'unauthorized', reason: 'The token is too old' }]);
     expect(told).toEqual([]);
   });
 
