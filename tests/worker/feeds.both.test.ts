@@ -141,6 +141,24 @@ describe('live results', () => {
     await rows.return?.();
   });
 
+  it('are complete when the handle is closed while they begin, and refused after', async () => {
+    const { Hosted } = hostAndPage();
+    const told: string[] = [];
+    const watch = (db: InstanceType<typeof Hosted>): unknown =>
+      db.live.allDocs().subscribe({
+        error: (error) => told.push((error as Error).name),
+        complete: () => told.push('complete'),
+      });
+    for (const when of ['before', 'before', 'after']) {
+      const db = new Hosted('notes');
+      await db.info();
+      if (when === 'before') watch(db);
+      await db.close();
+      if (when === 'after') watch(db);
+    }
+    await vi.waitFor(() => expect(told).toEqual(['complete', 'complete', 'closed']));
+  });
+
   it('see what any page purges', async () => {
     const { page } = hostAndPage();
     const [db, other] = [new (page())('notes'), new (page())('notes')];

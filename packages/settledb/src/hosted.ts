@@ -241,6 +241,8 @@ class HostedHandle extends Emitter {
   /** Results that stay current: asked anew of the worker when something changed; what did not keeps its identity. */
   get live(): LazyLive<AnyContent> {
     this.#live ??= lazyLive<AnyContent>(async () => {
+      // Who comes too late is told; what lives already is complete.
+      if (this.#over) throw closed();
       const { LiveQueries } = await queryCode.load();
       // A remote database tells of no purges there either.
       const watch = (look: () => void): (() => void) => this.#watchPurges(look);
