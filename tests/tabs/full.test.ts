@@ -50,7 +50,9 @@ describe.skipIf(!canOpenPages())('a storage that is full', () => {
     expect(await call(page, 'fill', 'document', 10)).toBe('quota_exceeded');
     const { removed, refused } = await call<{ removed: number; refused: number }>(page, 'remove');
     expect(removed).toBeGreaterThan((removed + refused) * 0.3);
-    expect(await call(page, 'compact')).toBe('ok');
+    // Once in 14 runs the first one found no room, a second one always (decisions/0023).
+    const compacted = await call(page, 'compact');
+    expect(compacted === 'ok' ? compacted : await call(page, 'compact')).toBe('ok');
     expect(await call(page, 'put', 2_000)).toBe('ok');
     expect(await call(page, 'look')).toMatchObject({ wrong: 0 });
     await call(page, 'again', 'full');

@@ -2,7 +2,7 @@
  * Room in a storage that may be full: while there is some, a share of it is kept back; when a write finds none, one that makes room
  * has of that, once the browser was asked to tidy up.
  */
-import type { MakesRoom } from '@settledb/core';
+import { afterTimer, type MakesRoom } from '@settledb/core';
 import { RESERVED_SHARE } from '@settledb/engine';
 import type { Connection } from './connection';
 import type { Driver } from './open';
@@ -12,6 +12,8 @@ import { Tidying } from './tidying';
 
 /** A commit of so many characters may leave no room for its share of the reserve: that is kept back before it. */
 const RESERVE_FIRST = 2 * 1024 * 1024;
+/** Chromium counts what it merged some 250 ms later. */
+const COUNTED_MS = 500;
 
 export class Room {
   readonly #reserve: Reserve;
@@ -20,6 +22,8 @@ export class Room {
   #storedBytes = 0;
   /** A write was refused for want of room since it was tidied up for the last time. */
   #isFull = false;
+  /** When it was, after a compaction, by `performance.now`. */
+  #tidiedAt = Number.NEGATIVE_INFINITY;
 
   constructor(connection: Connection, run: Run, driver: Driver) {
     this.#reserve = new Reserve(connection, run);
@@ -45,15 +49,22 @@ export class Room {
   /**
    * A write found no room.
    *
-   * @param isTidied it was so already after a tidying. Once for each write: else one that takes longer than the tidying rests
-   *   would never be told
+   * @param isTidied it was so already after a tidying, or after waiting for one to count. Once for each write: else one that takes
+   *   longer than the tidying rests would never be told
    * @returns whether it may be tried again
    */
   async make(makesRoom: MakesRoom | undefined, isTidied: boolean): Promise<boolean> {
     this.#isFull = true;
-    if (makesRoom === undefined) return false;
+    if (makesRoom === undefined) return !isTidied && this.#counts();
     if (!isTidied && (await this.#tidying.tidy(makesRoom === 'now'))) return true;
     return this.give(makesRoom);
+  }
+
+  /** Waits until what a compaction made free is counted, if one ended just now. @returns whether it did */
+  async #counts(): Promise<boolean> {
+    const left = COUNTED_MS - (performance.now() - this.#tidiedAt);
+    if (left > 0) await afterTimer(left);
+    return left > 0;
   }
 
   /** Gives back of what was kept back. @returns whether there was some for such a write */
@@ -70,5 +81,6 @@ export class Room {
   async tidy(): Promise<void> {
     this.#isFull = false;
     await this.#tidying.tidy(true);
+    this.#tidiedAt = performance.now();
   }
 }
