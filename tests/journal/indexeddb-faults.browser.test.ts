@@ -338,6 +338,29 @@ describe('indexeddb when the disk is full', () => {
     expect((await indexedDB.databases()).some((each) => each.name === 'settledb tidies up')).toBe(false);
   });
 
+  it('tries a write once more that finds no room right after what a compaction made free, and no other', async () => {
+    const idb = new FaultyIdb();
+    const { journal } = await idb.open(newName());
+    await fill(journal, 1, 1);
+    let refusals = 0;
+    idb.tamper = (tx) => {
+      const takes = tx.mode === 'readwrite' && tx.objectStoreNames.contains('log');
+      if (takes && refusals-- > 0) abortAs('QuotaExceededError')(tx);
+    };
+    const write = () => journal.append(commit(2, 0), { epoch: 0, n: 1 }, 'strict');
+    const refused = { name: 'quota_exceeded' };
+    refusals = 1;
+    await expect(write()).rejects.toMatchObject(refused);
+    await journal.vacuum!({ force: true });
+    refusals = 2;
+    await expect(write()).rejects.toMatchObject(refused);
+    expect(refusals).toBe(0);
+    await journal.vacuum!({ force: true });
+    refusals = 1;
+    expect(await write()).toBeUndefined();
+    expect(await numbers(journal)).toEqual([1, 2]);
+  });
+
   it('deletes no database of another program, though it has the name of the one that comes and goes', async () => {
     const theirs = await openDB('settledb tidies up', 3, { upgrade: (db) => void db.createObjectStore('x') });
     await theirs.put('x', 'precious', 1);
