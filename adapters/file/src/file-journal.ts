@@ -4,7 +4,7 @@
  * Small appends run from check to write in one turn of the event loop. A large one, or the end of a vacuum, takes the writer's
  * place meanwhile; whoever comes then waits for it. A position is compared only after waiting.
  */
-import { closed, type DatabaseError, type Durability, ioError, type TextRef } from '@settledb/core';
+import { closed, type DatabaseError, type Durability, type TextRef } from '@settledb/core';
 import type {
   BlobJournal,
   Commit,
@@ -26,7 +26,7 @@ import { LockName } from './lock-name';
 import type { Log } from './log';
 import { Parts } from './parts';
 import { notePlaces } from './places';
-import { trouble } from './trouble';
+import { notThere, trouble } from './trouble';
 import { isWorthVacuum, Successor } from './vacuum';
 
 export class FileJournal implements Journal {
@@ -253,8 +253,7 @@ export class FileJournal implements Journal {
       if (keep && log.isPoisoned) return;
       if (keep) await this.#sync(log);
       isSynced = true;
-      if (keep && !log.isThere)
-        throw ioError(`${log.path} was removed while it was open, or renamed, or replaced`);
+      if (keep && !log.isThere) throw notThere(log.path);
       if (keep) await notePlaces(this.#files, this.#folder, log);
       isSound = keep;
     } finally {

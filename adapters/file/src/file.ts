@@ -42,8 +42,7 @@ const open = new Map<string, FileJournal>();
  * `corrupt` when it is read.
  *
  * Who removes the files of an open database loses it, and who renames or replaces them has it go on no more: a `strict` write then
- * rejects `io`, a `relaxed` one at the latest
- * {@link LOOK_MS} ms after, and so does every later one.
+ * rejects `io`, a `relaxed` one at the latest {@link LOOK_MS} ms after, and so does every later one.
  */
 export function file(options: FileOptions = {}): Adapter {
   const files = options.files ?? nodeFiles;

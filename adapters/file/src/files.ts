@@ -66,7 +66,7 @@ export const nodeFiles: Files = {
     const open = fs.fstatSync(fd);
     if (open.nlink === 0) return false;
     const named = statOf(path);
-    if (named === undefined || named === 'unknown') return named === 'unknown';
+    if (typeof named !== 'object') return named === 'unknown';
     if (named.ino === open.ino && named.dev === open.dev) return true;
     // Some file systems of networks number a file anew when they are asked by name: the same file looks the same.
     return named.size === open.size && named.ctimeMs === open.ctimeMs;

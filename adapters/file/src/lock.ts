@@ -22,6 +22,8 @@ export const isLockName = (name: string): boolean => parse(name) !== undefined;
 
 /** Locks of this process that could not be removed when they were released. They bind nobody. */
 const released = new Set<string>();
+/** A process that ever again loses folders under it keeps no more names than that: what the oldest lock then binds is this process. */
+const RELEASED_MAX = 10_000;
 
 export interface Lock {
   /** An owner never released it: what it wrote may not be on the disk. */
@@ -133,7 +135,7 @@ function remove(files: Files, folder: string, name: string): void {
     files.unlink(join(folder, name));
   } catch {
     // Also where it is not there: with the folder it may be elsewhere.
-    released.add(name);
+    remember(name);
   }
 }
 
@@ -142,8 +144,14 @@ function disown(files: Files, folder: string, name: string): void {
   try {
     files.rename(join(folder, name), join(folder, name.replace(/^lock\.\d+/, `lock.${NOBODY}`)));
   } catch {
-    released.add(name);
+    remember(name);
   }
+}
+
+function remember(name: string): void {
+  const [oldest] = released;
+  if (released.size >= RELEASED_MAX) released.delete(oldest!);
+  released.add(name);
 }
 
 function parse(name: string): Taker | undefined {

@@ -11,7 +11,7 @@ import { meaningOfPart, type Part } from './frame';
 import { FrameReader } from './frame-reader';
 import type { LogHeader } from './header';
 import { type Encoded, type EncodedSmall, RecordEncoder } from './record-encoder';
-import { isFull, trouble } from './trouble';
+import { isFull, notThere, trouble } from './trouble';
 import { writeFully } from './window';
 
 /** ms between two looks whether the file is still there, where no sync asks. A look costs 8 µs, a small append 5. */
@@ -192,8 +192,7 @@ export class Log {
   /** @throws DatabaseError when what is written goes where nobody finds it, or is not what was written there */
   #look(): void {
     this.#lookedAt = Date.now();
-    if (!this.isThere)
-      throw this.poison(ioError(`${this.path} was removed while it was open, or renamed, or replaced`));
+    if (!this.isThere) throw this.poison(notThere(this.path));
     if (this.state().size < this.#end)
       throw this.poison(ioError(`${this.path} was cut by another program while it was open`));
   }

@@ -7,10 +7,11 @@
  * is one content, and harms no other. The mark is part of the place's name: a slot that a loss of power emptied may be taken again,
  * and is then not what the old name means.
  */
-import { corrupt, ioError } from '@settledb/core';
+import { corrupt } from '@settledb/core';
 import { crc32 } from './crc32';
 import { closeQuietly, type Files } from './files';
 import { LOOK_MS } from './log';
+import { notThere } from './trouble';
 
 const MAGIC = Buffer.from('settpack');
 /** The table is read whole when a pack is opened: 12 KB beside, say, 512 contents of 10 KB. */
@@ -167,8 +168,7 @@ export class Pack {
   /** @throws DatabaseError when what is put goes where nobody finds it */
   #look(): void {
     this.#lookedAt = Date.now();
-    if (!this.#files.isAt(this.#fd, this.path))
-      throw ioError(`${this.path} was removed while it was open, or renamed, or replaced`);
+    if (!this.#files.isAt(this.#fd, this.path)) throw notThere(this.path);
   }
 
   /** @returns where they end */

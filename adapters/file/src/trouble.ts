@@ -15,6 +15,10 @@ export function isOutOfFiles(error: unknown): boolean {
   return code !== undefined && OUT_OF_FILES.has(code);
 }
 
+/** What was written goes where nobody finds it. */
+export const notThere = (path: string): DatabaseError =>
+  ioError(`${path} was removed while it was open, or renamed, or replaced`);
+
 /** A path that the system cannot have: longer than it takes, or with a NUL in it. */
 const NO_PATH = new Set(['ENAMETOOLONG', 'ERR_INVALID_ARG_VALUE']);
 

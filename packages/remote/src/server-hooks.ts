@@ -8,7 +8,7 @@ export interface Logger {
   error?(line: string, cause: unknown): void;
 }
 
-/** Tells it. What it throws is passed over: there is nobody to tell, and what the line is about was done. */
+/** Tells it. */
 export function log(
   logger: Logger | undefined,
   ...said: [info: string] | [error: string, cause: unknown]
@@ -16,7 +16,9 @@ export function log(
   try {
     const told: unknown = said.length === 1 ? logger?.info?.(...said) : logger?.error?.(...said);
     if (told instanceof Promise) told.catch(() => {});
-  } catch {}
+  } catch {
+    // There is nobody left to tell, and what the line is about was done.
+  }
 }
 
 /** @returns undefined for `null` too, which many who look for a user have for none. @throws TypeError for anything else */
