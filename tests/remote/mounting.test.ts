@@ -81,4 +81,29 @@ describe('the handler is mounted', () => {
     expect(await (await fetch(url)).text()).toBe('ours');
     await use(`${url}/couch/db`);
   });
+
+  it.each(['/couch', '/couch/', '/a/b%20c'])('at a path of which it is told: %s', async (path) => {
+    const { handle } = testServer({ path });
+    const fetch: typeof globalThis.fetch = (input, init) => handle(new Request(input, init));
+    const base = `http://x.test${path.replace(/\/$/, '')}`;
+    await use(`${base}/db`, fetch);
+    for (const url of [base, `${base}/`]) expect(await (await fetch(url)).json()).toHaveProperty('couchdb');
+    const made = await fetch(`${base}/other`, { method: 'PUT' });
+    expect(made.headers.get('location')).toBe(`${base}/other`);
+    const written = await fetch(`${base}/other/a%2Fb`, { method: 'PUT', body: '{}' });
+    expect(written.headers.get('location')).toBe(`${base}/other/a%2Fb`);
+    for (const elsewhere of ['http://x.test/', 'http://x.test/other', `${base}s/other`]) {
+      const answer = await fetch(elsewhere);
+      expect([answer.status, await answer.json()]).toEqual([
+        404,
+        { error: 'not_found', reason: `This server is mounted at ${path.replace(/\/$/, '')}` },
+      ]);
+    }
+  });
+
+  it.each(['couch', '', '/a?b', '/a b', '//host/couch', '/a/../b', 5])('at no path such as %j', (path) => {
+    expect(() => testServer({ path: path as string })).toThrow(
+      new TypeError(`path must be one as URLs have it: '/couch', not ${JSON.stringify(path)}`),
+    );
+  });
 });

@@ -10,6 +10,7 @@ export function checkHandlerOptions({
   cookies = {},
   logger,
   passwordIterations,
+  path,
   regex,
   ...rest
 }: HandlerOptions): void {
@@ -34,6 +35,8 @@ export function checkHandlerOptions({
       `cookies.sameSite must be 'Strict', 'Lax' or 'None', not ${JSON.stringify(sameSite)}`,
     );
   if (passwordIterations !== undefined) checkWhole('passwordIterations', passwordIterations);
+  if (path !== undefined && !isPath(path))
+    throw new TypeError(`path must be one as URLs have it: '/couch', not ${JSON.stringify(path)}`);
   if (regex !== undefined && !REGEX_POLICIES.includes(regex))
     throw new TypeError(`regex must be 'safe', 'any' or 'none', not ${JSON.stringify(regex)}`);
   if (logger !== undefined && typeof logger !== 'object')
@@ -42,6 +45,12 @@ export function checkHandlerOptions({
     if (rest[name] !== undefined && typeof rest[name] !== 'function')
       throw new TypeError(`${name} must be a function`);
 }
+
+/** As requests have it: one written otherwise would be found in none. */
+const isPath = (path: unknown): boolean =>
+  typeof path === 'string' &&
+  URL.canParse(path, 'http://host') &&
+  new URL(path, 'http://host').pathname === path;
 
 /** As a browser would send it; `undefined` for what is none. Schemes of apps (`capacitor://localhost`) have no form that `URL` knows. */
 function originOf(text: string): string | undefined {

@@ -49,6 +49,8 @@ export interface ServerState {
   /** Of the server, for good: it goes into the ids of replications. */
   readonly uuid: string;
   readonly version: string;
+  /** What requests have before the server's own paths: `/couch`, or nothing. */
+  readonly path: string;
   readonly limits: Limits;
   /** Which patterns of `$regex` are run for who is no administrator. */
   readonly regex: RegexPolicy;
@@ -77,7 +79,7 @@ export interface Context {
   /** The path, decoded; empty segments are left out, as in CouchDB. */
   readonly segments: readonly string[];
   readonly query: Query;
-  /** Scheme and host of the request, for `Location`. */
+  /** Scheme and host of the request, and where the server is mounted there: for `Location`. */
   readonly origin: string;
   readonly user: User;
   /** Where the request came from, where that is known. */

@@ -3,7 +3,7 @@
  *
  * Whatever a request does, the worst it meets is an error answer: everything thrown below ends in `errorResponse`.
  */
-import { badRequest, evaluate, isDatabaseError, unauthorized } from '@settledb/core';
+import { badRequest, evaluate, isDatabaseError, notFound, unauthorized } from '@settledb/core';
 import { type Answer, errorResponse, TextAnswer, toResponse } from './server-answer';
 import { type Accounts, Authenticator, NOBODY, USERS_DATABASE } from './server-auth';
 import { checkHandlerOptions } from './server-check';
@@ -41,6 +41,11 @@ export interface HandlerOptions extends Accounts {
   /** The server's identity, 32 hex digits. It must outlive restarts: replications know their checkpoints by it. */
   readonly uuid: string;
   readonly version?: string | undefined;
+  /**
+   * Where the server is mounted, `/couch`: what requests have before the server's own paths, and `Location` with them. Others are answered 404.
+   * Default `/`: also where the mount takes its path off, and `Location` then lacks it.
+   */
+  readonly path?: string | undefined;
   /**
    * Run the functions of design documents: filters and views that `_changes` names, and `validate_doc_update`. They are
    * programs, written by whoever may write design documents, and run in this process. Default false: a request that names one is
@@ -124,6 +129,7 @@ function makeState(options: HandlerOptions): ServerState {
   return {
     databases,
     uuid: options.uuid,
+    path: withoutSlash(options.path ?? ''),
     version: options.version ?? '0.1.0',
     evaluate: runStoredFunctions === true ? evaluate : undefined,
     limits: { ...DEFAULT_LIMITS, ...options.limits },
@@ -196,12 +202,18 @@ async function makeContext(
   server: ServerState,
 ): Promise<Context> {
   const { origin, path, search } = splitUrl(request.url);
+  const mount = server.path;
+  if (mount !== '' && path !== mount && !path.startsWith(`${mount}/`))
+    throw notFound(`This server is mounted at ${mount}`);
   const segments: string[] = [];
-  for (const segment of path.split('/')) if (segment !== '') segments.push(decodeSegment(segment));
+  for (const segment of path.slice(mount.length).split('/'))
+    if (segment !== '') segments.push(decodeSegment(segment));
   const query = search === '' ? NO_QUERY : readQuery(search);
   const user = await server.auth.user(request, address);
-  return { request, segments, query, origin, user, address, server };
+  return { request, segments, query, origin: origin + mount, user, address, server };
 }
+
+const withoutSlash = (path: string): string => (path.endsWith('/') ? path.slice(0, -1) : path);
 
 function readQuery(search: string): Query {
   // Read by a parser that makes something of everything: what is no UTF-8 would become another key.
