@@ -343,6 +343,29 @@ describe('calls', () => {
     }
   });
 
+  it('carry a document with a field `docs` as any other: it is no list of documents', async () => {
+    const [hosted, here] = [new (hostAndPage().Hosted)('there'), new SettleDB('here', { adapter: memory() })];
+    const data = new Blob(['hello']);
+    const fields: object[] = [
+      { docs: [{ _id: 'x', _rev: '1-a', n: 1 }, { n: 2 }, [{ _id: 'y', n: 3 }]] },
+      { docs: [{ _attachments: { f: { data: 'YQ==' } } }], n: 1 },
+      { docs: Array.from({ length: 2_500 }, (_, n) => ({ _id: `${n}`, n })) },
+      { docs: [{ _id: 'x', n: 1 }], _attachments: { f: { content_type: 'text/plain', data } } },
+    ];
+    for (const verb of ['put', 'post', 'bulkDocs'] as const) {
+      for (const [n, field] of fields.entries()) {
+        const doc = { _id: `${verb} ${n}`, ...field };
+        const [there, inPage] = await Promise.all(
+          [hosted, here].map(async (db) => {
+            await db[verb]((verb === 'bulkDocs' ? [doc] : doc) as never);
+            return JSON.stringify(await db.get(doc._id, { attachments: true }));
+          }),
+        );
+        expect(there).toBe(inPage);
+      }
+    }
+  });
+
   it('read documents one by one as they are in the page, with whatever else is answered in the same turn', async () => {
     const [hosted, here] = [new (hostAndPage().Hosted)('there'), new SettleDB('here', { adapter: memory() })];
     const docs: object[] = [

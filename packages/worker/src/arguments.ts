@@ -40,7 +40,7 @@ export function encodeArguments(verb: string, args: readonly unknown[], encoding
       : args;
     return { args: given.map((arg, at) => scan.clean(arg, [at], DEPTH)), ...scan.found };
   }
-  const { value, ...content } = encodeContent(first);
+  const { value, ...content } = encodeContent(first, verb === 'bulkDocs');
   return {
     args: [value, ...rest.map((arg, at) => scan.clean(arg, [at + 1], DEPTH))],
     ...content,
@@ -53,8 +53,9 @@ interface Content extends Pick<Encoded, 'json' | 'parts' | 'texts' | 'lists'> {
   readonly value?: unknown;
 }
 
-function encodeContent(content: object): Content {
-  const docs = listOf(content);
+/** @param isBulk a document may have a field `docs` too, which is no list of documents */
+function encodeContent(content: object, isBulk: boolean): Content {
+  const docs = isBulk ? listOf(content) : undefined;
   try {
     if ((docs ?? [content]).some(isMoreThanJson)) return { value: copy(content) };
     if (docs !== undefined) return withList(content, docs);
