@@ -343,7 +343,7 @@ describe('calls', () => {
     }
   });
 
-  it('carry a document with a field `docs` as any other: it is no list of documents', async () => {
+  it('carry a document with fields `docs` and `data` as any other: they are no list, and no content', async () => {
     const [hosted, here] = [new (hostAndPage().Hosted)('there'), new SettleDB('here', { adapter: memory() })];
     const data = new Blob(['hello']);
     const fields: object[] = [
@@ -351,6 +351,8 @@ describe('calls', () => {
       { docs: [{ _attachments: { f: { data: 'YQ==' } } }], n: 1 },
       { docs: Array.from({ length: 2_500 }, (_, n) => ({ _id: `${n}`, n })) },
       { docs: [{ _id: 'x', n: 1 }], _attachments: { f: { content_type: 'text/plain', data } } },
+      // Nor is a field `data` content, but where it is an attachment's.
+      { data: () => 1, in: { data: () => 2 }, _attachments: { f: { content_type: 'text/plain', data } } },
     ];
     for (const verb of ['put', 'post', 'bulkDocs'] as const) {
       for (const [n, field] of fields.entries()) {

@@ -101,18 +101,31 @@ function isMoreThanJson(doc: unknown): boolean {
 const NONE: readonly AbortSignal[] = [];
 const isObjectOrFunction = (value: unknown): boolean => typeof value === 'function' || isObject(value);
 
+/** Where in a document a value stands: a field `data` is content in an attachment, and a field like any other elsewhere. */
+type Place = 'attachments' | 'attachment' | undefined;
+
 /** As JSON would make it of `value`, but with binary data as it is. */
-function copy(value: unknown): unknown {
+function copy(value: unknown, place?: Place): unknown {
   if (!isObject(value)) return typeof value === 'function' || typeof value === 'symbol' ? undefined : value;
   if (isBinary(value)) return value;
-  if (Symbol.asyncIterator in value) return streamOf(() => value as AsyncIterable<Uint8Array>);
   const { toJSON } = value as { toJSON?: unknown };
-  if (typeof toJSON === 'function') return copy(toJSON.call(value));
+  if (typeof toJSON === 'function') return copy(toJSON.call(value), place);
   if (Array.isArray(value)) return value.map((each) => copy(each) ?? null);
   return Object.fromEntries(
     Object.entries(value).map(([key, each]) => [
       key,
-      key === 'data' && typeof each === 'function' ? streamOf(each as MakeStream) : copy(each),
+      place === 'attachment' && key === 'data' ? copyOfData(each) : copy(each, placeOf(key, place)),
     ]),
   );
+}
+
+function copyOfData(data: unknown): unknown {
+  if (typeof data === 'function') return streamOf(data as MakeStream);
+  const isChunks = isObject(data) && !isBinary(data) && Symbol.asyncIterator in data;
+  return isChunks ? streamOf(() => data as AsyncIterable<Uint8Array>) : copy(data);
+}
+
+function placeOf(key: string, place: Place): Place {
+  if (key === '_attachments') return 'attachments';
+  return place === 'attachments' ? 'attachment' : undefined;
 }
