@@ -1,7 +1,8 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   type Checkpoint,
+  Checkpoints,
   commonSeq,
   recorded,
   type Session,
@@ -135,5 +136,39 @@ describe('recording a checkpoint', () => {
     expect(ids.length).toBeLessThanOrEqual(50);
     expect(checkpoint!.history![0]).toEqual(session('s99', 199));
     expect(checkpoint!.history![1]).toEqual(session('s98', 197));
+  });
+});
+
+describe('while a transfer goes on', () => {
+  it('it is written down now and then, also after the clock was set back by hours', async () => {
+    const written: unknown[] = [];
+    const target = {
+      get: async () => Promise.reject({ status: 404, name: 'not_found' }),
+      put: async (doc: { last_seq?: unknown }) => {
+        written.push(doc.last_seq);
+        return { ok: true, id: 'x', rev: `0-${written.length}` };
+      },
+    };
+    const noted = new Checkpoints({
+      source: target as never,
+      target: target as never,
+      id: '_local/x',
+      sessionId: 'a',
+      on: { source: false, target: true },
+      instances: '',
+      describe: () => ({}) as never,
+    });
+    const { signal } = new AbortController();
+    let now = Date.now();
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => now);
+    onTestFinished(() => clock.mockRestore());
+    await noted.resume(signal);
+    let seq = 0;
+    for (const passed of [0, 10, 2_000, -3 * 3_600_000, 10, 2_000, 5 * 3_600_000]) {
+      now += passed;
+      noted.note(++seq, signal);
+      await vi.waitFor(() => expect(written.at(-1)).toBe(seq - (passed === 10 ? 1 : 0)));
+    }
+    expect(written).toEqual([1, 3, 4, 6, 7]);
   });
 });

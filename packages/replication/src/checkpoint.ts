@@ -233,7 +233,9 @@ export class Checkpoints {
   /** Everything up to `seq` was acknowledged by the target. */
   note(seq: Seq, signal: AbortSignal): void {
     this.#noted = seq;
-    if (!this.behind || this.#writing !== undefined || Date.now() - this.#writtenAt < INTERVAL_MS) return;
+    // The clock may be set back by hours, for which nothing would be written down.
+    const isSoon = Math.abs(Date.now() - this.#writtenAt) < INTERVAL_MS;
+    if (!this.behind || this.#writing !== undefined || isSoon) return;
     // Beside the transfer. A failure is not lost: the next flush writes again, and says so.
     this.flush(signal).catch(() => undefined);
   }
