@@ -2,7 +2,7 @@
 import { indexeddb } from '@settledb/adapter-indexeddb';
 import { memory } from '@settledb/adapter-memory';
 import { deleteDB } from 'idb';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { storage } from '../../packages/settledb/src/entry.browser';
 import { SettleDB } from '../../packages/settledb/src/settledb';
 import { FaultyIdb } from '../support/faulty-idb';
@@ -31,6 +31,41 @@ describe('an evicted database', () => {
     expect((await db.info()).doc_count).toBe(2);
     await db.destroy();
     await peer.destroy();
+  });
+
+  it('ends what lives on it though the browser, taking it away, ends what is being opened too', async () => {
+    const idb = new FaultyIdb();
+    const name = `evicted-amid-${Date.now()}`;
+    let aborts = 0;
+    const openDB: typeof idb.openDB = (...args) => {
+      if (aborts-- <= 0) return idb.openDB(...args);
+      // As Chromium says it.
+      return Promise.reject(new DOMException('The connection was closed.', 'AbortError'));
+    };
+    const db = new SettleDB(name, { adapter: indexeddb({ driver: { openDB } }) });
+    await db.put({ _id: 'a' });
+    let evicted = 0;
+    db.on('evicted', () => evicted++);
+    const endings: unknown[] = [];
+    const live = db.live.allDocs();
+    live.subscribe({ complete: () => endings.push('complete'), error: (error) => endings.push(error) });
+    await vi.waitFor(() => expect(live.current?.rows).toHaveLength(1));
+    const feed = db.changes({ live: true });
+    aborts = 1;
+    idb.terminate();
+    await deleteDB(`settledb:${name}`);
+    await db.info().catch(() => {});
+    expect(await feed).toEqual({ status: 'cancelled' });
+    await vi.waitFor(() => expect(endings).toEqual(['complete']));
+    expect(evicted).toBe(1);
+    expect((await db.info()).doc_count).toBe(0);
+    // One that ends time after time is told.
+    await db.close();
+    aborts = 2;
+    const again = new SettleDB(name, { adapter: indexeddb({ driver: { openDB } }) });
+    await expect(again.info()).rejects.toMatchObject({ name: 'io', cause: { name: 'AbortError' } });
+    expect((await again.info()).doc_count).toBe(0);
+    await again.destroy();
   });
 
   it('can be asked about, and asked to be kept', async () => {

@@ -145,7 +145,7 @@ function once(tell: ((waiting: Blocked) => void) | undefined): (waiting: Blocked
   };
 }
 
-async function openOnce(request: OpenRequest, blocked: () => void): Promise<IDBDatabase> {
+async function openOnce(request: OpenRequest, blocked: () => void, isAgain = false): Promise<IDBDatabase> {
   const { driver, name, mustExist } = request;
   let absent = false;
   let aborted: unknown;
@@ -168,7 +168,10 @@ async function openOnce(request: OpenRequest, blocked: () => void): Promise<IDBD
   } catch (cause) {
     if (absent) throw notFound('Database does not exist.');
     if (nameOf(cause) === 'VersionError') throw await newer(driver, name, cause);
-    throw storageError(`Opening database "${name}" in IndexedDB`, aborted ?? cause);
+    const why = aborted ?? cause;
+    // A browser that takes the storage away ends what is being opened just then, too (Chromium). Asked again, it says what is left.
+    if (nameOf(why) === 'AbortError' && !isAgain) return openOnce(request, blocked, true);
+    throw storageError(`Opening database "${name}" in IndexedDB`, why);
   }
 }
 
