@@ -250,6 +250,15 @@ describe('cancel', () => {
     expect(await feed).toBe('wound up');
   });
 
+  it('leaves nothing to iterate, however long the driver goes on', async () => {
+    const { driver, finish } = held();
+    const feed = new BasicFeed<number, string>(driver);
+    feed.cancel();
+    expect(await feed[Symbol.asyncIterator]().next()).toEqual({ value: undefined, done: true });
+    finish('wound up');
+    expect(await feed).toBe('wound up');
+  });
+
   it('by signal puts one listener on it for any number of feeds, and none when they have ended', async () => {
     const { signal } = new AbortController();
     const added = vi.spyOn(signal, 'addEventListener');

@@ -457,6 +457,13 @@ describe('compact', () => {
     await db.compact();
     expect(store.stats().commits).toBe(before);
   });
+
+  it('takes the interval that a remote database is asked by, and refuses one that no timer keeps', async () => {
+    const db = await open();
+    await db.compact({ interval: 1 });
+    for (const interval of [0, 1.5, 2 ** 31])
+      await expect(db.compact({ interval })).rejects.toMatchObject({ status: 400, name: 'bad_request' });
+  });
 });
 
 describe('purge', () => {

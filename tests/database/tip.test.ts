@@ -208,3 +208,13 @@ describe.each(stores)('a long history, on %s', (_name, newStore) => {
     );
   });
 });
+
+it.each([
+  ['of no limit', `:${'a'.repeat(32)}`],
+  ['of limit 0', `0:${'a'.repeat(32)}`],
+  ['without revisions', '1000:'],
+  ['cut off', `1000:${'a'.repeat(31)}`],
+  ['of hashes alone', 'a'.repeat(32)],
+])('newest revisions %s are damaged, not a shorter history', (_how, tip) => {
+  expect(() => treeOf({ id: ID, seq: 1, rev: `3-${'b'.repeat(32)}`, tip })).toThrow(/damaged/);
+});

@@ -304,6 +304,8 @@ describe('splitDoc', () => {
     const plain = splitDoc({ _id: 'a', b: 1 });
     expect(splitDoc({ _id: 'a', b: 1, _deleted: false, _attachments: {}, _rev: undefined })).toEqual(plain);
     expect(splitDoc({ _id: undefined, b: 1 }).id).toBeUndefined();
+    // A field that is none needs no name that the database knows.
+    expect(splitDoc({ _id: 'a', b: 1, _unknown: undefined })).toEqual(plain);
     const attachments = { 'a.txt': { data: '', content_type: 'text/plain' } };
     expect(splitDoc({ _id: 'a', _attachments: attachments })).toEqual({ ...plain, body: '{}', attachments });
   });

@@ -127,6 +127,8 @@ describe('a selector', () => {
     [{ t: { $allMatch: { $gt: 'x' } } }, 'bfg'],
     [{ t: { $allMatch: { $in: ['x', 'y'] } } }, 'abj'],
     [{ o: { $keyMapMatch: { $eq: 'b' } } }, 'a'],
+    // Numbers, a text, null and a list have no keys.
+    [{ n: { $keyMapMatch: { $gte: '' } } }, 'i'],
     [{ s: { $regex: /^[ab]/i } }, 'ab'],
     [{ s: { $regex: /a/g } }, 'abdegj'],
     [{ s: { $beginsWith: 'J' } }, 'j'],

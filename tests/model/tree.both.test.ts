@@ -252,6 +252,14 @@ describe('merging paths into a revision tree', () => {
     expect(again.result).toBe('known');
     expect(winner(again.tree).deleted).toBe(true);
   });
+
+  it('does not end a leaf that is told again as a tombstone, though the telling has an ancestor more', () => {
+    const tree = mergeAll([{ generation: 3, hashes: ['c', 'b'], deleted: false }]);
+    const again = merge(tree, { generation: 3, hashes: ['c', 'b', 'a'], deleted: true }, ALL);
+    expect(again.result).toBe('inner');
+    expect(ancestry(again.tree, '3-c')?.ids).toEqual(['c', 'b', 'a']);
+    expect(winner(again.tree).deleted).toBe(false);
+  });
 });
 
 describe('stemming', () => {

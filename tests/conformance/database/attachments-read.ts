@@ -34,6 +34,16 @@ export function read(context: Context): void {
     return db;
   };
 
+  when('however many a document has, all of them are filled in', async () => {
+    const db = context.fresh();
+    const names = Array.from({ length: 250 }, (_, n) => `f${n}`);
+    // Contents of their own: equal ones would be one.
+    const given = names.map((name) => [name, { content_type: 'x/y', data: base64Text(name) }]);
+    await db.put({ _id: 'many', _attachments: Object.fromEntries(given) });
+    const found = attachmentsOf(await getDoc(db, 'many', { attachments: true }));
+    expect(names.map((name) => found[name]!.data)).toEqual(names.map((name) => base64(ascii(name))));
+  });
+
   for (const [verb, reads] of Object.entries(READS)) {
     when(`by ${verb}: stubs, base64, or bytes`, async () => {
       const db = await setUp();

@@ -196,6 +196,7 @@ function missing(context: Context): void {
     const db = context.fresh();
     await refused(db.get('a'), { ...MISSING, docId: 'a' });
     await refused(db.get('_design/a'), { ...MISSING, docId: '_design/a' });
+    await refused(db.get('a', { conflicts: true }), { ...MISSING, docId: 'a' });
     await refused(db.get('a', { rev: '1-a' }), NOT_FOUND);
     expect([404, 409]).toContain((await rejection(db.remove('a', '1-a'))).status);
   });
