@@ -12,9 +12,10 @@ import {
   type Seq,
 } from '@settledb/core';
 import { type Answer, failure, jsonResponse } from './server-answer';
-import { readObject } from './server-body';
+import { checkObject, readJsonText } from './server-body';
 import type { DatabaseContext } from './server-context';
 import { continuousFeed, eventSourceFeed, longpollFeed, normalFeed, pendingAfter } from './server-feeds';
+import { parseJson } from './server-json';
 import type { Query } from './server-query';
 import { checkPatterns } from './server-regex';
 import { isObject, isTexts } from './wire';
@@ -58,7 +59,9 @@ export function changes(context: DatabaseContext): Promise<Answer> {
 }
 
 export async function postChanges(context: DatabaseContext): Promise<Answer> {
-  return answerChanges(context, await readObject(context.request, { limit: context.server.limits.request }));
+  const text = await readJsonText(context.request, { limit: context.server.limits.request });
+  // Nothing at all is a body here, as in CouchDB: there are clients that never ask by GET.
+  return answerChanges(context, text === '' ? {} : checkObject(parseJson(text)));
 }
 
 async function answerChanges(context: DatabaseContext, body: Record<string, unknown>): Promise<Answer> {

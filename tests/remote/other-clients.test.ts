@@ -1,0 +1,23 @@
+/** What client libraries of CouchDB send and read, in languages and ways that neither ours nor PouchDB have: found by running them against the server. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type TestServer, testServer } from './support';
+
+let server: TestServer;
+beforeEach(async () => {
+  server = testServer({ runStoredFunctions: true });
+  await server.ask('PUT', '/db');
+});
+
+describe('a POST of _changes without a body', () => {
+  it('asks for what the query says, also in feeds that wait', async () => {
+    await server.ask('PUT', '/db/a', {});
+    const headers = { 'content-type': 'application/json' };
+    for (const query of ['', '?feed=longpoll', '?feed=continuous&timeout=0']) {
+      const answer = await server.ask('POST', `/db/_changes${query}`, undefined, headers);
+      expect([query, answer.status]).toEqual([query, 200]);
+      expect(JSON.stringify(answer.body)).toContain('last_seq');
+    }
+    expect((await server.ask('POST', '/db/_changes?filter=_doc_ids', undefined, headers)).status).toBe(400);
+    expect((await server.ask('POST', '/db/_changes')).status).toBe(415);
+  });
+});
