@@ -21,3 +21,17 @@ describe('a POST of _changes without a body', () => {
     expect((await server.ask('POST', '/db/_changes')).status).toBe(415);
   });
 });
+
+describe('options that are true or false', () => {
+  it('may be written in any case of letters in lists and views, as Python writes them', async () => {
+    await server.ask('PUT', '/db/a', { n: 1 });
+    await server.ask('PUT', '/db/_design/d', {
+      views: { v: { map: 'function (doc) { emit(doc.n); }', reduce: '_count' } },
+    });
+    const all = await server.ask('GET', '/db/_all_docs?include_docs=True&descending=FALSE&key="a"');
+    expect(all.body).toMatchObject({ rows: [{ doc: { n: 1 } }] });
+    const view = await server.ask('GET', '/db/_design/d/_view/v?reduce=False&include_docs=True');
+    expect(view.body).toMatchObject({ rows: [{ doc: { n: 1 } }] });
+    expect((await server.ask('GET', '/db/_design/d/_view/v?reduce=no')).status).toBe(400);
+  });
+});

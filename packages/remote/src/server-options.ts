@@ -35,13 +35,13 @@ export class Options {
     return undefined;
   }
 
-  /** @throws query_parse_error */
+  /** In any case of letters, as in CouchDB: Python writes `True`. @throws query_parse_error */
   flag(name: string): boolean | undefined {
     const value = Object.hasOwn(this.#body, name) ? String(this.#body[name]) : this.#query.text(name);
-    if (value === undefined) return undefined;
-    if (value !== 'true' && value !== 'false')
+    const lower = value?.toLowerCase();
+    if (lower !== undefined && lower !== 'true' && lower !== 'false')
       throw queryParseError(`Invalid boolean parameter for \`${name}\`: ${JSON.stringify(value)}`);
-    return value === 'true';
+    return lower === undefined ? undefined : lower === 'true';
   }
 
   /** A whole number, 0 or more. @throws query_parse_error */
