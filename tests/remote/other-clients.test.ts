@@ -35,3 +35,17 @@ describe('options that are true or false', () => {
     expect((await server.ask('GET', '/db/_design/d/_view/v?reduce=no')).status).toBe(400);
   });
 });
+
+describe('the destination of a COPY', () => {
+  it('is UTF-8, percent-encoded or not', async () => {
+    await server.ask('PUT', '/db/a', { n: 1 });
+    const raw = Buffer.from('größe ✓/1').toString('latin1');
+    const copied = await server.ask('COPY', '/db/a', undefined, { destination: raw });
+    expect(copied).toMatchObject({ status: 201, body: { id: 'größe ✓/1' } });
+    const rev = (copied.body as { rev: string }).rev;
+    const again = { destination: `${encodeURIComponent('größe ✓/1')}?rev=${rev}` };
+    expect(await server.ask('COPY', '/db/a', undefined, again)).toMatchObject({ body: { id: 'größe ✓/1' } });
+    const latin1 = await server.ask('COPY', '/db/a', undefined, { destination: 'gr\xf6\xdfe' });
+    expect(latin1).toMatchObject({ status: 400, body: { reason: 'invalid_url_encoding' } });
+  });
+});

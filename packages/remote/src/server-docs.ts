@@ -311,9 +311,11 @@ export async function copyDoc(context: DatabaseContext, id: string): Promise<Ans
   return writeDoc(context, doc);
 }
 
+/** A header's characters are its bytes: clients that do not percent-encode an id send it as UTF-8. */
 function decodeDestination(path: string): string {
+  const escaped = path.replace(/[\x80-\xff]/g, (char) => `%${char.charCodeAt(0).toString(16)}`);
   try {
-    return decodeURIComponent(path);
+    return decodeURIComponent(escaped);
   } catch (cause) {
     throw badRequest('invalid_url_encoding', cause);
   }
