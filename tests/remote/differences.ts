@@ -276,6 +276,11 @@ export const REASONS: readonly Reason[] = [
     why: 'there is no ICU to tell the version of, and no empty filter in an index',
   },
   {
+    request: /_design\/a\/_info/,
+    what: /view_index\.(rows|map_errors)/,
+    why: 'what is told of an index also counts its rows, and documents whose map failed',
+  },
+  {
     request: /rec_fo\/_find/,
     what: /warning: nothing/,
     why: 'where an index serves after all there is nothing to warn of',

@@ -49,3 +49,20 @@ describe('the destination of a COPY', () => {
     expect(latin1).toMatchObject({ status: 400, body: { reason: 'invalid_url_encoding' } });
   });
 });
+
+describe('indexes of a design document', () => {
+  it('are compacted as CouchDB says it, by who may', async () => {
+    await server.ask('PUT', '/db/_design/d', { views: {} });
+    expect(await server.ask('POST', '/db/_compact/d', {})).toMatchObject({ status: 202, body: { ok: true } });
+    expect((await server.ask('POST', '/db/_compact/none', {})).status).toBe(404);
+    expect((await server.ask('GET', '/db/_compact/d')).status).toBe(404);
+  });
+
+  it('are told of with all the members that CouchDB gives', async () => {
+    await server.ask('PUT', '/db/_design/d', { views: { v: { map: 'function () {}' } } });
+    const { body } = await server.ask('GET', '/db/_design/d/_info');
+    expect(body).toMatchObject({
+      view_index: { sizes: { file: 0, external: 0, active: 0 }, collator_versions: [], purge_seq: 0 },
+    });
+  });
+});

@@ -84,6 +84,14 @@ export async function compact(context: DatabaseContext): Promise<Answer> {
   return jsonResponse(202, { ok: true });
 }
 
+/** `_compact/ddoc`. Indexes lie in their database and are compacted with it: all there is to say is whether there is such a design document. */
+export async function compactViews(context: DatabaseContext, ddoc: string): Promise<Answer> {
+  requireAdmin(context);
+  checkJsonType(context.request);
+  await context.database.get(`_design/${ddoc}`);
+  return jsonResponse(202, { ok: true });
+}
+
 function startCompaction(server: ServerState, name: string): Promise<unknown> {
   const task: Task = {
     type: 'database_compaction',

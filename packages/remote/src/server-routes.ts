@@ -21,6 +21,7 @@ import {
 } from './server-context';
 import {
   compact,
+  compactViews,
   configure,
   createDatabase,
   databaseInfo,
@@ -208,6 +209,8 @@ function ofDatabase(context: DatabaseContext): Answer | Promise<Answer> {
     if (third === undefined) throw notFound();
     return ofDocument(context, `${second}/${third}`, rest);
   }
+  if (second === '_compact' && third !== undefined && rest.length === 0 && request.method === 'POST')
+    return compactViews(context, third);
   const special = DATABASE.get(third === undefined ? second : `${second}/${third}`);
   if (special !== undefined && rest.length === 0) return call(special, request, (answer) => answer(context));
   if (second === '_index') return deleteIndex(context, segments.slice(2));
