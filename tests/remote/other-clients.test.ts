@@ -66,3 +66,14 @@ describe('indexes of a design document', () => {
     });
   });
 });
+
+describe('the database of users', () => {
+  it('is there for administrators before there are any, and for nobody else', async () => {
+    const closed = testServer({ anonymous: false, admins: { admin: 'secret' } });
+    const headers = { authorization: `Basic ${btoa('admin:secret')}` };
+    expect((await closed.ask('HEAD', '/_users')).status).toBe(401);
+    expect(await closed.databases.list()).toEqual([]);
+    expect((await closed.ask('HEAD', '/_users', undefined, headers)).status).toBe(200);
+    expect(await closed.databases.list()).toEqual(['_users']);
+  });
+});

@@ -195,8 +195,7 @@ async function enter(context: Context, name: string, database: Database, isAdmin
 
 /** `_users` is made when an administrator first asks for it. */
 async function usersDatabase(context: Context, name: string): Promise<UsedDatabase | undefined> {
-  if (name !== USERS_DATABASE || !isServerAdmin(context.user) || context.segments.length < 2)
-    return undefined;
+  if (name !== USERS_DATABASE || !isServerAdmin(context.user)) return undefined;
   await context.server.databases.create(name);
   return useDatabase(context.server.databases, name);
 }
