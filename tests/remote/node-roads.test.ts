@@ -342,6 +342,17 @@ describe('on the short road', () => {
     }
   });
 
+  it('a request of HTTP/1.0 needs no host: it is the address that was called', async () => {
+    const server = await start({ anonymous: false, admins: { admin: 'secret' } });
+    const headers = [`Authorization: Basic ${btoa('admin:secret')}`];
+    const old = { host: '', version: '1.0', headers };
+    expect(await ask(server, raw('/_up', { host: '', version: '1.0' }))).toMatch(/^HTTP\/1\.1 200 /);
+    await ask(server, raw('/db', { ...old, method: 'PUT' }));
+    const made = await ask(server, raw('/db/a', { ...old, method: 'PUT', body: '{}' }));
+    expect(made).toContain(`location: http://127.0.0.1:${server.port}/db/a\r\n`);
+    expect(await ask(server, raw('/_up', { host: '' }))).toMatch(/^HTTP\/1\.1 400 /);
+  });
+
   it('a written document is read by whoever asks after its answer, on another connection too', async () => {
     const server = await start();
     await fetch(`${server.url}/db`, { method: 'PUT' });

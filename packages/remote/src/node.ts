@@ -123,6 +123,8 @@ function makeServer(ask: Ask, bridgeAll: boolean, { headers, request, idle }: Ti
   const asked = new WeakMap<Socket, Both>();
   const server = createHttpServer({ connectionsCheckingInterval }, (incoming, outgoing) => {
     outgoing.on('close', letGo);
+    // Requests of HTTP/1.0 may have none, as those by which proxies look whether a server is up.
+    incoming.headers.host ??= calledBy(incoming.socket);
     asked.set(incoming.socket, { incoming, outgoing });
     const plain = bridgeAll ? undefined : plainRequest(incoming, outgoing, hosts);
     if (plain === undefined) return bridge(incoming, outgoing);
@@ -259,6 +261,13 @@ async function closeAll(server: Server, handler: Answerer, databases: FolderData
   await closed;
   clearTimeout(timer);
   await databases.close();
+}
+
+/** The address that was called, as a host. */
+function calledBy({ localAddress = '127.0.0.1', localPort }: Socket): string {
+  // One of IPv4 that came to a socket of both.
+  const address = localAddress.replace(/^::ffff:/, '');
+  return `${address.includes(':') ? `[${address}]` : address}:${localPort}`;
 }
 
 const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1)$/.test(host);
