@@ -342,6 +342,20 @@ describe('on the short road', () => {
     }
   });
 
+  it('what is asked without waiting for the answer before is answered as if it had been waited for', async () => {
+    const server = await start();
+    await fetch(`${server.url}/db`, { method: 'PUT' });
+    const waits = '/db/_changes?feed=longpoll&since=now&timeout=1';
+    for (let round = 0; round < 10; round++) {
+      const path = `/db/d${round}`;
+      const inChunks = `PUT ${path}x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`;
+      const written = [keep(path, '{"n":1}'), keep(path), Buffer.from(inChunks), keep(`${path}x`)];
+      const answers = await ask(server, Buffer.concat([...written, keep(waits), raw(`${path}y`)]));
+      const statuses = [...answers.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => status);
+      expect(statuses).toEqual(['201', '200', '201', '200', '200', '404']);
+    }
+  });
+
   it('a request of HTTP/1.0 needs no host: it is the address that was called', async () => {
     const server = await start({ anonymous: false, admins: { admin: 'secret' } });
     const headers = [`Authorization: Basic ${btoa('admin:secret')}`];

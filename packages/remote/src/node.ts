@@ -125,13 +125,12 @@ function makeServer(ask: Ask, bridgeAll: boolean, { headers, request, idle }: Ti
     outgoing.on('close', letGo);
     // Requests of HTTP/1.0 may have none, as those by which proxies look whether a server is up.
     incoming.headers.host ??= calledBy(incoming.socket);
+    const before = asked.get(incoming.socket)?.outgoing;
     asked.set(incoming.socket, { incoming, outgoing });
-    const plain = bridgeAll ? undefined : plainRequest(incoming, outgoing, hosts);
-    if (plain === undefined) return bridge(incoming, outgoing);
-    plain.endOfTurn = turns.of(incoming.socket);
-    answerPlain(plain, incoming, outgoing).catch((error: unknown) =>
-      bridge(incoming, outgoing, errorResponse(error)),
-    );
+    // Who sends requests without waiting for their answers may count on their order: a document is read after it was written
+    // (RFC 9112, 9.3.2). Node begins all of them at once.
+    if (before === undefined || before.writableFinished || before.closed) begin(incoming, outgoing);
+    else before.once('close', () => begin(incoming, outgoing));
   });
   server.timeout = idle;
   server.on('timeout', (socket) => {
@@ -144,6 +143,18 @@ function makeServer(ask: Ask, bridgeAll: boolean, { headers, request, idle }: Ti
   server.requestTimeout = request;
   server.maxConnections = MAX_CONNECTIONS;
   return server;
+
+  function begin(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    const plain = bridgeAll ? undefined : plainRequest(incoming, outgoing, hosts);
+    if (plain === undefined) {
+      bridge(incoming, outgoing);
+      return;
+    }
+    plain.endOfTurn = turns.of(incoming.socket);
+    answerPlain(plain, incoming, outgoing).catch((error: unknown) =>
+      bridge(incoming, outgoing, errorResponse(error)),
+    );
+  }
 
   async function answerPlain(plain: NodeRequest, incoming: IncomingMessage, outgoing: ServerResponse) {
     if (plain.endOfTurn !== undefined) await plain.endOfTurn();
