@@ -138,8 +138,8 @@ export const REASONS: readonly Reason[] = [
   },
   {
     request: /_bulk_get/,
-    what: /"3-b+", CouchDB "3-a+"|ok: nothing, CouchDB \{"_id":"gone"/,
-    why: 'without rev it is the winner (contract §4); leaves come highest first',
+    what: /"3-b+", CouchDB "3-a+"/,
+    why: 'leaves come highest first',
   },
   { request: /open_revs=all/, what: /"9-9+", CouchDB "3-c+"/, why: 'leaves come highest first' },
   { request: /rec_ne\//, what: /1-A{32}/, why: 'upper-case hashes of others are taken as they are' },

@@ -1,6 +1,7 @@
 /** What client libraries of CouchDB send and read, in languages and ways that neither ours nor PouchDB have: found by running them against the server. */
+import { remote } from '@settledb/remote';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type TestServer, testServer } from './support';
+import { ORIGIN, type TestServer, testServer } from './support';
 
 let server: TestServer;
 beforeEach(async () => {
@@ -75,5 +76,67 @@ describe('the database of users', () => {
     expect(await closed.databases.list()).toEqual([]);
     expect((await closed.ask('HEAD', '/_users', undefined, headers)).status).toBe(200);
     expect(await closed.databases.list()).toEqual(['_users']);
+  });
+});
+
+describe('_bulk_get of documents without a revision, as programs ask that save a database', () => {
+  it('answers all leaves, deleted ones too, each time it is asked, with attachments and as parts', async () => {
+    const leaf = (rev: string, more = {}) => ({ _id: 'x', _rev: rev, ...more });
+    const data = { t: { content_type: 'text/plain', data: 'aGk=' } };
+    const docs = [
+      leaf('2-a', { w: 'a', _attachments: data }),
+      leaf('2-b', { w: 'b' }),
+      leaf('3-d', { _deleted: true }),
+      { _id: 'gone', _rev: '2-e', _deleted: true },
+    ];
+    await server.ask('POST', '/db/_bulk_docs', { new_edits: false, docs });
+    const asked = {
+      docs: [{ id: 'x' }, { id: 'none' }, { id: 'x', rev: '2-a' }, { id: 'gone' }, { id: 'x' }],
+    };
+    const revs = ['2-a', '2-b', '3-d'];
+    for (const query of ['', '?revs=true', '?attachments=true&revs=true']) {
+      const { body } = await server.ask('POST', `/db/_bulk_get${query}`, asked);
+      const found = body.results.map((result: { docs: { ok?: { _rev: string } }[] }) =>
+        result.docs.map(({ ok }) => ok?._rev).sort(),
+      );
+      expect(found).toEqual([revs, [undefined], ['2-a'], ['2-e'], revs]);
+      expect(body.results[1].docs[0].error).toMatchObject({ error: 'not_found', rev: 'undefined' });
+    }
+    const parts = await server.ask('POST', '/db/_bulk_get', asked, { accept: 'multipart/mixed' });
+    expect(parts.body.match(/X-Rev-Id: \S+/gi)).toHaveLength(8);
+  });
+
+  it('answers all of a document that is edited and compacted meanwhile', async () => {
+    await server.ask('PUT', '/db/x', { n: 0 });
+    const asking = Array.from({ length: 20 }, () =>
+      server.ask('POST', '/db/_bulk_get', { docs: [{ id: 'x' }] }),
+    );
+    for (let n = 1; n < 10; n++) {
+      const { body } = await server.ask('GET', '/db/x');
+      await server.ask('PUT', '/db/x', { ...body, n });
+      await server.ask('POST', '/db/_compact', {});
+    }
+    for (const { body } of await Promise.all(asking)) expect(body.results[0].docs[0].ok._id).toBe('x');
+  });
+
+  it('is the winner to our client, as in a database of its own', async () => {
+    const docs = [
+      { _id: 'x', _rev: '2-a' },
+      { _id: 'x', _rev: '2-b' },
+      { _id: 'x', _rev: '3-c', _deleted: true },
+      { _id: 'gone', _rev: '2-e', _deleted: true },
+    ];
+    await server.ask('POST', '/db/_bulk_docs', { new_edits: false, docs });
+    const client = remote(`${ORIGIN}/db`, { fetch: server.fetch });
+    for (const options of [{}, { attachments: true }, { revs: true, latest: true }]) {
+      const asked = [{ id: 'x' }, { id: 'gone' }, { id: 'x', rev: '2-a' }];
+      const { results } = await client.bulkGet({ docs: asked, ...options });
+      expect(results).toMatchObject([
+        { id: 'x', docs: [{ ok: { _rev: '2-b' } }] },
+        { id: 'gone', docs: [{ error: { error: 'not_found', reason: 'deleted', rev: 'undefined' } }] },
+        { id: 'x', docs: [{ ok: { _rev: '2-a' } }] },
+      ]);
+    }
+    await client.close();
   });
 });

@@ -83,7 +83,7 @@ export function callOf(asked: Asked): RecordedCall | undefined {
       if (!Array.isArray(body?.docs) || options === undefined || !body.docs.every(isRequested))
         return undefined;
       if (wantsParts(asked)) return undefined;
-      return { call: (db) => db.bulkGet({ docs: body.docs, ...options }), expected: withRevs };
+      return { call: (db) => db.bulkGet({ docs: body.docs, ...options }), expected: bulkGetOf(body.docs) };
     }
     case 'POST _revs_diff':
       if (!isLists(body)) return undefined;
@@ -178,15 +178,23 @@ function changesCall(method: string, body: Any, query: URLSearchParams): Recorde
   };
 }
 
-/** Where no revision was asked for an error row has the text `undefined`, or null: to a client that is one. */
-const withRevs = ({ results }: Any): unknown => ({
-  results: results.map(({ id, docs }: Any) => ({
-    id,
-    docs: docs.map((row: Any) =>
-      row.error ? { error: { ...row.error, rev: row.error.rev ?? 'undefined' } } : row,
-    ),
-  })),
-});
+/** Where no revision was asked for an error row has the text `undefined`, or null: to a client that is one. And of the leaves the winner is meant. */
+const bulkGetOf =
+  (asked: Any[]) =>
+  ({ results }: Any): unknown => ({
+    results: results.map(({ id, docs }: Any, i: number) => ({
+      id,
+      docs: (asked[i].rev === undefined ? [...docs].sort(byRank).slice(0, 1) : docs).map((row: Any) => {
+        if (row.error) return { error: { ...row.error, rev: row.error.rev ?? 'undefined' } };
+        if (asked[i].rev !== undefined || !row.ok._deleted) return row;
+        return { error: { id, rev: 'undefined', error: 'not_found', reason: 'deleted' } };
+      }),
+    })),
+  });
+
+/** The winner first. Generations of one digit. */
+const byRank = ({ ok: a }: Any, { ok: b }: Any): number =>
+  Number(a._deleted ?? false) - Number(b._deleted ?? false) || (a._rev < b._rev ? 1 : -1);
 
 const infoOf =
   (pathname: string) =>

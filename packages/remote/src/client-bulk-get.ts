@@ -8,6 +8,8 @@ import {
   type Bytes,
   bulkGetRefusal,
   type ExistingDoc,
+  generationOf,
+  hashOf,
   isDatabaseError,
   type OpenRevsRow,
   type Rev,
@@ -39,10 +41,12 @@ export async function bulkGetOver<Content extends object>(
   bytes?: Bytes,
 ): Promise<BulkGetResult<Content>> {
   const refusals = docs.map((entry) => (isAskable(entry) ? undefined : bulkGetRefusal(entry)));
-  if (refusals.every((refusal) => refusal === undefined)) return ask<Content>(http, docs, options, bytes);
   const sound = docs.filter((_, i) => refusals[i] === undefined);
   const { results } =
-    sound.length > 0 ? await ask<Content>(http, sound, options, bytes) : { results: [] as Result<Content>[] };
+    sound.length > 0 || docs.length === 0
+      ? withWinners(sound, await ask<Content>(http, sound, options, bytes))
+      : { results: [] as Result<Content>[] };
+  if (sound.length === docs.length) return { results };
   // One for each, in order; a server may have put those of one document together.
   const isInOrder = results.length === sound.length;
   let at = 0;
@@ -51,6 +55,30 @@ export async function bulkGetOver<Content extends object>(
     return isInOrder ? [results[at++]!] : [];
   });
   return { results: isInOrder ? merged : [...results, ...merged] };
+}
+
+/** Servers answer all leaves where no revision was asked for, deleted ones too: of these it is the winner that is meant. */
+function withWinners<Content extends object>(
+  docs: readonly Requested[],
+  { results }: BulkGetResult<Content>,
+): BulkGetResult<Content> {
+  if (results.length !== docs.length) return { results };
+  return { results: results.map((result, i) => (docs[i]!.rev === undefined ? winnerOf(result) : result)) };
+}
+
+function winnerOf<Content extends object>(result: Result<Content>): Result<Content> {
+  const { id, docs } = result;
+  const leaves = docs.flatMap((row) => ('ok' in row ? [row.ok] : []));
+  if (leaves.length === 0) return result;
+  const ok = leaves.reduce((best, leaf) => (outranks(leaf, best) ? leaf : best));
+  const gone = { id, rev: 'undefined', error: 'not_found', reason: 'deleted' };
+  return { id, docs: [ok._deleted ? { error: gone } : { ok }] };
+}
+
+function outranks(a: ExistingDoc, b: ExistingDoc): boolean {
+  if (!a._deleted !== !b._deleted) return !a._deleted;
+  const more = generationOf(a._rev) - generationOf(b._rev);
+  return more === 0 ? hashOf(a._rev) > hashOf(b._rev) : more > 0;
 }
 
 /** All else that may be wrong with an entry, the server says. */

@@ -52,13 +52,13 @@ function inOrder(
   return found.every((each) => each.length > 0) ? found : undefined;
 }
 
-/** @param before rows that answer the same request: with `latest` there is one for each leaf of what was asked for */
+/** @param before rows that answer the same request: without a revision, or with `latest`, there is one for each leaf of what was asked for */
 function answers(row: Received, { id, rev }: Asked, before: readonly Received[], latest: boolean): boolean {
   if ('other' in row) return before.length === 0 && isAbout(row.other, id, rev);
   const { doc } = row;
   if (doc._id !== id) return false;
   if (before.length === 0 && (rev === undefined || rev === doc._rev)) return true;
-  if (!latest || rev === undefined || !descends(doc, rev)) return false;
+  if (rev !== undefined && !(latest && descends(doc, rev))) return false;
   return !before.some((other) => 'doc' in other && other.doc._rev === doc._rev);
 }
 

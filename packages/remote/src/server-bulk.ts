@@ -1,6 +1,7 @@
 /** Many documents at once: `_bulk_docs`, `_bulk_get`, `_revs_diff`, `_missing_revs`. */
 import {
   type BulkDocsRow,
+  type BulkGetOptions,
   type BulkGetRequest,
   type BulkGetResult,
   badRequest,
@@ -8,6 +9,7 @@ import {
   type Doc,
   type ExistingDoc,
   isDatabaseError,
+  isLocalId,
   isRev,
   type JsonSource,
   type Rev,
@@ -78,7 +80,7 @@ export async function bulkGet(context: DatabaseContext): Promise<Answer> {
   const { docs } = await readObject(request, { limit: server.limits.request });
   if (!Array.isArray(docs)) throw badRequest("Missing JSON list of 'docs'.");
   const asked = docs.map(checkRequested);
-  const good = asked.filter((item) => 'id' in item);
+  const good = asked.filter((item): item is Requested => 'id' in item);
   const multipart = wantsMultipart(request, 'mixed') && request.headers.get('accept')?.includes('multipart/');
   const all = multipart || query.flag('attachments') === true;
   // Who says what he has of a document asks for the rest of it.
@@ -86,33 +88,65 @@ export async function bulkGet(context: DatabaseContext): Promise<Answer> {
   const revs = query.flag('revs');
   const wanted = {
     // What of the attachments goes along is decided below, where they are written.
-    docs: good.map(({ atts_since: _, ...entry }) => entry),
+    docs: good.filter((item) => !isWhole(item)).map(({ atts_since: _, ...entry }) => entry),
     // By which is known what of the attachments is.
     revs: revs || attachments,
     latest: query.flag('latest'),
     att_encoding_info: multipart || query.flag('att_encoding_info'),
     signal: request.signal,
   };
+  // Of which all leaves are answered; of all others it is known how many there are.
+  const whole = new Map<Asked, Result>();
+  for (const item of good) if (isWhole(item)) whole.set(item, await leavesOf(database, item.id, wanted));
   let next = 0;
   if (!attachments && hasJson(database)) {
     const found = await database.bulkGetJson(wanted);
-    const texts = asked.map((item) => ('id' in item ? found[next++]! : JSON.stringify(item.refused)));
+    const texts = asked.map((item) => {
+      const known = 'id' in item ? whole.get(item) : item.refused;
+      return known === undefined ? found[next++]! : JSON.stringify(known);
+    });
     return jsonTextResponse(200, `{"results":[${texts.join(',')}]}\n`);
   }
   const answer = await database.bulkGet(wanted);
-  const results = asked.map((item) => ('id' in item ? withNamedRev(answer.results[next++]!) : item.refused));
+  const results = asked.map((item) => {
+    const known = 'id' in item ? whole.get(item) : item.refused;
+    return known ?? withNamedRev(answer.results[next++]!);
+  });
   if (!attachments) return jsonResponse(200, { results });
   const sources = results.map((result, i): Source => {
     const item = asked[i]!;
     const attsSince = 'id' in item ? item.atts_since : undefined;
     const anew = async (): Promise<Result> => {
       if (!('id' in item)) return item.refused;
+      if (isWhole(item)) return leavesOf(database, item.id, wanted);
       const { atts_since: _, ...entry } = item;
       return withNamedRev((await database.bulkGet({ ...wanted, docs: [entry] })).results[0]!);
     };
     return { ...result, attsSince, stubs: !all && attsSince === undefined, dropRevisions: !revs, anew };
   });
   return multipart ? asMultipart(context, sources) : asJson(context, sources);
+}
+
+/**
+ * Without a revision all leaves are meant, deleted ones too, as in CouchDB: programs that save a database ask so, and would lose what
+ * they are not given. (The method `bulkGet`, which has the winner, is asked for those with one.)
+ */
+const isWhole = (item: Asked): boolean => 'id' in item && item.rev === undefined && !isLocalId(item.id);
+
+/** Of one state of the document. */
+async function leavesOf(
+  database: Database,
+  id: string,
+  { revs, att_encoding_info, signal }: BulkGetOptions,
+): Promise<Result> {
+  try {
+    const rows = await database.get(id, { open_revs: 'all', revs, att_encoding_info, signal });
+    return { id, docs: rows.flatMap((row) => ('ok' in row ? [row] : [])) };
+  } catch (error) {
+    if (!isDatabaseError(error) || (error.status !== 404 && error.status !== 400)) throw error;
+    const { error: name, reason } = toWireError(error);
+    return { id, docs: [{ error: { rev: 'undefined', reason, id, error: name } }] };
+  }
 }
 
 const hasJson = (database: Database): database is Database & JsonSource =>
@@ -207,9 +241,10 @@ async function asJson(context: DatabaseContext, sources: readonly Source[]): Pro
 }
 
 type Requested = BulkGetRequest['docs'][number];
+type Asked = Requested | { readonly refused: Result };
 
 /** An entry that makes no sense is answered with an error in its place, as CouchDB does. */
-function checkRequested(item: unknown): Requested | { readonly refused: Result } {
+function checkRequested(item: unknown): Asked {
   if (!isObject(item)) return refuse(null, null, 'document must be a JSON object');
   const { id, rev } = item;
   if (id === undefined) return refuse(null, null, 'document id missed');
