@@ -661,6 +661,49 @@ describe('handles', () => {
     expect(db.adapter).toBe('http');
   });
 
+  it('leave nothing that watches over the worker when the page lets it go', async () => {
+    const running = new Set<unknown>();
+    const [begin, end] = [globalThis.setInterval, globalThis.clearInterval];
+    vi.stubGlobal('setInterval', (...args: Parameters<typeof begin>) => {
+      const timer = begin(...args);
+      running.add(timer);
+      return timer;
+    });
+    vi.stubGlobal('clearInterval', (timer: never) => {
+      running.delete(timer);
+      end(timer);
+    });
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const locks = (globalThis.navigator as { locks?: LockManager } | undefined)?.locks;
+    const waited = async (): Promise<number> => (await locks?.query())?.pending?.length ?? 0;
+    const before = await waited();
+    const { Hosted } = hostAndPage();
+    const waiting = new Hosted('left').changes({ live: true });
+    await new Hosted('left').info();
+    expect(running.size).toBeGreaterThan(0);
+    Hosted.disconnect();
+    await waiting.catch(() => {});
+    expect(running.size).toBe(0);
+    // The host hears of it by a message, and waits for the page no more.
+    await vi.waitFor(async () => expect(await waited()).toBe(before));
+    // Nor where the worker never answered, or was let go before.
+    const silent = (): MessagePort => {
+      const { port1, port2 } = new MessageChannel();
+      onTestFinished(() => port1.close());
+      return port2;
+    };
+    const Unheard = connect(silent(), { timeout_ms: 40 });
+    expect(await rejection(new Unheard('left').info())).toMatchObject({ name: 'worker_terminated' });
+    Unheard.disconnect();
+    const Early = connect(silent());
+    const early = rejection(new Early('left').info());
+    await vi.waitFor(() => expect(running.size).toBe(1));
+    Early.disconnect();
+    expect(await early).toMatchObject({ name: 'worker_terminated' });
+    await vi.waitFor(() => expect(running.size).toBe(0));
+    expect(await waited()).toBe(before);
+  });
+
   it('that destroyed their database tell that they are closed, once, when they are, as in a page', async () => {
     const here = new SettleDB('notes', { adapter: memory() });
     for (const db of [here, new (hostAndPage().Hosted)('notes')]) {

@@ -71,6 +71,8 @@ export class Link {
   #waiting: Waiting[] = [];
   /** Gives the channel up for another one. */
   #leave = (): void => {};
+  /** Ends the channel, and with it what watches over its host. */
+  #end = (_error: unknown): void => {};
   #connecting = false;
   /** A host was connected to, now or once. */
   #met = false;
@@ -188,9 +190,10 @@ export class Link {
     this.#closed = true;
     this.#unlisten();
     const error = workerTerminated('The page has let the worker go');
-    const channel = this.#channel;
-    this.#channel = undefined;
-    channel?.die(error);
+    if (this.#channel !== undefined) {
+      this.#channel = undefined;
+      this.#end(error);
+    }
     // What that gave back too.
     this.#failWaiting(error);
     this.#own.close();
@@ -283,6 +286,7 @@ export class Link {
     });
     this.#channel = channel;
     this.#met = true;
+    this.#end = end;
     this.#leave = () => leave(workerTerminated('The page was put away while it waited'));
     for (const [number, { name, options }] of this.#handles) channel.send(['open', number, name, options]);
     for (const { start } of this.#waiting.splice(0)) start(channel);

@@ -133,8 +133,10 @@ export class OwnWorker {
     this.#formerLife?.release();
     this.#life = undefined;
     this.#formerLife = undefined;
-    if (this.#known !== undefined) this.#forget(this.#known);
+    const known = this.#known;
+    if (known !== undefined) this.#forget(known);
     this.#end ??= workerTerminated('The page has let the worker go');
+    known?.die(this.#end); // what it was asked is waited for no more
   }
 
   /**
@@ -203,6 +205,7 @@ export class OwnWorker {
       let left = PARTS;
       const late = (): void => {
         if (--left > 0) return;
+        clearInterval(timer); // it may never answer
         const ms = this.#timeoutMs;
         reject(workerTerminated(`The worker did not answer within ${ms} ms. Does it call host()?`));
       };
