@@ -83,6 +83,21 @@ describe('denied documents', () => {
     expect(await contents(b)).toEqual(await contents(a));
   });
 
+  it.each([
+    { winning_revs_only: true },
+    { style: 'main_only' as const },
+  ])('are carried over as the replication was asked to: %j', async (options) => {
+    const [a, b] = await openTwo();
+    const leaves = ['1-a', '1-b'].map((_rev) => ({ _id: 'x', _rev }));
+    await a.bulkDocs(leaves, { new_edits: false });
+    const forbidden = new Set(['x']);
+    const replication = replicate(a, strict(b, forbidden), options);
+    expect((await replication).errors).toMatchObject([{ id: 'x', rev: '1-b' }]);
+    forbidden.clear();
+    expect(await replication.retryDenied()).toMatchObject({ docs_written: 1, errors: [] });
+    expect(await b.get('x', { open_revs: 'all' })).toMatchObject([{ ok: { _rev: '1-b' } }]);
+  });
+
   it('of a live replication can be carried over while it goes on', async () => {
     const [a, b] = await openTwo();
     await fill(a, 3);
