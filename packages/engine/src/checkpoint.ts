@@ -140,11 +140,11 @@ export class Checkpointer {
   /** @returns false where another context was at it, and nothing was done */
   #run(full: boolean, signal: AbortSignal | undefined, ending = signal): Promise<boolean> {
     this.#isCheckpoint = !full;
-    const running = this.#rewrite(full, signal, ending).finally(() => {
-      if (this.#running === running) this.#running = undefined;
+    // None begins before the last one has ended.
+    this.#running = this.#rewrite(full, signal, ending).finally(() => {
+      this.#running = undefined;
     });
-    this.#running = running;
-    return running;
+    return this.#running;
   }
 
   async #rewrite(

@@ -130,10 +130,6 @@ export class Recent<Value> {
   /** @param values of what was added, which takes the place of what was set */
   #merge(keys: SortKey[], values?: readonly Value[]): void {
     const [sorted, beside] = [this.#sorted, this.#beside];
-    if (sorted.length === 0 && beside === undefined) {
-      this.#sorted = keys;
-      return;
-    }
     const merged: SortKey[] = [];
     const mergedBeside: (Value | undefined)[] = [];
     let at = 0;

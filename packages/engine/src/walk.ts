@@ -25,7 +25,6 @@ export class Walk {
       first = (lowerOpen ? upperBound : lowerBound)(keys, lower);
     if (upper !== undefined && end > first && !(keys[end - 1]! < upper))
       end = keys[first]! > upper ? first : (upperOpen ? lowerBound : upperBound)(keys, upper);
-    if (end < first) end = first;
     this.#keys = keys;
     this.#step = reverse ? -1 : 1;
     this.at = reverse ? end - 1 : first;
