@@ -176,12 +176,8 @@ function rangeOf(options: AllDocsOptions): Range | undefined {
   const lower = bound(low, open && options.descending ? 'gt' : 'gte', 'below');
   const upper = bound(high, open && !options.descending ? 'lt' : 'lte', 'above');
   if (lower === undefined || upper === undefined) return undefined;
-  const range: Range = { ...lower, ...upper };
-  return isReversed(low, high) ? undefined : range;
+  return { ...lower, ...upper };
 }
-
-const isReversed = (low: unknown, high: unknown): boolean =>
-  typeof low === 'string' && typeof high === 'string' && low > high;
 
 /**
  * One end of the range. Bounds of other types lie beyond all ids, as in CouchDB's collation: null, booleans and numbers below,

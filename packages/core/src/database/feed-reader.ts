@@ -15,8 +15,8 @@ export class Reader<Item> implements AsyncIterator<Item> {
     this.#leave = leave;
   }
 
+  /** Not after its end. */
   give(item: Item): Promise<void> | undefined {
-    if (this.#ended !== undefined) return undefined;
     const asked = this.#asked.shift();
     if (asked !== undefined) {
       asked.resolve({ value: item, done: false });

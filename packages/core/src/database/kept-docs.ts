@@ -104,11 +104,10 @@ export class KeptDocs {
     this.#refused = (this.#refused + 1) % REPLACED_OF;
     if (this.#refused > 0) return false;
     while (this.#isFull()) {
-      // Goes on where it stopped: from the beginning it would pass over the places of all that went.
+      // Goes on where it stopped: from the beginning it would pass over the places of all that went. What is behind it went, and what is
+      // kept later comes before its end: it has a next one as long as there are any.
       this.#oldest ??= this.#docs.entries();
-      const { value, done } = this.#oldest.next();
-      if (done) this.#oldest = undefined;
-      else this.#drop(...value);
+      this.#drop(...this.#oldest.next().value!);
     }
     return true;
   }

@@ -110,7 +110,7 @@ function chainFrom(head: Node, next: Node | undefined, tip: boolean, seen: Set<N
   const hashes = [head.hash];
   const deleted = tip && head.deleted ? [head.generation] : [];
   let joined = false;
-  if (tip) seen.add(head);
+  seen.add(head);
   for (let node = next; node !== undefined && !joined; node = node.parent) {
     hashes.push(node.hash);
     joined = seen.has(node);
