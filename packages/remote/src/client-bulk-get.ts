@@ -11,7 +11,9 @@ import {
   generationOf,
   hashOf,
   isDatabaseError,
+  type Leaf,
   type OpenRevsRow,
+  outranks,
   type Rev,
   SPLIT,
 } from '@settledb/core';
@@ -70,16 +72,17 @@ function winnerOf<Content extends object>(result: Result<Content>): Result<Conte
   const { id, docs } = result;
   const leaves = docs.flatMap((row) => ('ok' in row ? [row.ok] : []));
   if (leaves.length === 0) return result;
-  const ok = leaves.reduce((best, leaf) => (outranks(leaf, best) ? leaf : best));
+  const ok = leaves.reduce((best, leaf) => (outranks(leafOf(leaf), leafOf(best)) ? leaf : best));
   const gone = { id, rev: 'undefined', error: 'not_found', reason: 'deleted' };
   return { id, docs: [ok._deleted ? { error: gone } : { ok }] };
 }
 
-function outranks(a: ExistingDoc, b: ExistingDoc): boolean {
-  if (!a._deleted !== !b._deleted) return !a._deleted;
-  const more = generationOf(a._rev) - generationOf(b._rev);
-  return more === 0 ? hashOf(a._rev) > hashOf(b._rev) : more > 0;
-}
+const leafOf = ({ _rev, _deleted }: ExistingDoc): Leaf => ({
+  rev: _rev,
+  generation: generationOf(_rev),
+  hash: hashOf(_rev),
+  deleted: _deleted === true,
+});
 
 /** All else that may be wrong with an entry, the server says. */
 const isAskable = (entry: unknown): boolean =>
