@@ -3,7 +3,7 @@ import { memory } from '@settledb/adapter-memory';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Peer, replicate } from '../../packages/replication/src/index';
 import { SettleDB } from '../../packages/settledb/src/settledb';
-import { peer } from './databases';
+import { peer, statusError } from './databases';
 
 type Db = SettleDB<Record<string, unknown>>;
 let count = 0;
@@ -99,6 +99,25 @@ describe('attachments', () => {
       const { _attachments } = await b.get(id, { rev, attachments: true });
       expect(_attachments).toMatchObject({ f: { data: btoa(text) } });
     }
+  });
+
+  it('that could not be written are not passed over by the next run', async () => {
+    await a.put({ _id: 'none', n: 1 });
+    await put(a, 'small', { f: bytes(1000) });
+    await put(a, 'large', { f: bytes(3_000_000) });
+    // The large one is sent first, by itself.
+    for (const refused of ['large', 'small']) {
+      const breaking = peer(b as never, {
+        bulkDocs: async (request: { docs: { _id: string }[] }, options: never) => {
+          if (request.docs.some(({ _id }) => _id === refused)) throw statusError(503, 'unavailable');
+          return b.bulkDocs(request as never, options);
+        },
+      });
+      await expect(Promise.resolve(replicate(a, breaking))).rejects.toMatchObject({ status: 503 });
+    }
+    await replicate(a, b);
+    for (const id of ['none', 'small', 'large'])
+      expect(await attachmentsOf(b, id)).toEqual(await attachmentsOf(a, id));
   });
 
   it('that are large are streamed, and fetched with no document', async () => {
