@@ -196,6 +196,8 @@ describe('what is gone', () => {
     const places = Array.from({ length: 10 }, (_, i) => putOne(first, noise(1000, i)));
     await first.drop(places.slice(0, 9));
     disk.open(`${PACK}.tmp`, 'w+');
+    // Of a pack that is not written anew again, which would take its place.
+    disk.open(join(FOLDER, 'pack.7.tmp'), 'w+');
     const second = newPacks(disk);
     second.reserve(MUCH);
     expect(await second.places()).toEqual([places[9]]);
