@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import { file } from '@settledb/adapter-file';
 import { describe, expect, it } from 'vitest';
 import { nodeFiles } from '../../adapters/file/src/files';
@@ -46,6 +47,16 @@ describe('the lock of a database', () => {
     await journal.append(commitOf(1), { epoch: 0, n: 0 }, 'strict');
     await journal.close();
     await ended;
+  });
+
+  it('says that a thread may have it, also one that ended without closing it', async () => {
+    const folder = join(base, 'threads');
+    const thread = new Worker(script, { argv: [folder], stdout: true });
+    await once(thread.stdout, 'data');
+    const reason = expect.stringContaining('another thread (also one that has ended)');
+    await expect(file().open(folder)).rejects.toMatchObject({ name: 'locked', reason });
+    await thread.terminate();
+    await expect(file().open(folder)).rejects.toMatchObject({ name: 'locked', reason });
   });
 
   it('refuses a child while this process has the database, and not when it was closed', async () => {

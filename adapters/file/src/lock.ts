@@ -17,6 +17,9 @@ const ATTEMPTS = 20;
 const STEP_BACK_MS = 30;
 /** The process of a lock that nobody holds, and that was not released. */
 const NOBODY = 0;
+/** Who has it then is not seen from the caller's code: handles of one copy of the package, in one thread, share a database. */
+const THIS_PROCESS =
+  'this process, by a server, another thread (also one that has ended) or another copy of the package';
 
 export const isLockName = (name: string): boolean => parse(name) !== undefined;
 
@@ -62,7 +65,7 @@ export async function takeLock(files: Files, folder: string): Promise<Lock> {
       }
       release();
       if (attempt === ATTEMPTS || isHeld(files, join(folder, other.name))) {
-        const who = other.pid === process.pid ? 'this process' : `process ${other.pid}`;
+        const who = other.pid === process.pid ? THIS_PROCESS : `process ${other.pid}`;
         throw locked(`${folder} is open in ${who} (lock file ${other.name}, pid ${other.pid})`);
       }
     } catch (error) {
