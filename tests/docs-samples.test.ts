@@ -25,8 +25,8 @@ const GIVEN: Readonly<Record<string, string>> = {
   'docs/server.md': `
     declare const handler: import('settledb/server').Handler;
     declare const app: {
-      mount(path: string, handle: (request: Request) => Promise<Response>): void;
-      use(path: string, handle: (req: object, res: object) => void): void;
+      all(path: string, handle: (context: { req: { raw: Request } }) => Promise<Response>): void;
+      all(path: RegExp, handle: (req: object, res: object) => void): void;
       register(plugin: (scope: Scope) => Promise<void>, options: { prefix: string }): Promise<void>;
     };
     interface Scope {
