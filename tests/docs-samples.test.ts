@@ -15,8 +15,9 @@ const GIVEN: Readonly<Record<string, string>> = {
     interface Note { text: string; tags?: string[] }
     const db = new SettleDB<Note>('notes');`,
   'docs/queries.md': `
-    import { SettleDB } from 'settledb';
+    import { type LiveQuery, SettleDB } from 'settledb';
     import { useMemo, useSyncExternalStore } from 'react';
+    import { onScopeDispose, shallowRef, type ShallowRef } from 'vue';
     interface Note { type: string; date: string; tags: string[] }
     const db = new SettleDB<Note>('notes');
     declare const signal: AbortSignal;
@@ -57,6 +58,13 @@ const OTHERS = `
       handle: (request: Request) => Promise<Response>,
       options?: { overrideGlobalObjects?: boolean },
     ): (req: object, res: object) => void;
+  }
+  declare module 'vue' {
+    export interface ShallowRef<T> {
+      value: T;
+    }
+    export function shallowRef<T>(): ShallowRef<T | undefined>;
+    export function onScopeDispose(end: () => void): void;
   }
   declare module 'pouchdb' {
     const PouchDB: new (name: string) => any;
