@@ -38,7 +38,7 @@ describe('options that are true or false', () => {
 });
 
 describe('the destination of a COPY', () => {
-  it('is UTF-8, percent-encoded or not', async () => {
+  it('is UTF-8, percent-encoded or not; else Latin-1', async () => {
     await server.ask('PUT', '/db/a', { n: 1 });
     const raw = Buffer.from('größe ✓/1').toString('latin1');
     const copied = await server.ask('COPY', '/db/a', undefined, { destination: raw });
@@ -47,7 +47,9 @@ describe('the destination of a COPY', () => {
     const again = { destination: `${encodeURIComponent('größe ✓/1')}?rev=${rev}` };
     expect(await server.ask('COPY', '/db/a', undefined, again)).toMatchObject({ body: { id: 'größe ✓/1' } });
     const latin1 = await server.ask('COPY', '/db/a', undefined, { destination: 'gr\xf6\xdfe' });
-    expect(latin1).toMatchObject({ status: 400, body: { reason: 'invalid_url_encoding' } });
+    expect(latin1).toMatchObject({ status: 201, body: { id: 'größe' } });
+    const wrong = await server.ask('COPY', '/db/a', undefined, { destination: 'a%ff' });
+    expect(wrong).toMatchObject({ status: 400, body: { reason: 'invalid_url_encoding' } });
   });
 });
 

@@ -311,12 +311,21 @@ export async function copyDoc(context: DatabaseContext, id: string): Promise<Ans
   return writeDoc(context, doc);
 }
 
-/** A header's characters are its bytes: clients that do not percent-encode an id send it as UTF-8. */
+/**
+ * A header's characters are its bytes. Clients that do not percent-encode an id send it as UTF-8; or in Latin-1, as those do that send
+ * characters as bytes: of what is no UTF-8 that is what is meant.
+ */
 function decodeDestination(path: string): string {
   const escaped = path.replace(/[\x80-\xff]/g, (char) => `%${char.charCodeAt(0).toString(16)}`);
+  const id = decoded(escaped) ?? decoded(path);
+  if (id === undefined) throw badRequest('invalid_url_encoding');
+  return id;
+}
+
+function decoded(path: string): string | undefined {
   try {
-    return decodeURIComponent(escaped);
-  } catch (cause) {
-    throw badRequest('invalid_url_encoding', cause);
+    return decodeURIComponent(path);
+  } catch {
+    return undefined;
   }
 }
