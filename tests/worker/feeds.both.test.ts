@@ -1,8 +1,9 @@
 /** Feeds whose work is done at the host: their pace, their going on, and replications. */
 import { memory } from '@settledb/adapter-memory';
-import { BasicFeed, type Change, onAbort } from '@settledb/core';
+import { BasicFeed, type Change, DatabaseError, onAbort } from '@settledb/core';
 import { type Replication, StatusBoard, watch } from '@settledb/replication';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { contextOf } from '../../packages/settledb/src/hosting';
 import { SettleDB } from '../../packages/settledb/src/settledb';
 import { FeedPump } from '../../packages/worker/src/feed-pump';
 import { keyOf, SharedFeeds } from '../../packages/worker/src/shared-feeds';
@@ -139,6 +140,38 @@ describe('live results', () => {
     await db.put({ _id: '5', n: 5 });
     expect((await rows.next()).value?.rows[0]).toMatchObject({ key: 5 });
     await rows.return?.();
+  });
+
+  it('that there are go on when no worker answered for a while; first ones fail, as calls do', async () => {
+    const lost = new DatabaseError({ status: 503, name: 'worker_terminated', reason: 'no answer' });
+    let losses = 0;
+    class Losing extends SettleDB<Record<string, unknown>> {
+      override allDocs(...args: unknown[]): Promise<never> {
+        if (losses-- > 0) return Promise.reject(lost);
+        return Reflect.apply(super.allDocs, this, args) as Promise<never>;
+      }
+    }
+    const { Hosted } = hostAndPage({}, {}, contextOf(Losing.defaults({ adapter: memory() })));
+    const db = new Hosted('notes');
+    const told: unknown[] = [];
+    const watch = (): unknown =>
+      db.live.allDocs().subscribe({
+        next: ({ rows }) => told.push(rows.length),
+        error: (error) => told.push((error as Error).name),
+      });
+    losses = 1;
+    watch();
+    await vi.waitFor(() => expect(told).toEqual(['worker_terminated']));
+    losses = 0;
+    watch();
+    await vi.waitFor(() => expect(told).toEqual(['worker_terminated', 0]));
+    losses = 2;
+    await db.put({ _id: 'a' });
+    await vi.waitFor(() => expect(told).toEqual(['worker_terminated', 0, 1]));
+    expect(losses).toBeLessThan(0);
+    // The page that lets its worker go ends them: nobody asks for ever.
+    Hosted.disconnect();
+    await vi.waitFor(() => expect(told).toEqual(['worker_terminated', 0, 1, 'worker_terminated']));
   });
 
   it('are complete when the handle is closed while they begin, and refused after', async () => {

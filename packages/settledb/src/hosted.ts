@@ -26,7 +26,14 @@ import {
   syncOf,
   type WatchedReplication,
 } from '@settledb/replication';
-import { followChanges, followLive, Link, type LinkOptions, type Targets } from '@settledb/worker';
+import {
+  followChanges,
+  followLive,
+  isTerminated,
+  Link,
+  type LinkOptions,
+  type Targets,
+} from '@settledb/worker';
 import { dumpCode, queryCode } from './code';
 import { nameDispose } from './dispose';
 import { lazyDump } from './dumps';
@@ -246,7 +253,13 @@ class HostedHandle extends Emitter {
       const { LiveQueries } = await queryCode.load();
       // A remote database tells of no purges there either.
       const watch = (look: () => void): (() => void) => this.#watchPurges(look);
-      return new LiveQueries(this as never, undefined, this.adapter === 'http' ? undefined : watch);
+      // Workers come and go, for hours where a device sleeps: as feeds do, results that there are go on with the next.
+      return new LiveQueries(
+        this as never,
+        undefined,
+        this.adapter === 'http' ? undefined : watch,
+        isTerminated,
+      );
     });
     return this.#live;
   }
@@ -284,7 +297,7 @@ class HostedHandle extends Emitter {
       await answered;
     } catch (error) {
       // With the worker its handles are closed too.
-      if ((error as { name?: unknown }).name !== 'worker_terminated') throw error;
+      if (!isTerminated(error)) throw error;
       this.fire('closed');
     } finally {
       this.#end();

@@ -21,6 +21,9 @@ const BASES: Record<string, new (message: string) => Error> = {
 export const workerTerminated = (reason: string, cause?: unknown): DatabaseError =>
   new DatabaseError({ status: 503, name: 'worker_terminated', reason, cause });
 
+export const isTerminated = (error: unknown): boolean =>
+  (error as { readonly name?: unknown } | null)?.name === 'worker_terminated';
+
 /**
  * Of what a browser refuses a page as it refuses it storage: a SharedWorker where cookies are blocked (Firefox). An error of the
  * program's own stays what it is.

@@ -1,6 +1,6 @@
 /** Databases in a worker: what serves them there, and what calls them from a page. */
 export { named } from './arguments-scan';
-export { workerTerminated } from './errors';
+export { isTerminated, workerTerminated } from './errors';
 export { type FollowedFeed, followChanges, followLive, type Request } from './following';
 export { Host, type HostContext, type HostOptions, listen } from './host';
 export { Link, type LinkedHandle, type LinkOptions } from './link';

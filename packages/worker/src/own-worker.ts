@@ -6,7 +6,7 @@
 import { uuid } from '@settledb/core';
 import { transfer } from 'comlink';
 import { controlOver, type RemoteControl } from './control';
-import { barred, fromControl, workerTerminated } from './errors';
+import { barred, fromControl, isTerminated, workerTerminated } from './errors';
 import { type Held, hold, whenGone } from './life';
 import { onPutAway } from './page-life';
 import { reached } from './reached';
@@ -227,6 +227,3 @@ function made(targets: Targets): Target {
 /** A service worker is started again by a message. */
 const canReturn = (targets: Targets): boolean =>
   typeof targets === 'function' || 'ready' in targets || 'active' in targets || 'scriptURL' in targets;
-
-const isTerminated = (error: unknown): boolean =>
-  (error as { name?: unknown } | null)?.name === 'worker_terminated';

@@ -45,8 +45,16 @@ export class LiveQueries<Content extends object = object> implements Live<Conten
   /** Whoever answers finds here; absent where another does, as a remote database. */
   readonly #mango: Mango | undefined;
   readonly #hub: ChangeHub;
+  readonly #isPassing: Evaluator<unknown>['isPassing'];
 
-  constructor(host: LiveHost, mango?: Mango | undefined, watch?: WatchCommits | undefined) {
+  /** @param isPassing see {@link Evaluator.isPassing} */
+  constructor(
+    host: LiveHost,
+    mango?: Mango | undefined,
+    watch?: WatchCommits | undefined,
+    isPassing?: ((error: unknown) => boolean) | undefined,
+  ) {
+    this.#isPassing = isPassing;
     this.#host = host;
     this.#mango = mango;
     this.#hub = new ChangeHub(host, watch);
@@ -112,6 +120,7 @@ export class LiveQueries<Content extends object = object> implements Live<Conten
         const next = await ask();
         return last === undefined ? next : keep(next, last);
       },
+      isPassing: this.#isPassing,
     });
   }
 }

@@ -9,6 +9,8 @@ export interface Evaluator<Result> {
    * @returns `last` itself when nothing changed
    */
   evaluate(changed: Changed | undefined, last: Result | undefined): Promise<Result>;
+  /** Whether a failure will pass: a result that there is stays as it is, and is asked for again after a while. Default: none does. */
+  readonly isPassing?: ((error: unknown) => boolean) | undefined;
 }
 
 /**
@@ -16,6 +18,8 @@ export interface Evaluator<Result> {
  * half of the time.
  */
 const MIN_INTERVAL_MS = 16;
+/** ms until a question is asked again whose failure will pass. */
+const RETRY_MS = 1_000;
 
 interface RunEvents<Result> {
   next(result: Result): void;
@@ -80,6 +84,7 @@ export class Run<Result> {
     this.#changed = undefined;
     this.#evaluating = true;
     const began = performance.now();
+    let isPassing = false;
     try {
       const first = this.current === undefined;
       const asked = changed === 'all' || first ? undefined : changed;
@@ -90,10 +95,12 @@ export class Run<Result> {
       this.current = result;
       if (isNew) this.#events.next(result);
     } catch (error) {
-      this.#end(endingOf(error));
+      isPassing = this.current !== undefined && this.#evaluator.isPassing?.(error) === true;
+      if (isPassing) this.#changed = 'all';
+      else this.#end(endingOf(error));
     }
-    const took = performance.now() - began;
-    this.#notBefore = performance.now() + Math.max(MIN_INTERVAL_MS, took);
+    const now = performance.now();
+    this.#notBefore = now + (isPassing ? RETRY_MS : Math.max(MIN_INTERVAL_MS, now - began));
     this.#evaluating = false;
     if (this.#changed !== undefined) this.#schedule();
   }
