@@ -82,6 +82,8 @@ const reading = (answer: DatabaseRoute): Methods<DatabaseRoute> =>
   methods<DatabaseRoute>({ GET: answer, HEAD: answer, POST: answer });
 const posted = (answer: DatabaseRoute): Methods<DatabaseRoute> => methods<DatabaseRoute>({ POST: answer });
 
+const COMPACT_VIEWS = methods({ POST: compactViews });
+
 const DATABASE = new Map<string, Methods<DatabaseRoute>>([
   ['_all_docs', reading(allDocs)],
   ['_all_docs/queries', posted(allDocsQueries)],
@@ -208,8 +210,8 @@ function ofDatabase(context: DatabaseContext): Answer | Promise<Answer> {
     if (third === undefined) throw notFound();
     return ofDocument(context, `${second}/${third}`, rest);
   }
-  if (second === '_compact' && third !== undefined && rest.length === 0 && request.method === 'POST')
-    return compactViews(context, third);
+  if (second === '_compact' && third !== undefined && rest.length === 0)
+    return call(COMPACT_VIEWS, request, (answer) => answer(context, third));
   const special = DATABASE.get(third === undefined ? second : `${second}/${third}`);
   if (special !== undefined && rest.length === 0) return call(special, request, (answer) => answer(context));
   if (second === '_index') return deleteIndex(context, segments.slice(2));
