@@ -1,0 +1,116 @@
+/** Handles of hosted databases: their events and names, and what is left when they, or the page's worker, are let go. */
+import { memory } from '@settledb/adapter-memory';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { connect } from '../../packages/settledb/src/hosted';
+import { SettleDB } from '../../packages/settledb/src/settledb';
+import { hostAndPage, rejection } from './support';
+
+describe('handles', () => {
+  it('are refused what cannot cross, at once', () => {
+    const { Hosted } = hostAndPage();
+    expect(() => new Hosted(undefined as never)).toThrow(TypeError);
+    const nonsense = { adapter: 'nonsense' as never };
+    expect(() => new Hosted('a', nonsense)).toThrow(/^Invalid Adapter: nonsense$/);
+    expect(() => new Hosted('a', nonsense)).toThrow(
+      expect.objectContaining({ status: 400, name: 'bad_request' }),
+    );
+    expect(() => new Hosted('a', { adapter: { name: 'own' } as never })).toThrow(/cannot cross/);
+    expect(() => new Hosted('https://couch.example/a', { fetch: (() => {}) as never })).toThrow(
+      /fetch.*cannot cross/,
+    );
+  });
+
+  it('are refused options with functions deep in them, at once', () => {
+    const { Hosted } = hostAndPage();
+    const views = { all: { map: () => {} } };
+    expect(() => new Hosted('a', { views } as never)).toThrow(/'views' cannot cross.*SettleDB\.defaults/);
+  });
+
+  it('of a URL do not show its password', () => {
+    const { Hosted } = hostAndPage();
+    const db = new Hosted('http://user:secret@127.0.0.1:9/notes');
+    expect(db.name).toBe('http://127.0.0.1:9/notes');
+    expect(db.adapter).toBe('http');
+  });
+
+  it('leave nothing that watches over the worker when the page lets it go', async () => {
+    const running = new Set<unknown>();
+    const [begin, end] = [globalThis.setInterval, globalThis.clearInterval];
+    vi.stubGlobal('setInterval', (...args: Parameters<typeof begin>) => {
+      const timer = begin(...args);
+      running.add(timer);
+      return timer;
+    });
+    vi.stubGlobal('clearInterval', (timer: never) => {
+      running.delete(timer);
+      end(timer);
+    });
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const locks = (globalThis.navigator as { locks?: LockManager } | undefined)?.locks;
+    const waited = async (): Promise<number> => (await locks?.query())?.pending?.length ?? 0;
+    const before = await waited();
+    const { Hosted } = hostAndPage();
+    const waiting = new Hosted('left').changes({ live: true });
+    await new Hosted('left').info();
+    expect(running.size).toBeGreaterThan(0);
+    Hosted.disconnect();
+    await waiting.catch(() => {});
+    expect(running.size).toBe(0);
+    // The host hears of it by a message, and waits for the page no more.
+    await vi.waitFor(async () => expect(await waited()).toBe(before));
+    // Nor where the worker never answered, or was let go before.
+    const silent = (): MessagePort => {
+      const { port1, port2 } = new MessageChannel();
+      onTestFinished(() => port1.close());
+      return port2;
+    };
+    const Unheard = connect(silent(), { timeout_ms: 40 });
+    expect(await rejection(new Unheard('left').info())).toMatchObject({ name: 'worker_terminated' });
+    Unheard.disconnect();
+    const Early = connect(silent());
+    const early = rejection(new Early('left').info());
+    await vi.waitFor(() => expect(running.size).toBe(1));
+    Early.disconnect();
+    expect(await early).toMatchObject({ name: 'worker_terminated' });
+    await vi.waitFor(() => expect(running.size).toBe(0));
+    expect(await waited()).toBe(before);
+  });
+
+  it('that destroyed their database tell that they are closed, once, when they are, as in a page', async () => {
+    const here = new SettleDB('notes', { adapter: memory() });
+    for (const db of [here, new (hostAndPage().Hosted)('notes')]) {
+      const heard: string[] = [];
+      for (const event of ['destroyed', 'closed'] as const) db.on(event, () => heard.push(event));
+      await db.destroy();
+      expect(heard).toEqual(['destroyed']);
+      await Promise.all([db.close(), db.close()]);
+      expect(heard).toEqual(['destroyed', 'closed']);
+    }
+  });
+
+  it('tell of what happens to their database, in every page', async () => {
+    const { Hosted, page } = hostAndPage();
+    const [mine, other] = [new Hosted('notes'), new (page())('notes')];
+    const heard: string[] = [];
+    for (const [who, db] of [
+      ['mine', mine],
+      ['other', other],
+    ] as const) {
+      for (const event of ['created', 'destroyed', 'closed'] as const)
+        db.on(event, () => heard.push(`${who} ${event}`));
+    }
+    await Promise.all([mine.put({ _id: 'a' }), other.info()]);
+    await mine.destroy();
+    await vi.waitFor(() => expect(heard).toContain('other destroyed'));
+    expect((await other.info()).doc_count).toBe(0);
+    await other.close();
+    await expect(other.info()).rejects.toThrow('database is closed');
+    expect(heard.sort()).toEqual([
+      'mine created',
+      'mine destroyed',
+      'other closed',
+      'other created',
+      'other destroyed',
+    ]);
+  });
+});
