@@ -338,7 +338,7 @@ describe('indexeddb when the disk is full', () => {
     expect((await indexedDB.databases()).some((each) => each.name === 'settledb tidies up')).toBe(false);
   });
 
-  it('tries a write once more that finds no room right after what a compaction made free, and no other', async () => {
+  it('tries a write on for a while that finds no room right after what a compaction made free, and no other', async () => {
     const idb = new FaultyIdb();
     const { journal } = await idb.open(newName());
     await fill(journal, 1, 1);
@@ -352,11 +352,12 @@ describe('indexeddb when the disk is full', () => {
     refusals = 1;
     await expect(write()).rejects.toMatchObject(refused);
     await journal.vacuum!({ force: true });
-    refusals = 2;
+    refusals = 100;
     await expect(write()).rejects.toMatchObject(refused);
-    expect(refusals).toBe(0);
+    expect(100 - refusals).toBeGreaterThan(1);
+    expect(100 - refusals).toBeLessThan(10);
     await journal.vacuum!({ force: true });
-    refusals = 1;
+    refusals = 3;
     expect(await write()).toBeUndefined();
     expect(await numbers(journal)).toEqual([1, 2]);
   });

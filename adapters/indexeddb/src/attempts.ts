@@ -52,7 +52,7 @@ export class Attempts {
     const { connection, presence, fairness, room } = this.#host;
     let cause: unknown;
     let thefts = 0;
-    let isTidied = false;
+    let refusals = 0;
     for (let failures = 0; failures < MAX_ATTEMPTS; ) {
       const turn = fairness.turn();
       if (turn !== undefined) await turn;
@@ -71,11 +71,7 @@ export class Attempts {
           throw ioError('Other contexts took the lock by force again and again', failure);
         }
         if (!(failure instanceof Undo)) {
-          if (isFull(failure)) {
-            const hasRoom = await room.make(makesRoom, isTidied);
-            isTidied = true;
-            if (hasRoom) continue;
-          }
+          if (isFull(failure) && (await room.make(makesRoom, refusals++))) continue;
           if (isRefusal(failure)) throw failure;
           presence.doubt();
           connection.drop();

@@ -12,8 +12,10 @@ import { Tidying } from './tidying';
 
 /** A commit of so many characters may leave no room for its share of the reserve: that is kept back before it. */
 const RESERVE_FIRST = 2 * 1024 * 1024;
-/** Chromium counts what it merged some 250 ms later. */
-const COUNTED_MS = 500;
+/** Chromium counts what it merged some 250 ms later; where other programs are busy it took more than 500. */
+const COUNTED_MS = 2_000;
+/** Tried so often meanwhile: a try that is refused costs some 10 ms. */
+const TRIES = 8;
 
 export class Room {
   readonly #reserve: Reserve;
@@ -49,22 +51,22 @@ export class Room {
   /**
    * A write found no room.
    *
-   * @param isTidied it was so already after a tidying, or after waiting for one to count. Once for each write: else one that takes
-   *   longer than the tidying rests would never be told
+   * @param tries how often it was refused before. Tidied up once for each write: else one that takes longer than the tidying rests
+   *   would never be told
    * @returns whether it may be tried again
    */
-  async make(makesRoom: MakesRoom | undefined, isTidied: boolean): Promise<boolean> {
+  async make(makesRoom: MakesRoom | undefined, tries: number): Promise<boolean> {
     this.#isFull = true;
-    if (makesRoom === undefined) return !isTidied && this.#counts();
-    if (!isTidied && (await this.#tidying.tidy(makesRoom === 'now'))) return true;
+    if (makesRoom === undefined) return tries < TRIES && this.#counts();
+    if (tries === 0 && (await this.#tidying.tidy(makesRoom === 'now'))) return true;
     return this.give(makesRoom);
   }
 
-  /** Waits until what a compaction made free is counted, if one ended just now. @returns whether it did */
+  /** Waits a while for what a compaction made free to be counted, if one ended just now. @returns whether it did */
   async #counts(): Promise<boolean> {
-    const left = COUNTED_MS - (performance.now() - this.#tidiedAt);
-    if (left > 0) await afterTimer(left);
-    return left > 0;
+    if (performance.now() - this.#tidiedAt > COUNTED_MS) return false;
+    await afterTimer(COUNTED_MS / TRIES);
+    return true;
   }
 
   /** Gives back of what was kept back. @returns whether there was some for such a write */
