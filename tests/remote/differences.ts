@@ -103,7 +103,7 @@ export const REASONS: readonly Reason[] = [
   {
     request: /since=(99|3|&|$|%22)/,
     what: /status 200, CouchDB 400/,
-    why: 'our sequences are numbers, and may stand in quotes',
+    why: 'our sequences are digits alone, and may stand in quotes',
   },
   {
     request: /descending=true&since/,

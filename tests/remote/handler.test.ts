@@ -192,7 +192,7 @@ describe('what makes no sense', () => {
       const kind = answer.status >= 400 && answer.status < 500 && typeof answer.body.error === 'string';
       expect([method, path, kind, answer.body.reason !== undefined]).toEqual([method, path, true, true]);
     }
-    expect((await server.ask('GET', '/db')).body).toMatchObject({ doc_count: 1, update_seq: 1 });
+    expect((await server.ask('GET', '/db')).body).toMatchObject({ doc_count: 1, update_seq: '1' });
   });
 
   it('refuses names that no database may have, and could be a path', async () => {
@@ -445,10 +445,10 @@ describe('feeds', () => {
     const { next, reader } = await opened(server, '/db/_changes?feed=continuous&heartbeat=60000');
     expect(await next()).toBe('\n');
     await server.ask('PUT', '/db/a', {});
-    expect(JSON.parse((await next())!)).toMatchObject({ id: 'a', seq: 1 });
-    expect((await waiting).body).toMatchObject({ results: [{ id: 'a' }], last_seq: 1 });
+    expect(JSON.parse((await next())!)).toMatchObject({ id: 'a', seq: '1' });
+    expect((await waiting).body).toMatchObject({ results: [{ id: 'a' }], last_seq: '1' });
     await server.ask('PUT', '/db/b', {});
-    expect(JSON.parse((await next())!)).toMatchObject({ id: 'b', seq: 2 });
+    expect(JSON.parse((await next())!)).toMatchObject({ id: 'b', seq: '2' });
     await reader.cancel();
   });
 
@@ -463,8 +463,8 @@ describe('feeds', () => {
     const pending = [continuous.next(), longpoll.next()];
     server.close();
     const [last, empty] = await Promise.all(pending);
-    expect(JSON.parse(last!)).toMatchObject({ last_seq: 1 });
-    expect(empty).toContain('"last_seq":1');
+    expect(JSON.parse(last!)).toMatchObject({ last_seq: '1' });
+    expect(empty).toContain('"last_seq":"1"');
     expect(await continuous.next()).toBeUndefined();
   });
 
@@ -507,7 +507,7 @@ describe('feeds', () => {
     for (let read = await reader.read(); !read.done; read = await reader.read()) pieces.push(read.value);
     expect(pieces.length).toBeGreaterThan(4);
     const { results, last_seq, pending } = JSON.parse(pieces.join(''));
-    expect([results.length, last_seq, pending]).toEqual([3000, 3000, 0]);
+    expect([results.length, last_seq, pending]).toEqual([3000, '3000', 0]);
   });
 
   it('say how much is left when a limit ended them', async () => {
@@ -530,6 +530,6 @@ describe('feeds', () => {
     const { reader } = await opened(server, '/db/_changes?feed=continuous&limit=1');
     let text = '';
     for (let read = await reader.read(); !read.done; read = await reader.read()) text += read.value;
-    expect(JSON.parse(text.trim().split('\n').at(-1)!)).toEqual({ last_seq: 2, pending: 1 });
+    expect(JSON.parse(text.trim().split('\n').at(-1)!)).toEqual({ last_seq: '2', pending: 1 });
   });
 });

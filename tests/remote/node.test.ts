@@ -251,8 +251,8 @@ describe('over sockets', () => {
     const longpoll = await fetch(`${server.url}/db/_changes?feed=longpoll&heartbeat=60000`);
     const continuous = await fetch(`${server.url}/db/_changes?feed=continuous&heartbeat=60000`);
     const [, empty, lines] = await Promise.all([server.close(), longpoll.json(), continuous.text()]);
-    expect(empty).toMatchObject({ results: [], last_seq: 0 });
-    expect(JSON.parse(lines.trim())).toMatchObject({ last_seq: 0 });
+    expect(empty).toMatchObject({ results: [], last_seq: '0' });
+    expect(JSON.parse(lines.trim())).toMatchObject({ last_seq: '0' });
     await expect(fetch(`${server.url}/`)).rejects.toThrow();
   });
 

@@ -23,6 +23,54 @@ describe('a POST of _changes without a body', () => {
   });
 });
 
+describe('sequences', () => {
+  it('are texts wherever CouchDB has texts, and are taken back', async () => {
+    await server.ask('PUT', '/db/a', {});
+    await server.ask('PUT', '/db/_design/d', { views: { v: { map: 'function (doc) { emit(1); }' } } });
+    const body = async (path: string, asked?: object) =>
+      (await server.ask(asked === undefined ? 'GET' : 'POST', path, asked)).body;
+    const info = { update_seq: '2', purge_seq: '0' };
+    expect(await body('/db')).toMatchObject(info);
+    expect(await body('/_dbs_info', { keys: ['db'] })).toMatchObject([{ info }]);
+    const changes = { results: [{ seq: '1' }, { seq: '2' }], last_seq: '2' };
+    expect(await body('/db/_changes')).toMatchObject(changes);
+    expect(await body('/db/_changes?feed=longpoll')).toMatchObject(changes);
+    expect(await body('/db/_changes?since=1')).toMatchObject({ results: [{ seq: '2' }], last_seq: '2' });
+    expect(await body('/db/_changes?since="2"')).toEqual({ results: [], last_seq: '2', pending: 0 });
+    for (const query of [
+      'limit=0',
+      'limit=0&since=now',
+      'feed=longpoll&since=2&timeout=1',
+      'descending=true',
+    ])
+      expect([query, typeof (await body(`/db/_changes?${query}`)).last_seq]).toEqual([query, 'string']);
+    const lines = await body('/db/_changes?feed=continuous&timeout=0');
+    expect(lines).toMatch(/^{"id":"a",.*"seq":"1".*\n.*"seq":"2".*\n{"last_seq":"2","pending":0}\n$/);
+    expect(await body('/db/_changes?feed=eventsource&timeout=0')).toMatch(
+      /^data: {.*"seq":"1".*}\nid: "1"\n\n/,
+    );
+    const asked = { update_seq: true };
+    const lists = ['/db/_all_docs', '/db/_design_docs', '/db/_design/d/_view/v'];
+    for (const list of lists) {
+      expect([list, await body(`${list}?update_seq=true`)]).toMatchObject([list, { update_seq: '2' }]);
+      const { results } = await body(`${list}/queries`, { queries: [asked, {}] });
+      expect([list, results]).toMatchObject([list, [{ update_seq: '2' }, {}]]);
+      expect(results[1]).not.toHaveProperty('update_seq');
+    }
+  });
+
+  it('of digits are numbers to our client; others stay as they are', async () => {
+    await server.ask('PUT', '/db/a', {});
+    const db = remote(`${ORIGIN}/db`, { fetch: server.fetch });
+    expect(await db.info()).toMatchObject({ update_seq: 1, purge_seq: 0 });
+    expect(await db.changes()).toMatchObject({ results: [{ seq: 1 }], last_seq: 1 });
+    expect(await db.allDocs({ update_seq: true })).toMatchObject({ update_seq: 1 });
+    const opaque = { results: [{ id: 'a', seq: '1-g1A', changes: [{ rev: '1-a' }] }], last_seq: '1-g1A' };
+    const couch = remote(`${ORIGIN}/db`, { fetch: async () => Response.json(opaque) });
+    expect(await couch.changes()).toMatchObject(opaque);
+  });
+});
+
 describe('options that are true or false', () => {
   it('may be written in any case of letters in lists and views, as Python writes them', async () => {
     await server.ask('PUT', '/db/a', { n: 1 });

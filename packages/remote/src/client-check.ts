@@ -25,6 +25,16 @@ import { fromWireError, isObject, isTexts } from './wire';
 const isRevText = (value: unknown): value is Rev => typeof value === 'string' && /^\d+-/.test(value);
 const isSeq = (value: unknown): value is Seq => typeof value === 'string' || typeof value === 'number';
 
+/**
+ * Some servers, ours too, say numbers as texts, as CouchDB says what is more than one: they are told apart from positions that cannot be
+ * compared. @param answer whose field is one, if it has it
+ */
+export function readSeq(answer: object, field: string): void {
+  const values = answer as Record<string, unknown>;
+  const seq = values[field];
+  if (typeof seq === 'string' && /^\d{1,15}$/.test(seq)) values[field] = Number(seq);
+}
+
 export { badResponse as unexpected } from './client-error';
 
 export function checkObject(answer: unknown, what: string): Record<string, unknown> {
@@ -189,6 +199,7 @@ export function checkAllDocs<Content extends object>(answer: unknown): AllDocsRe
         : typeof row.key === 'string' && isObject(row.value) && isRevText(row.value.rev)),
   );
   if (!sound) throw badResponse('_all_docs has a row that is none');
+  readSeq(answer, 'update_seq');
   return answer as unknown as AllDocsResult<Content>;
 }
 
@@ -211,6 +222,8 @@ export function checkChanges<Content extends object>(answer: unknown): ChangesRe
     throw badResponse('_changes has no results');
   }
   if (!answer.results.every(isChange)) throw badResponse('_changes has a row that is none');
+  readSeq(answer, 'last_seq');
+  for (const row of answer.results) readSeq(row, 'seq');
   const { results, last_seq, pending } = answer;
   return { results, last_seq, ...(typeof pending === 'number' ? { pending } : {}) };
 }

@@ -50,6 +50,8 @@ export async function identify(http: Http, signal: AbortSignal | undefined): Pro
 
 export async function readInfo(http: Http, { signal }: CallOptions): Promise<DatabaseInfo> {
   const answer = check.checkObject(await http.json({ method: 'GET', path: '', signal }), 'the information');
+  check.readSeq(answer, 'update_seq');
+  check.readSeq(answer, 'purge_seq');
   const { db_name, update_seq, doc_count } = answer;
   if (typeof doc_count !== 'number' || !/^(string|number)$/.test(typeof update_seq)) {
     throw check.unexpected('the information lacks doc_count or update_seq');

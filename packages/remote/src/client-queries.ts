@@ -32,7 +32,7 @@ import {
   viewName,
   withPatterns,
 } from '@settledb/core';
-import { checkObject, checkOk, unexpected } from './client-check';
+import { checkObject, checkOk, readSeq, unexpected } from './client-check';
 import { type Call, flag, formatQuery, type Http } from './client-http';
 import { MAX_QUERY_LENGTH } from './client-read';
 import { receiveDoc } from './client-receive';
@@ -159,9 +159,11 @@ export class RemoteQueries<Content extends object> implements Required<Queries<C
   }
 
   async #received(answer: unknown, options: ViewOptions): Promise<ViewResult<Content>> {
-    const { rows } = checkObject(answer, 'the answer');
+    const checked = checkObject(answer, 'the answer');
+    const { rows } = checked;
     if (!Array.isArray(rows) || !rows.every((row) => isObject(row) && 'key' in row))
       throw unexpected('it has no rows of a view');
+    readSeq(checked, 'update_seq');
     if (!options.include_docs || !options.attachments) return answer as ViewResult<Content>;
     const receive = (row: ViewRow<Content>): ViewRow<Content> =>
       row.doc ? { ...row, doc: receiveDoc(row.doc, options, this.#bytes) } : row;

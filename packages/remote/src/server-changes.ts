@@ -18,6 +18,7 @@ import { continuousFeed, eventSourceFeed, longpollFeed, normalFeed, pendingAfter
 import { parseJson } from './server-json';
 import type { Query } from './server-query';
 import { checkPatterns } from './server-regex';
+import { seqText } from './server-seq';
 import { isObject, isTexts } from './wire';
 
 /** ms between signs of life; a client that asks for more of them than this would be a load of its own. */
@@ -78,8 +79,9 @@ async function answerChanges(context: DatabaseContext, body: Record<string, unkn
   const timeoutMs = Math.min(query.count('timeout') ?? MAX_TIMEOUT_MS, MAX_TIMEOUT_MS);
   const since = options.since === 'now' ? (await database.info()).update_seq : options.since;
   if (options.limit === 0 && /^(normal|longpoll)$/.test(name)) {
-    const last_seq = since ?? 0;
-    return jsonResponse(200, { results: [], last_seq, pending: await pendingAfter(database, last_seq) });
+    const seq = since ?? 0;
+    const pending = await pendingAfter(database, seq);
+    return jsonResponse(200, { results: [], last_seq: seqText(seq), pending });
   }
   // A HEAD of a feed that waits would wait for nothing.
   if (request.method === 'HEAD') {

@@ -6,6 +6,7 @@ import { USERS_DATABASE } from './server-auth';
 import { checkJsonType, readJson } from './server-body';
 import type { Context, DatabaseContext, ServerState } from './server-context';
 import type { Task } from './server-replicate';
+import { seqText } from './server-seq';
 import { DEFAULT_SECURITY } from './server-settings';
 import { withDatabase } from './server-uses';
 import { encodePart } from './wire';
@@ -59,8 +60,8 @@ async function describeOpen({ server }: Context, name: string, database: Databas
   return {
     instance_start_time: await startTime(database),
     db_name: name,
-    purge_seq: info.purge_seq ?? 0,
-    update_seq: info.update_seq,
+    purge_seq: String(info.purge_seq ?? 0),
+    update_seq: seqText(info.update_seq),
     sizes: info.sizes ?? { file: 0, external: 0, active: 0 },
     props: {},
     doc_del_count: info.doc_del_count ?? 0,

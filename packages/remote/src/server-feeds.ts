@@ -13,6 +13,7 @@ import type {
 } from '@settledb/core';
 import type { Answer } from './server-answer';
 import type { FeedRequest } from './server-changes';
+import { seqText } from './server-seq';
 import { JSON_TYPE } from './wire';
 
 /** Characters gathered before they are handed to the stream: a row at a time would cost a system call each. */
@@ -23,8 +24,9 @@ type Write = (change: Change) => string;
 /** What a feed ends with; how many changes were left, where that is known. */
 type Last = (seq: Seq, pending: number | undefined) => string;
 
-const toLine: Write = (change) => `${JSON.stringify(change)}\n`;
-const toEvent: Write = (change) => `data: ${JSON.stringify(change)}\nid: ${JSON.stringify(change.seq)}\n\n`;
+const toRow: Write = (change) => JSON.stringify({ ...change, seq: seqText(change.seq) });
+const toLine: Write = (change) => `${toRow(change)}\n`;
+const toEvent: Write = (change) => `data: ${toRow(change)}\nid: ${JSON.stringify(seqText(change.seq))}\n\n`;
 
 export async function normalFeed(feed: FeedRequest): Promise<Answer> {
   return respond(feed, oneShotText(feed, feed.options, '{"results":[\n'), JSON_TYPE);
@@ -48,7 +50,7 @@ export async function eventSourceFeed(feed: FeedRequest): Promise<Answer> {
   );
 }
 
-const lastLine: Last = (last_seq, pending) => `${JSON.stringify({ last_seq, pending })}\n`;
+const lastLine: Last = (seq, pending) => `${JSON.stringify({ last_seq: seqText(seq), pending })}\n`;
 
 async function* oneShotText(
   { database, signal }: FeedRequest,
@@ -62,7 +64,7 @@ async function* oneShotText(
   let count = 0;
   for await (const change of feed) {
     count++;
-    piece += `${separator}${JSON.stringify(change)}`;
+    piece += `${separator}${toRow(change)}`;
     separator = ',\n';
     if (piece.length < PIECE_LENGTH) continue;
     yield piece;
@@ -87,7 +89,7 @@ export async function pendingAfter(database: Database, since: Seq): Promise<numb
 
 /** `pending` only where it is known: a client that believed in a wrong 0 would stop there. */
 function closing({ last_seq, pending }: Omit<ChangesResult, 'results'>): string {
-  return `"last_seq":${JSON.stringify(last_seq)}${pending === undefined ? '' : `,"pending":${pending}`}}\n`;
+  return `"last_seq":${JSON.stringify(seqText(last_seq))}${pending === undefined ? '' : `,"pending":${pending}`}}\n`;
 }
 
 async function* longpollText(feed: FeedRequest): AsyncGenerator<string> {

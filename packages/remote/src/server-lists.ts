@@ -12,6 +12,7 @@ import { readObject } from './server-body';
 import type { DatabaseContext, DatabaseRoute } from './server-context';
 import { Options } from './server-options';
 import type { Query } from './server-query';
+import { withSeqText } from './server-seq';
 import { MAX_QUERIES, severalResponse } from './server-several';
 import { isObject } from './wire';
 
@@ -19,14 +20,14 @@ import { isObject } from './wire';
 const MAX_LOCAL_KEYS = 1_000;
 
 /** Which documents are listed. */
-type List = (context: DatabaseContext, asked: Asked) => Promise<unknown>;
+type List = (context: DatabaseContext, asked: Asked) => Promise<object>;
 
 const route =
   (list: List): DatabaseRoute =>
   async (context) => {
     const { request, query, server } = context;
     const body = request.method === 'POST' ? await readObject(request, { limit: server.limits.request }) : {};
-    return jsonResponse(200, await list(context, allDocsOptions(query, body)));
+    return jsonResponse(200, withSeqText(await list(context, allDocsOptions(query, body))));
   };
 
 /** `queries`: several lists, each with its options, in one answer. */
@@ -43,7 +44,7 @@ const queriesRoute =
       return allDocsOptions(query, each);
     });
     async function* lists(): AsyncGenerator<unknown, void, void> {
-      for (const each of asked) yield await list(context, each);
+      for (const each of asked) yield withSeqText(await list(context, each));
     }
     return severalResponse(lists());
   };

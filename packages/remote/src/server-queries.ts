@@ -21,6 +21,7 @@ import type { DatabaseContext, DatabaseRoute } from './server-context';
 import { Options } from './server-options';
 import type { Query } from './server-query';
 import { checkPatterns } from './server-regex';
+import { withSeqText } from './server-seq';
 import { MAX_QUERIES, severalResponse } from './server-several';
 import { isObject, isTexts } from './wire';
 
@@ -88,7 +89,7 @@ async function view(context: DatabaseContext, name: string, several: boolean): P
   if (!several && body.queries === undefined)
     return jsonResponse(
       200,
-      await queries.query(name, { ...viewOptions(query, inQuery(query, body)), signal }),
+      withSeqText(await queries.query(name, { ...viewOptions(query, inQuery(query, body)), signal })),
     );
   if (!Array.isArray(body.queries)) throw badRequest('`queries` member must be an array.');
   if (body.queries.length > MAX_QUERIES) throw badRequest(`At most ${MAX_QUERIES} queries at a time`);
@@ -98,7 +99,7 @@ async function view(context: DatabaseContext, name: string, several: boolean): P
   });
   // One by one, not by `queries.queries`: each is sent before the next is made.
   async function* lists(): AsyncGenerator<unknown, void, void> {
-    for (const options of all) yield await queries.query(name, { ...options, signal });
+    for (const options of all) yield withSeqText(await queries.query(name, { ...options, signal }));
   }
   return severalResponse(lists());
 }

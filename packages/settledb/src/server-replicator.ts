@@ -125,17 +125,18 @@ async function run(
   const replication = replicate(source, target, options);
   replication.on('change', ({ docs_read, docs_written, doc_write_failures, last_seq }) => {
     task.updatedAt = Date.now();
-    task.progress = { docs_read, docs_written, doc_write_failures, through_seq: last_seq };
+    task.progress = { docs_read, docs_written, doc_write_failures, through_seq: String(last_seq) };
   });
   const { start_time, end_time, docs_read, docs_written, doc_write_failures, last_seq } = await replication;
   const session_id = uuid();
+  const lastSeq = String(last_seq);
   const session = {
     session_id,
     start_time: new Date(start_time).toUTCString(),
     end_time: new Date(end_time ?? Date.now()).toUTCString(),
     start_last_seq: since_seq ?? 0,
-    end_last_seq: last_seq,
-    recorded_seq: last_seq,
+    end_last_seq: lastSeq,
+    recorded_seq: lastSeq,
     missing_checked: docs_read,
     missing_found: docs_read,
     docs_read,
@@ -145,7 +146,7 @@ async function run(
   return {
     ...(docs_read === 0 ? { no_changes: true } : {}),
     session_id,
-    source_last_seq: last_seq,
+    source_last_seq: lastSeq,
     replication_id_version: 4,
     history: [session],
   };
