@@ -14,6 +14,20 @@ const GIVEN: Readonly<Record<string, string>> = {
     import { SettleDB } from 'settledb';
     interface Note { text: string; tags?: string[] }
     const db = new SettleDB<Note>('notes');`,
+  'docs/conflicts.md': `
+    import { SettleDB } from 'settledb';
+    import { isDatabaseError } from 'settledb';
+    interface Note { text: string; edited?: string; tags?: string[]; done?: boolean }
+    const db = new SettleDB<Note>('notes');
+    const id = 'a';
+    declare const signal: AbortSignal;
+    declare function settle<T extends object>(
+      db: SettleDB<T>,
+      id: string,
+      merge: (versions: readonly T[]) => T,
+    ): Promise<void>;
+    declare function merge(versions: readonly Note[]): Note;
+    declare function newest(versions: readonly Note[]): Note;`,
   'docs/queries.md': `
     import { type LiveQuery, SettleDB } from 'settledb';
     import { useMemo, useSyncExternalStore } from 'react';
