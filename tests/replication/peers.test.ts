@@ -1,5 +1,6 @@
 /** Replication between peers of any kind, over the wire too, by what programs write: names, URLs, handles, wrapped objects. */
 import { memory } from '@settledb/adapter-memory';
+import type { ChangesResult } from '@settledb/core';
 import { describe, expect, it } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
 import { ORIGIN, testServer } from '../remote/support';
@@ -50,6 +51,34 @@ describe('any mixture of peers', () => {
     expect(result).toMatchObject({ ok: true, docs_read: 34, docs_written: 34 });
     expect(await contentsOf(target, make)).toEqual(await contentsOf(source, make));
     expect(await SettleDB.replicate(source as never, target as never)).toMatchObject({ docs_read: 0 });
+  });
+
+  it('has what a PouchDB passed over, because it was edited while it read its changes', async () => {
+    const { make } = world();
+    const db = make.local!();
+    await fill(db as never, 3);
+    let asked = 0;
+    const changes = async (options: { since: number }) => {
+      asked++;
+      const { results, last_seq } = (await db.changes({ ...options, live: false })) as ChangesResult;
+      // No more than is left to edit: after that it tells all.
+      const [edited, ...rest] = results;
+      if (edited === undefined || asked > 2) return { results, last_seq };
+      await db.put(await db.get(edited.id));
+      return { results: rest, last_seq: rest.length === 0 ? options.since : last_seq };
+    };
+    const pouch = { ...peer(db as never), changes };
+    const target = make.local!();
+    const result = await SettleDB.replicate(pouch as never, target as never);
+    expect(result).toMatchObject({ docs_written: 3 });
+    expect(await contentsOf(target, make)).toEqual(await contentsOf(db, make));
+    expect(asked).toBe(3);
+    // Who never comes to an end is left at some time.
+    const endless = {
+      ...pouch,
+      changes: async ({ since }: { since: number }) => ({ results: [], last_seq: since }),
+    };
+    await SettleDB.replicate(endless as never, make.local!() as never);
   });
 
   it('replicates from a PouchDB, whose id and info take a callback and no options', async () => {

@@ -6,7 +6,17 @@
 import { type ChangesFeed, type ChangesOptions, closed, type Seq } from '@settledb/core';
 import { Inbox } from './ahead';
 import type { Settings } from './options';
-import { ask, type ChangedDoc, checkChange, checkChanges, isObject, type Peer, unexpected } from './peer';
+import {
+  ask,
+  bare,
+  type ChangedDoc,
+  checkChange,
+  checkChanges,
+  checkInfo,
+  isObject,
+  type Peer,
+  unexpected,
+} from './peer';
 import type { Progress } from './progress';
 
 export interface ChangesBatch {
@@ -21,6 +31,8 @@ export interface ChangesBatch {
 
 /** A batch is at most this many times the last. */
 const GROWTH = 4;
+/** How often the end is looked for once more. Somebody who goes on writing must not keep a replication from ending. */
+const LOOKS = 3;
 
 export interface ReaderInit {
   readonly source: Peer;
@@ -37,14 +49,26 @@ export async function* readChanges(init: ReaderInit): AsyncGenerator<ChangesBatc
   const { settings, progress } = init;
   const { first, most } = settings.batchSize;
   let at = init.since;
+  let looks = 0;
   for (let limit = first; ; limit = Math.min(limit * GROWTH, most)) {
     const batch = await readBatch(init, at, limit);
     at = batch.seq;
     progress.saw(batch.rows.length, pendingAfter(batch, init.sourceSeq));
     yield batch;
-    if (batch.caughtUp) break;
+    if (!batch.caughtUp) continue;
+    if (settings.live || ++looks > LOOKS || !(await isShort(init, batch))) break;
   }
   if (settings.live) yield* followChanges(init, at);
+}
+
+/**
+ * PouchDB passes over documents that are edited while it reads its changes, which the other direction of a sync does, and has them at the
+ * end: a sync that left it at that would end with less than both had when it began. It is told by its saying nothing of what is left.
+ */
+async function isShort({ source, signal }: ReaderInit, { pending, seq }: ChangesBatch): Promise<boolean> {
+  if (pending !== undefined || typeof seq !== 'number') return false;
+  const { seq: last } = checkInfo(await ask(signal, () => source.info(...bare(source, signal))));
+  return typeof last === 'number' && last > seq;
 }
 
 async function readBatch(
