@@ -17,6 +17,8 @@ export interface CookieOptions {
 
 const NAME = 'AuthSession';
 const DEFAULT_TIMEOUT_S = 600;
+/** Part of a cookie's time below which an answer brings a new one. CouchDB's: nearly all of the time may pass between two uses. */
+const RENEW_BELOW = 0.9;
 /** Characters: names are short, and nothing longer need be looked at. */
 const MAX_COOKIE_LENGTH = 4_000;
 
@@ -71,8 +73,7 @@ export class Cookies {
     const account = await find(name);
     if (account === undefined || !sameText(text, await this.#sign(account, until))) return undefined;
     const { roles } = account;
-    // Half of its time is over: the answer brings a new one.
-    return { name, roles, ...(left < this.#timeoutMs / 2 ? { renew: account } : {}) };
+    return { name, roles, ...(left < this.#timeoutMs * RENEW_BELOW ? { renew: account } : {}) };
   }
 
   async #sign({ name, salt }: Account, until: number): Promise<string> {
