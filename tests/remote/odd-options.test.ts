@@ -129,7 +129,9 @@ describe('an option that is null, empty or no such thing means behind a URL what
       'update',
       'conflicts',
     ];
-    const options = each(names, [{ selector: { n: { $gt: 1 } } }, { selector: { m: null } }]);
+    const all = each(names, [{ selector: { n: { $gt: 1 } } }, { selector: { m: null } }]);
+    // An index that is not there is a hint to a server, as to CouchDB, and refused here (contract §13).
+    const options = all.filter((asked) => !('use_index' in asked && asked.use_index === 'b'));
     expect(
       await differing(
         'find',

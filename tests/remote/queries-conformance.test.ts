@@ -17,4 +17,6 @@ viewsConformance(
   },
 );
 
-mangoConformance('mango over http', (name) => new SettleDB(`${ORIGIN}/${name}`, { fetch }) as MangoDatabase);
+mangoConformance('mango over http', (name) => new SettleDB(`${ORIGIN}/${name}`, { fetch }) as MangoDatabase, {
+  fallsBack: true,
+});

@@ -1,12 +1,11 @@
 /**
- * Views and Mango over HTTP: `_view`, `_info`, `_find`, `_explain`, `_index`. What they mean is the database's business; one
- * that has no indexes is answered for with 501.
+ * Views and indexes over HTTP: `_view`, `_info`, `_index`. What they mean is the database's business; one that has no indexes is
+ * answered for with 501.
  */
 import {
   badRequest,
   type CreateIndexRequest,
   type Database,
-  type FindRequest,
   notFound,
   notImplemented,
   type Queries,
@@ -38,7 +37,7 @@ export const viewCleanup: DatabaseRoute = async (context) => {
 const MAX_DELETED = 1_000;
 
 /** @throws not_implemented */
-async function queriesOf({ database, server }: DatabaseContext): Promise<Queries> {
+export async function queriesOf({ database, server }: DatabaseContext): Promise<Queries> {
   const queries = (await server.queries?.(database)) ?? (database as Database & Partial<Queries>);
   if (typeof queries.query !== 'function' || typeof queries.find !== 'function')
     throw notImplemented('This server offers no views and no _find');
@@ -140,27 +139,6 @@ function viewOptions(query: Query, body: Readonly<Record<string, unknown>>): Vie
     ...(update === undefined ? {} : { update: update === 'lazy' ? update : update === 'true' }),
     ...(stale === undefined ? {} : { stale }),
   };
-}
-
-export const find: DatabaseRoute = async (context) => {
-  const request = await readFind(context);
-  return jsonResponse(200, await (await queriesOf(context)).find(request));
-};
-
-export const explain: DatabaseRoute = async (context) => {
-  const request = await readFind(context);
-  return jsonResponse(200, await (await queriesOf(context)).explain(request));
-};
-
-/** The form is checked here; what a selector means, by the database. @throws bad_request */
-async function readFind(context: DatabaseContext): Promise<FindRequest> {
-  const { request, server } = context;
-  const body = await readObject(request, { limit: server.limits.request });
-  if (body.selector === undefined)
-    throw failure(400, 'missing_required_key', 'Missing required key: selector');
-  checkPatterns(context, body.selector);
-  const { signal: _, ...asked } = body;
-  return { signal: request.signal, ...(asked as unknown as FindRequest) };
 }
 
 export const listIndexes: DatabaseRoute = async (context) => {

@@ -34,6 +34,7 @@ import {
   temporaryView,
 } from './server-databases';
 import { copyDoc, deleteDoc, getDoc, postDoc, putDoc } from './server-docs';
+import { explain, find } from './server-find';
 import {
   allDocs,
   allDocsQueries,
@@ -48,8 +49,6 @@ import {
   deleteIndex,
   deleteIndexes,
   designRoute,
-  explain,
-  find,
   listIndexes,
   viewCleanup,
 } from './server-queries';

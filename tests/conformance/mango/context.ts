@@ -9,12 +9,19 @@ export type OpenMango = (name: string) => MangoDatabase;
 let count = 0;
 const run = Math.random().toString(36).slice(2, 8);
 
+export interface MangoTraits {
+  /** A server: an index that was named and cannot be used is done without, as in CouchDB, and the answer says so. */
+  readonly fallsBack?: boolean;
+}
+
 export class MangoContext {
   readonly #open: OpenMango;
+  readonly traits: MangoTraits;
   #opened: MangoDatabase[] = [];
 
-  constructor(open: OpenMango) {
+  constructor(open: OpenMango, traits: MangoTraits) {
     this.#open = open;
+    this.traits = traits;
   }
 
   /** A new database with these documents. */

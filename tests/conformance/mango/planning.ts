@@ -120,15 +120,35 @@ export function planningConformance(context: MangoContext): void {
       ['_design/d', 'two'],
     ])
       expect(await indexOf(db, { selector, use_index })).toBe('two');
+    for (const use_index of ['d/two', '_design/d/two'])
+      expect(await indexOf(db, { selector, use_index })).toBe('two');
     for (const use_index of ['d', '_design/d', ['d']])
       expect(await indexOf(db, { selector, use_index })).toBe('one');
     expect(await indexOf(db, { selector, use_index: '_all_docs' })).toBe('_all_docs');
-    expect(await indexOf(db, { selector, use_index: [] })).toBe('one');
-    for (const use_index of ['none', ['d', 'none'], ['none', 'one']]) {
+    for (const use_index of [[], '', null, undefined])
+      expect(await indexOf(db, { selector, use_index: use_index as never })).toBe('one');
+  });
+
+  it('refuses an index that is not there or cannot be used; a server does without', async () => {
+    const db = await context.with(...docs);
+    await db.createIndex({ fields: ['n'], name: 'one', ddoc: 'd' });
+    await db.createIndex({ fields: ['n', 'type'], name: 'two', ddoc: 'd' });
+    const selector = { n: 3 };
+    const unusable = { selector: { type: 'odd' }, use_index: 'd' };
+    if (context.traits.fallsBack) {
+      for (const use_index of ['none', ['d', 'none'], ['none', 'one'], 'd/none', 'n/d/two']) {
+        const { docs: found, warning } = await db.find({ selector, use_index });
+        expect(found).toHaveLength(1);
+        expect(warning).toMatch(/was not used/);
+        expect(await indexOf(db, { selector, use_index })).toBe('one');
+      }
+      expect((await db.find(unusable)).docs).toHaveLength(10);
+      return;
+    }
+    for (const use_index of ['none', ['d', 'none'], ['none', 'one'], 'd/none', 'n/d/two']) {
       await expect(db.find({ selector, use_index })).rejects.toMatchObject({ error: 'unknown_error' });
       await expect(db.explain({ selector, use_index })).rejects.toMatchObject({ error: 'unknown_error' });
     }
-    const unusable = { selector: { type: 'odd' }, use_index: 'd' };
     await expect(db.find(unusable)).rejects.toMatchObject({ error: 'no_usable_index', status: 400 });
     await expect(db.explain(unusable)).rejects.toThrow(Error);
   });

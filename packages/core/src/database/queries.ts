@@ -142,7 +142,7 @@ export interface FindRequest extends CallOptions {
   /** Matching documents. Default 25. */
   limit?: number | undefined;
   skip?: number | undefined;
-  /** `'ddoc'` or `['ddoc', 'name']`. */
+  /** `'ddoc'`, `'ddoc/name'` or `['ddoc', 'name']`. */
   use_index?: string | readonly string[] | undefined;
   /** From an earlier answer: go on after it. */
   bookmark?: string | undefined;

@@ -164,7 +164,7 @@ function resultOf(
   const warning = proportionWarning(looked, docs.length);
   return {
     docs,
-    bookmark: last ? writeBookmark({ order, ...last }) : (bookmark ?? NO_BOOKMARK),
+    bookmark: last ? writeBookmark({ order, ...last }) : bookmark || NO_BOOKMARK,
     ...(started > 0 && {
       execution_stats: {
         total_keys_examined: keys,

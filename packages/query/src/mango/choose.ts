@@ -53,7 +53,9 @@ const questionOf = (asked: Find, indexes: readonly MangoIndex[]): Question => ({
 });
 
 const isNamed = (index: MangoIndex, { ddoc, name }: UseIndex): boolean =>
-  index.ddoc === ddoc && (name === undefined || index.name === name);
+  name === undefined
+    ? index.ddoc === ddoc || `${index.ddoc}/${index.name}` === ddoc
+    : index.ddoc === ddoc && index.name === name;
 
 /** With the name in `error` too, where PouchDB's users look for it. */
 function indexError(name: string, reason: string): DatabaseError {

@@ -42,7 +42,7 @@ export async function find(source: Source, asked: Find, indexes: readonly MangoI
     docs: docs.map(asked.project) as FindResult['docs'],
     bookmark: last
       ? writeBookmark({ order: orderName(asked, plan), ...last })
-      : (asked.request.bookmark ?? NO_BOOKMARK),
+      : asked.request.bookmark || NO_BOOKMARK,
     ...(asked.request.execution_stats && {
       execution_stats: {
         total_keys_examined: tally.keys,

@@ -35,7 +35,7 @@ export interface Find {
 }
 
 export interface UseIndex {
-  /** `_design/…`; `null` for `_all_docs`. */
+  /** `_design/…`, perhaps with `/name` behind it; `null` for `_all_docs`. */
   readonly ddoc: string | null;
   readonly name?: string | undefined;
 }
@@ -70,15 +70,16 @@ function count(name: string, given: unknown, otherwise: number): number {
 }
 
 function bookmarkOf(given: unknown): Bookmark | undefined {
-  if (given === undefined || given === '') return undefined;
+  // As CouchDB: null is none, too.
+  if (given === undefined || given === null || given === '') return undefined;
   if (given === NO_BOOKMARK) throw invalidBookmark(given);
   return readBookmark(given);
 }
 
 function useIndexOf(given: unknown): UseIndex | undefined {
-  if (given === undefined) return undefined;
+  // As CouchDB: null and an empty list name none; as PouchDB: an empty text neither.
+  if (given === undefined || given === null || given === '') return undefined;
   const [ddoc, name, ...more] = Array.isArray(given) ? given : [given];
-  // As CouchDB: an empty list names none.
   if (Array.isArray(given) && given.length === 0) return undefined;
   const wellFormed =
     typeof ddoc === 'string' && (name === undefined || typeof name === 'string') && more.length === 0;
