@@ -1,11 +1,11 @@
 /** The server on Node, over real sockets and files. */
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
 import { remote } from '@settledb/remote';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type Files, nodeFiles } from '../../adapters/file/src/files';
 import { createServer, type RunningServer, type ServerOptions } from '../../packages/settledb/src/server';
 
@@ -111,6 +111,19 @@ describe('a server on files', () => {
       name: 'io',
       message: expect.stringContaining('server.json is damaged'),
     });
+  });
+
+  it('needs no more of the file system than a Yarn that stands before it has', async () => {
+    const dir = await folder();
+    const handle = await open(dir);
+    const missing = vi.spyOn(Object.getPrototypeOf(handle), 'sync').mockImplementation(() => {
+      throw new Error('Method not implemented.');
+    });
+    cleanUp.push(async () => missing.mockRestore());
+    await handle.close();
+    const { url } = await start({ dir });
+    expect((await fetch(`${url}/db`, { method: 'PUT' })).status).toBe(201);
+    expect(missing).not.toHaveBeenCalled();
   });
 
   it('lists no database that could not be made', async () => {

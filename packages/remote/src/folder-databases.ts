@@ -3,7 +3,8 @@
  *
  * What a database is made of is not known here: whoever starts the server says how to open one.
  */
-import { mkdir, open, readdir, readFile, rmdir, stat, unlink } from 'node:fs/promises';
+import { closeSync, fsyncSync, openSync, unlinkSync, writeFileSync } from 'node:fs';
+import { mkdir, readdir, readFile, rmdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type Database, ioError, isDatabaseError, uuid as makeUuid } from '@settledb/core';
 import { fromFolderName, isStoredName, toFolderName } from './names';
@@ -117,7 +118,7 @@ export async function serverUuid(dir: string): Promise<string> {
   });
   const path = join(dir, IDENTITY_FILE);
   try {
-    return await makeIdentity(path);
+    return makeIdentity(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
       throw ioError(`Cannot write ${path}: ${whyOf(error)}`, error);
@@ -137,18 +138,25 @@ async function removeEmpty(path: string): Promise<void> {
   });
 }
 
-/** What could not be written whole is removed: it would be taken for damaged at every start to come. */
-async function makeIdentity(path: string): Promise<string> {
+/**
+ * What could not be written whole is removed: it would be taken for damaged at every start to come. Synchronous, as it is done once for a
+ * folder, and since a `FileHandle` has no `sync` where the package manager stands before the file system (Yarn's Plug'n'Play).
+ */
+function makeIdentity(path: string): string {
   const uuid = makeUuid();
-  const file = await open(path, 'wx');
+  const fd = openSync(path, 'wx');
   try {
-    await file.writeFile(`${JSON.stringify({ uuid })}\n`);
-    await file.sync();
+    writeFileSync(fd, `${JSON.stringify({ uuid })}\n`);
+    fsyncSync(fd);
   } catch (error) {
-    await unlink(path).catch(() => {});
+    try {
+      unlinkSync(path);
+    } catch {
+      // What went wrong first is told.
+    }
     throw error;
   } finally {
-    await file.close();
+    closeSync(fd);
   }
   return uuid;
 }
