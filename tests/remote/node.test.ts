@@ -116,6 +116,7 @@ describe('a server on files', () => {
   it('needs no more of the file system than a Yarn that stands before it has', async () => {
     const dir = await folder();
     const handle = await open(dir);
+    // In its words.
     const missing = vi.spyOn(Object.getPrototypeOf(handle), 'sync').mockImplementation(() => {
       throw new Error('Method not implemented.');
     });

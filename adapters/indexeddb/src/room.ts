@@ -12,7 +12,7 @@ import { Tidying } from './tidying';
 
 /** A commit of so many characters may leave no room for its share of the reserve: that is kept back before it. */
 const RESERVE_FIRST = 2 * 1024 * 1024;
-/** Chromium counts what it merged some 250 ms later; where other programs are busy it took more than 500. */
+/** Chromium mostly counts what it merged some 250 ms later. It may not for 20 s: then only removing more helps (decisions/0023), not waiting. */
 const COUNTED_MS = 2_000;
 /** Tried so often meanwhile: a try that is refused costs some 10 ms. */
 const TRIES = 8;
