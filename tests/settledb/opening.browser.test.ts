@@ -58,24 +58,26 @@ it('calls made before opening read are answered from that; those made after see 
 it('a page that stood still for longer than the browser may take finds its answer: opening, and destroying', async () => {
   const openTimeoutMs = 2_000;
   const adapter = indexeddb({ openTimeoutMs });
-  const standStill = (): void => {
-    for (const end = performance.now() + openTimeoutMs + 100; performance.now() < end; );
-  };
+  const stillMs = openTimeoutMs + 100;
+  // Of the second after which it would be said that the browser is silent, standing still uses up one half. A disk that is busy
+  // with other tests may take longer than the other half: then it is said, and is true.
+  const quickMs = 400;
   for (const turns of [0, 1, 2]) {
     const db = new SettleDB(`still-${Math.random()}`, { adapter });
     const told: unknown[] = [];
     db.on('blocked', (waiting) => told.push(waiting));
-    const turn = async (): Promise<void> => {
+    let slow = 0;
+    const standingStill = async <T>(ask: () => Promise<T>): Promise<T> => {
+      const since = performance.now();
+      const asked = ask();
       for (let i = 0; i < turns; i++) await new Promise((resolve) => setTimeout(resolve));
+      for (const end = performance.now() + stillMs; performance.now() < end; );
+      const answer = await asked;
+      if (performance.now() - since - stillMs > quickMs) slow++;
+      return answer;
     };
-    const info = db.info();
-    await turn();
-    standStill();
-    expect(await info, `after ${turns} turns`).toMatchObject({ doc_count: 0 });
-    const destroyed = db.destroy();
-    await turn();
-    standStill();
-    expect(await destroyed).toEqual({ ok: true });
-    expect(told).toEqual([]);
+    expect(await standingStill(() => db.info()), `after ${turns} turns`).toMatchObject({ doc_count: 0 });
+    expect(await standingStill(() => db.destroy())).toEqual({ ok: true });
+    expect(told.length, 'only what was slow is said to be').toBeLessThanOrEqual(slow);
   }
 });
