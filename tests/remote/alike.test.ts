@@ -167,7 +167,7 @@ describe('documents', () => {
     const none = undefined;
     for (const request of [
       { fields: ['n'], zz: none },
-      { index: { fields: ['n'], zz: none }, zz: 1 },
+      { index: { fields: ['n'], zz: none }, zz: none },
       { fields: ['n'], index: none },
       { fields: ['n'], name: none, ddoc: none, type: none, partial_filter_selector: none, update: none },
       { fields: [{ n: 'asc', zz: none }] },
@@ -180,9 +180,11 @@ describe('documents', () => {
       expect(await alike(dbs, ['createIndex', { fields }])).toMatchObject(refused);
       expect(await alike(dbs, ['find', { selector: {}, sort: fields }])).toMatchObject(refused);
     }
-    expect(await alike(dbs, ['createIndex', { fields: ['n'], zz: null }])).toMatchObject({
-      name: 'invalid_key',
-    });
+    for (const request of [
+      { fields: ['n'], zz: null },
+      { index: { fields: ['n'] }, zz: null },
+    ])
+      expect(await alike(dbs, ['createIndex', request])).toMatchObject({ name: 'invalid_key' });
   });
 
   it('what is wrong with the data of an attachment names its document', async () => {

@@ -264,6 +264,8 @@ function indexBody(request: Values): Values {
   if (!isObject(index)) return request;
   const { name, ddoc, type, ...fields } = index;
   return {
+    // What is not of a request is the server's to refuse.
+    ...(index === request ? {} : request),
     index: fields,
     name: request.name ?? name,
     ddoc: request.ddoc ?? ddoc,

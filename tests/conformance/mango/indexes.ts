@@ -211,6 +211,11 @@ export function indexesConformance(context: MangoContext): void {
     ],
     [{ index: { fields: ['a'], selector: {} } }, 'invalid_key', 'Invalid key selector for this request.'],
     [
+      { index: { fields: ['a'] }, partial_filter_selector: { a: 1 } },
+      'invalid_key',
+      'Invalid key partial_filter_selector for this request.',
+    ],
+    [
       { index: { fields: ['a'], partial_filter_selector: { a: { $nope: 1 } } } },
       'invalid_operator',
       'Invalid operator: $nope',

@@ -60,8 +60,8 @@ export function checkIndexRequest(request: unknown): NewIndex {
     throw invalid('invalid_index', `JSON indexes must be an object, not: ${JSON.stringify(index)}`);
   const type = request.type ?? index.type ?? 'json';
   if (type !== 'json') throw invalid('invalid_index', `Invalid type for index: ${String(type)}`);
-  const unknown = Object.keys(index).find((key) => index[key] !== undefined && !INDEX_KEYS.has(key));
-  if (unknown !== undefined) throw invalid('invalid_key', `Invalid key ${unknown} for this request.`);
+  if (index !== request) checkKeys(request, REQUEST_KEYS);
+  checkKeys(index, INDEX_KEYS);
   if (index.fields === undefined) throw invalid('missing_required_key', 'Missing required key: fields');
   const fields = checkFields(index.fields);
   if (new Set(fields.map(({ direction }) => direction)).size > 1) {
@@ -76,6 +76,14 @@ export function checkIndexRequest(request: unknown): NewIndex {
 }
 
 const INDEX_KEYS = new Set(['fields', 'partial_filter_selector', 'name', 'ddoc', 'type']);
+/** The last two are CouchDB's, and mean nothing here. */
+const REQUEST_KEYS = new Set(['index', 'name', 'ddoc', 'type', 'w', 'partitioned']);
+
+/** A `partial_filter_selector` beside `index`, say, would be an index of all documents. */
+function checkKeys(given: Readonly<Record<string, unknown>>, known: ReadonlySet<string>): void {
+  const unknown = Object.keys(given).find((key) => given[key] !== undefined && !known.has(key));
+  if (unknown !== undefined) throw invalid('invalid_key', `Invalid key ${unknown} for this request.`);
+}
 
 function nameOf(given: unknown): string | undefined {
   if (given === undefined || given === null) return undefined;
