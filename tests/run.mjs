@@ -4,19 +4,14 @@
  * npm run test:browser: what needs a browser in every one there is: Chromium, Firefox, WebKitGTK.
  *
  * Where there is no browser, that part is left out and said so; for Chromium, under CI, that is a failure. So is a part that ran
- * no test.
+ * no test. Under CI a few tests that need a browser and failed are run once more, and named as unsteady if they pass then.
  */
-import { spawn } from 'node:child_process';
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
-import { join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { existsSync, readFileSync } from 'node:fs';
 import { chromium } from 'playwright';
 import { loadSupport } from '../perf/bundle.mjs';
+import { forSecondRun, runAgain } from './support/second-run.mjs';
+import { runProject } from './support/vitest-run.mjs';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
-const artifacts = join(root, '.artifacts');
-const vitest = join(root, 'node_modules/vitest/vitest.mjs');
 const hasBrowser = [
   process.env.CHROMIUM_PATH ?? '',
   chromium.executablePath(),
@@ -26,14 +21,11 @@ const hasBrowser = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ].some((path) => path !== '' && existsSync(path));
 
-mkdirSync(artifacts, { recursive: true });
-const totals = { passed: 0, failed: 0, skipped: 0 };
 /** More say no more. */
 const MOST_NAMED = 20;
 /** Of what a failure says: the difference stands in the first lines. */
 const LINES_OF_FAILURE = 12;
-/** Tests that failed, and how, said once more at the end: between thousands of lines nobody finds them. */
-const failures = [];
+const runs = [];
 let hasFailed = false;
 
 /** What `vitest.browsers.config.ts` leaves out, and why. */
@@ -45,9 +37,9 @@ const browsers = [];
 
 if (!onlyBrowsers) await run('architecture');
 // Side by side: in both, most of the time is spent waiting. What the second says is printed when the first has ended.
-const inBrowser = hasBrowser ? start('browser', { aside: !onlyBrowsers }) : undefined;
+const inBrowser = hasBrowser ? runProject('browser', { aside: !onlyBrowsers }) : undefined;
 if (!onlyBrowsers) await run('node');
-if (inBrowser !== undefined) await inBrowser.then(conclude);
+if (inBrowser !== undefined) conclude(await inBrowser);
 else {
   console.log(
     '\nskipped: every test that needs a browser, because no Chromium was found. `npx playwright install chromium`, or install one and set CHROMIUM_PATH.',
@@ -57,12 +49,11 @@ else {
 browsers.push(hasBrowser ? 'Chromium: ran' : 'Chromium: not run, none was found');
 if (onlyBrowsers) await runOthers();
 else browsers.push('Firefox, WebKitGTK: not run here, by `npm run test:browser`');
+const unsteady = process.env.CI && !hasFailed ? await secondRun() : [];
 console.log(`\n${browsers.join('\n')}`);
 if (!onlyBrowsers && !process.env.COUCHDB_URL)
   console.log('\nskipped: tests against a live CouchDB, because COUCHDB_URL is not set.');
-
-if (failures.length > 0) console.log(`\nfailed:\n${failures.slice(0, MOST_NAMED).join('\n')}`);
-console.log(`\n${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`);
+report();
 process.exit(hasFailed ? 1 : 0);
 
 /** What is held in every engine, in the system's other browsers. */
@@ -83,69 +74,63 @@ async function runOthers() {
   }
 }
 
-/** Runs one of vitest's projects and adds up what it did. */
+/** Runs one of vitest's projects. */
 async function run(project, config) {
-  conclude(await start(project, { config }));
+  conclude(await runProject(project, { config }));
 }
 
-/** Runs one of vitest's projects; `aside`: what it prints is kept until it is concluded. */
-function start(project, { config = 'vitest.config.ts', aside = false }) {
-  const name = project.replace('*', '');
-  const report = join(artifacts, `${name}.json`);
-  const log = aside ? join(artifacts, `${name}.log`) : undefined;
-  rmSync(report, { force: true });
-  const out = log === undefined ? 'inherit' : openSync(log, 'w');
-  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-  // Much of what runs in Node waits, for browsers of its own and for time: of two cores vitest by itself would use one.
-  const workers = project === 'node' && availableParallelism() <= 2 ? ['--maxWorkers=2'] : [];
-  const child = spawn(
-    process.execPath,
-    [vitest, 'run', '--config', config, '--project', project, ...workers, ...reporters],
-    { cwd: root, stdio: ['ignore', out, out] },
-  );
-  if (log !== undefined) closeSync(out);
-  return new Promise((resolve) => {
-    child.once('error', (error) => resolve({ project, report, log, status: error }));
-    child.once('close', (code, signal) => resolve({ project, report, log, status: code ?? signal }));
-  });
-}
-
-/** Prints what was kept, and adds up what a project did. */
-function conclude({ project, report, log, status }) {
+/** Prints what was kept, and what was wrong beside tests that failed. */
+function conclude(ended) {
+  const { project, log, status, files, unhandled } = ended;
+  runs.push(ended);
   if (log !== undefined) process.stdout.write(readFileSync(log));
-  if (status !== 0) {
+  const complain = (words) => {
     hasFailed = true;
-    console.log(`${project}: ended with ${status}`);
+    console.log(`${project}: ${words}`);
+  };
+  if (files === undefined) return complain(`ended with ${status}, and no report was written`);
+  const isOfTests = status === 1 && files.some(({ failed }) => failed.length > 0);
+  if (status !== 0 && !isOfTests) complain(`ended with ${status}`);
+  if (unhandled > 0) complain(`${unhandled} errors that nobody handled`);
+  if (files.length === 0) complain('ran no test');
+  for (const { name, passed, failed, broken } of files) {
+    if (passed + failed.length === 0) complain(`${name} ran no test`);
+    if (broken) complain(`${name} failed beside its tests`);
   }
-  if (!existsSync(report)) {
-    hasFailed = true;
-    console.log(`${project}: no report was written`);
-    return;
-  }
-  const { numPassedTests, numFailedTests, numPendingTests, numTodoTests, testResults } = JSON.parse(
-    readFileSync(report, 'utf8'),
+}
+
+/** @returns the tests that failed at first, if all of them pass now */
+async function secondRun() {
+  const failed = forSecondRun(runs);
+  if (failed.length === 0) return [];
+  console.log(`\nonce more, by themselves: ${failed.map(({ file }) => file.name).join(', ')}\n`);
+  return (await runAgain(failed)) ? failed.map(({ test }) => test) : [];
+}
+
+/** Tests that failed, and how, are said once more at the end: between thousands of lines nobody finds them. */
+function report() {
+  const files = runs.flatMap(({ files }) => files ?? []);
+  const sum = (count) => files.reduce((sum, file) => sum + count(file), 0);
+  const all = files.flatMap(({ name, failed }) => failed.map((test) => ({ file: name, test })));
+  const failed = all.filter(({ test }) => !unsteady.includes(test));
+  const again = all.filter(({ test }) => unsteady.includes(test));
+  if (again.length > 0) list('unsteady: failed, and passed when run again', again);
+  if (failed.length > 0) list('failed', failed);
+  if (failed.length > 0) hasFailed = true;
+  const passed = sum(({ passed }) => passed);
+  const steady = again.length === 0 ? '' : `, ${again.length} unsteady`;
+  console.log(
+    `\n${passed} passed, ${failed.length} failed${steady}, ${sum(({ skipped }) => skipped)} skipped`,
   );
-  totals.passed += numPassedTests;
-  totals.failed += numFailedTests;
-  totals.skipped += numPendingTests + numTodoTests;
-  for (const file of testResults) addFile(project, file);
-  if (numPassedTests + numFailedTests === 0) hasFailed = true;
 }
 
-/** A file in which no test ran, and names of those that failed. */
-function addFile(project, { name, assertionResults }) {
-  let ran = 0;
-  for (const { status, fullName, failureMessages } of assertionResults) {
-    if (status === 'failed')
-      failures.push(`  ${relative(root, name)}: ${fullName}\n${excerpt(failureMessages)}`);
-    if (status === 'failed' || status === 'passed') ran++;
-  }
-  if (ran > 0) return;
-  console.log(`${project}: ${name} ran no test`);
-  hasFailed = true;
+function list(title, failures) {
+  console.log(`\n${title}:`);
+  for (const { file, test } of failures.slice(0, MOST_NAMED))
+    console.log(`  ${file}: ${test.name}\n${excerpt(test.messages)}`);
 }
 
-function excerpt(messages = []) {
+function excerpt(messages) {
   const lines = messages.join('\n').split('\n');
   const ours = lines.filter((line) => !/^ +at .*(node_modules|new Promise|node:)/.test(line));
   return ours
