@@ -24,7 +24,7 @@ import type { Log } from './log';
 import { trouble } from './trouble';
 
 export interface FileOptions {
-  /** How the disk is reached. Default: Node's `fs`. For tests that let calls fail. */
+  /** How to reach the disk, for tests that make calls fail. Default: Node's `fs`. */
   readonly files?: Files;
 }
 
@@ -37,11 +37,11 @@ const open = new Map<string, FileJournal>();
  * outlives the process, not a loss of power.
  *
  * `open` rejects `locked` while another process (or another journal of this one) has the folder, `corrupt` when the log is
- * damaged, `bad_request` when other files lie there and no database, and `io` when the folder cannot be written to or a newer
- * version wrote it. A log that was closed and that nobody touched since is not read again for damage: what rotted there is
+ * damaged, `bad_request` when the folder has other files and no database, and `io` when the folder cannot be written to or a newer
+ * version wrote it. A log that was closed and that nobody touched since is not read again to look for damage: what rotted there is
  * `corrupt` when it is read.
  *
- * Who removes the files of an open database loses it, and who renames or replaces them has it go on no more: a `strict` write then
+ * If somebody removes the files of an open database, it is lost; if somebody renames or replaces them, it cannot go on: a `strict` write then
  * rejects `io`, a `relaxed` one at the latest {@link LOOK_MS} ms after, and so does every later one.
  */
 export function file(options: FileOptions = {}): Adapter {

@@ -9,9 +9,9 @@ import { type Driver, deleteDatabase, OPEN_TIMEOUT_MS, platform } from './open';
 import { ANSWER_TIMEOUT_MS } from './watchdog';
 
 export interface IndexedDbOptions {
-  /** Milliseconds after which opening or destroying gives up with an error. Default 10,000; asked again at half of it. */
+  /** Milliseconds after which opening or destroying gives up with an error. Default 10,000; the browser is asked again at half of that. */
   readonly openTimeoutMs?: number;
-  /** Milliseconds in which not one of the transactions under way has ended, after which they are given up. Default 30,000. */
+  /** Milliseconds after which the transactions under way are given up if none of them has ended. Default 30,000. */
   readonly answerTimeoutMs?: number;
   /** Stands in for the functions of `idb`. For tests of a storage that fails. */
   readonly driver?: Partial<Driver>;

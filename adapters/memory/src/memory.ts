@@ -12,7 +12,7 @@ import { MemoryJournal } from './memory-journal';
 let worlds = 0;
 
 /**
- * Makes an adapter whose databases live as long as it does: closing a database keeps it, `destroy` forgets it.
+ * Makes an adapter whose databases live as long as the adapter does: closing a database keeps it, `destroy` forgets it.
  * Nothing outlives the program or is seen by another adapter.
  */
 export function memory(): Adapter {

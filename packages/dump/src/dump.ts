@@ -39,12 +39,12 @@ export interface DumpProgress {
   readonly docs: number;
   /** Bytes of attachments. */
   readonly content_length: number;
-  /** Where it is in the changes. */
+  /** How far the dump is in the changes. */
   readonly seq: Seq;
 }
 
 export interface DumpOptions extends CallOptions {
-  /** With `_local` documents: replication checkpoints, and the program's own. Of local databases only. Default false. */
+  /** Include `_local` documents: replication checkpoints, and the program's own. For local databases only. Default false. */
   readonly local?: boolean | undefined;
   /** `false`: plain NDJSON. Default true. */
   readonly gzip?: boolean | undefined;

@@ -7,12 +7,12 @@ import { checkHeader, SectionLoader } from './sections';
 import { type Counts, type LoadOptions, type Target, Writer } from './writer';
 
 export interface LoadResult extends Counts {
-  /** Every document was taken. */
+  /** Whether every document was accepted. */
   readonly ok: boolean;
   readonly format: 'settledb' | 'pouchdb' | 'couchdb';
-  /** Of the database dumped, where the dump tells. */
+  /** The uuid of the database that was dumped, if the dump says it. */
   readonly uuid?: string;
-  /** Up to where that database is in the dump, where the dump tells: a replication from it may go on there. */
+  /** Up to where the dump has that database, if the dump says it: a replication from the database may go on there. */
   readonly seq?: Seq;
 }
 

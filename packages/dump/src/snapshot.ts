@@ -22,7 +22,7 @@ import { type Counts, type LoadOptions, type Target, Writer } from './writer';
 export interface Manifest {
   readonly settledb: 'snapshot';
   readonly version: 1;
-  /** `id()` of the database it is of, as it was when asked for: the name of a remote database is another. */
+  /** `id()` of the database that the snapshot was made of, as it answered then; the name of a remote database is something else. */
   readonly source: string;
   /** Where a replication from that database goes on. */
   readonly seq: Seq;
@@ -30,7 +30,7 @@ export interface Manifest {
   readonly chunks: readonly { readonly name: string; readonly length: number }[];
 }
 
-/** Takes a file: to write it where a static server finds it. */
+/** Takes a file, to write it where a static server finds it. */
 export type Sink = (name: string, bytes: Uint8Array) => void | Promise<void>;
 
 export type SnapshotOptions = Pick<DumpOptions, 'signal' | 'on_progress'>;
@@ -88,7 +88,7 @@ export interface LoadSnapshotOptions extends LoadOptions {
 export interface SnapshotResult extends Counts {
   readonly ok: boolean;
   readonly source: string;
-  /** Where a replication from that database goes on, by itself. */
+  /** Where a replication from that database will go on by itself. */
   readonly seq: Seq;
 }
 

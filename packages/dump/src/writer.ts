@@ -16,7 +16,7 @@ export type Target = Pick<Database, 'id' | 'info' | 'bulkDocs' | 'revsDiff' | 'g
 
 export interface LoadProgress {
   readonly docs_read: number;
-  /** Those that were lacking. */
+  /** Those that were missing. */
   readonly docs_written: number;
 }
 

@@ -25,21 +25,21 @@ import {
 } from './index-reader';
 import type { Reducer } from './reducers';
 
-/** A view of the program's own, that can be asked for by its name. Nothing of it is evaluated. */
+/** A view of the program's own, which is queried by its name. Nothing of it is evaluated. */
 export interface RegisteredView<Content extends object = Loose> {
   readonly map: MapFunction<Content>;
   /** A function, or the name of a built-in. */
   readonly reduce?: ReduceFunction | string | undefined;
   /**
-   * The index is built anew when this changes. Without it, when the text of the functions does, as with each build that
-   * minifies; and not when something changes that the functions refer to.
+   * The index is built anew when this changes. Without it, when the text of the functions changes, as with each build that
+   * minifies, but not when something changes that the functions refer to.
    */
   readonly version?: string | number | undefined;
-  /** When the index follows writes. Default: `idle`, once it was asked for in this context. */
+  /** When the index follows writes. Default: `idle`, once it was queried in this context. */
   readonly update?: IndexPolicy | undefined;
 }
 
-/** Views by name: `'by-tag'`, or `'ddoc/view'` in place of one of a design document. */
+/** Views by name: `'by-tag'`, or `'ddoc/view'`, which replaces a view of a design document. */
 export type RegisteredViews<Content extends object = Loose> = {
   readonly [name: string]: RegisteredView<Content> | MapFunction<Content>;
 };

@@ -28,8 +28,8 @@ export interface IndexDefinition {
 }
 
 /**
- * `lazy`: when it is asked. `idle`: soon after writes, when they pause. `eager`: as soon as something is written. Nobody's write
- * waits for it. An index that nobody asks for is `lazy` after a while, until somebody does.
+ * `lazy`: when it is queried. `idle`: soon after writes, when they pause. `eager`: as soon as something is written. No write
+ * waits for it. An index that nobody queries becomes `lazy` after a while, until somebody does.
  */
 export type IndexPolicy = 'lazy' | 'idle' | 'eager';
 

@@ -47,7 +47,7 @@ export interface IndexingProgress {
   /** Changes mapped in this pass. */
   readonly indexed_docs: number;
   readonly last_seq?: number;
-  /** Changes of this step. */
+  /** Changes mapped in this step. */
   readonly results_count?: number;
 }
 

@@ -4,21 +4,21 @@ import type { HeaderSource, HttpOptions } from './client-http';
 import { isObject } from './wire';
 
 export interface RemoteOptions {
-  /** Used for every request instead of the platform's. */
+  /** Used for every request instead of the platform's `fetch`. */
   fetch?: typeof globalThis.fetch | undefined;
   /**
-   * Added to every request, over our own. A function is asked each time; after a 401 once more, with `true`, and the request is
-   * then sent again: for a token that is renewed.
+   * Added to every request; they override our own. A function is called for each request, and after a 401 once more, with `true`; the request is
+   * then sent again. This is for tokens that are renewed.
    */
   headers?: HeaderSource | undefined;
   /**
-   * Instead of user and password in the URL. With every request; or with `type: 'cookie'` once, for a session that is renewed
+   * Used instead of a user and password in the URL. Sent with every request; or, with `type: 'cookie'`, once, for a session that is renewed
    * before it ends and after a 401.
    */
   auth?: HttpOptions['auth'];
   /**
-   * Whether a browser sends its cookies, as `fetch` knows it. Default `'same-origin'`: to a server of another origin only with
-   * `'include'`, which the server's CORS must allow. PouchDB includes them always.
+   * Whether a browser sends its cookies, as for `fetch`. Default `'same-origin'`: to a server of another origin only with
+   * `'include'`, which the server's CORS must allow. PouchDB always includes them.
    */
   credentials?: HttpOptions['credentials'];
   /**
@@ -26,9 +26,9 @@ export interface RemoteOptions {
    * in a page, to its own origin only. `true`: always; `false`: never.
    */
   compress?: boolean | undefined;
-  /** How a live feed waits: one `longpoll` after the other (default), or one `continuous` request. */
+  /** How a live feed waits: by one `longpoll` after the other (default), or by one `continuous` request. */
   feed?: 'longpoll' | 'continuous' | undefined;
-  /** Do not make the database when it is not there. Default false. */
+  /** Do not create the database when it is missing. Default false. */
   skip_setup?: boolean | undefined;
   /** How bytes of attachments are given. Default: as Blobs. */
   bytes?: Bytes | undefined;

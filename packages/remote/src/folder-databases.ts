@@ -24,8 +24,8 @@ const UNWRITTEN_MS = 250;
 
 export interface FolderOptions {
   /**
-   * Databases that are kept open, as CouchDB's `max_dbs_open`. Default 500. When there is one more, that which nobody has used for longest is
-   * closed, and is opened again when it is next asked for. A request, a feed, a replication or an attachment that is still read keeps its
+   * How many databases are kept open, as CouchDB's `max_dbs_open`. Default 500. When there is one more, the one that was unused for longest is
+   * closed, and is opened again when it is next asked for. A request, a feed, a replication or an attachment that is still being read keeps its
    * database open: more than these are open while more are in use.
    */
   readonly max_dbs_open?: number | undefined;
@@ -88,7 +88,7 @@ export class FolderDatabases implements Databases {
     this.#open.drop(name, database);
   }
 
-  /** Closes all of them; whoever asks for one after that is refused (`closed`). */
+  /** Closes all of them; asking for one after that is refused (`closed`). */
   close(): Promise<void> {
     return this.#open.close();
   }
@@ -111,7 +111,7 @@ export class FolderDatabases implements Databases {
   }
 }
 
-/** The identity of the server in `dir`, made on first use. Replications know their checkpoints by it. */
+/** The identity of the server in `dir`, made on first use. Replications recognize their checkpoints by it. */
 export async function serverUuid(dir: string): Promise<string> {
   await makeFolder(resolve(dir)).catch((cause: unknown) => {
     throw ioError(`Cannot make the folder ${dir}: ${whyOf(cause)}`, cause);

@@ -38,22 +38,22 @@ const LOOPBACK_HOSTS: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 export interface Timeouts {
   /** For the headers of a request. Default 15 s. */
   readonly headers: number;
-  /** For a request whole, its body too. Default 5 min. */
+  /** For a whole request, including its body. Default 5 min. */
   readonly request: number;
   /** Without a byte either way, while it is the client's turn: not while its request is worked on. Default 2 min. */
   readonly idle: number;
 }
 
 export interface ServerOptions extends Omit<HandlerOptions, 'databases' | 'uuid'>, FolderOptions {
-  /** The folder that holds the databases. Made when it is not there. */
+  /** The folder that holds the databases. It is made if it does not exist. */
   readonly dir: string;
-  /** Default 5984, CouchDB's; 0 takes a free one. */
+  /** Default 5984, CouchDB's; 0 takes a free port. */
   readonly port?: number | undefined;
   /** Default `127.0.0.1`: only this machine. */
   readonly host?: string | undefined;
-  /** With `anonymous` on loopback: further names by which this server may be called (a page elsewhere must not reach it by DNS). */
+  /** With `anonymous` on loopback: further names by which this server may be called (pages elsewhere must not reach it by DNS). */
   readonly hosts?: readonly string[] | undefined;
-  /** After which a connection is cut off. */
+  /** Times after which a connection is cut off. */
   readonly timeouts?: Partial<Timeouts> | undefined;
   readonly open: OpenDatabase;
 }

@@ -15,11 +15,11 @@ import { withDatabase } from './server-uses';
 import { isObject, parseBasic } from './wire';
 
 export interface Accounts {
-  /** Name → password. These may do everything. */
+  /** Administrators, name → password. They may do everything. */
   readonly admins?: Readonly<Record<string, string>> | undefined;
   /** Everyone may do everything, without a password. Default false. */
   readonly anonymous?: boolean | undefined;
-  /** Another way to tell who asks (a token, a proxy's headers), tried first. Undefined or null: not by this way. */
+  /** Another way to identify the client (a token, a proxy's headers), tried first. Undefined or null: go on to the other ways. */
   readonly authenticate?:
     | ((request: Request) => Promise<Person | undefined | null> | Person | undefined | null)
     | undefined;

@@ -12,13 +12,13 @@ import type { Validators } from './server-validate';
 
 /** The databases behind a server. Names are checked before they come here. */
 export interface Databases {
-  /** The database, undefined where there is none. It stays open. Asked at every request where there is no `use`. */
+  /** The database, undefined if there is none. It stays open. Called at every request if there is no `use`. */
   open(name: string): Promise<Database | undefined>;
-  /** The database for a while: it may be closed when no use of it is under way. */
+  /** The database until its `release`: it may be closed while nobody uses it. */
   use?(name: string): Promise<UsedDatabase | undefined>;
-  /** False when it was there already. */
+  /** Creates the database. False if it was there already. */
   create(name: string): Promise<boolean>;
-  /** With all it holds. False when there was none. */
+  /** Destroys the database with all it holds. False if there was none. */
   destroy(name: string): Promise<boolean>;
   /** In order of name. */
   list(): Promise<string[]>;

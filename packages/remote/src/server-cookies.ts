@@ -7,11 +7,11 @@ import { sameText, toHex } from './server-passwords';
 import type { ServerRequest } from './server-request';
 
 export interface CookieOptions {
-  /** Seconds a cookie is good for; used ones are renewed in time. Default 600, CouchDB's. */
+  /** Seconds for which a cookie is valid; cookies in use are renewed in time. Default 600, as in CouchDB. */
   readonly timeout?: number | undefined;
   /** Default `Lax`. `None` lets pages of other sites (see `cors`) use it, and needs https. */
   readonly sameSite?: 'Strict' | 'Lax' | 'None' | undefined;
-  /** Only over https. Default: when the request came by https, or `sameSite` is `None`. */
+  /** Whether the cookie is for https only. Default: yes if the request came by https, or `sameSite` is `None`. */
   readonly secure?: boolean | undefined;
 }
 

@@ -4,9 +4,9 @@
 import type { ServerRequest } from './server-request';
 
 export interface CorsOptions {
-  /** `['https://app.example']`, as browsers send them: no path, no `/` behind. `['*']` is for everyone, then without credentials. */
+  /** `['https://app.example']`, as browsers send them: without a path or a trailing `/`. `['*']` is for everyone, then without credentials. */
   readonly origins: readonly string[];
-  /** Let browsers send cookies and passwords they keep. Not with `*`. Default false. */
+  /** Let browsers send the cookies and passwords they keep. Not with `*`. Default false. */
   readonly credentials?: boolean | undefined;
 }
 

@@ -2,9 +2,9 @@
 import type { Person } from './server-auth';
 
 export interface Logger {
-  /** One line per request. */
+  /** Gets one line per request. */
   info?(line: string): void;
-  /** Failures that are the server's own, with their cause. */
+  /** Gets the server's own failures, with their cause. */
   error?(line: string, cause: unknown): void;
 }
 

@@ -25,17 +25,17 @@ export interface ReplicateRequest {
   readonly winning_revs_only?: true | undefined;
 }
 
-/** @throws DatabaseError, of which the client is told */
+/** @throws DatabaseError, which the client gets as the answer */
 export type Replicator = (
   request: ReplicateRequest,
   task: Task,
   databases: Databases,
 ) => Promise<Readonly<Record<string, unknown>>>;
 
-/** Something under way. */
+/** Work that is under way. */
 export interface Task {
   readonly type: 'replication' | 'database_compaction';
-  /** What it is about; plain data, without credentials. */
+  /** What the work is about; plain data, without credentials. */
   readonly about: Readonly<Record<string, unknown>>;
   readonly startedAt: number;
   updatedAt: number;

@@ -38,7 +38,7 @@ const PUBLIC_PATHS: ReadonlySet<string> = new Set(['', '_up', '_session', 'favic
 
 export interface HandlerOptions extends Accounts {
   readonly databases: Databases;
-  /** The server's identity, 32 hex digits. It must outlive restarts: replications know their checkpoints by it. */
+  /** The server's identity, 32 hex digits. It must survive restarts: replications recognize their checkpoints by it. */
   readonly uuid: string;
   readonly version?: string | undefined;
   /**
@@ -60,22 +60,22 @@ export interface HandlerOptions extends Accounts {
   readonly replicator?: Replicator | undefined;
   readonly limits?: Partial<Limits> | undefined;
   /**
-   * Which patterns of `$regex` are run for who is no server administrator. A pattern is searched for by trying, which nothing can stop: one
-   * that takes exponentially long stops the server for everybody. `safe`, the default: those whose form rules that out, which are most; `any`:
+   * Which patterns of `$regex` are run for users who are not server administrators. A pattern is matched by trying, which nothing can stop: one
+   * that takes exponentially long blocks the server for everybody. `safe`, the default: those whose form rules that out, which are most; `any`:
    * where all users are trusted; `none`.
    */
   readonly regex?: RegexPolicy | undefined;
   readonly logger?: Logger | undefined;
-  /** Asked first, without any password: a page to serve, or undefined to go on. */
+  /** Called first, without asking for a password: returns a page to serve, or undefined to go on. */
   readonly static?:
     | ((request: Request) => Response | undefined | null | Promise<Response | undefined | null>)
     | undefined;
 }
 
 export interface Handler {
-  /** Never rejects. `address`: the client's, by which names are locked after wrong passwords. */
+  /** Never rejects. `address` is the client's; names are locked by it after wrong passwords. */
   handle(request: Request, from?: { readonly address?: string | undefined }): Promise<Response>;
-  /** Ends open feeds in good order; requests go on being answered. Databases are left to whoever opened them. */
+  /** Ends open feeds in good order; requests are still answered. Databases are left to whoever opened them. */
   close(): void;
 }
 

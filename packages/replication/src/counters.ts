@@ -7,9 +7,9 @@ export interface Counters {
   readonly start_time: string;
   /** Revisions fetched from the source. */
   readonly docs_read: number;
-  /** Revisions that the target took. */
+  /** Revisions that the target accepted. */
   readonly docs_written: number;
-  /** Revisions that the target refused, and did not take later. */
+  /** Revisions that the target refused, and did not accept later. */
   readonly doc_write_failures: number;
   /** The first {@link MOST_ERRORS} of those, each with `id`, `rev`, `name`, `status`, `reason`. */
   readonly errors: readonly FailedRow[];
@@ -19,9 +19,9 @@ export interface Counters {
 
 export interface ReplicationChange extends Counters {
   readonly ok: true;
-  /** Written just now. */
+  /** The documents written just now. */
   readonly docs: readonly AnyDoc[];
-  /** Changes of the source yet to come, where it knows. */
+  /** How many changes of the source are still to come, if the source knows. */
   readonly pending?: number;
 }
 
@@ -33,8 +33,8 @@ export interface ReplicationResult extends Counters {
 }
 
 /**
- * `connecting`: asking both sides who they are and how far they came · `transferring` · `idle`: a live one that is caught up ·
- * `waiting`: to try again after a failure · the last three are how it ended.
+ * `connecting`: asking both sides who they are and how far they have come · `transferring` · `idle`: live, and caught up ·
+ * `waiting`: until it tries again after a failure · the last three say how it ended.
  */
 export type Phase = 'connecting' | 'transferring' | 'idle' | 'waiting' | 'complete' | 'cancelled' | 'failed';
 
@@ -44,7 +44,7 @@ export interface ReplicationStatus extends Counters {
   readonly phase: Phase;
   /**
    * Changes of the source that are not yet at the target, read ones included. Where the source counts by numbers but does
-   * not say how many changes are left: at most so many. `undefined` where it does not say anything.
+   * not say how many changes are left: at most so many. `undefined` where it says nothing.
    */
   readonly pending: number | undefined;
   /** Characters of JSON fetched and written, attachments included: about bytes. */

@@ -15,20 +15,20 @@ export interface ReplicateOptions extends CallOptions {
   live?: boolean | undefined;
   /** CouchDB's word for `live`. */
   continuous?: boolean | undefined;
-  /** Rides out failures, waiting longer each time. Refused credentials and wrong requests end it all the same. Default false. */
+  /** Tries again after failures, waiting longer each time. Refused credentials and wrong requests end it all the same. Default false. */
   retry?: boolean | undefined;
-  /** ms to wait, given the last wait (0 at first; again 0 after progress). Default: doubling, jittered, up to 10 minutes. */
+  /** Returns the ms to wait, given the last wait (0 at first, and again after progress). Default: doubling, jittered, up to 10 minutes. */
   back_off_function?: ((delay: number) => number) | undefined;
   /**
    * Begin after this position, whatever was replicated without the option. What lies before it never counts as replicated: where
-   * it leaves a gap, the progress is written down apart, for the next run with the same `since`; after `'now'`, nowhere.
+   * it leaves a gap, the progress is written down separately, for the next run with the same `since`; after `'now'`, nowhere.
    */
   since?: Seq | undefined;
   /** Changes read, compared and acknowledged together. Default: 100 at first, up to 500 as long as all goes well. */
   batch_size?: number | undefined;
-  /** PouchDB's: batches of changes read ahead of the one that is fetched. Taken, and of no effect: one is, whatever it says. */
+  /** PouchDB's: batches of changes read ahead of the one that is fetched. Accepted, but without effect: it is always one. */
   batches_limit?: number | undefined;
-  /** Where the checkpoint is kept: `false` nowhere (every run compares everything). Default: on both sides. */
+  /** Where the checkpoint is kept. `false`: nowhere (every run compares everything). Default: on both sides. */
   checkpoint?: boolean | 'source' | 'target' | undefined;
   /** These documents only. */
   doc_ids?: readonly string[] | undefined;
@@ -45,7 +45,7 @@ export interface ReplicateOptions extends CallOptions {
   /** The same as `style: 'main_only'`, as CouchDB calls it. */
   winning_revs_only?: boolean | undefined;
   /**
-   * Make a remote target, named by its URL, when it is not there. Default true, as PouchDB; `false`: a missing one is an error.
+   * Create a remote target, given by its URL, when it is missing. Default true, as in PouchDB; `false`: a missing target is an error.
    * A target given as an object is used as it is.
    */
   create_target?: boolean | undefined;
@@ -55,7 +55,7 @@ export interface ReplicateOptions extends CallOptions {
 }
 
 export interface SyncOptions extends ReplicateOptions {
-  /** Options for one direction, over the common ones. */
+  /** Options for one direction, which override the common ones. */
   push?: ReplicateOptions | undefined;
   pull?: ReplicateOptions | undefined;
 }

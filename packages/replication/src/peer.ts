@@ -17,7 +17,7 @@ import {
 } from '@settledb/core';
 
 /**
- * The methods of a database that replication uses; any object that has them will do. With `openAttachment` too, large
+ * The methods of a database that replication uses; any object that has them will do. If it has `openAttachment` too, large
  * attachments of a source are not held in memory.
  */
 export type Peer = Pick<
@@ -26,7 +26,7 @@ export type Peer = Pick<
 > &
   Partial<Pick<Database, 'openAttachment'>>;
 
-/** A document as it is carried over: opaque but for its `_` fields. */
+/** A document as it is transferred: opaque except for its `_` fields. */
 export type AnyDoc = ExistingDoc<Record<string, unknown>>;
 
 /** A row of the changes feed, reduced to what is used. */
@@ -226,7 +226,7 @@ export function checkBulkDocs(answer: unknown, docs: readonly AnyDoc[]): FailedR
   return failed;
 }
 
-/** A document that the target did not take, as `errors` and `denied` show it: plain data. */
+/** A document that the target did not accept, as `errors` and `denied` show it: plain data. */
 export interface FailedRow {
   readonly id: string;
   readonly rev?: string;

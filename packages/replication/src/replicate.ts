@@ -9,7 +9,7 @@ import type { FailedRow, Peer } from './peer';
 import { Progress } from './progress';
 import { type Watched, watch } from './watch';
 
-/** A replication's events, and what their listeners are given. */
+/** A replication's events, and what their listeners get. */
 export interface ReplicationEvents extends FeedEvents<ReplicationChange, ReplicationResult> {
   active: undefined;
   /** With the error while it waits to try again. */
@@ -20,7 +20,7 @@ export interface ReplicationEvents extends FeedEvents<ReplicationChange, Replica
 
 /**
  * A replication under way. Events: `change`, `complete`, `error`, and `active`, `paused` (with an error while it waits to
- * try again), `denied` (a document that the target refused). Cancelled, it completes with what was transferred, and that
+ * try again), `denied` (a document that the target refused). If cancelled, it completes with what was transferred, and that
  * is written down.
  */
 export interface Replication extends Feed<ReplicationChange, ReplicationResult, ReplicationEvents> {
@@ -28,12 +28,12 @@ export interface Replication extends Feed<ReplicationChange, ReplicationResult, 
   status(): ReplicationStatus;
   /**
    * Where it stands, now and whenever that has changed, to the end: `for await (const status of replication.statuses())`.
-   * Who is slow misses what was in between, never the last one. Leaving the loop leaves the replication alone.
+   * A slow loop misses statuses in between, but never the last one. Leaving the loop does not end the replication.
    */
   statuses(): AsyncIterableIterator<ReplicationStatus>;
   /**
-   * Carries the documents over that the target has denied so far, as listed in `errors`: for when it has been taught to take
-   * them. Also after the replication has ended. What is taken leaves that list.
+   * Transfers the documents that the target has denied so far, as listed in `errors`, for when it has been made to accept
+   * them. Also works after the replication has ended. Documents that are accepted leave that list.
    *
    * @returns the result of this transfer alone; rejects as a replication does
    */

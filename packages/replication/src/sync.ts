@@ -29,7 +29,7 @@ export interface SyncDenied {
   readonly doc: FailedRow;
 }
 
-/** A sync's events, and what their listeners are given. */
+/** A sync's events, and what their listeners get. */
 export interface SyncEvents extends FeedEvents<SyncChange, SyncResult> {
   active: { readonly direction: Direction };
   /** With the error while a half waits to try again. */
@@ -38,8 +38,8 @@ export interface SyncEvents extends FeedEvents<SyncChange, SyncResult> {
 }
 
 /**
- * A sync under way. Events as a replication's: `paused` when both halves are, `active` when one is again. Cancelling either
- * half, or its failing, ends the other.
+ * A sync under way. Its events are those of a replication: `paused` when both halves are paused, `active` when one is active again. Cancelling either
+ * half, or its failure, ends the other.
  */
 export interface Sync extends Feed<SyncChange, SyncResult, SyncEvents> {
   readonly push: Replication;
@@ -49,7 +49,7 @@ export interface Sync extends Feed<SyncChange, SyncResult, SyncEvents> {
   statuses(): AsyncIterableIterator<SyncStatus>;
 }
 
-/** What each half has yet to bring is its `pending`. */
+/** What each half still has to transfer is its `pending`. */
 export interface SyncStatus {
   readonly push: ReplicationStatus;
   readonly pull: ReplicationStatus;

@@ -11,7 +11,7 @@ export type FindOptions<
   Path extends FieldPath<Content> = FieldPath<Content>,
 > = Omit<FindRequest, 'selector' | 'sort' | 'fields'> & {
   selector: TypedSelector<Content>;
-  /** Paths to answer. Default: whole documents. */
+  /** The paths that the answer has. Default: whole documents. */
   fields?: readonly Path[] | undefined;
   sort?: readonly TypedSort<Content>[] | undefined;
 };
@@ -30,7 +30,7 @@ type TypedSort<Content extends object> =
   | FieldPath<Content>
   | { readonly [path in FieldPath<Content>]?: 'asc' | 'desc' };
 
-/** What a find answers: whole documents, or of each what `fields` names. */
+/** What a find answers: whole documents, or what `fields` names of each. */
 export type Found<Content extends object = AnyContent, Path extends string = never> = Omit<
   FindResult,
   'docs'
@@ -72,8 +72,8 @@ type Head<Path extends string> = Path extends `${infer Name}.${string}` ? Name :
 type Tail<Path extends string, Name extends string> = Path extends `${Name}.${infer Rest}` ? Rest : never;
 
 /**
- * A selector for documents with this content. Of a union each selector is for one of them, or for some:
- * `{ type: { $in: ['note', 'task'] } }`. Of a dotted path its first name is checked.
+ * A selector for documents with this content. If that is a union, each selector is for one of its members, or for some:
+ * `{ type: { $in: ['note', 'task'] } }`. In a dotted path the first name is checked.
  */
 export type TypedSelector<Content extends object> = SelectorAmong<Content, Content>;
 

@@ -80,12 +80,12 @@ const HERE = ['close', 'destroy', 'sync', 'dump', 'load', 'writeSnapshot', 'load
 
 /** What `connect` gives: SettleDB, with its databases in the worker. */
 export type HostedSettleDB = typeof SettleDB & {
-  /** Lets the worker go: the handles of this class are of no more use. It goes on running, and may serve other tabs. */
+  /** Lets the worker go: handles of this class cannot be used any more. The worker goes on running, and may serve other tabs. */
   disconnect(): void;
 };
 
 export interface ConnectOptions extends LinkOptions {
-  /** Names of adapters that the worker's class knows. Default: `indexeddb`, which is the one meant without a name, and `memory`. */
+  /** Names of the adapters that the worker's class knows, first the one used when none is named. Default: `indexeddb` and `memory`. */
   readonly adapters?: readonly string[] | undefined;
 }
 
@@ -219,7 +219,7 @@ class HostedHandle extends Emitter {
     return load(this as unknown as Database, input, { ...options, signal });
   }
 
-  /** Writes the database as static files, for {@link loadSnapshot}: `sink(name, bytes)` is given each, `manifest.json` last. */
+  /** Writes the database as static files, for {@link loadSnapshot}: `sink(name, bytes)` is called with each, `manifest.json` last. */
   async writeSnapshot(sink: Sink, options: SnapshotOptions = {}): Promise<Manifest> {
     const { writeSnapshot } = await dumpCode.load();
     return writeSnapshot(this as unknown as Database, sink, {

@@ -4,11 +4,11 @@ import type { Adapter } from '@settledb/engine';
 
 /** Without what is for our tests, whose types would bring those of `idb`, and so of the DOM, to every program. */
 export interface IndexedDbOptions {
-  /** Milliseconds after which opening or destroying gives up with an error. Default 10,000; asked again at half of it. */
+  /** Milliseconds after which opening or destroying gives up with an error. Default 10,000; the browser is asked again at half of that. */
   readonly openTimeoutMs?: number | undefined;
-  /** Milliseconds in which not one of the transactions under way has ended, after which they are given up. Default 30,000. */
+  /** Milliseconds after which the transactions under way are given up if none of them has ended. Default 30,000. */
   readonly answerTimeoutMs?: number | undefined;
 }
 
-/** Databases in the browser's IndexedDB, one for each. */
+/** Databases in the browser's IndexedDB, each in an IndexedDB database of its own. */
 export const indexeddb = (options: IndexedDbOptions = {}): Adapter => adapter(options as AllOptions);

@@ -16,9 +16,9 @@ import type { LiveObserver, LiveQueries, LiveQuery, Unsubscribe } from '@settled
 import type { FieldPath, FindOptions, Found } from './find-options';
 import type { AnyContent, KeyRow } from './options';
 
-/** What `db.live` offers. Each result works while somebody subscribes to it or iterates it. */
+/** What `db.live` offers. Each result works while somebody subscribes to it or iterates over it. */
 export interface LazyLive<Content extends AnyContent> {
-  /** Documents that match: without a `limit` all of them, up to 10,000. No bookmark and no statistics are given. */
+  /** Documents that match: without a `limit` all of them, up to 10,000. It gives no bookmark and no statistics. */
   find<const Path extends FieldPath<Content> = never>(
     request: FindOptions<Content, Path>,
   ): LiveQuery<Found<Content, Path>>;

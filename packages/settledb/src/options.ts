@@ -18,8 +18,8 @@ import type { RegisteredViews } from '@settledb/query';
 import type { RemoteOptions } from '@settledb/remote';
 
 /**
- * Options of a local database. Where several handles in one page, worker or process share a database, those of the first count for
- * how it is written, but that it is `strict` as soon as one asks for that; `views` and what evaluates them are each handle's own.
+ * Options of a local database. If several handles in one page, worker or process share a database, the options of the first decide
+ * how it is written, except that it is `strict` as soon as one asks for that; `views` and `evaluate` are each handle's own.
  */
 export interface LocalSettleOptions<Content extends object = Loose> {
   /**
@@ -27,27 +27,27 @@ export interface LocalSettleOptions<Content extends object = Loose> {
    * and `'indexeddb'` in browsers or `'file'` in Node, which are the defaults there.
    */
   adapter?: Adapter | 'memory' | 'indexeddb' | 'file' | undefined;
-  /** Put before the stored name, and not reported. A URL makes a remote database. */
+  /** Put before the stored name, and not reported. If it is a URL, the database is remote. */
   prefix?: string | undefined;
-  /** Forget bodies of past revisions with each write. Default false: `compact()` does. */
+  /** Forget the bodies of past revisions with each write. Default false: only `compact()` forgets them. */
   auto_compaction?: boolean | undefined;
-  /** Generations kept on each branch. Default 1,000. */
+  /** How many generations are kept on each branch. Default 1,000. */
   revs_limit?: number | undefined;
   /** Equal edits get equal revisions in every database. Default true; `false` makes random ones. */
   deterministic_revs?: boolean | undefined;
-  /** `strict`: a write is acknowledged when the disk has it; `relaxed` (default): when browser or operating system has it. */
+  /** `strict`: a write is acknowledged when the disk has it; `relaxed` (default): when the browser or operating system has it. */
   durability?: Durability | undefined;
   /** Views of this program, by the name to `query` them by. They need no design document and evaluate no text. */
   views?: RegisteredViews<Content> | undefined;
-  /** Makes functions of the text of views in design documents: `evaluate` of `settledb/eval`. Without it they are refused. */
+  /** Makes functions from the text of views in design documents: `evaluate` of `settledb/eval`. Without it such views are refused. */
   evaluate?: Evaluate | undefined;
 }
 
-/** Also {@link RemoteOptions}, where the name is a URL; that is its name then, and bytes are the platform's. */
+/** Also {@link RemoteOptions}, if the name is a URL, which then is the database's name; bytes have the platform's form. */
 export type SettleOptions<Content extends object = Loose> = LocalSettleOptions<Content> &
   Omit<RemoteOptions, 'name' | 'bytes'>;
 
-/** Content of documents nobody described: any fields. */
+/** Content of documents whose type is not given: any fields. */
 // biome-ignore lint/suspicious/noExplicitAny: without a type, fields are the program's own business
 export type AnyContent = Record<string, any>;
 
@@ -59,10 +59,10 @@ export type Tombstone = { _id: string; _rev?: Rev | undefined; _deleted: true };
 
 /** What `bulkDocs` takes, for each document. */
 export type BulkDoc<Content extends object> = Doc<Content> | Tombstone | ReservedDoc;
-/** Members that the other kind of row has: `row.error` may be asked of either, and tells them apart. */
+/** Members that the other kind of row has: `row.error` may be read from either, and tells them apart. */
 type Without<Keys extends string> = { readonly [key in Keys]?: never };
 
-/** The answer to one edit of `bulkDocs`. Failures do not have `ok`, not even as `undefined`: so `'ok' in row` tells rows apart, too. */
+/** The answer to one edit of `bulkDocs`. Failures have no `ok`, not even as `undefined`, so `'ok' in row` tells rows apart, too. */
 export type BulkDocsRow =
   | (Written & Without<'error' | 'status' | 'name' | 'message' | 'reason'>)
   | (WriteFailure & Without<'rev'>);

@@ -14,10 +14,10 @@ import {
   sync,
 } from '@settledb/replication';
 
-/** A name or URL, or a database: any object with the verbs, also a wrapped one, or a PouchDB. */
+/** A name or URL, or a database: any object with a database's methods, also a wrapped one, or a PouchDB. */
 export type Peer = string | Replicable | PouchLike;
 
-/** A PouchDB by what its types say: they do not know its `id`, and write the verbs' options differently. */
+/** A PouchDB as its types describe it: they do not know its `id`, and write the methods' options differently. */
 type PouchLike = {
   readonly [Verb in 'info' | 'get' | 'put' | 'changes' | 'revsDiff' | 'bulkGet' | 'bulkDocs']: (
     ...args: never[]

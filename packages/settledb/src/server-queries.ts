@@ -9,7 +9,7 @@ import {
 } from '@settledb/core';
 import { queryCode } from './code';
 
-/** @param evaluate makes functions of design documents; one that refuses, the default, leaves `_find`, and views by Mango */
+/** @param evaluate makes functions of design documents; the default refuses, which leaves `_find`, and views by Mango */
 export function serverQueries(
   evaluate: Evaluate = refuseToEvaluate,
 ): (database: Database) => Promise<Queries | undefined> {

@@ -43,7 +43,7 @@ export { serverQueries } from './server-queries';
 export { serverReplicator } from './server-replicator';
 
 export interface ServerOptions extends Omit<Options, 'open'> {
-  /** Opens a database. Default: the folder, by the file adapter, which no other process or handle may have open meanwhile. */
+  /** Opens a database. Default: its folder, with the file adapter; no other process or handle may have it open meanwhile. */
   readonly open?: OpenDatabase | undefined;
   /** Where databases are kept, by path. Default: files. */
   readonly adapter?: Adapter | undefined;

@@ -89,24 +89,24 @@ import { HandleQueries } from './queries';
 import { VERSION, withDefaults } from './statics';
 import { asVerb, BOUND, refuseCallback, refuseText } from './verbs';
 
-/** A handle's events, and what their listeners are given. */
+/** A handle's events, and what their listeners get. */
 export interface SettleEvents {
-  /** It was opened, for the first time. With the handle. */
+  /** The database was opened, for the first time by this handle. The value is the handle. */
   created: unknown;
   /** Somebody destroyed the database. */
   destroyed: undefined;
-  /** The browser took it away by itself; what was not replicated is lost. `destroyed` follows. */
+  /** The browser took the database away by itself; what was not replicated is lost. `destroyed` follows. */
   evicted: undefined;
   /**
    * Opening the database, upgrading its layout or destroying it waits: for another tab or worker that keeps it open and does not react
-   * (`upgrade`, `destroy`), or for the browser's answer (`open`), as behind such a tab. It goes on when that is closed, else rejects
-   * `io` after 10 seconds. Ask the person to close the other tabs.
+   * (`upgrade`, `destroy`), or for the browser's answer (`open`), as behind such a tab. It goes on when that is closed; otherwise it rejects with
+   * `io` after 10 seconds. Ask the user to close the other tabs.
    */
   blocked: Blocked;
   closed: undefined;
-  /** Progress of indexes that are built. */
+  /** Progress of indexes that are being built. */
   indexing: IndexingProgress;
-  /** What the map or the reduce of a view threw, as a DatabaseError: its `cause`, and where it is one document's, `docId`. */
+  /** A DatabaseError whose `cause` is what the map or the reduce of a view threw, with `docId` if it is about one document. */
   error: unknown;
 }
 
@@ -126,16 +126,16 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   extends Emitter<SettleEvents>
   implements Database<Content>
 {
-  /** The adapters that go by name. This class knows none; the entries of the package say what there is. */
+  /** The adapters that can be given by name. This class knows none; each entry of the package says which there are. */
   static readonly platform: Platform = NO_ADAPTERS;
 
-  /** Of this package: `1.2.3`. */
+  /** The version of this package: `1.2.3`. */
   static readonly version: string = VERSION;
 
   /** By a call that bundlers take for pure: for a static block they would keep the class in pages that have no use for it. */
   static readonly #own = /* @__PURE__ */ finished(SettleDB);
 
-  /** As given; of a remote database the URL, without credentials. */
+  /** The name as given; for a remote database the URL, without credentials. */
   readonly name: string;
   readonly adapter: string;
   /** Copies changes to a peer, or from one, as `replicate.to(peer, options)` and `replicate.from(peer, options)`. */
@@ -148,7 +148,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   readonly #queries: HandleQueries;
 
   /**
-   * This class, with `options` as the defaults of its handles: what a handle is given counts over them. Defaults of defaults
+   * This class, with `options` as the defaults of its handles; what a handle is given overrides them. Defaults of defaults
    * add up.
    */
   static defaults<Class extends typeof SettleDB>(this: Class, options: SettleOptions): Class {
@@ -173,10 +173,10 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   }
 
   /**
-   * @param name of a local database: any string; in Node, by default, the path of the folder it is kept in. A URL (`http:`,
+   * @param name for a local database any string; in Node, by default, it is the path of the folder it is kept in. A URL (`http:`,
    *   `https:`) means the CouchDB database there
-   * @throws at once: TypeError without a name; bad_request for an adapter that is not known, a prefix that is no text, and a name that
-   *   looks like a mistyped URL. Whatever else is wrong rejects the first call
+   * @throws at once: TypeError without a name; bad_request for an unknown adapter, a prefix that is not a string, and a name that
+   *   looks like a mistyped URL. Anything else that is wrong rejects the first call
    */
   // A view that names the type of its documents says nothing about the others.
   constructor(name: string, options?: SettleOptions<NoInfer<Content>>);
@@ -250,7 +250,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     return this.#run((database) => database.get(id, options as never) as Promise<never>, options);
   }
 
-  /** Stores one document under its `_id`. To change one, its `_rev` must be that of the revision changed. @throws conflict */
+  /** Stores one document under its `_id`. To change a document, `_rev` must be the revision that is changed. @throws conflict */
   put(doc: Doc<Content> & { _id: string }, options?: BulkDocsOptions): Promise<Written>;
   put(doc: Tombstone | ReservedDoc, options?: BulkDocsOptions): Promise<Written>;
   put(doc: object, options?: BulkDocsOptions): Promise<Written> {
@@ -279,7 +279,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   }
 
   /**
-   * Many edits in one go: one answer for each, in order; a conflict harms only its own document. One document that is
+   * Many edits in one call: one answer for each, in order; a conflict affects only its own document. One document that is
    * invalid rejects the call, and nothing is written: the error names its `docId` and its `index` in the list.
    */
   bulkDocs(
@@ -306,7 +306,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     return this.#run((database) => database.allDocs(options) as Promise<never>, options);
   }
 
-  /** What changed, once or from now on: iterate it, listen to it, or await its result. It ends with this handle. */
+  /** What changed, once or from now on: iterate over it, listen to it, or await its result. It ends with this handle. */
   changes(options: ChangesOptions = {}): ChangesFeed<Content> {
     return connectedChanges(this.#connection, options) as unknown as ChangesFeed<Content>;
   }
@@ -325,7 +325,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     return this.#run((database) => database.id(options), options);
   }
 
-  /** Puts one attachment on a document, which it makes if there is none. `rev` may be left out then. @throws conflict */
+  /** Puts one attachment on a document, which is created if there is none; then `rev` may be left out. @throws conflict */
   putAttachment(
     id: string,
     name: string,
@@ -371,9 +371,9 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   }
 
   /**
-   * Rows of a view: of a stored one by name, or of a map function that is asked this once and nothing of which is stored.
+   * Rows of a view: a stored one by name, or a map function that is used this once, of which nothing is stored.
    *
-   * @typeParam Key what the map emits, taken at its word
+   * @typeParam Key what the map emits; it is not checked
    * @param view `'ddoc/view'`; `'name'` for `'name/name'`, or for a view of the option `views`; a function; `{ map, reduce }`
    * @throws not_found, query_parse_error; not_implemented for text without the option `evaluate`
    * @example
@@ -410,7 +410,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   }
 
   /**
-   * Makes an index by fields, and builds it. `{ index: { fields }, name, ddoc }`, or flat; `exists` when it is there already.
+   * Makes an index by fields, and builds it. `{ index: { fields }, name, ddoc }`, or flat. The result is `exists` if it is there already.
    *
    * @example
    * await db.createIndex({ fields: ['type', 'date'] });
@@ -429,7 +429,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     return this.#ask((queries) => queries.getIndexes(options), options);
   }
 
-  /** Takes an index away, and its design document when nothing is left in it. @throws not_found */
+  /** Removes an index, and its design document if nothing is left in it. @throws not_found */
   deleteIndex(
     index: { readonly ddoc: string | null; readonly name: string; readonly type?: string },
     options: CallOptions = {},
@@ -438,7 +438,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   }
 
   /**
-   * Documents that match a Mango selector; 25 unless `limit` says how many. Where no index serves, all documents are read, and a
+   * Documents that match a Mango selector; 25 unless `limit` says how many. If no index serves, all documents are read, and a
    * `warning` says so.
    *
    * @throws bad_request in CouchDB's words for whatever is wrong with the request
@@ -451,7 +451,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     >;
   }
 
-  /** How `find` would answer: which index it takes, what it reads, and why. */
+  /** How `find` would answer: which index it uses, what it reads, and why. */
   explain(request: FindOptions<Content>): Promise<Explanation> {
     return this.#ask((queries) => queries.explain(request as FindRequest), request);
   }
@@ -469,8 +469,8 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   #live: LazyLive<Content> | undefined;
 
   /**
-   * The whole database as a stream of bytes, for a backup: every leaf with its ancestry, attachments, on request `_local`
-   * documents; NDJSON, gzipped, with checksums. Works of a remote database too. {@link load} takes it back.
+   * The whole database as a stream of bytes, for a backup: every leaf with its ancestry, attachments, and on request `_local`
+   * documents; NDJSON, gzipped, with checksums. Works for a remote database too. {@link load} reads it back.
    */
   dump(options: DumpOptions = {}): ReadableStream<Uint8Array> {
     return lazyDump(this, this.#connection, options, this.#connection.life);
@@ -478,7 +478,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
 
   /**
    * Loads a dump, also one of CouchDB (`_all_docs?include_docs=true`, `_bulk_docs`) or of pouchdb-dump, gzipped or not. What is there
-   * already is not written again: loading once more goes on where it was broken off.
+   * already is not written again: if loading was interrupted, load again and only the rest is written.
    *
    * @throws corrupt for a dump that is damaged or cut off; what was loaded before is valid
    */
@@ -487,7 +487,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     return load(this as Database, input, this.#lifelong(options));
   }
 
-  /** Writes the database as static files, for {@link loadSnapshot}: `sink(name, bytes)` is given each, `manifest.json` last. */
+  /** Writes the database as static files, for {@link loadSnapshot}: `sink(name, bytes)` is called with each, `manifest.json` last. */
   async writeSnapshot(sink: Sink, options: SnapshotOptions = {}): Promise<Manifest> {
     const { writeSnapshot } = await dumpCode.load();
     return writeSnapshot(this as Database, sink, this.#lifelong(options));
@@ -508,8 +508,8 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   }
 
   /**
-   * Ends this handle: calls made before are served, feeds end as cancelled. Other handles go on; the last one closes the
-   * database. Again: the same promise. Calls after it reject `database is closed`.
+   * Ends this handle: calls made before are finished, feeds end as cancelled. Other handles go on; the last one closes the
+   * database. Called again, it gives the same promise. Calls after it reject with `database is closed`.
    */
   close(): Promise<void> {
     const first = this.#connection.close();
@@ -519,7 +519,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   }
   #closed: Promise<void> | undefined;
 
-  /** Removes the database for good, for everyone. This handle is then closed; others find an empty database. */
+  /** Removes the database for good, for everyone. This handle is then closed; other handles find an empty database. */
   destroy(options: CallOptions = {}): Promise<{ ok: true }> {
     return this.#connection.destroy(options);
   }

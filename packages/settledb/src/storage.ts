@@ -1,6 +1,6 @@
 /**
- * What the browser lets the origin keep. Without leave to keep it for good, all of an origin's storage may be evicted: when the disk
- * is full, the one not used for longest first; in Safari after seven days of use of the browser without a visit.
+ * What the browser lets the origin keep. Unless it promised to keep it for good, all of an origin's storage may be evicted: when the disk
+ * is full, beginning with the origin that was unused for longest; in Safari after seven days of use of the browser without a visit.
  */
 
 export interface StorageRoom {
@@ -26,11 +26,11 @@ async function ask<T>(
   }
 }
 
-/** Asks about the storage of this origin. Where there is nobody to ask (Node, pages without https, sandboxed frames), nothing is known. */
+/** Asks about the storage of this origin. Where there is nothing to ask (Node, pages without https, sandboxed frames), nothing is known. */
 export const storage = {
   /**
-   * Asks that the browser keeps the origin's data until the user deletes it; it may ask the user. Only a page can, not a worker.
-   * @returns whether it will; false also when the user has not answered within 30 s. What is answered later, `persisted` tells
+   * Asks the browser to keep the origin's data until the user deletes it; the browser may ask the user. Only a page can do this, not a worker.
+   * @returns whether it will; false also if the user has not answered within 30 s. `persisted` tells what is answered later
    */
   persist: async (): Promise<boolean> => {
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -41,7 +41,7 @@ export const storage = {
       clearTimeout(timer),
     );
   },
-  /** Whether it will keep them. */
+  /** Whether the browser will keep the data. */
   persisted: (): Promise<boolean> => ask((manager) => manager.persisted?.(), false),
   estimate: async (): Promise<StorageRoom | undefined> => {
     const { usage, quota } = await ask<StorageEstimate>((manager) => manager.estimate?.(), {});

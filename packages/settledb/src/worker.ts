@@ -14,7 +14,7 @@ export { type ConnectOptions, connect, type HostedSettleDB } from './hosted';
 export type { SettleDB } from './settledb';
 
 export interface HostOptions extends Options {
-  /** The class whose databases are served. Default: the package's, with IndexedDB. For adapters and options of your own. */
+  /** The class whose databases are served, for adapters and options of your own. Default: the package's, with IndexedDB. */
   readonly SettleDB?: typeof Base | undefined;
 }
 

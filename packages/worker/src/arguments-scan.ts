@@ -6,7 +6,7 @@ import type { Patch, Path } from './wire';
 const NAMED = Symbol.for('settledb.named');
 
 /**
- * Stands for a function that the host was given under this name (`host({ functions: { name } })`), wherever a filter, a map or a
+ * Stands for a function that was given to the host under this name (`host({ functions: { name } })`), wherever a filter, a map or a
  * reduce function is expected.
  */
 export function named(name: string): (...args: unknown[]) => never {

@@ -22,7 +22,7 @@ import {
 } from './wire';
 
 export interface HostOptions {
-  /** Functions that pages may name, by `named('…')`, where they cannot send their own. */
+  /** Functions that pages may refer to by `named('…')`, since they cannot send their own. */
   // biome-ignore lint/suspicious/noExplicitAny: filters, maps and back-offs lie side by side; each reads what it is given
   readonly functions?: Readonly<Record<string, (...args: any[]) => unknown>> | undefined;
   /**

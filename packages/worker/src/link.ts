@@ -20,12 +20,12 @@ import type { Endpoint } from './wire';
 
 export interface LinkOptions {
   /**
-   * What becomes of functions among the arguments (filters, map and reduce functions). `refuse` (default): the call rejects and says
-   * what to do instead. `source`: they cross as their text and are made again in the worker, where nothing of what they refer to
+   * What happens to functions among the arguments (filters, map and reduce functions). `refuse` (default): the call rejects and says
+   * what to do instead. `source`: they cross as text and are made again in the worker, where nothing that they refer to
    * outside themselves exists.
    */
   readonly functions?: 'refuse' | 'source' | undefined;
-  /** ms to wait for the worker's first word. Default 10,000. */
+  /** How many ms to wait for the worker's first answer. Default 10,000. */
   readonly timeout_ms?: number | undefined;
 }
 

@@ -1,7 +1,7 @@
 /** The workers a page can be connected to, and how to say the first word to each. */
 import type { Ended, Hello, PutAway } from './wire';
 
-/** A worker, or what leads to one. */
+/** A worker, or an object that leads to one. */
 export type Target =
   | Worker
   | SharedWorkerLike
@@ -13,7 +13,7 @@ export type Target =
 /** A `SharedWorker`, by its shape: within workers, types have no such name. */
 type SharedWorkerLike = EventTarget & { readonly port: MessagePort };
 
-/** A worker, or how to make it: who is given the way can make another when the first has died. */
+/** A worker, or a function that makes one. With a function another can be made when the first has died. */
 export type Targets = Target | (() => Target);
 
 interface Poster {

@@ -30,9 +30,9 @@ import type { Loose } from './queries';
 
 export type { CallOptions } from '../store/store';
 
-/** How documents' attachments are answered: as stubs, unless these say otherwise. */
+/** How attachments of documents are answered: as stubs, unless these options say otherwise. */
 export interface AttachmentsOptions {
-  /** With their data. */
+  /** Attachments come with their data. */
   attachments?: boolean | undefined;
   /** With `attachments`: data as bytes (a `Blob`; in Node a `Buffer`), not base64. */
   binary?: boolean | undefined;
@@ -41,22 +41,22 @@ export interface AttachmentsOptions {
 }
 
 export interface OpenAttachmentOptions extends CallOptions {
-  /** Of that revision. Default: the winner. */
+  /** The revision whose attachment is read. Default: the winner. */
   rev?: Rev | undefined;
   /** The first byte wanted. Default 0. */
   start?: number | undefined;
   /** Where to end: the byte after the last one wanted. Default, and at most: `length`. */
   end?: number | undefined;
-  /** The bytes as they are stored: `encoding` then says how. Default: decoded. A range is one of these bytes. */
+  /** Give the bytes as they are stored; `encoding` then says how they are encoded. Default: decoded. A range counts the bytes that are given. */
   encoded?: boolean | undefined;
 }
 
 export interface GetOptions extends CallOptions, AttachmentsOptions {
-  /** That revision, leaf or not. Default: the winner. */
+  /** The revision to read, leaf or not. Default: the winner. */
   rev?: Rev | undefined;
-  /** Adds `_revisions`: the ancestry of the revision answered. */
+  /** Adds `_revisions`: the ancestry of the revision that is answered. */
   revs?: boolean | undefined;
-  /** Adds `_revs_info`: the same with what is available. */
+  /** Adds `_revs_info`: the ancestry, and which revisions are available. */
   revs_info?: boolean | undefined;
   /** `'all'` or a list of revisions: the answer is then a list of `{ ok }` and `{ missing }`. */
   open_revs?: 'all' | readonly Rev[] | undefined;
@@ -64,18 +64,18 @@ export interface GetOptions extends CallOptions, AttachmentsOptions {
   conflicts?: boolean | undefined;
   /** Adds `_deleted_conflicts` when there are any: tombstone leaves that lose. */
   deleted_conflicts?: boolean | undefined;
-  /** With `rev` or `open_revs`: go on to the leaf, or leaves, of that branch. */
+  /** With `rev` or `open_revs`: read the leaf, or leaves, of that branch instead. */
   latest?: boolean | undefined;
   /** Adds `_local_seq`. */
   local_seq?: boolean | undefined;
-  /** Not of `_local/` documents' revisions, which have none. As {@link BulkGetRequest} has it for each document. */
+  /** Data of only those attachments that changed after these revisions, as {@link BulkGetRequest} has it for each document. Not for `_local/` documents. */
   atts_since?: readonly Rev[] | undefined;
 }
 
 export interface BulkDocsOptions extends CallOptions {
   /** `false`: store the revisions as given (replication); the answer then lists failures only. Default true. */
   new_edits?: boolean | undefined;
-  /** With `new_edits`: an edit of a revision that is no leaf makes a new branch instead of a conflict. Default false. */
+  /** With `new_edits`: an edit of a revision that is not a leaf makes a new branch instead of a conflict. Default false. */
   force?: boolean | undefined;
 }
 
@@ -85,14 +85,14 @@ export interface BulkGetOptions extends CallOptions, AttachmentsOptions {
 }
 
 export interface AllDocsOptions extends CallOptions, AttachmentsOptions {
-  /** The document of each row, in `doc`. */
+  /** Adds the document of each row, in `doc`. */
   include_docs?: boolean | undefined;
   /** With `include_docs`: losing leaves, in `_conflicts` of each document. */
   conflicts?: boolean | undefined;
-  /** First id, as `start_key`. `descending`, the greatest. */
+  /** The first id; also `start_key`. With `descending`, the greatest. */
   startkey?: string | undefined;
   start_key?: string | undefined;
-  /** Last id, as `end_key`; itself included unless `inclusive_end` is false. `startkey: 'a:', endkey: 'a:\ufff0'` gives ids that begin so. */
+  /** The last id; also `end_key`. It is included unless `inclusive_end` is false. `startkey: 'a:', endkey: 'a:\ufff0'` gives ids that begin with `a:`. */
   endkey?: string | undefined;
   end_key?: string | undefined;
   /** Default true. */
@@ -101,17 +101,17 @@ export interface AllDocsOptions extends CallOptions, AttachmentsOptions {
   limit?: number | undefined;
   /** Rows left out at the start. */
   skip?: number | undefined;
-  /** From the last id to the first; `startkey` and `endkey` change places with it. */
+  /** From the last id to the first; `startkey` and `endkey` then change places. */
   descending?: boolean | undefined;
   /** The row of this id, or none. */
   key?: string | undefined;
-  /** Rows in this order, repeats and all; missing ones are `{ key, error: 'not_found' }`. */
+  /** Rows of these ids, in this order, including repeats; missing ones are `{ key, error: 'not_found' }`. */
   keys?: readonly string[] | undefined;
-  /** Adds the position in the changes that the answer stands at. */
+  /** Adds the position in the changes at which the answer stands. */
   update_seq?: boolean | undefined;
 }
 
-/** `req.query` holds `query_params`. Of tombstones too, and of documents of any kind. */
+/** `req.query` holds `query_params`. It is called for tombstones too, and for documents of any kind. */
 export type FilterFunction = (doc: ExistingDoc<Loose>, req: { query: Record<string, Loose> }) => unknown;
 
 export interface ChangesOptions extends CallOptions, AttachmentsOptions {
@@ -119,15 +119,15 @@ export interface ChangesOptions extends CallOptions, AttachmentsOptions {
   live?: boolean | undefined;
   /** CouchDB's word for `live`. */
   continuous?: boolean | undefined;
-  /** Changes after this position; `'now'` for none of the past. Default 0. */
+  /** Changes after this position; `'now'`: no past changes. Default 0. */
   since?: Seq | undefined;
-  /** Rows after filtering; 0 is taken as 1. */
+  /** At most so many changes, after filtering; 0 is taken as 1. */
   limit?: number | undefined;
-  /** Newest first. What is edited while several pages are read comes after them, as it then is. */
+  /** Newest first. Documents that are edited while several pages are read come after them, as they then are. */
   descending?: boolean | undefined;
-  /** `all_docs`: every leaf, also deleted ones, in `changes`. Default `main_only`. */
+  /** `all_docs`: `changes` lists every leaf, including deleted ones. Default `main_only`. */
   style?: 'main_only' | 'all_docs' | undefined;
-  /** The document as it is when the change is told, in `doc`. */
+  /** Adds the document, in `doc`, as it is when the change is given. */
   include_docs?: boolean | undefined;
   /** With `include_docs`: losing leaves, in `_conflicts`. */
   conflicts?: boolean | undefined;
@@ -141,7 +141,7 @@ export interface ChangesOptions extends CallOptions, AttachmentsOptions {
   view?: string | undefined;
   /** What a filter function finds in `req.query`. */
   query_params?: Record<string, unknown> | undefined;
-  /** `false`: `results` stays empty, which a long feed wants. Default true, but for live feeds. */
+  /** `false`: `results` stays empty, as is best for a long feed. Default true, except for live feeds. */
   return_docs?: boolean | undefined;
   /** Changes read at a time. Default 25 over HTTP; a local feed reads 1,000. */
   batch_size?: number | undefined;
@@ -157,14 +157,14 @@ export interface ChangesFeed<Content extends object = object>
   extends Feed<Change<Content>, ChangesResult<Content> | Cancelled> {}
 
 export interface Database<Content extends object = object> {
-  /** As given when it was opened, credentials never included. */
+  /** The name as given when it was opened, but never with credentials. */
   readonly name: string;
   readonly adapter: string;
   /** A string that stays the same as long as the database exists: it goes into replication ids. */
   id(options?: CallOptions): Promise<string>;
   info(options?: CallOptions): Promise<DatabaseInfo>;
 
-  /** Also of `_local/` and `_design/` documents. @throws not_found, bad_request */
+  /** Also reads `_local/` and `_design/` documents. @throws not_found, bad_request */
   get(
     id: string,
     options: GetOptions & { open_revs: 'all' | readonly Rev[] },
@@ -175,7 +175,7 @@ export interface Database<Content extends object = object> {
   /**
    * One answer per document, in order (with `new_edits: false`: failures only).
    *
-   * A document that is invalid (malformed id, revision or reserved field, or no JSON) rejects the call and nothing is written:
+   * A document that is invalid (malformed id, revision or reserved field, or not JSON) rejects the call and nothing is written:
    * the error has its `docId` and its `index` in the list. A conflict is the answer to its own document.
    */
   bulkDocs(
@@ -213,12 +213,12 @@ export interface Database<Content extends object = object> {
    * @throws not_found; 416 `requested_range_not_satisfiable` when `start` is not before the end of the bytes
    */
   openAttachment(id: string, name: string, options?: OpenAttachmentOptions): Promise<OpenedAttachment>;
-  /** Takes one attachment off a document; one that is not there is no error, and no edit. @throws conflict, not_found */
+  /** Takes one attachment off a document; if it is not there, that is no error, and no edit. @throws conflict, not_found */
   removeAttachment(id: string, name: string, rev: Rev, options?: CallOptions): Promise<Written>;
 
-  /** Forgets bodies of past revisions. A remote database is asked every `interval` ms whether it is done; default 200. */
+  /** Forgets the bodies of past revisions. A remote database is asked every `interval` ms whether it is done; default 200. */
   compact(options?: CallOptions & { readonly interval?: number }): Promise<{ ok: true }>;
-  /** Forgets a leaf and the ancestors only it has, without a trace that would replicate. */
+  /** Forgets a leaf and the ancestors that only it has, leaving no trace that would replicate. */
   purge(
     id: string,
     rev: Rev,

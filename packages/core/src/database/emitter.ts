@@ -6,11 +6,11 @@
  * `uncaughtException`, which ends the process unless somebody handles it.
  */
 
-/** What listens. The value depends on the event; those without one pass `undefined`. */
+/** A listener. The value depends on the event; events without a value pass `undefined`. */
 // biome-ignore lint/suspicious/noExplicitAny: a listener names the type of the event it knows.
 export type EventListener = (value: any) => void;
 
-/** Events nobody described: any name, any value. Those of a class are an interface, name → value. */
+/** Events that are not described: any name, any value. The events of a class are an interface, name → value. */
 // biome-ignore lint/suspicious/noExplicitAny: as above
 export type AnyEvents = Record<string, any>;
 
@@ -19,7 +19,7 @@ interface Entry {
   readonly once: boolean;
 }
 
-/** `on`, `once`, `off` and their Node aliases. Subclasses fire. There is no limit to listeners and no warning. */
+/** `on`, `once`, `off` and their Node aliases. Subclasses fire. There is no limit on listeners, and no warning. */
 export class Emitter<Events extends object = AnyEvents> {
   // Lists are replaced, never changed: firing needs no copy, and who leaves while it goes on is still called this time.
   readonly #entries = new Map<string, readonly Entry[]>();
@@ -34,7 +34,7 @@ export class Emitter<Events extends object = AnyEvents> {
     return this.#add(event, { listener, once: true });
   }
 
-  /** Takes the latest addition of `listener` back; no error when it is not there. */
+  /** Removes the latest addition of `listener`; no error if there is none. */
   off<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this {
     const entries = this.#entries.get(event) ?? [];
     const at = entries.map((entry) => entry.listener).lastIndexOf(listener);
@@ -54,7 +54,7 @@ export class Emitter<Events extends object = AnyEvents> {
     return this.off(event, listener);
   }
 
-  /** Those of `event`, or of all events. */
+  /** Removes the listeners of `event`, or of all events. */
   removeAllListeners(event?: keyof Events & string): this {
     if (event === undefined) this.#entries.clear();
     else this.#entries.delete(event);

@@ -10,7 +10,7 @@ import { Controller, type FeedController } from './feed-controller';
 import { Reader } from './feed-reader';
 import { onAbort } from './on-abort';
 
-/** What `error` listeners are given, and a feed rejects with: a DatabaseError mostly, else a TypeError or what a filter threw. */
+/** What `error` listeners get, and a feed rejects with: usually a DatabaseError, otherwise a TypeError or what a filter threw. */
 export type FeedError = Error & {
   readonly status?: number;
   readonly reason?: string;
@@ -19,7 +19,7 @@ export type FeedError = Error & {
 
 /** The events that every feed has. */
 export interface FeedEvents<Item, Result> {
-  /** Each item, at once; listeners are not waited for. */
+  /** Each item, as soon as it is there; the feed does not wait for listeners. */
   change: Item;
   /** The end, also of a cancelled feed; what awaiting the feed gives. */
   complete: Result;
@@ -30,16 +30,16 @@ export interface FeedEvents<Item, Result> {
 export interface Feed<Item, Result, Events extends object = FeedEvents<Item, Result>>
   extends AsyncIterable<Item>,
     Promise<Result> {
-  /** Iteration pulls: the feed reads on when its consumer is done. Leaving the loop cancels the feed. */
+  /** Iteration pulls: the feed reads on when the loop is done with an item. Leaving the loop cancels the feed. */
   [Symbol.asyncIterator](): AsyncIterator<Item>;
   on<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this;
   once<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this;
   off<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this;
   removeListener<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this;
   removeAllListeners(event?: keyof Events & string): this;
-  /** It was cancelled, by {@link cancel}, its signal, or the end of its database. PouchDB's spelling. */
+  /** Whether it was cancelled, by {@link cancel}, its signal, or the end of its database. PouchDB's spelling. */
   readonly canceled: boolean;
-  /** Ends it: no further item, not even one in flight; the result is then that of a cancelled feed. Idempotent. */
+  /** Ends the feed: no item follows, not even one that is in flight; the result is then that of a cancelled feed. Idempotent. */
   cancel(): void;
 }
 

@@ -6,10 +6,10 @@
 import { DatabaseError } from '../model/errors';
 
 /**
- * Makes a function of its source text.
+ * Makes a function from its source text.
  * @param names what the source may refer to besides globals, for instance `emit`
  * @returns given values for `names`, the function
- * @throws DatabaseError `compilation_error` for text that is no function; others by policy
+ * @throws DatabaseError `compilation_error` for text that is not a function; others by policy
  */
 export type Evaluate = (
   source: string,

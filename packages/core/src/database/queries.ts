@@ -8,20 +8,20 @@ import type { CallOptions } from '../store/store';
 /** Any JSON, also as `undefined`, which means "no key given". */
 export type ViewKey = Json | undefined;
 
-/** Content of documents and values that nobody described. */
+/** Content of documents and values whose type is not given. */
 // biome-ignore lint/suspicious/noExplicitAny: what is in a document, and what a map emits, is the program's own business
 export type Loose = any;
 
 export type Emit = (key?: unknown, value?: unknown) => void;
 /**
- * Called once per document, winners only; emits rows. Must depend on nothing but the document, whose type it may name. One that
- * takes no `emit` finds it as a global while it runs.
+ * Called once per document, for winners only; emits rows. It must depend on nothing but the document, whose type it may name. A function that
+ * does not take `emit` finds it as a global while it runs.
  */
 export type MapFunction<Content extends object = Loose> = {
   // As a method: a function may name one type of those that documents have. Where nobody described them, any.
   map(doc: ExistingDoc<string extends keyof Content ? Loose : Content>, emit: Emit): void;
 }['map'];
-/** `keys` are `[key, id]` pairs, `null` when `values` are results of this function (`rereduce`). */
+/** `keys` are `[key, id]` pairs; they are `null` when `values` are results of this function (`rereduce`). */
 export type ReduceFunction = (
   keys: readonly (readonly [Json, string])[] | null,
   values: readonly Loose[],
@@ -36,21 +36,21 @@ export interface ViewSource<Content extends object = Loose> {
 }
 
 export interface ViewOptions extends CallOptions {
-  /** `false`: rows as mapped. Or the reduce to use, with a map function: a stored view has its own. Default: reduced when the view has a reduce. */
+  /** `false`: rows as they were mapped. With a map function also the reduce to use; a stored view has its own. Default: reduced if the view has a reduce. */
   reduce?: boolean | ReduceFunction | string | undefined;
-  /** The document of each row, in `doc`; where the value is `{ _id }`, the one that it names. Not of reduced rows. */
+  /** Adds the document of each row, in `doc`; if the value is `{ _id }`, the document that it names. Not for reduced rows. */
   include_docs?: boolean | undefined;
   /** With `include_docs`: losing leaves, in `_conflicts`. */
   conflicts?: boolean | undefined;
   /** With `include_docs`: data of attachments, as base64, or with `binary` as bytes. */
   attachments?: boolean | undefined;
   binary?: boolean | undefined;
-  /** First key, as `start_key`. `descending`, the greatest. */
+  /** The first key; also `start_key`. With `descending`, the greatest. */
   startkey?: ViewKey;
   start_key?: ViewKey;
-  /** With `startkey`: begins at this document among rows of that key. */
+  /** With `startkey`: begin at this document among the rows of that key. */
   startkey_docid?: string | undefined;
-  /** Last key, as `end_key`. `startkey: ['a'], endkey: ['a', {}]` gives lists that begin so. */
+  /** The last key; also `end_key`. `startkey: ['a'], endkey: ['a', {}]` gives all lists that begin with `'a'`. */
   endkey?: ViewKey;
   end_key?: ViewKey;
   endkey_docid?: string | undefined;
@@ -59,7 +59,7 @@ export interface ViewOptions extends CallOptions {
   limit?: number | string | undefined;
   /** Rows left out at the start. */
   skip?: number | string | undefined;
-  /** From the last key to the first; `startkey` and `endkey` change places with it. */
+  /** From the last key to the first; `startkey` and `endkey` then change places. */
   descending?: boolean | undefined;
   /** Rows of this key. */
   key?: ViewKey;
@@ -67,13 +67,13 @@ export interface ViewOptions extends CallOptions {
   keys?: readonly Json[] | undefined;
   /** One row per distinct key. */
   group?: boolean | undefined;
-  /** One row per distinct beginning of array keys, of this length. 0: no groups; 999: exact. */
+  /** One row for each distinct beginning, of this length, of array keys. 0: no groups; 999: exact. */
   group_level?: number | string | undefined;
   /** `'ok'`: answer what is indexed. `'update_after'`: the same, then bring the index up to date. */
   stale?: 'ok' | 'update_after' | undefined;
   /** CouchDB's newer word for `stale`: `true` (default), `false` as `stale: 'ok'`, `'lazy'` as `'update_after'`. */
   update?: boolean | 'lazy' | undefined;
-  /** Adds the seq the index stands at. */
+  /** Adds the seq at which the index stands. */
   update_seq?: boolean | undefined;
 }
 
@@ -88,7 +88,7 @@ export interface ViewRow<Content extends object = object, Key = Json, Value = Lo
 }
 
 export interface ViewResult<Content extends object = object, Key = Json, Value = Loose> {
-  /** Rows in the whole view. Absent when reduced, as `offset`. */
+  /** How many rows the whole view has. Absent from reduced results, and so is `offset`. */
   readonly total_rows?: number;
   readonly offset?: number;
   readonly rows: readonly ViewRow<Content, Key, Value>[];
@@ -136,21 +136,21 @@ export interface IndexList {
 
 export interface FindRequest extends CallOptions {
   selector: Selector;
-  /** Paths to answer. Default: whole documents. */
+  /** The paths that the answer has. Default: whole documents. */
   fields?: readonly string[] | undefined;
   sort?: readonly SortField[] | undefined;
-  /** Matching documents. Default 25. */
+  /** At most so many matching documents. Default 25. */
   limit?: number | undefined;
   skip?: number | undefined;
   /** `'ddoc'`, `'ddoc/name'` or `['ddoc', 'name']`. */
   use_index?: string | readonly string[] | undefined;
-  /** From an earlier answer: go on after it. */
+  /** The `bookmark` of an earlier answer, to go on after it. */
   bookmark?: string | undefined;
   /** Adds `execution_stats`: what was read, and how long it took. */
   execution_stats?: boolean | undefined;
-  /** As of views: `false` asks an index as it stands, `'lazy'` also brings it up to date afterwards. Default true. */
+  /** As for views: `false` queries an index as it stands, `'lazy'` also brings it up to date afterwards. Default true. */
   update?: boolean | 'lazy' | undefined;
-  /** CouchDB's, for its shards: sent to a server, and of no effect here. */
+  /** CouchDB's option for its shards: sent to a server, and without effect here. */
   stable?: boolean | undefined;
   /** Losing leaves, in `_conflicts` of each document. */
   conflicts?: boolean | undefined;
@@ -165,7 +165,7 @@ export interface ExecutionStats {
 export interface FindResult<Content extends object = object> {
   /** Whole documents, or what `fields` left of them. */
   readonly docs: readonly (ExistingDoc<Content> & Record<string, Loose>)[];
-  /** Says when no index served. */
+  /** Says so when no index served. */
   readonly warning?: string;
   readonly bookmark?: string;
   readonly execution_stats?: ExecutionStats;
@@ -188,7 +188,7 @@ export interface ViewInfo {
   };
 }
 
-/** What a database with indexes offers besides `Database`. */
+/** What a database with indexes offers in addition to `Database`. */
 export interface Queries<Content extends object = object> {
   /** @throws not_found, query_parse_error, bad_request */
   query(view: string | MapFunction | ViewSource, options?: ViewOptions): Promise<ViewResult<Content>>;
@@ -200,7 +200,7 @@ export interface Queries<Content extends object = object> {
   ): Promise<ViewResult<Content>[]>;
   /** Drops the indexes that no design document defines any more. */
   viewCleanup(options?: CallOptions): Promise<{ readonly ok: true }>;
-  /** What `_design/name/_info` tells. */
+  /** What `_design/name/_info` says. */
   viewInfo?(ddoc: string, options?: CallOptions): Promise<ViewInfo>;
   createIndex(request: CreateIndexRequest | IndexFields, options?: CallOptions): Promise<CreateIndexResult>;
   getIndexes(options?: CallOptions): Promise<IndexList>;

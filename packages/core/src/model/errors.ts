@@ -1,5 +1,5 @@
 /**
- * Errors in CouchDB's shape. Every rejection of a database is a {@link DatabaseError}, but for wrong use by the program
+ * Errors in CouchDB's shape. Every rejection of a database is a {@link DatabaseError}, except for wrong use by the program
  * where CouchDB has no word for it (`TypeError`) and for an aborted `signal` (its own reason).
  */
 
@@ -13,11 +13,11 @@ export interface DatabaseErrorInit {
   readonly cause?: unknown;
 }
 
-/** An error with CouchDB's fields: HTTP `status`, `name` (`conflict`), `reason`; `docId` where one document is meant. */
+/** An error with CouchDB's fields: HTTP `status`, `name` (`conflict`), `reason`, and `docId` if it is about one document. */
 export class DatabaseError extends Error {
-  /** As of HTTP: 404, 409, … */
+  /** As in HTTP: 404, 409, … */
   readonly status: number;
-  /** Always true, so that a row of a bulk answer and an error are told by one test, as PouchDB's users do. */
+  /** Always true, so that one test recognizes both a failed row of a bulk answer and an error, as PouchDB's users do. */
   readonly error = true;
   /** What is wrong, in CouchDB's words; may say more than `message`. */
   readonly reason: string;
@@ -26,7 +26,7 @@ export class DatabaseError extends Error {
    * harden themselves (lockdown of SES, `node --frozen-intrinsics`).
    */
   override name: string;
-  /** The document that is meant, where one is. */
+  /** The document that the error is about, if it is about one. */
   declare readonly docId?: string;
   /** Which document of a `bulkDocs` was refused, counted from 0. */
   declare readonly index?: number;
@@ -47,7 +47,7 @@ export class DatabaseError extends Error {
     if (docId !== undefined) this.docId = docId;
   }
 
-  /** Plain data, as it stands in bulk answers and on the wire. `cause` stays behind: it may hold anything. */
+  /** Plain data, as in bulk answers and on the wire. `cause` is left out: it may hold anything. */
   toJSON(): Record<string, unknown> {
     const { status, name, message, reason, docId } = this;
     return {
@@ -61,7 +61,7 @@ export class DatabaseError extends Error {
   }
 }
 
-/** True for an error of a database, also one made by another copy of this package (bundles, workers). */
+/** True for an error of a database, even one made by another copy of this package (bundles, workers). */
 export function isDatabaseError(error: unknown): error is DatabaseError {
   return (
     error instanceof Error &&

@@ -2,7 +2,7 @@
  * What users and other databases see: documents, and the rows of every answer. The names are CouchDB's.
  */
 
-/** A revision id, `<generation>-<hash>`. Our own hashes are 32 lower-case hex digits; others' are taken as they are. */
+/** A revision id, `<generation>-<hash>`. Our own hashes are 32 lower-case hex digits; hashes made elsewhere are accepted as they are. */
 export type Rev = string;
 
 /** A position in the changes order. A local database counts 1, 2, 3 …; a remote one's is opaque and may be a string. */
@@ -16,20 +16,20 @@ export type Json =
   | readonly Json[]
   | { readonly [key: string]: Json | undefined };
 
-/** What every read says of an attachment. */
+/** What every read says about an attachment. */
 export interface AttachmentInfo {
   readonly content_type: string;
   /** `md5-` and the base64 of the md5 of the bytes as stored. */
   readonly digest: string;
   /** The generation at which the content last changed. */
   readonly revpos: number;
-  /** How the stored bytes are encoded; only with `att_encoding_info`, and only where they are. */
+  /** How the stored bytes are encoded; only with `att_encoding_info`, and only if they are encoded. */
   readonly encoding?: AttachmentEncoding;
-  /** Bytes as stored, beside `encoding`. */
+  /** How many bytes are stored; given together with `encoding`. */
   readonly encoded_length?: number;
 }
 
-/** How stored bytes may be encoded. Only what came so from CouchDB is. */
+/** How stored bytes may be encoded. Only attachments that CouchDB sent encoded are. */
 export type AttachmentEncoding = 'gzip';
 
 /** An attachment without its data. */
@@ -64,12 +64,12 @@ export type AttachmentData =
   | AsyncIterable<Uint8Array>
   | (() => ReadableStream<Uint8Array> | Promise<ReadableStream<Uint8Array>>);
 
-/** An attachment with data, as a user or a replicator writes it. What else it holds is dropped. */
+/** An attachment with data, as a user or a replicator writes it. Any other fields are dropped. */
 export interface NewAttachment {
   /** Default: the data's own type (`Blob`), or `application/octet-stream`. */
   readonly content_type?: string | undefined;
   readonly data: AttachmentData;
-  /** Taken with `new_edits: false` only (then 0 when absent); else the database says it. */
+  /** Used with `new_edits: false` only (then 0 when absent); otherwise the database decides it. */
   readonly revpos?: number | undefined;
   /**
    * `data` (no string) are the bytes as another database stores them, as `openAttachment(…, { encoded: true })` reads them:
@@ -79,15 +79,15 @@ export interface NewAttachment {
   readonly encoded?: boolean | undefined;
   /** With `encoded`. */
   readonly encoding?: AttachmentEncoding | undefined;
-  /** With `encoded`: of other bytes, the document is refused with 400 `content_md5_mismatch`. */
+  /** With `encoded`: if the bytes do not match it, the document is refused with 400 `content_md5_mismatch`. */
   readonly digest?: string | undefined;
-  /** With `encoded`: bytes of the content, decoded. Of another length, the document is refused with 400 `bad_request`. */
+  /** With `encoded`: bytes of the content, decoded. If the length differs, the document is refused with 400 `bad_request`. */
   readonly length?: number | undefined;
 }
 
 /**
  * An attachment that is there already: as the document read had it, or content that is stored under any document, by its
- * digest. Without `digest` that of the revision edited is meant. 412 `missing_stub` when there is none.
+ * digest. Without `digest` it is that of the revision edited. 412 `missing_stub` when there is none.
  */
 export interface StubAttachment {
   readonly stub: true;
@@ -107,9 +107,9 @@ export interface OpenedAttachment {
   readonly revpos: number;
   /** Bytes of the whole content, decoded. */
   readonly length: number;
-  /** How the bytes of `stream` are encoded: only when they were asked for `encoded`, and are. */
+  /** How the bytes of `stream` are encoded: only if the option `encoded` was given and they are encoded. */
   readonly encoding?: AttachmentEncoding;
-  /** Bytes as stored, where those are encoded, whether asked for or not: then ranges are of no use. */
+  /** How many bytes are stored, if they are encoded, whether `encoded` was asked for or not: then ranges are of no use. */
   readonly encoded_length?: number;
   /** Bytes that `stream` will give, if all goes well. */
   readonly size: number;
@@ -135,25 +135,25 @@ export interface RevInfo {
 export interface DocMeta {
   /** Any non-empty string. `_design/…` and `_local/…` are the database's own kinds. */
   _id: string;
-  /** The revision: of one that is read, or the one that an edit is made of. */
+  /** The revision that was read, or the one that an edit is made from. */
   _rev?: Rev;
   /** A tombstone: what a removed document leaves, so that the removal replicates. */
   _deleted?: boolean;
-  /** By name: stubs, unless data were asked for. */
+  /** By name: stubs, unless data was asked for. */
   _attachments?: Record<string, Stub | FullAttachment>;
   /** With `revs`: the ancestry. */
   _revisions?: Revisions;
   /** With `revs_info`: the ancestry, and which revisions can still be read. */
   _revs_info?: RevInfo[];
-  /** With `conflicts`, where there are any: leaves that lost and are not deleted. */
+  /** With `conflicts`, if there are any: leaves that lost and are not deleted. */
   _conflicts?: Rev[];
-  /** With `deleted_conflicts`, where there are any: deleted leaves. */
+  /** With `deleted_conflicts`, if there are any: deleted leaves. */
   _deleted_conflicts?: Rev[];
   /** With `local_seq`: the position of its last change. */
   _local_seq?: Seq;
 }
 
-/** What a user writes: any JSON object with the fields of {@link DocMeta} he cares for. */
+/** What a user writes: any JSON object, with those fields of {@link DocMeta} that are needed. */
 export type Doc<Content extends object = object> = Content & {
   // What is `undefined` is as good as left out.
   [field in keyof Omit<DocMeta, '_attachments'>]?: DocMeta[field] | undefined;
@@ -189,17 +189,17 @@ export interface AllDocsRow<Content extends object = object> {
   readonly doc?: ExistingDoc<Content> | null;
 }
 
-/** A key asked for in `keys` that no document has. */
+/** A key in `keys` that no document has. */
 export interface MissingRow {
   readonly key: string;
   readonly error: 'not_found';
 }
 
-/** @typeParam Row what `rows` hold: missing ones too where `keys` were given */
+/** @typeParam Row what `rows` hold: rows for missing documents too, if `keys` were given */
 export interface AllDocsResult<Content extends object = object, Row = AllDocsRow<Content> | MissingRow> {
   /** Live documents in the database, whatever was asked for. */
   readonly total_rows: number;
-  /** Rows before the first, as `skip` said. */
+  /** How many rows come before the first one: the value of `skip`. */
   readonly offset: number;
   readonly rows: readonly Row[];
   readonly update_seq?: Seq;
@@ -207,7 +207,7 @@ export interface AllDocsResult<Content extends object = object, Row = AllDocsRow
 
 export interface Change<Content extends object = object> {
   readonly id: string;
-  /** `null` where the source left it out under `seq_interval`. */
+  /** `null` where the source left it out because of `seq_interval`. */
   readonly seq: Seq | null;
   readonly changes: readonly { readonly rev: Rev }[];
   readonly deleted?: true;
@@ -217,7 +217,7 @@ export interface Change<Content extends object = object> {
 export interface ChangesResult<Content extends object = object> {
   readonly results: readonly Change<Content>[];
   readonly last_seq: Seq;
-  /** With a `limit`: changes after `last_seq`, those that a filter would leave out among them. Servers may tell it always. */
+  /** With a `limit`: how many changes come after `last_seq`, including those that a filter would leave out. Servers may always give it. */
   readonly pending?: number;
 }
 
@@ -252,7 +252,7 @@ export type RevsDiffResult = Record<string, { missing: Rev[]; possible_ancestors
 
 export interface DatabaseInfo {
   readonly db_name: string;
-  /** Live documents: winner not deleted; `_local` ones not counted, design documents counted. */
+  /** Live documents, whose winner is not deleted. Design documents are counted, `_local` documents are not. */
   readonly doc_count: number;
   /** Documents whose winner is deleted. */
   readonly doc_del_count?: number;

@@ -137,7 +137,7 @@ export interface Blobs {
 }
 
 export interface CallOptions {
-  /** Ends the call with the signal's reason. A write that was already handed to the storage may still be done. */
+  /** Aborts the call with the signal's reason. A write that was already handed to the storage may still be done. */
   signal?: AbortSignal | undefined;
 }
 

@@ -9,14 +9,14 @@ import type { ChangeHub } from './hub';
 import { LatestIterator } from './latest';
 import { type Evaluator, Run } from './run';
 
-/** What listens to results: a function, or an observer as Observables have them. */
+/** Listens to results: a function, or an observer as for Observables. */
 export type LiveObserver<Result> =
   | ((result: Result) => void)
   | {
       readonly next?: ((result: Result) => void) | undefined;
-      /** Asking failed; nothing follows. Without it the error goes to whoever has such: it is an unhandled rejection. */
+      /** A query failed; nothing follows. Without this listener the error is an unhandled rejection. */
       readonly error?: ((error: unknown) => void) | undefined;
-      /** Its signal was aborted, it was cancelled, or the database was closed. */
+      /** The signal was aborted, the live result was cancelled, or the database was closed. */
       readonly complete?: (() => void) | undefined;
     };
 
@@ -27,16 +27,16 @@ export interface Unsubscribe {
 }
 
 export interface LiveQuery<Result> extends AsyncIterable<Result> {
-  /** The latest result; `undefined` before the first. While nobody subscribes, what it was when somebody last did. */
+  /** The latest result; `undefined` before the first. While nobody subscribes, it is what it was when somebody last did. */
   readonly current: Result | undefined;
   /**
-   * Calls with the result there is, if there is one, and with each that follows. What a listener throws harms nobody else. Bound, as the
+   * Calls the observer with the current result, if there is one, and with each that follows. What a listener throws harms no other. Bound, as the
    * methods of a handle are: `useSyncExternalStore(live.subscribe, () => live.current)`.
    */
   subscribe(observer: LiveObserver<Result>): Unsubscribe;
-  /** Each pass of the loop gets the latest result: those that came while it was busy are skipped. */
+  /** Each pass of the loop gets the latest result: results that came while it was busy are skipped. */
   [Symbol.asyncIterator](): AsyncIterator<Result, undefined>;
-  /** Ends it for everyone, as its `signal` does. */
+  /** Ends the live result for everyone, as its `signal` does. */
   cancel(): void;
 }
 
