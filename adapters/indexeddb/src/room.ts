@@ -9,6 +9,7 @@ import type { Driver } from './open';
 import { Reserve } from './reserve';
 import type { Run } from './run';
 import { Tidying } from './tidying';
+import { unref } from './unref';
 
 /** A commit of so many characters may leave no room for its share of the reserve: that is kept back before it. */
 const RESERVE_FIRST = 2 * 1024 * 1024;
@@ -24,8 +25,8 @@ export class Room {
   #storedBytes = 0;
   /** A write was refused for want of room since it was tidied up for the last time. */
   #isFull = false;
-  /** When it was, after a compaction, by `performance.now`. */
-  #tidiedAt = Number.NEGATIVE_INFINITY;
+  /** Runs while what a compaction made free may not be counted yet. */
+  #counting: ReturnType<typeof setTimeout> | undefined;
 
   constructor(connection: Connection, run: Run, driver: Driver) {
     this.#reserve = new Reserve(connection, run);
@@ -57,14 +58,14 @@ export class Room {
    */
   async make(makesRoom: MakesRoom | undefined, tries: number): Promise<boolean> {
     this.#isFull = true;
-    if (makesRoom === undefined) return tries < TRIES && this.#counts();
+    if (makesRoom === undefined) return tries < TRIES && this.#counts(tries);
     if (tries === 0 && (await this.#tidying.tidy(makesRoom === 'now'))) return true;
     return this.give(makesRoom);
   }
 
-  /** Waits a while for what a compaction made free to be counted, if one ended just now. @returns whether it did */
-  async #counts(): Promise<boolean> {
-    if (performance.now() - this.#tidiedAt > COUNTED_MS) return false;
+  /** Waits a while for what a compaction made free to be counted, if one had ended just before the first try. @returns whether it did */
+  async #counts(tries: number): Promise<boolean> {
+    if (tries === 0 && this.#counting === undefined) return false;
     await afterTimer(COUNTED_MS / TRIES);
     return true;
   }
@@ -83,6 +84,12 @@ export class Room {
   async tidy(): Promise<void> {
     this.#isFull = false;
     await this.#tidying.tidy(true);
-    this.#tidiedAt = performance.now();
+    clearTimeout(this.#counting);
+    // Of the two halves a machine that stands still, the browser with it, uses up one.
+    this.#wait(() => this.#wait(() => (this.#counting = undefined)));
+  }
+
+  #wait(then: () => void): void {
+    this.#counting = unref(setTimeout(then, COUNTED_MS / 2));
   }
 }
