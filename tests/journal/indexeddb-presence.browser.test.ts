@@ -257,6 +257,35 @@ describe('indexeddb presence', () => {
     expect((await newcomer.read({ epoch: 0, n: 2 })).commits).toHaveLength(1);
   });
 
+  it('does not take the lock by force from one that lives, where all stood still for longer than that is waited for', async () => {
+    const { name, journal } = await open();
+    await becomesAlone(journal);
+    const post = BroadcastChannel.prototype.postMessage;
+    let stood = false;
+    const hello = vi.spyOn(BroadcastChannel.prototype, 'postMessage').mockImplementation(function (
+      this: BroadcastChannel,
+      message,
+    ) {
+      post.call(this, message);
+      if (stood || (message as { type: string }).type !== 'hello') return;
+      stood = true;
+      // When its timers are set. Both are in this thread.
+      queueMicrotask(() => {
+        for (const end = performance.now() + 1_200; performance.now() < end; );
+      });
+    });
+    const locks = vi.spyOn(navigator.locks, 'request');
+    onTestFinished(() => void vi.restoreAllMocks());
+    const newcomer = await indexeddb().open(name);
+    onTestFinished(() => newcomer.close());
+    expect(await newcomer.append(commit(1), START, 'relaxed')).toBeUndefined();
+    hello.mockRestore();
+    expect(stood).toBe(true);
+    const forced = locks.mock.calls.filter(([, options]) => (options as LockOptions).steal);
+    expect(forced).toEqual([]);
+    expect((await journal.read()).commits).toHaveLength(1);
+  });
+
   it('is not alone from the freezing of its page until it has come back and read', async () => {
     const { name, journal } = await open();
     await becomesAlone(journal);

@@ -130,7 +130,7 @@ export function deleteDatabase(
  * which a pause, however long, uses up one.
  * @returns stops it
  */
-function after(ms: number, work: () => void): () => void {
+export function after(ms: number, work: () => void): () => void {
   let timer = setTimeout(() => {
     timer = setTimeout(work, ms / 2);
   }, ms / 2);

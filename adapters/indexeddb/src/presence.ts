@@ -21,6 +21,7 @@ import { ioError } from '@settledb/core';
 import type { Channel, Message } from './channel';
 import { Clock } from './clock';
 import { acquire, type Hold } from './lock';
+import { after } from './open';
 import { randomId } from './schema';
 import { unref } from './unref';
 
@@ -253,18 +254,19 @@ export class Presence {
     this.#giveUp = giveUp;
     const waiting = this.#acquire(locks, { mode: 'shared', signal: giveUp.signal });
     this.#host.channel.post({ type: 'hello' });
-    const steal = setTimeout(() => {
+    // Where all stood still, whoever holds it has yet to hear of us.
+    const stopStealing = after(STEAL_AFTER_MS, () => {
       this.#steal(locks).catch((cause) => giveUp.abort(cause));
-    }, STEAL_AFTER_MS);
-    const deadline = setTimeout(() => {
+    });
+    const stopWaiting = after(JOIN_TIMEOUT_MS, () => {
       giveUp.abort(ioError(`Database "${this.#host.name}": the browser's lock manager does not answer`));
-    }, JOIN_TIMEOUT_MS);
+    });
     try {
       const hold = await waiting;
       if (hold !== undefined) this.#take(hold, 'shared');
     } finally {
-      clearTimeout(steal);
-      clearTimeout(deadline);
+      stopStealing();
+      stopWaiting();
     }
     this.#host.missed();
   }
