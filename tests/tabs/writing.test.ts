@@ -41,14 +41,18 @@ describe.skipIf(!canOpenPages())('contexts that write the same database', () => 
       'bulkDocs',
       ids.map((_id) => ({ _id, n: 0 })),
     );
-    const beaten = await Promise.all(contexts.map((each) => each.call('increments', ids, 15)));
-    for (const id of ids) expect(await contexts[2]!.run('get', id)).toMatchObject({ n: 45 });
+    let beaten = 0;
+    let n = 0;
+    // Until they have met: on a busy machine one may be through before the next begins.
+    while (beaten === 0 && n < 450) {
+      const met = await Promise.all(contexts.map((each) => each.call('increments', ids, 15)));
+      beaten = met.reduce((sum, each) => sum + each);
+      n += 45;
+    }
+    for (const id of ids) expect(await contexts[2]!.run('get', id)).toMatchObject({ n });
     const { update_seq, doc_count } = await consistent(contexts);
-    expect({ update_seq, doc_count }).toEqual({ update_seq: 3 + 3 * 45, doc_count: 3 });
-    expect(
-      beaten.reduce((sum, each) => sum + each),
-      'they were to meet',
-    ).toBeGreaterThan(0);
+    expect({ update_seq, doc_count }).toEqual({ update_seq: 3 + 3 * n, doc_count: 3 });
+    expect(beaten, 'they were to meet').toBeGreaterThan(0);
   });
 
   for (const seed of [1, 2, 3]) {
