@@ -73,6 +73,16 @@ async function closeFree(server: RunningServer): Promise<void> {
 const until = async (what: () => boolean): Promise<void> => {
   while (!what()) await new Promise((resolve) => setTimeout(resolve, 5));
 };
+/** A client that stood still for longer than it may, as the whole machine may, is cut off: it asks again. */
+const asked = async (url: string, init?: RequestInit): Promise<Response> => {
+  for (let again = 0; ; again++) {
+    const answer = await fetch(url, init).catch((cause) =>
+      again < AGAIN ? undefined : Promise.reject(cause),
+    );
+    if (answer !== undefined && (answer.status !== 408 || again === AGAIN)) return answer;
+  }
+};
+const AGAIN = 5;
 const HEAD = (path: string, method = 'GET') => `${method} ${path} HTTP/1.1\r\nHost: localhost\r\n`;
 
 describe('a client that is slow', () => {
@@ -82,14 +92,14 @@ describe('a client that is slow', () => {
     slow.socket.write(HEAD('/'));
     const dripping = setInterval(() => slow.socket.write('X-A: b\r\n'), 20);
     cleanUp.push(() => clearInterval(dripping));
-    expect((await fetch(`${server.url}/_up`)).status).toBe(200);
+    expect((await asked(`${server.url}/_up`)).status).toBe(200);
     await slow.closed;
     expect(slow.text()).toMatch(/^HTTP\/1\.1 408 /);
   });
 
   it('with its body is cut off, and nothing of it is written', async () => {
     const server = await start({ timeouts: { headers: 300, request: 400 } });
-    await fetch(`${server.url}/db`, { method: 'PUT' });
+    await asked(`${server.url}/db`, { method: 'PUT' });
     const slow = await client(server);
     slow.socket.write(
       `${HEAD('/db', 'POST')}Content-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{"a":"`,
@@ -97,7 +107,7 @@ describe('a client that is slow', () => {
     const dripping = setInterval(() => slow.socket.write('x'), 20);
     cleanUp.push(() => clearInterval(dripping));
     await slow.closed;
-    const { doc_count } = (await (await fetch(`${server.url}/db`)).json()) as { doc_count: number };
+    const { doc_count } = (await (await asked(`${server.url}/db`)).json()) as { doc_count: number };
     expect(doc_count).toBe(0);
   });
 
@@ -124,17 +134,21 @@ describe('work that takes longer than a client may', () => {
 
   it('is answered at its end, by GET and by POST', async () => {
     const server = await start(await slow(() => new Promise((resolve) => setTimeout(resolve, 450))));
-    await fetch(`${server.url}/slow`, { method: 'PUT' });
-    expect((await fetch(`${server.url}/slow/_all_docs`)).status).toBe(200);
+    await asked(`${server.url}/slow`, { method: 'PUT' });
+    expect((await asked(`${server.url}/slow/_all_docs`)).status).toBe(200);
     const headers = { 'content-type': 'application/json' };
     const body = JSON.stringify({ queries: [{}, {}], more: 'x'.repeat(100_000) });
-    const posted = await fetch(`${server.url}/slow/_all_docs/queries`, { method: 'POST', headers, body });
+    const posted = await asked(`${server.url}/slow/_all_docs/queries`, { method: 'POST', headers, body });
     expect(((await posted.json()) as { results: unknown[] }).results).toHaveLength(2);
     // Between requests the client is bounded as before.
-    const done = await client(server);
-    done.socket.write(`${HEAD('/')}\r\n`);
-    await done.closed;
-    expect(done.text()).toMatch(/^HTTP\/1\.1 200 /);
+    let text = '';
+    for (let again = 0; again <= AGAIN && text === ''; again++) {
+      const done = await client(server);
+      done.socket.write(`${HEAD('/')}\r\n`);
+      await done.closed;
+      text = done.text();
+    }
+    expect(text).toMatch(/^HTTP\/1\.1 200 /);
   });
 
   it('is not for a body that does not come, and ends when the client goes', async () => {
@@ -146,15 +160,18 @@ describe('work that takes longer than a client may', () => {
       aborted = true;
     });
     const server = await start(options);
-    await fetch(`${server.url}/slow`, { method: 'PUT' });
+    await asked(`${server.url}/slow`, { method: 'PUT' });
     const half = await client(server);
     half.socket.write(
       `${HEAD('/slow', 'POST')}Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n{"a":"`,
     );
     await half.closed;
-    const gone = await client(server);
-    gone.socket.write(`${HEAD('/slow/_all_docs')}\r\n`);
-    await until(() => begun);
+    let gone: Client;
+    do {
+      gone = await client(server);
+      gone.socket.write(`${HEAD('/slow/_all_docs')}\r\n`);
+      await Promise.race([until(() => begun), gone.closed]);
+    } while (!begun);
     gone.socket.destroy();
     await until(() => aborted);
   });
@@ -241,7 +258,7 @@ describe('a client that does not read its answer', () => {
   it('is cut off in the end, and what it was read from let go', async () => {
     const { options, read } = await large();
     const server = await start({ ...options, timeouts: { idle: 400 } });
-    await fetch(`${server.url}/large`, { method: 'PUT' });
+    await asked(`${server.url}/large`, { method: 'PUT' });
     const accepted = ends();
     const lazy = await client(server);
     lazy.socket.pause();
