@@ -19,6 +19,9 @@ const withVerb = (name: string, verb: (...args: never[]) => unknown) => () => ({
 
 describe('calls', () => {
   it('of one microtask travel as one message, and so do their answers', async () => {
+    // What is said now and then to a host that takes its time is no call.
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    onTestFinished(() => void vi.useRealTimers());
     const { Hosted } = hostAndPage();
     const db = new Hosted('notes');
     await db.put({ _id: 'a', n: 1 });
