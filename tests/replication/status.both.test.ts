@@ -88,6 +88,20 @@ describe('the statuses of a replication', () => {
     expect(await replication).toMatchObject({ docs_written: 20 });
   });
 
+  it('can be left while they wait, and nobody listens any more', async () => {
+    const [a, b] = await openTwo();
+    const replication = replicate(a, b, { live: true });
+    const statuses = replication.statuses();
+    for await (const { phase } of { [Symbol.asyncIterator]: () => ({ next: () => statuses.next() }) })
+      if (phase === 'idle') break;
+    const next = statuses.next();
+    expect(await statuses.return?.()).toEqual({ value: undefined, done: true });
+    expect(await next).toEqual({ value: undefined, done: true });
+    expect(replication.status()).toMatchObject({ phase: 'idle' });
+    replication.cancel();
+    await replication;
+  });
+
   it('of a live one end when it is cancelled, and are idle before', async () => {
     const [a, b] = await openTwo();
     await fill(a, 3);

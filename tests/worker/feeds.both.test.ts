@@ -459,6 +459,16 @@ describe('replication', () => {
   it('keeps nothing of pages that came and left, and tells them nothing', async () => {
     const shared = new SharedFeeds();
     const progress = new StatusBoard();
+    let listening = 0;
+    const listen = progress.listen.bind(progress);
+    progress.listen = (hear) => {
+      const leave = listen(hear);
+      listening++;
+      return () => {
+        leave();
+        listening--;
+      };
+    };
     let change = (): void => {};
     const begin = (): FeedLike => {
       const feed = new BasicFeed<unknown, unknown>(
@@ -493,6 +503,8 @@ describe('replication', () => {
       expect(running.mock.contexts.filter((feed) => feed !== followed)).toEqual([]);
       running.mockClear();
     }
+    // Before anything changes: it may be days.
+    await vi.waitFor(() => expect(listening).toBe(0));
     const count = told.length;
     change();
     await new Promise((resolve) => setTimeout(resolve, 150));

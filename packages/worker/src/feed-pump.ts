@@ -25,6 +25,8 @@ export class FeedPump {
   #feed: FeedLike | undefined;
   #cancelled = false;
   #stopped = false;
+  /** Of a replication, which may go on for others: to be left, or it would keep this as long as nothing changes. */
+  #statuses: AsyncIterator<unknown> | undefined;
   onEnd: () => void = () => {};
 
   constructor(id: number, credit: number, send: (op: HostOp) => void) {
@@ -60,7 +62,7 @@ export class FeedPump {
 
   /** Ends without a word: the page is gone, or follows the feed elsewhere. */
   stop(): void {
-    this.#stopped = true;
+    this.#mute();
     this.cancel();
   }
 
@@ -107,8 +109,13 @@ export class FeedPump {
     this.#tellStatus();
     this.#send(['end', this.#id, outcome]);
     // A replication that others follow too goes on, and so do its statuses: this page has heard the last.
-    this.#stopped = true;
+    this.#mute();
     this.onEnd();
+  }
+
+  #mute(): void {
+    this.#stopped = true;
+    this.#statuses?.return?.().catch(() => {});
   }
 
   #add(item: unknown): void {
@@ -137,7 +144,10 @@ export class FeedPump {
 
   /** What changes without an event: that it tries again, say. */
   async #tellStatuses(feed: FeedLike): Promise<void> {
-    for await (const _ of feed.statuses?.() ?? []) {
+    const statuses = feed.statuses?.()?.[Symbol.asyncIterator]();
+    if (statuses === undefined) return;
+    this.#statuses = statuses;
+    for await (const _ of { [Symbol.asyncIterator]: () => statuses }) {
       if (this.#stopped) return;
       this.#tellStatus();
       await new Promise((resolve) => setTimeout(resolve, STATUS_MS));
