@@ -26,13 +26,14 @@ describe.skipIf(!canOpenPages())('a storage that is full', () => {
     const { removed, refused } = await call<{ removed: number; refused: number }>(page, 'remove');
     expect(removed).toBeGreaterThan((removed + refused) * share);
     expect(await call(page, 'compact')).toBe('ok');
-    expect(await call(page, 'usage')).toBeLessThan(quota * most);
-    expect(await call(page, 'put', length)).toBe('ok');
+    // Chromium, a process of its own, may count what went a while later.
+    await expect.poll(() => call(page, 'usage')).toBeLessThan(quota * most);
+    await expect.poll(() => call(page, 'put', length)).toBe('ok');
     expect(await call(page, 'look')).toMatchObject({ wrong: 0 });
     await call(page, 'again', 'full');
     expect(await call(page, 'look')).toMatchObject({ wrong: 0 });
     expect(errors).toEqual([]);
-  }, 120_000);
+  });
 
   // On a disk, where Chromium keeps what is gone until it merges its files, and counts it.
   it('of documents that all came at once takes removals and a compaction too', async () => {
@@ -50,17 +51,18 @@ describe.skipIf(!canOpenPages())('a storage that is full', () => {
     expect(await call(page, 'fill', 'document', 10)).toBe('quota_exceeded');
     const { removed, refused } = await call<{ removed: number; refused: number }>(page, 'remove');
     expect(removed).toBeGreaterThan((removed + refused) * 0.3);
-    // Once in 14 runs the first one found no room, a second one always (decisions/0023).
-    const compacted = await call(page, 'compact');
-    expect(compacted === 'ok' ? compacted : await call(page, 'compact')).toBe('ok');
-    // Chromium may count what it merged for longer, once for all of 20 seconds: as the reference says, more is removed then, and compacted.
-    for (let more = 0; more < 3 && (await call(page, 'put', 2_000)) !== 'ok'; more++) {
-      await call(page, 'remove');
-      await call(page, 'compact');
+    // Once in 14 runs the first compaction found no room, and where the machine stood still now and then the second did not either; and
+    // Chromium may count what it merged for long, once for all of 20 seconds (decisions/0023). As the reference says, more is removed then.
+    let compacted: unknown;
+    for (let more = 0; more < 5; more++) {
+      if (more > 0) await call(page, 'remove');
+      compacted = await call(page, 'compact');
+      if (compacted === 'ok' && (await call(page, 'put', 2_000)) === 'ok') break;
     }
+    expect(compacted).toBe('ok');
     await expect.poll(() => call(page, 'put', 2_000)).toBe('ok');
     expect(await call(page, 'look')).toMatchObject({ wrong: 0 });
     await call(page, 'again', 'full');
     expect(await call(page, 'look')).toMatchObject({ wrong: 0 });
-  }, 120_000);
+  });
 });
