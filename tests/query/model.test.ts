@@ -214,4 +214,4 @@ it('holds what mapping the documents gives, after any mixture of what may happen
     }),
     { numRuns: Number(process.env.RUNS ?? 15) },
   );
-}, 120_000);
+});

@@ -205,9 +205,9 @@ async function live(seed: number): Promise<void> {
 describe('under faults', () => {
   it('no run is complete falsely, no checkpoint covers what is not there, and the replicas end equal', async () => {
     await fc.assert(fc.asyncProperty(fc.integer(), oneShots), { numRuns: 150, endOnFailure: true });
-  }, 120_000);
+  });
 
   it('a live sync with retry brings the replicas together once the network heals', async () => {
     await fc.assert(fc.asyncProperty(fc.integer(), live), { numRuns: 150, endOnFailure: true });
-  }, 120_000);
+  });
 });

@@ -93,5 +93,5 @@ describe('attachments in Node', () => {
     for (let i = 0; i < count; i++)
       if (!((await again.getAttachment(`${i}`, 'f')) as Typed).equals(bytes(i))) expect.fail(`${i} differs`);
     await again.close();
-  }, 120_000);
+  });
 });

@@ -17,7 +17,7 @@ beforeAll(() => {
   const tsdown = resolve('node_modules/tsdown/dist/run.mjs');
   const args = [tsdown, '--out-dir', join(installed, 'dist'), '--silent'];
   execFileSync(process.execPath, args, { cwd: packageFolder, stdio: 'pipe' });
-}, 180_000);
+});
 
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
@@ -74,4 +74,4 @@ it.each([
   expect(notes).toContain('notes: import("settledb/worker").SettleDB<Note>');
   expect(notes).toContain('import("settledb").Found<Note, never>');
   expect(readFileSync(join(folder, 'served.d.ts'), 'utf8')).toContain('import("settledb").Database<');
-}, 180_000);
+});

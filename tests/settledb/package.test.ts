@@ -17,7 +17,7 @@ beforeAll(() => {
   const tsdown = resolve('node_modules/tsdown/dist/run.mjs');
   const args = [tsdown, '--out-dir', join(installed, 'dist'), '--no-dts', '--silent'];
   execFileSync(process.execPath, args, { cwd: packageFolder, stdio: 'pipe' });
-}, 120_000);
+});
 
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 

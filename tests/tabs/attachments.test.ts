@@ -28,7 +28,7 @@ describe.skipIf(!canOpenPages())('attachments in a page', () => {
     expect(await call(page, 'read', 'large')).toBe(20_000_000);
     expect(await call(page, 'remove', 'large')).toBe('ok');
     expect(await call(page, 'places')).toBe(1);
-  }, 120_000);
+  });
 
   it('of a tab that crashed while it put them are leftovers, which the next compaction removes', async () => {
     const { pages, close } = await openPages({ entry, count: 2 });
@@ -52,7 +52,7 @@ describe.skipIf(!canOpenPages())('attachments in a page', () => {
       expect(await call(other, 'places')).toBe(1);
     }, PATIENCE);
     expect(await call(other, 'read', 'kept')).toBe(700_000);
-  }, 120_000);
+  });
 
   it('of 50 MB, and 2,000 of 10 KB, come back byte for byte', async () => {
     const { pages, close } = await openPages({ entry });
@@ -61,5 +61,5 @@ describe.skipIf(!canOpenPages())('attachments in a page', () => {
     await call(page, 'open', 'exact');
     expect(await call(page, 'exact', 50_000_000, 1)).toBe('exact');
     expect(await call(page, 'exact', 10_000, 2000)).toBe('exact');
-  }, 180_000);
+  });
 });

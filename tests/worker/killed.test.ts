@@ -10,7 +10,7 @@ import { canOpenPages, type HostedTab, openHosted } from './tabs';
 const KILLS = Number(process.env.KILLS ?? 12);
 /** Each of so many comes after more acknowledgements than the one before. */
 const LATER = 12;
-vi.setConfig({ testTimeout: 120_000 * Math.max(1, KILLS / 12) });
+vi.setConfig({ testTimeout: 300_000 * Math.max(1, KILLS / 12) });
 const PATIENCE = { timeout: 20_000, interval: 5 };
 /** A second, and room for a machine with other things to do: far below a minute of silence. `npm run perf -- takeover` measures it. */
 const SOON_MS = 15_000;

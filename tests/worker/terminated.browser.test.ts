@@ -9,9 +9,7 @@ const ROUNDS = 12;
 /** As long as a busy worker may take to have begun, and more. */
 const MOST_MS = 12;
 
-it('leaves nothing in the way of the next, and nothing acknowledged is lost', {
-  timeout: 60_000,
-}, async () => {
+it('leaves nothing in the way of the next, and nothing acknowledged is lost', async () => {
   let worker!: Worker;
   const SettleDB = connect(() => {
     worker = new Worker(new URL('./plain-worker.ts', import.meta.url), { type: 'module' });
