@@ -376,6 +376,36 @@ describe('indexeddb when the disk is full', () => {
     expect(await numbers(journal)).toEqual([1, 2, 3, 4]);
   });
 
+  it('has the browser tidy up again before long, though all stood still while it did', async () => {
+    let ms = 0;
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => ms);
+    onTestFinished(() => clock.mockRestore());
+    const idb = new FaultyIdb();
+    let tidied = 0;
+    const slow: typeof openDB = (which, ...rest) => {
+      if (which === 'settledb tidies up') {
+        tidied++;
+        ms += 3_000;
+      }
+      return idb.openDB(which, ...rest);
+    };
+    const name = newName();
+    const adapter = indexeddb({ driver: { openDB: slow } });
+    const journal = await adapter.open(name);
+    idb.tamper = (tx) => {
+      if (tx.mode === 'readwrite' && tx.objectStoreNames.contains('log')) abortAs('QuotaExceededError')(tx);
+    };
+    for (const times of [1, 1, 2]) {
+      if (times > 1) ms += 5_000;
+      const removal = journal.append(commit(1, 0), START, 'strict', 'later');
+      await expect(removal).rejects.toMatchObject({ name: 'quota_exceeded' });
+      expect(tidied).toBe(times);
+    }
+    idb.tamper = () => {};
+    await journal.close();
+    await adapter.destroy(name);
+  });
+
   it('deletes no database of another program, though it has the name of the one that comes and goes', async () => {
     const theirs = await openDB('settledb tidies up', 3, { upgrade: (db) => void db.createObjectStore('x') });
     await theirs.put('x', 'precious', 1);

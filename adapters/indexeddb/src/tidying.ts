@@ -10,6 +10,8 @@ import type { Driver } from './open';
 const NAME = 'settledb tidies up';
 /** Then it rests for so many times as long as it took: there is little to merge before more was written. */
 const REST = 16;
+/** ms, and for so long at most: a machine that stood still meanwhile says nothing of the next time, and removals are refused until then. */
+const REST_MAX_MS = 5_000;
 /** Far beyond what it was seen to take; who asks waits for it. */
 const TIMEOUT_MS = 5_000;
 
@@ -33,7 +35,7 @@ export class Tidying {
     this.#running ??= Promise.race([this.#once(), afterTimer(TIMEOUT_MS).then(() => false)]).finally(() => {
       this.#running = undefined;
       const to = performance.now();
-      this.#restsUntil = to + (to - from) * REST;
+      this.#restsUntil = to + Math.min((to - from) * REST, REST_MAX_MS);
     });
     return this.#running;
   }
