@@ -10,6 +10,8 @@ import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createServer, type RunningServer } from '../packages/settledb/src/server';
 
+/** A program that does not end by itself. */
+const RUNS_WITHIN_MS = 100_000;
 const scratch = mkdtempSync(join(tmpdir(), 'settledb-readme-'));
 let server: RunningServer;
 
@@ -41,7 +43,11 @@ function programOf(readme: string): string {
 }
 
 async function run(file: string, cwd: string): Promise<{ code: number | null; output: string }> {
-  const child = spawn(process.execPath, [file], { cwd, stdio: ['ignore', 'pipe', 'pipe'], timeout: 30_000 });
+  const child = spawn(process.execPath, [file], {
+    cwd,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: RUNS_WITHIN_MS,
+  });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output += data));
   const code = await new Promise<number | null>((done) => child.once('close', done));

@@ -12,7 +12,7 @@ import { canOpenPages, openPages, type Pages } from '../support/pages';
 import type { PageProgram } from './page-program';
 
 /** For what follows by itself, on a busy machine. That it takes no more than ten seconds (R9) is held by a clock in recovery.test.ts. */
-const PATIENCE_MS = 40_000;
+const PATIENCE_MS = 100_000;
 /** On either side. */
 const DOCS = 1000;
 /** Requests with documents, in each direction, until a sync stands in its middle; of some 50. */
