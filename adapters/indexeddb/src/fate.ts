@@ -52,4 +52,4 @@ async function trace(connection: Connection, name: string, n: number): Promise<T
 }
 
 const notKnown = (name: string, cause?: unknown): Error =>
-  ioError(`Whether the last write of database "${name}" was done is not known`, cause);
+  ioError(`It is not known whether the last write of database "${name}" was done`, cause);

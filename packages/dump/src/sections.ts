@@ -255,6 +255,8 @@ const streamOf = (pieces: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array
 /** @throws 501 for a dump of a later version */
 export function checkHeader(line: Record<string, unknown>): Header {
   if (line.version !== VERSION)
-    throw notImplemented(`This is a dump of version ${String(line.version)}; known is ${VERSION}`);
+    throw notImplemented(
+      `This is a dump of version ${String(line.version)}; this program knows version ${VERSION}`,
+    );
   return line as unknown as Header;
 }

@@ -173,6 +173,6 @@ function checkManifest(value: unknown): Manifest {
     throw badRequest('This is no manifest of a snapshot, or one of another version');
   // Names from outside must not lead elsewhere.
   if (!value.chunks.every((chunk) => isObject(chunk) && CHUNK_NAME.test(String(chunk.name))))
-    throw badRequest('The manifest names what is no chunk');
+    throw badRequest('The manifest names something that is not a chunk');
   return value as unknown as Manifest;
 }

@@ -116,7 +116,7 @@ export async function openAttachment(
   const { rev, signal, start = 0, end } = options;
   for (const at of [start, end ?? 0]) {
     if (!Number.isSafeInteger(at) || at < 0)
-      throw badRequest('A range is of whole numbers that are not negative');
+      throw badRequest('start and end must be whole numbers, not negative');
   }
   const doc = await readOne(http, id, { rev, att_encoding_info: true, signal });
   const stubs = (doc._attachments ?? {}) as Record<string, Stub>;

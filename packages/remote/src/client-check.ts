@@ -82,7 +82,7 @@ export function checkBulkDocs(
   const rows: BulkDocsRow[] = [];
   const given: readonly unknown[] = newEdits ? inOrder(answer, ids) : answer;
   given.forEach((row) => {
-    if (!isObject(row)) throw badResponse('_bulk_docs has a row that is none');
+    if (!isObject(row)) throw badResponse('_bulk_docs has a malformed row');
     const { id, error, reason, status } = row;
     if (typeof id !== 'string' || (!newEdits && !known.has(id))) throw forAnother();
     if (typeof error === 'string') {
@@ -174,7 +174,7 @@ export function checkBulkGetRow<Content extends object>(
     checkDoc(row.ok, id);
     return row as unknown as { ok: ExistingDoc<Content> };
   }
-  if (!isObject(row) || !isObject(row.error)) throw badResponse('_bulk_get has a row that is none');
+  if (!isObject(row) || !isObject(row.error)) throw badResponse('_bulk_get has a malformed row');
   const { rev, error, reason } = row.error;
   return {
     error: {
@@ -198,7 +198,7 @@ export function checkAllDocs<Content extends object>(answer: unknown): AllDocsRe
         ? 'key' in row
         : typeof row.key === 'string' && isObject(row.value) && isRevText(row.value.rev)),
   );
-  if (!sound) throw badResponse('_all_docs has a row that is none');
+  if (!sound) throw badResponse('_all_docs has a malformed row');
   readSeq(answer, 'update_seq');
   return answer as unknown as AllDocsResult<Content>;
 }
@@ -209,7 +209,7 @@ export function checkRevsDiff(answer: unknown, asked: Record<string, readonly Re
   const result = Object.create(null) as RevsDiffResult;
   for (const [id, row] of Object.entries(answer)) {
     if (!Object.hasOwn(asked, id) || !isObject(row) || !isTexts(row.missing)) {
-      throw badResponse('_revs_diff has a row that is none');
+      throw badResponse('_revs_diff has a malformed row');
     }
     const ancestors = isTexts(row.possible_ancestors) ? { possible_ancestors: row.possible_ancestors } : {};
     result[id] = { missing: row.missing, ...ancestors };
@@ -221,7 +221,7 @@ export function checkChanges<Content extends object>(answer: unknown): ChangesRe
   if (!isObject(answer) || !Array.isArray(answer.results) || !isSeq(answer.last_seq)) {
     throw badResponse('_changes has no results');
   }
-  if (!answer.results.every(isChange)) throw badResponse('_changes has a row that is none');
+  if (!answer.results.every(isChange)) throw badResponse('_changes has a malformed row');
   readSeq(answer, 'last_seq');
   for (const row of answer.results) readSeq(row, 'seq');
   const { results, last_seq, pending } = answer;

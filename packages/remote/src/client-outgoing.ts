@@ -191,7 +191,7 @@ async function* exactly({ name, size, open }: Source): AsyncGenerator<Uint8Array
     yield chunk;
   }
   if (left !== 0)
-    throw badRequest(`Attachment ${JSON.stringify(name)} is not of the length it is said to be`);
+    throw badRequest(`Attachment ${JSON.stringify(name)} does not have the length it is said to have`);
 }
 
 export function streamOf(pieces: AsyncGenerator<Uint8Array, void, void>): ReadableStream<Uint8Array> {

@@ -79,7 +79,7 @@ export class RemoteQueries<Content extends object> implements Required<Queries<C
     }
     const { results } = checkObject(answer, 'the answer');
     if (!Array.isArray(results) || results.length !== queries.length)
-      throw unexpected('it has not a result for each query');
+      throw unexpected('it lacks the result of a query');
     return Promise.all(results.map((result: unknown, i) => this.#received(result, queries[i]!)));
   }
 

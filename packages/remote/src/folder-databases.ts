@@ -106,7 +106,7 @@ export class FolderDatabases implements Databases {
 
   #path(name: string): string {
     // Names are checked where they arrive; this is the last place at which a path could be made of anything else.
-    if (!isStoredName(name)) throw ioError('A database name that is none reached the disk');
+    if (!isStoredName(name)) throw ioError('An invalid database name reached the disk');
     return join(this.#dir, toFolderName(name));
   }
 }

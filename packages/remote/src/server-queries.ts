@@ -75,7 +75,8 @@ const UNCOUNTED = { sizes: { file: 0, external: 0, active: 0 }, collator_version
 async function designInfo(context: DatabaseContext, ddoc: string): Promise<Answer> {
   const { signal } = context.request;
   const queries = await queriesOf(context);
-  if (queries.viewInfo === undefined) throw notImplemented('This database tells nothing of its views');
+  if (queries.viewInfo === undefined)
+    throw notImplemented('This database has no information about its views');
   const { name, view_index } = await queries.viewInfo(ddoc, { signal });
   return jsonResponse(200, { name, view_index: { ...UNCOUNTED, ...view_index } });
 }

@@ -178,7 +178,7 @@ export function checkBulkGet(answer: unknown, asked: readonly MissingRev[]): Fet
 
 function checkEntry(entry: unknown): { readonly id: string; readonly rows: FetchedRow[] } {
   if (!isObject(entry) || typeof entry.id !== 'string' || !Array.isArray(entry.docs)) {
-    throw unexpected('bulkGet with a row that is none');
+    throw unexpected('bulkGet with a malformed row');
   }
   const { id, docs } = entry;
   const rows = docs.every(isDocRow) ? docs : (docs as unknown[]).map((row) => checkRow(row, id));
@@ -218,7 +218,7 @@ export function checkBulkDocs(answer: unknown, docs: readonly AnyDoc[]): FailedR
   const failed: FailedRow[] = [];
   for (const row of answer as unknown[]) {
     if (!isObject(row) || typeof row.id !== 'string' || !written.has(row.id)) {
-      throw unexpected('bulkDocs with a row that is none');
+      throw unexpected('bulkDocs with a malformed row');
     }
     if (row.ok === true && row.error === undefined) continue;
     failed.push(failedRow(row as unknown as BulkDocsRow & Record<string, unknown>));

@@ -125,7 +125,7 @@ async function* told(id: string, chunks: AsyncGenerator<Uint8Array, void>): Asyn
 function rangeOf({ start = 0, end }: OpenAttachmentOptions, size: number): [start: number, end: number] {
   for (const at of [start, end ?? 0]) {
     if (!Number.isSafeInteger(at) || at < 0)
-      throw badRequest('A range is of whole numbers that are not negative');
+      throw badRequest('start and end must be whole numbers, not negative');
   }
   const until = Math.min(end ?? size, size);
   if (start >= until && !(start === 0 && size === 0)) throw rangeNotSatisfiable();
