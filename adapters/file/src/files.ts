@@ -28,13 +28,13 @@ export interface Files {
   sync(fd: number): Promise<void>;
   truncate(fd: number, length: number): void;
   stat(fd: number): FileState;
-  /** False when somebody removed the file, or renamed or replaced it or a folder it lies in. */
+  /** False if somebody removed the file, or renamed or replaced it or a folder it is in. */
   isAt(fd: number, path: string): boolean;
   rename(from: string, to: string): void;
   unlink(path: string): void;
-  /** As `unlink`, for what may be large: to take the room back keeps the system busy, some 100 ms for a GB. */
+  /** As `unlink`, for files that may be large: giving their room back keeps the system busy, some 100 ms for a GB. */
   unlinkLarge(path: string): Promise<void>;
-  /** Names in a folder; none when it is not there. */
+  /** Names in a folder; an empty list if there is no such folder. */
   list(folder: string): string[];
   /** Makes a folder with its parents; no error when it is there. Answers the first folder it made. */
   makeFolder(folder: string): string | undefined;

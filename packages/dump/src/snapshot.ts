@@ -24,7 +24,7 @@ export interface Manifest {
   readonly version: 1;
   /** `id()` of the database that the snapshot was made of, as it answered then; the name of a remote database is something else. */
   readonly source: string;
-  /** Where a replication from that database goes on. */
+  /** Where a replication from that database will go on. */
   readonly seq: Seq;
   readonly docs: number;
   readonly chunks: readonly { readonly name: string; readonly length: number }[];

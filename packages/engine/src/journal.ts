@@ -37,9 +37,9 @@ export interface Commit {
   readonly tail: string;
   /** Long fields of a large one: ids `n * BLOCKS_PER_COMMIT + 1` and on, in order. */
   readonly segments: readonly Block[];
-  /** Places of content that it is the first to name. Where other contexts may sweep, one that is gone refuses it. */
+  /** Places of content that this commit is the first to name. If other contexts may sweep, a place that is gone refuses the commit. */
   readonly places?: readonly string[] | undefined;
-  /** Content that it is the first to name, and that is put with it: one chunk each. It may have been put before, by an attempt. */
+  /** Content that this commit is the first to name, put together with it: one chunk each. An earlier attempt may have put it before. */
   readonly contents?: readonly PlacedChunk[] | undefined;
 }
 
@@ -51,7 +51,7 @@ export interface PlacedChunk {
 /** A commit as it is read back: without the segments, which are loaded when needed. */
 export type CommitRead = Omit<Commit, 'segments' | 'places' | 'contents'>;
 
-/** Where a context believes the journal to be. */
+/** Where a context believes that the journal stands. */
 export interface Position {
   readonly epoch: number;
   /** The last commit it knows; 0 for none. */
@@ -72,22 +72,22 @@ export interface Rewrite {
   readonly put?: readonly Block[];
   /** Blocks that go. A tail's id means that commit's whole record. Ids that are not there are ignored. */
   readonly drop?: readonly number[];
-  /** Where the storage is full it may have what `keepBack` kept. */
+  /** If the storage is full, it may use what `keepBack` kept. */
   readonly makesRoom?: boolean | undefined;
   /** The new directory: covers commits 1…through; raises the epoch by one. `read` never returns those commits again. */
   readonly manifest?: { readonly text: string; readonly through: number };
 }
 
 /**
- * Where content lies beside commits and blocks: chunks of bytes by place. Every place is put once, by one context, and its name
+ * Where content is kept, beside commits and blocks: chunks of bytes by place. Every place is put once, by one context, and its name
  * is new: 32 hex digits, or what `placeFor` answered.
  */
 export interface BlobJournal {
-  /** A new place for content of one chunk of so many bytes, where the journal wants to know by the name where it lies. */
+  /** A new place for content of one chunk of so many bytes, if the journal wants the name to say where the content is. */
   placeFor?(bytes: number): string | undefined;
   /**
    * Keeps `chunks` as chunks 0, 1, 2 … of `place`, durable as asked when it answers; a commit appended after that is never durable
-   * without them. All but the last have `CHUNK_BYTES`. They are taken one at a time, and not kept.
+   * without them. All but the last have `CHUNK_BYTES`. They are read one at a time, and not kept.
    * @throws DatabaseError as `append`, and what `chunks` throws; nothing of the place is then left, or it is left over
    */
   put(
@@ -102,7 +102,7 @@ export interface BlobJournal {
   get(place: string, index: number): Promise<Uint8Array | undefined>;
   /** Places that are not there are gone already. */
   drop(places: readonly string[]): Promise<void>;
-  /** All places of which there is anything. */
+  /** All places that have anything. */
   places(): Promise<string[]>;
   /**
    * As `drop`, all or nothing, if the journal is still at `expected`: for places that were found to be in no row there. A commit
@@ -131,7 +131,7 @@ export interface Journal {
 
   /**
    * True while no other context can have committed since this journal last read, appended or was told `behind`.
-   * Must never be true wrongly: readers skip asking the storage on it (I9). A journal that is not shared is always alone.
+   * It must never be true wrongly, because readers then do not ask the storage (I9). A journal that is not shared is always alone.
    */
   alone(): boolean;
 
@@ -160,9 +160,9 @@ export interface Journal {
   ): Promise<JournalState | undefined>;
 
   /**
-   * As `append` with `relaxed`, before it returns, where that takes no waiting: a commit that is small, has no content beside it, and
+   * As `append` with `relaxed`, but done before it returns, if that takes no waiting: for a commit that is small, has no content beside it, and
    * finds the journal where `expected` is. Spares each small write the promises of `append`.
-   * @returns whether it was done; if not, nothing was, and `append` does it or says why not
+   * @returns whether it was done; if not, nothing was done, and `append` does it or says why not
    * @throws DatabaseError as `append` rejects
    */
   appendNow?(commit: Commit, expected: Position): boolean;
@@ -170,7 +170,7 @@ export interface Journal {
   /** As `append` for a rewrite; `expected` must hold exactly (epoch and n) when there is a manifest, the epoch else. */
   rewrite(change: Rewrite, expected: Position): Promise<JournalState | undefined>;
 
-  /** The texts of blocks, in the order asked; `undefined` for one that is gone (the engine then reads the state anew). */
+  /** The texts of blocks, in the order asked for; `undefined` for a block that is gone (the engine then reads the state anew). */
   load(ids: readonly number[]): Promise<(string | undefined)[]>;
 
   /** As `load`, before it returns: for journals that mostly need not wait. @returns `undefined` where this one would have to */
@@ -200,12 +200,12 @@ export interface Journal {
   blockIds(): Promise<number[]>;
 
   /**
-   * Keeps about so many bytes back for writes that make room, where a storage that is full would refuse them like all others. In the
-   * background, and as far as there is room.
+   * Keeps about so many bytes back for writes that make room, if a full storage would refuse them like all other writes. In the
+   * background, and only as far as there is room.
    */
   keepBack?(bytes: number): void;
 
-  /** Gives room of dropped blocks back to the system where that takes work of its own (a file). `force`: even if little. */
+  /** Gives the room of dropped blocks back to the system, if that takes work of its own (a file). `force`: even if it is little. */
   vacuum?(options?: { readonly force?: boolean; readonly signal?: AbortSignal | undefined }): Promise<void>;
 
   /** At most one rewriter at a time over all contexts: runs `work` and answers true, or answers false at once. */
@@ -213,7 +213,7 @@ export interface Journal {
 
   listen(listener: (event: JournalEvent) => void): () => void;
 
-  /** Idempotent. Ends with everything acknowledged on its way; calls after it reject `closed`. */
+  /** Idempotent. When it resolves, everything acknowledged is on its way; calls after it reject with `closed`. */
   close(): Promise<void>;
 }
 
@@ -224,12 +224,12 @@ export interface Journal {
 export type Blocked = 'open' | 'upgrade' | 'destroy';
 
 export interface BlockedOptions {
-  /** Called, at most once, when the call waits. It goes on to wait, and ends in bounded time. */
+  /** Called, at most once, when the call has to wait. The call goes on waiting, and ends in bounded time. */
   readonly blocked?: ((waiting: Blocked) => void) | undefined;
 }
 
 export interface OpenOptions extends BlockedOptions {
-  /** Reject `not_found` instead of making a database that is not there. Default false. */
+  /** Reject with `not_found` instead of creating a database that does not exist. Default false. */
   readonly mustExist?: boolean;
   /**
    * Called when what `takeOpened` answers is about to be read: it will hold every commit acknowledged before. Called again where the
@@ -239,11 +239,11 @@ export interface OpenOptions extends BlockedOptions {
 }
 
 export interface Adapter {
-  /** `memory`, `indexeddb`, `file`: what `info().adapter` says. */
+  /** `memory`, `indexeddb`, `file`: the value of `info().adapter`. */
   readonly name: string;
   /** Equal for two adapters and names exactly when they mean the same stored database; contexts of one realm share it. */
   location(name: string): string;
   open(name: string, options?: OpenOptions): Promise<Journal>;
-  /** Removes the database and only what it made. No error when there is none. Contexts that have it open hear `destroyed`. */
+  /** Removes the database, and nothing that it did not make. No error if there is none. Contexts that have it open hear `destroyed`. */
   destroy(name: string, options?: BlockedOptions): Promise<void>;
 }

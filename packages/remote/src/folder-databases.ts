@@ -36,7 +36,7 @@ export class FolderDatabases implements Databases {
   readonly #openDatabase: OpenDatabase;
   readonly #open: OpenDatabases;
 
-  /** @param warn told when more than `max_dbs_open` are in use. @throws TypeError */
+  /** @param warn called when more than `max_dbs_open` are in use. @throws TypeError */
   constructor(
     dir: string,
     openDatabase: OpenDatabase,

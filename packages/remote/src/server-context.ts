@@ -22,7 +22,7 @@ export interface Databases {
   destroy(name: string): Promise<boolean>;
   /** In order of name. */
   list(): Promise<string[]>;
-  /** The database failed in a way that only opening it anew can mend: the next `open` should do so. */
+  /** The database failed in a way that only opening it again can repair: the next `open` should do so. */
   drop?(name: string, database: Database): void;
 }
 

@@ -42,8 +42,8 @@ export interface HandlerOptions extends Accounts {
   readonly uuid: string;
   readonly version?: string | undefined;
   /**
-   * Where the server is mounted, `/couch`: what requests have before the server's own paths, and `Location` with them. Others are answered 404.
-   * Default `/`: also where the mount takes its path off, and `Location` then lacks it.
+   * Where the server is mounted, `/couch`: the prefix of the server's own paths in requests, and in `Location`. Other paths are answered with 404.
+   * Default `/`, which is also right if the mount takes its path off; `Location` then lacks it.
    */
   readonly path?: string | undefined;
   /**

@@ -43,8 +43,8 @@ export const OVER: ReadonlySet<Phase> = new Set(['complete', 'cancelled', 'faile
 export interface ReplicationStatus extends Counters {
   readonly phase: Phase;
   /**
-   * Changes of the source that are not yet at the target, read ones included. Where the source counts by numbers but does
-   * not say how many changes are left: at most so many. `undefined` where it says nothing.
+   * Changes of the source that are not yet at the target, including those that were read. If the source counts by numbers but does
+   * not say how many changes are left, there are at most so many. `undefined` if it says nothing.
    */
   readonly pending: number | undefined;
   /** Characters of JSON fetched and written, attachments included: about bytes. */
@@ -52,7 +52,7 @@ export interface ReplicationStatus extends Counters {
   readonly bytes_written: number;
   /** Attempts made: more than 1 after failures. */
   readonly attempts: number;
-  /** Why it waits, or why it failed. */
+  /** Why the replication waits, or why it failed. */
   readonly error: unknown;
 }
 

@@ -20,7 +20,7 @@ export interface ReplicateOptions extends CallOptions {
   /** Returns the ms to wait, given the last wait (0 at first, and again after progress). Default: doubling, jittered, up to 10 minutes. */
   back_off_function?: ((delay: number) => number) | undefined;
   /**
-   * Begin after this position, whatever was replicated without the option. What lies before it never counts as replicated: where
+   * Begin after this position, whatever was replicated without this option. What comes before it never counts as replicated: if
    * it leaves a gap, the progress is written down separately, for the next run with the same `since`; after `'now'`, nowhere.
    */
   since?: Seq | undefined;

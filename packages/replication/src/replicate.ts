@@ -24,10 +24,10 @@ export interface ReplicationEvents extends FeedEvents<ReplicationChange, Replica
  * is written down.
  */
 export interface Replication extends Feed<ReplicationChange, ReplicationResult, ReplicationEvents> {
-  /** Where it stands, at any time. */
+  /** Where the replication stands, at any time. */
   status(): ReplicationStatus;
   /**
-   * Where it stands, now and whenever that has changed, to the end: `for await (const status of replication.statuses())`.
+   * Where the replication stands, now and whenever that has changed, to its end: `for await (const status of replication.statuses())`.
    * A slow loop misses statuses in between, but never the last one. Leaving the loop does not end the replication.
    */
   statuses(): AsyncIterableIterator<ReplicationStatus>;

@@ -45,7 +45,7 @@ export interface Sync extends Feed<SyncChange, SyncResult, SyncEvents> {
   readonly push: Replication;
   readonly pull: Replication;
   status(): SyncStatus;
-  /** Both, now and whenever either has changed: see {@link Replication.statuses}. */
+  /** The status of both halves, now and whenever either has changed: see {@link Replication.statuses}. */
   statuses(): AsyncIterableIterator<SyncStatus>;
 }
 

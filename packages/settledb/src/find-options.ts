@@ -100,7 +100,7 @@ type Combined<Content extends object> = {
   [operator in '$and' | '$or' | '$nor']?: readonly TypedSelector<Content>[] | undefined;
 } & { $not?: TypedSelector<Content> | undefined } & { [path in Dotted<Content>]?: unknown };
 
-/** What comes after the first name is taken as it is, and so is a name that has a dot in it (`'a\\.b'`). */
+/** What comes after the first name is not checked, and neither is a name that has a dot in it (`'a\\.b'`). */
 type Dotted<Content> = `${Names<Content>}.${string}` | `${string}\\.${string}`;
 
 /** What is `undefined` asks for nothing. A `readonly` of the content's own would keep conditions from being added later. */

@@ -86,9 +86,9 @@ export async function createServer(options: ServerOptions): Promise<RunningServe
 }
 
 /**
- * The databases in the folder `dir`, for {@link createHandler}: opened when they are first asked for, and at most `max_dbs_open` of them
- * kept open while nobody uses them. One that `open(name)` gave stays open until `close()`; `use(name)` gives it until its `release()`.
- * What opens one is said as for {@link createServer}; default: the file adapter, and functions of design documents refused.
+ * The databases in the folder `dir`, for {@link createHandler}. They are opened when they are first asked for, and at most `max_dbs_open` of them are
+ * kept open while nobody uses them. A database from `open(name)` stays open until `close()`, one from `use(name)` until its `release()`.
+ * How one is opened is set as for {@link createServer}; default: with the file adapter, and functions of design documents refused.
  */
 export class FolderDatabases extends Folders {
   constructor(

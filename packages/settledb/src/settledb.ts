@@ -98,7 +98,7 @@ export interface SettleEvents {
   /** The browser took the database away by itself; what was not replicated is lost. `destroyed` follows. */
   evicted: undefined;
   /**
-   * Opening the database, upgrading its layout or destroying it waits: for another tab or worker that keeps it open and does not react
+   * Opening the database, upgrading its layout or destroying it has to wait: for another tab or worker that keeps it open and does not react
    * (`upgrade`, `destroy`), or for the browser's answer (`open`), as behind such a tab. It goes on when that is closed; otherwise it rejects with
    * `io` after 10 seconds. Ask the user to close the other tabs.
    */

@@ -38,7 +38,7 @@ export interface HostContext {
   /** Is this a worker that only one page has? */
   readonly dedicated: boolean;
   /**
-   * Are the handles' verbs all the package's own, and not those of a class derived from it? Then documents may be given to them and
+   * Are all of the handles' methods the package's own, and not those of a class derived from it? Then documents may be given to them and
    * taken as text, in ways that only they know.
    */
   readonly own?: boolean;

@@ -189,8 +189,8 @@ export interface Database<Content extends object = object> {
   revsDiff(revs: Record<string, readonly Rev[]>, options?: CallOptions): Promise<RevsDiffResult>;
 
   /**
-   * Puts one attachment on a document, which it makes if there is none. `rev` is the revision edited; left out (also by
-   * leaving out the argument), null or '' for a document that is new or deleted.
+   * Puts one attachment on a document, which is created if there is none. `rev` is the revision edited. It is left out (also by
+   * leaving out the argument), null or '' if the document is new or deleted.
    * @throws conflict
    */
   putAttachment(

@@ -86,7 +86,7 @@ export interface NewAttachment {
 }
 
 /**
- * An attachment that is there already: as the document read had it, or content that is stored under any document, by its
+ * An attachment that is stored already: as the document had it when it was read, or content that any document has, by its
  * digest. Without `digest` it is that of the revision edited. 412 `missing_stub` when there is none.
  */
 export interface StubAttachment {
