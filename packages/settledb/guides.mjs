@@ -7,7 +7,9 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const GUIDES =
-  'reference queries migration worker pwa tools server dumps couchdb-differences file-format'.split(' ');
+  'reference queries conflicts migration worker pwa tools server dumps couchdb-differences file-format'.split(
+    ' ',
+  );
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const isKept = (link) => /^https?:|^#/.test(link) || GUIDES.includes(/^([\w-]+)\.md/.exec(link)?.[1]);
