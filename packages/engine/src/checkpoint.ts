@@ -3,7 +3,7 @@
  * cost little and nothing is written just then; compaction when asked or when most of the texts are dead. What is done is in
  * `rewrite-alone.ts`.
  */
-import { afterTimer, closed, either, type Store, type Tables, untilAborted } from '@settledb/core';
+import { afterTimer, closed, type Store, type Tables, untilAborted, withEither } from '@settledb/core';
 import type { Follower } from './follower';
 import type { Image } from './image';
 import type { Journal } from './journal';
@@ -112,8 +112,11 @@ export class Checkpointer {
   }
 
   /** Everything: all pages, all blocks that are mostly dead, leftovers. */
-  async compact(signal: AbortSignal | undefined): Promise<void> {
-    const ending = either(this.#stopping.signal, signal);
+  compact(signal: AbortSignal | undefined): Promise<void> {
+    return withEither(this.#stopping.signal, signal, (ending) => this.#compact(ending));
+  }
+
+  async #compact(ending: AbortSignal): Promise<void> {
     for (let looks = 0; looks < OTHERS_LOOKS_MAX; looks++) {
       while (this.#running !== undefined) await this.#running.catch(() => undefined);
       ending.throwIfAborted();

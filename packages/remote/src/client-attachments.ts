@@ -6,7 +6,6 @@ import {
   badRequest,
   type CallOptions,
   type Doc,
-  either,
   errorWith,
   isDatabaseError,
   notFound,
@@ -17,6 +16,7 @@ import {
   type Rev,
   type Stub,
   type Written,
+  withEither,
 } from '@settledb/core';
 import { isDotName } from './client-attachment-call';
 import { readDot, readDotPart } from './client-attachment-dots';
@@ -168,7 +168,8 @@ export async function putAttachment(
   { id, name, rev, data, type, options: { signal } }: PutAttachment,
   bytes: Bytes = portableBytes,
 ): Promise<Written> {
-  const blob = await toBlob(data, bytes, either(http.ending, signal)).catch((error: unknown) => {
+  const reading = withEither(http.ending, signal, (ending) => toBlob(data, bytes, ending));
+  const blob = await reading.catch((error: unknown) => {
     throw errorWith(error, { _id: id });
   });
   const answer = await http.json({

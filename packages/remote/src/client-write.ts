@@ -6,7 +6,6 @@ import {
   type Bytes,
   badRequest,
   type Doc,
-  either,
   errorInList,
   errorWith,
   invalidRev,
@@ -17,6 +16,7 @@ import {
   splitDoc,
   uuid,
   type Written,
+  withEither,
 } from '@settledb/core';
 import { sendPrepared } from './client-attachments';
 import * as check from './client-check';
@@ -111,23 +111,23 @@ export async function putDoc(
   bytes: Bytes | undefined,
 ): Promise<Written> {
   if (isDotId(id)) return putInBulk(http, edit, new_edits, signal, bytes);
-  let body = edit;
-  if (hasAttachments(edit)) {
-    const reading = either(http.ending, signal);
+  const put = async (body: Doc): Promise<Written> => {
+    const answer = await http.json({
+      method: 'PUT',
+      path: `/${encodeDocId(id)}`,
+      query: { new_edits: new_edits ? undefined : false },
+      body,
+      signal,
+      docId: id,
+    });
+    return check.checkWritten(answer, id);
+  };
+  if (!hasAttachments(edit)) return put(edit);
+  return withEither(http.ending, signal, async (reading) => {
     const prepared = await prepare(http, edit, bytes, reading);
-    if ('alone' in prepared)
-      return check.checkWritten(await http.json(multipartCall(prepared, new_edits, signal)), id);
-    body = prepared.doc;
-  }
-  const answer = await http.json({
-    method: 'PUT',
-    path: `/${encodeDocId(id)}`,
-    query: { new_edits: new_edits ? undefined : false },
-    body,
-    signal,
-    docId: id,
+    if (!('alone' in prepared)) return put(prepared.doc);
+    return check.checkWritten(await http.json(multipartCall(prepared, new_edits, signal)), id);
   });
-  return check.checkWritten(answer, id);
 }
 
 async function putInBulk(
@@ -153,12 +153,13 @@ export async function sendEdits(
 ): Promise<BulkDocsRow[]> {
   const send = (some: readonly Doc[]): Promise<BulkDocsRow[]> => sendBulk(http, some, newEdits, signal);
   if (!docs.some(hasAttachments)) return send(docs);
-  const prepared: Outgoing[] = [];
-  const reading = either(http.ending, signal);
-  // One after another, in order: their data may be parts of one stream.
-  for (const doc of docs)
-    prepared.push(hasAttachments(doc) ? await prepare(http, doc, bytes, reading) : { doc });
-  return sendPrepared(http, prepared, newEdits, send, signal);
+  return withEither(http.ending, signal, async (reading) => {
+    const prepared: Outgoing[] = [];
+    // One after another, in order: their data may be parts of one stream.
+    for (const doc of docs)
+      prepared.push(hasAttachments(doc) ? await prepare(http, doc, bytes, reading) : { doc });
+    return sendPrepared(http, prepared, newEdits, send, signal);
+  });
 }
 
 /** What is wrong with the data names the document. */

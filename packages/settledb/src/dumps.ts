@@ -18,7 +18,8 @@ export function lazyDump(
   // As pouchdb-replication-stream is called: a backup that nobody writes must not seem to be made.
   if (given != null && ('write' in given || 'getWriter' in given))
     throw new TypeError('dump() gives a stream: pipe it into yours');
-  const options = { ...given, signal: either(life, given?.signal) };
+  const { signal, leave } = either(life, given?.signal);
+  const options = { ...given, signal };
   const localDocs = async (call: CallOptions): Promise<ExistingDoc[]> => {
     if (connection === undefined) throw notListed();
     return connection.run((database) => {
@@ -33,12 +34,21 @@ export function lazyDump(
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        reader ??= (await dumpCode.load()).dump(source, options).getReader();
-        const { done, value } = await reader.read();
-        if (done) controller.close();
-        else controller.enqueue(value);
+        try {
+          reader ??= (await dumpCode.load()).dump(source, options).getReader();
+          const { done, value } = await reader.read();
+          if (!done) return controller.enqueue(value);
+          leave();
+          controller.close();
+        } catch (error) {
+          leave();
+          throw error;
+        }
       },
-      cancel: (reason) => reader?.cancel(reason),
+      cancel(reason) {
+        leave();
+        return reader?.cancel(reason);
+      },
     },
     { highWaterMark: 0 },
   );

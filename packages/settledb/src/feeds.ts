@@ -7,8 +7,8 @@ import {
   type Change,
   type ChangesOptions,
   type ChangesResult,
-  either,
   type FeedController,
+  feedUntil,
 } from '@settledb/core';
 import type { Connection } from './connection';
 
@@ -16,7 +16,10 @@ type Changes = BasicFeed<Change, ChangesResult | Cancelled>;
 
 /** The changes feed over `connection`: the database's own once it is open, else one that passes on what that gives. */
 export function connectedChanges(connection: Connection, options: ChangesOptions): Changes {
-  const signal = either(connection.life, options.signal);
+  return feedUntil([connection.life, options.signal], (signal) => changesUntil(signal, connection, options));
+}
+
+function changesUntil(signal: AbortSignal, connection: Connection, options: ChangesOptions): Changes {
   const database = connection.current;
   if (database !== undefined) return database.changes({ ...options, signal }) as Changes;
   // Asked for now, so that it takes its turn among the calls that wait. In an object: a feed is thenable, and a promise of

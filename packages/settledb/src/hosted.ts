@@ -2,7 +2,15 @@
  * The class of a page whose databases are in a worker: SettleDB's verbs, each a message. What they mean is done by the
  * SettleDB in the worker; here is only what must be there at once (names, feeds, events) or cannot cross.
  */
-import { type CallOptions, closed, type Database, DatabaseError, Emitter, either } from '@settledb/core';
+import {
+  type CallOptions,
+  closed,
+  type Database,
+  DatabaseError,
+  Emitter,
+  feedUntil,
+  withEither,
+} from '@settledb/core';
 import type {
   DumpOptions,
   Input,
@@ -199,11 +207,12 @@ class HostedHandle extends Emitter {
   }
 
   sync(peer: Peer, options: SyncOptions = {}): Sync {
-    const signal = either(this.#life.signal, options.signal);
-    return syncOf(
-      (half) => this.#replicate('replicate.to', peer, half),
-      (half) => this.#replicate('replicate.from', peer, half),
-      { ...options, signal },
+    return feedUntil([this.#life.signal, options.signal], (signal) =>
+      syncOf(
+        (half) => this.#replicate('replicate.to', peer, half),
+        (half) => this.#replicate('replicate.from', peer, half),
+        { ...options, signal },
+      ),
     );
   }
 
@@ -215,17 +224,13 @@ class HostedHandle extends Emitter {
   /** Runs in the page, over the verbs. */
   async load(input: Input, options: LoadOptions = {}): Promise<LoadResult> {
     const { load } = await dumpCode.load();
-    const signal = either(this.#life.signal, options.signal);
-    return load(this as unknown as Database, input, { ...options, signal });
+    return this.#lifelong(options, (more) => load(this as unknown as Database, input, more));
   }
 
   /** Writes the database as static files, for {@link loadSnapshot}: `sink(name, bytes)` is called with each, `manifest.json` last. */
   async writeSnapshot(sink: Sink, options: SnapshotOptions = {}): Promise<Manifest> {
     const { writeSnapshot } = await dumpCode.load();
-    return writeSnapshot(this as unknown as Database, sink, {
-      ...options,
-      signal: either(this.#life.signal, options.signal),
-    });
+    return this.#lifelong(options, (more) => writeSnapshot(this as unknown as Database, sink, more));
   }
 
   /**
@@ -234,10 +239,7 @@ class HostedHandle extends Emitter {
    */
   async loadSnapshot(url: string | URL, options: LoadSnapshotOptions = {}): Promise<SnapshotResult> {
     const { loadSnapshot } = await dumpCode.load();
-    return loadSnapshot(this as unknown as Database, url, {
-      ...options,
-      signal: either(this.#life.signal, options.signal),
-    });
+    return this.#lifelong(options, (more) => loadSnapshot(this as unknown as Database, url, more));
   }
 
   close(): Promise<void> {
@@ -311,18 +313,28 @@ class HostedHandle extends Emitter {
 
   #replicate(verb: string, peer: Peer, options: ReplicateOptions): WatchedReplication {
     // At the host it may be one with that of other pages, and not end with this handle by itself.
-    const more = { ...options, signal: either(this.#life.signal, options.signal) };
+    const signals = [this.#life.signal, options.signal];
     // An object of the page cannot cross: here, then, over the same verbs.
     if (typeof peer !== 'string' && !this.#link.knows(peer)) {
       const [source, target] = verb === 'replicate.to' ? [this, peer] : [peer, this];
-      const signal = either(this.#here.signal, more.signal);
-      return new ReplicationFeed(source as never, target as never, { ...more, signal });
+      return feedUntil([this.#here.signal, ...signals], (signal) => {
+        const feed = new ReplicationFeed(source as never, target as never, { ...options, signal });
+        feed.again = (more) => this.#replicate(verb, peer, { ...more, signal: options.signal });
+        return feed;
+      });
     }
     const progress = new StatusBoard();
-    const followed = followLive(this.#link, this.#number, verb, [peer, more], replicationThere(progress));
-    return withStatus(followed, progress, (denied) =>
-      this.#replicate(verb, peer, againOptions(options, denied)),
-    );
+    return feedUntil(signals, (signal) => {
+      const args = [peer, { ...options, signal }];
+      const followed = followLive(this.#link, this.#number, verb, args, replicationThere(progress));
+      return withStatus(followed, progress, (denied) =>
+        this.#replicate(verb, peer, againOptions(options, denied)),
+      );
+    });
+  }
+
+  #lifelong<O extends CallOptions, T>(options: O, work: (options: O) => Promise<T>): Promise<T> {
+    return withEither(this.#life.signal, options.signal, (signal) => work({ ...options, signal }));
   }
 
   /** @param look called when something may have been purged. @returns the way to stop */

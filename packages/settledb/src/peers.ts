@@ -2,7 +2,7 @@
  * Replication between databases by whatever they are given as: a name, a URL, or an object with the verbs of a database.
  * A handle made here for a name is closed when the replication is over.
  */
-import { BasicFeed, type Database } from '@settledb/core';
+import { BasicFeed, type Database, feedUntil } from '@settledb/core';
 import {
   type Peer as Replicable,
   type ReplicateOptions,
@@ -27,17 +27,25 @@ type PouchLike = {
 /** Makes a handle of a name or URL. */
 export type MakeHandle = (name: string, options?: { readonly skip_setup: boolean }) => Database;
 
-/** Copies what `target` lacks of `source` to it. @throws TypeError, bad_request: at once, for what cannot be a database */
+/**
+ * Copies what `target` lacks of `source` to it.
+ *
+ * @param life ends it, beside the signal among the options
+ * @throws TypeError, bad_request: at once, for what cannot be a database
+ */
 export function replicateBetween(
   make: MakeHandle,
   source: Peer,
   target: Peer,
   options: ReplicateOptions,
+  life?: AbortSignal,
 ): Replication {
   checkNamed([source, target], options);
   const [from, to] = [open(make, source), open(make, target, options.create_target)];
-  const feed = replicate(from.database, to.database, options);
-  again(feed, make, [source, target], options);
+  const begin = (signal: AbortSignal | undefined) =>
+    replicate(from.database, to.database, { ...options, signal });
+  const feed = life === undefined ? begin(options.signal) : feedUntil([life, options.signal], begin);
+  again(feed, make, [source, target], options, life);
   return afterwards(feed, [from, to]);
 }
 
@@ -46,10 +54,11 @@ function again(
   feed: Replication,
   make: MakeHandle,
   [source, target]: readonly [Peer, Peer],
-  { create_target }: ReplicateOptions,
+  { create_target, signal }: ReplicateOptions,
+  life?: AbortSignal,
 ): void {
   if (!(feed instanceof ReplicationFeed)) return;
-  feed.again = (more) => replicateBetween(make, source, target, { ...more, create_target });
+  feed.again = (more) => replicateBetween(make, source, target, { ...more, create_target, signal }, life);
 }
 
 /** Copies both ways; `push` is from `one` to `other`. @throws as {@link replicateBetween} */
@@ -61,8 +70,8 @@ export function syncBetween(make: MakeHandle, one: Peer, other: Peer, options: S
     open(make, other, push ?? options.create_target),
   ];
   const feed = sync(left.database, right.database, options);
-  again(feed.push, make, [one, other], { ...options, ...options.push });
-  again(feed.pull, make, [other, one], { ...options, ...options.pull });
+  again(feed.push, make, [one, other], { ...options, signal: undefined, ...options.push });
+  again(feed.pull, make, [other, one], { ...options, signal: undefined, ...options.pull });
   return afterwards(feed, [left, right]);
 }
 

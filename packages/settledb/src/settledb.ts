@@ -26,8 +26,8 @@ import {
   Emitter,
   type ExistingDoc,
   type Explanation,
-  either,
   type FindRequest,
+  feedUntil,
   type GetOptions,
   type IndexList,
   isDatabaseError,
@@ -49,6 +49,7 @@ import {
   type ViewResult,
   type ViewSource,
   type Written,
+  withEither,
 } from '@settledb/core';
 import type {
   DumpOptions,
@@ -204,10 +205,10 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     this.#makePeer = (peer, more) => new Handle(peer, { ...options, ...more });
     this.replicate = {
       to: asVerb('replicate.to', (peer: Peer, more: ReplicateOptions = {}) =>
-        replicateBetween(this.#makePeer, this, peer, this.#lifelong(more)),
+        replicateBetween(this.#makePeer, this, peer, { ...more }, this.#connection.life),
       ),
       from: asVerb('replicate.from', (peer: Peer, more: ReplicateOptions = {}) =>
-        replicateBetween(this.#makePeer, peer, this, this.#lifelong(more)),
+        replicateBetween(this.#makePeer, peer, this, { ...more }, this.#connection.life),
       ),
     };
     this.#bind();
@@ -484,13 +485,13 @@ export class SettleDB<Content extends AnyContent = AnyContent>
    */
   async load(input: Input, options: LoadOptions = {}): Promise<LoadResult> {
     const { load } = await dumpCode.load();
-    return load(this as Database, input, this.#lifelong(options));
+    return this.#lifelong(options, (more) => load(this as Database, input, more));
   }
 
   /** Writes the database as static files, for {@link loadSnapshot}: `sink(name, bytes)` is called with each, `manifest.json` last. */
   async writeSnapshot(sink: Sink, options: SnapshotOptions = {}): Promise<Manifest> {
     const { writeSnapshot } = await dumpCode.load();
-    return writeSnapshot(this as Database, sink, this.#lifelong(options));
+    return this.#lifelong(options, (more) => writeSnapshot(this as Database, sink, more));
   }
 
   /**
@@ -499,12 +500,14 @@ export class SettleDB<Content extends AnyContent = AnyContent>
    */
   async loadSnapshot(url: string | URL, options: LoadSnapshotOptions = {}): Promise<SnapshotResult> {
     const { loadSnapshot } = await dumpCode.load();
-    return loadSnapshot(this as Database, url, this.#lifelong(options));
+    return this.#lifelong(options, (more) => loadSnapshot(this as Database, url, more));
   }
 
   /** Replicates both ways. `push` is from this database to the peer. */
   sync(peer: Peer, options: SyncOptions = {}): Sync {
-    return syncBetween(this.#makePeer, this, peer, this.#lifelong(options));
+    return feedUntil([this.#connection.life, options?.signal], (signal) =>
+      syncBetween(this.#makePeer, this, peer, { ...options, signal }),
+    );
   }
 
   /**
@@ -560,8 +563,9 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     });
   }
 
-  #lifelong<O extends CallOptions>(options: O | null): O {
-    return { ...(options as O), signal: either(this.#connection.life, options?.signal) };
+  #lifelong<O extends CallOptions, T>(options: O | null, work: (options: O) => Promise<T>): Promise<T> {
+    const { life } = this.#connection;
+    return withEither(life, options?.signal, (signal) => work({ ...(options as O), signal }));
   }
 }
 

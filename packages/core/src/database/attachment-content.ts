@@ -10,7 +10,7 @@ import type { BlobRow, DatabaseTables } from '../store/schema';
 import type { Durability, Store } from '../store/store';
 import { chunksOf } from './attachment-data';
 import { type Bytes, digestText, portableBytes } from './bytes';
-import { either } from './on-abort';
+import { withEither } from './on-abort';
 
 /** Content as it is or will be stored. */
 export interface Content {
@@ -62,10 +62,19 @@ export const blobKey = (digest: string, encoding: AttachmentEncoding | undefined
 export const isEncoded = (blob: string): boolean => blob.endsWith(';gzip');
 
 /** @throws DatabaseError for data that holds no bytes, or other ones than it says; what the storage fails with */
-export async function takeIn(host: ContentHost, id: string, incoming: Incoming): Promise<Content> {
+export function takeIn(host: ContentHost, id: string, incoming: Incoming): Promise<Content> {
+  return withEither(host.ending, incoming.signal, (ending) => take(host, id, incoming, ending));
+}
+
+async function take(
+  host: ContentHost,
+  id: string,
+  incoming: Incoming,
+  ending: AbortSignal,
+): Promise<Content> {
   const { bytes = portableBytes } = host;
   const taken = new Intake(bytes, incoming.encoding);
-  const chunks = taken.watched(chunksOf(incoming.data, bytes, either(host.ending, incoming.signal)));
+  const chunks = taken.watched(chunksOf(incoming.data, bytes, ending));
   const first = await chunks.next();
   const second = first.done ? first : await chunks.next();
   let place: string | undefined;

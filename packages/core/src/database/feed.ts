@@ -8,7 +8,7 @@
 import { type AnyEvents, Emitter } from './emitter';
 import { Controller, type FeedController } from './feed-controller';
 import { Reader } from './feed-reader';
-import { onAbort } from './on-abort';
+import { either, onAbort } from './on-abort';
 
 /** What `error` listeners get, and a feed rejects with: usually a DatabaseError, otherwise a TypeError or what a filter threw. */
 export type FeedError = Error & {
@@ -252,5 +252,21 @@ export class BasicFeed<Item, Result, Events extends object = AnyEvents>
       else settle();
     });
     return this.#promise;
+  }
+}
+
+/** The feed that `begin` makes of a signal that is aborted when one of them is, as long as it goes on. */
+export function feedUntil<F extends object>(
+  signals: readonly (AbortSignal | null | undefined)[],
+  begin: (signal: AbortSignal) => F,
+): F {
+  const { signal, leave } = either(...signals);
+  let feed: F | undefined;
+  try {
+    feed = begin(signal);
+    return feed;
+  } finally {
+    if (feed instanceof BasicFeed) feed.whenOver(leave);
+    else leave();
   }
 }

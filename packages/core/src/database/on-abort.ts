@@ -55,15 +55,43 @@ export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
   });
 }
 
-/** Aborted when one of both is. `null` is what `fetch` takes for none, and so may any `signal` here be. */
-export function either(one: AbortSignal, other: AbortSignal | null | undefined): AbortSignal {
-  if (other == null) return one;
-  if (AbortSignal.any !== undefined) return AbortSignal.any([one, other]);
-  // Browsers before 2024.
-  const controller = new AbortController();
-  for (const signal of [one, other]) {
-    if (signal.aborted) controller.abort(signal.reason);
-    else signal.addEventListener('abort', () => controller.abort(signal.reason), { once: true });
+/** What is waited for with {@link either}. */
+export interface Either {
+  readonly signal: AbortSignal;
+  /** To be called when it is over. */
+  readonly leave: () => void;
+}
+
+/**
+ * Aborted when one of them is. `null` is what `fetch` takes for none, and so may any `signal` here be. It is let go by hand, not by
+ * `AbortSignal.any`: with that Node 20 keeps something of each in those that live long, a handle's and a program's, and browsers before
+ * 2024 have none.
+ */
+export function either(...given: readonly (AbortSignal | null | undefined)[]): Either {
+  const signals = given.filter((signal) => signal != null);
+  if (signals.length === 1) return { signal: signals[0]!, leave: () => {} };
+  const both = new AbortController();
+  const stops = signals.map((signal) => {
+    const stop = (): void => both.abort(signal.reason);
+    if (signal.aborted) stop();
+    return onAbort(signal, stop);
+  });
+  const leave = (): void => {
+    for (const stop of stops) stop();
+  };
+  return { signal: both.signal, leave };
+}
+
+/** As {@link either}, for as long as `work` takes. */
+export async function withEither<T>(
+  one: AbortSignal,
+  other: AbortSignal | null | undefined,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { signal, leave } = either(one, other);
+  try {
+    return await work(signal);
+  } finally {
+    leave();
   }
-  return controller.signal;
 }
