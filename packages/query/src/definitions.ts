@@ -62,7 +62,7 @@ interface KnownView {
   seen?: number | undefined;
 }
 
-/** Views kept ready; programs have tens of them. */
+/** Views kept ready, and design documents; programs have tens of them. Those that make up names must not fill memory. */
 const FOUND_MAX = 500;
 /** More help nobody who looks for one. */
 const NAMED_MAX = 10;
@@ -72,7 +72,10 @@ export class Definitions {
   readonly #functions: Functions;
   readonly #registered: ReadonlyMap<string, RegisteredView>;
   readonly #found = new Map<string, KnownView>();
-  #parsed = new Map<string, { readonly rev: string; readonly doc: ExistingDoc<Record<string, Loose>> }>();
+  readonly #parsed = new Map<
+    string,
+    { readonly rev: string; readonly doc: ExistingDoc<Record<string, Loose>> }
+  >();
 
   constructor(store: Store<DatabaseTables>, functions: Functions, registered: RegisteredViews = {}) {
     this.#store = store;
@@ -144,6 +147,7 @@ export class Definitions {
     const [[whole]] = await this.#store.read([{ ...bare[0], texts: ['body'] }], { signal });
     if (whole === undefined || whole.deleted) return this.design(name, { signal });
     const doc = joinDoc(id, whole.rev, false, (whole.body as string | undefined) ?? '{}');
+    if (this.#parsed.size >= FOUND_MAX) this.#parsed.clear();
     this.#parsed.set(id, { rev: whole.rev, doc });
     return doc;
   }

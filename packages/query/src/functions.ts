@@ -50,12 +50,17 @@ export class Functions {
   }
 
   #compileMap(source: string): MapFunction {
-    let sink: (key?: unknown, value?: unknown) => void = () => {};
+    const none = (): void => {};
+    let sink: (key?: unknown, value?: unknown) => void = none;
     const emit = (key?: unknown, value?: unknown): void => sink(key, value);
     const map = this.#compile(source, { emit, ...HELPERS });
     const handed: MapFunction = (doc, given) => {
       sink = given;
-      map(doc, given);
+      try {
+        map(doc, given);
+      } finally {
+        sink = none; // This is kept, and with it would be what was emitted: the answer of the last query.
+      }
     };
     return standsFor(handed, map);
   }

@@ -47,6 +47,8 @@ interface Look {
 
 /** Reads that an index dropped or changed under: each one means another context did something. */
 const TRIES_MAX = 1_000;
+/** Tags remembered, of some 50 bytes: programs have tens of indexes. Those that make up views must not fill memory. */
+const TAGS_MAX = 500;
 /** Reads of an index that others go on with before it is read: after so many it is taken as it is. */
 const WHOLE_TRIES = 50;
 
@@ -75,7 +77,7 @@ export class Indexes extends Emitter implements IndexReader {
   readonly store: Store<DatabaseTables>;
   readonly #updater: Updater;
   readonly #kept: KeptIndexes;
-  /** The tags that were found last, to ask with at once. */
+  /** The tags that were found last, to ask with at once. Of no more than {@link TAGS_MAX}. */
   readonly #tags = new Map<string, string>();
   readonly #registered = new Set<string>();
   /** By index: how it stands in the state {@link #lookedAt} of the store. As many as are asked between two commits. */
@@ -238,7 +240,10 @@ export class Indexes extends Emitter implements IndexReader {
     const answer = this.store.readNow(asked) ?? (await this.store.read(asked, { signal }));
     const [[info], [state], ...found] = answer as unknown as Looked;
     if (state === undefined) this.#tags.delete(view);
-    else this.#tags.set(view, state.tag);
+    else {
+      if (this.#tags.size >= TAGS_MAX && tag === undefined) this.#tags.clear();
+      this.#tags.set(view, state.tag);
+    }
     return {
       state,
       found: state !== undefined && state.tag === tag ? found : undefined,
