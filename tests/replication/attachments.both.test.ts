@@ -326,6 +326,20 @@ describe('an attachment that is not what it is said to be', () => {
     await replicate(a, b);
     expect(await attachmentsOf(b, 'bad')).toEqual(await attachmentsOf(a, 'bad'));
   });
+
+  it('ends with the refusal of a source that does not give it out, also where failures are tried again', async () => {
+    await put(a, 'streamed', { f: bytes(2_000_000) });
+    const openAttachment = () => Promise.reject(statusError(401, 'not for you'));
+    const { source } = watched(a, undefined, { openAttachment });
+    const replication = replicate(source, b, {
+      retry: true,
+      back_off_function: () => {
+        replication.cancel();
+        return 0;
+      },
+    });
+    await expect(replication).rejects.toMatchObject({ status: 401, result: { ok: false, last_seq: 0 } });
+  });
 });
 
 describe('memory', () => {

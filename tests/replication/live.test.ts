@@ -1,6 +1,7 @@
 /** Live replication and sync between local databases: events, retry, cancelling. No timers: back-off 0, and awaited events. */
 import { getEventListeners } from 'node:events';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { ChangesOptions } from '../../packages/core/src/index';
 import {
   type ReplicateOptions,
   type Replication,
@@ -105,6 +106,17 @@ describe('a live replication', () => {
     expect(await replicate(a, b)).toMatchObject({ docs_read: 0, docs_written: 0, last_seq: 30 });
   });
 
+  it('has written down where a single change led', async () => {
+    const [a, b] = await openTwo();
+    const replication = start(a, b);
+    await next(replication, 'paused');
+    await fill(a, 1);
+    await next(replication, 'paused');
+    replication.cancel();
+    expect(await replication).toMatchObject({ docs_written: 1, last_seq: 1 });
+    expect(await replicate(a, b)).toMatchObject({ docs_read: 0, last_seq: 1 });
+  });
+
   it('cancelled in the middle has written down what was acknowledged, and tells of no further change', async () => {
     const [a, b] = await openTwo();
     await fill(a, 100);
@@ -156,6 +168,25 @@ describe('a live replication', () => {
     }
   });
 
+  it('ends when cancelled at any moment between its last batch and its feed, also where that hears of no signal', async () => {
+    const [a, b] = await openTwo();
+    const deaf = { on: () => undefined, cancel: () => undefined, then: () => undefined };
+    for (let ticks = 0; ticks < 40; ticks++) {
+      let left = ticks;
+      const cancel = (): void => (left-- > 0 ? queueMicrotask(cancel) : replication.cancel());
+      const source = peer(a, {
+        changes: (options: { live?: boolean }) => {
+          if (options.live) return deaf;
+          const answer = a.changes(options as never);
+          answer.then(cancel);
+          return answer;
+        },
+      });
+      const replication = start(source, b);
+      expect(await replication, `after ${ticks} ticks`).toMatchObject({ status: 'cancelled' });
+    }
+  });
+
   it('lets a write under way come to its end, and acknowledges it', async () => {
     const [a, b] = await openTwo();
     await fill(a, 5);
@@ -189,12 +220,16 @@ describe('a live replication', () => {
 
   it('follows a source whose feed only has events', async () => {
     const [a, b] = await openTwo();
+    let cancelled = 0;
     const source = peer(a, {
-      changes: (options: never) => {
+      changes: ({ signal: _, ...options }: ChangesOptions) => {
         const feed = a.changes(options);
         return {
           on: (event: 'change', listener: never) => feed.on(event, listener),
-          cancel: () => feed.cancel(),
+          cancel: () => {
+            cancelled += options.live ? 1 : 0;
+            feed.cancel();
+          },
           then: (done: never, failed: never) => feed.then(done, failed),
         };
       },
@@ -204,6 +239,33 @@ describe('a live replication', () => {
     await fill(a, 10);
     while ((await b.info()).doc_count < 10) await next(replication, 'change');
     expect(await contents(b)).toEqual(await contents(a));
+    replication.cancel();
+    await replication;
+    expect(cancelled).toBe(1);
+  });
+
+  it('is as far as the last change that tells where', async () => {
+    const [a, b] = await openTwo();
+    const source = peer(a, {
+      changes: (options: ChangesOptions) => {
+        const feed = a.changes(options);
+        if (!options.live) return feed;
+        const untold = (listener: (row: unknown) => void) => (row: { id: string }) =>
+          listener(row.id === 'doc2' ? { ...row, seq: null } : row);
+        return {
+          on: (event: 'change', listener: never) =>
+            feed.on(event, event === 'change' ? (untold(listener) as never) : listener),
+          cancel: () => feed.cancel(),
+          then: (done: never, failed: never) => feed.then(done, failed),
+        };
+      },
+    });
+    const replication = start(source, b);
+    await next(replication, 'paused');
+    await fill(a, 3);
+    await vi.waitFor(async () => expect(await b.info()).toMatchObject({ doc_count: 3 }));
+    replication.cancel();
+    expect(await replication).toMatchObject({ docs_written: 3, last_seq: 2 });
   });
 
   it('ends as closed when its source is, also with retry', async () => {
@@ -220,20 +282,29 @@ describe('a live replication', () => {
     const [a, b] = await openTwo();
     const leaves = ['1-a', '1-b', '1-c'].map((_rev) => ({ _id: 'x', _rev }));
     await a.bulkDocs(leaves, { new_edits: false });
+    const asked: string[][] = [];
+    let compared = (): void => {};
+    const isCompared = new Promise<void>((resolve) => (compared = resolve));
     const replication = start(
       a,
       peer(b, {
+        revsDiff: (revs: Record<string, string[]>, options: never) => {
+          if (asked.push(Object.values(revs).flat()) > 1) compared();
+          return b.revsDiff(revs, options);
+        },
         bulkDocs: async (docs: never, options: never) => {
           const { _rev } = await a.get('x');
-          if (_rev === '1-c') await a.put({ _id: 'x', _rev, v: 2 });
+          if (_rev === '1-c') {
+            await a.put({ _id: 'x', _rev, v: 2 });
+            await isCompared;
+          }
           return b.bulkDocs(docs, options);
         },
       }),
-      { batch_size: 1 },
     );
-    await next(replication, 'paused');
-    while ((await b.get('x'))._rev[0] !== '2') await next(replication, 'change');
+    await vi.waitFor(async () => expect((await b.get('x'))._rev).toMatch(/^2-/));
     replication.cancel();
+    expect(asked).toEqual([['1-c', '1-b', '1-a'], [(await a.get('x'))._rev]]);
     expect((await replication).docs_written).toBe(4);
     expect(await contents(b)).toEqual(await contents(a));
   });
@@ -423,6 +494,35 @@ describe('retry', () => {
       },
     });
     const result = await replicate(a, target, { retry: true, back_off_function: () => 0 });
+    expect(result).toMatchObject({ ok: true, doc_write_failures: 0 });
+    expect(await contents(b)).toEqual(await contents(a));
+  });
+
+  it('does not give up on a revision while it gets on with others between attempts', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 2);
+    let attempts = 0;
+    let moved = -1;
+    const target = peer(b, {
+      bulkDocs: async (request: { docs: { _id: string }[] }, options: never) => {
+        // More often than a revision may fail.
+        if (attempts >= 15 || !request.docs.some(({ _id }) => _id === 'doc1'))
+          return b.bulkDocs(request as never, options);
+        if (moved < attempts) {
+          moved = attempts;
+          await fill(a, 1, 10 + attempts);
+          // Another branch lists the document, and that revision of it, behind what was filled in.
+          const _rev = `1-${String(attempts).padStart(32, '0')}`;
+          await a.bulkDocs({ docs: [{ _id: 'doc1', _rev }] }, { new_edits: false });
+        }
+        return [{ id: 'doc1', error: true, status: 500, name: 'oops', reason: 'oops', message: '' }];
+      },
+    });
+    const again = (): number => {
+      attempts++;
+      return 0;
+    };
+    const result = await replicate(a, target, { batch_size: 1, retry: true, back_off_function: again });
     expect(result).toMatchObject({ ok: true, doc_write_failures: 0 });
     expect(await contents(b)).toEqual(await contents(a));
   });

@@ -81,6 +81,28 @@ describe('any mixture of peers', () => {
     await SettleDB.replicate(endless as never, make.local!() as never);
   });
 
+  it('has all of a source whose positions are texts, and that says nothing of what is left', async () => {
+    const { make } = world();
+    const db = make.local!();
+    await fill(db as never, 7);
+    const changes = async ({ since, ...options }: { since: number | string }) => {
+      const from = Number.parseInt(String(since), 10);
+      const { results, last_seq } = (await db.changes({
+        ...options,
+        since: from,
+        live: false,
+      })) as ChangesResult;
+      return {
+        results: results.map((row) => ({ ...row, seq: `${row.seq}-x` })),
+        last_seq: `${last_seq}-x`,
+      };
+    };
+    const target = make.local!();
+    const source = { ...peer(db as never), changes };
+    const result = await SettleDB.replicate(source as never, target as never, { batch_size: 3 });
+    expect(result).toMatchObject({ docs_written: 7, last_seq: '7-x' });
+  });
+
   it('replicates from a PouchDB, whose id and info take a callback and no options', async () => {
     const { make } = world();
     const db = make.local!();
