@@ -72,6 +72,29 @@ it.each([500, LARGE])('the name of their folder is being synced: %i bytes', asyn
   await expectAfterPowerLoss(disk, acknowledged, size);
 });
 
+it('one is being synced itself, and is not closed before', async () => {
+  const disk = new Disk();
+  const db = await open(disk);
+  await db.put({ _id: 'a' });
+  const sync = disk.sync.bind(disk);
+  let go = (): void => {};
+  disk.sync = async (fd) => {
+    await new Promise<void>((resolve) => (go = resolve));
+    await sync(fd);
+  };
+  let isTold = false;
+  const acknowledged = put(db, ['b'], LARGE).then((ids) => {
+    isTold = true;
+    return ids;
+  });
+  for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve));
+  expect(isTold).toBe(false);
+  disk.sync = sync;
+  go();
+  expect(await acknowledged).toEqual(['b']);
+  await expectAfterPowerLoss(disk, ['b'], LARGE);
+});
+
 it('a sync of one failed at the end of a vacuum', async () => {
   const disk = new Disk();
   const journal = await file({ files: disk }).open(FOLDER);
