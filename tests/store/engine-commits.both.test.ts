@@ -87,6 +87,17 @@ describe('a commit', () => {
   });
 });
 
+it('what names content is not written at once: the journal takes the content with it, in time of its own', async () => {
+  const store = await setUp()();
+  const place = await store.blobs.put([new Uint8Array(3)], {});
+  const put = [{ blob: 'md5-x', place, size: 3 }];
+  const plan = () => ({ writes: [{ into: 'blobs' as const, put }], places: [place], value: 1 });
+  expect(store.writeNow!([], plan)).toBeUndefined();
+  expect(await store.read([{ from: 'blobs', keys: ['md5-x'] }])).toEqual([[undefined]]);
+  expect(await store.write([], plan)).toBe(1);
+  expect(await store.read([{ from: 'blobs', keys: ['md5-x'] }])).toEqual([put]);
+});
+
 it('a plan that writes nothing counts only if made from the latest moment, whichever call took that over', async () => {
   const world = memory();
   const here: Store<DatabaseTables> = await openLogStore(await world.open('db'), schema);
