@@ -210,6 +210,16 @@ describe('session cookies', () => {
     expect(await nameWith((await logIn(short, 'alice', 'pw')).cookie!, short)).toBeNull();
   });
 
+  it('are for any name, also one that makes base64 of more than letters and digits', async () => {
+    const server = closed();
+    const name = 'zoë?>~';
+    const doc = { name, password: 'pw', roles: [], type: 'user' };
+    expect((await server.ask('PUT', USER + encodeURIComponent(name), doc, admin)).status).toBe(201);
+    const cookie = await logIn(server, name, 'pw');
+    expect(cookie.cookie).toMatch(/_.*-/);
+    expect((await server.ask('GET', '/_session', undefined, cookie)).body.userCtx.name).toBe(name);
+  });
+
   it('outlive the handler, and are renewed when a tenth of their time is over, as CouchDB does', async () => {
     const server = await withAlice();
     const { databases } = server;

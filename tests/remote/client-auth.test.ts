@@ -1,6 +1,7 @@
 /** How a client logs in, renews, follows and compresses; and that nobody is told its secrets. */
 import { remote } from '@settledb/remote';
 import { describe, expect, it, vi } from 'vitest';
+import { Session } from '../../packages/remote/src/client-session';
 import { failureOf, ORIGIN, testServer } from './support';
 
 type Fetch = typeof globalThis.fetch;
@@ -64,6 +65,41 @@ describe('a session', () => {
     await new Promise((resolve) => setTimeout(resolve, 250));
     await failureOf(db.get('a'));
     expect(server.log.filter((line) => line === 'POST /_session').length).toBeGreaterThan(1);
+  });
+
+  it.each([
+    ['AuthSession=x; Version=1; Max-Age=50; Path=/', 50],
+    ['AuthSession=x; Version=1; max-age=5000; Path=/', 5_000],
+    ['AuthSession=x; Version=1; Path=/', 600],
+    // A browser shows none.
+    [undefined, 600],
+  ])('is opened anew when four fifths of its time are over: %s', async (cookie, seconds) => {
+    let now = 7_000;
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+    try {
+      const fetch = vi.fn(
+        async () => new Response('{}', cookie ? { headers: { 'set-cookie': cookie } } : {}),
+      );
+      const session = new Session(`${ORIGIN}/`, auth, fetch);
+      expect(await session.headers()).toEqual(cookie ? { cookie: 'AuthSession=x' } : {});
+      now += seconds * 799;
+      await session.headers();
+      expect(fetch).toHaveBeenCalledTimes(1);
+      now += seconds * 2;
+      await session.headers();
+      expect(fetch).toHaveBeenCalledTimes(2);
+    } finally {
+      clock.mockRestore();
+    }
+  });
+
+  it.each([
+    [401, 'unauthorized'],
+    [403, 'forbidden'],
+    [500, 'login_failed'],
+  ])('that is not given is an error: %i', async (status, name) => {
+    const session = new Session(`${ORIGIN}/`, auth, async () => new Response('{}', { status }));
+    await expect(session.headers()).rejects.toMatchObject({ status, name });
   });
 
   it('refused by the server is an error at once: a stale password must not lock the account', async () => {

@@ -63,6 +63,7 @@ describe('a server on files', () => {
 
   it('makes one database of many creations, and neither opens nor lists folders that are none', async () => {
     const dir = await folder();
+    await writeFile(join(dir, 'notes'), '');
     const server = await start({ dir });
     const put = () => fetch(`${server.url}/db`, { method: 'PUT' }).then(({ status }) => status);
     expect((await Promise.all(Array.from({ length: 8 }, put))).sort()).toEqual([
@@ -76,7 +77,10 @@ describe('a server on files', () => {
     expect(statuses.every((status) => [200, 201, 404, 412].includes(status))).toBe(true);
     expect((await fetch(`${server.url}/server.json`)).status).toBe(400);
     expect((await fetch(`${server.url}/none`)).status).toBe(404);
-    expect((await readdir(dir)).filter((name) => name !== 'db')).toEqual(['server.json']);
+    expect((await fetch(`${server.url}/notes`)).status).toBe(404);
+    const left = (names: readonly string[]): string[] => names.filter((name) => name !== 'db').sort();
+    expect(left(await (await fetch(`${server.url}/_all_dbs`)).json())).toEqual([]);
+    expect(left(await readdir(dir))).toEqual(['notes', 'server.json']);
   });
 
   it('refuses to start without anyone who could use it, and on a port that is taken', async () => {
