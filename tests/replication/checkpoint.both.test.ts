@@ -4,6 +4,7 @@ import {
   type Checkpoint,
   Checkpoints,
   commonSeq,
+  covers,
   recorded,
   type Session,
 } from '../../packages/replication/src/checkpoint';
@@ -46,6 +47,9 @@ describe('the position two sides agree on', () => {
     const source = holding(session('o', '3-o'), session('a', '9-x'));
     const target = holding(session('o', '3-o'), session('a', '5-y'));
     expect(commonSeq(source, target)).toBe('3-o');
+    const counted = holding(session('o', '3-o'), session('a', '5-y', 1));
+    expect(commonSeq(source, counted)).toBe('3-o');
+    expect(commonSeq(counted, source)).toBe('3-o');
   });
 
   it('honours the old form, a bare last_seq on both sides', () => {
@@ -117,6 +121,24 @@ describe('the position two sides agree on', () => {
   });
 });
 
+describe('beginning somewhere', () => {
+  it.each([
+    [0, 0, true],
+    [7, 0, true],
+    [7, '0', true],
+    [7, 7, true],
+    [7, 5, true],
+    [7, 9, false],
+    ['7-x', '7-x', true],
+    ['7-x', '5-x', false],
+    ['7-x', 5, false],
+    [7, '5-x', false],
+    [7, 'now', false],
+  ])('after %o, at %o, leaves no gap: %o', (agreed, since, expected) => {
+    expect(covers(agreed, since)).toBe(expected);
+  });
+});
+
 describe('recording a checkpoint', () => {
   it('has the form that CouchDB and PouchDB know', () => {
     expect(recorded(holding(session('a', 1)), session('b', 2))).toEqual({
@@ -170,5 +192,49 @@ describe('while a transfer goes on', () => {
       await vi.waitFor(() => expect(written.at(-1)).toBe(seq - (passed === 10 ? 1 : 0)));
     }
     expect(written).toEqual([1, 3, 4, 6, 7]);
+  });
+});
+
+describe('a checkpoint that another replication writes too', () => {
+  const at = (target: object): Checkpoints =>
+    new Checkpoints({
+      source: target as never,
+      target: target as never,
+      id: '_local/x',
+      sessionId: 'a',
+      on: { source: false, target: true },
+      instances: '',
+      describe: () => ({}) as never,
+    });
+  const { signal } = new AbortController();
+
+  it('is made anew where that removed it', async () => {
+    let stored: { _rev: string } | undefined = { _rev: '0-5' };
+    const checkpoints = at({
+      get: async () => stored ?? Promise.reject({ status: 404, name: 'not_found' }),
+      put: async (doc: { _rev?: string }) => {
+        if (doc._rev !== stored?._rev) return Promise.reject({ status: 409, name: 'conflict' });
+        stored = { ...doc, _rev: '0-6' };
+        return { ok: true, id: 'x', rev: '0-6' };
+      },
+    });
+    await checkpoints.resume(signal);
+    stored = undefined;
+    checkpoints.note(7, signal);
+    await checkpoints.flush(signal);
+    expect(stored).toMatchObject({ last_seq: 7, _rev: '0-6' });
+    expect(checkpoints.behind).toBe(false);
+  });
+
+  it('is given up after some conflicts, and told', async () => {
+    let tries = 0;
+    const checkpoints = at({
+      get: async () => ({ _rev: '0-1' }),
+      put: async () => Promise.reject({ status: ++tries > 99 ? 500 : 409, name: 'conflict' }),
+    });
+    await checkpoints.resume(signal);
+    checkpoints.note(7, signal);
+    await expect(checkpoints.flush(signal)).rejects.toMatchObject({ status: 409 });
+    expect(checkpoints.behind).toBe(true);
   });
 });

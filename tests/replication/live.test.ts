@@ -480,6 +480,33 @@ describe('retry', () => {
     await expect(replication).rejects.toMatchObject({ docId: 'doc1', result: { ok: false, last_seq: 0 } });
   });
 
+  it('gives up on a document that is never taken, though another fails that is edited between attempts', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 3);
+    let attempts = 0;
+    const target = peer(b, {
+      bulkDocs: async () => {
+        const { _rev } = await a.get('doc2');
+        await a.put({ _id: 'doc2', _rev, attempts: ++attempts });
+        const row = { error: true, status: attempts > 50 ? 403 : 500, name: 'oops', reason: 'oops', message: '' };
+        return ['doc1', 'doc2'].map((id) => ({ id, ...row }));
+      },
+    });
+    const result = replicate(a, target, { retry: true, back_off_function: () => 0 });
+    await expect(result).rejects.toMatchObject({ status: 500, docId: 'doc1', result: { ok: false } });
+  });
+
+  it.each([
+    [{ status: 418, name: 'teapot', reason: 'short' }, { status: 418, name: 'teapot', reason: 'short' }],
+    [{ error: 'teapot', message: 'stout' }, { status: 500, name: 'teapot', reason: 'stout' }],
+    ['steam', { status: 500, name: 'replication_failed', reason: 'steam' }],
+  ])('fails with an error also where what it failed with is none: %o', async (failure, expected) => {
+    const [a, b] = await openTwo();
+    const error = await replicate(peer(a, { changes: () => Promise.reject(failure) }), b).catch((e) => e);
+    expect(error).toBeInstanceOf(Error);
+    expect(error).toMatchObject({ ...expected, result: { ok: false } });
+  });
+
   it('does not give up on a document that is edited between attempts', async () => {
     const [a, b] = await openTwo();
     await fill(a, 3);
