@@ -115,3 +115,27 @@ it('a plan that writes nothing counts only if made from the latest moment, which
   go();
   expect(await seen).toBe('0-1');
 });
+
+it('a store whose database is gone answers nothing any more, at once or later', async () => {
+  const world = memory();
+  const store: Store<DatabaseTables> = await openLogStore(await world.open('db'), schema);
+  const query = [{ from: 'local', keys: ['a'] }] as const;
+  await putLocal(store, [{ id: 'a', rev: '0-1', body: '{}' }]);
+  await store.read(query);
+  await world.destroy('db');
+  const nothing = () => ({ writes: [], value: 0 });
+  const asked: Record<string, () => unknown> = {
+    read: () => store.read(query),
+    readNow: () => store.readNow!(query),
+    rowNow: () => store.rowNow!('local', 'a', []),
+    fieldNow: () => store.fieldNow!('docs', 'id', [], 1),
+    stateNow: () => store.stateNow!(),
+    write: () => store.write([], nothing),
+    writeNow: () => store.writeNow!([], nothing),
+    compact: () => store.compact(),
+    blobs: () => store.blobs.put([new Uint8Array(1)], {}),
+  };
+  for (const [what, ask] of Object.entries(asked))
+    await expect((async () => ask())(), what).rejects.toMatchObject({ status: 412, name: 'closed' });
+  await store.close();
+});
