@@ -116,6 +116,31 @@ it('a plan that writes nothing counts only if made from the latest moment, which
   expect(await seen).toBe('0-1');
 });
 
+it('a write is done also where the one before it in line failed', async () => {
+  const open = setUp();
+  const store = await open();
+  const failing = store.write([], () => {
+    throw new Error('planned so');
+  });
+  const [failed, done] = await Promise.allSettled([
+    failing,
+    putLocal(store, [{ id: 'a', rev: '0-1', body: '{}' }]),
+  ]);
+  expect(failed).toMatchObject({ status: 'rejected', reason: { message: 'planned so' } });
+  expect(done).toMatchObject({ status: 'fulfilled' });
+  const [rows] = await (await open()).read([{ from: 'local', keys: ['a'] }]);
+  expect(rows).toMatchObject([{ id: 'a' }]);
+});
+
+it('a plan that fails has failed, at once too', async () => {
+  const store = await setUp()();
+  const plan = () => {
+    throw new Error('planned so');
+  };
+  expect(() => store.writeNow!([], plan)).toThrow('planned so');
+  await expect(store.write([], plan)).rejects.toThrow('planned so');
+});
+
 it('a store whose database is gone answers nothing any more, at once or later', async () => {
   const world = memory();
   const store: Store<DatabaseTables> = await openLogStore(await world.open('db'), schema);

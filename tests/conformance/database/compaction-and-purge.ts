@@ -128,6 +128,18 @@ function compaction(context: Context): void {
     expect((await getDoc(db, '_local/compaction')).last_seq).toBe((await db.info()).update_seq);
   });
 
+  context.when('compactionRecord', 'removes a past body that came after the last one, too', async () => {
+    const db = context.fresh();
+    await store(db, edit('a', '3-c 2-b 1-a', { value: 'c' }));
+    await db.put({ _id: 'b' });
+    await db.compact();
+    await store(db, edit('a', '2-b 1-a', { value: 'b' }));
+    expect(await getDoc(db, 'a', { rev: '2-b' })).toMatchObject({ value: 'b' });
+    await db.compact();
+    await refused(db.get('a', { rev: '2-b' }), MISSING);
+    expect(await getDoc(db, 'a')).toMatchObject({ _rev: '3-c', value: 'c' });
+  });
+
   context.when('compactionRecord', 'leaves alone what _local/compaction says is done', async () => {
     const db = context.fresh();
     const revs = await edited(db, 'a', 3);
