@@ -37,6 +37,7 @@ describe('a document that cannot be fetched', () => {
       'a 404 although the feed lists it still',
       [{ error: { id: 'doc3', error: 'not_found', reason: 'missing' } }],
     ],
+    ['a missing one, as PouchDB says it, although the feed lists it still', [{ missing: '1-x' }]],
     ['no row at all', []],
     ['another document', [{ ok: { _id: 'doc4', _rev: '1-a', _revisions: { start: 1, ids: ['a'] } } }]],
     ['another revision', [{ ok: { _id: 'doc3', _rev: '1-a', _revisions: { start: 1, ids: ['a'] } } }]],
@@ -169,6 +170,21 @@ describe('a document that cannot be fetched', () => {
         return a.bulkGet({ ...request, latest: false } as never);
       },
     });
+    expect(await replicate(source, b)).toMatchObject({ ok: true, docs_written: 4, last_seq: 5 });
+    expect(await replicate(a, b)).toMatchObject({ docs_written: 1 });
+    expect(await contents(b)).toEqual(await contents(a));
+  });
+
+  it('may be gone from a PouchDB, which calls it missing', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 5);
+    const { _rev } = await a.get('doc2');
+    const source = fetchingPeer(a, (id) => (id === 'doc2' ? [{ missing: _rev }] : undefined));
+    const { bulkGet } = source;
+    source.bulkGet = async (request) => {
+      await a.put({ _id: 'doc2', _rev, n: 'new' }).catch(() => undefined);
+      return bulkGet(request);
+    };
     expect(await replicate(source, b)).toMatchObject({ ok: true, docs_written: 4, last_seq: 5 });
     expect(await replicate(a, b)).toMatchObject({ docs_written: 1 });
     expect(await contents(b)).toEqual(await contents(a));

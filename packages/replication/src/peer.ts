@@ -189,7 +189,11 @@ const isDocRow = (row: unknown): row is { readonly ok: AnyDoc } => isObject(row)
 
 function checkRow(row: unknown, id: string): FetchedRow {
   if (!isObject(row)) throw unexpected(`bulkGet of ${id}`);
-  return isDocRow(row) ? row : { error: row.error ?? row };
+  if (isDocRow(row)) return row;
+  // PouchDB's word for a revision that is not there.
+  if (typeof row.missing === 'string')
+    return { error: { rev: row.missing, error: 'not_found', reason: 'missing' } };
+  return { error: isObject(row.error) ? row.error : row };
 }
 
 /** @returns why the document cannot be taken over, or `undefined`. A wrong document would make the target unreadable. */
