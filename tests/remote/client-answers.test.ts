@@ -79,6 +79,38 @@ describe('an answer not of the expected form is an error', () => {
     expect(await failureOf(twice)).toMatchObject({ name: 'bad_response' });
   });
 
+  it('and rows of _bulk_get without an error in them, as PouchDB Server gives, are of documents that are not there', async () => {
+    const { fetch } = meddled({
+      'POST /db/_bulk_get': () =>
+        Response.json({
+          results: [
+            { id: 'a', docs: [{ missing: '1-a' }] },
+            { id: 'a', docs: [{ ok: { _id: 'a', _rev: '2-a' } }] },
+            { id: 'b', docs: [{}] },
+            { id: 'c', docs: [{ error: 'forbidden', reason: 'no' }] },
+          ],
+        }),
+    });
+    const db = remote(URL_OF_DB, { fetch });
+    const docs = [{ id: 'a', rev: '1-a' }, { id: 'a', rev: '2-a' }, { id: 'b' }, { id: 'c' }];
+    for (const attachments of [false, true]) {
+      const { results } = await db.bulkGet({ docs, attachments });
+      expect(results.map((result) => result.docs)).toEqual([
+        [{ error: { id: 'a', rev: '1-a', error: 'not_found', reason: 'missing' } }],
+        [{ ok: { _id: 'a', _rev: '2-a' } }],
+        [{ error: { id: 'b', rev: 'undefined', error: 'unknown_error', reason: 'unknown' } }],
+        [{ error: { id: 'c', rev: 'undefined', error: 'forbidden', reason: 'no' } }],
+      ]);
+    }
+    for (const row of [{ ok: null }, null, 'x', []]) {
+      const wrong = meddled({
+        'POST /db/_bulk_get': () => Response.json({ results: [{ id: 'a', docs: [row] }] }),
+      });
+      const answer = remote(URL_OF_DB, { fetch: wrong.fetch }).bulkGet({ docs: [{ id: 'a', rev: '1-a' }] });
+      expect(await failureOf(answer)).toMatchObject({ name: 'bad_response' });
+    }
+  });
+
   it('and one of another status is that error, by its own name and reason', async () => {
     const answers: [number, Response, object][] = [
       [

@@ -31,7 +31,7 @@ export function resultsOf(asked: readonly Asked[], rows: readonly Received[], la
   const found = inOrder(asked, rows, latest) ?? bySearch(asked, rows);
   return asked.map(({ id }, i) => ({
     id,
-    docs: found[i]!.map((row) => ('doc' in row ? { ok: row.doc } : { error: errorIn(row.other) })),
+    docs: found[i]!.map((row) => ('doc' in row ? { ok: row.doc } : row.other)),
   }));
 }
 
@@ -82,13 +82,6 @@ function bySearch(asked: readonly Asked[], rows: readonly Received[]): Received[
     return found.length > 0 ? found : take((row) => 'other' in row && isAbout(row.other, id, rev), 1);
   });
 }
-
-const errorIn = (other: Record<string, unknown>): object => {
-  if (isObject(other.error)) return other.error;
-  return typeof other.missing === 'string'
-    ? { rev: other.missing, error: 'not_found', reason: 'missing' }
-    : other;
-};
 
 /** CouchDB does not say of which document it is that it has no such revision. */
 function isAbout(other: Record<string, unknown>, id: string, rev: Rev | undefined): boolean {

@@ -174,8 +174,8 @@ export function checkBulkGetRow<Content extends object>(
     checkDoc(row.ok, id);
     return row as unknown as { ok: ExistingDoc<Content> };
   }
-  if (!isObject(row) || !isObject(row.error)) throw badResponse('_bulk_get has a malformed row');
-  const { rev, error, reason } = row.error;
+  if (!isObject(row) || 'ok' in row) throw badResponse('_bulk_get has a malformed row');
+  const { rev, error, reason } = failureIn(row);
   return {
     error: {
       id,
@@ -184,6 +184,12 @@ export function checkBulkGetRow<Content extends object>(
       reason: typeof reason === 'string' ? reason : 'unknown',
     },
   };
+}
+
+/** PouchDB Server has no member `error`: of a revision it says `{ missing }`, of a document that it has none of nothing at all. */
+function failureIn(row: Record<string, unknown>): Record<string, unknown> {
+  if (isObject(row.error)) return row.error;
+  return typeof row.missing === 'string' ? { rev: row.missing, error: 'not_found', reason: 'missing' } : row;
 }
 
 export function checkAllDocs<Content extends object>(answer: unknown): AllDocsResult<Content> {
