@@ -488,7 +488,13 @@ describe('retry', () => {
       bulkDocs: async () => {
         const { _rev } = await a.get('doc2');
         await a.put({ _id: 'doc2', _rev, attempts: ++attempts });
-        const row = { error: true, status: attempts > 50 ? 403 : 500, name: 'oops', reason: 'oops', message: '' };
+        const row = {
+          error: true,
+          status: attempts > 50 ? 403 : 500,
+          name: 'oops',
+          reason: 'oops',
+          message: '',
+        };
         return ['doc1', 'doc2'].map((id) => ({ id, ...row }));
       },
     });
@@ -497,8 +503,14 @@ describe('retry', () => {
   });
 
   it.each([
-    [{ status: 418, name: 'teapot', reason: 'short' }, { status: 418, name: 'teapot', reason: 'short' }],
-    [{ error: 'teapot', message: 'stout' }, { status: 500, name: 'teapot', reason: 'stout' }],
+    [
+      { status: 418, name: 'teapot', reason: 'short' },
+      { status: 418, name: 'teapot', reason: 'short' },
+    ],
+    [
+      { error: 'teapot', message: 'stout' },
+      { status: 500, name: 'teapot', reason: 'stout' },
+    ],
     ['steam', { status: 500, name: 'replication_failed', reason: 'steam' }],
   ])('fails with an error also where what it failed with is none: %o', async (failure, expected) => {
     const [a, b] = await openTwo();
