@@ -124,6 +124,16 @@ describe('a reduced query over many rows', () => {
     await expectWhole(context.store);
   });
 
+  it('is that of the rows after an edit that changes a value and no key', async () => {
+    const { views, database } = await filled();
+    const map = 'function (doc) { emit(doc.n, doc.v || 1); }';
+    await database.put({ _id: '_design/w', views: { w: { map, reduce: '_sum' } } } as never);
+    const total = async () => (await views.query('w')).rows[0]?.value;
+    expect([await total(), await total()]).toEqual([ROWS, ROWS]);
+    await database.put({ ...(await database.get('d777')), v: 1_000 } as never);
+    expect([await total(), await total()]).toEqual([ROWS + 999, ROWS + 999]);
+  });
+
   it('begins with the groups that are wanted, from either end', async () => {
     const context = await filled();
     const limit = { group_level: 1, limit: 1 };
