@@ -53,6 +53,25 @@ async function expectRight({ store, views }: QueryContext, total: number): Promi
   await expectWhole(store);
 }
 
+it('a reduction that was stored meanwhile, of rows as they were, does not outlive them', async () => {
+  const { one, other, meanwhile } = await race();
+  // Of the same index; counting alone needs no reduction that is stored.
+  await one.database.put({ _id: '_design/w', views: { w: { map: SOURCE, reduce: '_sum' } } } as never);
+  await one.views.query('w', { reduce: false });
+  await one.database.put({ ...(await one.database.get('c')), _deleted: true } as never);
+  let stored = 0;
+  meanwhile(async () => {
+    expect((await other.views.query('w', { update: false })).rows).toEqual([{ key: null, value: 1_200 }]);
+    const [runs] = await other.store.read([{ from: 'reductions', range: {} }]);
+    stored = runs.length;
+  });
+  await one.views.query('w', { reduce: false });
+  expect(stored).toBeGreaterThan(0);
+  for (const { views } of [one, other])
+    expect((await views.query('w')).rows).toEqual([{ key: null, value: 400 }]);
+  await expectRight(one, 800);
+});
+
 describe('an index row is not written', () => {
   it('of a document that was purged meanwhile', async () => {
     const { one, other, meanwhile } = await race();
