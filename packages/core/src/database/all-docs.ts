@@ -1,8 +1,8 @@
 /**
  * `allDocs`: documents in the order of their ids, or by a list of keys.
  *
- * Rows of deleted documents lie between the live ones. Where `skip` or `limit` count, the store's own counting is right
- * only if it met none; else more is read, still within one snapshot, until there are enough live ones.
+ * Rows of deleted documents lie between the live ones, and the store counts them for `skip` and `limit`: its counting is right only if
+ * it met none. Otherwise more rows are read, still within one snapshot, until there are enough live ones.
  */
 import { badRequest, conflicts, docText, queryParseError, unpackTree } from '../model';
 import type { AllDocsResult, AllDocsRow, MissingRow } from '../model/types';
@@ -15,14 +15,14 @@ import { infoOf } from './info';
 import { type KeptDocs, keptDocs } from './kept-docs';
 
 /**
- * An option for who sends the answer elsewhere: documents are then their JSON text, which need not be parsed here to be made a text
- * again. Not heeded with `conflicts` and `attachments`, nor by other databases than local ones.
+ * An option for callers that only send the answer on: documents then come as their JSON text, so that none is parsed here just to be
+ * stringified again. It has no effect with `conflicts` and `attachments`, nor on databases other than local ones.
  */
 export const DOCS_AS_TEXT = Symbol.for('settledb.docsAsText');
 
 type DatabaseStore = Store<DatabaseTables>;
 
-/** What the rows and the answer around them are made of. */
+/** What rows, and the answer around them, are made from. */
 interface Page {
   readonly info: InfoRow;
   readonly rows: AllDocsResult['rows'];
@@ -53,7 +53,7 @@ function checkKeys(options: AllDocsOptions): void {
   }
 }
 
-/** Long fields needed: bodies only for documents, trees only for their conflicts. */
+/** Which long fields are needed: bodies only for documents, trees only for their conflicts. */
 function textsFor(options: AllDocsOptions): boolean | readonly string[] {
   if (!options.include_docs) return false;
   return options.conflicts ? true : ['body'];
@@ -94,7 +94,7 @@ async function byRange(store: DatabaseStore, options: AllDocsOptions): Promise<P
     const [infos] = await store.read([{ from: 'info', keys: ['info'] }], { signal: options.signal });
     return { info: infoOf(infos), rows: [] };
   }
-  // First in the hope that nothing in the way is deleted; then without the store's skip, with more room each time.
+  // The first read hopes to meet no deleted documents; the next ones do without the store's skip, each with more room.
   let page = await readPage(store, range, options, { skip, limit });
   let live = page.docs.filter((row) => !row.deleted);
   if (page.info.doc_del_count > 0 && (skip > 0 || (live.length < limit && page.docs.length === limit))) {
@@ -110,7 +110,7 @@ async function byRange(store: DatabaseStore, options: AllDocsOptions): Promise<P
   return { info, rows: live.map((row) => liveRow(kept, row, state, options)) };
 }
 
-/** Rows of deleted documents that a page makes room for, at least: reading a few more costs nearly nothing. */
+/** The least number of rows added for deleted documents in the way: reading a few more costs nearly nothing. */
 const MIN_EXTRA_ROWS = 100;
 
 async function readPage(
@@ -157,14 +157,14 @@ function liveRow(
   }
   const doc = kept.doc(row, state);
   if (options.conflicts && row.tree !== undefined) {
-    // What a tip adds is the winner's.
+    // A tip only extends the winner's branch, so the losers are all in the tree.
     const losing = conflicts(unpackTree(row.tree as string));
     if (losing.length > 0) doc._conflicts = losing.map((leaf) => leaf.rev);
   }
   return { id, key: id, value: { rev }, doc };
 }
 
-/** The ids asked for; `undefined`: none can be. */
+/** The range of ids asked for; `undefined` if no id can be in it. */
 function rangeOf(options: AllDocsOptions): Range | undefined {
   if (options.key !== undefined) {
     return typeof options.key === 'string' ? { gte: options.key, lte: options.key } : undefined;

@@ -1,4 +1,4 @@
-/** The arguments of the verbs of one attachment, read and refused alike wherever the database is. */
+/** The arguments of the calls about one attachment, read and refused alike wherever the database is. */
 import { badRequest, invalidIdType, noData, notFound } from '../model/errors';
 import { isLocalId } from '../model/ids';
 import { parseRev } from '../model/revision';
@@ -12,12 +12,12 @@ export interface PutAttachment {
   readonly name: string;
   readonly rev: Rev | undefined;
   readonly data: AttachmentData;
-  /** `undefined`: that of the data, if it has one. */
+  /** `undefined`: the data's own type, if it has one. */
   readonly type: string | undefined;
   readonly options: CallOptions;
 }
 
-/** `id, name, rev, data, type?, options?`, or without the revision. @throws bad_request */
+/** `id, name, rev, data, type?, options?`, with or without the revision. @throws bad_request */
 export function putAttachmentArguments(given: readonly unknown[]): PutAttachment {
   const [id, name, third, fourth, fifth, options] = given as [string, string, ...unknown[]];
   const [rev, data, type] = namesRevision(given)
@@ -27,7 +27,7 @@ export function putAttachmentArguments(given: readonly unknown[]): PutAttachment
   if (rev !== undefined) parseRev(rev);
   if (type != null && typeof type !== 'string')
     throw badRequest('The content type of an attachment must be text');
-  // It could be stored, and then be served by nobody.
+  // Such a type could be stored, but no server could send it.
   if (type && /[^\t\x20-\x7e\x80-\xff]/.test(type))
     throw badRequest(`No header can carry the content type ${JSON.stringify(type)}`);
   if (data === undefined || data === null) throw errorWith(noData(name), { _id: id });
@@ -35,8 +35,8 @@ export function putAttachmentArguments(given: readonly unknown[]): PutAttachment
 }
 
 /**
- * PouchDB's two forms: is the third argument a revision, and not the data? Base64 has no dash, so the two are told apart; and what
- * follows is the type unless it can be none.
+ * Tells PouchDB's two forms apart: is the third argument a revision, or the data? Base64 has no dash; and what follows the data is
+ * the type, unless it cannot be one.
  */
 function namesRevision({ 2: third, 3: fourth, 4: type, length }: readonly unknown[]): boolean {
   if (type !== undefined || (typeof third === 'string' && /^\d+-/.test(third))) return true;
@@ -45,7 +45,7 @@ function namesRevision({ 2: third, 3: fourth, 4: type, length }: readonly unknow
   return isNone ? length > 4 || isData : typeof third === 'string' && isData;
 }
 
-/** Of one that is to be read or taken off. @throws not_found for what nobody can have put; bad_request */
+/** Checks the name of an attachment to be read or removed. @throws not_found for a name that no attachment can have; bad_request */
 export function checkAttachmentName(id: string, name: string): void {
   if (typeof id !== 'string') throw invalidIdType();
   if (id === '' || isLocalId(id)) throw notFound('missing', id);

@@ -1,8 +1,8 @@
 /**
- * The content of attachments: the rows that say where it is, and its bytes.
+ * The content of attachments: its bytes, and the rows that say where they are.
  *
- * Rows and bytes are not read in one moment. What a document refers to may be swept before its bytes are read, when the document
- * was changed and the database compacted meanwhile: then the call begins again, and finds what is there now.
+ * Rows and bytes are read at different moments. If the document is changed and the database compacted in between, the bytes a row
+ * refers to may be swept before they are read: the call then begins again, and finds what is there now.
  */
 import { corrupt } from '../model/errors';
 import type { BinaryData, Stub } from '../model/types';
@@ -13,25 +13,25 @@ import { bothKeys } from './attachment-set';
 import { type Bytes, portableBytes } from './bytes';
 import { RecentBlobs } from './recent-blobs';
 
-/** How often a call begins again for content that was swept under it. Each time somebody compacted. */
+/** How often a call begins again because its content was swept. Each time somebody must have compacted. */
 const TRIES_MAX = 20;
 
 export interface AttachmentSource {
   readonly store: Store<DatabaseTables>;
-  /** Default: by what every platform has. */
+  /** Default: the code that runs on every platform. */
   readonly bytes?: Bytes | undefined;
-  /** Places whose bytes were seen; not those that turn out to be damaged. */
+  /** Places whose bytes were read, except those that turn out to be damaged. */
   readonly seen?: Set<string> | undefined;
-  /** Of this database, to be filled here. */
+  /** Recently read content of this database; filled here. */
   recent?: RecentBlobs | undefined;
 }
 
-/** What was to be read is not there any more. */
+/** What was to be read is no longer there. */
 export class Swept extends Error {
   override readonly name = 'Swept';
 }
 
-/** Calls `work` until nothing it reads is swept meanwhile. */
+/** Calls `work` again until nothing that it reads is swept meanwhile. */
 export async function unswept<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 0; ; tries++) {
     try {
@@ -67,7 +67,7 @@ export async function loadData(source: AttachmentSource, row: BlobRow, type: str
 export async function load(source: AttachmentSource, row: BlobRow): Promise<Uint8Array[]> {
   const pieces: Uint8Array[] = [];
   if (row.size <= CHUNK_BYTES && row.size > 0 && !isEncoded(row.blob)) {
-    // Nearly all attachments: the shortest way.
+    // The shortest way, which nearly all attachments take.
     const chunk = await getChunk(source, row.place, 0);
     if (chunk?.length === row.size) return [chunk];
   }
@@ -115,8 +115,8 @@ function getChunk(
 const damaged = ({ blob }: BlobRow): Error => corrupt(`The stored attachment of digest ${blob} is damaged`);
 
 /**
- * A chunk is not there: its content was put anew, elsewhere; or swept since its row was read; or the storage lost it.
- * @returns where the same bytes are
+ * A chunk is not there: its content was stored again elsewhere, or swept since its row was read, or lost by the storage.
+ * @returns where the same bytes are now
  */
 async function movedTo({ store, seen }: AttachmentSource, row: BlobRow, place: string): Promise<string> {
   const [[now]] = await store.read([{ from: 'blobs', keys: [row.blob] }]);

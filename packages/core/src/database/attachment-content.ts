@@ -1,8 +1,9 @@
 /**
- * Bytes on their way in: hashed, and put where content lies, before the write that refers to them.
+ * Bytes on their way in: they are hashed, and stored before the write that refers to them.
  *
- * The digest of much is known only when all of it has been put; of little (one chunk) before, and what is there already is not
- * put again. Whether a row names the place that was taken, the plan of the write decides; what it does not name is given back.
+ * The digest of several chunks is known only when all of them are stored. That of a single chunk is known before, so a chunk that is
+ * there already is not stored again. The write's plan decides whether a row names the new place; if none does, the place is given
+ * back.
  */
 import { badRequest, digestMismatch, isDatabaseError } from '../model/errors';
 import type { AttachmentEncoding } from '../model/types';
@@ -17,25 +18,25 @@ export interface Content {
   /** Key of its row. */
   readonly blob: string;
   readonly digest: string;
-  /** Bytes stored. */
+  /** Number of bytes as stored. */
   readonly size: number;
-  /** Bytes of the content, decoded. */
+  /** Number of bytes of the decoded content. */
   readonly length: number;
-  /** Where this call put it; undefined: it was there already, or there is nothing of it. */
+  /** Where this call stored it; undefined: it was there already, or it is empty. */
   place: string | undefined;
-  /** Kept while it was not put, in case that what was there is swept meanwhile. */
+  /** Its bytes while they are not stored by this call, in case the stored ones are swept meanwhile. */
   chunk: Uint8Array | undefined;
-  /** A row names the place. */
+  /** Whether a row names the place. */
   named: boolean;
-  /** Where these bytes should be, and (much) were not looked for or (little) are not: the new place stands in for it. */
+  /** Place that the existing row names, to be replaced by the new one: its bytes are missing (one chunk) or unchecked (several). */
   replaces: string | undefined;
 }
 
-/** What comes in. */
+/** Data to be taken in. */
 export interface Incoming {
   readonly data: unknown;
   readonly encoding?: AttachmentEncoding | undefined;
-  /** What the sender says of it, to be held against it. */
+  /** The digest that the sender claims, to be checked. */
   readonly digest?: string | undefined;
   readonly length?: number | undefined;
   /** Ends the reading of a stream. */
@@ -44,24 +45,24 @@ export interface Incoming {
 
 export interface ContentHost {
   readonly store: Store<DatabaseTables>;
-  /** Places whose bytes were seen by this handle: they need not be looked at again. */
+  /** Places whose bytes this handle has seen: they need not be checked again. */
   readonly seen: Set<string>;
   readonly bytes?: Bytes | undefined;
   readonly durability: Durability | undefined;
-  /** Aborted when no source is waited for any more. */
+  /** Aborted when sources are no longer waited for. */
   readonly ending: AbortSignal;
 }
 
-/** Places remembered at most: those of an import that repeats itself. */
+/** Most places remembered: enough for an import that is repeated. */
 const SEEN_MAX = 4096;
 
-/** Key of the row of content with this digest. The same bytes may be one content as they are, and another when decoded. */
+/** Key of the row of content with this digest. The same bytes may be content as they are, and other content when decoded. */
 export const blobKey = (digest: string, encoding: AttachmentEncoding | undefined): string =>
   encoding === undefined ? digest : `${digest};${encoding}`;
 
 export const isEncoded = (blob: string): boolean => blob.endsWith(';gzip');
 
-/** @throws DatabaseError for data that holds no bytes, or other ones than it says; what the storage fails with */
+/** @throws DatabaseError for data that holds no bytes, or others than it claims; any error of the storage */
 export function takeIn(host: ContentHost, id: string, incoming: Incoming): Promise<Content> {
   return withEither(host.ending, incoming.signal, (ending) => take(host, id, incoming, ending));
 }
@@ -89,7 +90,7 @@ async function take(
     try {
       place = await host.store.blobs.put(rest, host);
     } catch (error) {
-      // Where storing could not begin nobody has read of `rest`, and so nobody ended it. Not awaited: a source may stand still.
+      // If storing could not begin, nobody read `rest`, so nobody ended `chunks`. Not awaited: a source may stand still.
       chunks.return().catch(() => {});
       throw error;
     }
@@ -110,7 +111,7 @@ async function take(
   }
 }
 
-/** Puts content that was not put because it was there already, or is about to be. */
+/** Stores content that was left out because it was there already, or that is about to be written. */
 export async function putChunk(host: ContentHost, content: Content): Promise<void> {
   if (content.chunk === undefined) return;
   content.place = await host.store.blobs.put([content.chunk], host);
@@ -128,7 +129,7 @@ async function rowOf(store: Store<DatabaseTables>, blob: string): Promise<BlobRo
   return row;
 }
 
-/** Is what was stored still there? A write that relies on damaged bytes would be acknowledged, and lost. */
+/** Are the stored bytes still there? A write that relied on damaged bytes would be acknowledged, and its content lost. */
 async function holds({ store, seen }: ContentHost, { place }: BlobRow, chunk: Uint8Array): Promise<boolean> {
   if (seen.has(place)) return true;
   try {
@@ -142,7 +143,7 @@ async function holds({ store, seen }: ContentHost, { place }: BlobRow, chunk: Ui
   }
 }
 
-/** Digest and lengths of chunks that go by. */
+/** Computes digest and lengths of the chunks that pass through. */
 class Intake {
   readonly #bytes: Bytes;
   readonly #hasher;
@@ -185,14 +186,14 @@ class Intake {
   }
 }
 
-/** How many bytes gzip holds: one must decode it to know, a piece at a time. */
+/** Counts the bytes that gzip data holds, by decoding it a piece at a time. */
 class GunzippedLength {
   readonly #gunzip = new DecompressionStream('gzip');
   readonly #writer = this.#gunzip.writable.getWriter();
   readonly #counting = this.#count();
 
   constructor() {
-    this.#counting.catch(() => {}); // told by `add` or `end`
+    this.#counting.catch(() => {}); // `add` or `end` reports it
   }
 
   async add(chunk: Uint8Array): Promise<void> {
@@ -200,7 +201,7 @@ class GunzippedLength {
   }
 
   async end(): Promise<number> {
-    this.#writer.close().catch(() => {}); // the reader is told the same
+    this.#writer.close().catch(() => {}); // the reader reports the same
     return this.#counting.catch(notGzip);
   }
 

@@ -1,6 +1,6 @@
 /**
- * Attachment data in any of the forms users have it, as chunks for the storage: of `CHUNK_BYTES`, the last one shorter, none for
- * nothing. Each chunk is a copy of its own: what its owner does with the data meanwhile changes nothing.
+ * Attachment data in any form that users have, as chunks for the storage: each of `CHUNK_BYTES`, the last one shorter, none for empty
+ * data. Each chunk is a copy: nothing that the data's owner does to it meanwhile changes the chunk.
  */
 import { noBytes } from '../model/errors';
 import { CHUNK_BYTES } from '../store/store';
@@ -8,8 +8,8 @@ import { type Bytes, CHUNK_TEXT, decoded, joined } from './bytes';
 import { onAbort, untilAborted } from './on-abort';
 
 /**
- * @param signal ends the waiting for what others send
- * @throws DatabaseError 500 `badarg` for a string that is no base64, 400 for what holds no bytes; what a stream fails with
+ * @param signal ends the waiting for data that others send
+ * @throws DatabaseError 500 `badarg` for a string that is not base64, 400 for data that holds no bytes; any error of a stream
  */
 export async function* chunksOf(
   data: unknown,
@@ -36,7 +36,7 @@ export async function* chunksOf(
   } else throw noBytes();
 }
 
-// By what they can do: data may come from another realm, and Node has several kinds of each.
+// Recognized by what they can do: data may come from another realm, and Node has several kinds of each.
 const isBlob = (data: unknown): data is Blob => has(data, 'arrayBuffer') && has(data, 'slice');
 const isStream = (data: unknown): data is ReadableStream<unknown> => has(data, 'getReader');
 const isIterable = (data: unknown): data is AsyncIterable<unknown> =>
@@ -48,7 +48,7 @@ const has = (data: unknown, method: string): boolean =>
   data !== null &&
   typeof (data as { [name: string]: unknown })[method] === 'function';
 
-/** @param own nobody else has the bytes, and they are one chunk at most */
+/** @param own whether nobody else has the bytes, and they are one chunk at most */
 function* slices(view: Uint8Array, own = false): Generator<Uint8Array, void> {
   if (own) {
     if (view.length > 0) yield view;
@@ -58,7 +58,7 @@ function* slices(view: Uint8Array, own = false): Generator<Uint8Array, void> {
     yield new Uint8Array(view.subarray(at, at + CHUNK_BYTES));
 }
 
-/** A stream that is not read to its end is cancelled: whoever sends must not wait for ever. */
+/** A stream that is not read to its end is cancelled, so that its sender does not wait for ever. */
 async function* piecesOf(
   stream: ReadableStream<unknown>,
   signal: AbortSignal | undefined,
@@ -70,17 +70,17 @@ async function* piecesOf(
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      signal?.throwIfAborted(); // cancelled, it says that it is done
+      signal?.throwIfAborted(); // a cancelled stream says that it is done
       if (done) return;
       yield value;
     }
   } finally {
     stop?.();
-    cancel(); // of no effect on a stream that has ended
+    cancel(); // has no effect on a stream that has ended
   }
 }
 
-/** One that stands still cannot be waited for: it is told to end, and left. */
+/** Once the signal is aborted, the source is told to end, but not waited for: it may stand still. */
 async function* itemsOf(source: AsyncIterable<unknown>, signal: AbortSignal): AsyncGenerator<unknown, void> {
   const iterator = source[Symbol.asyncIterator]();
   let isOver = false;

@@ -9,8 +9,8 @@ import { portableBytes } from './bytes';
 import type { AttachmentsOptions } from './database';
 
 /**
- * Attachments loaded at a time, and bytes of them but for the first: hides the storage's latency (what is asked for at once is one
- * transaction), and bounds what is in memory beside the answer.
+ * Most attachments loaded at a time, and most bytes, though one attachment may always load. Loading many hides the storage's latency
+ * (what is asked for at once is one transaction); the limits bound what is in memory beside the answer.
  */
 const LOADS_AT_ONCE = 100;
 const LOADED_BYTES = 4 * 1024 * 1024;
@@ -25,7 +25,7 @@ export interface FillOptions extends AttachmentsOptions {
   readonly damaged?: (doc: AnyDoc, error: DatabaseError) => void;
 }
 
-/** Puts data, or what else is asked for, in place of the stubs of `docs`, which it changes. To be called within {@link unswept}. */
+/** Replaces the stubs within `docs` by attachments with data, or as the options say. To be called within {@link unswept}. */
 export async function fill(
   source: AttachmentSource,
   docs: readonly AnyDoc[],
@@ -79,19 +79,19 @@ async function each(
       bytes -= row.size;
       running.delete(one);
     });
-    one.catch(() => {}); // told by whichever of the two waits
+    one.catch(() => {}); // whichever of the two waits reports it
     running.add(one);
   }
   await Promise.all(running);
 }
 
-/** For `atts_since`: after which generation attachments of `doc`, read with its ancestry, get their data. */
+/** For `atts_since`: the generation after which attachments of `doc`, read with its ancestry, get their data. */
 export function afterGeneration(doc: AnyDoc, since: readonly Rev[]): number {
   const valid = since.filter((rev) => generationOf(rev) > 0);
   return doc._revisions === undefined ? -1 : commonGeneration(doc._revisions, valid);
 }
 
-/** Up to which generation a reader that has the revisions `since` has what `revisions` has. @returns -1 when it has nothing of it */
+/** The last generation in which `revisions` is what a reader with the revisions `since` has. @returns -1 if there is none */
 function commonGeneration({ start, ids }: Revisions, since: readonly Rev[]): number {
   const known = new Set(since);
   const at = ids.findIndex((hash, i) => known.has(`${start - i}-${hash}`));

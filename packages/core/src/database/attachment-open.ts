@@ -17,14 +17,14 @@ import { isEncoded } from './attachment-content';
 import type { CallOptions, OpenAttachmentOptions } from './database';
 import { getAny } from './get-history';
 
-/** One attachment of one revision: what its document says of it, and the row of its content. */
+/** Finds one attachment of one revision: its stub in the document, and the row of its content. */
 async function find(
   source: AttachmentSource,
   id: string,
   name: string,
   { rev, signal }: CallOptions & { readonly rev?: Rev | undefined },
 ): Promise<{ stub: Stub; row: BlobRow }> {
-  // As PouchDB: they can be had with the document only.
+  // As in PouchDB, attachments of local documents come only with the document.
   if (typeof id === 'string' && isLocalId(id)) throw notFound('missing', id);
   const doc = (await getAny(
     source.store,
@@ -93,11 +93,11 @@ function decodedPart(
   length: number,
 ): AsyncGenerator<Uint8Array, void> {
   const whole = gunzipped(storedBytes(source, row, 0, row.size));
-  // All of it is read to its end, so that damage is heard of.
+  // When the end is wanted, the content is read to its end, so that damage is noticed.
   return between(whole, start, end === length ? Number.POSITIVE_INFINITY : end);
 }
 
-/** What `chunks` give between `start` and `end`. */
+/** The part of `chunks` between `start` and `end`. */
 async function* between(
   chunks: AsyncGenerator<Uint8Array, void>,
   start: number,
@@ -112,7 +112,7 @@ async function* between(
   }
 }
 
-/** In a stream that was begun nothing can begin again: the document has gone on, and so the attachment is not there. */
+/** A stream that has begun cannot begin again: if its content was swept, the document has changed, and so the attachment is gone. */
 async function* told(id: string, chunks: AsyncGenerator<Uint8Array, void>): AsyncGenerator<Uint8Array, void> {
   try {
     yield* chunks;
@@ -121,7 +121,7 @@ async function* told(id: string, chunks: AsyncGenerator<Uint8Array, void>): Asyn
   }
 }
 
-/** @throws DatabaseError 416 when nothing of the range is there, 400 when it is none */
+/** @throws DatabaseError 416 when nothing of the range is there, 400 when it is not a range */
 function rangeOf({ start = 0, end }: OpenAttachmentOptions, size: number): [start: number, end: number] {
   for (const at of [start, end ?? 0]) {
     if (!Number.isSafeInteger(at) || at < 0)

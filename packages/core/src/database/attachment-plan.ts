@@ -1,6 +1,6 @@
 /**
- * The part of a write's plan that is about attachments: what it must read for them, rows of content and references, and which
- * content that was put is named by a row from now on. Edits without attachments pass it by.
+ * The part of a write's plan that is about attachments: what it must read for them, the rows of content and references, and which
+ * of the stored content a row names from now on. Edits without attachments do not come here.
  */
 import type { DatabaseError } from '../model/errors';
 import { isDatabaseError } from '../model/errors';
@@ -24,14 +24,14 @@ import type { Outcome } from './plan-edits';
 
 type Writes = Write<DatabaseTables>[];
 
-/** What is asked for, and in which order the answers come. */
+/** What is asked for; the answers come in the same order. */
 export interface AttachmentQueries {
   readonly queries: readonly Query<DatabaseTables>[];
   readonly blobs: readonly string[];
   readonly docs: readonly string[];
   readonly bodies: readonly (readonly [string, Rev])[];
   readonly locals: readonly string[];
-  /** Documents whose references may go. */
+  /** Documents that may lose references. */
   readonly compacted: readonly string[];
 }
 
@@ -44,7 +44,7 @@ const NO_QUERIES: AttachmentQueries = {
   compacted: [],
 };
 
-/** @param compacted documents that lose the bodies of past revisions with the write */
+/** @param compacted documents whose past revisions lose their bodies in this write */
 export function attachmentQueries(edits: readonly Edit[], compacted: readonly string[]): AttachmentQueries {
   const attached = edits.filter((edit) => edit.attachments !== undefined);
   if (attached.length === 0 && compacted.length === 0) return NO_QUERIES;
@@ -76,11 +76,11 @@ export function attachmentsFound(
   return asked.queries.length === 0 ? undefined : new AttachmentsFound(asked, answers);
 }
 
-/** What a write comes to beside its rows. */
+/** What a write decides about content, apart from its rows. */
 export interface ContentDecision {
   /** Places that rows name from now on. */
   readonly named: readonly string[];
-  /** Places that rows name no longer. */
+  /** Places that rows no longer name. */
   readonly replaced: readonly string[];
   /** Content that fewer revisions refer to. */
   readonly freed: readonly string[];
@@ -117,7 +117,7 @@ export class AttachmentsFound {
     const texts = this.#texts.get(id);
     if (texts === undefined) return undefined;
     const resolve = (edit: NewEdit | ReplicatedEdit, around: Omit<Surroundings, 'rows'>) =>
-      edit.attachments!.resolve(edit.body, { ...around, rows: this.#rows }); // edits without any do not come here
+      edit.attachments!.resolve(edit.body, { ...around, rows: this.#rows }); // edits without attachments do not come here
     return {
       resolveNew(edit, parent, held) {
         const text = typeof held === 'string' ? held : parent && texts.get(parent);
@@ -164,7 +164,7 @@ export class AttachmentsFound {
     const fresh = [...new Set(put.map(({ blob }) => blob))].flatMap((blob) => this.#rows.fresh(blob) ?? []);
     const gone = this.#compacted.flatMap((id, i) => {
       const fold = folds.get(id);
-      // One that is not written keeps its bodies, and so their content.
+      // A document that is not written keeps its bodies, and so their content.
       if (!(fold instanceof DocFold) || !fold.changed) return [];
       return this.#stored[i]!.filter(({ rev }) => !fold.isLeaf(rev));
     });
@@ -180,7 +180,7 @@ export class AttachmentsFound {
 
 export const refKey = ({ blob, id, rev }: BlobRefRow): readonly [string, string, Rev] => [blob, id, rev];
 
-/** The write was done: tells the contents of `edits` which of them rows name. */
+/** Called when the write is done: marks the contents of `edits` that rows now name. */
 export function settle(edits: readonly Edit[], places: readonly string[]): void {
   const named = new Set(places);
   for (const { attachments } of edits) {
@@ -191,9 +191,9 @@ export function settle(edits: readonly Edit[], places: readonly string[]): void 
 }
 
 /**
- * After a write that failed: when it was refused because content put for it was swept meanwhile, notes which.
- * @returns undefined when the write is to be planned again; those edits are then missing their content
- * @throws `error`, if it was another one
+ * Called after a write that failed: if it was refused because content stored for it was swept meanwhile, takes note of which.
+ * @returns undefined when the write is to be planned again; those edits then lack their content
+ * @throws `error`, if it is another one
  */
 export async function gone(
   { blobs }: Store<DatabaseTables>,

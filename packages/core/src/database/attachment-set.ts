@@ -1,10 +1,10 @@
 /**
- * The attachments of one edit, from what the user wrote to what is stored: stubs within the JSON of the body.
+ * The attachments of one edit, from what the user wrote to what is stored: stubs within the body's JSON.
  *
  *   {"_attachments":{"a.txt":{"content_type":"text/plain","revpos":1,"digest":"md5-…","length":5,"stub":true}},"field":…}
  *
- * So they are hashed with the body, move with it, and every read answers them without knowing of attachments. What a stub of an
- * edit means shows only in the plan of the write, beside the revision edited.
+ * So the stubs are hashed and moved with the body, and every read answers them without knowing of attachments. What a stub in an edit
+ * refers to can be told only in the write's plan, which has the edited revision at hand.
  */
 import { badRequest, type DatabaseError, missingStub } from '../model/errors';
 import type { Stub } from '../model/types';
@@ -16,7 +16,7 @@ export type Stubs = Readonly<Record<string, Stub>>;
 
 interface Named {
   readonly name: string;
-  /** As given; undefined: not at all. */
+  /** As given; undefined: none was given. */
   readonly type: string | undefined;
   readonly revpos: number | undefined;
 }
@@ -29,19 +29,19 @@ export interface StubEntry extends Named {
 }
 export type Entry = ContentEntry | StubEntry;
 
-/** What a plan knows beside the edit itself. */
+/** What a plan knows besides the edit itself. */
 export interface Surroundings {
-  /** Of the revision that the edit makes. */
+  /** Generation of the revision that the edit makes. */
   readonly generation: number;
-  /** Revisions' positions are taken as given, as the sender has them. */
+  /** Whether each `revpos` is kept as the sender gave it. */
   readonly replicated: boolean;
-  /** Attachments of the revision edited. */
+  /** Attachments of the edited revision. */
   readonly before: Stubs | undefined;
   readonly rows: BlobRows;
 }
 
 export interface Resolved {
-  /** With the stubs in it. */
+  /** Including the stubs. */
   readonly body: string;
   /** Keys of the contents referred to. */
   readonly blobs: readonly string[];
@@ -50,7 +50,7 @@ export interface Resolved {
 const DEFAULT_TYPE = 'application/octet-stream';
 const FIELD = '{"_attachments":';
 
-/** Rows of `blobs` in a plan: what was found, and what the edits bring. */
+/** Rows of `blobs` in a plan: those that were found, and those that the edits bring. */
 export class BlobRows {
   readonly #found: ReadonlyMap<string, BlobRow | undefined>;
   readonly #brought = new Map<string, BlobRow>();
@@ -63,7 +63,7 @@ export class BlobRows {
     return this.#brought.get(blob) ?? this.#found.get(blob);
   }
 
-  /** @param replaces the place that a row found may name, whose bytes this one's stand in for */
+  /** @param replaces the place that a found row may name; the bytes of `row` stand in for those */
   bring(row: BlobRow, replaces: string | undefined): void {
     const before = this.get(row.blob);
     if (before === undefined || before.place === replaces) this.#brought.set(row.blob, row);
@@ -74,7 +74,7 @@ export class BlobRows {
     return this.#brought.get(blob);
   }
 
-  /** What that takes the place of. */
+  /** The found row whose place {@link fresh} takes. */
   replaced(blob: string): BlobRow | undefined {
     return this.#brought.has(blob) ? this.#found.get(blob) : undefined;
   }
@@ -98,7 +98,7 @@ export class AttachmentSet {
     return this.#entries.filter((entry): entry is StubEntry => !('content' in entry));
   }
 
-  /** Keys of rows that {@link resolve} may ask for, but for those of the revision edited. */
+  /** Keys of rows that {@link resolve} may ask for, besides those of the edited revision. */
   get blobs(): readonly string[] {
     return this.#entries.flatMap((entry) => {
       if ('content' in entry) return [entry.content.blob];
@@ -106,7 +106,7 @@ export class AttachmentSet {
     });
   }
 
-  /** What is stored of the edit. Pure. Content that must first be put (again) is a missing stub too. */
+  /** What the edit stores. Pure. A stub whose content must first be stored (again) is a missing stub too. */
   resolve(body: string, around: Surroundings): Resolved | DatabaseError {
     const members: string[] = [];
     const blobs = new Set<string>();
@@ -140,7 +140,7 @@ function resolveContent(entry: ContentEntry, around: Surroundings): Found | unde
   }
   if (rows.get(blob) === undefined) return undefined;
   const old = stubOf(before, name);
-  // Given again, it is what it was: then this edit and one with a stub come to the same.
+  // An attachment given again unchanged keeps its `revpos`: such an edit and one with a stub give the same revision.
   const same = old !== undefined && old.digest === digest && old.content_type === type;
   const revpos = around.replicated ? (entry.revpos ?? 0) : same ? old.revpos : around.generation;
   return { stub: { content_type: type, revpos, digest, length }, blob };
@@ -173,7 +173,7 @@ function resolveStub(entry: StubEntry, around: Surroundings): Found | undefined 
   return { stub, blob: row.blob };
 }
 
-/** Which content a stored stub means. Its rows need not be at hand: bytes as they are are nearly always meant. */
+/** Which content a stored stub means. Its rows need not be at hand: nearly always it means the bytes as they are. */
 function storedKey({ digest, length }: Stub, rows: BlobRows): string {
   const encoded = rows.get(blobKey(digest, 'gzip'));
   return encoded !== undefined && encoded.length === length ? encoded.blob : digest;
@@ -184,7 +184,7 @@ export const bothKeys = (digest: string): string[] => [blobKey(digest, undefined
 const stubOf = (stubs: Stubs | undefined, name: string): Stub | undefined =>
   stubs !== undefined && Object.hasOwn(stubs, name) ? stubs[name] : undefined;
 
-/** The attachments of a stored body; undefined: it has none. */
+/** The attachments of a stored body; undefined if it has none. */
 export function stubsIn(body: string | undefined): Stubs | undefined {
   return body?.startsWith(FIELD) ? (JSON.parse(body) as { _attachments: Stubs })._attachments : undefined;
 }

@@ -1,4 +1,4 @@
-/** The verbs of one attachment, by way of its document; and the verbs of documents, with attachments' data. */
+/** The calls about one attachment, which go by way of its document; and calls that read documents with attachments' data. */
 
 import { conflict, type DatabaseError, isDatabaseError } from '../model/errors';
 import { parseRev } from '../model/revision';
@@ -24,7 +24,7 @@ import { getAny } from './get-history';
 
 type AnyDoc = ExistingDoc<object>;
 
-/** What the verbs of one attachment are made of. */
+/** What the calls about one attachment are made of. */
 export interface Steps extends Pick<Database, 'get'> {
   /** @param makesRoom see `Edit` */
   put(doc: Doc & { _id: string }, options: CallOptions, makesRoom?: boolean): Promise<Written>;
@@ -54,11 +54,11 @@ export async function removeAttachment(
   } catch (error) {
     if (!isDatabaseError(error) || error.status !== 404) throw error;
     await db.get(id, options);
-    throw conflict(id); // The document is there: what is not is the revision.
+    throw conflict(id); // The document exists, but not this revision.
   }
   const attachments = attachmentsOf(doc);
   if (!Object.hasOwn(attachments, name)) {
-    // Nothing is written, so nobody else looks whether it is the latest: a caller would go on with a past revision.
+    // Nothing is written, so no write checks that the revision is a leaf: a caller would go on with a past one.
     const { _rev, _conflicts } = await db.get(id, { ...options, conflicts: true });
     if (_rev !== rev && !_conflicts?.includes(rev)) throw conflict(id);
     return { ok: true, id, rev };
@@ -68,8 +68,8 @@ export async function removeAttachment(
 }
 
 /**
- * The revision to edit; a new document where there is none, which conflicts if a revision was named, and after a tombstone: an edit
- * that left the document deleted would not keep its attachments.
+ * The revision to edit. Where there is none: a new document, which conflicts if a revision was named. After a tombstone: a live
+ * document, since an edit that left the document deleted would not keep its attachments.
  */
 async function editable(
   db: Steps,
@@ -95,7 +95,7 @@ function withAttachments(doc: object, attachments: AttachmentsInput): Doc & { _i
   return { ...(doc as { _id: string }), _attachments: attachments };
 }
 
-/** `get`, with data. */
+/** `get`, with attachments' data. */
 export function getWithData(
   source: AttachmentSource,
   id: string,
@@ -110,11 +110,11 @@ export function getWithData(
   });
 }
 
-/** An empty list says nothing, as in CouchDB. */
+/** An empty list counts as none, as in CouchDB. */
 const sinceOf = ({ atts_since }: BulkGetRequest['docs'][number]): readonly Rev[] | undefined =>
   atts_since?.length ? atts_since : undefined;
 
-/** `bulkGet`, with data. */
+/** `bulkGet`, with attachments' data. */
 export function bulkGetWithData(
   source: AttachmentSource,
   request: BulkGetRequest & BulkGetOptions,
@@ -131,7 +131,7 @@ export function bulkGetWithData(
   });
 }
 
-/** A document that cannot be had whole fails alone: whoever copies the others must not take it for them. */
+/** A document whose attachments are damaged fails alone: a caller that copies documents must not take it for whole. */
 function withoutDamaged(answer: BulkGetResult, damaged: ReadonlyMap<AnyDoc, DatabaseError>): BulkGetResult {
   const results = answer.results.map(({ id, docs }) => ({
     id,
@@ -144,7 +144,7 @@ function withoutDamaged(answer: BulkGetResult, damaged: ReadonlyMap<AnyDoc, Data
   return { results };
 }
 
-/** @param docs with what their reader has of each already; read with their ancestry where that is anything */
+/** @param docs each with the revisions its reader has already, and read with its ancestry if there are any */
 async function fillSince(
   source: AttachmentSource,
   docs: ReadonlyMap<AnyDoc, readonly Rev[] | undefined>,
@@ -162,7 +162,7 @@ async function fillSince(
   if (!options.revs) for (const doc of docs.keys()) delete doc._revisions;
 }
 
-/** `allDocs`, with data. */
+/** `allDocs`, with attachments' data. */
 export function allDocsWithData(source: AttachmentSource, options: AllDocsOptions): Promise<AllDocsResult> {
   return unswept(async () => {
     const answer = await allDocs(source.store, { ...options, [DOCS_AS_TEXT]: false } as AllDocsOptions);

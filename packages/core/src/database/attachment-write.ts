@@ -1,9 +1,9 @@
 /**
- * Writing edits that have attachments: their content is taken in first, one after another, then the edits are written like any
- * others, and content that no row came to name is given back.
+ * Writes edits that have attachments: first their content is taken in, one after another; then the edits are written like any
+ * others, and content that no row names in the end is given back.
  *
- * Nothing that may have been named is ever given back: when it is not known whether the write was done, the place is left
- * to be swept once the rows can be read.
+ * Content that a row may name is never given back: when it is not known whether the write was done, its place is left to be swept
+ * once the rows can be read.
  */
 import { badRequest, isDatabaseError, isQuotaExceeded, missingStub, noData } from '../model/errors';
 import { formatRev } from '../model/revision';
@@ -13,7 +13,7 @@ import { AttachmentSet, bothKeys, checkName, type Entry, type Stubs, stubsIn } f
 import { type Edit, errorWith, failureRow, localKey } from './edits';
 import type { Outcome } from './plan-edits';
 
-/** Times content is put after it was swept between the look and the write. Each time another context compacted meanwhile. */
+/** How often content swept between the check and the write is stored again. Each time another context must have compacted. */
 const TRIES_MAX = 20;
 
 export type AddEdits = (edits: readonly Edit[]) => Promise<readonly Outcome[]>;
@@ -21,10 +21,10 @@ export type AddEdits = (edits: readonly Edit[]) => Promise<readonly Outcome[]>;
 /**
  * Writes a call's edits, some of which have attachments.
  *
- * @param made in the order of the call, with what was refused already
- * @param strict one document that is refused refuses the call, before anything is written
+ * @param made in the order of the call, including those that were refused already
+ * @param strict one refused document refuses the whole call, before anything is written
  * @returns one outcome for each
- * @throws DatabaseError what refuses the call; what the storage and streams fail with
+ * @throws DatabaseError that refuses the call; any error of the storage and of streams
  */
 export async function writeAttached(
   host: ContentHost,
@@ -112,15 +112,15 @@ const textOr = (value: unknown): string | undefined => (typeof value === 'string
 const revposOf = (value: unknown): number | undefined =>
   Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined;
 
-/** What a Blob says it is. */
+/** The type that a Blob says it has. */
 function typeOf(data: unknown): string | undefined {
   const type = typeof data === 'object' ? (data as { type?: unknown } | null)?.type : undefined;
   return typeof type === 'string' && type !== '' ? type : undefined;
 }
 
 /**
- * Stubs without a digest mean the attachment of that name of the revision edited, or of the nearest ancestor that is there.
- * @returns undefined when there is none to be asked: a conflict, most likely
+ * A stub without a digest means the attachment of that name in the edited revision, or in its nearest ancestor that is stored.
+ * @returns undefined when no such revision is stored: most likely a conflict
  */
 async function stubsBefore({ store }: ContentHost, edit: Edit): Promise<Stubs | undefined> {
   const lacksDigest = Object.values(edit.given ?? {}).some(
@@ -142,7 +142,7 @@ async function stubsBefore({ store }: ContentHost, edit: Edit): Promise<Stubs | 
   return stubsIn(nearest?.body as string | undefined) ?? {};
 }
 
-/** Nearest first. */
+/** The nearest comes first. */
 function ancestorsOf(edit: Edit): Rev[] {
   if (edit.kind === 'local') return [];
   if (edit.kind === 'new') return edit.parent === undefined ? [] : [edit.parent];
@@ -150,7 +150,7 @@ function ancestorsOf(edit: Edit): Rev[] {
   return hashes.slice(1).map((hash, i) => formatRev(generation - 1 - i, hash));
 }
 
-/** In a call of several documents one bad stub refuses all: so it is looked for before any is written. */
+/** In a call of several documents one bad stub refuses all of them, so stubs are checked before anything is written. */
 async function checkStubs({ store }: ContentHost, edits: readonly (Edit | WriteFailure)[]): Promise<void> {
   if (edits.length < 2) return;
   const sets = edits.flatMap((edit) =>
@@ -162,7 +162,7 @@ async function checkStubs({ store }: ContentHost, edits: readonly (Edit | WriteF
   const [rows] = await store.read([{ from: 'blobs', keys }]);
   const there = new Set(rows.flatMap((row) => (row === undefined ? [] : [row.blob])));
   for (const { id, name, digest } of asked) {
-    // Without a digest the revision edited was not there to be asked: a conflict is its own affair.
+    // No digest means that the edited revision was not found: that is a conflict, reported elsewhere.
     if (digest === undefined || brought.has(digest) || bothKeys(digest).some((key) => there.has(key)))
       continue;
     throw missingStub(id, name);
@@ -185,10 +185,10 @@ async function writeAll(
       for (const content of (ready[i] as Edit).attachments!.contents) await putChunk(host, content);
     }
   }
-  return outcomes as Outcome[]; // each was refused, or written
+  return outcomes as Outcome[]; // each edit was refused or written
 }
 
-/** The edit was refused for content that was there when it was looked for, and was not put therefore. */
+/** Whether the edit was refused because content was swept that had been found, and so was not stored again. */
 function isSwept(edit: Edit, outcome: Outcome): boolean {
   if (!('error' in outcome) || outcome.name !== 'missing_stub') return false;
   return edit.attachments?.contents.some(({ chunk }) => chunk !== undefined) ?? false;

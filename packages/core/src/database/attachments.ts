@@ -1,6 +1,6 @@
 /**
- * Everything that only databases with attachments need. Loaded when the first of them shows itself, so import it by
- * {@link loadAttachments} alone.
+ * Everything that only databases with attachments need. It is loaded when the first of them is met, so import it only by
+ * {@link loadAttachments}.
  */
 
 export { unswept } from './attachment-bytes';

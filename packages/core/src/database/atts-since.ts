@@ -1,8 +1,8 @@
-/** The option `atts_since`, of here and of remote databases. */
+/** The option `atts_since`, for local and remote databases. */
 import { badRequest, isRev, parseRev } from '../model';
 import type { Rev } from '../model/types';
 
-/** `null` says nothing, as what is left out. @throws bad_request unless it is a list of revisions */
+/** `null` counts as not given. @throws bad_request unless the value is a list of revisions */
 export function checkAttsSince(value: unknown): readonly Rev[] | undefined {
   if (value === undefined || value === null) return undefined;
   if (!Array.isArray(value) || !value.every((rev) => typeof rev === 'string'))
@@ -11,6 +11,6 @@ export function checkAttsSince(value: unknown): readonly Rev[] | undefined {
   return value;
 }
 
-/** May an entry of `bulkGet` have it? */
+/** Whether an entry of `bulkGet` may have this value. */
 export const isAttsSince = (value: unknown): boolean =>
   value === undefined || value === null || (Array.isArray(value) && value.every(isRev));

@@ -1,18 +1,18 @@
-/** What is wrong with one entry of a `bulkGet`, of here and of remote databases. */
+/** What is wrong with one entry of a `bulkGet`, for local and remote databases. */
 import { badRequest, checkId, type DatabaseError, isDatabaseError, parseRev } from '../model';
 import type { BulkGetResult } from '../model/types';
 import { isAttsSince } from './atts-since';
 
 export type Failure = Extract<BulkGetResult['results'][number]['docs'][number], { readonly error: unknown }>;
 
-/** CouchDB's word for the revision of an entry that named none. */
+/** What CouchDB answers as the revision of an entry that named none. */
 const NO_REV = 'undefined';
 
 export function failure(id: unknown, rev: unknown, error: string, reason: string): Failure {
   return { error: { id: id as string, rev: typeof rev === 'string' ? rev : NO_REV, error, reason } };
 }
 
-/** Why an entry cannot be looked up at all: it is answered with that, in its place. */
+/** Why an entry cannot be looked up at all: this is then the answer in its place. */
 export function bulkGetRefusal(entry: unknown): Failure | undefined {
   const isObject = typeof entry === 'object' && entry !== null && !Array.isArray(entry);
   if (!isObject) return failure(null, undefined, 'bad_request', 'document must be a JSON object');

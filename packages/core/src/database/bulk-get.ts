@@ -1,6 +1,6 @@
 /**
- * `bulkGet`: many revisions of many documents, as a replicator asks for them. What is wrong with one entry is the answer to
- * that entry.
+ * `bulkGet`: many revisions of many documents, as a replicator asks for them. An error in one entry is the answer to that entry
+ * alone.
  */
 import { ancestry, docText, hasRev, missingBulkDocs } from '../model';
 import type { BulkGetRequest, BulkGetResult, Rev } from '../model/types';
@@ -24,9 +24,9 @@ export async function bulkGet(
 }
 
 /**
- * As {@link bulkGet}, each answer as its JSON, of texts as they are stored.
+ * As {@link bulkGet}, but each answer is its JSON, put together from stored texts.
  *
- * @param wantsMore attachments are to come with more than stubs: a document that has some is then `undefined`
+ * @param wantsMore attachments are to come with more than stubs: for a document that has any the answer is then `undefined`
  */
 export async function bulkGetJson(
   store: Store<DatabaseTables>,
@@ -45,7 +45,7 @@ export async function bulkGetJson(
   });
 }
 
-/** In every document that has some, and in few others. */
+/** Appears in every document that has attachments, and in few others. */
 const ATTACHMENTS = '"_attachments":';
 
 interface Answer<D> {
@@ -53,7 +53,7 @@ interface Answer<D> {
   readonly docs: (Failure | { readonly ok: D })[];
 }
 
-/** @param make a revision of a document as it is answered; `undefined`: its body is not there */
+/** @param make makes the answer from a revision of a document; `undefined`: its body is not there */
 async function lookUp<D>(
   store: Store<DatabaseTables>,
   request: BulkGetRequest & BulkGetOptions,
@@ -79,7 +79,7 @@ async function lookUp<D>(
 }
 
 function requestFor(id: string, rev: string | undefined, latest: boolean): RevisionRequest {
-  // No guess: the revision is the winner nearly always, and that comes with the document.
+  // No body to guess: the revision is nearly always the winner, and the winner's body comes with the document.
   if (rev === undefined) return { id, guess: [], choose: () => [] };
   return {
     id,
@@ -108,7 +108,7 @@ function answer<D>(
   });
 }
 
-/** The same as JSON, without reading it. */
+/** The same as JSON, without parsing it. */
 function docJson(document: KnownDoc, rev: Rev, revs: boolean | undefined): string | undefined {
   const body = document.body(rev);
   if (body === undefined) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Bytes in the forms users meet them: base64, Blobs, digests. Here by what every platform has; a platform that can do better, or
- * knows another form, passes its own (Node: `Buffer`).
+ * Bytes in the forms users meet: base64, Blobs, digests. The code here runs on every platform; one that can do better, or knows
+ * another form, passes its own (Node: `Buffer`).
  */
 import { badArg } from '../model/errors';
 import { type Hasher, Md5 } from '../model/md5';
@@ -12,19 +12,19 @@ export interface Bytes {
   hasher(): Hasher;
   /** Padded base64 of all of `pieces`, one after another. */
   toBase64(pieces: readonly Uint8Array[]): string;
-  /** What is no padded base64 throws, or comes to fewer bytes than it has characters for. */
+  /** For text that is not padded base64 it throws, or gives fewer bytes than the characters stand for. */
   fromBase64(text: string): Uint8Array;
   /** What `binary: true` and `getAttachment` answer. */
   toData(pieces: readonly Uint8Array[], type: string): BinaryData;
-  /** The platform's `fetch` sends streams over any connection, and its Blobs lie in memory. Browsers are the other way round. */
+  /** The platform's `fetch` sends streams over any connection, and its Blobs lie in memory. In browsers neither is so. */
   readonly streamsOut?: boolean;
 }
 
-/** Newer platforms do it themselves: `Uint8Array.fromBase64` and `toBase64` (ES2026). */
+/** What newer platforms have built in: `Uint8Array.fromBase64` and `toBase64` (ES2026). */
 type Native = { fromBase64?: (text: string) => Uint8Array };
 type NativeBytes = Uint8Array & { toBase64?: () => string };
 
-/** Base64 decoded at a time: characters, in fours. */
+/** Characters of base64 decoded at a time; a multiple of four. */
 export const CHUNK_TEXT = CHUNK_BYTES;
 /** Characters made from bytes in one call: engines limit the arguments. */
 const PIECE = 0x8000;
@@ -52,10 +52,10 @@ export const portableBytes: Bytes = {
 
 let best = portableBytes;
 
-/** For who has no database to ask, and makes digests and base64 alone: the fastest there is. */
+/** The fastest code there is, for callers that have no database to ask, and make digests and base64 alone. */
 export const bestBytes = (): Bytes => best;
 
-/** Said by the platform's entry. Digests and base64 are the same by whatever code. */
+/** Called by the platform's entry. Digests and base64 are the same whatever code makes them. */
 export function useBytes(platform: Bytes): void {
   best = platform;
 }
@@ -71,8 +71,8 @@ export function joined(pieces: readonly Uint8Array[]): Uint8Array {
 }
 
 /**
- * The bytes of padded base64; `undefined`: it is none, or has white space in it. What decoding makes of a text says so in a tenth of
- * the time that it takes to look at each character.
+ * The bytes of padded base64; `undefined` if `text` is something else, or contains white space. Checking the decoded bytes takes a
+ * tenth of the time that looking at each character would.
  */
 export function exactBytes(text: string, bytes: Bytes): Uint8Array | undefined {
   const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
@@ -85,13 +85,13 @@ export function exactBytes(text: string, bytes: Bytes): Uint8Array | undefined {
 }
 
 /**
- * Bytes of base64, of {@link CHUNK_TEXT} characters at a time: as CouchDB takes it, white space may stand anywhere, padding must be there.
+ * Decodes base64, {@link CHUNK_TEXT} characters at a time. As in CouchDB white space may stand anywhere, and padding is required.
  * @throws DatabaseError 500 `badarg`
  */
 export function* decoded(text: string, bytes: Bytes): Generator<Uint8Array, void> {
   for (let at = 0; at < text.length; at += CHUNK_TEXT) {
     const piece = exactBytes(text.slice(at, at + CHUNK_TEXT), bytes);
-    // Padding stands at the end of all.
+    // Only the last piece may be padded.
     if (piece !== undefined && (piece.length % 3 === 0 || at + CHUNK_TEXT >= text.length)) {
       yield piece;
       continue;
@@ -103,6 +103,6 @@ export function* decoded(text: string, bytes: Bytes): Generator<Uint8Array, void
   }
 }
 
-/** As stubs have it. */
+/** The digest as stubs have it. */
 export const digestText = (bytes: Bytes, hasher: Hasher): string =>
   `md5-${bytes.toBase64([hasher.digest()])}`;

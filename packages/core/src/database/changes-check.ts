@@ -1,4 +1,4 @@
-/** What every changes feed refuses alike, wherever its database is; and before anything is sent. */
+/** What every changes feed refuses, wherever its database is, before anything is sent. */
 import { badRequest } from '../model/errors';
 import { isGroup } from '../model/selector';
 import type { ChangesOptions } from './database';
@@ -9,7 +9,7 @@ const BUILT_IN = new Set(['_view', '_doc_ids', '_selector', '_design']);
 /** @throws DatabaseError 400 for options of the wrong form, and for those that contradict each other */
 export function checkChangesOptions(options: ChangesOptions): void {
   const { since, limit, batch_size, seq_interval, style, query_params } = options;
-  // An empty one would be left out of a URL by some servers, and mean all changes. What else it may be, only the database knows.
+  // Some servers would take an empty `since` for none, and send all changes. Which other strings are valid only the database knows.
   if (since === '' || !/^(undefined|string|number)$/.test(typeof (since ?? undefined)))
     throw badRequest("Malformed sequence supplied in 'since' parameter.");
   if (limit !== undefined && !Number.isSafeInteger(limit)) throw badRequest('`limit` must be a whole number');
@@ -25,7 +25,7 @@ export function checkChangesOptions(options: ChangesOptions): void {
   checkFilter(options);
 }
 
-/** Of a live feed of a server: a local one has nothing to wait for, and the same program may ask either. */
+/** Options of a server's live feed. A local feed has nothing to wait for, but the same program may ask either. */
 function checkWaits({ heartbeat, timeout }: ChangesOptions): void {
   if (
     !/^(undefined|boolean)$/.test(typeof (heartbeat ?? undefined)) &&
@@ -42,7 +42,7 @@ function checkFilter({ filter, view, doc_ids, selector }: ChangesOptions): void 
     throw badRequest('`filter` must be a function or a name');
   if (typeof filter === 'string' && filter.startsWith('_') && !BUILT_IN.has(filter))
     throw badRequest('unknown builtin filter name');
-  // PouchDB goes without a filter: whoever asked for some documents would get, or send out, all.
+  // PouchDB ignores such a filter: a caller that asked for some documents would get, or send out, all of them.
   if (typeof filter === 'string' && !/^(_|$)/.test(filter) && !isFunctionName(filter))
     throw badRequest('`filter` must be of the form `designname/filtername`');
   if ((filter === '_doc_ids' || doc_ids !== undefined) && !isListOfStrings(doc_ids))

@@ -1,8 +1,8 @@
 /**
- * What the changes feed of a local database does: the `docs` table in order of seq, once, or for as long as somebody listens.
+ * What the changes feed of a local database does: it reads the `docs` table in order of seq, once, or for as long as somebody listens.
  *
- * A one-shot feed ends at the `update_seq` it found at its beginning, so each document comes at most once whatever is written
- * meanwhile. A live feed reads after the last seq it saw whenever it is woken; what wakes it is only a hint, so doubled,
+ * A one-shot feed ends at the `update_seq` found at its beginning, so each document comes at most once whatever is written
+ * meanwhile. Whenever a live feed is woken it reads on after the last seq it saw; the wake-up is only a hint, so doubled,
  * late or lost ones neither repeat nor lose a change. Rows are made in a plain loop: no promise per row where nobody iterates.
  */
 import { joinDoc } from '../model/document';
@@ -25,35 +25,35 @@ import { Waker } from './waker';
 
 type Controller = FeedController<Change>;
 type Outcome = ChangesResult | Cancelled;
-/** Rows read at a time without documents: some 100 bytes each, so this is what most databases answer in one read. */
+/** Rows read at a time without documents: each takes some 100 bytes, so for most databases one read is enough. */
 const ROWS_PER_READ = 20_000;
-/** Rows read at a time with documents, which are what takes room: at 1 KB each a megabyte. */
+/** Rows read at a time with documents, which take room: a megabyte at 1 KB each. */
 const DOCS_PER_READ = 1_000;
-/** Up to this many `doc_ids` are looked up one by one rather than found by reading every row. */
+/** Up to this many `doc_ids` are looked up one by one; for more, every row is read. */
 const IDS_BY_KEY = 1_000;
 
-/** The options, checked and with their defaults. */
+/** The options after checking, with their defaults. */
 interface Plan {
   readonly since: number;
   readonly limit: number;
-  /** A limit was asked for: the result says how many changes it left out. */
+  /** Whether a limit was asked for: the result then says how many changes it left out. */
   readonly counts: boolean;
   readonly descending: boolean;
   readonly perRead: number;
   readonly filter: Filter;
-  /** Long fields that are needed of a row that may pass. */
+  /** Long fields needed of rows that may pass. */
   readonly texts: readonly ('tree' | 'tip' | 'body')[];
   readonly allLeaves: boolean;
   readonly includeDocs: boolean;
   readonly conflicts: boolean;
   readonly keepResults: boolean;
-  /** Documents come with more of their attachments than stubs. */
+  /** Set when documents come with more of their attachments than stubs. */
   readonly fill: FillOptions | undefined;
 }
 
 const cancelled = (): Cancelled => ({ status: 'cancelled' });
 
-/** @param begin after which seq, if it is well-formed: the feed's `since`, or where 'now' was */
+/** @param begin the seq to begin after, if it is well-formed: the feed's `since`, or where 'now' was */
 export async function run(
   source: ChangesSource,
   options: ChangesOptions,
@@ -88,7 +88,7 @@ function makePlan(options: ChangesOptions, since: number, filter: Filter): Plan 
   };
 }
 
-/** Most feeds want everything: what the others want is known by code of its own. */
+/** Most feeds want everything: the code for the other filters is loaded when needed. */
 async function filterOf(source: FilterSource, options: ChangesOptions): Promise<Filter> {
   const { filter, view, doc_ids, selector } = options;
   if ([filter, view, doc_ids, selector].every((given) => given === undefined)) return {};
@@ -111,7 +111,7 @@ async function runOnce(source: ChangesSource, plan: Plan, controller: Controller
     await delivery.deliver(rows);
     return withPending(source, plan, delivery.result(descending ? (lowest ?? updateSeq) : updateSeq));
   }
-  // Where nothing is filtered every row is a result, and no more of them need be read.
+  // Without a filter every row is a result, so no more than `limit` need be read.
   const size = filter.acceptId || filter.acceptDoc ? perRead : Math.min(perRead, limit);
   let range: Range = { gt: since };
   let from = since;
@@ -124,23 +124,23 @@ async function runOnce(source: ChangesSource, plan: Plan, controller: Controller
     await delivery.deliver(await select(source, plan, rows));
     if (controller.cancelled || delivery.full) break;
     if (rows.length === size) {
-      const { seq } = rows.at(-1)!; // a page is of one row at least
+      const { seq } = rows.at(-1)!; // a page has at least one row
       range = descending ? { gt: from, lt: seq } : { gt: seq, lte: until };
     } else if (descending && updateSeq > until) {
-      // What was edited meanwhile has gone from where it had yet to be read: what is newer than the beginning follows.
+      // Documents edited meanwhile have left the part yet to be read: now follows everything newer than the beginning.
       from = until;
       until = undefined;
       range = { gt: from };
     } else break;
   }
   const result = delivery.result(until ?? from);
-  // Descending, as CouchDB: the last one looked at, or delivered.
+  // With `descending`, as in CouchDB: the last row looked at, or delivered.
   const last_seq =
     descending && (from !== since || !delivery.full) ? (looked ?? result.last_seq) : result.last_seq;
   return withPending(source, plan, { ...result, last_seq });
 }
 
-/** With the number of changes after it, whatever the filter would make of them: as CouchDB counts. */
+/** Adds the number of changes that follow, without regard to the filter, as CouchDB counts them. */
 async function withPending(
   { store }: ChangesSource,
   { counts, descending, since }: Plan,
@@ -155,7 +155,7 @@ async function withPending(
 }
 
 async function runLive(source: ChangesSource, plan: Plan, controller: Controller): Promise<Outcome> {
-  // `descending` means nothing here: each edit of a document is news.
+  // `descending` has no meaning here: each edit of a document is news.
   const delivery = new Delivery(source, { ...plan, descending: false }, controller);
   const waker = new Waker(source, controller);
   let since = plan.since;
@@ -179,7 +179,7 @@ class Delivery {
   readonly #plan: Plan;
   readonly #controller: Controller;
   readonly #results: Change[] = [];
-  /** Delivered already: read backwards, a document edited meanwhile is met again at its new seq. */
+  /** Ids delivered already: a feed that reads backwards meets a document edited meanwhile again, at its new seq. */
   readonly #ids: Set<string> | undefined;
   #left: number;
   #lastSeq = 0;
@@ -192,7 +192,7 @@ class Delivery {
     this.#ids = plan.descending ? new Set() : undefined;
   }
 
-  /** As many changes as the limit allows were delivered. */
+  /** Whether as many changes as the limit allows have been delivered. */
   get full(): boolean {
     return this.#left === 0;
   }
@@ -215,7 +215,7 @@ class Delivery {
     }
   }
 
-  /** @returns false when the document was changed or purged since: what there is of it comes at its new seq */
+  /** @returns false when the document was changed or purged since: if it still exists it comes at its new seq */
   async #fill({ id, seq, doc }: Change, options: FillOptions): Promise<boolean> {
     const { fill, unswept } = await loadAttachments();
     const { store, bytes } = this.#source;
@@ -256,7 +256,7 @@ function toChange(plan: Plan, row: DocRow): Change | undefined {
 function readDoc(row: DocRow, withConflicts: boolean): ExistingDoc<Record<string, unknown>> {
   let meta: Partial<DocMeta> | undefined;
   if (withConflicts && row.tree !== undefined) {
-    const losers = conflicts(unpackTree(textOf(row.tree))); // what a tip adds is the winner's
+    const losers = conflicts(unpackTree(textOf(row.tree))); // a tip only extends the winner's branch
     if (losers.length > 0) meta = { _conflicts: losers.map(({ rev }) => rev) };
   }
   return joinDoc(
@@ -268,16 +268,16 @@ function readDoc(row: DocRow, withConflicts: boolean): ExistingDoc<Record<string
   );
 }
 
-/** A text that was asked for, so that it is no reference. */
+/** A text that was asked for, and so is not a reference. */
 const textOf = (text: Text): string => text as string;
 
-/** What to read of rows at once: nothing long while most of them are going to be passed over by their id. */
+/** Which texts are read with the rows: none if most rows are going to be passed over by their id. */
 const early = (plan: Plan): Texts => (plan.filter.acceptId === undefined ? wantedOf(plan.texts) : false);
 
-/** Where no text is wanted, no reference is either. */
+/** Where no text is wanted, no references are wanted either. */
 const wantedOf = (texts: readonly string[]): Texts => texts.length > 0 && texts;
 
-/** Those of `rows` whose id passes, with the texts that are needed. */
+/** The `rows` whose id passes, with the texts that are needed. */
 async function select(
   source: ChangesSource,
   { filter: { acceptId }, texts }: Plan,
@@ -288,7 +288,7 @@ async function select(
   if (texts.length === 0 || accepted.length === 0) return accepted;
   const keys = accepted.map(({ id }) => id);
   const [filled] = await source.store.read([{ from: 'docs', keys, texts }]);
-  // Changed or purged since: what there is of it comes at its new seq.
+  // A document changed or purged since is left out: if it still exists it comes at its new seq.
   return filled.filter((row, at): row is DocRow => row !== undefined && row.seq === accepted[at]!.seq);
 }
 

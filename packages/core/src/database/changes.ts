@@ -1,4 +1,4 @@
-/** A feed of changes as its user holds it. What it reads and makes of that is in `changes-run.ts`, which is loaded with the first of them. */
+/** A changes feed as its user holds it. The code that does its work is in `changes-run.ts`, which is loaded with the first feed. */
 import type { Cancelled, Change, ChangesResult } from '../model/types';
 import type { DatabaseTables } from '../store/schema';
 import type { Store } from '../store/store';
@@ -13,7 +13,7 @@ import { infoNow } from './info';
 /** What a feed needs of its database. */
 export interface ChangesSource extends FilterSource {
   readonly store: Store<DatabaseTables>;
-  /** Aborted when the database is closed: live feeds then end as cancelled ones. */
+  /** Aborted when the database is closed: live feeds then end as if cancelled. */
   readonly closing?: AbortSignal | undefined;
   /** For attachments' data. */
   readonly bytes?: Bytes | undefined;
@@ -22,16 +22,16 @@ export interface ChangesSource extends FilterSource {
 /**
  * Opens a feed over `source`, by contract: {@link ChangesOptions} says what each option does.
  *
- * Everything that is wrong (options, filters, the storage) ends the feed with `error` and a rejection, nothing is thrown here.
- * `descending` means nothing to a live feed. `seq_interval` is not needed: every row has its seq.
- * A live feed ends with `{ status: 'cancelled' }`: when cancelled, when it delivered `limit` changes, and when the database is
- * closed or destroyed; it rejects `closed` when the storage is lost.
+ * Every error (in options, filters, the storage) ends the feed with `error` and a rejection; nothing is thrown here.
+ * `descending` has no meaning for a live feed. `seq_interval` is not needed: every row has its seq.
+ * A live feed ends with `{ status: 'cancelled' }` when cancelled, when it has delivered `limit` changes, and when the database is
+ * closed or destroyed; it rejects with `closed` when the storage is lost.
  */
 export function localChanges<Content extends object = object>(
   source: ChangesSource,
   options: ChangesOptions = {},
 ): ChangesFeed<Content> {
-  // 'now' is this moment, not that of the first read: who writes right after this call wants to hear of it.
+  // 'now' is this moment, not that of the first read: a caller that writes right after this call wants to hear of it.
   const isFromNow = options.since === 'now' || options.since === 'latest';
   const now = isFromNow ? updateSeqNow(source) : undefined;
   const drive = async (controller: FeedController<Change>): Promise<ChangesResult | Cancelled> => {
@@ -50,13 +50,13 @@ function updateSeqNow({ store }: ChangesSource): number | undefined {
   try {
     return infoNow(store)?.update_seq;
   } catch {
-    return undefined; // The first read says what is wrong.
+    return undefined; // The first read reports what is wrong.
   }
 }
 
 /**
- * The same where the storage must be asked: in turn with this context's writes, so that one made after the feed was asked for is not
- * of the past. A read would go beside them.
+ * The same where the storage must be asked. It takes its turn among this context's writes, so that a write asked for after the feed
+ * does not count as past; a mere read would run beside them.
  */
 function updateSeqInTurn({ store }: ChangesSource): Promise<number> {
   return store.write(INFO, ([[info]]) => ({ writes: [], value: info?.update_seq ?? 0 }));

@@ -1,7 +1,7 @@
 /**
  * The moment when a database handle ends, for the feeds that hang on it.
  *
- * As much of an `AbortSignal` as feeds use, but not one: a handle may have any number of feeds, and Node warns of a leak
+ * It has as much of an `AbortSignal` as feeds use, but is not one: a handle may have any number of feeds, and Node warns of a leak
  * at the eleventh listener of a signal.
  */
 export class Closing {
@@ -29,7 +29,7 @@ export class Closing {
   }
 }
 
-/** Calls that take several steps, which closing lets end. */
+/** Calls of several steps, which closing waits for. */
 export class Served {
   readonly #calls = new Set<Promise<unknown>>();
 
@@ -41,7 +41,7 @@ export class Served {
     return work;
   }
 
-  /** Resolves when those that were begun have ended. */
+  /** Resolves when the calls begun so far have ended. */
   async over(): Promise<void> {
     await Promise.allSettled(this.#calls);
   }

@@ -1,4 +1,4 @@
-/** What is loaded when it is first needed. `static.ts` has all of it at hand. */
+/** Code that is loaded when it is first needed. `static.ts` has all of it at hand. */
 import type { AttachmentsOptions } from './database';
 import { Later } from './later';
 

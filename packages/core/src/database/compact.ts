@@ -1,8 +1,9 @@
 /**
- * `compact`: drops the bodies of past revisions, then content that no revision refers to any more, then lets the store give back what is dead.
+ * `compact`: drops the bodies of past revisions, then content that no revision refers to any more, then lets the store give back
+ * dead space.
  *
- * Only documents changed since the last compaction are looked at (`compacted.ts`), and those before which a late body put its position
- * back. In slices, so that writes and reads go on between; a compaction that was interrupted goes on where it was.
+ * It looks only at documents changed since the last compaction (`compacted.ts`), or since the position to which a late body set it
+ * back. It works in slices, so that writes and reads go on in between; an interrupted compaction is continued where it was.
  */
 import { generationOf, isLeaf, isQuotaExceeded } from '../model';
 import type { BlobRefRow, BodyRow, DatabaseTables, DocRow } from '../store/schema';
@@ -15,19 +16,19 @@ import { hasPast, TREE_TEXTS, treeOf } from './tip';
 /** Documents looked at in one commit: some 10 ms of work. */
 const SLICE_DOCS = 1_000;
 
-/** Drops every body that is no leaf's. Every leaf keeps its own, tombstones too. */
+/** Drops the body of every revision that is not a leaf. Every leaf keeps its own, tombstones too. */
 export async function compact(
   store: Store<DatabaseTables>,
   { interval, ...options }: CallOptions & { readonly interval?: number },
 ): Promise<{ ok: true }> {
-  // Nothing is asked again here, but the same program may ask either.
+  // Nothing is polled here, but the same program may ask a remote database.
   checkInterval(interval);
   options.signal?.throwIfAborted();
   try {
     await dropPast(store, options);
   } catch (error) {
     if (!isQuotaExceeded(error)) throw error;
-    // What is dead already may be room enough for saying what else is.
+    // Giving back what is dead already may make the room needed to record what else is.
     await store.compact(options);
     await dropPast(store, options);
   }
@@ -48,7 +49,7 @@ async function dropPast(store: Store<DatabaseTables>, options: CallOptions): Pro
     attached ||= await hasBlobs(store);
     const reached = await compactSlice(store, docs, since, attached, options);
     if (reached === undefined)
-      attached = true; // since the look
+      attached = true; // put since the check
     else since = reached;
   }
   await (await loadAttachments()).sweepAll(store, options);
@@ -62,11 +63,11 @@ async function position(store: Store<DatabaseTables>, options: CallOptions): Pro
 }
 
 /**
- * Decides by the trees as they are at the commit: a document may have been edited since it was listed.
- * @param listed the documents that follow on `since`, one at least
- * @param attached look for references to content
- * @returns where to go on; with nothing done, further back, when a late body put the position there, and `undefined` when there are
- *   references and it was told not to look
+ * Decides by the trees as they are at the commit, since a document may have been edited after it was listed.
+ * @param listed the documents that follow after `since`, at least one
+ * @param attached whether to look for references to content
+ * @returns where to go on. Nothing was done if that is further back, because a late body set the position back, or `undefined`,
+ *   because there is content and `attached` is false
  */
 async function compactSlice(
   store: Store<DatabaseTables>,
@@ -76,7 +77,7 @@ async function compactSlice(
   options: CallOptions,
 ): Promise<number | undefined> {
   const { seq } = listed.at(-1)!;
-  // A document of one revision has no other bodies; where `revs_limit` is 1, it has references of forgotten ones.
+  // A document of one revision has no other bodies, but where `revs_limit` is 1 it may have references of forgotten revisions.
   const ids = listed.filter((row) => hasPast(row) || generationOf(row.rev) > 1).map((row) => row.id);
   return store.write(
     [
@@ -104,7 +105,7 @@ async function compactSlice(
         }
       }
       const writes: Write<DatabaseTables>[] = [];
-      // Unless another compaction is further.
+      // Unless another compaction got further.
       if (compacted < seq) writes.push({ into: 'local', put: [compactedRow(position, seq)] });
       if (gone.length > 0) writes.push({ into: 'bodies', delete: gone });
       const stale = refs.flatMap((each, i) => staleRefs(docs[i], each));
@@ -121,7 +122,7 @@ async function hasBlobs(store: Store<DatabaseTables>): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** References of revisions that are no leaves of their document. */
+/** References of revisions that are not leaves of their document. */
 function staleRefs(row: DocRow | undefined, refs: readonly BlobRefRow[]): BlobRefRow[] {
   const tree = row === undefined ? undefined : treeOf(row);
   return refs.filter(({ rev }) => tree === undefined || !isLeaf(tree, rev));

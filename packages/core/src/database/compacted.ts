@@ -1,6 +1,6 @@
 /**
  * Up to which seq past bodies were dropped: the local document `_local/compaction`, `{ last_seq }`, which other versions and PouchDB
- * keep too.
+ * keep as well.
  */
 import type { LocalRow } from '../store/schema';
 
@@ -17,7 +17,7 @@ export function compactedSeq(row: LocalRow | undefined): number {
   return typeof seq === 'number' && seq >= 0 ? seq : 0;
 }
 
-/** The row that says `seq`. */
+/** The row that records `seq`. */
 export function compactedRow(before: LocalRow | undefined, seq: number): LocalRow {
   const writes = before === undefined ? 0 : Number(before.rev.slice(2));
   const body = JSON.stringify({ ...contentOf(before), last_seq: seq });

@@ -1,8 +1,8 @@
 /**
- * The edits of one document within one write, folded in order: row before → row after, and what becomes of the bodies.
+ * Folds the edits of one document within one write, in order: row before → row after, and what becomes of the bodies.
  *
  * The winner's body lies in `docs`, every other kept one in `bodies`. An edit moves bodies between the two by reference;
- * which revision wins decides where each ends up.
+ * where each ends up depends on which revision wins.
  */
 
 import {
@@ -27,41 +27,41 @@ import { hasPast, wholeTree } from './tip';
 export interface FoldRules {
   /** Most generations kept on a branch, ≥ 1. */
   readonly revsLimit: number;
-  /** No body but a leaf's outlives a write. */
+  /** Whether writes drop every body that is not a leaf's. */
   readonly autoCompaction: boolean;
 }
 
-/** What an edit came to: accepted, of no effect since known, or refused. */
+/** The outcome of an edit: accepted, of no effect because it was known, or refused. */
 export type Applied = { readonly rev: Rev; readonly changed: boolean } | DatabaseError;
 
 /** `[id, rev]`. */
 export type BodyKey = readonly [string, Rev];
 
-/** What a fold wants written. `row` undefined: nothing changed. */
+/** What a fold wants written. `row` is undefined if nothing changed. */
 export interface Folded {
   readonly row: DocRow | undefined;
   readonly bodies: readonly BodyRow[];
   readonly gone: readonly BodyKey[];
-  /** What kept bodies of this write refer to. */
+  /** References to content of the bodies of this write that are kept. */
   readonly refs: readonly BlobRefRow[];
 }
 
-/** Puts the attachments of edits of one document into their bodies. Plans of edits without attachments have none. */
+/** Puts the attachments of one document's edits into their bodies. Plans of edits without attachments have none. */
 export interface Attacher {
   /**
-   * @param parent the revision extended
-   * @param held its body, where it is of this write
+   * @param parent the revision that the edit extends
+   * @param held its body, if it is from this write
    */
   resolveNew(edit: NewEdit, parent: Rev | undefined, held: Text | undefined): NewEdit | DatabaseError;
   resolveReplicated(edit: ReplicatedEdit): ReplicatedEdit | DatabaseError;
 }
 
-/** A body at hand: of this write, or the winner's that the row held. */
+/** A body at hand: from this write, or the winner's that the row held. */
 interface Held {
   readonly rev: Rev;
   readonly deleted: boolean;
   readonly body: Text | undefined;
-  /** Content that the body refers to; of this write. */
+  /** Content that the body refers to, if the body is from this write. */
   readonly blobs?: readonly string[] | undefined;
 }
 
@@ -73,19 +73,19 @@ export class DocFold {
   readonly #stored: readonly BodyRow[] | undefined;
   readonly #rules: FoldRules;
   readonly #attacher: Attacher | undefined;
-  /** Made when it is needed: an edit that makes a document needs none. */
+  /** Made when first needed: an edit that makes a document needs none. */
   #tree: RevTree | undefined;
   readonly #held: Held[] = [];
   #forgotten: readonly Rev[] = NONE;
   #seq: number;
   #dirty = false;
   #late = false;
-  /** Cannot be decided without the document's rows of `bodies`. */
+  /** The outcome depends on the document's rows of `bodies`, which were not read. */
   #lacking = false;
 
   /**
-   * @param stored the document's rows of `bodies`, where they were read
-   * @param attacher where an edit has attachments
+   * @param stored the document's rows of `bodies`, if they were read
+   * @param attacher given where an edit has attachments
    */
   constructor(
     id: string,
@@ -105,7 +105,7 @@ export class DocFold {
     }
   }
 
-  /** An edit that makes a revision. @param seq what the change gets when it is accepted */
+  /** An edit that makes a revision. @param seq the seq of the change, if it is accepted */
   edit(edit: NewEdit, seq: number): Applied {
     const tree = this.#known();
     const parent = parentFor(tree, edit);
@@ -142,8 +142,8 @@ export class DocFold {
 
   /**
    * What to write.
-   * @returns `undefined` when it takes the document's rows of `bodies`, which were not read: a losing leaf
-   *   wins now, or a past revision came late
+   * @returns `undefined` when the document's rows of `bodies` are needed but were not read: a losing leaf now wins, or a past
+   *   revision came late
    */
   finish(): Folded | undefined {
     if (this.#lacking) return undefined;
@@ -173,17 +173,17 @@ export class DocFold {
     return kept.flatMap(({ rev, blobs = [] }) => blobs.map((blob) => ({ blob, id: this.#id, rev })));
   }
 
-  /** Something of the document is to be written. */
+  /** Whether anything of the document is to be written. */
   get changed(): boolean {
     return this.#dirty;
   }
 
-  /** A past revision got its body: there is something to compact, though the document may have been compacted as it is. */
+  /** A past revision got its body: there is something to compact, even if the document was compacted since its last change. */
   get isLate(): boolean {
     return this.#late;
   }
 
-  /** After the edits: `rev` is a leaf. */
+  /** Whether `rev` is a leaf after the edits. */
   isLeaf(rev: Rev): boolean {
     const tree = this.#known();
     return tree !== undefined && isLeaf(tree, rev);
@@ -207,7 +207,7 @@ export class DocFold {
     const known = merged.result === 'known' || merged.result === 'inner';
     if (known) this.#holdLate(merged.tree, held);
     if (merged.result === 'known') return { rev, changed: false };
-    // `inner`: only older ancestors are new. That is no change, unless they join branches and a leaf is one no longer.
+    // `inner`: only older ancestors are new. That is no change, unless they join branches so that a leaf is no longer one.
     const changed = !known || before === undefined || leaves(before).length !== leaves(merged.tree).length;
     this.#tree = merged.tree;
     this.#dirty = true;
@@ -217,7 +217,7 @@ export class DocFold {
     return { rev, changed };
   }
 
-  /** A past revision that was known by name only gets its body, as in CouchDB: what is readable is the same in any order. */
+  /** A past revision known only by name gets its body, as in CouchDB, so that what is readable does not depend on the order. */
   #holdLate(tree: RevTree, late: Held): void {
     const { rev } = late;
     if (this.#rules.autoCompaction || isLeaf(tree, rev) || this.#held.some((each) => each.rev === rev))
@@ -237,13 +237,13 @@ export class DocFold {
     return row;
   }
 
-  /** Bodies at hand that go to `bodies`. */
+  /** Bodies at hand that belong in `bodies`. */
   #losers(tree: RevTree, best: Rev): Held[] {
     const keeps = this.#rules.autoCompaction ? isLeaf : hasRev;
     return this.#held.filter(({ rev }) => rev !== best && keeps(tree, rev));
   }
 
-  /** Keys of rows of `bodies` that go: the new winner's, forgotten revisions', and with auto compaction all but leaves'. */
+  /** Keys of `bodies` rows to delete: the new winner's, those of forgotten revisions, and with auto compaction all but leaves'. */
   #gone(tree: RevTree, best: Rev): readonly BodyKey[] {
     if (this.#stored === undefined && this.#forgotten.length === 0) return NONE;
     const revs = this.#forgotten.filter((rev) => !hasRev(tree, rev));
@@ -254,12 +254,12 @@ export class DocFold {
   }
 }
 
-/** The revision that `edit` may extend; `undefined`: it begins the document, or conflicts. Forced, it extends whatever it names. */
+/** The revision that `edit` may extend; `undefined`: it begins the document, or conflicts. A forced edit extends whatever it names. */
 function parentFor(tree: RevTree | undefined, edit: NewEdit): Rev | undefined {
   if (edit.force && edit.parent !== undefined) return edit.parent;
   if (tree === undefined) return undefined;
   if (edit.parent === undefined) {
-    // A deleted document is written anew without naming a revision: the edit continues its tombstone.
+    // Writing a deleted document anew needs no revision: the edit continues its tombstone.
     const best = winner(tree);
     const isOpen = best.deleted && !edit.deleted && best.generation < MAX_GENERATION;
     return isOpen ? best.rev : undefined;
@@ -267,7 +267,7 @@ function parentFor(tree: RevTree | undefined, edit: NewEdit): Rev | undefined {
   return isLeaf(tree, edit.parent) ? edit.parent : undefined;
 }
 
-/** Forcing the same edit twice makes two branches: the second is derived as if its body had a space more. */
+/** Forcing the same edit twice makes two branches: the second revision is derived as if its body had one more space. */
 function freshRev(tree: RevTree | undefined, edit: NewEdit, parent: Rev): Rev {
   let rev = revOf(edit, parent);
   let salted = edit.body;
@@ -283,7 +283,7 @@ export const bodyText = (body: string): string | undefined => (body === '{}' ? u
 
 export type Mutable<Row> = { -readonly [field in keyof Row]: Row[field] };
 
-/** The row of `bodies` of a revision that is not the winner. */
+/** The row in `bodies` of a revision that is not the winner. */
 export function bodyRow({ id, rev, deleted, body }: BodyOf): BodyRow {
   const row: Mutable<BodyRow> = { id, rev };
   if (deleted) row.deleted = true;
@@ -298,7 +298,7 @@ interface BodyOf {
   readonly body?: Text | undefined;
 }
 
-/** The row of a document. @param tree left out when it is the one revision `rev` */
+/** The row of a document. @param tree left out if `rev` is its only revision */
 export function docRow(
   id: string,
   seq: number,
@@ -307,7 +307,7 @@ export function docRow(
   tree: RevTree | undefined,
   body: Text | undefined,
 ): DocRow {
-  // Nearly all rows are of this form: made at once they take less room than by adding field after field.
+  // Nearly all rows have this form: made at once, a row takes less room than with its fields added one after another.
   const row: Mutable<DocRow> = body === undefined ? { id, seq, rev } : { id, seq, rev, body };
   if (deleted) row.deleted = true;
   if (tree !== undefined && !isSingle(tree)) row.tree = packTree(tree);

@@ -1,14 +1,14 @@
-/** Edits by the documents they are about. */
+/** Edits grouped by document. */
 import { type Edit, localKey } from './edits';
 
 const NONE: readonly never[] = [];
 
-/** Edits with which document, or which `_local/` document, each is about, by its place in their lists. */
+/** Edits, each with the place of its document, or `_local/` document, in their lists. */
 export interface Batch {
   readonly edits: readonly Edit[];
   readonly ids: readonly string[];
   readonly locals: readonly string[];
-  /** By edit: its document's place in `ids`, or `~place` in `locals`. */
+  /** For each edit the place of its document in `ids`, or `~place` in `locals`. */
   readonly places: readonly number[];
 }
 

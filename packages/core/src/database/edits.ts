@@ -1,5 +1,5 @@
 /**
- * What `put` and `bulkDocs` make of documents before they go to the writer: checked, split, stringified and hashed once,
+ * What `put` and `bulkDocs` make of documents before they go to the writer: each is checked, split, stringified and hashed once,
  * outside any commit.
  */
 
@@ -11,13 +11,13 @@ import { formatRev, generationOf, MAX_GENERATION, nextRev } from '../model/revis
 import type { Rev, Revisions, WriteFailure } from '../model/types';
 import type { AttachmentSet } from './attachment-set';
 
-/** What an edit has only when its document has attachments. */
+/** Fields of edits whose document has attachments. */
 interface Attached {
-  /** Made to take content away. */
+  /** The edit is made to remove content. */
   readonly makesRoom?: boolean;
-  /** As the user wrote them; such an edit is not ready to be written. */
+  /** As the user wrote them; an edit with these is not ready to be written. */
   readonly given?: Record<string, unknown>;
-  /** With their content taken in. `body` and `rev` are then without them: the plan resolves them. */
+  /** With their content taken in. `body` and `rev` do not include them yet: the plan resolves them. */
   readonly attachments?: AttachmentSet;
   /** Keys of the contents referred to, once resolved. */
   readonly blobs?: readonly string[];
@@ -30,15 +30,15 @@ export interface NewEdit extends Attached {
   readonly parent: Rev | undefined;
   readonly deleted: boolean;
   readonly body: string;
-  /** The revision that the edit makes when it extends `parent` as it says. */
+  /** The revision that the edit makes if it extends `parent` as it says. */
   readonly rev: Rev;
-  /** May extend a revision that is no leaf. */
+  /** Whether it may extend a revision that is not a leaf. */
   readonly force: boolean;
-  /** Hash part of the revision where revisions are random. */
+  /** The hash part of the revision, if revisions are random. */
   readonly random?: string;
 }
 
-/** A revision made elsewhere, to be kept as it is (`new_edits: false`). */
+/** A revision made elsewhere, kept as it is (`new_edits: false`). */
 export interface ReplicatedEdit extends Attached {
   readonly kind: 'replicated';
   readonly id: string;
@@ -66,7 +66,7 @@ export interface EditOptions {
 
 const NONE: readonly never[] = [];
 
-/** `_rev` of a `_local/` document counts its writes. */
+/** The `_rev` of a `_local/` document counts its writes. */
 const LOCAL_REV = /^0-\d{1,15}$/;
 const LOCAL_PREFIX_LENGTH = '_local/'.length;
 
@@ -74,11 +74,11 @@ const LOCAL_PREFIX_LENGTH = '_local/'.length;
 export const localKey = (id: string): string => id.slice(LOCAL_PREFIX_LENGTH);
 
 /**
- * One document as the edit it asks for; a random id when it has none, which a revision made elsewhere has. The caller's object is
- * not changed.
+ * One document as the edit that it asks for. A document without an id gets a random one; a revision made elsewhere must have one. The
+ * caller's object is not changed.
  *
- * @param mustName it must have an `_id` where its JSON has its fields: an accessor of its class is none
- * @param json of it, where that is known: see {@link TEXTS}
+ * @param mustName its `_id` must be among the fields of its JSON: an accessor of its class does not count
+ * @param json its JSON, if known: see {@link TEXTS}
  * @throws DatabaseError by the field rules
  */
 export function toEdit(doc: unknown, options: EditOptions, mustName = false, json?: string): Edit {
@@ -90,12 +90,12 @@ export function toEdit(doc: unknown, options: EditOptions, mustName = false, jso
   const edit = options.newEdits
     ? newEdit(id, rev, deleted, body, options)
     : replicatedEdit(id, rev, deleted, body, revisions);
-  // As in PouchDB a deletion keeps none of its own; a tombstone made elsewhere is taken as it is.
+  // As in PouchDB a deletion keeps no attachments; a tombstone made elsewhere is taken as it is.
   if (attachments === undefined || (deleted && options.newEdits)) return edit;
   return { ...edit, given: attachments };
 }
 
-/** As {@link toEdit}, of a document that must have an `_id`: what is wrong with it names it. */
+/** As {@link toEdit}, for a document that must have an `_id`: errors name it. */
 export function toOneEdit(doc: unknown, options: EditOptions): Edit {
   try {
     return toEdit(doc, options, true);
@@ -104,14 +104,14 @@ export function toOneEdit(doc: unknown, options: EditOptions): Edit {
   }
 }
 
-/** As {@link toEdit}, for a list: what is wrong with a document names it, and its place. @param texts see {@link TEXTS} */
+/** As {@link toEdit}, for a list: errors name the document and its place. @param texts see {@link TEXTS} */
 export function toEdits(
   docs: readonly unknown[],
   options: EditOptions,
   texts: readonly string[] = NONE,
 ): Edit[] {
   const edits: Edit[] = [];
-  // By number: `map` would pass over a hole, which is no document, and leave one.
+  // By index: `map` would skip a hole, which is not a document, and leave one in the result.
   for (let index = 0; index < docs.length; index++) {
     try {
       edits.push(toEdit(docs[index], options, false, texts[index]));
@@ -122,11 +122,11 @@ export function toEdits(
   return edits;
 }
 
-/** What was wrong with a document of a list, told by its id and place. */
+/** An error about a document of a list, with its id and place. */
 export const errorInList = (error: unknown, doc: unknown, index: number): unknown =>
   isDatabaseError(error) ? Object.assign(errorWith(error, doc) as object, { index }) : error;
 
-/** What was wrong with a document, told by its id; not what is wrong with the database. */
+/** An error about a document, with its id; errors of the database itself stay as they are. */
 export function errorWith(error: unknown, doc: unknown): unknown {
   if (!isDatabaseError(error) || error.status >= 507 || error.name === 'closed') return error;
   const id: unknown = (doc as { _id?: unknown } | null | undefined)?._id;
@@ -141,7 +141,7 @@ function newEdit(
   options: EditOptions,
 ): NewEdit {
   const { force } = options;
-  // No edit can follow: what it made could not be named.
+  // No edit of it is possible: the revision that it makes could not be named.
   if (parent !== undefined && generationOf(parent) >= MAX_GENERATION) throw invalidRev();
   if (options.deterministic) {
     return { kind: 'new', id, parent, deleted, body, rev: nextRev(id, parent, deleted, body), force };
@@ -164,12 +164,12 @@ function replicatedEdit(
   return { kind: 'replicated', id, rev: isNamed ? rev : formatRev(path.generation, hash), path, body };
 }
 
-/** The revision that `edit` makes of `parent`, which may be another one than the edit named (a tombstone). */
+/** The revision that `edit` makes of `parent`, which may differ from the one it named (a tombstone). */
 export function revOf(edit: NewEdit, parent: Rev | undefined): Rev {
   return parent === edit.parent ? edit.rev : derivedRev(edit, parent);
 }
 
-/** As {@link revOf}, of an edit that is another one by now. */
+/** As {@link revOf}, for an edit that was changed since. */
 export function derivedRev({ id, deleted, body, random }: NewEdit, parent: Rev | undefined): Rev {
   return random === undefined ? nextRev(id, parent, deleted, body) : randomRev(parent, random);
 }
@@ -197,10 +197,10 @@ export function failureRow(id: string, error: DatabaseError): WriteFailure {
   return { id, error: true, status, name, message, reason };
 }
 
-/** Characters of a tombstone that is about its document's end, and nothing that is kept. */
+/** Most characters of a tombstone that only ends its document, and keeps nothing. */
 const TOMBSTONE_LENGTH = 1024;
 
-/** Whether a write of nothing else takes more away, with the next compaction, than it brings. */
+/** Whether a write of only these edits frees more, with the next compaction, than it takes. */
 export function makesRoom(edits: readonly Edit[]): boolean {
   return edits.every((edit) => {
     if (edit.makesRoom === true) return true;
@@ -208,7 +208,7 @@ export function makesRoom(edits: readonly Edit[]): boolean {
   });
 }
 
-/** The documents of a `bulkDocs` argument. @throws DatabaseError when it is neither a list nor has one */
+/** The documents of a `bulkDocs` argument. @throws DatabaseError when it is neither a list nor contains one */
 export function docsOf(input: unknown, missing: () => DatabaseError): readonly unknown[] {
   const docs = Array.isArray(input) ? input : (input as { docs?: unknown } | null | undefined)?.docs;
   if (!Array.isArray(docs)) throw missing();

@@ -1,9 +1,9 @@
 /**
  * Named events with any number of listeners: what feeds and database handles have in common.
  *
- * An exception of a listener stops neither the other listeners nor whoever fired. It is reported as the platform reports one
- * of an event listener of its own: by `reportError` (the console and `window.onerror`), and in Node, which has none, as an
- * `uncaughtException`, which ends the process unless somebody handles it.
+ * An exception of a listener stops neither the other listeners nor the code that fired the event. It is reported as the platform
+ * reports one of its own event listeners: by `reportError` (the console and `window.onerror`), and in Node, which lacks that, as an
+ * `uncaughtException`, which ends the process unless it is handled.
  */
 
 /** A listener. The value depends on the event; events without a value pass `undefined`. */
@@ -21,7 +21,7 @@ interface Entry {
 
 /** `on`, `once`, `off` and their Node aliases. Subclasses fire. There is no limit on listeners, and no warning. */
 export class Emitter<Events extends object = AnyEvents> {
-  // Lists are replaced, never changed: firing needs no copy, and who leaves while it goes on is still called this time.
+  // Lists are replaced, never changed: firing needs no copy, and a listener removed meanwhile is still called this time.
   readonly #entries = new Map<string, readonly Entry[]>();
 
   /** Calls `listener` at each `event` from now on. The same function added twice is called twice. */
@@ -124,6 +124,6 @@ function report(error: unknown): void {
   try {
     reportError(error);
   } catch {
-    // A handler of `error` events that throws has nobody left to tell.
+    // A handler of `error` events that throws has nobody left to report to.
   }
 }

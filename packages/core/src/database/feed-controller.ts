@@ -1,20 +1,20 @@
-/** What a feed gives to who does its work. */
+/** What a feed gives to the driver that does its work. */
 
-/** What a driver holds of its feed. */
+/** A driver's side of its feed. */
 export interface FeedController<Item> {
   /** Aborted when the feed is cancelled, however that came. Made on first use. */
   readonly signal: AbortSignal;
   /** The feed was cancelled: nothing more is delivered. A plain flag, for loops. */
   readonly cancelled: boolean;
-  /** Somebody listens to items, or may yet come to: else `push` can be spared. */
+  /** Whether somebody listens to items, or may yet begin to: otherwise `push` can be spared. */
   readonly heard: boolean;
   /**
    * Delivers an item: `change` to listeners at once, and to every iterator.
-   * @returns a promise while an iterator has yet to take what it was given (await it before reading on), else `undefined`:
+   * @returns a promise while an iterator has yet to take what it was given (await it before reading on), otherwise `undefined`:
    *   `const wait = push(item); if (wait) await wait;` costs nothing where nobody iterates
    */
   push(item: Item): Promise<void> | undefined;
-  /** Fires any other event (`paused`, `active`, `denied` …). `complete` and `error` are the feed's own. Mute once cancelled. */
+  /** Fires any other event (`paused`, `active`, `denied` …); the feed fires `complete` and `error`. Does nothing once cancelled. */
   emit(event: string, value?: unknown): void;
   /** As the feed's own `cancel`. */
   cancel(): void;
@@ -27,8 +27,8 @@ interface Controls<Item> extends Pick<FeedController<Item>, 'push' | 'emit' | 'c
 }
 
 /**
- * A class for its getters: those of an object made anew for each feed are part of its shape, which V8 makes among what is old, so that
- * the feed and its result would outlive every collection of the young.
+ * A class, because of its getters: in an object made anew for each feed they would be part of its shape, which V8 allocates among old
+ * objects, and so the feed and its result would outlive every collection of the young ones.
  */
 export class Controller<Item> implements FeedController<Item> {
   readonly #feed: Controls<Item>;

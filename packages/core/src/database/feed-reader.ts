@@ -1,9 +1,9 @@
 /** The iteration of a feed. */
 
-/** How a feed ended: with a result, with a failure, or for who left it. */
+/** How a feed ended: with a result, with a failure, or (for an iteration that was left) with neither. */
 export type Ending = { readonly result?: unknown } | { readonly error: unknown };
 
-/** One iteration of a feed: at most a few items wait here, since the driver waits until they were taken. */
+/** One iteration of a feed: at most a few items wait here, since the driver waits until they are taken. */
 export class Reader<Item> implements AsyncIterator<Item> {
   readonly #leave: () => void;
   #items: Item[] = [];
@@ -15,7 +15,7 @@ export class Reader<Item> implements AsyncIterator<Item> {
     this.#leave = leave;
   }
 
-  /** Not after its end. */
+  /** Not to be called after the end. */
   give(item: Item): Promise<void> | undefined {
     const asked = this.#asked.shift();
     if (asked !== undefined) {
@@ -27,7 +27,7 @@ export class Reader<Item> implements AsyncIterator<Item> {
     return this.#drained.promise;
   }
 
-  /** After what is still here, iteration ends, or throws when the feed failed. */
+  /** Once the waiting items are taken, iteration ends, or throws if the feed failed. */
   end(outcome: Ending): void {
     this.#ended = outcome;
     for (const asked of this.#asked.splice(0)) {
@@ -39,7 +39,7 @@ export class Reader<Item> implements AsyncIterator<Item> {
     }
   }
 
-  /** Iteration ends at once; what was not taken is dropped. */
+  /** Iteration ends at once; items not yet taken are dropped. */
   abandon(): void {
     this.#items = [];
     this.end({});
@@ -59,7 +59,7 @@ export class Reader<Item> implements AsyncIterator<Item> {
       return new Promise((resolve, reject) => this.#asked.push({ resolve, reject }));
     if (!('error' in this.#ended)) return Promise.resolve(DONE);
     const { error } = this.#ended;
-    this.#ended = {}; // Thrown once; then iteration is over, as a generator's would be.
+    this.#ended = {}; // Thrown once; then iteration is over, as with a generator.
     return Promise.reject(error);
   }
 

@@ -3,7 +3,7 @@
  * (`for await`), awaited for its result, listened to (`on`) and ended (`cancel`, or the call's `signal`).
  *
  * {@link BasicFeed} is that primitive around a driver: one async function that is handed a {@link FeedController}, pushes
- * items, and returns the result. Iteration, events, cancelling and who must hear of a failure are settled here, once.
+ * items, and returns the result. Iteration, events, cancelling and the reporting of failures are settled here, once.
  */
 import { type AnyEvents, Emitter } from './emitter';
 import { Controller, type FeedController } from './feed-controller';
@@ -98,7 +98,7 @@ export class BasicFeed<Item, Result, Events extends object = AnyEvents>
     queueMicrotask(() => void this.#start(run));
   }
 
-  /** With it a feed is what takes a `Promise` to the compiler, as PouchDB's are: `event.waitUntil(db.replicate.to(…))`. */
+  /** Makes a feed count as a `Promise` for the compiler, as PouchDB's do: `event.waitUntil(db.replicate.to(…))`. */
   get [Symbol.toStringTag](): string {
     return 'Feed';
   }
@@ -120,7 +120,7 @@ export class BasicFeed<Item, Result, Events extends object = AnyEvents>
     return this.#asPromise().finally(onFinally);
   }
 
-  /** Several iterators each get every item from now on, and the feed goes at the pace of the slowest. */
+  /** Each iterator gets every item from now on, and the feed goes at the pace of the slowest. */
   [Symbol.asyncIterator](): AsyncIterator<Item> {
     const reader = new Reader<Item>(() => this.cancel());
     if (this.#outcome !== undefined) reader.end(this.#outcome);
@@ -141,8 +141,8 @@ export class BasicFeed<Item, Result, Events extends object = AnyEvents>
   }
 
   /**
-   * Calls `listener` when the feed has ended, however it did; at once when it has. For who cleans up after a feed that is
-   * another's: unlike `on` and `then` it does not count as having heard of a failure.
+   * Calls `listener` when the feed has ended, in whatever way; at once if it already has. For code that cleans up after somebody
+   * else's feed: unlike `on` and `then` it does not count as having heard of a failure.
    */
   whenOver(listener: () => void): void {
     if (this.#outcome !== undefined) listener();
@@ -161,7 +161,7 @@ export class BasicFeed<Item, Result, Events extends object = AnyEvents>
     this.#release();
     this.#abort?.abort();
     const { cancelled } = this.#options;
-    // Not at once: `feed.cancel(); feed.on('complete', …)` is heard too.
+    // Not at once, so that `feed.cancel(); feed.on('complete', …)` hears it too.
     if (cancelled !== undefined) queueMicrotask(() => this.#end({ result: cancelled() }));
   }
 
@@ -226,7 +226,7 @@ export class BasicFeed<Item, Result, Events extends object = AnyEvents>
   #end(outcome: Outcome<Result>): void {
     if (this.#outcome !== undefined) return;
     const { cancelled } = this.#options;
-    // A driver that came to its end between `cancel()` and this: the feed is a cancelled one all the same.
+    // Even if the driver ended between `cancel()` and this, the feed counts as cancelled.
     const final = this.#cancelled && cancelled !== undefined ? { result: cancelled() } : outcome;
     this.#outcome = final;
     this.#unlisten();
@@ -236,7 +236,7 @@ export class BasicFeed<Item, Result, Events extends object = AnyEvents>
     if ('error' in final) this.fire('error', final.error);
     else this.fire('complete', final.result);
     if (this.#settlePromise !== undefined) this.#settlePromise();
-    // Nobody was there: an ordinary rejected promise, which the platform reports unless somebody comes at once.
+    // Nobody has listened: an ordinary rejected promise, which the platform reports unless somebody attaches to it at once.
     else if ('error' in final && !this.#observed) this.#promise ??= Promise.reject(final.error);
   }
 
@@ -244,7 +244,7 @@ export class BasicFeed<Item, Result, Events extends object = AnyEvents>
     this.#observe();
     this.#promise ??= new Promise((resolve, reject) => {
       const settle = (): void => {
-        const outcome = this.#outcome!; // Called after the end only.
+        const outcome = this.#outcome!; // called only after the end
         if ('error' in outcome) reject(outcome.error);
         else resolve(outcome.result);
       };

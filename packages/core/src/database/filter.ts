@@ -1,8 +1,8 @@
 /**
  * Which changes a feed is about: `filter`, `view`, `doc_ids` and `selector` made into tests on ids and documents.
  *
- * Tests on ids come first because they need no document; all of those asked for must pass. A function of a design document is read
- * and evaluated once, when the feed begins: a later change of the design document does not reach a feed under way.
+ * Tests on ids come first because they need no document; a change must pass all the tests asked for. A function of a design document
+ * is read and evaluated once, when the feed begins: a later change of the design document does not reach a running feed.
  */
 import { badRequest, DatabaseError, notFound } from '../model/errors';
 import { isDesignId } from '../model/ids';
@@ -14,9 +14,9 @@ import type { ChangesOptions } from './database';
 import { type Evaluate, evaluate } from './functions';
 
 export interface Filter {
-  /** The only ids that can pass, where they are listed. */
+  /** The only ids that can pass, if they are listed. */
   readonly ids?: ReadonlySet<string>;
-  /** Decides by id alone. */
+  /** Decides by the id alone. */
   readonly acceptId?: (id: string) => boolean;
   /** Decides by the winner. @throws DatabaseError 400 when the user's function throws */
   readonly acceptDoc?: (doc: ExistingDoc<Record<string, unknown>>) => boolean;
@@ -33,7 +33,7 @@ type AcceptDoc = NonNullable<Filter['acceptDoc']>;
 /**
  * The filter that `options` describe.
  *
- * @param options of a form that was checked: see `checkChangesOptions`
+ * @param options whose form was checked: see `checkChangesOptions`
  * @throws DatabaseError 400 for a selector that makes no sense; 404 where the design document,
  *   or the function in it, is missing
  */
@@ -47,7 +47,7 @@ export async function makeFilter(source: FilterSource, options: ChangesOptions):
   if (typeof filter === 'function') byFunction = filterTest(filter, options);
   else if (filter === '_view' || (filter === undefined && view !== undefined))
     byFunction = await viewTest(source, view!);
-  // An empty name is none.
+  // An empty name counts as none.
   else if (filter && !filter.startsWith('_')) byFunction = await storedFilterTest(source, filter, options);
   const acceptDoc = both(bySelector, byFunction);
   return { ...(ids && { ids }), ...(acceptId && { acceptId }), ...(acceptDoc && { acceptDoc }) };
@@ -104,7 +104,7 @@ async function viewTest(source: FilterSource, view: string): Promise<AcceptDoc> 
     try {
       map(doc, emit);
     } catch {
-      // Not an error of the feed: see above.
+      // not an error of the feed: see above
     }
     return emitted;
   };

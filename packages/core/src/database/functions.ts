@@ -1,7 +1,7 @@
 /**
- * Functions kept as text in design documents. Evaluating one runs whatever somebody wrote into the database with the rights of the
- * program, which is what an application in its own page or process wants and a server must not: hence {@link Evaluate} is
- * handed down, and a host may refuse.
+ * Functions kept as text in design documents. Evaluating one runs whatever somebody wrote into the database, with the rights of the
+ * program: an application in its own page or process wants that, a server must not do it. Hence {@link Evaluate} is handed down,
+ * and a host may refuse.
  */
 import { DatabaseError } from '../model/errors';
 

@@ -1,4 +1,4 @@
-/** Revisions that did not win, and what surrounds a revision in its tree: `get` with other options than most. */
+/** Revisions that did not win, and what surrounds a revision in its tree: `get` with its less common options. */
 
 import { ancestry, conflicts, deletedConflicts, hasRev, leaves, leavesBelow, type RevTree } from '../model';
 import { joinDoc } from '../model/document';
@@ -20,7 +20,7 @@ export type MetaOptions = Pick<
   'revs' | 'revs_info' | 'conflicts' | 'deleted_conflicts' | 'local_seq'
 >;
 
-/** As {@link getDoc}, whatever is asked for; with `open_revs` a list of revisions. */
+/** As {@link getDoc}, with any options; with `open_revs` it gives a list of revisions. */
 export async function getAny(
   store: DatabaseStore,
   id: string,
@@ -32,7 +32,7 @@ export async function getAny(
   return wanted === undefined ? getRev(store, id, rev, options) : getOpenRevs(store, id, wanted, options);
 }
 
-/** A revision by name, or, with `latest`, the best leaf that came of it. @param wanted undefined: the winner, if it lives */
+/** A revision by name, or with `latest` the best leaf that descends from it. @param wanted undefined: the winner, if it is alive */
 async function getRev(
   store: DatabaseStore,
   id: string,
@@ -87,7 +87,7 @@ async function getOpenRevs(
   });
 }
 
-/** The revisions asked for, each once; with `latest`, in place of a known one the leaves that came of it. */
+/** The revisions asked for, each once; with `latest` each known one is replaced by the leaves that descend from it. */
 export function followed(tree: RevTree, revs: readonly Rev[], latest: boolean): Rev[] {
   if (!latest) return [...new Set(revs)];
   return [
@@ -130,7 +130,7 @@ function revsInfo(document: KnownDoc, rev: Rev): RevInfo[] {
   }));
 }
 
-/** `rev` and what it came of, newest first. */
+/** `rev` and its ancestors, newest first. */
 function ancestors(tree: RevTree, rev: Rev): Rev[] {
   const revisions = ancestry(tree, rev);
   if (revisions === undefined) return [];

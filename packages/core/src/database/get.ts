@@ -1,4 +1,4 @@
-/** `get`: the winner by the shortest way. Everything else, by way of the revision tree, is in `get-history.ts`. */
+/** `get`: the winner, by the shortest way. Everything that needs the revision tree is in `get-history.ts`. */
 
 import { docText, joinDoc } from '../model/document';
 import { invalidIdType, notFound } from '../model/errors';
@@ -14,11 +14,11 @@ type DatabaseStore = Store<DatabaseTables>;
 const BODY = ['body'] as const;
 /** Most reads ask for a document and nothing else. */
 const PLAIN: GetOptions = {};
-/** This object, no other like it: the answer is the JSON text of the document, for a host, which sends it so. */
+/** With this very object as options, the answer is the document's JSON text: for a host that sends it on as it is. */
 export const GET_AS_TEXT: GetOptions = {};
 
 /**
- * One document as it is now. Of options that {@link needsHistory} nothing is heeded, but the `rev` of a `_local/` document.
+ * One document as it is now. Ignores all options that {@link needsHistory}, except the `rev` of a `_local/` document.
  *
  * @throws DatabaseError 404 `missing`, or `deleted` when only its tombstone is left
  */
@@ -40,7 +40,7 @@ export async function getDoc(
   return getWinner(store, id, options);
 }
 
-/** Other revisions are asked for, or what the tree says of this one. */
+/** Whether other revisions are asked for, or what the tree says of this one. */
 export const needsHistory = (options: GetOptions): boolean => {
   const { open_revs, rev, revs, revs_info, conflicts, deleted_conflicts, local_seq } = options;
   if (open_revs !== undefined || rev !== undefined) return true;

@@ -1,6 +1,6 @@
 /**
- * Of a database what goes beyond its documents as they are: revisions that did not win, and what replications, dumps and servers ask.
- * Import it by `historyCode` alone.
+ * The parts of a database that go beyond the current state of its documents: revisions that did not win, and what replications, dumps
+ * and servers ask for. Import it only by `historyCode`.
  */
 export { bulkGet, bulkGetJson } from './bulk-get';
 export { getAny } from './get-history';

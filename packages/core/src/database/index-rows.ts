@@ -1,19 +1,19 @@
 /**
- * What must go when rows of an index change: the stored reductions of the runs they lie in. And what is left of a document in
- * the indexes when it is purged, which no change tells of.
+ * What must be deleted when rows of an index change: the stored reductions of the runs that they lie in. Also removes a purged
+ * document from the indexes, since no change tells of a purge.
  */
 import type { Key } from '../store/keys';
 import { sortKey } from '../store/keys';
 import type { DatabaseTables, IndexEntry, ReductionRow, ViewStateRow } from '../store/schema';
 import type { RangeQuery, Write } from '../store/store';
 
-/** A position in an index, there or not. */
+/** A position in an index, whether or not there is a row. */
 export type IndexPlace = Pick<IndexEntry, 'tag' | 'key' | 'id' | 'n'>;
 
-/** Up to this many places the run of each is looked up by itself; for more, all runs of the index are read. */
+/** For up to this many places the run of each is looked up singly; for more, all runs of the index are read. */
 const PLACES_SINGLY_MAX = 32;
 
-/** What to ask for {@link runsAt}. */
+/** The queries whose answers {@link runsAt} needs. */
 export function runQueries(places: readonly IndexPlace[]): RangeQuery<'reductions'>[] {
   const from = 'reductions';
   if (places.length <= PLACES_SINGLY_MAX)
@@ -40,7 +40,7 @@ export function runsAt(places: readonly IndexPlace[], found: readonly (readonly 
 
 const placeKey = ({ tag, key, id, n }: IndexPlace): string => sortKey([tag, key, id, n]) as string;
 
-/** How many of the sorted `keys` are not above `key`. */
+/** How many of the sorted `keys` are not greater than `key`. */
 function above(keys: readonly string[], key: string): number {
   let low = 0;
   let high = keys.length;
@@ -52,7 +52,7 @@ function above(keys: readonly string[], key: string): number {
   return low;
 }
 
-/** Takes the rows of one document out of all indexes. @param runs keys of the reductions they were part of */
+/** Removes the rows of one document from all indexes. @param runs keys of the reductions that they were part of */
 export function withoutRows(
   rows: readonly IndexEntry[],
   runs: readonly Key[],

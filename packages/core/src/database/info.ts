@@ -1,19 +1,19 @@
-/** The counters of a database, and who it is. */
+/** The counters of a database, and its identity. */
 import { datedUuid } from '../model';
 import { corrupt } from '../model/errors';
 import type { DatabaseTables, InfoRow } from '../store/schema';
 import type { Store } from '../store/store';
 
-/** What asks for them. */
+/** The query for them. */
 export const INFO = [{ from: 'info', keys: ['info'] }] as const;
 
 const NO_TEXTS: readonly never[] = [];
 
-/** As they are in memory; `undefined` where the storage must be asked. */
+/** The counters as they are in memory; `undefined` where the storage must be asked. */
 export const infoNow = (store: Store<DatabaseTables>): InfoRow | undefined =>
   store.rowNow('info', 'info', NO_TEXTS);
 
-/** The counters as memory has them: looked up once for each state of the store. */
+/** The counters in memory, looked up once for each state of the store. */
 export class Counters {
   readonly #store: Store<DatabaseTables>;
   #row: InfoRow | undefined;
@@ -41,7 +41,7 @@ export function infoOf(rows: readonly (InfoRow | undefined)[]): InfoRow {
   return info;
 }
 
-/** The uuid of the database in `store`. The first to open it gives it one, which says when, and counters at zero. */
+/** The uuid of the database in `store`. The first to open it writes the uuid, which contains the time, and counters at zero. */
 export async function identify(store: Store<DatabaseTables>): Promise<string> {
   const look = (): InfoRow | Promise<InfoRow | undefined> =>
     infoNow(store) ?? store.read(INFO).then(([[row]]) => row);

@@ -1,10 +1,10 @@
-/** How often something is asked again. */
+/** How often something is polled. */
 import { badRequest } from '../model/errors';
 
-/** Timers of platforms count in 32 bits: one that is asked for more goes off at once, again and again. */
+/** Platform timers count in 32 bits: a longer one fires at once, again and again. */
 const MOST_MS = 2 ** 31 - 1;
 
-/** @throws bad_request unless it is a time from 1 ms up, or not given */
+/** @throws bad_request unless the value is a time of at least 1 ms, or not given */
 export function checkInterval(interval: unknown): void {
   if (interval === undefined || interval === null) return;
   if (Number.isSafeInteger(interval) && (interval as number) >= 1 && (interval as number) <= MOST_MS) return;

@@ -1,11 +1,11 @@
 /**
- * Documents as objects, of those that are read again and again: a copy of one costs a sixth to a half of making it of its text
+ * Keeps documents that are read again and again as objects: copying one costs a sixth to a half of parsing its text
  * (µs, Chromium 156 and Node 20: 0.15 and 0.17 in place of 0.44 and 0.64 for ten plain fields; 0.39 and 0.4 in place of 0.86 and 1.2
  * with a list and an object among them).
  *
- * Nothing is kept at the first reading, so that reading everything once costs and leaves nothing. What is kept is a row's content, which
- * never changes: each change of a document has a seq of its own. The store tells of each row that changes, so what was seen to be stored
- * stays so until it is told of, and its row is not looked for again.
+ * Nothing is kept at the first reading, so reading everything once costs nothing and leaves nothing. What is kept is the content of a
+ * row, which never changes: each change of a document has its own seq. The store tells of each row that changes, so a document once
+ * seen to be current stays so until the store tells of it, and its row is not looked up again.
  */
 import { joinDoc } from '../model/document';
 import type { ExistingDoc } from '../model/types';
@@ -14,19 +14,19 @@ import type { DatabaseTables, DocRow } from '../store/schema';
 import type { Store } from '../store/store';
 
 /**
- * Characters of the texts of all that is kept, but for the last: 5,000 documents of 300. As objects they take about twice as many bytes, and
- * to take one in costs 2 µs, nearly all of it for the collector, which copies what stays.
+ * Most characters of the texts of all kept documents but the last: 5,000 documents of 300. As objects they take about twice as many
+ * bytes; keeping one costs 2 µs, nearly all of it for the garbage collector, which copies what stays.
  */
 export const KEPT_LENGTH_MAX = 1.5 * 1024 * 1024;
-/** Documents kept, however short their texts are: one of a field or two takes 150 bytes, of which its text says nothing. */
+/** Most documents kept, however short their texts are: one with a field or two takes 150 bytes that its text does not show. */
 export const KEPT_MAX = 16 * 1024;
-/** Longer documents are made of their texts each time: a few of them would push out hundreds. */
+/** Longer documents are parsed each time: a few of them would push out hundreds of others. */
 export const DOC_LENGTH_MAX = 8 * 1024;
-/** Documents nested deeper are made of their texts each time: a copy goes as deep in the stack, and who asks may be deep in it already. */
+/** Deeper documents are parsed each time: copying recurses as deep, and the caller may be deep in the stack already. */
 const NESTING_MAX = 100;
-/** Seqs of documents read once, each at its own place modulo this: 64 KB. A power of two. */
+/** Seqs of documents read once, each in its slot modulo this: 64 KB. A power of two. */
 const ONCE_READ = 16 * 1024;
-/** When all is full, one in so many that are read again takes the place of the oldest: the others stay, whatever is read. */
+/** When the cache is full, one in this many documents read again replaces the oldest: the others stay, whatever is read. */
 const REPLACED_OF = 16;
 
 interface Kept {
@@ -41,16 +41,16 @@ interface Kept {
 export class KeptDocs {
   readonly #docs = new Map<string, Kept>();
   #once: Uint32Array | undefined;
-  /** Characters of the texts of what is kept. */
+  /** Characters of the texts of all kept documents. */
   length = 0;
-  /** Another one after each change of documents. */
+  /** Changes with each change of documents. */
   state = 0;
   #refused = 0;
   #oldest: MapIterator<[string, Kept]> | undefined;
 
   /**
-   * The living document of a row that was read with its `body`. It belongs to the caller, who may change it.
-   * @param state {@link state} when `Store.readNow` answered the row; absent: it was read otherwise
+   * The live document of a row that was read with its `body`. The result belongs to the caller, who may change it.
+   * @param state the {@link state} at which `Store.readNow` answered the row; absent if it was read otherwise
    */
   doc({ id, seq, rev, body }: DocRow, state?: number): ExistingDoc {
     const isCurrent = state === this.state;
@@ -71,15 +71,15 @@ export class KeptDocs {
   }
 
   /**
-   * The document by `id`, if it is kept and is what is stored as far as the store knows: good where that knows all (`Store.stateNow`).
-   * Its row need not be looked for. Not to be changed, nor given to anybody but as a copy ({@link copyOf}).
+   * The document by `id`, if it is kept and, as far as the store knows, current: reliable where the store knows everything
+   * (`Store.stateNow`). Its row need not be looked up. It must not be changed, and be given to others only as a copy ({@link copyOf}).
    */
   current(id: string): ExistingDoc | undefined {
     const kept = this.#docs.get(id);
     return kept?.isCurrent ? kept.doc : undefined;
   }
 
-  /** The rows of these documents changed; any may have, where they are not named. */
+  /** Called when the rows of these documents changed; without ids any row may have. */
   changed(ids: readonly SortKey[] | undefined): void {
     this.state++;
     if (ids === undefined) for (const kept of this.#docs.values()) kept.isCurrent = false;
@@ -104,8 +104,8 @@ export class KeptDocs {
     this.#refused = (this.#refused + 1) % REPLACED_OF;
     if (this.#refused > 0) return false;
     while (this.#isFull()) {
-      // Goes on where it stopped: from the beginning it would pass over the places of all that went. What is behind it went, and what is
-      // kept later comes before its end: it has a next one as long as there are any.
+      // The iterator goes on where it stopped: a new one would pass over the slots of everything deleted. All that lies behind it is
+      // deleted, and what is kept later comes before its end, so it has a next entry as long as there is any.
       this.#oldest ??= this.#docs.entries();
       this.#drop(...this.#oldest.next().value!);
     }
@@ -129,7 +129,7 @@ export class KeptDocs {
 
 const keptOf = new WeakMap<Store<DatabaseTables>, KeptDocs>();
 
-/** What is kept of the documents of a store. */
+/** The kept documents of a store. */
 export function keptDocs(store: Store<DatabaseTables>): KeptDocs {
   const known = keptOf.get(store);
   if (known !== undefined) return known;
@@ -147,19 +147,19 @@ function isNestedDeeper(value: object, levels: number): boolean {
   return false;
 }
 
-/** A deep copy of what was made of JSON. */
+/** A deep copy of a value parsed from JSON. */
 export function copyOf<Value extends object>(value: Value): Value {
   if (Array.isArray(value)) return copyOfList(value) as unknown as Value;
   const copy = { ...value } as Record<string, unknown>;
   for (const key in copy) {
     const each = copy[key];
-    // Not what somebody gave all objects. A field `__proto__` is an own one by now, and is set like any other.
+    // Skips what somebody added to the prototype of all objects. A field `__proto__` is an own one here, and is set like any other.
     if (typeof each === 'object' && each !== null && Object.hasOwn(copy, key)) copy[key] = copyOf(each);
   }
   return copy as Value;
 }
 
-/** By itself: `for … in` makes a text of each index, which costs more than all the rest. */
+/** Lists separately: `for … in` makes a string of each index, which costs more than all the rest. */
 function copyOfList(list: readonly unknown[]): unknown[] {
   const copy = list.slice();
   for (let i = 0; i < copy.length; i++) {

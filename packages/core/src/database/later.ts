@@ -1,5 +1,5 @@
 /**
- * Code that is loaded when it is first needed: who does not need it does not wait for it.
+ * Code that is loaded when it is first needed: programs that do not need it do not wait for it.
  */
 import { DatabaseError } from '../model/errors';
 
@@ -8,15 +8,15 @@ export class Later<Code> {
   readonly #load: () => Promise<Code>;
   #code: Promise<Code> | undefined;
 
-  /** @param what it is for: `views and queries` */
+  /** @param what names its purpose: `views and queries` */
   constructor(what: string, load: () => Promise<Code>) {
     this.#what = what;
     this.#load = load;
   }
 
-  /** @throws not_loaded when it cannot be had (the page is offline, a newer version was deployed); the next call tries again */
+  /** @throws not_loaded when loading fails (the page is offline, a newer version was deployed); the next call tries again */
   load(): Promise<Code> {
-    // In a promise of its own, for what a bundler makes of `import()` may throw at once: webpack's does in a worker.
+    // In a promise of its own, since what a bundler makes of `import()` may throw at once: webpack's does in a worker.
     this.#code ??= new Promise<Code>((done) => done(this.#load())).catch((cause: unknown) => {
       this.#code = undefined;
       const reason = `The code for ${this.#what} could not be loaded`;
@@ -25,7 +25,7 @@ export class Later<Code> {
     return this.#code;
   }
 
-  /** Has it at hand: where `import()` is forbidden, as in service workers, and for pages that may be offline by then. */
+  /** Supplies the code at once: where `import()` is forbidden, as in service workers, and for pages that may be offline later. */
   bring(code: Code): void {
     this.#code = Promise.resolve(code);
   }

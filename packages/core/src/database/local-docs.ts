@@ -1,7 +1,7 @@
 /**
  * `_local/` documents: kept in their own table, without tree, seq or count; they never leave the database.
  *
- * Their revision is `0-n`, n the number of writes. To change one its revision must be named.
+ * Their revision is `0-n`, where n is the number of writes. An edit must name the current revision.
  */
 
 import { joinDoc } from '../model/document';
@@ -12,10 +12,10 @@ import type { CallOptions, Store } from '../store/store';
 import { failureRow, type LocalEdit, localKey } from './edits';
 import type { Outcome } from './plan-edits';
 
-/** The revision that a deletion answers. */
+/** The revision with which a deletion is answered. */
 const DELETED = '0-0';
 
-/** Applies `edit` to the row at a place of `rows`, which a plan owns: it is replaced, removed or left as it is. */
+/** Applies `edit` to the row at `place` of `rows`, an array of the plan's own: the row is replaced, removed or left as it is. */
 export function applyLocal(edit: LocalEdit, rows: (LocalRow | undefined)[], place: number): Outcome {
   const before = rows[place];
   if (edit.deleted && before === undefined) return failureRow(edit.id, notFound('missing', edit.id));
@@ -29,7 +29,7 @@ export function applyLocal(edit: LocalEdit, rows: (LocalRow | undefined)[], plac
   return { ok: true, id: edit.id, rev };
 }
 
-/** @throws DatabaseError 404 when there is none, or, with `rev`, when that is not its revision */
+/** @throws DatabaseError 404 when there is none, or when `rev` is given and is not its revision */
 export async function getLocal(
   store: Store<DatabaseTables>,
   id: string,

@@ -15,7 +15,7 @@ export type LocalDocsOptions = Pick<
   'startkey' | 'endkey' | 'inclusive_end' | 'descending' | 'limit' | 'skip' | 'signal'
 >;
 
-/** The documents between two ids, each with its prefix, as `allDocs` lists others. */
+/** The documents between two ids, which include the prefix, listed as `allDocs` lists others. */
 export async function listLocal(
   store: Store<DatabaseTables>,
   { startkey, endkey, inclusive_end = true, descending = false, limit, skip, signal }: LocalDocsOptions,
@@ -23,7 +23,7 @@ export async function listLocal(
   const [low, high] = descending ? [endkey, startkey] : [startkey, endkey];
   const keyOf = (bound: string): string | undefined =>
     bound.startsWith(PREFIX) ? localKey(bound) : undefined;
-  // A bound outside the prefix takes in all of it, or nothing.
+  // A bound outside the prefix admits all of the documents, or none.
   if ((low !== undefined && low > LAST) || (high !== undefined && high < PREFIX)) return [];
   const from = low === undefined ? undefined : keyOf(low);
   const to = high === undefined ? undefined : keyOf(high);

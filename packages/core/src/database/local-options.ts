@@ -24,7 +24,7 @@ export interface LocalOptions {
   readonly onDestroy?: (() => Promise<void>) | undefined;
 }
 
-/** CouchDB's default: enough for replicas that were apart for long, little enough to send along. */
+/** CouchDB's default: enough for replicas that were long apart, little enough to send along. */
 export const REVS_LIMIT = 1_000;
 
 /** @throws DatabaseError 400 for options out of range */
@@ -38,7 +38,7 @@ export function checkLocalOptions(options: Omit<LocalOptions, 'name' | 'adapter'
   }
   if (evaluate != null && typeof evaluate !== 'function')
     throw badRequest('evaluate must be a function: that of settledb/eval');
-  // Misspelt, it would promise less than was asked for.
+  // A misspelt value would promise less than was asked for.
   if (durability !== 'relaxed' && durability !== 'strict')
     throw badRequest(`durability must be 'relaxed' or 'strict', not ${durability}`);
 }

@@ -1,6 +1,6 @@
 /**
- * The local database: the verbs of {@link Database} over a store. It owns the store, the writer and the moment of closing; what
- * a verb means is in the files it delegates to.
+ * The local database: the methods of {@link Database} over a store. It owns the store, the writer and the moment of closing; what
+ * each method means is in the file that it delegates to.
  */
 import { closed, type DatabaseError, missingBulkDocs, notImplemented, setTakesApart, TEXTS } from '../model';
 import type {
@@ -65,22 +65,22 @@ export class LocalDatabase<Content extends object = object> implements Database<
   readonly #uuid: string;
   readonly #writer: Writer;
   readonly #feeds: ChangesSource;
-  /** By this closing ends the feeds. */
+  /** Through this, closing ends the feeds. */
   readonly #feedsEnd = new Closing();
   readonly #attachments: AttachmentSource & { readonly seen: Set<string> };
   readonly #unwatch: () => void;
-  /** Calls that closing waits for, besides the writer's. */
+  /** Calls that closing waits for, besides those of the writer. */
   readonly #served = new Served();
   readonly #counters: Counters;
-  /** Aborted by closing, which cannot wait for the streams that attachments are still read from: they may never end. */
+  /** Aborted by closing, which cannot wait for the streams that attachments are being read from: they may never end. */
   readonly #sources = new AbortController();
-  /** Set when the database was closed, destroyed or lost, and every call is refused; with the cause, where something failed. */
+  /** Set when the database was closed, destroyed or lost, from when on every call is refused; with the cause, if something failed. */
   #gone: { readonly cause?: unknown } | undefined;
-  /** The work of closing. */
+  /** The running close. */
   #closing: Promise<void> | undefined;
 
   /**
-   * A handle on the database in `store`, which belongs to it from now on; a new one when the store is empty.
+   * A handle on the database in `store`, which it owns from now on; a new database if the store is empty.
    *
    * @throws DatabaseError 400 for options out of range
    */
@@ -93,7 +93,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
   }
 
   private constructor(store: Store<DatabaseTables>, options: LocalOptions, id: string) {
-    // Not in a static block: bundlers would keep this class, and all it names, for pages that have no use for it.
+    // Not in a static block: with one, bundlers would keep this class, and all it refers to, for pages that do not use it.
     setTakesApart(LocalDatabase.prototype.bulkDocs);
     this.store = store;
     this.name = options.name;
@@ -115,7 +115,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
       store,
       bytes: options.bytes,
       evaluate: options.evaluate,
-      // It has all of a signal that feeds use.
+      // `Closing` has all that feeds use of a signal.
       closing: this.#feedsEnd as unknown as AbortSignal,
     };
     this.#unwatch = store.watch((event) => this.#onStoreEvent(event));
@@ -126,9 +126,9 @@ export class LocalDatabase<Content extends object = object> implements Database<
     return this.#uuid;
   }
 
-  /** @param db_name what its handle is called */
+  /** @param db_name the name of the handle that is asked */
   info(options: CallOptions = {}, db_name = this.name): Promise<DatabaseInfo> {
-    // Not async, for the reason that `get` has.
+    // Not async, for the reason given at `get`.
     try {
       this.#begin(options);
       const row = this.#counters.now();
@@ -158,7 +158,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
   ): Promise<OpenRevsRow<Content>[]>;
   get(id: string, options?: GetOptions & { open_revs?: undefined }): Promise<ExistingDoc<Content>>;
   get(id: string, options?: GetOptions): Promise<never> {
-    // Not async: one promise less on the way of every read.
+    // Not async: this saves a promise on every read.
     if (this.#gone !== undefined) return Promise.reject(this.#closedError());
     if (options !== undefined && (wantsData(options) || (options.atts_since ?? undefined) !== undefined)) {
       return loadAttachments().then(({ getWithData }) =>
@@ -174,7 +174,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
   }
 
   put(doc: Doc<Content>, options: BulkDocsOptions = NO_OPTIONS): Promise<Written> {
-    // Not async, for the reason that `get` has.
+    // Not async, for the reason given at `get`.
     try {
       this.#begin(options);
       return this.#put(doc, options);
@@ -303,7 +303,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
   }
 
   /**
-   * Keeps that many generations on a branch from the next write on; for this handle, as the option does.
+   * From the next write on keeps that many generations on a branch; for this handle, as the option does.
    *
    * @throws DatabaseError 400
    */
@@ -313,19 +313,19 @@ export class LocalDatabase<Content extends object = object> implements Database<
     this.#rules = { ...this.#rules, revsLimit: limit };
   }
 
-  /** From the next write on each is acknowledged when the disk has it: somebody who has this opened asks for that. */
+  /** From the next write on acknowledges each only when the disk has it: somebody who has this database open asked for that. */
   beStrict(): void {
     this.#durability = 'strict';
   }
 
-  /** The `_local/` documents in order of their ids, which are told to nobody else: for servers, and for looking after a database. */
+  /** The `_local/` documents in order of their ids, which nothing else lists: for servers, and for looking after a database. */
   async localDocs(options: LocalDocsOptions = {}): Promise<ExistingDoc[]> {
     this.#begin(options);
     const { listLocal } = await historyCode.load();
     return listLocal(this.store, options);
   }
 
-  /** Takes no more calls, waits for the writes that were asked for, and lets the store go. @param discard see {@link Store.close} */
+  /** Takes no more calls, waits for the writes asked for so far, and closes the store. @param discard see {@link Store.close} */
   close(discard = false): Promise<void> {
     this.#closing ??= this.#close(discard);
     return this.#closing;
@@ -356,17 +356,17 @@ export class LocalDatabase<Content extends object = object> implements Database<
 
   #onStoreEvent(event: StoreEvent): void {
     if (event.type === 'destroyed') this.#stop();
-    // Feeds hear of a lost storage from the store, and fail; one that is closed merely ends them.
+    // Of a lost storage feeds hear from the store, and fail; closing merely ends them.
     else if (event.type === 'lost') this.#gone ??= { cause: event.cause };
   }
 
-  /** What every call begins with. @throws closed; why the signal was aborted */
+  /** Begins every call. @throws closed; the reason of an aborted signal */
   #begin({ signal }: CallOptions): void {
     if (this.#gone !== undefined) throw this.#closedError();
     signal?.throwIfAborted();
   }
 
-  /** A write that is under way goes on when its call is aborted: what it takes in must be settled. */
+  /** A running write goes on when its call is aborted, since the content it took in must be settled. */
   #writeAttached(
     edits: readonly Edit[],
     strict: boolean,
@@ -382,13 +382,13 @@ export class LocalDatabase<Content extends object = object> implements Database<
     return signal == null ? work : untilAborted(work, signal);
   }
 
-  /** Does a call of several steps on documents: once it was begun, closing lets it end. @throws closed */
+  /** Does a call that takes several steps on documents; once begun, closing waits for it. @throws closed */
   async inSteps<T>(work: (steps: Steps) => Promise<T>): Promise<T> {
     this.#begin(NO_OPTIONS);
     return this.#served.add(work(this.#steps));
   }
 
-  /** `get` and `put` for the steps of a call that was begun before closing, which lets it end. */
+  /** `get` and `put` for the steps of a call that was begun before closing, which waits for it. */
   get #steps(): Steps {
     const get = (id: string, options?: GetOptions) => this.#get(id, options) as Promise<never>;
     return { get, put: async (doc, options, makesRoom) => this.#put(doc, options, makesRoom) };

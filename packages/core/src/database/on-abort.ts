@@ -1,6 +1,6 @@
 /**
- * Listening to a signal that many listen to. Node warns of a leak at the eleventh listener on one `AbortSignal`, and twenty live
- * feeds of one page, or one signal for everything a component does, are no leak: here they share one listener.
+ * Listening to a signal that many listen to. Node warns of a leak at the eleventh listener on one `AbortSignal`, but twenty live
+ * feeds of one page, or one signal for everything a component does, are no leak. Here they share one listener.
  */
 
 interface Watch {
@@ -11,7 +11,7 @@ interface Watch {
 const watches = new WeakMap<AbortSignal, Watch>();
 
 /**
- * Calls `listener` once when `signal` is aborted; not when it is already.
+ * Calls `listener` once when `signal` is aborted; not if it already is.
  * @returns the way to stop listening
  */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
@@ -21,8 +21,8 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   const call = (): void => heard?.();
   watch.listeners.add(call);
   return () => {
-    // The set's old tables have it still, each behind the next: an old one, dead but not yet collected, would keep all that was waited for
-    // since.
+    // Old tables of the set still hold `call`, and each leads to the next: an old one, dead but not yet collected, would keep
+    // everything that has been waited for since.
     heard = undefined;
     if (watch.listeners.delete(call) && watch.listeners.size === 0) watch.stop();
   };
@@ -46,7 +46,7 @@ function begin(signal: AbortSignal): Watch {
   return watch;
 }
 
-/** `work`, or the signal's reason, whichever comes first. What comes of `work` afterwards is nobody's. */
+/** `work`, or the signal's reason, whichever comes first. A later outcome of `work` is ignored. */
 export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) reject(signal.reason);
@@ -55,17 +55,17 @@ export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
   });
 }
 
-/** What is waited for with {@link either}. */
+/** The signal that {@link either} makes of several. */
 export interface Either {
   readonly signal: AbortSignal;
-  /** To be called when it is over. */
+  /** To be called when the signal is no longer needed. */
   readonly leave: () => void;
 }
 
 /**
- * Aborted when one of them is. `null` is what `fetch` takes for none, and so may any `signal` here be. It is let go by hand, not by
- * `AbortSignal.any`: with that Node 20 keeps something of each in those that live long, a handle's and a program's, and browsers before
- * 2024 have none.
+ * Aborted when one of the given signals is. `null` means none, as for `fetch`, so any `signal` here may be `null`. Let go of by hand,
+ * not made by `AbortSignal.any`: with that Node 20 keeps something of each in signals that live long, such as a handle's or a
+ * program's, and browsers before 2024 have none.
  */
 export function either(...given: readonly (AbortSignal | null | undefined)[]): Either {
   const signals = given.filter((signal) => signal != null);

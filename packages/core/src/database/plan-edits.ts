@@ -12,29 +12,29 @@ import { applyLocal } from './local-docs';
 import { finishDocuments, localWrites } from './plan-rows';
 import { isUnread, tipAfter } from './tip';
 
-/** What an edit came to. */
+/** The outcome of an edit. */
 export type Outcome = { readonly ok: true; readonly id: string; readonly rev: Rev } | WriteFailure;
 
-/** What a plan finds; rows in the order of the batch's ids. */
+/** What a plan has read; rows are in the order of the batch's ids. */
 export interface Found {
   readonly docs: readonly (DocRow | undefined)[];
-  /** By id, where they were read. */
+  /** By id, if they were read. */
   readonly bodies: ReadonlyMap<string, readonly BodyRow[]> | undefined;
   readonly locals: readonly (LocalRow | undefined)[];
-  /** Where bodies were read, and something was compacted. */
+  /** Given if bodies were read and there has been a compaction. */
   readonly compacted?: LocalRow | undefined;
   readonly info: InfoRow;
-  /** Where an edit has attachments, or bodies may go that had some. */
+  /** Given if an edit has attachments, or bodies that had some may be deleted. */
   readonly attachments: AttachmentsFound | undefined;
 }
 
 export interface Decision {
   readonly outcomes: readonly Outcome[];
-  /** Documents whose bodies must be read first; when there are any, nothing is written. */
+  /** Documents whose bodies must be read first; if there are any, nothing is written. */
   readonly lacking: readonly string[];
   /** Trees must be read first; nothing is written. */
   readonly lacksTrees?: true;
-  /** Where there were attachments. */
+  /** Given if there were attachments. */
   readonly content?: ContentDecision;
 }
 
@@ -57,7 +57,7 @@ export function planEdits(batch: Batch, found: Found, rules: FoldRules): Plan<Da
     }
     let fold = folds[place];
     const before = found.docs[place];
-    // A document that is new, or its winner's next revision, as most are: nothing to fold, unless another edit follows.
+    // Most edits make a new document, or the next revision of a winner: nothing to fold, unless another edit of the document follows.
     const simple = fold === undefined ? simpleRow(before, edit, seq + 1, found, rules) : undefined;
     if (simple !== undefined) {
       folds[place] = simple;
@@ -79,7 +79,7 @@ export function planEdits(batch: Batch, found: Found, rules: FoldRules): Plan<Da
   const documents = finishDocuments(batch.ids, folds, found, seq);
   if (documents.lacking.length > 0) return { writes: [], value: { outcomes, lacking: documents.lacking } };
   if (locals !== NONE) localWrites(batch.locals, found.locals, locals, documents.writes);
-  // One compaction more may look at a document that was in the last one; unless the edits say where compaction is themselves.
+  // A late body sets the position of compaction back, so that the next one looks at its document again; unless the edits set it.
   if (documents.lateAt <= compactedSeq(found.compacted) && !batch.locals.includes(COMPACTED))
     documents.writes.push({ into: 'local', put: [compactedRow(found.compacted, documents.lateAt - 1)] });
   if (attachments === undefined) return { writes: documents.writes, value: { outcomes, lacking: NONE } };
@@ -90,7 +90,7 @@ export function planEdits(batch: Batch, found: Found, rules: FoldRules): Plan<Da
 
 type DocEdit = NewEdit | ReplicatedEdit;
 
-/** The row after an edit that makes the winner, and leaves everything else as it was; `undefined` where that takes a fold. */
+/** The row after an edit that makes the winner and leaves everything else as it was; `undefined` if a fold is needed. */
 function simpleRow(
   before: DocRow | undefined,
   edit: DocEdit,
@@ -110,7 +110,7 @@ function simpleRow(
   return row;
 }
 
-/** Of a document that is not there it makes a tree of one revision, and nothing else. */
+/** On a document that does not exist the edit makes a tree of one revision, and nothing else. */
 const isFirst = (edit: DocEdit): boolean =>
   edit.attachments === undefined &&
   (edit.kind === 'new' ? edit.parent === undefined : edit.path.hashes.length === 1);

@@ -1,4 +1,4 @@
-/** What a plan writes: rows that were folded, and counters. */
+/** What a plan writes: the rows that folds made, and counters. */
 import type { BlobRefRow, BodyRow, DatabaseTables, DocRow, InfoRow, LocalRow } from '../store/schema';
 import type { Write } from '../store/store';
 import { type BodyKey, bodyRow, DocFold } from './doc-fold';
@@ -17,7 +17,7 @@ export function finishDocuments(
   writes: Writes;
   lacking: readonly string[];
   refs: readonly BlobRefRow[];
-  /** Seq of the first document of which a past revision got its body. */
+  /** The seq of the first document that had a past revision whose body came late. */
   lateAt: number;
 } {
   const rows: DocRow[] = [];
@@ -71,7 +71,7 @@ export function finishDocuments(
   return { writes, lacking, refs, lateAt };
 }
 
-/** Rows of `local` that differ from what was found. */
+/** Rows of `local` that differ from those found. */
 export function localWrites(
   keys: readonly string[],
   before: readonly (LocalRow | undefined)[],

@@ -1,5 +1,5 @@
 /**
- * `purge`: forgets a leaf, and the ancestors only it has, without a tombstone. It does not replicate: another database that
+ * `purge`: forgets a leaf, and the ancestors that only it has, without a tombstone. It does not replicate: another database that
  * still has the revision may send it again.
  */
 import {
@@ -28,7 +28,7 @@ export interface Purged {
   readonly documentWasRemovedCompletely: boolean;
 }
 
-/** @throws DatabaseError 404 for an unknown document or revision, 400 for a revision that is no leaf */
+/** @throws DatabaseError 404 for an unknown document or revision, 400 for a revision that is not a leaf */
 export async function purge(
   store: Store<DatabaseTables>,
   id: string,
@@ -54,14 +54,14 @@ export async function purge(
       ([info, [row], bodies, refs, views, rows, ...runs]) => {
         const planned = planPurge(infoOf(info), row, bodies, id, rev);
         const { deletedRevs, documentWasRemovedCompletely: isGone } = planned.value;
-        // With the document go those of revisions that `revs_limit` forgot.
+        // When the whole document goes, references of revisions that `revs_limit` forgot go too.
         const stale = isGone ? refs : refs.filter((ref) => deletedRevs.includes(ref.rev));
         const writes = [
           ...planned.writes,
           { into: 'blobrefs' as const, delete: stale.map(({ blob, rev: of }) => [blob, id, of] as const) },
         ];
         const value = { purged: planned.value, freed: stale.map(({ blob }) => blob) };
-        // A document that is still there has a new seq, by which its indexes follow.
+        // A document that still exists has a new seq, from which its indexes learn of the change.
         if (!isGone) return { writes, value };
         if (!samePlaces(rows, expected)) return { writes: [], value: undefined };
         return { writes: [...writes, ...withoutRows(rows, runsAt(rows, runs), views)], value };
@@ -69,7 +69,7 @@ export async function purge(
       { signal: options.signal, durability: options.durability, makesRoom: 'later' },
     );
     if (done === undefined) continue;
-    // Else a compaction does it.
+    // Otherwise a compaction does it.
     if (done.freed.length > 0) {
       const sweep = loadAttachments().then(({ sweepBlobs }) =>
         sweepBlobs(store, done.freed, options.durability),
@@ -80,7 +80,7 @@ export async function purge(
   }
 }
 
-/** Whether an index was updated between looking which rows go and removing them. */
+/** False if an index was updated between finding the rows to remove and removing them. */
 function samePlaces(rows: readonly IndexPlace[], expected: readonly IndexPlace[]): boolean {
   return JSON.stringify(rows.map(placeOf)) === JSON.stringify(expected.map(placeOf));
 }

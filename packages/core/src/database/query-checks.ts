@@ -1,23 +1,23 @@
-/** What every database with views refuses alike, wherever it is. */
+/** What every database with views refuses, wherever it is. */
 import { badRequest, type DatabaseError, queryParseError } from '../model/errors';
 import { isGroup } from '../model/selector';
 import type { ViewOptions } from './queries';
 
-/** @throws bad_request where it is no list of options of queries */
+/** @throws bad_request unless it is a list of query options */
 export function checkQueries(queries: unknown): asserts queries is readonly ViewOptions[] {
   if (!Array.isArray(queries)) throw badRequest('`queries` member must be an array.');
   if (!queries.every(isGroup)) throw badRequest('A query must be an object');
 }
 
-/** Of a design document, without `_design/`. @throws bad_request */
+/** The name of a design document, without `_design/`. @throws bad_request */
 export function designName(ddoc: unknown): string {
   if (typeof ddoc !== 'string') throw badRequest('The name of a design document must be text');
   return ddoc.replace(/^_design\//, '');
 }
 
 /**
- * A view by its name: `ddoc/view`, or `name` for `name/name`. All behind the first slash is the view's, as in PouchDB, where no design
- * document with a slash in its name can be asked.
+ * A view by its name: `ddoc/view`, or `name` for `name/name`. Everything after the first slash is the view's name, as in PouchDB, so a
+ * design document with a slash in its name cannot be queried.
  * @throws bad_request
  */
 export function viewName(name: string): { readonly ddoc: string; readonly view: string } {
@@ -28,7 +28,7 @@ export function viewName(name: string): { readonly ddoc: string; readonly view: 
   return { ddoc, view };
 }
 
-/** A count that may be written as text; `undefined` for none, which `null` is too. @throws query_parse_error */
+/** A count, which may be written as text; `undefined` if there is none, as also for `null`. @throws query_parse_error */
 export function checkedNumber(name: string, value: unknown): number | undefined {
   if (value === undefined || value === null) return undefined;
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
@@ -39,7 +39,7 @@ export function checkedNumber(name: string, value: unknown): number | undefined 
 export const noNumber = (name: string, value: unknown): DatabaseError =>
   queryParseError(`Invalid value for integer: \`${name}\` must be a whole number from 0, not ${show(value)}`);
 
-/** What `update` and `stale` say together, of a view or a find. @throws query_parse_error */
+/** What `update` and `stale` together ask of a view or a find. @throws query_parse_error */
 export function checkedUpdate({ stale, update }: Pick<ViewOptions, 'stale' | 'update'>): boolean | 'lazy' {
   if (update !== undefined && update !== null && typeof update !== 'boolean' && update !== 'lazy')
     throw queryParseError(`Invalid value for \`update\`: ${show(update)}`);
@@ -50,8 +50,8 @@ export function checkedUpdate({ stale, update }: Pick<ViewOptions, 'stale' | 'up
 }
 
 /**
- * Whether a stored view is to be reduced; `undefined` where that is not said. Another reduce than its own it has not, here or behind a
- * URL: answered with its own, a program would take one number for another.
+ * Whether a stored view is to be reduced; `undefined` if not given. It has no other reduce than its own, here or behind a URL: if that
+ * answered in place of another one, a program would take one number for another.
  * @throws query_parse_error
  */
 export function checkedReduce({ reduce }: Pick<ViewOptions, 'reduce'>): boolean | undefined {
@@ -63,7 +63,7 @@ export function checkedReduce({ reduce }: Pick<ViewOptions, 'reduce'>): boolean 
   );
 }
 
-/** Where among equal keys a view begins or ends. @throws query_parse_error */
+/** Checks where, among equal keys, a view begins and ends. @throws query_parse_error */
 export function checkDocIds(options: Pick<ViewOptions, 'startkey_docid' | 'endkey_docid'>): void {
   for (const name of ['startkey_docid', 'endkey_docid'] as const) {
     const value: unknown = options[name];
@@ -72,7 +72,7 @@ export function checkDocIds(options: Pick<ViewOptions, 'startkey_docid' | 'endke
   }
 }
 
-/** Whatever is true to the language, as in PouchDB, but for text that says the contrary. */
+/** Any truthy value, as in PouchDB, except text that says the contrary. */
 export const isDescending = ({ descending }: Pick<ViewOptions, 'descending'>): boolean =>
   Boolean(descending) && (descending as unknown) !== 'false';
 

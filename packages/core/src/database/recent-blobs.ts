@@ -1,22 +1,22 @@
 /**
- * Blobs that were made of checked bytes lately, to be handed out again.
+ * Blobs recently made from checked bytes, to be handed out again.
  *
- * A browser takes its time to make one: in Chromium 0.2 ms whatever is in it, and for 50 KB as long as reading and checking the bytes.
- * A Blob never changes and a place never names other bytes, so the same one serves everybody who asks; pages ask for the same pictures
+ * Making one takes a browser time: in Chromium 0.2 ms whatever its size, and for 50 KB as long as reading and checking the bytes.
+ * A Blob never changes and a place never names other bytes, so the same Blob serves every caller; pages ask for the same pictures
  * again and again. What is read for replication, or as base64, comes from the storage each time.
  */
 import type { BinaryData } from '../model/types';
 import type { BlobRow } from '../store/schema';
 
-/** Bytes kept at most, of all: the pictures of a few pages. They lie with the browser, which may write them to disk. */
+/** Most bytes kept in all: the pictures of a few pages. The browser holds them, and may write them to disk. */
 const SIZE_MAX = 16 * 1024 * 1024;
-/** A larger one is not kept: it would push out the others, and making it is little beside reading it. */
+/** A larger Blob is not kept: it would push out the others, and making it takes little time beside reading it. */
 const EACH_MAX = 1024 * 1024;
-/** Each is a handle of the browser's too. */
+/** Each Blob is also a handle of the browser's. */
 const COUNT_MAX = 1_000;
 
 export class RecentBlobs {
-  /** Least recently asked for first. */
+  /** The least recently requested comes first. */
   readonly #kept = new Map<string, Blob>();
   #size = 0;
 
@@ -29,7 +29,7 @@ export class RecentBlobs {
     return blob;
   }
 
-  /** @param data of all the content at that place. Other forms than Blobs can be changed by who gets them: they are not kept */
+  /** @param data all of the content at that place. Only Blobs are kept: other forms can be changed by those who get them */
   keep({ place }: BlobRow, type: string, data: BinaryData): void {
     const key = keyOf(place, type);
     if (!(data instanceof Blob) || data.size > EACH_MAX || this.#kept.has(key)) return;

@@ -1,12 +1,12 @@
 /**
- * When somebody comes back: the network to the page, or a person. A worker hears nothing of its pages, so they tell it, by
- * {@link tellReturn} there. Listeners exist only while somebody wants to know.
+ * Tells when somebody comes back: the network to the page, or a person. A worker does not notice this itself, so its pages tell it,
+ * by calling {@link tellReturn} there. Listeners exist only while somebody wants to know.
  */
 
-/** A page hidden for less keeps its connections. */
+/** A page hidden for less time keeps its connections. */
 const HIDDEN_MS = 30_000;
 
-/** @param isLong away for so long that connections may have died without anybody having been told */
+/** @param isLong away for so long that connections may have died unnoticed */
 export type OnReturn = (isLong: boolean) => void;
 
 interface Listening {
@@ -15,7 +15,7 @@ interface Listening {
 }
 type Page = Partial<Listening> & { readonly visibilityState?: string };
 
-/** Calls `back` when this context is online again, and whenever its page, if it has one, is looked at again. @returns the way to stop that */
+/** Calls `back` when this context is online again, and whenever its page, if it has one, is shown again. @returns stops that */
 export function onPageReturn(back: OnReturn): () => void {
   const realm = globalThis as Partial<Listening> & { readonly document?: Page };
   const page = realm.document;
@@ -35,7 +35,7 @@ export function onPageReturn(back: OnReturn): () => void {
 
 const listeners = new Set<OnReturn>();
 
-/** As {@link onPageReturn}, and when a page that this context serves has told so. */
+/** As {@link onPageReturn}; also when a page that this context serves reports a return. */
 export function onReturn(back: OnReturn): () => void {
   const leave = onPageReturn(back);
   const listener: OnReturn = (isLong) => back(isLong);
@@ -46,7 +46,7 @@ export function onReturn(back: OnReturn): () => void {
   };
 }
 
-/** A page that is served here is back. */
+/** Reports that a page served here is back. */
 export function tellReturn(isLong: boolean): void {
   for (const listener of [...listeners]) listener(isLong);
 }

@@ -1,4 +1,4 @@
-/** Lists of revisions by document id, as `revsDiff` takes them, of here and of remote databases. */
+/** Lists of revisions by document id, as `revsDiff` takes them, for local and remote databases. */
 import { badRequest, invalidRev, isRev } from '../model';
 
 /** @throws bad_request */
@@ -11,5 +11,5 @@ export function checkRevLists(revs: unknown): void {
   }
 }
 
-/** `_local/` documents are never replicated, but one may ask: they are missing. */
+/** `_local/` documents are never replicated, but may be asked for: they are missing. */
 const isLocalRev = (rev: unknown): boolean => typeof rev === 'string' && /^0-\d+$/.test(rev);

@@ -1,8 +1,8 @@
 /**
- * Reading revisions other than the winner: which ones are wanted often shows only in the tree.
+ * Reads revisions other than the winner. Often only the tree shows which ones are wanted.
  *
- * So it is read in passes, each from one snapshot: documents with the bodies known to be wanted; where the tree asks for
- * others, once more with those. A document is answered from the one snapshot that held all of it.
+ * So they are read in passes, each from one snapshot: documents with the bodies known to be wanted, and once more if the tree asks
+ * for others. A document is answered from the one snapshot that held all of it.
  */
 
 import type { RevTree } from '../model';
@@ -14,19 +14,19 @@ import { treeOf } from './tip';
 /** Which revisions of one document a call is about. */
 export interface RevisionRequest {
   readonly id: string;
-  /** Revisions known to be wanted before the tree is: saves a pass. */
+  /** Revisions known to be wanted before the tree is known: saves a pass. */
   readonly guess: readonly Rev[];
-  /** All that are wanted, by the tree. Called once a pass. */
+  /** All revisions that are wanted, according to the tree. Called once a pass. */
   readonly choose: (document: KnownDoc) => readonly Rev[];
 }
 
-/** The text of a revision's body; `deleted` of that revision. */
+/** The text of a revision's body; `deleted` is that of the revision. */
 export interface Body {
   readonly deleted: boolean;
   readonly text: string;
 }
 
-/** A document as one snapshot had it, with the bodies that were asked for. */
+/** A document as one snapshot had it, with the bodies asked for. */
 export class KnownDoc {
   readonly row: DocRow;
   readonly #bodies: ReadonlyMap<Rev, BodyRow | undefined>;
@@ -42,7 +42,7 @@ export class KnownDoc {
     return this.#tree;
   }
 
-  /** Its body was looked up, whether or not there is one. */
+  /** Whether the body was looked up, whether or not there is one. */
   looked(rev: Rev): boolean {
     return rev === this.row.rev || this.#bodies.has(rev);
   }
@@ -61,7 +61,7 @@ interface Pending {
   readonly revs: readonly Rev[];
 }
 
-/** Answers each request with its document and the bodies it chose; `undefined` where there is no such document. */
+/** Answers each request with its document and the bodies it chose; `undefined` if there is no such document. */
 export async function readRevisions(
   store: Store<DatabaseTables>,
   requests: readonly RevisionRequest[],

@@ -8,7 +8,7 @@ import type { CallOptions, Store } from '../store/store';
 import { checkRevLists } from './rev-lists';
 import { hasPast, TREE_TEXTS, treeOf } from './tip';
 
-/** Ids that lack nothing are absent. The answer has no prototype: ids may be named like one's members. */
+/** Ids that lack nothing are absent. The answer has no prototype, since ids may be named like its members. */
 export async function revsDiff(
   store: Store<DatabaseTables>,
   revs: Record<string, readonly Rev[]>,
@@ -26,7 +26,7 @@ export async function revsDiff(
     const asked = revs[id]!; // a key of this object
     const tree = row === undefined || !hasPast(row) ? undefined : treeOf(row);
     const isMissing = (rev: Rev): boolean => (tree === undefined ? rev !== row?.rev : !hasRev(tree, rev));
-    // Nearly always: all of them. What `filter` fills has room for 17.
+    // Nearly always all are missing. An array filled by `filter` has room for 17.
     const missing = asked.every(isMissing) ? asked.slice() : asked.filter(isMissing);
     if (missing.length > 0) result[id] = row ? { missing, ...possibleAncestors(row, missing) } : { missing };
   }
@@ -34,8 +34,8 @@ export async function revsDiff(
 }
 
 /**
- * Leaves of a lower generation than some missing revision, highest first: what a source may assume the asker has, and so
- * need not send attachments again. Left out where there are none, as CouchDB leaves it out.
+ * Leaves of a lower generation than some missing revision, highest first: revisions that a source may assume the asker has, so that it
+ * need not send their attachments again. Left out if there are none, as in CouchDB.
  */
 function possibleAncestors(row: DocRow, missing: readonly Rev[]): { possible_ancestors?: Rev[] } {
   const highest = missing.reduce((most, rev) => Math.max(most, generationOf(rev)), 0);

@@ -1,6 +1,6 @@
 /**
- * Content that nothing refers to any more: its rows go in one commit with the look that found them unreferenced, so that a write
- * that refers to it is before the commit, and keeps it, or after, and finds it gone. Only then its bytes go.
+ * Removes content that nothing refers to. Its rows are deleted in the same commit that finds them unreferenced, so a write that refers
+ * to it either precedes the commit, and keeps it, or follows it, and finds it gone. The bytes are dropped only afterwards.
  */
 
 import type { DatabaseTables } from '../store/schema';
@@ -35,11 +35,11 @@ export async function sweepBlobs(
     },
     { durability, makesRoom: 'now' },
   );
-  // No row names them: what cannot be dropped now, a later compaction sweeps.
+  // No row names these places: what cannot be dropped now is swept by a later compaction.
   if (places.length > 0) await store.blobs.drop(places).catch(() => {});
 }
 
-/** All content that nothing refers to, and what crashed writers left. */
+/** Removes all content that nothing refers to, and what crashed writers left. */
 export async function sweepAll(store: DatabaseStore, { signal }: CallOptions): Promise<void> {
   await sweepLocalRefs(store, signal);
   for (let after = ''; ; ) {
@@ -60,7 +60,7 @@ export async function sweepAll(store: DatabaseStore, { signal }: CallOptions): P
   });
 }
 
-/** References of `_local/` documents that were changed or removed since: writing those does not look for them. */
+/** Removes references of `_local/` documents that were changed or deleted since: writing those does not look for them. */
 async function sweepLocalRefs(store: DatabaseStore, signal: AbortSignal | undefined): Promise<void> {
   for (let after: readonly string[] = ['_local/']; ; ) {
     signal?.throwIfAborted();

@@ -1,7 +1,7 @@
 /**
- * A document that is edited again and again has a long history, and each edit adds one revision to it. So the newest ones lie beside
- * the packed tree, in a short text of their own, until there are {@link TIP_REVS_MAX}: an edit of the winner then neither reads
- * nor writes the tree (32 KB of a thousand revisions), whose text stays where it is.
+ * A document that is edited again and again has a long history, and each edit adds one revision to it. So its newest revisions lie
+ * beside the packed tree, in a short text of their own, until there are {@link TIP_REVS_MAX}: an edit of the winner then neither reads
+ * nor writes the tree (32 KB for a thousand revisions), whose text stays where it is.
  *
  *   tip    limit : hashes      of the revisions that the winner descends from, newest first, down to the one at which `tree`, where
  *                              there is one, ends; `limit` is the `revs_limit` they were made under, 32 characters a hash
@@ -13,20 +13,20 @@ import type { DocRow } from '../store/schema';
 import type { Text } from '../store/store';
 import type { NewEdit } from './edits';
 
-/** A write has half a KB of them on average, and in every 32nd the tree's: both are least near the root of a thousand, `revs_limit`. */
+/** A write carries half a KB of tip on average, and every 32nd the tree: least in sum near the root of a thousand (`revs_limit`). */
 export const TIP_REVS_MAX = 32;
 const HASH_LENGTH = 32;
 
-/** What must be filled in of a row for {@link treeOf}. */
+/** The texts of a row that {@link treeOf} needs. */
 export const TREE_TEXTS = ['tree', 'tip'] as const;
 
-/** The document has revisions besides the winner, or had. */
+/** Whether the document has, or had, revisions besides the winner. */
 export const hasPast = (row: DocRow): boolean => row.tree !== undefined || row.tip !== undefined;
 
 /** The revision tree of a row with its {@link TREE_TEXTS}. */
 export const treeOf = (row: DocRow): RevTree => wholeTree(row).tree;
 
-/** As {@link treeOf}, with the revisions that edits since the tree was packed put beyond the limit. */
+/** As {@link treeOf}, with the revisions that edits since the tree was packed pushed beyond the limit. */
 export function wholeTree(row: DocRow): { readonly tree: RevTree; readonly forgotten: readonly string[] } {
   const packed = row.tree === undefined ? undefined : unpackTree(row.tree as string);
   if (row.tip === undefined)
@@ -40,17 +40,17 @@ export function wholeTree(row: DocRow): { readonly tree: RevTree; readonly forgo
 }
 
 /**
- * The tip of a document's row after an edit of its winner, which wins again.
+ * The tip of a document's row after an edit of its winner that becomes the winner itself.
  *
  * @param before with its `tip`; its `tree` is not looked into
  * @param limit `revs_limit`
- * @returns undefined when the edit is no such one, or it is time to pack the tree
+ * @returns undefined when the edit is of another kind, or it is time to pack the tree
  */
 export function tipAfter(before: DocRow, edit: NewEdit, limit: number): string | undefined {
   const { rev, deleted, tree, tip } = before;
-  // A tombstone may let another leaf win; one within a tip would have to be marked.
+  // With a tombstone another leaf may win; a tombstone within a tip would have to be marked.
   if (edit.parent !== rev || edit.force || deleted || (edit.deleted && tree !== undefined)) return undefined;
-  // Bodies of what is put beyond the limit go when the tree is packed: not so late that they are more than the limit itself.
+  // Bodies of revisions beyond the limit go only when the tree is packed: it is packed before they outnumber the limit itself.
   if (limit < TIP_REVS_MAX && generationOf(edit.rev) > limit) return undefined;
   const hash = hashOf(rev);
   const prefix = `${limit}:`;
@@ -70,5 +70,5 @@ function unpackTip(tip: string): { readonly limit: number; readonly hashes: stri
   return { limit, hashes };
 }
 
-/** The text was not filled in: it is there, but by reference. */
+/** Whether the text was not filled in: it exists, but is here only by reference. */
 export const isUnread = (text: Text | undefined): boolean => typeof text === 'object';

@@ -1,4 +1,4 @@
 import { Later } from './later';
 
-/** Apart from `code.ts`, which the upkeep itself needs. */
+/** Separate from `code.ts`, which the upkeep itself needs. */
 export const upkeepCode = /* @__PURE__ */ new Later('compaction and purging', () => import('./upkeep'));

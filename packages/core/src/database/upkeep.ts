@@ -1,3 +1,3 @@
-/** What databases are seldom asked for. Import it by `upkeepCode` alone. */
+/** What databases are seldom asked to do. Import it only by `upkeepCode`. */
 export { compact } from './compact';
 export { purge } from './purge';

@@ -1,5 +1,5 @@
 /**
- * When an idle live feed should look again. Every reason is a hint: one too many costs a read that finds nothing.
+ * Tells an idle live feed when to look again. Every reason is a hint: one too many costs a read that finds nothing.
  *
  *   a commit that became visible here   the usual case
  *   a slow timer                        for a message of another tab that was lost
@@ -10,7 +10,7 @@ import type { DatabaseTables } from '../store/schema';
 import type { Store } from '../store/store';
 import { onAbort } from './on-abort';
 
-/** Long enough to cost nothing (a read without result per feed), short enough that a lost message goes unnoticed. */
+/** Long enough to cost nothing (one read without result per feed), short enough that a lost message goes unnoticed. */
 const BACKSTOP_MS = 20_000;
 
 interface Source {
@@ -26,7 +26,7 @@ interface Controller {
 /**
  * Watches `source` for the feed of `controller`, until {@link Waker.stop}. Cancels the feed when the database is closed or destroyed.
  *
- * Use: `arm()`, read, and, when there was nothing, `await woken()`: a commit between the two is not lost.
+ * Use: `arm()`, read, and if nothing was found `await woken()`: a commit in between is not lost.
  */
 export class Waker {
   readonly #controller: Controller;
@@ -52,19 +52,19 @@ export class Waker {
     globalThis.addEventListener('pageshow', this.#wake);
   }
 
-  /** Forgets the hints so far: what they announced is in the read that follows. */
+  /** Forgets the hints so far: the read that follows includes what they announced. */
   arm(): void {
     this.#pending = false;
   }
 
-  /** Resolves at the next hint, at once when there was one since {@link arm}. @throws DatabaseError when the storage is lost */
+  /** Resolves at the next hint, or at once if there was one since {@link arm}. @throws DatabaseError when the storage is lost */
   async woken(): Promise<void> {
     if (this.#lost !== undefined) throw this.#lost.error;
     if (this.#pending || this.#controller.signal.aborted) return;
     await new Promise<void>((wake, fail) => {
       this.#sleeper = { wake, fail };
       this.#timer = setTimeout(this.#wake, BACKSTOP_MS);
-      // In Node a waiting feed is no reason to go on.
+      // A waiting feed does not keep a Node process alive.
       (this.#timer as { unref?: () => void }).unref?.();
     });
   }
@@ -79,7 +79,7 @@ export class Waker {
     globalThis.removeEventListener('pageshow', this.#wake);
   }
 
-  /** Not when it is hidden: a read that a page is put away with would stand in the way of what other tabs write. */
+  /** Only if the page is shown: a read still open when a hidden page is frozen would block the writes of other tabs. */
   readonly #seen = (): void => {
     if (document.visibilityState !== 'hidden') this.#wake();
   };

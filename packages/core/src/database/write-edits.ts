@@ -1,10 +1,10 @@
 /**
- * One write of many edits: what it reads, and again until it has all it needs.
+ * One write of many edits: reads what the plan needs, and reads again until the plan has all of it.
  *
  * Nearly every write can name beforehand what it reads: rows, trees and counters, never body text. The exception is a
- * document whose winner dies while another leaf lives: that leaf's body moves from `bodies` to `docs`. (And a past revision that
- * comes after its children: is its body there?) The plan then writes nothing and says which documents it needs whole, and
- * {@link writeEdits} plans again with their bodies.
+ * document whose winner is deleted while another leaf is alive: that leaf's body moves from `bodies` to `docs`. (And a past revision
+ * that comes after its children: is its body there?) The plan then writes nothing and says of which documents it needs all bodies, and
+ * {@link writeEdits} plans again with those.
  */
 import type { BodyRow, DatabaseTables } from '../store/schema';
 import type { Durability, FoundAll, Plan, Store } from '../store/store';
@@ -21,7 +21,7 @@ import { TREE_TEXTS } from './tip';
 const NONE: readonly never[] = [];
 
 /**
- * As {@link writeEdits}, at once, where the store does that and no more than rows and counters are read.
+ * As {@link writeEdits}, but at once, where the store can do that and only rows and counters need to be read.
  *
  * @returns undefined when nothing was written
  */
@@ -34,7 +34,7 @@ export function writeEditsNow(
   if (store.writeNow === undefined || rules.autoCompaction) return undefined;
   for (let i = 0; i < edits.length; i++) if (edits[i]!.attachments !== undefined) return undefined;
   const batch = batchOf(edits);
-  // Not taken apart in the head of the function: until V8 has optimised that, it is a walk with an iterator.
+  // Not destructured in the parameter list: until V8 has optimised that, it walks an iterator.
   const plan = (found: FoundFirst): Plan<DatabaseTables, Decision> => {
     const info = infoOf(found[0]);
     return planEdits(
@@ -64,7 +64,7 @@ export async function writeEdits(
   const needed = rules.autoCompaction || edits.some((edit) => edit.attachments !== undefined);
   const attaching = needed ? await loadAttachments() : undefined;
   let trees = needed || takesTrees(edits);
-  // At most once around for trees and once per document that lacks its bodies, and more than twice only when other writers interfere.
+  // One more round at most for trees and per document that lacks its bodies; more than two rounds only if other writers interfere.
   for (;;) {
     const asked = whole;
     const attached = attaching?.attachmentQueries(edits, rules.autoCompaction ? asked : NONE);
@@ -94,7 +94,7 @@ export async function writeEdits(
     }
     if (content === undefined || attaching === undefined) return outcomes;
     attaching.settle(edits, content.named);
-    // The write is done, whatever becomes of the rest: a compaction does it too.
+    // The write is done, whether or not this succeeds: a compaction does it too.
     if (content.replaced.length > 0) await store.blobs.drop(content.replaced).catch(() => {});
     if (content.freed.length > 0)
       await attaching.sweepBlobs(store, content.freed, durability).catch(() => {});
@@ -102,7 +102,7 @@ export async function writeEdits(
   }
 }
 
-/** Of edits made here that delete nothing the tree is hardly ever read ({@link tipAfter}). */
+/** Edits made here that delete nothing hardly ever need the tree ({@link tipAfter}). */
 const takesTrees = (edits: readonly Edit[]): boolean =>
   edits.some((edit) => edit.kind === 'replicated' || (edit.kind === 'new' && edit.deleted));
 

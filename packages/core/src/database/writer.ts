@@ -1,8 +1,8 @@
 /**
- * The writer of one database handle: at most one write under way; calls that arrive meanwhile form the next.
+ * The writer of one database handle: at most one write runs at a time; calls that arrive meanwhile form the next.
  *
- * Grouping is what makes a thousand `put`s cost a few commits. Calls are written in the order of their arrival, each whole
- * in one commit and in its own order; what one of them gets for an answer does not depend on its neighbours.
+ * Because of this grouping a thousand `put`s cost only a few commits. Calls are written in the order of their arrival, each whole
+ * in one commit and in its own order; the answer to a call does not depend on its neighbours.
  */
 import { closed, isQuotaExceeded } from '../model/errors';
 import { type Edit, makesRoom } from './edits';
@@ -10,11 +10,11 @@ import { onAbort } from './on-abort';
 import type { Outcome } from './plan-edits';
 
 /**
- * Edits of different calls that share a commit. Past a few hundred a commit's own cost is divided away; beyond this
+ * Edits of different calls that share a commit. From a few hundred on the cost of the commit itself hardly counts; beyond this number
  * one plan would hold the thread for tens of milliseconds. A larger call is written alone.
  */
 const BATCH_EDITS = 2_000;
-/** Characters of bodies in a commit of several calls: what is waited for together should not be megabytes of others' text. */
+/** Characters of bodies in a commit of several calls: no call should wait for megabytes of others' text. */
 const BATCH_TEXT_LENGTH = 4 * 1024 * 1024;
 
 interface Call {
@@ -25,12 +25,12 @@ interface Call {
 }
 
 /**
- * A longer write is not tried at once: what the storage does not take then would have to be worked out twice. A file takes 256 KB,
+ * A longer write is not tried at once: if the storage did not take it, it would have to be planned twice. A file takes 256 KB,
  * which is room for the rows of documents of 70 characters.
  */
 const NOW_TEXT_LENGTH = 96 * 1024;
 
-/** Calls that are written together, and their edits. */
+/** Calls that are written together, with their edits. */
 interface Group {
   readonly calls: readonly Call[];
   readonly edits: readonly Edit[];
@@ -38,7 +38,7 @@ interface Group {
 
 export interface WriteBatch {
   write(edits: readonly Edit[]): Promise<readonly Outcome[]>;
-  /** Done when it returns; `undefined`: nothing was, ask `write`. */
+  /** The write is done when this returns; `undefined`: nothing was written, call `write`. */
   writeNow(edits: readonly Edit[]): readonly Outcome[] | undefined;
 }
 
@@ -55,10 +55,10 @@ export class Writer {
   }
 
   /**
-   * Writes `edits` together. A call made while nothing is written starts at the next microtask, with all others of this turn.
+   * Writes `edits` together. A call made while nothing is being written starts at the next microtask, with all others of this turn.
    *
-   * @param signal takes the call back while it waits; a write under way goes on, only its answer is not waited for
-   * @param answer of the outcomes, one per edit, in order: makes what the call is answered; what it throws rejects it
+   * @param signal takes the call back while it waits; a running write goes on, only its answer is not waited for
+   * @param answer makes the call's answer from its outcomes, one per edit, in order; if it throws, the call rejects
    */
   add<Answer>(
     edits: readonly Edit[],
@@ -76,12 +76,12 @@ export class Writer {
       };
       const call: Call = { edits, textLength: textLength(edits), resolve, reject };
       this.#waiting.push(signal == null ? call : this.#abortable(call, signal));
-      // The rest of this turn's calls come along.
+      // The remaining calls of this turn come along.
       this.#running ??= READY.then(this.#run);
     });
   }
 
-  /** Takes no more calls, and waits until those it has are answered. */
+  /** Takes no more calls, and waits until the ones made so far are answered. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#running;
@@ -108,7 +108,7 @@ export class Writer {
     return group && this.#runLater(group);
   };
 
-  /** Writes until nobody waits, without a promise. @returns what the storage does not take so */
+  /** Writes, without a promise, until no call waits. @returns the calls that the storage does not take in this way */
   #runNow(): Group | undefined {
     while (this.#waiting.length > 0) {
       const calls = this.#next();
@@ -147,7 +147,7 @@ export class Writer {
     return length === calls.length ? calls : calls.slice(0, length);
   }
 
-  /** How many of the waiting calls the next write takes: one at least. */
+  /** How many of the waiting calls the next write takes: at least one. */
   #batchLength(): number {
     let edits = 0;
     let text = 0;
@@ -161,13 +161,13 @@ export class Writer {
 }
 
 function isShort(calls: readonly Call[]): boolean {
-  // By number, as below: until V8 has optimised it, `for of` makes an object for each step.
+  // By index, as below: until V8 has optimised it, `for of` makes an object for each step.
   let length = 0;
   for (let i = 0; i < calls.length; i++) length += calls[i]!.textLength;
   return length <= NOW_TEXT_LENGTH;
 }
 
-/** Of calls that were refused together for want of room, those that would have had some by themselves. */
+/** Of calls that were refused together for lack of room, those that would not have been refused by themselves: they make room. */
 function makingRoom({ calls }: Group): Group | undefined {
   const some = calls.filter((call) => makesRoom(call.edits));
   if (some.length === 0 || some.length === calls.length) return undefined;

@@ -1,9 +1,9 @@
 /**
- * Documents that only pass through: taken apart where their text came, so that nobody makes it again, and what is parsed of it to
- * see that it is a document is garbage at once.
+ * Documents that only pass through: they are taken apart where their text arrives, so that nobody has to make the text again, and what
+ * is parsed to check that it is a document becomes garbage at once.
  *
- * A document so taken apart has `_id`, `_rev`, `_revisions`, and the rest under {@link SPLIT}. Who wraps a method must not be handed
- * such: so they go only between methods that are known themselves (`takes-apart.ts`).
+ * A document taken apart has `_id`, `_rev`, `_revisions`, and the rest under {@link SPLIT}. Code that wraps a method must not be
+ * handed one, so they pass only between methods that are known not to be wrapped (`takes-apart.ts`).
  */
 import { joinDoc, SPLIT, type SplitDoc } from './document';
 import { MAX_DEPTH } from './json';
@@ -20,8 +20,8 @@ const UNDERSCORE = 95;
 
 /**
  * @param members JSON of the members of the content
- * @returns undefined when there is more to the document, or its text would be read otherwise than what is made of it anew
- * @throws SyntaxError when that is no JSON
+ * @returns undefined when the document has more to it, or its text, once parsed, would not be written again as it is
+ * @throws SyntaxError when `members` is not JSON
  */
 export function apartDoc(
   id: string,
@@ -36,11 +36,11 @@ export function apartDoc(
   return { _id: id, _rev: rev, _revisions: revisions, [SPLIT]: { id, rev, deleted: false, body, revisions } };
 }
 
-/** Numbers that JSON can say but nobody writes (`1e999`, `-0`) come out as others; what is nested too deep is refused. */
+/** Numbers that JSON can express but nobody writes (`1e999`, `-0`) are written differently; too deep nesting is refused. */
 function isPlain(value: object, depth: number): boolean {
   if (depth > MAX_DEPTH) return false;
   if (Array.isArray(value)) {
-    // By itself: `for … in` makes a text of each index.
+    // Lists separately: `for … in` makes a string of each index.
     for (let i = 0; i < value.length; i++) if (!isPlainMember(value[i], depth)) return false;
     return true;
   }
@@ -55,7 +55,7 @@ function isPlainMember(value: unknown, depth: number): boolean {
   return typeof value !== 'object' || value === null || isPlain(value, depth + 1);
 }
 
-/** The document as it would have come otherwise; any other as it is. */
+/** The document as it would otherwise have come; any other document as it is. */
 export function wholeDoc<D extends object>(doc: D): D {
   const apart = (doc as Partial<ApartDoc>)[SPLIT];
   if (apart === undefined) return doc;
@@ -63,5 +63,5 @@ export function wholeDoc<D extends object>(doc: D): D {
   return joinDoc(_id, _rev, apart.deleted, apart.body, { _revisions }) as ExistingDoc & D;
 }
 
-/** Characters of JSON that it holds beside its own fields. */
+/** Characters of JSON that a document holds besides its own fields. */
 export const apartLength = (doc: object): number => (doc as Partial<ApartDoc>)[SPLIT]?.body.length ?? 0;

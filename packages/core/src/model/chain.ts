@@ -5,31 +5,31 @@
  *           └ 3-d                  3: d b   (joined: its last revision, 2-b, belongs to another chain)
  *
  * A revision is its generation *and* hash: one hash at two generations is two revisions. Nearly all trees are one chain, so
- * a look-up is a comparison per chain; no map, no recursion. What chains do not show at a glance, a graph does (tree-graph.ts).
+ * a look-up is a comparison per chain; no map, no recursion. What chains do not show directly, a graph does (tree-graph.ts).
  *
- * Foreign or damaged histories may give one revision two parents. Both are kept, or the order of arrival would matter;
- * the extra parent hangs on a chain that is no tip: `child, parent, …`. Ancestry follows the greater parent.
+ * Foreign or damaged histories may give one revision two parents. Both are kept, or else the order of arrival would matter;
+ * the extra parent hangs on a chain that is not a tip: `child, parent, …`. Ancestry follows the greater parent.
  */
 
 /** A revision with its ancestors: `hashes[0]` at `generation`, newest first. At least one, at most `generation` of them. */
 export interface RevPath {
   readonly generation: number;
   readonly hashes: readonly string[];
-  /** `hashes[0]` is a tombstone. */
+  /** Whether `hashes[0]` is a tombstone. */
   readonly deleted: boolean;
 }
 
 /** A line of descent within a tree. */
 export interface Chain {
-  /** Of `hashes[0]`. */
+  /** Generation of `hashes[0]`. */
   readonly generation: number;
   /** Newest first. */
   readonly hashes: readonly string[];
   /** Generations, newest first, at which this chain holds a tombstone. */
   readonly deleted: readonly number[];
-  /** `hashes[0]` is a leaf. Otherwise it is the child of which this chain tells another parent, known from another chain. */
+  /** Whether `hashes[0]` is a leaf. If not, it is a child from another chain, for which this chain gives a further parent. */
   readonly tip: boolean;
-  /** The last revision is known from another chain: where this one branches off. */
+  /** Whether the last revision belongs to another chain, from which this one branches off. */
   readonly joined: boolean;
 }
 
@@ -45,7 +45,7 @@ export function treeOf({ generation, hashes, deleted }: RevPath): RevTree {
   };
 }
 
-/** True when the chain, its joint included, holds that revision. */
+/** True when the chain, including its joint, holds the revision. */
 export function holds(chain: Chain, generation: number, hash: string): boolean {
   const at = chain.generation - generation;
   return at >= 0 && chain.hashes[at] === hash;
@@ -57,7 +57,7 @@ export function holderOf(tree: RevTree, generation: number, hash: string): Chain
   return undefined;
 }
 
-/** The chain that holds the revision together with its parent, if it has one: not merely as a joint. */
+/** The chain that holds the revision together with its parent, if it has one: not the one that holds it only as a joint. */
 export function ownerOf(tree: RevTree, generation: number, hash: string): Chain | undefined {
   for (const chain of tree.chains) {
     const at = chain.generation - generation;

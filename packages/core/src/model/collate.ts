@@ -9,9 +9,9 @@ import type { Json } from './types';
 
 /**
  * A value as JSON sees it, which is how a view keeps a key: `undefined`, `NaN` and infinities become null, a `Date` its ISO
- * text, -0 becomes 0; undefined members of objects go.
+ * text, -0 becomes 0; members of objects that are undefined are left out.
  *
- * @throws DatabaseError 400 for what JSON cannot say: BigInt, cycles, nesting beyond MAX_DEPTH
+ * @throws DatabaseError 400 for what JSON cannot express: BigInt, cycles, nesting beyond MAX_DEPTH
  */
 export function normalizeKey(value: unknown): Json {
   if (typeof value === 'string' || typeof value === 'boolean') return value;
@@ -21,12 +21,12 @@ export function normalizeKey(value: unknown): Json {
   return text === undefined ? null : JSON.parse(text);
 }
 
-/** Negative, 0 or positive, as `a` sorts before, with or after `b`. A total order of all values {@link normalizeKey} takes. */
+/** Negative, 0 or positive, as `a` sorts before, with or after `b`. A total order of all values that {@link normalizeKey} takes. */
 export function compareKeys(a: unknown, b: unknown): number {
   return compare(normalizeKey(a), normalizeKey(b));
 }
 
-/** As {@link compareKeys}, for a value that came out of JSON, as stored documents do: not copied again. */
+/** As {@link compareKeys}, for a value parsed from JSON, as stored documents are: it is not copied again. */
 export function compareJson(value: unknown, json: Json): number {
   return compare(value as Json, json);
 }
@@ -41,17 +41,17 @@ function compare(a: Json, b: Json): number {
   return 0;
 }
 
-/** Element by element; a beginning sorts before the whole. */
+/** Element by element; a list sorts after its own beginnings. */
 function compareLists(a: readonly Json[], b: readonly Json[]): number {
   const length = Math.min(a.length, b.length);
   for (let at = 0; at < length; at++) {
-    const order = compare(a[at]!, b[at]!); // within both
+    const order = compare(a[at]!, b[at]!); // `at` is within both
     if (order !== 0) return order;
   }
   return a.length - b.length;
 }
 
-/** Keys and values in turn, in the order of the object. */
+/** Keys and values alternately, in the order of the object. */
 function members(value: Json): Json[] {
   return Object.entries(value as Record<string, Json>).flat();
 }
@@ -72,18 +72,18 @@ function rankOf(value: Json | undefined): number {
   return Array.isArray(value) ? ARRAY : OBJECT;
 }
 
-/** Ends a value of varying length. Below all that can stand in one, so a beginning sorts before the whole. */
+/** Ends a value of varying length. Sorts below all that can stand in one, so that a beginning sorts before the whole. */
 const END = '\u0000';
 
 /**
- * A string for every key, such that `toKey(a) < toKey(b)` exactly when `compareKeys(a, b) < 0`, and equal strings for equal
- * keys only. Well-formed Unicode if the strings in the key are.
+ * A string for every key, such that `toKey(a) < toKey(b)` exactly when `compareKeys(a, b) < 0`; only equal keys have equal strings.
+ * Well-formed Unicode if the strings in the key are.
  */
 export function toKey(value: unknown): string {
   return keyOf(isPlainList(value) ? value : normalizeKey(value));
 }
 
-/** A list as most are, which is its own JSON. */
+/** A list of the usual kind, which is its own JSON. */
 function isPlainList(value: unknown): value is Json[] {
   if (!Array.isArray(value) || 'toJSON' in value) return false;
   for (let at = 0; at < value.length; at++) {
@@ -114,10 +114,10 @@ function escapeText(text: string): string {
 const DIGIT_0 = 48;
 const bits = new DataView(new ArrayBuffer(8));
 const bytes = new Uint8Array(bits.buffer);
-/** Two digits for each byte: `toString(16)` of what is no small integer takes four times as long as all of them. */
+/** Two digits for each byte: `toString(16)` of a number that is not a small integer takes four times as long as all of these. */
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
-/** Up to 16 hex digits that sort as the number: the bits of IEEE 754, made monotonic; zeros at the end are left out. */
+/** Up to 16 hex digits that sort as the number does: the bits of IEEE 754, made monotonic; zeros at the end are left out. */
 function sortableNumber(value: number): string {
   bits.setFloat64(0, value === 0 ? 0 : value);
   const flip = bytes[0]! < 0x80 ? 0 : 0xff;
@@ -129,16 +129,16 @@ function sortableNumber(value: number): string {
   return text.charCodeAt(text.length - 1) === DIGIT_0 ? text.slice(0, -1) : text;
 }
 
-/** The key that {@link toKey} made `text` of. */
+/** The key from which {@link toKey} made `text`. */
 export function fromKey(text: string): Json {
   const rank = text.charCodeAt(0) - DIGIT_0;
-  // As most keys are, one alone: its end is that of the text.
+  // Most keys are a single number, which ends with the text.
   if (rank === NUMBER) return numberOf(text, 1, text.length - 1);
   if (rank === STRING) return unescapeText(text.slice(1, -1));
   return new KeyReader(text).value();
 }
 
-/** Of the key of an array the key of its first `length` members; other keys as they are. */
+/** For the key of an array, the key of its first `length` members; other keys as they are. */
 export function truncateKey(text: string, length: number): string {
   return text.charCodeAt(0) - DIGIT_0 === ARRAY ? new KeyReader(text).beginning(length) : text;
 }
@@ -184,7 +184,7 @@ class KeyReader {
 function objectOf(members: readonly Json[]): Json {
   const entries: [string, Json][] = [];
   for (let at = 0; at < members.length; at += 2) entries.push([members[at] as string, members[at + 1]!]); // in pairs
-  return Object.fromEntries(entries); // which defines members, also one called `__proto__`
+  return Object.fromEntries(entries); // defines each member, even one called `__proto__`
 }
 
 const unescapeText = (text: string): string =>
@@ -192,7 +192,7 @@ const unescapeText = (text: string): string =>
     ? text.replace(/\u0001[\u0001\u0002]/g, (pair) => (pair[1] === '\u0001' ? '\u0000' : '\u0001'))
     : text;
 
-/** The number of 8 hex digits from a place on; those that are not there, before `last`, are zeros. */
+/** The number of 8 hex digits beginning at `start`; digits missing before `last` are zeros. */
 function digitsFrom(text: string, start: number, last: number): number {
   let value = 0;
   const end = Math.min(start + 8, last);

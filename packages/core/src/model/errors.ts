@@ -33,7 +33,7 @@ export class DatabaseError extends Error {
 
   constructor(init: DatabaseErrorInit) {
     const { message = init.reason, reason, docId } = init;
-    // Chromium prints the stack, which begins with the text of this moment: it may say more than PouchDB's short message. Node
+    // Chromium prints the stack, which begins with the message of this moment: so that may say more than PouchDB's short one. Node
     // prints the fields.
     const more = [
       reason === message ? '' : `: ${reason}`,
@@ -89,7 +89,7 @@ export const badRequest = (reason: string, cause?: unknown): DatabaseError =>
 export const invalidIdType = (): DatabaseError => badRequest('_id field must contain a string');
 export const noBytes = (): DatabaseError =>
   badRequest('Attachment data must be base64, a Blob, bytes, or a stream of bytes');
-/** Of an attachment that a document is written with. */
+/** For an attachment that a document is to be written with. */
 export const noData = (name: string): DatabaseError =>
   badRequest(`Attachment '${name}' has neither data nor stub`);
 export const missingId = (): DatabaseError => make(412, 'missing_id', '_id is required for puts');
@@ -100,15 +100,15 @@ export const docValidation = (field: string): DatabaseError =>
 export const invalidRev = (): DatabaseError => badRequest('Invalid rev format');
 export const notAnObject = (): DatabaseError => badRequest('Document must be a JSON object');
 export const missingBulkDocs = (): DatabaseError => badRequest("Missing JSON list of 'docs'");
-/** Attachment data that is no base64. The message is CouchDB's, which tells nothing; the reason is PouchDB's. */
+/** Attachment data that is not base64. The message is CouchDB's, which explains nothing; the reason is PouchDB's. */
 export const badArg = (): DatabaseError =>
   make(500, 'badarg', 'Attachment is not a valid base64 string', {
     message: 'Some query argument is invalid',
   });
-/** A stub of content that is not there. */
+/** A stub whose content is not stored. */
 export const missingStub = (docId: string, name: string): DatabaseError =>
   make(412, 'missing_stub', `Invalid attachment stub in ${docId} for ${name}`, { docId });
-/** Bytes that are not those of the digest they came with. */
+/** Bytes that do not match the digest they came with. */
 export const digestMismatch = (docId: string): DatabaseError =>
   make(400, 'content_md5_mismatch', 'Possible message corruption.', { docId });
 export const rangeNotSatisfiable = (): DatabaseError =>
@@ -119,33 +119,33 @@ export const unauthorized = (reason: string): DatabaseError => make(401, 'unauth
 /** A part of the protocol that this version does not have. */
 export const notImplemented = (reason: string): DatabaseError => make(501, 'not_implemented', reason);
 
-/** The database (this handle of it) was closed, destroyed, or never could be opened again. */
+/** The database (this handle of it) was closed or destroyed, or could never be opened again. */
 export const closed = (cause?: unknown): DatabaseError =>
   make(412, 'closed', 'database is closed', { cause });
 /** Another process holds the storage. */
 export const locked = (reason: string): DatabaseError => make(423, 'locked', reason);
-/** Stored bytes are not what was written; `reason` names file and byte where there is one. */
+/** Stored bytes are not what was written; `reason` names the file and byte if there is one. */
 export const corrupt = (reason: string, cause?: unknown): DatabaseError =>
   make(500, 'corrupt', reason, { cause });
 /** The storage refused: a failed read, write or sync. */
 export const ioError = (reason: string, cause?: unknown): DatabaseError => make(500, 'io', reason, { cause });
 /**
- * As {@link ioError}, of a SecurityError: what the browser says of it ("The operation is insecure") tells no person what to do.
+ * As {@link ioError}, for a SecurityError: the browser's text for it ("The operation is insecure") tells nobody what to do.
  *
- * @param what what failed, and what was said
+ * @param what the operation that failed, and the browser's text
  */
 export const refusedHere = (what: string, cause: unknown): DatabaseError =>
   ioError(`${what.replace(/\.$/, '')}; does the browser block cookies and site data here?`, cause);
-/** What is stored has parts this program has not: to read it would miss them, to write would lose them. */
+/** The stored data has parts that this program does not know: it would miss them in reading, and lose them in writing. */
 export const newer = (what: string): DatabaseError =>
   ioError(`${what} was written by a newer version: update the program, or reload the page`);
-/** What a write was going to name was swept before it did. The database itself handles it. */
+/** Content that a write was going to name was swept before. The database handles this itself. */
 export const contentGone = (): DatabaseError =>
   make(500, 'content_gone', 'The content put for this write is not there any more');
 export const quotaExceeded = (cause?: unknown): DatabaseError =>
   make(507, 'quota_exceeded', 'The storage is full: delete documents and compact, or ask the user for room', {
     cause,
   });
-/** Whether a call failed for want of room. */
+/** Whether a call failed for lack of room. */
 export const isQuotaExceeded = (error: unknown): boolean =>
   isDatabaseError(error) && error.name === 'quota_exceeded';

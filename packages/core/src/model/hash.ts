@@ -1,11 +1,11 @@
 /**
  * A 128-bit hash of text, fast in any JavaScript engine: MurmurHash3 x86_128 (Austin Appleby, public domain), fed with
- * UTF-16 code units, two to a word, after four words of the caller's.
+ * UTF-16 code units, two to a word, after four words from the caller.
  *
- * Not cryptographic, and need not be: who may write may name any revision anyway. Never change it: replicas would disagree.
+ * It is not cryptographic, and need not be: whoever may write may name any revision anyway. Never change it: replicas would disagree.
  */
 
-/** By its own name: code that is not optimised yet looks a method of `Math` up each time. */
+/** A local name, since code that is not optimised yet looks up a method of `Math` at each call. */
 const imul = Math.imul;
 
 const C1 = 0x239b961b;
@@ -14,19 +14,19 @@ const C3 = 0x38b34ae5;
 const C4 = 0xa1e38b93 | 0;
 /** Code units in a block of four words. */
 const BLOCK = 8;
-/** By how many units the last block has: what fills it up. */
+/** What fills up the last block, by the number of units in it. */
 const ZEROS = /* @__PURE__ */ Array.from({ length: BLOCK }, (_, units) =>
   '\0'.repeat((BLOCK - units) % BLOCK),
 );
 
 /**
- * 32 lower-case hex digits that depend on the four words and every code unit of the texts put together.
+ * 32 lower-case hex digits that depend on the four words and every code unit of the concatenated texts.
  *
- * The last block is filled up with zeros. They are put to the text, so that the loop has one block and not two: V8 then takes half the
- * time to optimise it, in which a young process goes on hashing at 12 µs a document in place of 0.7 (decisions/0016).
+ * The last block is filled up with zeros. They are appended to the text, so that the loop has one block and not two: V8 then optimises
+ * it in half the time, during which a young process hashes at 12 µs a document in place of 0.7 (decisions/0016).
  *
- * @param generation 1 to 9: it and a dash stand before the digits, as in a revision, in one flat text. Put before them later they are
- *   two texts, and whoever goes through the revisions of a large write waits for memory twice (decisions/0007).
+ * @param generation 1 to 9: the result then begins with it and a dash, as a revision, in one flat text. Prepended later, they would
+ *   make a text of two pieces, and going through the revisions of a large write would wait for memory twice (decisions/0007).
  */
 export function portableHash(
   first: number,
@@ -39,7 +39,7 @@ export function portableHash(
   generation = 0,
 ): string {
   const length = text.length + more.length + last.length;
-  // Put together flat: of what `+` makes V8 reads each character through the pieces (0.70 µs in place of 0.91 for 340).
+  // Joined flat: in a result of `+` V8 reads each character through the pieces (0.70 µs in place of 0.91 for 340).
   const whole = [text, more, last, ZEROS[length % BLOCK]].join('');
   let h1 = 0;
   let h2 = 0;
@@ -91,10 +91,10 @@ export function portableHash(
 
 export type Hash128 = typeof portableHash;
 
-/** {@link portableHash}, or what the platform has of it that is quick from the first call on. */
+/** {@link portableHash}, or the platform's own version, if that is quick from the first call on. */
 export let hash128: Hash128 = portableHash;
 
-/** Said by the platform's entry. The digits are the same by whatever code, or replicas disagree. */
+/** Called by the platform's entry. The digits must be the same whatever code makes them, or replicas disagree. */
 export function useHash(platform: Hash128): void {
   hash128 = platform;
 }
@@ -111,7 +111,7 @@ const DIGITS = /* @__PURE__ */ Uint8Array.from('0123456789abcdef', (digit) => di
 
 const DASH = 45;
 
-/** In one call: 32 digits put together from pieces take 3 times as long and are a tree of strings, of 5 times the bytes. */
+/** In one call: 32 digits concatenated from pieces take 3 times as long and make a tree of strings, of 5 times the bytes. */
 function hex(generation: number, a: number, b: number, c: number, d: number): string {
   return String.fromCharCode(
     DIGITS[generation]!,

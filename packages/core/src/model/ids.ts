@@ -7,7 +7,7 @@ export function uuid(): string {
   return text;
 }
 
-/** A random id that begins with the time, ms in 12 digits, and says so by a `7`: RFC 9562, UUID version 7. */
+/** A random id that begins with the time, ms in 12 digits, and is marked by a `7`: RFC 9562, UUID version 7. */
 export const datedUuid = (ms: number): string => `${ms.toString(16).padStart(12, '0')}7${uuid().slice(13)}`;
 
 /** A document that stays in its database: never replicated, listed or given a seq. */

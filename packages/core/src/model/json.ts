@@ -1,18 +1,18 @@
 /**
- * Values as JSON text, for storing: what every engine can write, send and read again.
+ * Values as JSON text for storing, such that every engine can write, send and read it again.
  */
 import { badRequest, type DatabaseError } from './errors';
 
 /**
- * Lists and objects within one another. Some engines write any depth and some overflow their stack at a few thousand, so a
- * document that one could store, another could not send on. CouchDB takes 1,000 and more.
+ * Most lists and objects within one another. Some engines write any depth and some overflow their stack at a few thousand, so that
+ * one could store a document that another could not send on. CouchDB takes 1,000 and more.
  */
 export const MAX_DEPTH = 2000;
 
 /**
- * The JSON text of a value; `undefined` where JSON has no word for it.
+ * The JSON text of a value; `undefined` where JSON has none.
  *
- * @throws DatabaseError 400, with the cause, for BigInt, cycles and what is nested deeper than {@link MAX_DEPTH}
+ * @throws DatabaseError 400, with the cause, for BigInt, cycles and nesting deeper than {@link MAX_DEPTH}
  */
 export function toJson(value: unknown): string | undefined {
   const text = writtenJson(value);
@@ -21,7 +21,7 @@ export function toJson(value: unknown): string | undefined {
   return text;
 }
 
-/** As {@link toJson}, of any depth that the engine takes. */
+/** As {@link toJson}, for any depth that the engine can write. */
 export function writtenJson(value: unknown): string | undefined {
   try {
     return JSON.stringify(value);
@@ -36,13 +36,13 @@ function unwritable(cause: unknown): DatabaseError {
 }
 
 function isTooDeep(text: string): boolean {
-  // Cheap first: nearly every document is too short, or has too few brackets.
+  // Cheap tests first: nearly every document is too short, or has too few brackets.
   return (
     text.length > 2 * MAX_DEPTH && count(text, '[') + count(text, '{') > MAX_DEPTH && depth(text) > MAX_DEPTH
   );
 }
 
-/** How often a character occurs, in strings or not; more than {@link MAX_DEPTH} is enough to know. */
+/** How often a character occurs, in strings or not; stops once it is more than {@link MAX_DEPTH}. */
 function count(text: string, character: string): number {
   let found = 0;
   for (
@@ -55,7 +55,7 @@ function count(text: string, character: string): number {
   return found;
 }
 
-/** Of well-formed JSON. */
+/** The nesting of well-formed JSON. */
 function depth(text: string): number {
   let deepest = 0;
   let level = 0;

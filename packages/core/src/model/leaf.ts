@@ -1,6 +1,6 @@
 /** Leaves of a revision tree and their rank. */
 
-/** A revision that nobody has edited further: the document itself, a conflict, or a tombstone. */
+/** A revision that nobody has edited further: the winner, a conflict, or a tombstone. */
 export interface Leaf {
   readonly rev: string;
   readonly generation: number;

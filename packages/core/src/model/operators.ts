@@ -1,13 +1,13 @@
 /**
- * The operators of Mango selectors that look at one value: each checks what it was given, and makes a test. The messages are
- * PouchDB's, to the letter. Tests get values that are there; only `$exists` gets `undefined`.
+ * The operators of Mango selectors that look at one value: each checks its argument, and makes a test. The messages are
+ * PouchDB's, to the letter. Tests get values that exist; only `$exists` gets `undefined`.
  */
 import { compareJson, normalizeKey } from './collate';
 import { badRequest, type DatabaseError } from './errors';
 import type { Json } from './types';
 
 export type Test = (value: unknown) => boolean;
-/** The conditions of an object as a test; `undefined` when it is none. */
+/** The conditions in an object as a test; `undefined` if it has none. */
 export type Nested = (value: unknown) => Test | undefined;
 type Operator = (given: unknown, nested: Nested) => Test;
 
@@ -20,7 +20,7 @@ const compared =
     return (value) => holds(compareJson(value, wanted));
   };
 
-/** Operators that compare two values, as what the order of the one found to the one given must be. */
+/** Operators that compare two values: each tests the order of the value found relative to the one given. */
 export const comparisons: ReadonlyMap<string, (order: number) => boolean> = new Map([
   ['$eq', (order) => order === 0],
   ['$ne', (order) => order !== 0],
@@ -52,7 +52,7 @@ export function invalidOperator(name: string, rule: string, given: unknown): Dat
   return badRequest(`Query operator ${name} ${rule}. Received ${described(given)}`);
 }
 
-/** Type and value. The type of null is left out (sic): that is how it has always read. */
+/** Type and value. The type of null is left out (sic): the message has always read so. */
 function described(given: unknown): string {
   if (given === null) return ': null';
   const type = Array.isArray(given) ? 'array' : typeof given;
@@ -86,10 +86,10 @@ function listOf(name: string, given: unknown): Json[] {
 
 const isNested = (value: unknown): boolean => typeof value === 'object' && value !== null;
 
-/** Of a list some element, not the list itself, must be among them. */
+/** For a list, some element must be among them; the list itself does not count. */
 function among(name: string, given: unknown): Test {
   const list = listOf(name, given);
-  // Ids that were collected may be tens of thousands: comparing each document with each of them took minutes.
+  // Collected ids may be tens of thousands: comparing each document with each of them took minutes.
   const plain = new Set<unknown>(list.filter((wanted) => !isNested(wanted)));
   const nested = list.filter(isNested);
   const isAmong = (value: unknown): boolean =>
@@ -122,16 +122,16 @@ function remainder(given: unknown): Test {
   if (divisor === 0) throw badRequest("Query operator $mod's divisor cannot be 0, cannot divide by zero.");
   if (!Number.isInteger(divisor)) throw invalidOperator("$mod's", 'divisor is not an integer', divisor);
   if (!Number.isInteger(rest)) throw invalidOperator("$mod's", 'remainder is not an integer', rest);
-  // `===` takes -0 for 0.
+  // `===` takes -0 as 0.
   return (value) => Number.isInteger(value) && (value as number) % (divisor as number) === rest;
 }
 
-/** Options in front, as in `(?i)^a`, which JavaScript does not know but CouchDB's PCRE does. */
+/** Options at the front, as in `(?i)^a`, which CouchDB's PCRE knows but JavaScript does not. */
 const INLINE_FLAGS = /^\(\?([ims]+)\)/;
 
 function likeRegex(given: unknown): Test {
   if (given instanceof RegExp) {
-    // A copy without state: `g` and `y` would remember where the last document's match ended.
+    // A copy without state: with `g` or `y` a RegExp remembers where the last document's match ended.
     const regex = new RegExp(given.source, given.flags.replace(/[gy]/g, ''));
     return (value) => typeof value === 'string' && regex.test(value);
   }
@@ -163,7 +163,7 @@ function someElement(given: unknown, nested: Nested): Test {
   return (value) => Array.isArray(value) && value.some(test);
 }
 
-/** Not true of an empty list. */
+/** Not true for an empty list. */
 function everyElement(given: unknown, nested: Nested): Test {
   const test = testOf('$allMatch', given, nested);
   return (value) => Array.isArray(value) && value.length > 0 && value.every(test);

@@ -1,6 +1,6 @@
 /**
- * A RegExp in a selector as the text that CouchDB takes. Its flags go in front, where they hold for all of it: `(?i:abc)` CouchDB takes as
- * well, but JavaScript, and so our own server, does not.
+ * A RegExp in a selector as text that CouchDB takes. Its flags go to the front, where they apply to all of it: CouchDB also takes
+ * `(?i:abc)`, but JavaScript, and so our own server, does not.
  */
 import { isGroup } from './selector';
 

@@ -1,7 +1,7 @@
 /**
  * Revision ids, `<generation>-<hash>`: reading, writing and deriving them.
  *
- * Equal id, parent, deletedness and body give the equal revision in every database, so replicas that make the same edit
+ * Equal id, parent, deletedness and body give the same revision in every database, so replicas that make the same edit
  * agree without a conflict. The hash is ours (docs/decisions/0001-revision-hash.md); other databases' hashes are opaque.
  */
 import { invalidRev } from './errors';
@@ -10,13 +10,13 @@ import { hash128 } from './hash';
 export interface ParsedRev {
   /** 1, 2, 3 …: how many edits led here. */
   readonly generation: number;
-  /** Whatever follows the dash; `''` is possible in what others made. */
+  /** Whatever follows the dash; may be `''` in revisions made elsewhere. */
   readonly hash: string;
 }
 
 /**
- * More edits than anybody makes of a document: what comes from outside may not claim more, for the edits after it have to be
- * counted exactly, and to be named. All numbers of so many digits are exact in JavaScript, and so are the sums made of them.
+ * More edits than anybody makes of a document. No revision from outside may claim more, since the edits that follow it must be counted
+ * exactly and named. All numbers of this many digits are exact in JavaScript, and so are sums of them.
  */
 export const MAX_GENERATION = 10 ** 15 - 1;
 
@@ -39,20 +39,20 @@ export function generationOf(rev: string): number {
   return Number.parseInt(rev, 10);
 }
 
-/** What follows the generation, of a revision that is known to be well-formed. */
+/** What follows the generation of a revision that is known to be well-formed. */
 export const hashOf = (rev: string): string => rev.slice(rev.indexOf('-') + 1);
 
 export function formatRev(generation: number, hash: string): string {
   return `${generation}-${hash}`;
 }
 
-/** Has one digit: {@link hash128} makes the whole revision. */
+/** Up to here a generation has one digit, and {@link hash128} makes the whole revision. */
 const SHORT_GENERATION_MAX = 9;
 
 /**
  * The hash of an edit: 32 lower-case hex digits.
  *
- * @param parent the revision edited; `undefined` for the first of a document
+ * @param parent the edited revision; `undefined` for the first of a document
  * @param body JSON text of the content, without the database's own fields
  * @param generation 1 to {@link SHORT_GENERATION_MAX}: it and a dash come first
  */

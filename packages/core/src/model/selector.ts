@@ -1,8 +1,8 @@
 /**
- * Mango selectors: checked and made into one test of documents.
+ * Mango selectors: checks them and compiles each into one test of documents.
  *
- * A condition on a field that is absent is false, whatever it says, but `$exists: false`. Negation is therefore pushed down
- * to the conditions, as CouchDB does: `$nor: [{ n: 1 }]` is `n: { $ne: 1 }`, which needs an n.
+ * A condition on an absent field is false, whatever it says, except `$exists: false`. Negation is therefore pushed down
+ * to the conditions, as in CouchDB: `$nor: [{ n: 1 }]` is `n: { $ne: 1 }`, which requires an n.
  */
 import { compareJson, normalizeKey } from './collate';
 import { badRequest, DatabaseError } from './errors';
@@ -10,7 +10,7 @@ import { invalidOperator, type Nested, operators, type Test } from './operators'
 
 /**
  * @returns the selector as JSON has it: without members that are `undefined`, which ask for nothing
- * @throws DatabaseError 400 that names the operator which is wrong, and what it was given
+ * @throws DatabaseError 400 that names the wrong operator and its argument
  */
 export function checkSelector(selector: unknown): Group {
   if (!isGroup(selector)) throw badRequest('Selector must be a JSON object');
@@ -20,7 +20,7 @@ export function checkSelector(selector: unknown): Group {
   return said;
 }
 
-/** True when the document meets the selector. To test many documents, {@link compileSelector} once. */
+/** True when the document meets the selector. To test many documents, use {@link compileSelector} once. */
 export function matches(selector: object, doc: object): boolean {
   return compileSelector(selector)(doc);
 }
@@ -35,7 +35,7 @@ export function compileSelector(selector: object): (doc: object) => boolean {
   return compileGroup(selector as Group, false);
 }
 
-/** Objects and lists within one another in a selector; a test is a call within a call for each. */
+/** Most objects and lists within one another in a selector: each is a nested call of the test. */
 const MAX_NESTING = 500;
 
 function checkNesting(value: unknown, left: number): void {
@@ -44,7 +44,7 @@ function checkNesting(value: unknown, left: number): void {
   for (const inner of Object.values(value)) checkNesting(inner, left - 1);
 }
 
-/** The same value where JSON would leave nothing out. */
+/** Returns the same value if JSON would leave nothing out. */
 function withoutAbsent(value: unknown): unknown {
   if (Array.isArray(value)) {
     const items = value.map(withoutAbsent);
@@ -61,7 +61,7 @@ function withoutAbsent(value: unknown): unknown {
 
 type Group = Readonly<Record<string, unknown>>;
 
-/** An object of conditions: neither a list nor a value that JSON writes in its own way (a Date). */
+/** An object of conditions: not a list, nor a value that JSON writes in its own way (a Date). */
 export function isGroup(value: unknown): value is Group {
   return (
     typeof value === 'object' &&
@@ -121,7 +121,7 @@ function compileField(name: string, condition: unknown, negated: boolean): Test 
   return (value) => test(fieldAt(value, path));
 }
 
-/** An object is a group of conditions on what is found there; anything else, and `{}`, is equality. */
+/** An object is a group of conditions on the value found; anything else, and `{}`, is equality. */
 function compileCondition(condition: unknown, negated: boolean): Test {
   if (isGroup(condition) && Object.keys(condition).length > 0) return compileGroup(condition, negated);
   const wanted = normalizeKey(condition);
@@ -143,7 +143,7 @@ export function fieldPath(name: string): string[] {
   return path;
 }
 
-/** What lies at a path; `undefined` when nothing does. Own members only; elements of lists by number. */
+/** The value at a path; `undefined` if there is none. Own members only; elements of lists by number. */
 export function fieldAt(value: unknown, path: readonly string[]): unknown {
   let found = value;
   for (const name of path) {

@@ -1,12 +1,12 @@
 /**
- * The document `_local/snapshot`, by which a replication after a first sync by files begins where the files end:
+ * The document `_local/snapshot`, which lets a replication after a first sync by files begin where the files end:
  *
  *   { sessions: [{ session_id, seq, time }, …newest first] }
  *
- * A session is one making of a snapshot, and its entry in a database says two things: this database has all that the snapshot
- * has, and all of its own changes up to `seq` are in it. So between two databases with a session in common, in either direction,
- * nothing up to the source's `seq` is to be transferred. A source that was made anew, or restored from before the snapshot, has no
- * such entry, and is read from its start. The document is never carried over to another database.
+ * A session stands for one snapshot that was made, and its entry in a database says two things: this database has all that the
+ * snapshot has, and the snapshot has all of this database's own changes up to `seq`. So between two databases with a session in
+ * common, in either direction, nothing up to the source's `seq` needs to be transferred. A source that was made anew, or restored from
+ * before the snapshot, has no such entry, and is read from its start. The document is never copied to another database.
  */
 import type { Seq } from './types';
 
@@ -19,10 +19,10 @@ export interface SnapshotSession {
   readonly time?: string;
 }
 
-/** Sessions kept. With a snapshot made every day, whoever loads one that is two months old still begins there. */
+/** Sessions kept. With a snapshot every day, whoever loads one that is two months old still begins there. */
 const SESSIONS = 64;
 
-/** What a document says, newest first; nothing where it is none, or malformed. */
+/** The sessions that a document lists, newest first; none if it is absent or malformed. */
 export function snapshotSessions(doc: unknown): SnapshotSession[] {
   const sessions = (doc as { sessions?: unknown } | undefined)?.sessions;
   return Array.isArray(sessions) ? sessions.filter(isSession) : [];
@@ -33,7 +33,7 @@ function isSession(value: unknown): value is SnapshotSession {
   return typeof session_id === 'string' && (typeof seq === 'string' || typeof seq === 'number');
 }
 
-/** Fields of the document with one session more, the oldest beyond the limit left out. Pure. */
+/** The document's fields with one more session; the oldest beyond the limit are left out. Pure. */
 export const withSession = (
   doc: unknown,
   session: SnapshotSession,
@@ -44,7 +44,7 @@ export const withSession = (
   ].slice(0, SESSIONS),
 });
 
-/** Where a replication from the one to the other may begin, by what both say; undefined where they have no session in common. */
+/** Where a replication from `source` to `target` may begin, by their documents; undefined if they have no session in common. */
 export function commonSnapshot(source: unknown, target: unknown): Seq | undefined {
   const known = new Set(snapshotSessions(target).map(({ session_id }) => session_id));
   return snapshotSessions(source).find(({ session_id }) => known.has(session_id))?.seq;

@@ -1,9 +1,9 @@
-/** Which methods give or take documents that were taken apart (`apart.ts`). Small: every handle has it. */
+/** Knows the methods that give or take documents that were taken apart (`apart.ts`). Small, since every handle has it. */
 
-/** Not a mark on the method: a proxy around it would have that too. */
+/** A set, not a mark on the method: a proxy around the method would have the mark too. */
 const takers = new WeakSet<object>();
 
-/** `method` is a `bulkDocs` that takes documents apart, or a `bulkGet` that gives them, asked with `[SPLIT]: true`. */
+/** Marks `method` as a `bulkDocs` that takes such documents, or a `bulkGet` that gives them when called with `[SPLIT]: true`. */
 export function setTakesApart<Method extends object>(method: Method): Method {
   takers.add(method);
   return method;

@@ -1,4 +1,4 @@
-/** Who descends from whom in a revision tree. */
+/** Descent within a revision tree. */
 import type { RevTree } from './chain';
 import { holderOf, ownerOf } from './chain';
 import type { Leaf } from './leaf';
@@ -6,7 +6,7 @@ import { generationOf, hashOf } from './revision';
 import { hasRev, isLeaf, leaves } from './tree';
 import { type Graph, graphOf, type Node, newestFirst, parentsOf } from './tree-graph';
 
-/** `rev` and its ancestors, newest first, on its own branch; `undefined` for a revision the tree does not have. */
+/** `rev` and its ancestors, newest first, on its own branch; `undefined` for a revision that the tree does not have. */
 export function ancestry(tree: RevTree, rev: string): { start: number; ids: string[] } | undefined {
   const start = generationOf(rev);
   const hash = hashOf(rev);
@@ -34,7 +34,7 @@ function ancestryByGraph(tree: RevTree, rev: string): { start: number; ids: stri
 
 const hasExtraParents = (tree: RevTree): boolean => tree.chains.some((chain) => !chain.tip);
 
-/** Leaves that descend from `rev`, by rank; itself if it is a leaf; none when it is unknown. */
+/** Leaves that descend from `rev`, by rank; `rev` itself if it is a leaf; none if it is unknown. */
 export function leavesBelow(tree: RevTree, rev: string): Leaf[] {
   const all = leaves(tree);
   if (tree.chains.length === 1) return hasRev(tree, rev) ? all : [];
@@ -50,7 +50,7 @@ function descendants(graph: Graph, rev: string): Set<Node> {
   const first = graph.get(rev);
   if (first === undefined) return found;
   found.add(first);
-  // A parent is one generation older than its child, so oldest first each is decided before its children.
+  // A parent is one generation older than its child, so going from the oldest on decides each node before its children.
   for (const node of newestFirst(graph).reverse()) {
     if (parentsOf(node).some((parent) => found.has(parent))) found.add(node);
   }

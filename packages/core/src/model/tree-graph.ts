@@ -1,6 +1,6 @@
 /**
- * Revision trees as nodes with parents: for what chains cannot answer at a glance. Chains → graph → chains is the identity
- * on trees, and gives equal trees equal chains. All walks are loops, linear in the number of revisions.
+ * Revision trees as nodes with parents: for what chains do not show directly. Chains → graph → chains is the identity
+ * on trees, and gives equal chains for equal trees. All walks are loops, linear in the number of revisions.
  */
 import type { Chain } from './chain';
 import { formatRev } from './revision';
@@ -10,7 +10,7 @@ export interface Node {
   readonly generation: number;
   readonly hash: string;
   deleted: boolean;
-  /** The parent; where there are several, the greatest. */
+  /** The parent; if there are several, the greatest. */
   parent: Node | undefined;
   /** Further parents. */
   others: Node[] | undefined;
@@ -30,7 +30,7 @@ export function graphOf(chains: readonly Chain[]): Graph {
   return graph;
 }
 
-/** Adds revisions and descent, not deletedness. @param hashes newest first */
+/** Adds revisions and their descent, but not deletedness. @param hashes newest first */
 export function addPath(graph: Graph, generation: number, hashes: readonly string[]): void {
   let child: Node | undefined;
   for (let at = 0; at < hashes.length; at++) {
@@ -75,7 +75,7 @@ export function newestFirst(graph: Graph): Node[] {
   return [...graph.values()].sort((a, b) => b.generation - a.generation);
 }
 
-/** The graph of the other nodes and what is known of their descent. Uses `graph` up. */
+/** The graph of the remaining nodes, with their descent as far as it is known. Consumes `graph`. */
 export function without(graph: Graph, dropped: ReadonlySet<Node>): Graph {
   for (const node of dropped) graph.delete(node.rev);
   for (const node of graph.values()) node.children = 0;
@@ -88,7 +88,7 @@ export function without(graph: Graph, dropped: ReadonlySet<Node>): Graph {
   return graph;
 }
 
-/** The graph as chains: leaves from the newest down, each until it meets a chain before it; then the extra parents. */
+/** The graph as chains: leaves from the newest on, each followed down until it meets an earlier chain; then the extra parents. */
 export function chainsOf(graph: Graph): Chain[] {
   const nodes = [...graph.values()];
   const seen = new Set<Node>();

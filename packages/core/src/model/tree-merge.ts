@@ -1,9 +1,9 @@
 /**
- * Changing a revision tree: merging a path, stemming.
+ * Changes a revision tree: merging a path, stemming.
  *
- * A merge adds the path's revisions and descent to the set of those known: a union, so before stemming the order of merges
- * cannot matter (I3). What nearly always happens (an edit of a leaf, a new branch, a path known already) is done on the
- * chains; the rest, a path that tells something new about what is known, goes through the graph.
+ * A merge adds the path's revisions and descent to the known ones: a union, so before stemming the order of merges
+ * cannot matter (I3). The usual cases (an edit of a leaf, a new branch, a path known already) are handled on the
+ * chains; a path that adds something new about known revisions goes through the graph.
  */
 import type { Chain, RevPath, RevTree } from './chain';
 import { holderOf, treeOf } from './chain';
@@ -12,7 +12,7 @@ import { allRevs, hasRev, isDeleted, tipAt } from './tree';
 import type { Node } from './tree-graph';
 import { addPath, chainsOf, graphOf, newestFirst, parentsOf, without } from './tree-graph';
 
-/** What a path was to a tree. `inner`: its newest revision was known, but something about it or its ancestors was not. */
+/** How a path relates to a tree. `inner`: its newest revision was known, but something about it or its ancestors was not. */
 export type MergeResult = 'new leaf' | 'new branch' | 'inner' | 'known';
 
 export interface Merged {
@@ -29,7 +29,8 @@ export interface Merged {
  * @param tree `undefined` for a document that is new: the path is then a `new leaf`
  * @param limit most generations kept on a branch (`revs_limit`), ≥ 1
  *
- * Pure: `tree` is not changed. Whether a revision is a tombstone is as first told; a later telling cannot change a leaf.
+ * Pure: `tree` is not changed. Whether a revision is a tombstone is settled by the first path that tells; a later one cannot change a
+ * leaf.
  */
 export function merge(tree: RevTree | undefined, path: RevPath, limit: number): Merged {
   if (tree === undefined) return { tree: stem(treeOf(path), limit).tree, result: 'new leaf', forgotten: [] };
@@ -44,19 +45,19 @@ export function merge(tree: RevTree | undefined, path: RevPath, limit: number): 
   return {
     tree: stemmed,
     result: parent < 0 ? 'new branch' : 'new leaf',
-    // A long path may bring ancestors that do not stay.
+    // A long path may bring ancestors that are not kept.
     forgotten: known > limit ? forgotten.filter((rev) => hasRev(tree, rev)) : forgotten,
   };
 }
 
-/** Index of the newest revision of the path that the tree has; the length of the path when it has none. */
+/** Index of the newest revision of the path that the tree has; the length of the path if it has none. */
 function firstKnown(tree: RevTree, { generation, hashes }: RevPath): number {
   let at = 0;
   while (at < hashes.length && holderOf(tree, generation - at, hashes[at]!) === undefined) at++;
   return at;
 }
 
-/** True when the tree has all of the path from index `from` on, and its descent too: each revision beside its parent, in some chain. */
+/** True when the tree has all of the path from index `from` on, and its descent: each revision beside its parent in some chain. */
 function tellsNothingNew(tree: RevTree, { generation, hashes }: RevPath, from: number): boolean {
   for (let at = from; at < hashes.length - 1; at++) {
     const isKnown = tree.chains.some((chain) => {
@@ -109,7 +110,7 @@ function mergeByGraph(tree: RevTree, path: RevPath, limit: number, head: 'new' |
 }
 
 /**
- * Forgets what is `limit` generations or more above every leaf that descends from it.
+ * Forgets revisions that are `limit` generations or more above every leaf that descends from them.
  *
  * @param limit generations kept on each branch, ≥ 1
  */
@@ -149,7 +150,7 @@ function stemByGraph(tree: RevTree, limit: number): { tree: RevTree; forgotten: 
   const nearestLeaf = new Map<Node, number>();
   const dropped = new Set<Node>();
   for (const node of newestFirst(graph)) {
-    // Children come first and have told; who was told nothing is a leaf.
+    // Children come first and have noted their nearest leaf; a node without such a note is a leaf.
     const leaf = nearestLeaf.get(node) ?? node.generation;
     if (leaf - node.generation >= limit) dropped.add(node);
     for (const parent of parentsOf(node)) {

@@ -1,5 +1,5 @@
 /**
- * A revision tree as one string, the form in which it is stored, and back. Linear; no escaping, since lengths are told.
+ * A revision tree as one string, the form in which it is stored, and back. Linear; nothing is escaped, since lengths are given.
  *
  *   chain   kind generation , count { , generation of a tombstone } : hashes      chains follow one another
  *   kind    a digit: 1 joined + 2 no tip + 4 hashes of mixed length
@@ -12,7 +12,7 @@ import { corrupt } from './errors';
 const JOINED = 1;
 const NO_TIP = 2;
 const MIXED = 4;
-/** Characters in a hash of ours, and of CouchDB's. */
+/** Characters in a hash of ours, and in one of CouchDB's. */
 const HASH_LENGTH = 32;
 
 export function packTree(tree: RevTree): string {
@@ -46,7 +46,7 @@ export function unpackTree(packed: string): RevTree {
   return { chains };
 }
 
-/** True of trees, as most are, that are one chain by what can be seen without unpacking them: no branches, so no conflicts. */
+/** True for trees that visibly, without unpacking, are one chain, as most are: no branches, so no conflicts. */
 export function isOneChain(packed: string): boolean {
   const count = Number.parseInt(packed.slice(packed.indexOf(',') + 1), 10);
   return packed.startsWith('0') && packed.length === packed.indexOf(':') + 1 + count * HASH_LENGTH;

@@ -2,9 +2,9 @@ import type { RevTree } from './chain';
 import { chainsOf, graphOf, parentsOf, without } from './tree-graph';
 
 /**
- * Takes a leaf out, with the ancestors that no other leaf descends from (purge).
+ * Removes a leaf, with the ancestors that no other leaf descends from (purge).
  *
- * @returns the rest, if any, and what was removed, newest first; `undefined` when `rev` is no leaf of this tree
+ * @returns the rest, if any, and what was removed, newest first; `undefined` when `rev` is not a leaf of this tree
  */
 export function removeLeaf(
   tree: RevTree,

@@ -1,5 +1,5 @@
 /**
- * Questions to a revision tree: what is in it, and its leaves. Nothing here changes one (tree-merge.ts does).
+ * Questions about a revision tree: its revisions and its leaves. Nothing here changes a tree (tree-merge.ts does).
  */
 import type { Chain, RevTree } from './chain';
 import { holderOf, holds, treeOf } from './chain';
@@ -33,14 +33,14 @@ export function isLeaf(tree: RevTree, rev: string): boolean {
   return tipAt(tree, generationOf(rev), hashOf(rev)) >= 0;
 }
 
-/** Which chain has this leaf; -1: none. */
+/** The index of the chain that has this leaf; -1 if there is none. */
 export function tipAt({ chains }: RevTree, generation: number, hash: string): number {
   return chains.findIndex(
     (chain) => chain.tip && chain.generation === generation && chain.hashes[0] === hash,
   );
 }
 
-/** True for a tombstone, leaf or not. False for unknown revisions, and past ones known only as somebody's ancestor. */
+/** True for a tombstone, leaf or not. False for unknown revisions, and for past ones known only as an ancestor. */
 export function isDeleted(tree: RevTree, rev: string): boolean {
   const generation = generationOf(rev);
   const hash = hashOf(rev);

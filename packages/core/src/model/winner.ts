@@ -1,4 +1,4 @@
-/** Which leaf of a tree a database shows: the one that {@link outranks} the others, whatever the order they came in. */
+/** Which leaf of a tree a database shows: the one that {@link outranks} the others, in whatever order they came. */
 
 import type { RevTree } from './chain';
 import type { Leaf } from './leaf';

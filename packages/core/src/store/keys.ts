@@ -1,21 +1,21 @@
 /**
- * Keys of rows and their order: numbers, then strings by UTF-16 code unit, then arrays element by element, as IndexedDB
- * compares them. Inside a store every key of one order is a {@link SortKey}: compared by `<`, never taken apart.
+ * Keys of rows and their order: numbers, then strings by UTF-16 code unit, then arrays element by element, as in
+ * IndexedDB. Inside a store every key of one order is a {@link SortKey}: compared by `<`, never taken apart.
  */
 
 export type KeyPart = string | number | readonly [];
-/** A row's key. `[]` as an element stands above every string and number: `[id, []]` is the end of all keys under `id`. */
+/** A row's key. `[]` as an element sorts above every string and number: `[id, []]` is the end of all keys under `id`. */
 export type Key = string | number | readonly KeyPart[];
-/** A key in the form the engine sorts. All keys of one order have one type, so `<` is their order. */
+/** A key in the form by which the engine sorts. All keys of one order have one type, so `<` is their order. */
 export type SortKey = string | number;
 
 const NUMBER = '1';
 const STRING = '2';
 const LAST = '3';
-/** Below every escaped character, so that a prefix sorts first. */
+/** Sorts below every escaped character, so that a prefix sorts first. */
 const END = '\u0000\u0000';
 
-/** The form in which `key` sorts: strings and numbers are themselves, arrays become one string. */
+/** The form by which `key` sorts: strings and numbers are themselves, arrays become one string. */
 export function sortKey(key: Key): SortKey {
   if (typeof key !== 'object') return key;
   let text = '';
@@ -34,20 +34,20 @@ function part(value: KeyPart): string {
   return COUNTS[value];
 }
 
-/** Small counts are parts of many keys. */
+/** Small counts whose form is kept, since they are parts of many keys. */
 const COUNTS_KEPT = 64;
 const COUNTS: string[] = [];
 
 function escaped(text: string): string {
   const at = text.indexOf('\u0000');
   if (at < 0) return text;
-  // The end of a view's key, which is where most have their only one.
+  // Most keys of views have their only U+0000 at the end.
   return at === text.length - 1 ? `${text}\u0001` : text.replaceAll('\u0000', '\u0000\u0001');
 }
 
 const bits = new DataView(new ArrayBuffer(8));
 
-/** 16 hex digits whose order is the number's: IEEE 754 bits, sign flipped, negative ones inverted. */
+/** 16 hex digits that sort as the number does: IEEE 754 bits, sign flipped, negative ones inverted. */
 function sortableNumber(value: number): string {
   bits.setFloat64(0, value === 0 ? 0 : value);
   let high = bits.getUint32(0);

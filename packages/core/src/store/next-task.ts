@@ -1,20 +1,20 @@
-/** A turn of the event loop for all others. */
+/** Gives the turn to everybody else in the event loop. */
 
 interface Scheduling {
   readonly setImmediate?: (work: () => void) => unknown;
   readonly MessageChannel?: new () => MessageChannel;
 }
 
-/** Taken once: a test that puts a clock of its own in their place, and does not move it on, waits for its calls all the same. */
+/** Taken once: in a test that replaces these by its own clock, and does not advance it, calls are answered all the same. */
 const { setImmediate, MessageChannel: Channel } = globalThis as Scheduling;
 const { setTimeout } = globalThis;
 
 /**
- * Resolves in a later task, when all that waited before had its turn; sooner than a timer, which browsers hold back for 4 ms and, in hidden
- * pages, for a second. Not by `scheduler.yield`: in Chromium timers and messages then wait as long as anybody yields.
+ * Resolves in a later task, after everything that was waiting had its turn. It is sooner than a timer, which browsers delay by 4 ms
+ * and, in hidden pages, by a second. Not by `scheduler.yield`: in Chromium timers and messages then wait as long as anybody yields.
  */
 export function nextTask(): Promise<void> {
-  // Node: a channel costs 0.1 ms there.
+  // For Node, where a channel costs 0.1 ms.
   if (typeof setImmediate === 'function') return new Promise((resolve) => setImmediate(resolve));
   if (Channel === undefined) return afterTimer(0); // jsdom
   return new Promise((resolve) => {
@@ -27,7 +27,7 @@ export function nextTask(): Promise<void> {
   });
 }
 
-/** For waits that are the database's own: by the clock of the platform, whatever stands in its place by then. */
+/** For the database's own waits: uses the platform's clock, even if it has been replaced since. */
 export function afterTimer(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }

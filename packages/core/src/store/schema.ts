@@ -1,11 +1,11 @@
 /**
- * The tables of a database. Later ones are added at the end, and later fields at the end of theirs; orders stay as they are.
+ * The tables of a database. New tables are added at the end, and new fields at the end of theirs; orders stay as they are.
  * A stored database whose tables are a prefix of these opens as it is; one that has more is refused, because the next
- * checkpoint would drop it. So what a row means changes with a new field, never in an old one.
+ * checkpoint would drop them. So the meaning of a row changes only by a new field, never within an old one.
  */
 import type { Schema, Text } from './store';
 
-/** One document: its winner, and its tree when there is more to it than that. */
+/** One document: its winner, and its tree if that has more than the winner. */
 export interface DocRow {
   readonly id: string;
   /** The seq of the last change of this document. */
@@ -14,15 +14,15 @@ export interface DocRow {
   readonly rev: string;
   /** The winner is a tombstone. */
   readonly deleted?: true;
-  /** The packed revision tree (`packTree`), but for what `tip` adds to it; absent while it is nothing but a tip and the winner. */
+  /** The packed revision tree (`packTree`), without what `tip` adds to it; absent while a tip and the winner are all there is. */
   readonly tree?: Text;
-  /** Revisions that the winner descends from, made since the tree was packed: see tip.ts. */
+  /** Ancestors of the winner made since the tree was packed: see tip.ts. */
   readonly tip?: Text;
-  /** JSON of the winner without `_id _rev _deleted`. Absent: `{}`, or compacted away is impossible for a leaf (I4). */
+  /** JSON of the winner without `_id _rev _deleted`. Absent means `{}`: as a leaf it cannot have been compacted away (I4). */
   readonly body?: Text;
 }
 
-/** The body of a revision that is not the winner: losing leaves, and past revisions until compaction. Never changes, only goes. */
+/** The body of a revision that is not the winner: losing leaves, and past revisions until compaction. Never changed, only deleted. */
 export interface BodyRow {
   readonly id: string;
   readonly rev: string;
@@ -48,22 +48,22 @@ export interface InfoRow {
 }
 
 /**
- * How far one index is. `view` is the hash of all that decides its rows; `dropped:…` stands for one whose rows are still
+ * The progress of one index. `view` is the hash of all that determines its rows; `dropped:…` stands for an index whose rows are still
  * being removed. Whoever changes rows of an index changes this row in the same commit.
  */
 export interface ViewStateRow {
   readonly view: string;
-  /** Names the rows of `index` and `reductions`; made anew when the view is. */
+  /** Names the rows of `index` and `reductions`; new whenever the view is made anew. */
   readonly tag: string;
   /** The seq up to which changes were mapped. */
   readonly seq: number;
-  /** `update_seq` when it was made: a change up to it cannot have rows of an earlier one of the same document. */
+  /** `update_seq` when the index was made: a change up to it cannot have rows from an earlier change of the same document. */
   readonly since: number;
   /** Rows in the index. */
   readonly rows: number;
-  /** How often rows were written or removed: two equal ones are one state. */
+  /** How often rows were written or removed: equal versions mean equal rows. */
   readonly version: number;
-  /** Documents on which the map threw, counted each time. */
+  /** Documents on which the map threw; one counts each time. */
   readonly threw?: number;
   /** There may be rows in `reductions`. */
   readonly reduced?: true;
@@ -75,15 +75,15 @@ export interface IndexEntry {
   /** `toKey` of the emitted key. */
   readonly key: string;
   readonly id: string;
-  /** Rows of one document in their order: 0, 1, … */
+  /** Numbers the rows of one document in order: 0, 1, … */
   readonly n: number;
-  /** JSON of the value, when it is short; `null` is left out. */
+  /** JSON of the value, if it is short; `null` is left out. */
   readonly value?: string | undefined;
-  /** The same when it is long. */
+  /** The same if it is long. */
   readonly long?: Text;
 }
 
-/** Reduced values of a run of neighbours in `index`, kept until one of them changes. Named by the position it begins at. */
+/** Reduced values of a run of neighbours in `index`, kept until one of them changes. Identified by the position at which it begins. */
 export interface ReductionRow {
   readonly tag: string;
   readonly key: string;
@@ -93,25 +93,25 @@ export interface ReductionRow {
   readonly end_key: string;
   readonly end_id: string;
   readonly end_n: number;
-  /** Key of its last row. */
+  /** Key of the run's last row. */
   readonly last: string;
   /** JSON: reducer → value. */
   readonly values: Text;
 }
 
-/** Content of attachments: once for each content, whoever refers to it. */
+/** Content of attachments: one row for each content, whoever refers to it. */
 export interface BlobRow {
-  /** The digest of the stored bytes; where they are gzip of the content, with `;gzip` after it. */
+  /** The digest of the stored bytes, followed by `;gzip` if they are the content's gzip. */
   readonly blob: string;
   /** Where the bytes lie (`Store.blobs`). */
   readonly place: string;
-  /** Bytes there. */
+  /** Number of bytes there. */
   readonly size: number;
-  /** Bytes of the content, where those stored are encoded. */
+  /** Number of bytes of the content, if the stored ones are encoded. */
   readonly length?: number;
 }
 
-/** An available revision has an attachment of this content. Rows, not counts: putting and deleting one again changes nothing. */
+/** An available revision has an attachment with this content. Rows, not counts: adding or deleting one twice changes nothing. */
 export interface BlobRefRow {
   readonly blob: string;
   readonly id: string;
@@ -135,7 +135,7 @@ export const schema = {
     key: 'id',
     fields: ['id', 'seq', 'rev', 'deleted', 'tree', 'body', 'tip'],
     orders: { seq: 'seq' },
-    // What is read most comes last: it is what is read ahead.
+    // What is read most often comes last, since that is what is read ahead.
     texts: ['tree', 'tip', 'body'],
   },
   bodies: { key: ['id', 'rev'], fields: ['id', 'rev', 'deleted', 'body'], texts: ['body'] },

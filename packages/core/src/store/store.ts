@@ -2,15 +2,15 @@
  * The contract between the database and whatever keeps its rows: strictly serialisable one-shot reads and writes
  * (https://jepsen.io/consistency/models/strict-serializable) over a few ordered tables of flat rows.
  *
- * A write reads what it names, decides synchronously, and commits what was decided: all of it or none. A plan cannot
- * await, so no transaction can lapse under it, and a race lost against another tab is simply planned again.
+ * A write reads what it names, decides synchronously, and commits its decision: all of it or nothing. A plan cannot
+ * await, so no transaction can lapse during it, and after losing a race against another tab it is simply planned again.
  */
 import type { Key, KeyPart, SortKey } from './keys';
 
 /**
- * A long field (a document's JSON) by reference: where its text lies, not the text. Found rows hold references unless the
- * query asked for `texts`; a plan may put a reference it found into another row, which moves no text. One text belongs to one
- * row: a plan that puts a reference elsewhere deletes or changes the row it found it in.
+ * A long field (a document's JSON) by reference: where its text lies, not the text. Rows that are found hold references unless the
+ * query asked for `texts`. A plan may put a reference it found into another row, which moves no text. One text belongs to one
+ * row: a plan that puts a reference elsewhere deletes or changes the row in which it found it.
  */
 export interface TextRef {
   readonly block: number;
@@ -19,12 +19,12 @@ export interface TextRef {
 }
 export type Text = string | TextRef;
 
-/** How the rows of one table look. `fields` lists all of them, in the order in which they are stored. */
+/** The form of the rows of one table. `fields` lists all of them, in the order in which they are stored. */
 export interface TableSchema {
   /** The field, or fields, that make the primary key. */
   readonly key: string | readonly string[];
   readonly fields: readonly string[];
-  /** Other orders: name → the field, or fields, it sorts by. Values must be unique within the table. */
+  /** Other orders: name → the field, or fields, by which it sorts. Values must be unique within the table. */
   readonly orders?: { readonly [order: string]: string | readonly string[] };
   /** Fields whose values are texts kept by reference. */
   readonly texts?: readonly string[];
@@ -41,11 +41,11 @@ export interface Range {
   readonly lte?: Key;
 }
 
-/** Rows by primary key, one answer per key, in order, `undefined` where there is none. */
+/** Rows by primary key: one answer per key, in order, `undefined` if there is none. */
 export interface KeysQuery<N> {
   readonly from: N;
   readonly keys: readonly Key[];
-  /** Fill in long fields as strings: all of them, or the ones named. Default: references; `false`: those are not needed either. */
+  /** Long fields to fill in as strings: all, or those named. Default: references; `false`: references are not needed either. */
   readonly texts?: boolean | readonly string[];
 }
 /** Rows of a range, in the order `by` (default: the primary key). */
@@ -58,7 +58,7 @@ export interface RangeQuery<N> {
   readonly limit?: number;
   readonly texts?: boolean | readonly string[];
 }
-/** How many rows a range has, in the order `by` (default: the primary key): a number, without reading them. */
+/** The number of rows in a range, in the order `by` (default: the primary key), without reading them. */
 export interface CountQuery<N> {
   readonly from: N;
   readonly count: Range;
@@ -86,15 +86,15 @@ export type Write<T extends Tables> = {
     readonly into: N;
     readonly put?: readonly T[N][];
     readonly delete?: readonly Key[];
-    /** The plan knows that no row has the key of any in `put`: they are not looked for. Said of what is there, its texts are never freed. */
+    /** The plan knows that no row has the key of any in `put`, so none is looked for. If there is one, its texts are never freed. */
     readonly fresh?: boolean;
   };
 }[keyof T & string];
 
 export interface Plan<T extends Tables, R> {
-  /** Nothing to write is a plan too: no commit is made and `value` is answered. */
+  /** A plan may write nothing: no commit is made, and the answer is `value`. */
   readonly writes: readonly Write<T>[];
-  /** Places of content that rows of `writes` are the first to name. The write rejects `content_gone` when one was swept meanwhile. */
+  /** Places of content that rows in `writes` are the first to name. The write rejects `content_gone` if one was swept meanwhile. */
   readonly places?: readonly string[];
   readonly value: R;
 }
@@ -103,35 +103,35 @@ export interface Plan<T extends Tables, R> {
 export type Durability = 'strict' | 'relaxed';
 
 /**
- * Bytes of content in one piece: every chunk of a place but its last, so that the chunk of a byte is found by division. Stored
- * places have it so: it may never change. Under 1 MB, which every browser stores without special ways.
+ * Bytes of content in one piece: the length of every chunk of a place but the last, so the chunk of a byte is found by division.
+ * Stored places depend on it, so it may never change. Under 1 MB, which every browser stores without special treatment.
  */
 export const CHUNK_BYTES = 512 * 1024;
 
 /**
- * Where content lies beside the rows: chunks of bytes by place. A row names a place; what is in no row goes. No place is used
- * twice, so a row found once names these bytes or none.
+ * Where content lies beside the rows: chunks of bytes by place. A row names a place; a place that no row names is dropped. No place is
+ * used twice, so a row once found names these bytes or none.
  */
 export interface Blobs {
   /**
-   * Keeps `chunks` at a place of its own, durable as asked when it answers; what is little may be held back until it is named.
-   * Then a write names it (`Plan.places`), or it is dropped; until `release` or `drop` nobody here takes it for a leftover.
-   * @param chunks of {@link CHUNK_BYTES}, the last one shorter; taken one at a time. They are not changed, nor kept
+   * Stores `chunks` at a new place, as durable as asked when it answers; a small content may be held back until it is named.
+   * A write then names the place (`Plan.places`), or it is dropped; until `release` or `drop` nobody here takes it for a leftover.
+   * @param chunks of {@link CHUNK_BYTES}, the last one shorter; taken one at a time. They are neither changed nor kept
    * @returns the place
    */
   put(
     chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
     options?: { readonly durability?: Durability | undefined },
   ): Promise<string>;
-  /** `undefined`: there is no such chunk (any more). @throws corrupt when it is not what was put */
+  /** `undefined`: there is no such chunk, or no longer. @throws corrupt when it is not what was put */
   get(place: string, index: number): Promise<Uint8Array | undefined>;
-  /** The place is named by a row now, or may be swept. */
+  /** From now on a row names the place, or it may be swept. */
   release(place: string): void;
   drop(places: readonly string[]): Promise<void>;
   /**
-   * Drops what no row names and nobody is about to name: what crashed writers left.
+   * Drops what no row names and nobody is about to name: leftovers of crashed writers.
    * @param named reads the places that rows name
-   * @returns false, with nothing done, while others have the database open, whose plans are not known, or write all the time
+   * @returns false, having done nothing, while others, whose plans are not known, have the database open, or write all the time
    */
   sweep(named: () => Promise<ReadonlySet<string>>): Promise<boolean>;
 }
@@ -143,14 +143,14 @@ export interface CallOptions {
 
 export interface WriteOptions extends CallOptions {
   readonly durability?: Durability | undefined;
-  /** A storage that is full keeps room for such writes. */
+  /** A full storage keeps some room for such writes. */
   readonly makesRoom?: MakesRoom | undefined;
 }
 
-/** It takes more than it brings: with the next compaction (`later`), or is a part of one (`now`). */
+/** The write frees more than it takes: with the next compaction (`later`), or as a part of one (`now`). */
 export type MakesRoom = 'later' | 'now';
 
-/** Must not throw, nor ask the store. */
+/** Must not throw, nor call the store. */
 export type RowsWatcher = (keys: readonly SortKey[] | undefined) => void;
 
 export interface Store<T extends Tables> {
@@ -160,21 +160,21 @@ export interface Store<T extends Tables> {
   read<const Q extends readonly Query<T>[]>(queries: Q, options?: CallOptions): Promise<FoundAll<T, Q>>;
 
   /**
-   * As `read`, at once, when everything needed is in memory, or some of it in a storage that answers at once, and no other context may
-   * have written; else `undefined`.
-   * Saves the promise where a caller has one of its own anyway.
+   * As `read`, but at once, if everything needed is in memory, or some of it in a storage that answers at once, and no other context
+   * can have written; otherwise `undefined`.
+   * Saves the promise if the caller has one of its own anyway.
    */
   readNow<const Q extends readonly Query<T>[]>(queries: Q): FoundAll<T, Q> | undefined;
 
   /**
-   * The row at a primary key, as `readNow` would answer it with these `texts`; `undefined` also where there is none. Spares the lists
+   * The row at a primary key, as `readNow` would answer it with these `texts`; `undefined` also if there is none. Saves the lists
    * around it.
    */
   rowNow<N extends keyof T & string>(from: N, key: Key, texts: readonly string[]): T[N] | undefined;
 
   /**
-   * One field of the rows whose primary keys begin with `under`, at most `limit` of them, in order: where they lie together in memory,
-   * and no other context may have written; else `undefined`. Spares the rows.
+   * One field of the rows whose primary keys begin with `under`, at most `limit` of them, in order, if they lie together in memory
+   * and no other context can have written; otherwise `undefined`. Saves the rows.
    */
   fieldNow<N extends keyof T & string, F extends keyof T[N]>(
     from: N,
@@ -184,27 +184,27 @@ export interface Store<T extends Tables> {
   ): T[N][F][] | undefined;
 
   /**
-   * Says whether anything was committed: while it is the same, `readNow` answers the same rows. `undefined` where that is not known,
-   * because other contexts may have written.
+   * Shows whether anything was committed: as long as it is the same, `readNow` answers the same rows. `undefined` if that is not
+   * known, because other contexts may have written.
    */
   stateNow(): number | undefined;
 
   /**
-   * What a call should wait for that would be answered at once, where such calls went on for long: others have their turn, and `readNow` and
-   * its like, which answer nothing until then, answer again. `undefined`: nothing.
+   * What a call should wait for before it is answered at once, if such calls have gone on for long: others then have their turn. Until
+   * it resolves, `readNow` and its like answer nothing. `undefined`: no need to wait.
    */
   pause?(): Promise<void> | undefined;
 
   /**
-   * Runs `work`, at once; what it asks of `read` and `readNow` before it returns is answered from what opening read, without a look
-   * at what others committed since. For calls made before opening read it.
+   * Runs `work` at once; what it asks of `read` and `readNow` before it returns is answered from what opening has read, without
+   * checking what others have committed since. For calls made before opening had read it.
    */
   asOpened?<R>(work: () => R): R;
 
   /**
-   * Answers `queries`, calls `plan` with the answers, commits what it returns: all of it or none.
+   * Answers `queries`, calls `plan` with the answers, and commits what it returns: all of it or nothing.
    * `plan` is synchronous and pure; it may be called again after a lost race. If it throws, nothing is written and
-   * the call rejects with what it threw.
+   * the call rejects with the same error.
    */
   write<const Q extends readonly Query<T>[], R>(
     queries: Q,
@@ -213,8 +213,8 @@ export interface Store<T extends Tables> {
   ): Promise<R>;
 
   /**
-   * As `write`, at once, where all that is needed is in memory, nothing else is being written and the storage takes it without
-   * waiting; else `undefined`, and nothing was written. Throws what `write` would reject with.
+   * As `write`, but at once, if all that is needed is in memory, nothing else is being written and the storage takes it without
+   * waiting; otherwise `undefined`, and nothing was written. Throws what `write` would reject with.
    */
   writeNow?<const Q extends readonly Query<T>[], R>(
     queries: Q,
@@ -223,34 +223,34 @@ export interface Store<T extends Tables> {
   ): { readonly value: R } | undefined;
 
   /**
-   * Calls `listener` after each commit that became visible here, own ones and other contexts' alike (those when heard of:
-   * a hint, possibly late), and once with `destroyed` or `lost` when the storage went away under the store.
+   * Calls `listener` after each commit that becomes visible here, from this context or another (of those it hears as a hint, possibly
+   * late), and once with `destroyed` or `lost` when the storage is taken away from the store.
    * @returns the way to stop listening
    */
   watch(listener: (event: StoreEvent) => void): () => void;
 
   /**
-   * Calls `changed` with the keys of rows of `table` that a commit wrote or removed, own ones and other contexts' alike, before anything
-   * is answered from it; without keys where any row may be another one. As long as the store is there.
+   * Calls `changed` with the keys of the rows of `table` that a commit, from this context or another, wrote or removed, before
+   * anything is answered from it; without keys if any row may have changed. It lasts as long as the store.
    */
   watchRows(table: keyof T & string, changed: RowsWatcher): void;
 
-  /** Rewrites the storage so that what is dead takes no room. In slices, while reads and writes go on. */
+  /** Rewrites the storage so that dead data takes no room. It works in slices, while reads and writes go on. */
   compact(options?: CallOptions): Promise<void>;
 
   /** Sizes for people and tests; nothing depends on them. */
   stats(): StoreStats;
 
   /**
-   * Waits for writes under way, then lets the storage go. Later calls reject `closed`.
-   * @param discard it is removed next: nothing is done to make the next opening quick
+   * Waits for running writes, then closes the storage. Later calls reject `closed`.
+   * @param discard it will be removed next: nothing is done to make the next opening quick
    */
   close(discard?: boolean): Promise<void>;
 }
 
 export type StoreEvent =
   | { readonly type: 'commit' }
-  /** `evicted`: the storage took it away by itself. */
+  /** `evicted`: the storage itself took it away. */
   | { readonly type: 'destroyed'; readonly evicted?: true }
   | { readonly type: 'lost'; readonly cause?: unknown };
 
