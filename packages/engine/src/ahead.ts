@@ -1,10 +1,11 @@
 /**
- * Reading ahead, for journals where most of what loading costs is the turn of the storage: with what a call lacks come pages and
- * blocks that it does not: none for the first two, then twice as many each time. So a database that has room in memory is there after a few such calls, and
- * one that was merely opened for a document has read no more than that. What has no room is not read ahead.
+ * Reading ahead, for journals where loading costs mostly the storage's turn. What a call lacks is loaded together with pages and
+ * blocks that it does not need: none for the first two calls, then twice as many each time. So a database that has room in memory is
+ * all there after a few such calls, and of one that was merely opened for a document no more has been read. What has no room is not
+ * read ahead.
  *
- * Where the manifest names the blocks of a table's rows, those are read with the rows' pages, and no others: the texts of past
- * revisions, until compaction as many as there are documents, are wanted by hardly anybody.
+ * Where the manifest names the blocks of a table's rows, those are read with the rows' pages, and no others: hardly anybody wants the
+ * texts of past revisions, of which there are, until compaction, as many as documents.
  */
 import type { BlockCache } from './block-cache';
 import type { BlockUse } from './block-use';
@@ -15,13 +16,13 @@ import { blocksIn } from './runs';
 import { PAGE_GROUPS, type StoredPage } from './stored-page';
 import { isTail } from './texts';
 
-/** A call that lacks more than this reads much by itself. */
+/** A call that lacks more than this reads much anyway. */
 const LACKING_MAX = 4;
-/** Pages, and blocks, at a time: some 2 ms with what is lacking. */
+/** Pages, and blocks, read ahead at a time: some 2 ms together with what is lacking. */
 const AHEAD_MAX = 8;
-/** Orders of more pages are not read ahead: they would leave little room for those of others. */
+/** Orders of more pages are not read ahead: they would leave little room for those of other orders. */
 const ORDER_PAGES_MAX = PAGES_LOADED_MAX / 4;
-/** … but for rows with texts, as documents are: a get is answered by one of them and its text, and those of 100,000 have room. */
+/** … except for rows with texts, such as documents: one row and its text answer a get, and the rows of 100,000 have room. */
 const TEXT_PAGES_MAX = PAGES_LOADED_MAX / 2;
 
 interface Memory {
@@ -31,7 +32,7 @@ interface Memory {
   readonly use: BlockUse;
 }
 
-/** Where something that a call lacks belongs: the page of that number. */
+/** Where something that a call lacks belongs: to the page with the number `at`. */
 interface Place {
   readonly table: TableState;
   readonly order: number;
@@ -45,8 +46,8 @@ export class Ahead {
   #calls = 0;
 
   /**
-   * What to load besides `needed`; no harm if it is not there.
-   * @param decoders of the pages among `needed`; those of further pages are added
+   * What to load besides `needed`; it does no harm if it is not there.
+   * @param decoders those of the pages among `needed`; those of further pages are added
    */
   of(memory: Memory, needed: readonly number[], decoders: Decoders): number[] {
     if (needed.length > LACKING_MAX) return [];
@@ -57,13 +58,13 @@ export class Ahead {
   }
 }
 
-/** Of the first page among `needed`, else of the first block that the manifest names for a page. */
+/** The place of the first page among `needed`, otherwise of the first block that the manifest names for a page. */
 function placeOf({ tables }: Directory, needed: readonly number[]): Place | undefined {
   let found: Place | undefined;
   for (const table of tables.values()) {
     for (let order = 0; order < table.layout.orders.length; order++) {
       const { fences } = orderOf(table, order);
-      if (fences === undefined) continue; // It has no room in memory.
+      if (fences === undefined) continue; // they have no room in memory
       const page = fences.ids.findIndex((id) => needed.includes(id));
       if (page >= 0) return { table, order, fences, at: page };
       const at = fences.runs?.findIndex((runs) => blocksIn(runs).some((id) => needed.includes(id))) ?? -1;
@@ -88,14 +89,14 @@ function blocksOf(
   return blocks;
 }
 
-/** The blocks of the rows, beginning at the place, if the manifest names any. */
+/** The blocks of the rows, beginning with those at the place, if the manifest names any. */
 function named(place: Place | undefined): number[] | undefined {
   if (place?.fences.runs === undefined) return undefined;
   const blocks = around(place.fences.runs, place.at).flatMap(blocksIn);
   return blocks.length === 0 ? undefined : blocks;
 }
 
-/** Of the same order, beginning at the place. */
+/** Pages of the same order, beginning at the place. */
 function pagesOf({ pages }: Memory, place: Place | undefined, count: number, decoders: Decoders): number[] {
   const found: number[] = [];
   if (place === undefined) return found;
@@ -112,5 +113,5 @@ function pagesOf({ pages }: Memory, place: Place | undefined, count: number, dec
   return found;
 }
 
-/** The list from `at` on, then what comes before it. */
+/** The list from `at` on, followed by what comes before it. */
 const around = <T>(list: readonly T[], at: number): T[] => [...list.slice(at), ...list.slice(0, at)];

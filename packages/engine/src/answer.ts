@@ -1,6 +1,6 @@
 /**
- * Queries → rows, from memory alone. Texts that are not in the cache go into `wanted`, as pages do; the answer is then
- * worth nothing but for finding what else is wanted.
+ * Queries → rows, from memory alone. Texts that are not in the cache go into `wanted`, as pages do; the answer then serves only to
+ * find out what else is wanted.
  */
 import {
   type CountQuery,
@@ -66,7 +66,7 @@ function byKeys(
   return rows;
 }
 
-/** The blocks of rows whose pages are wanted: so that both come in one turn of the storage. */
+/** Hints at the blocks of rows whose pages are wanted, so that page and block come in one turn of the storage. */
 function hint(
   keys: KeysQuery<string>['keys'],
   table: TableState,
@@ -107,7 +107,7 @@ function boundsOf({ gt, gte, lt, lte }: Range): Bounds {
   return { lower, lowerOpen: gt !== undefined, upper, upperOpen: lt !== undefined };
 }
 
-/** Whether `high` is the end of all keys under `low`, as most ranges have it: its sort key is then made of that. */
+/** Whether `high` is the end of all keys under `low`, as in most ranges: its sort key is then made from that of `low`. */
 function isAllUnder(low: Key | undefined, high: Key): boolean {
   if (typeof low !== 'object' || typeof high !== 'object' || high.length !== low.length + 1) return false;
   for (let i = 0; i < low.length; i++) if (low[i] !== high[i]) return false;
@@ -119,7 +119,7 @@ function textFields(texts: boolean | readonly string[] | undefined, table: Table
   return texts === undefined || texts === false ? NONE : texts;
 }
 
-/** Texts out of the cache; what it lacks is wanted. */
+/** Takes texts from the cache; those it lacks are wanted. */
 export class Texts implements TextFill {
   readonly fields: readonly string[];
   readonly #cache: BlockCache<string>;

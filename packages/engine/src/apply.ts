@@ -1,10 +1,10 @@
-/** A commit's change of a table, applied to what one context holds of it: rows that are recent, and their orders. */
+/** Applies a commit's change of a table to what one context holds of it: recent rows, and their orders. */
 import type { SortKey } from '@settledb/core';
 import { isNew, type TableChange } from './commit';
 import type { TableState } from './directory';
 import type { OrderState } from './fences';
 
-/** Numbers spread over no more times as many places are put in order by place. */
+/** Numbers that spread over at most this many times their count are sorted by placing them. */
 const SPREAD_MAX = 2;
 
 export function applyTo(
@@ -14,7 +14,7 @@ export function applyTo(
   const { rows, deleted } = change;
   for (let i = 0; i < deleted.length; i++) recent.set(deleted[i]!, null);
   const keys = change.keys ?? rows.map(layout.keyOf);
-  // Rows by one short key, as documents are, are looked for with each write: as long as they are set there is no order to keep.
+  // Rows with one short key, such as documents, are looked up with each write: as long as they are `set`, no order must be kept.
   if (layout.field < 0 && isNew(change)) recent.add(keys, rows);
   else for (let i = 0; i < keys.length; i++) recent.set(keys[i]!, rows[i]!);
   for (let o = 0; o < orders.length; o++) putOff(change, o, orders[o]!, keys);
@@ -24,12 +24,12 @@ export function applyTo(
   }
 }
 
-/** A function of its own: a closure made within a loop has V8 make a scope for each round, by a slow way until this is optimised. */
+/** A separate function: for a closure within a loop V8 makes a scope in each round, slowly until the code is optimised. */
 function putOff(change: TableChange, o: number, order: OrderState<SortKey>, keys: readonly SortKey[]): void {
   order.recent.later(() => applyToOrder(change, o, order, keys));
 }
 
-/** First every key that went, then every key that is: one row may take the key another had. */
+/** First the keys that are gone, then those that exist: one row may take the key that another had. */
 function applyToOrder(
   change: TableChange,
   o: number,
@@ -45,7 +45,7 @@ function applyToOrder(
     for (let i = 0; i < own.length; i++) recent.set(own[i]!, keys[i]!);
     return;
   }
-  // Seqs, and new rows, take the place of nothing that is there: {@link Recent} keeps those in arrays, if they come in order.
+  // Seqs and new rows replace nothing that is there: {@link Recent} keeps them in arrays if they come in order.
   const places = numbers ? rising(own as number[]) : sorted(own);
   recent.add(
     places.map((i) => own[i]!),
@@ -56,7 +56,7 @@ function applyToOrder(
 const sorted = (keys: readonly SortKey[]): number[] =>
   keys.map((_, i) => i).sort((a, b) => (keys[a]! < keys[b]! ? -1 : keys[a]! > keys[b]! ? 1 : 0));
 
-/** The places of different numbers, the lowest first. Seqs of a commit have few gaps, and need no sorting. */
+/** The places of distinct numbers, the lowest first. The seqs of a commit have few gaps, and need no sorting. */
 function rising(numbers: readonly number[]): number[] {
   let low = Number.POSITIVE_INFINITY;
   let high = Number.NEGATIVE_INFINITY;

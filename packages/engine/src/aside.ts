@@ -1,31 +1,31 @@
 /**
- * Work that can be done at any time stands aside for who writes one document after another, or reads in a loop: each call would wait for
- * a slice of it, ten to thirty times as long as it takes by itself.
+ * Work that can be done at any time waits while a caller writes one document after another, or reads in a loop: otherwise each call
+ * would wait for a slice of the work, ten to thirty times as long as the call itself takes.
  */
 import { onAbort } from '@settledb/core';
 import type { Rewritable } from './checkpoint';
 
-/** ms without a commit, or a turn used up: of awaited writes two or more come in it, on any storage, and as many turns of a loop. */
+/** ms in which no commit is made and no turn used up: on any storage two or more awaited writes come in it, or turns of a loop. */
 const LOOK_MS = 20;
-/** ms of one checkpoint: 500 writes by IndexedDB. Who calls on is not waited for, or no checkpoint would ever be done. */
+/** Most ms that one checkpoint waits: 500 writes by IndexedDB. Then it goes on, or steady calls would keep it from ever ending. */
 const ASIDE_MAX = 250;
-/** With more rows than this outside pages nobody is waited for. */
+/** With more rows than this outside pages it does not wait. */
 const ROWS_MAX = 32_768;
 
 export class Aside {
   readonly #store: Rewritable;
   readonly #ending: AbortSignal | undefined;
-  /** Commits and turns when it was looked; none: it was not yet. */
+  /** Commits and turns at the last look; undefined before the first. */
   #calls: number | undefined;
   #left = ASIDE_MAX;
 
-  /** @param ending once it is aborted the work is waited for; absent: it is from the beginning */
+  /** @param ending once it is aborted the work no longer waits; absent: it never does */
   constructor(store: Rewritable, ending: AbortSignal | undefined) {
     this.#store = store;
     this.#ending = ending;
   }
 
-  /** Resolves when there were no such calls since the last time, or soon after them; at once where they were waited for long enough. */
+  /** Resolves if there were no such calls since the last time, or soon after them; at once when it has waited long enough. */
   async whileCalled(): Promise<void> {
     while (this.#stands()) {
       this.#calls = this.#seen();

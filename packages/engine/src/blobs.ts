@@ -1,42 +1,42 @@
 /**
- * Content over a journal: gives places their names, and knows which of them writes of this context are about to name.
+ * Content over a journal: gives places their names, and knows which places the writes of this context are about to name.
  */
 import { type Blobs, type Durability, uuid } from '@settledb/core';
 import type { Commit, Journal, Position } from './journal';
 
-/** Writes of this context that may come in between while it sweeps, each time. What is left, the next compaction sweeps. */
+/** How often writes of this context may interrupt a sweep. What is then left is swept by the next compaction. */
 const SWEEP_TRIES_MAX = 10;
 
-/** Bytes of little content that are held back for their commits at most; what is more is put at once. */
+/** Most bytes of small contents that are held back for their commits; further ones are put at once. */
 const STAGED_BYTES = 8 * 1024 * 1024;
-/** Bytes of little content kept in memory: what a page shows again and again. */
+/** Bytes of small contents kept in memory: what a page shows again and again. */
 const CACHED_BYTES = 8 * 1024 * 1024;
-/** Content larger than this is not kept: a few would push out all others. */
+/** Larger content is not kept: a few would push out all others. */
 const CACHED_MAX = 256 * 1024;
 
 export interface BlobLimits {
-  /** Bytes of content held back for their commits. Default {@link STAGED_BYTES}; 0: none. */
+  /** Most bytes of content held back for commits. Default {@link STAGED_BYTES}; 0: none. */
   readonly stagedBytes?: number | undefined;
-  /** Bytes of content kept in memory. Default {@link CACHED_BYTES}. */
+  /** Most bytes of content kept in memory. Default {@link CACHED_BYTES}. */
   readonly cachedBytes?: number | undefined;
 }
 
 export interface BlobHost {
-  /** Fails when the store is of no more use. */
+  /** Throws when the store can no longer be used. */
   check(): void;
-  /** Up to where memory is. */
+  /** The position of the state in memory. */
   position(): Position;
 }
 
 export class JournalBlobs implements Blobs {
   readonly #journal: Journal;
   readonly #host: BlobHost;
-  /** Put, or being put, and not yet named by a row. */
+  /** Places that are put, or being put, and that no row names yet. */
   readonly #underWay = new Set<string>();
-  /** Of one chunk, to be put with the commit that names it: that saves a transaction, and a leftover. */
+  /** Contents of one chunk, to be put with the commit that names them: that saves a transaction, and a leftover. */
   readonly #staged = new Map<string, Uint8Array>();
   #room: number;
-  /** Whole contents by place, the one used longest ago first. A place never holds other bytes. */
+  /** Whole contents by place, the least recently used first. A place never holds other bytes. */
   readonly #cache = new Map<string, Uint8Array>();
   #cachedBytes = 0;
   readonly #cacheLimit: number;
@@ -75,7 +75,7 @@ export class JournalBlobs implements Blobs {
     const known = index === 0 ? (this.#staged.get(place) ?? this.#cache.get(place)) : undefined;
     const chunk = known ?? (await this.#journal.blobs.get(place, index));
     if (index === 0 && chunk !== undefined) this.#keep(place, chunk);
-    // Whoever reads may do with it what he likes.
+    // A reader may do with the bytes what it likes.
     return chunk && this.#cache.has(place) && index === 0 ? new Uint8Array(chunk) : chunk;
   }
 
@@ -95,9 +95,9 @@ export class JournalBlobs implements Blobs {
     this.#cache.delete(place);
   }
 
-  /** `commit` as the journal is to have it, which is the first to name `places`. */
+  /** `commit`, the first to name `places`, in the form for the journal. */
   naming({ n, head, tail, segments }: Commit, places: readonly string[]): Commit {
-    const commit = { n, head, tail, segments }; // Each by name: a head that is made when it is asked for is not spread.
+    const commit = { n, head, tail, segments }; // each by name: a head made on demand is not spread
     const contents = places.flatMap((place) => {
       const bytes = this.#staged.get(place);
       return bytes === undefined ? [] : { place, bytes };
@@ -110,7 +110,7 @@ export class JournalBlobs implements Blobs {
   release(place: string): void {
     this.#underWay.delete(place);
     const bytes = this.#staged.get(place);
-    if (bytes !== undefined) this.#keep(place, bytes); // What was just written is read next.
+    if (bytes !== undefined) this.#keep(place, bytes); // what was just written is read next
     this.#unstage(place);
   }
 
@@ -130,8 +130,8 @@ export class JournalBlobs implements Blobs {
   }
 
   /**
-   * What is dropped was listed, and is in no row of a moment after: then a commit that names it is refused. That nobody else is
-   * there, and what is under way here, is looked at only to let their writes succeed.
+   * A dropped place was listed first, and then found to be in no row: a commit that names it afterwards is refused. Sweeping only
+   * while alone, and sparing what is under way here, only lets such writes succeed.
    */
   async sweep(named: () => Promise<ReadonlySet<string>>): Promise<boolean> {
     for (let tries = 0; tries < SWEEP_TRIES_MAX; tries++) {
@@ -139,7 +139,7 @@ export class JournalBlobs implements Blobs {
       const places = await this.#journal.blobs.places();
       if (places.length === 0) return true;
       if (!this.#journal.alone()) return false;
-      // Those staged, too: the journal of files puts them before their commit.
+      // Staged contents too: the file journal puts them before their commit.
       const underWay = new Set([...this.#underWay, ...this.#staged.keys()]);
       const position = this.#host.position();
       const inRows = await named();

@@ -1,4 +1,4 @@
-/** What is in memory of what lies in blocks, by their ids: up to a bound, the least recently used going first. */
+/** Keeps in memory what lies in blocks, by their ids, up to a bound; the least recently used goes first. */
 
 interface Cached<Value> {
   readonly value: Value;
@@ -8,7 +8,7 @@ interface Cached<Value> {
 
 export class BlockCache<Value> {
   readonly limit: number;
-  /** Of all that it holds together. */
+  /** The length of all that it holds. */
   length = 0;
   readonly #lengthOf: (value: Value) => number;
   readonly #values = new Map<number, Cached<Value>>();
@@ -30,7 +30,7 @@ export class BlockCache<Value> {
     return this.#values.has(id);
   }
 
-  /** As {@link get}, by one who does not use it. */
+  /** As {@link get}, but does not count as a use. */
   peek(id: number): Value | undefined {
     return this.#values.get(id)?.value;
   }
@@ -46,7 +46,7 @@ export class BlockCache<Value> {
     if (this.length > this.limit) this.#evict();
   }
 
-  /** As {@link set}, where there is room in an eighth of the cache: nothing goes for it. */
+  /** As {@link set}, if there is room within an eighth of the cache: nothing is evicted for it. */
   offer(id: number, value: Value): void {
     if (this.length + this.#lengthOf(value) <= this.limit / 8) this.set(id, value);
   }
@@ -58,12 +58,12 @@ export class BlockCache<Value> {
     this.length -= cached.length;
   }
 
-  /** Keeps only those. */
+  /** Keeps only these. */
   retain(ids: ReadonlySet<number>): void {
     for (const id of this.#values.keys()) if (!ids.has(id)) this.delete(id);
   }
 
-  /** Down to three quarters, so that eviction (a sort) is rare. */
+  /** Evicts down to three quarters, so that eviction (a sort) is rare. */
   #evict(): void {
     const byUse = [...this.#values].sort(([, a], [, b]) => a.used - b.used);
     for (const [id] of byUse) {

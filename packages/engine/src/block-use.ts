@@ -1,30 +1,30 @@
-/** How much of each block of texts is of use. Lengths count texts, not the commas between them. */
+/** How much of each block of texts is in use. Lengths count texts, not the commas between them. */
 
 export type BlockSize = readonly [id: number, size: number, dead: number];
 
-/** Of one block. */
+/** The use of one block. */
 export interface Use {
   size: number;
   dead: number;
 }
 
-/** Then a compaction moves what is left. */
+/** Whether a compaction moves what is left. */
 export const isMostlyDead = ({ size, dead }: Readonly<Use>): boolean => dead * 2 > size;
 
-/** What a manifest says of it: made when somebody looks, as reads do not. */
+/** What a manifest says about use: parsed when it is first asked for, which reads do not do. */
 export interface StoredUse {
-  /** Of all blocks. */
+  /** Characters in all blocks. */
   readonly characters: number;
   /** Called once. */
   read(): readonly BlockSize[];
 }
 
 export class BlockUse {
-  /** About how long all texts are together. */
+  /** The approximate length of all texts together. */
   characters: number;
   readonly #sizes = new Map<number, Use>();
   #stored: StoredUse | undefined;
-  /** What came since, until somebody looks; no more than commits between two checkpoints bring. */
+  /** Changes since, until somebody asks; no more than the commits between two checkpoints bring. */
   #later: (() => void)[] = [];
 
   constructor(stored?: StoredUse) {

@@ -1,7 +1,7 @@
 /**
- * When to rewrite: checkpoints by themselves once reading the log on opening would cost more than it should, sooner where they
- * cost little and nothing is written just then; compaction when asked or when most of the texts are dead. What is done is in
- * `rewrite-alone.ts`.
+ * Decides when to rewrite. Checkpoints are made unasked once reading the log on opening would cost more than it should, and sooner if
+ * they cost little and nothing is being written; compaction happens when asked for, or when most of the texts are dead. The work
+ * itself is in `rewrite-alone.ts`.
  */
 import { afterTimer, closed, type Store, type Tables, untilAborted, withEither } from '@settledb/core';
 import type { Follower } from './follower';
@@ -14,9 +14,9 @@ import type { Turn } from './turn';
 const COMMITS_MIN = 256;
 /** … or rows: parsing 2,000 costs about 2 ms. */
 const ROWS_MIN = 2048;
-/** A checkpoint writes about one page a changed row at worst, so it waits until an eighth of the rows changed, … */
+/** A checkpoint writes at worst about one page per changed row, so it waits until an eighth of the rows has changed, … */
 const CHANGED_SHARE = 1 / 8;
-/** … but not beyond this many commits (20–30 ms of opening) */
+/** … but no longer than this many commits (20–30 ms of opening) */
 const COMMITS_MAX = 2048;
 /** … or rows held outside pages. */
 const ROWS_MAX = 65_536;
@@ -24,23 +24,23 @@ const ROWS_MAX = 65_536;
 const IDLE_COMMITS_MIN = 32;
 /** … or rows: opening reads 32 small records, or 256 rows, in about half a ms. */
 const IDLE_ROWS_MIN = 256;
-/** While one writes on, a checkpoint that is due waits for the end of it, but not beyond this many commits, … */
+/** While writes go on, a checkpoint that is due waits for them to end, but no longer than this many commits, … */
 const BUSY_COMMITS_MIN = 1024;
-/** … then for so many times as long as the last one took: they are to take a small part of the time, however small the writes are, … */
+/** … then for this many times as long as the last one took: they are to take little of the time, however small the writes are, … */
 const REST = 8;
-/** … but not beyond this many commits (0.2 s of opening, and only where the writing was cut off) … */
+/** … but no longer than this many commits (0.2 s of opening, and only if the writing was cut off) … */
 const BUSY_COMMITS_MAX = 16_384;
-/** … or rows: an index of 10,000 rows is built without writing its first pages five times (20 ms of opening). */
+/** … or rows: so an index of 10,000 rows is built without writing its first pages five times (20 ms of opening). */
 const BUSY_ROWS_MAX = 16_384;
-/** … and then not beyond this share of what lies in pages: where ids are random, all pages are written anew. */
+/** … and then no longer than for this share of what lies in pages: where ids are random, all pages are written anew. */
 const BUSY_SHARE = 1 / 2;
-/** ms without a write, after which the checkpoint that is due is made. */
+/** ms without a write after which a due checkpoint is made. */
 const DELAY = 100;
-/** A compaction that is asked for while another context rewrites the storage looks again after so many ms, … */
+/** A compaction asked for while another context rewrites the storage looks again every this many ms, … */
 const OTHERS_MS = 50;
-/** … so many times, a minute: then the room that is dead is left to the next one. A frozen tab may hold the place for hours. */
+/** … this many times, for a minute: then the dead room is left to the next one. A frozen tab may hold the place for hours. */
 const OTHERS_LOOKS_MAX = 1_200;
-/** As {@link DELAY}, where all ends with the process: hardly anybody opens it again, and the work would fall into what comes next. */
+/** As {@link DELAY}, for data that ends with the process: it is hardly ever opened again, and the work would delay what comes next. */
 const DELAY_TRANSIENT = 2_000;
 
 export interface Rewritable {
@@ -48,27 +48,27 @@ export interface Rewritable {
   readonly image: Image;
   readonly follower: Follower;
   readonly turn: Pick<Turn, 'over'>;
-  /** Of its rows. */
+  /** Access to its rows. */
   readonly rows: Pick<Store<Tables>, 'read' | 'write'>;
-  /** Runs `work` when no write of this context is under way, and lets none begin until it is done. */
+  /** Runs `work` when no write of this context is running, and lets none begin until it is done. */
   inTurn<R>(work: () => Promise<R>): Promise<R>;
 }
 
 export class Checkpointer {
   readonly #store: Rewritable;
   readonly #automatic: boolean;
-  /** First: what can be left to another time. Then: all. */
+  /** Aborted first: ends what can be left to another time. Then `#stopping` ends everything. */
   readonly #ending = new AbortController();
   readonly #stopping = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #running: Promise<boolean> | undefined;
-  /** Rather than a compaction. */
+  /** Whether what runs is a checkpoint, not a compaction. */
   #isCheckpoint = false;
   /** After a failure, no unasked attempt before this commit. */
   #notBefore = 0;
-  /** It was found not to be worth while: not looked at again before this commit. */
+  /** A checkpoint was found not to be worthwhile: it is not considered again before this commit. */
   #idleNotBefore = 0;
-  /** ms, by `performance.now`: where one writes on, none before. */
+  /** ms, by `performance.now`: while writes go on, no checkpoint before this. */
   #restsUntil = 0;
 
   constructor(store: Rewritable, automatic: boolean) {
@@ -76,7 +76,7 @@ export class Checkpointer {
     this.#automatic = automatic;
   }
 
-  /** Called after each write: sees to it that a checkpoint that is due happens soon. */
+  /** Called after each write: makes sure that a due checkpoint happens soon. */
   consider(): void {
     if (
       !this.#automatic ||
@@ -111,7 +111,7 @@ export class Checkpointer {
     );
   }
 
-  /** Everything: all pages, all blocks that are mostly dead, leftovers. */
+  /** Rewrites everything: all pages, all blocks that are mostly dead, leftovers. */
   compact(signal: AbortSignal | undefined): Promise<void> {
     return withEither(this.#stopping.signal, signal, (ending) => this.#compact(ending));
   }
@@ -126,8 +126,8 @@ export class Checkpointer {
   }
 
   /**
-   * Ends what is under way. `finish`: unless a checkpoint is due, which then is made so that the next opening is quick; one that is
-   * under way goes on, rather than to begin anew.
+   * Ends what is running. `finish`: a checkpoint that is due is made first, so that the next opening is quick; a running one goes on
+   * instead of beginning anew.
    */
   async stop(finish: boolean): Promise<void> {
     const makes = finish && this.#automatic;
@@ -137,10 +137,10 @@ export class Checkpointer {
     this.#stopping.abort(closed());
     await this.#running?.catch(() => undefined);
     if (!makes || !this.#isConsidered()) return;
-    await this.#run(false, undefined).catch(() => undefined); // The log has everything; only the next opening is slower.
+    await this.#run(false, undefined).catch(() => undefined); // the log has everything; only the next opening is slower
   }
 
-  /** @returns false where another context was at it, and nothing was done */
+  /** @returns false if another context was rewriting, and nothing was done */
   #run(full: boolean, signal: AbortSignal | undefined, ending = signal): Promise<boolean> {
     this.#isCheckpoint = !full;
     // None begins before the last one has ended.
@@ -174,7 +174,7 @@ export class Checkpointer {
   }
 
   #putOff(): void {
-    // Closing broke it off: that is no failure, and what is due then is made.
+    // Closing interrupted it: that is not a failure, and what is due then is made.
     if (this.#ending.signal.aborted) return;
     this.#notBefore = this.#store.image.n + COMMITS_MIN;
   }
@@ -185,12 +185,12 @@ interface Length {
   readonly rows: number;
 }
 
-/** What an opening would have to read besides pages. Asked after each write. */
+/** What an opening would have to read besides pages. Called after each write. */
 const lengthOf = (image: Image): Length => ({ commits: image.n - image.through, rows: image.recentRows });
 
 function isDue(image: Image): boolean {
   const { commits, rows } = lengthOf(image);
-  // What is counted page by page, only when it matters.
+  // Rows are counted page by page, so only when it matters.
   if (commits < COMMITS_MIN && rows < ROWS_MIN) return false;
   return rows >= storedRows(image) * CHANGED_SHARE || commits >= COMMITS_MAX || rows >= ROWS_MAX;
 }

@@ -3,8 +3,8 @@
  *
  *   [1, [[table, count, columns, olds, deleted, oldsOfDeleted] …], [[block, size] …], [[block, freed] …]]
  *
- * `olds` holds, for each row that was there before, its keys in the other orders, and the freed list tells which texts are of
- * no more use: so another context applies the commit without having the old rows, which may be on pages it never loaded.
+ * `olds` holds, for each row that existed before, its keys in the other orders, and the freed list tells which texts are no longer in
+ * use: so another context applies the commit without having the old rows, which may be on pages it never loaded.
  */
 import { corrupt, newer, type SortKey } from '@settledb/core';
 import type { Row, TableLayout } from './layout';
@@ -13,27 +13,27 @@ import { type Column, columnsOf, rowAt } from './page';
 const FORMAT = 1;
 
 /**
- * Changes of one table. `olds[i]` belongs to `rows[i]`: old keys by order, or `null` for a row that was not there; it ends with the
- * last row that was, and is undefined when none was.
+ * Changes of one table. `olds[i]` belongs to `rows[i]`: old keys by order, or `null` for a row that did not exist; it ends with the
+ * last row that did, and is undefined if none did.
  */
 export interface TableChange {
   readonly table: TableLayout;
   readonly rows: Row[];
-  /** Their keys, where they are known already. */
+  /** Their keys, if they are known already. */
   readonly keys?: readonly SortKey[] | undefined;
   readonly olds: (readonly SortKey[] | null)[] | undefined;
   readonly deleted: SortKey[];
   readonly oldsOfDeleted: (readonly SortKey[])[];
 }
 
-/** No row was there: neither in this order nor in any other does one replace anything. */
+/** No row existed before: none is replaced, in this order or in any other. */
 export const isNew = ({ olds, deleted }: TableChange): boolean => olds === undefined && deleted.length === 0;
 
 export interface CommitHead {
   readonly changes: readonly TableChange[];
-  /** Blocks this commit made: id and the lengths of its texts together. */
+  /** Blocks that this commit made: id and the lengths of its texts together. */
   readonly blocks: readonly (readonly [id: number, size: number])[];
-  /** Characters of older blocks that are of no more use. */
+  /** Characters of older blocks that are no longer in use. */
   readonly freed: readonly (readonly [id: number, length: number])[];
 }
 

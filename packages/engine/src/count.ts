@@ -1,6 +1,6 @@
 /**
- * How many rows a range has, by the counts that the fences keep: of the pages themselves only those are read in which the range
- * begins or ends, or into which something recent falls; and fences that lie in blocks of their own likewise.
+ * Counts the rows of a range from the counts that the fences keep. Only those pages are read in which the range begins or ends, or
+ * into which something recent falls; the same goes for fences that lie in blocks of their own.
  */
 import type { SortKey } from '@settledb/core';
 import { type Directory, orderOf, type TableState } from './directory';
@@ -9,7 +9,7 @@ import { decoderFor, positionOf } from './page';
 import { type Bounds, Walk } from './walk';
 import type { Wanted } from './wanted';
 
-/** Worth nothing when something was wanted, as every answer of the directory. */
+/** As with every answer of the directory, the result means nothing if something was wanted. */
 export function countRange(
   directory: Directory,
   table: TableState,
@@ -55,19 +55,19 @@ export function countRange(
       countPage(fences, number, holds(bounds, fences.keys[number]!, end), here);
     }
   }
-  // Where there are no pages: all that there is.
+  // Recent keys that fall into no page: where there are no pages, that is all there is.
   for (const key of takeUntil(walk, undefined)) if (recent.get(key) !== null) count++;
   return count;
 }
 
-/** The recent keys up to the page that begins with `next`. */
+/** The recent keys before the page that begins with `next`. */
 function takeUntil(walk: Walk, next: SortKey | undefined): SortKey[] {
   const keys: SortKey[] = [];
   for (; walk.more && (next === undefined || walk.key < next); walk.step()) keys.push(walk.key);
   return keys;
 }
 
-/** Neither bound falls into what begins with `first` and ends before `next`; absent: with all. */
+/** Whether all of what begins with `first` and ends before `next` is within the bounds; without `next` it has no end. */
 function holds({ lower, lowerOpen, upper }: Bounds, first: SortKey, next: SortKey | undefined): boolean {
   const begins = lower === undefined || lower < first || (lower === first && lowerOpen !== true);
   return begins && (upper === undefined || (next !== undefined && upper >= next));

@@ -1,11 +1,11 @@
 /**
- * The rows' short fields: for each order of each table what is recent, over fenced pages of which only those that were
+ * The rows' short fields: for each order of each table the recent entries, over fenced pages of which only those that were
  * needed are in memory.
  *
  *   docs by id    recent { b: row, c: null }    pages  [a … f] [g … m] [n … z]     fences a g n
  *   docs by seq   recent { 7: 'b' }             pages  [1 … 256] …
  *
- * Every look-up is synchronous. What it lacks it puts into a {@link Wanted}, and its answer is then worth nothing; the caller
+ * Every look-up is synchronous. What it lacks it puts into a {@link Wanted}, and its answer then means nothing; the caller
  * loads and asks again. So all answers of one call come from one moment.
  */
 import { endOfAll, type KeyPart, type RowsWatcher, type SortKey, sortKey } from '@settledb/core';
@@ -39,13 +39,13 @@ export interface TableState {
 }
 
 const NO_GROUPS = { first: 0, last: 0 };
-/** Of fences. */
+/** The span of fences that are not in memory. */
 const NOT_LOADED: PageSpan = { first: 0, last: 0 };
-/** Pages of an order from which on it is worth knowing where all its rows lie: that takes 0.3 ms for 10,000. */
+/** From this many pages of an order on it is worth knowing where all its rows lie: that takes 0.3 ms for 10,000. */
 const PLACES_PAGES_MIN = 3;
-/** Numbers spread over so many times as many as there are rows have places: most documents were written few times. */
+/** Numbers that spread over up to this many times the number of rows get places: most documents were written few times. */
 const SPREAD_MAX = 4;
-/** Above the rows of any page: a place is page × this + position + 1, or 0. */
+/** More than the rows of any page: a place is page × this + position + 1, or 0. */
 const PLACE = 4096;
 
 export class Directory {
@@ -80,7 +80,7 @@ export class Directory {
     return at < 0 ? undefined : rowAt(table.layout, group, at, fill);
   }
 
-  /** The block in which the last long field of the row at `key` most likely lies, whose page is not in memory. */
+  /** The block that most likely holds the last long field of the row at `key`, if the row's page is not in memory. */
   likelyBlock(table: TableState, key: SortKey): number | undefined {
     const { rows } = table;
     const fences = this.held.fences(rows, partAt(rows, key));
@@ -109,7 +109,7 @@ export class Directory {
     let lacking = 0;
     const take = (row: Row | undefined): boolean => {
       if (row !== undefined) rows.push(row);
-      else if (wanted.any) lacking++; // Its page is wanted; without counting it, the scan would want the pages of all rows.
+      else if (wanted.any) lacking++; // its page is wanted; if it did not count, the scan would want the pages of all rows
       return rows.length + lacking < how.limit;
     };
     const expected = how.skip + how.limit;
@@ -133,24 +133,24 @@ export class Directory {
     return rows;
   }
 
-  /** One field of the rows whose primary keys begin with `under`. @returns undefined where there is more to it, as in {@link #few} */
+  /** One field of the rows whose primary keys begin with `under`. @returns undefined if it is not so simple, as in {@link #few} */
   fieldUnder(
     table: TableState,
     field: string,
     under: readonly KeyPart[],
     limit: number,
   ): Row[string][] | undefined {
-    const lower = sortKey(under) as string; // of a list
+    const lower = sortKey(under) as string; // the key is a list
     return this.#few(table, { lower, upper: endOfAll(lower) }, limit, undefined, field) as
       | Row[string][]
       | undefined;
   }
 
   /**
-   * The short way for rows by primary key that all lie together, as those of one key of an index do: in a page, none of them recent, or
-   * all recent.
-   * @param field that alone is wanted of each, and is no long one; else rows are
-   * @returns undefined where there is more to it
+   * The short way for rows that lie together by primary key, as those of one key of an index do: in one page and none of them recent,
+   * or all of them recent.
+   * @param field the only field wanted of each, not a long one; otherwise rows are answered
+   * @returns undefined if it is not so simple
    */
   #few(
     { layout, rows: state }: TableState,
@@ -199,8 +199,8 @@ export class Directory {
   }
 
   /**
-   * Where the rows of an order by numbers lie, as seqs are, once many of them are asked for whose pages are in memory. To look each
-   * up by its key takes some 14 comparisons of texts.
+   * Where the rows of an order by numbers, such as seqs, lie; made once many of them are asked for whose pages are in memory. Looking
+   * each up by its key takes some 14 comparisons of texts.
    */
   #places(table: TableState, order: number, bounds: Bounds): Places | undefined {
     const state = orderOf(table, order);
@@ -211,7 +211,7 @@ export class Directory {
     if (field < 0) return undefined;
     const { first, last } = pageSpan(state.fences, bounds);
     if (last - first + 1 < PLACES_PAGES_MIN) return undefined;
-    // Looked at first: building an index of more pages than are kept went through hundreds of them for each of its batches, in vain.
+    // Checked first: building an index of more pages than are kept used to go through hundreds of them for each batch, in vain.
     if (!fences.ids.every((id) => this.held.peek(id)?.isWhole)) return undefined;
     const columns: number[][] = [];
     let low = Number.POSITIVE_INFINITY;
@@ -228,7 +228,7 @@ export class Directory {
         if (key > high) high = key;
       }
     }
-    // Without rows there is nothing between the highest and the lowest.
+    // Without rows there is no range from lowest to highest.
     const at = new Int32Array(count > 0 && high - low < count * SPREAD_MAX ? high - low + 1 : 0);
     for (const [number, column] of columns.entries())
       for (let i = 0; i < column.length; i++) at[column[i]! - low] = number * PLACE + i + 1;
@@ -236,7 +236,7 @@ export class Directory {
     return state.places;
   }
 
-  /** The row of an order's page that is found by its number; `undefined`: find it by its key. */
+  /** The row for a number in an order's page; `undefined`: look it up by its key. */
   #rowAt(table: TableState, { low, at, fences }: Places, key: SortKey, fill?: TextFill): Row | undefined {
     const place = (at[(key as number) - low] ?? 0) - 1;
     const page = this.held.get(fences.ids[Math.floor(place / PLACE)] as number);
@@ -245,7 +245,7 @@ export class Directory {
     return rowAt(table.layout, group as RowPage, within, fill);
   }
 
-  /** Visits the live entries of an order: from `recent`, or in a page at a position. Stops when `visit` answers false. */
+  /** Visits the live entries of an order: from `recent`, or at a position of a page. Stops when `visit` answers false. */
   #scan<Value>(
     table: TableState,
     order: number,
@@ -279,7 +279,7 @@ export class Directory {
           const inGroup = new Walk(group.keys, bounds, reverse);
           for (; inGroup.more; inGroup.step()) {
             let isRecent = false;
-            // Most keys of a page stand alone between two recent ones: one comparison each.
+            // Most keys of a page have no recent ones between them: one comparison each.
             while (walk.more && !walk.after(inGroup.key)) {
               const { key } = walk;
               const value = recent.at(walk.at);
@@ -313,6 +313,6 @@ export function orderOf<Value>(table: TableState, order: number): OrderState<Val
   return (order === 0 ? table.rows : table.orders[order - 1]) as unknown as OrderState<Value>;
 }
 
-/** Not a closure of its caller: those are made anew for each call, until V8 has optimised it. */
+/** Not a closure of its caller: closures are made anew for each call, until V8 has optimised it. */
 const isUpTo = (key: SortKey | undefined, upper: SortKey, open: boolean | undefined): boolean =>
   key !== undefined && (open ? key < upper : key <= upper);

@@ -1,4 +1,4 @@
-/** What a rewrite makes, as text: pages and the manifest. They are read by `page.ts` and `manifest.ts`. */
+/** What a rewrite makes, as text: pages and the manifest. `page.ts` and `manifest.ts` read them. */
 import type { SortKey } from '@settledb/core';
 import { areBlocks, pagesOf, rowsOf } from './fences';
 import type { TableLayout } from './layout';
@@ -54,10 +54,10 @@ export function encodeManifest({ tables, blocks, inline }: Manifest): string {
   return [JSON.stringify(first), ...lines, last].join('\n');
 }
 
-/** Four blocks, and the keys between them. */
+/** Up to four blocks, and the keys between them. */
 const RUNS_LENGTH_MAX = 7;
 
-/** @param texts the column of the long field that is meant */
+/** @param texts the column of the long field in question */
 export function runsOf({ keys }: RowPage, texts: Column | undefined): Runs {
   const runs: (number | SortKey)[] = [];
   for (let i = 0; texts && i < keys.length; i++) {

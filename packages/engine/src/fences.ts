@@ -1,4 +1,4 @@
-/** Where the pages of an order begin, and what else is known of an order. */
+/** Where the pages of an order begin, and what else is known of it. */
 import type { SortKey } from '@settledb/core';
 import type { OrderLayout } from './layout';
 import { type Decoder, PAGES_LOADED_MAX } from './page';
@@ -7,38 +7,38 @@ import type { Runs } from './runs';
 import { StoredPage } from './stored-page';
 import type { Bounds } from './walk';
 
-/** By page: first key, block id, rows. */
+/** For each page: first key, block id, rows. */
 export interface Fences {
   readonly keys: SortKey[];
   readonly ids: number[];
   readonly counts: number[];
-  /** Of pages of rows: where their last long fields lie. Older manifests have none. */
+  /** For pages of rows: where their last long fields lie. Older manifests have none. */
   readonly runs?: Runs[];
 }
 
 /**
- * Of many pages: the blocks in which their fences lie, a block's {@link Fences} as JSON. By block: first key, block id, rows, pages. So
- * opening, a look and a checkpoint read and write those of some hundred pages, however many there are.
+ * For many pages: the blocks in which their fences lie, each a {@link Fences} as JSON. For each block: first key, block id, rows,
+ * pages. So opening, a look-up and a checkpoint read and write the fences of a few hundred pages, however many there are.
  */
 export interface FenceBlocks extends Fences {
   readonly pages: number[];
 }
 
-/** Fences of so many pages lie in the manifest. Orders of more have no room in memory, and are neither read ahead nor looked up by place. */
+/** Fences of up to this many pages lie in the manifest. Larger orders have no room in memory: no reading ahead, no places. */
 export const FENCES_WHOLE_MAX = PAGES_LOADED_MAX;
-/** Pages whose fences make a block: 10 to 17 KB, which is read and parsed in some 0.1 ms. */
+/** Pages whose fences make a block: 10 to 17 KB, which are read and parsed in some 0.1 ms. */
 export const FENCES_PER_BLOCK = 256;
 
-/** Fences that are made when somebody looks. */
+/** Fences that are parsed when they are first asked for. */
 export interface StoredFences {
   readonly pages: number;
-  /** Of all pages. */
+  /** Rows of all pages. */
   readonly rows: number;
   /** Called once. */
   read(): Fences | FenceBlocks;
 }
 
-/** Where rows lie, in the pages that have these fences, by number; see `directory.ts`. */
+/** Where rows lie by number, in the pages that have these fences; see `directory.ts`. */
 export interface Places {
   readonly fences: Fences;
   readonly low: number;
@@ -49,7 +49,7 @@ export class OrderState<Value> {
   readonly layout: OrderLayout;
   readonly recent = new Recent<Value>();
   places?: Places;
-  /** As they are numbered: page count and rows are asked after each write. */
+  /** Known without parsing the fences: page count and rows are asked for after each write. */
   pages = 0;
   rows = 0;
   #fences: Fences | undefined = noFences();
@@ -60,7 +60,7 @@ export class OrderState<Value> {
     this.layout = layout;
   }
 
-  /** `undefined` where they lie in {@link blocks}. */
+  /** `undefined` if they lie in {@link blocks}. */
   get fences(): Fences | undefined {
     if (this.#stored !== undefined) this.fences = this.#stored.read();
     return this.#fences;
@@ -71,7 +71,7 @@ export class OrderState<Value> {
     return this.#blocks;
   }
 
-  /** Of all pages, or the blocks in which they lie. */
+  /** The fences of all pages, or the blocks in which they lie. */
   set fences(fences: Fences | FenceBlocks) {
     this.#blocks = areBlocks(fences) ? fences : undefined;
     this.#fences = this.#blocks === undefined ? fences : undefined;
@@ -80,7 +80,7 @@ export class OrderState<Value> {
     this.rows = rowsOf(fences);
   }
 
-  /** As setting {@link fences}, to be made when they are asked for. */
+  /** As setting {@link fences}, but they are parsed when they are first asked for. */
   store(stored: StoredFences): void {
     this.#stored = stored;
     this.pages = stored.pages;
@@ -88,7 +88,7 @@ export class OrderState<Value> {
   }
 }
 
-/** Fences that lie together are a part: those of a block, or all. The one in which a key is. */
+/** Fences that lie together are a part: those of a block, or all of them. The part that a key falls into. */
 export const partAt = ({ blocks }: OrderState<unknown>, key: SortKey): number =>
   blocks === undefined ? 0 : Math.max(upperBound(blocks.keys, key) - 1, 0);
 
@@ -98,7 +98,7 @@ const ONE_PART = { first: 0, last: 0 };
 export const partSpan = ({ blocks }: OrderState<unknown>, bounds: Bounds): PageSpan =>
   blocks === undefined ? ONE_PART : pageSpan(blocks, bounds);
 
-/** Where the page of a number in a part ends: the first key of the next. */
+/** Where a page of a part ends, by its number: at the first key of the next. */
 export const endOf = (
   { blocks }: OrderState<unknown>,
   part: number,
@@ -109,7 +109,7 @@ export const endOf = (
 export const areBlocks = (fences: Fences): fences is FenceBlocks => 'pages' in fences;
 
 export const noFences = (): Fences => ({ keys: [], ids: [], counts: [] });
-/** Not `noFences()` and a field behind it: in Node 20 each such object has a form of its own, and what V8 made for the last one is thrown away. */
+/** Not `noFences()` with a field added: in Node 20 each such object has its own form, and V8 discards what it made for the last. */
 export const noRowFences = (): Fences & { readonly runs: Runs[] } => ({
   keys: [],
   ids: [],
@@ -131,13 +131,13 @@ export interface PageSpan {
   readonly last: number;
 }
 
-/** The first and the last page that may hold keys within the bounds; the last before the first where there are none. */
+/** The first and the last page that may hold keys within the bounds; if there are none the last comes before the first. */
 export function pageSpan({ keys }: Fences, { lower, upper }: Bounds): PageSpan {
   const first = lower === undefined ? 0 : Math.max(upperBound(keys, lower) - 1, 0);
   return { first, last: (upper === undefined ? keys.length : upperBound(keys, upper)) - 1 };
 }
 
-/** A block of fences is kept in memory as pages are. */
+/** Blocks of fences are kept in memory as pages are. */
 export const FENCES_DECODER: Decoder = /* @__PURE__ */ Object.assign(
   (text: string) => new StoredPage([], [JSON.parse(text) as Fences]),
   { head: () => undefined },

@@ -1,9 +1,9 @@
 /**
- * Keeps an image level with its journal: every state that the journal answers with, asked for or in place of "done", goes
- * through here into the image, and who watches is told.
+ * Keeps an image level with its journal: every state that the journal answers, on request or instead of "done", goes
+ * through here into the image, and watchers are told.
  *
  * The one thing to know: a journal calls itself alone as soon as it *has* what others committed; the image has it some turns
- * later, when the promise was followed. Between the two, memory is not current, whatever the journal says.
+ * later, when the promise has been followed. In between memory is not current, whatever the journal says.
  */
 import type { Durability, MakesRoom } from '@settledb/core';
 import type { Image } from './image';
@@ -13,7 +13,7 @@ export class Follower {
   readonly #journal: Journal;
   readonly #image: Image;
   readonly #changed: () => void;
-  /** Calls whose answer may hold what others committed. */
+  /** Running calls whose answer may contain what others committed. */
   #underWay = 0;
 
   constructor(journal: Journal, image: Image, changed: () => void) {
@@ -22,26 +22,26 @@ export class Follower {
     this.#changed = changed;
   }
 
-  /** Whether the image holds every commit acknowledged anywhere: then a read need not ask the storage (I9). */
+  /** Whether the image holds every commit acknowledged anywhere, so that a read need not ask the storage (I9). */
   current(): boolean {
     return this.#underWay === 0 && this.#journal.alone();
   }
 
-  /** Takes over what happened since. Of several at once, each may find that another has done so. */
+  /** Takes in what has happened since. Of several calls at once, each may find that another has done so. */
   catchUp(): Promise<void> {
     return this.#following(true, async () => {
       this.#absorb(await this.#journal.read(this.#image.position));
     });
   }
 
-  /** As `Journal.append`; a race that was lost is taken over already. @returns whether it was done */
+  /** As `Journal.append`; after a lost race the image has caught up already. @returns whether it was done */
   async append(
     commit: Commit,
     expected: Image['position'],
     durability: Durability,
     makesRoom?: MakesRoom,
   ): Promise<boolean> {
-    // As `#following`, without its closure: this is on the way of every write.
+    // As `#following`, without its closure, since every write passes here.
     const doubtful = !this.#journal.alone();
     if (doubtful) this.#underWay++;
     try {

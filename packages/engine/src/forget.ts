@@ -1,8 +1,8 @@
-/** Taking out of what is recent what a checkpoint has now. */
+/** Removes from the recent entries what a checkpoint has taken in. */
 import type { SortKey } from '@settledb/core';
 import type { Recent } from './recent';
 
-/** What is as it was goes. @param keys in order; `values[i]` belongs to `keys[i]` */
+/** Removes the entries that have not changed since. @param keys in order; `values[i]` belongs to `keys[i]` */
 export function forget<Value>(
   recent: Recent<Value>,
   keys: readonly SortKey[],
@@ -26,6 +26,6 @@ export function forget<Value>(
   }
   recent.clear();
   for (const key of gone) recent.set(key, null);
-  // Many were written while it was made: as a run, not one by one.
+  // Many may have been written during the checkpoint: they are added as a run, not one by one.
   recent.add(left, leftValues);
 }

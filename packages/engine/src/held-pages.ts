@@ -1,4 +1,4 @@
-/** What is in memory of pages and of the fences that lie in blocks; what is not is wanted. */
+/** The pages, and the fences in blocks, that are in memory; those that are not become wanted. */
 import type { SortKey } from '@settledb/core';
 import type { BlockCache } from './block-cache';
 import { FENCES_DECODER, type Fences, type OrderState, type PageSpan, pageSpan, partSpan } from './fences';
@@ -7,18 +7,18 @@ import type { Span, StoredPage } from './stored-page';
 import type { Bounds } from './walk';
 import type { Wanted } from './wanted';
 
-/** A scan of no more rows than so many is thought to need less than a page. */
+/** A scan of at most this many rows is assumed to need less than a page. */
 const FEW_ROWS = 64;
 
-/** Where a scan came to what is not in memory: a page, by its number in a part, or the part itself. */
+/** Where a scan met something that is not in memory: a page, by its number in a part, or the part itself. */
 export interface Lacking {
   readonly part: number;
   readonly number: number;
-  /** From there on. */
+  /** The keys needed begin here. */
   readonly lower: SortKey | undefined;
   readonly bounds: Bounds;
   readonly reverse: boolean;
-  /** Rows from there on; those of the whole scan, where they are not known. */
+  /** Rows needed from here on; those of the whole scan if that is not known. */
   readonly expected: number;
 }
 
@@ -33,12 +33,12 @@ export class HeldPages {
     return this.#pages.get(id);
   }
 
-  /** By one who does not use it. */
+  /** Does not count as a use. */
   peek(id: number): StoredPage | undefined {
     return this.#pages.peek(id);
   }
 
-  /** The fences of a part of an order. @returns `undefined` where they are not in memory */
+  /** The fences of a part of an order. @returns `undefined` if they are not in memory */
   fences(state: OrderState<unknown>, part: number, wanted?: Wanted): Fences | undefined {
     const { blocks } = state;
     if (blocks === undefined) return state.fences;
@@ -48,13 +48,13 @@ export class HeldPages {
     return block?.group(0) as Fences | undefined;
   }
 
-  /** A page by its number among fences, as far as it is in memory. */
+  /** A page by its number among fences, or what is in memory of it. */
   at({ ids }: Fences, number: number, wanted: Wanted): StoredPage | undefined {
     const id = ids[Math.max(number, 0)]!;
     return wanted.page(id) ?? this.#pages.get(id);
   }
 
-  /** As {@link at}, with the rows of `span` at least; all, where there is none. */
+  /** As {@link at}, with at least the rows of `span`, or all rows without one. */
   with(
     fences: Fences,
     number: number,
@@ -69,8 +69,9 @@ export class HeldPages {
   }
 
   /**
-   * Asks in one go for the pages a scan is going to need, so that it does not stop at each; and for twice as many as before
-   * when those were not enough, as when most of their entries are gone. Of a single one only the groups that it needs.
+   * Asks in one go for the pages that a scan is going to need, so that it does not stop at each; and for twice as many as before if
+   * those were not enough, for instance because most of their entries were deleted. Of a single page it asks only for the groups that
+   * it needs.
    */
   wantMore(state: OrderState<unknown>, from: Lacking, decoder: Decoder, wanted: Wanted): void {
     const { part, number, lower, bounds, reverse, expected } = from;
@@ -78,7 +79,7 @@ export class HeldPages {
     const parts = partSpan(state, bounds);
     const step = reverse ? -1 : 1;
     const given = wanted.pagesGiven;
-    // Where a page was given and its group did not do, those after it: the key may lie behind all that the first one has.
+    // If a page was given and its group did not suffice, asks for the groups after it: the key may lie behind all that the first has.
     const few =
       !reverse && given <= 1 && expected <= FEW_ROWS
         ? { lower, upper, rows: given === 0 ? expected : FEW_ROWS }
@@ -88,7 +89,7 @@ export class HeldPages {
     for (let p = part; isIn(parts, p) && (rows < expected || pages < given); p += step) {
       const fences = this.fences(state, p, wanted);
       if (fences === undefined) {
-        rows += state.blocks!.counts[p]!; // Only those in blocks may be out of memory.
+        rows += state.blocks!.counts[p]!; // only fences in blocks may be out of memory
         pages += state.blocks!.pages[p]!;
         continue;
       }

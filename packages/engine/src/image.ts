@@ -1,6 +1,6 @@
 /**
- * What one context knows of a journal: its position, the directory, the caches. Changed by commits and manifests, in order;
- * asked synchronously; completed by loading what an answer wanted.
+ * What one context knows of a journal: its position, the directory, the caches. Commits and manifests change it, in order;
+ * it is asked synchronously; what an answer lacked is loaded.
  */
 import { corrupt, type Key, type StoreStats, sortKey, type TextRef } from '@settledb/core';
 import { Ahead } from './ahead';
@@ -26,13 +26,13 @@ import { type PlannedWrite, type Prepared, prepare } from './prepare';
 import { PAGE_GROUPS, type StoredPage } from './stored-page';
 import type { Wanted } from './wanted';
 
-/** Blocks asked of the journal at a time, so that a read of everything does not hold all texts twice. */
+/** Blocks requested from the journal at a time, so that a read of everything does not hold all texts twice. */
 const LOAD_BLOCKS_MAX = 64;
 
 export class Image {
   epoch = 0;
   n = 0;
-  /** The last commit the manifest in force covers. */
+  /** The last commit that the manifest in force covers. */
   through = 0;
   readonly layout: Layout;
   readonly directory: Directory;
@@ -73,8 +73,9 @@ export class Image {
   }
 
   /**
-   * See `page-parts.ts`. Of a directory larger than memory nearly all groups are out of it before they are wanted again, and to keep them for
-   * nothing is a fifth of a look: the collector copies what stays. It takes half of what has room, as others are wanted meanwhile that are there.
+   * See `page-parts.ts`. When the directory is larger than memory nearly all groups are evicted before they are wanted again, and
+   * keeping them for nothing takes a fifth of a look-up: the collector copies what stays. Half of what has room counts as soon, since
+   * groups that are there are wanted meanwhile too.
    */
   #soon(): number {
     const { limit } = this.pages;
@@ -101,7 +102,7 @@ export class Image {
     return epoch === this.epoch && n === this.n;
   }
 
-  /** Takes over what happened since. */
+  /** Takes in what has happened since. */
   absorb(state: JournalState): void {
     if (state.epoch < this.epoch) return;
     if (state.epoch > this.epoch) this.#reload(state);
@@ -118,7 +119,7 @@ export class Image {
   /** Applies the next commit to memory. */
   apply(n: number, head: CommitHead, tail: string): void {
     const { changes, blocks, freed } = head;
-    // By number, here and below: until V8 has optimised it, `for of` makes an object for each step.
+    // By index, here and below: until V8 has optimised it, `for of` makes an object for each step.
     for (let i = 0; i < changes.length; i++)
       applyTo(this.directory.table(changes[i]!.table.name), changes[i]!);
     for (let i = 0; i < blocks.length; i++) this.use.add(blocks[i]![0], blocks[i]![1]);
@@ -150,7 +151,7 @@ export class Image {
     this.n = manifest.through;
   }
 
-  /** Those that are there no more go at once, unless it takes the reading of fences to tell which: then as what nobody uses. */
+  /** Pages that no longer exist go at once, unless fences would have to be read to tell which: then they age like any unused ones. */
   #retainPages(): void {
     if (this.pages.size === 0) return;
     const ids = new Set<number>();
@@ -178,7 +179,7 @@ export class Image {
     return answer(queries, this.directory, this.texts, wanted);
   }
 
-  /** As {@link answer}, of one row. */
+  /** As {@link answer}, for one row. */
   row(from: string, key: Key, texts: readonly string[], wanted: Wanted): Row | undefined {
     const { directory } = this;
     return directory.row(directory.table(from), sortKey(key), wanted, new Texts(texts, this.texts, wanted));
@@ -189,12 +190,12 @@ export class Image {
   }
 
   /**
-   * Loads what is wanted, into the caches and, should those be too small for one call, into `wanted` itself.
-   * @returns false when something is no longer there: another context rewrote the storage, read its state anew
+   * Loads what is wanted into the caches and, should those be too small for one call, into `wanted` itself.
+   * @returns false when something is no longer there: another context rewrote the storage, so its state must be read anew
    */
   async load(journal: Journal, wanted: Wanted): Promise<boolean> {
     const { ids: needed, parts, hints, decoders } = this.#sort(journal, wanted);
-    // Where parts can be read, a whole block costs more than asking once again.
+    // Where parts can be read, a whole block costs more than asking a second time.
     const more =
       journal.loadParts === undefined
         ? [...hints, ...this.#ahead.of(this, [...needed, ...hints], decoders)]
@@ -203,22 +204,22 @@ export class Image {
     const load = (some: readonly number[]) => journal.load(some);
     const texts = await loadAll(ids, load).catch((error) => {
       if (more.length === 0) throw error;
-      return loadAll(needed, load); // What was read ahead and is damaged: whoever needs it meets it.
+      return loadAll(needed, load); // damage in what was read ahead is reported by the call that needs it
     });
     for (const [i, text] of texts.entries()) {
       const id = ids[i] as number;
       try {
         if (text !== undefined) this.#loaded(id, text, decoders.get(id), wanted);
       } catch (error) {
-        if (i < needed.length) throw error; // As above.
+        if (i < needed.length) throw error; // as above
       }
     }
     return loadParts(journal, parts, wanted) && !texts.slice(0, needed.length).includes(undefined);
   }
 
   /**
-   * As {@link load}, before it returns. @returns false also where the journal has to be waited for: then `wanted` is as before, or what is
-   * still lacking is wanted by who asks again
+   * As {@link load}, before it returns. @returns false also if the journal must be waited for: then `wanted` is as before, or the
+   * caller, asking again, wants what is still lacking
    */
   loadNow(journal: Journal, wanted: Wanted): boolean {
     if (journal.loadNow === undefined) return false;
@@ -237,7 +238,7 @@ export class Image {
     return true;
   }
 
-  /** Takes what is wanted; loads groups of pages. @returns what is left, and the decoders of the pages among it */
+  /** Takes what is wanted, and loads groups of pages. @returns what is left, and the decoders of the pages among it */
   #sort(
     journal: Journal,
     wanted: Wanted,
@@ -260,8 +261,8 @@ export class Image {
   }
 
   /**
-   * @param decode of a page
-   * @param soon see `page-parts.ts`; a page for which others would have to be waited for is kept
+   * @param decode given for a page
+   * @param soon see `page-parts.ts`; a page whose groups could be had only by waiting is kept
    */
   #loaded(
     id: number,
@@ -294,7 +295,7 @@ export class Image {
 /** @returns false when one is no longer there */
 function loadParts(journal: Journal, parts: readonly TextRef[], wanted: Wanted): boolean {
   if (parts.length === 0) return true;
-  const texts = journal.loadParts!(parts); // The journal takes parts.
+  const texts = journal.loadParts!(parts); // this journal reads parts
   for (let i = 0; i < parts.length; i++) if (texts[i] !== undefined) wanted.givePart(parts[i]!, texts[i]!);
   return !texts.includes(undefined);
 }

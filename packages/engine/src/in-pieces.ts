@@ -1,7 +1,7 @@
 /**
- * A compaction where there is no room for one: it puts all that it makes anew before anything goes, and a storage that is full takes
- * nothing. So what is dead goes first, which puts nothing. Then rows whose texts lie in blocks that are mostly dead are written again
- * as they are, by commits like any others: that takes less than these blocks give back, dead as they are then. So a little room becomes
+ * A compaction where there is no room for one: it puts everything that it makes before it drops anything, and a full storage takes
+ * nothing. So dead blocks are dropped first, for which nothing is put. Then the rows whose texts lie in mostly dead blocks are written
+ * again as they are, by ordinary commits: these take less than the blocks give back, which are then dead. So a little room becomes
  * more, until there is enough for pages.
  */
 import { isQuotaExceeded } from '@settledb/core';
@@ -13,23 +13,23 @@ import { COMPACTION, rewrite, type Scope } from './rewrite';
 import { type Keys, rowsIn, writeAgain } from './rows-in';
 import { isTail } from './texts';
 
-/** Pages that changed, and no text: so records of the log go for the least. */
+/** Only pages that changed, and no texts, so that records of the log can be dropped for the least room. */
 const PAGES: Scope = { full: false, tails: false, makesRoom: true };
-/** Blocks of which less is dead are left to a compaction that has room: to move four texts for one that goes takes long. */
+/** Blocks with a smaller dead share are left to a compaction that has room: moving four texts to free one takes long. */
 const DEAD_SHARE = 1 / 5;
-/** Characters of a commit for each row that is written again, twice over: they stay until there is room for pages. */
+/** Characters of a commit for each row written again, doubled: they stay until there is room for pages. */
 const ROW_LENGTH = 400;
-/** Blocks left in one commit, of about 100 KB each: one where that is refused, more where it is not. */
+/** Blocks emptied by one commit, of about 100 KB each: one if that is refused, more if it is not. */
 const BLOCKS_AT_ONCE = 4;
 const BLOCKS_AT_ONCE_MAX = 16;
-/** Characters in use in the blocks whose rows are looked for at a time: their keys are kept, some 100 bytes a row. */
+/** Live characters in the blocks whose rows are looked for at a time: their keys are kept, some 100 bytes a row. */
 const LOOKED_FOR_MAX = 32 * 1024 * 1024;
 
 /**
  * Compacts as far as there is room.
  *
- * @param refusal of the whole
- * @throws it where there was no room for anything
+ * @param refusal the error with which the whole compaction was refused
+ * @throws `refusal` if there was no room for anything
  */
 export async function compactInPieces(
   store: Rewritable,
@@ -41,7 +41,7 @@ export async function compactInPieces(
   const isEased = await pieces.make();
   const isThere = (scope: Scope): Promise<boolean> => unlessFull(rewrite(store, scope, aside, signal));
   if (await isThere(PAGES)) {
-    // What lies in the log, and is covered now, is blocks like others.
+    // The texts of the log, now covered by a manifest, are blocks like others.
     await pieces.make();
     await isThere(COMPACTION);
   } else if (!isEased) throw refusal;
@@ -51,7 +51,7 @@ class Pieces {
   readonly #store: Rewritable;
   readonly #signal: AbortSignal | undefined;
   readonly #gone = new Set<number>();
-  /** Blocks that were looked at: their rows were written again, as far as that is worth while and there was room. */
+  /** Blocks looked at already: their rows were written again, if that was worthwhile and there was room. */
   readonly #left = new Set<number>();
   #atOnce = BLOCKS_AT_ONCE;
 
@@ -60,7 +60,7 @@ class Pieces {
     this.#signal = signal;
   }
 
-  /** As many as there is room for. @returns whether any block went */
+  /** Empties as many blocks as there is room for. @returns whether any block was dropped */
   async make(): Promise<boolean> {
     await this.#dropDead();
     for (let isFull = false; !isFull; ) {
@@ -68,18 +68,18 @@ class Pieces {
       if (blocks.length === 0) break;
       const { rows, image } = this.#store;
       const found = await rowsIn(rows, image.layout, new Set(blocks), this.#signal);
-      const worthwhile = blocks.filter((block) => this.#gives(block, found.get(block)!)); // It was looked for.
+      const worthwhile = blocks.filter((block) => this.#gives(block, found.get(block)!)); // it was looked for
       for (const block of blocks) this.#left.add(block);
       isFull = !(await this.#leave(worthwhile, found));
     }
     return this.#gone.size > 0;
   }
 
-  /** @returns whether there was room for all */
+  /** @returns whether there was room for all of them */
   async #leave(blocks: readonly number[], found: ReadonlyMap<number, Keys>): Promise<boolean> {
     for (let from = 0; from < blocks.length; ) {
       const some = blocks.slice(from, from + this.#atOnce);
-      const keys = some.map((block) => found.get(block)!); // It was looked for.
+      const keys = some.map((block) => found.get(block)!); // it was looked for
       if (await unlessFull(writeAgain(this.#store.rows, keys, this.#signal))) {
         await this.#dropDead();
         from += some.length;
@@ -90,7 +90,7 @@ class Pieces {
     return true;
   }
 
-  /** Whether to write its rows again makes more room than it takes. */
+  /** Whether writing the block's rows again makes more room than it takes. */
   #gives(block: number, rows: Keys): boolean {
     const use = this.#store.image.use.sizes.get(block);
     if (use === undefined || isMostlyDead(use)) return use !== undefined;
@@ -99,7 +99,7 @@ class Pieces {
     return use.dead > count * ROW_LENGTH;
   }
 
-  /** Those first of which least is in use; as many as are looked for at a time. */
+  /** Partly dead blocks, those with the least live text first; as many as are looked for at a time. */
   #partlyDead(): number[] {
     const blocks: { id: number; live: number }[] = [];
     for (const [id, use] of this.#store.image.use.sizes)
@@ -114,7 +114,7 @@ class Pieces {
     return (end < 0 ? blocks : blocks.slice(0, end)).map(({ id }) => id);
   }
 
-  /** Blocks of which nothing is in use, as of the last commit: without waiting for a manifest that says so. */
+  /** Drops blocks in which nothing is in use as of the last commit, without waiting for a manifest that says so. */
   async #dropDead(): Promise<void> {
     const { image, follower } = this.#store;
     const drop: number[] = [];
@@ -123,13 +123,13 @@ class Pieces {
     for (const id of drop) this.#gone.add(id);
   }
 
-  /** It is gone already, or cannot go: the record of a commit that no manifest covers is the commit. */
+  /** The block is gone already, or cannot be dropped: the record of a commit that no manifest covers is the commit itself. */
   #stays(id: number): boolean {
     return this.#gone.has(id) || (isTail(id) && id > this.#store.image.through * BLOCKS_PER_COMMIT);
   }
 }
 
-/** @returns whether `work` was done, rather than refused for want of room */
+/** @returns whether `work` was done, and not refused for lack of room */
 async function unlessFull(work: Promise<void>): Promise<boolean> {
   try {
     await work;

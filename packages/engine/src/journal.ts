@@ -13,17 +13,17 @@ import type { Durability, MakesRoom, TextRef } from '@settledb/core';
 /** Block ids per commit: `n * BLOCKS_PER_COMMIT` is the tail of commit n, the next ones are its segments. */
 export const BLOCKS_PER_COMMIT = 4096;
 
-/** The head of a commit that changes nothing: a journal may put one in where a number must be taken. See `commit.ts`. */
+/** The head of a commit that changes nothing: a journal may insert one where a number must be taken. See `commit.ts`. */
 export const EMPTY_HEAD = '[1,[],[],[]]';
 
 /**
- * Of what a database stores, what is kept back for when there is no room ({@link Journal.keepBack}): removals take some 100 bytes a
- * document, a checkpoint after them some 150.
+ * The share of what a database stores that is kept back for when there is no room ({@link Journal.keepBack}): removals take some 100
+ * bytes a document, a checkpoint after them some 150.
  */
 export const RESERVED_SHARE = 1 / 8;
 
 export interface Block {
-  /** A safe integer; unique for good. Negative for blocks made by a rewrite. */
+  /** A safe integer that is never used again. Negative for blocks made by a rewrite. */
   readonly id: number;
   readonly text: string;
 }
@@ -31,15 +31,15 @@ export interface Block {
 export interface Commit {
   /** 1, 2, 3 … without gaps; epochs do not reset it. */
   readonly n: number;
-  /** Made when it is first asked for. */
+  /** May be made when it is first asked for. */
   readonly head: string;
   /** Long fields of a small commit, kept beside the head. Loadable as block `n * BLOCKS_PER_COMMIT`. `''`: none. */
   readonly tail: string;
   /** Long fields of a large one: ids `n * BLOCKS_PER_COMMIT + 1` and on, in order. */
   readonly segments: readonly Block[];
-  /** Places of content that this commit is the first to name. If other contexts may sweep, a place that is gone refuses the commit. */
+  /** Places of content that this commit is the first to name. If other contexts may sweep, the commit is refused if one is gone. */
   readonly places?: readonly string[] | undefined;
-  /** Content that this commit is the first to name, put together with it: one chunk each. An earlier attempt may have put it before. */
+  /** Content that this commit is the first to name, put together with it: one chunk each. An earlier attempt may have put it. */
   readonly contents?: readonly PlacedChunk[] | undefined;
 }
 
@@ -51,7 +51,7 @@ export interface PlacedChunk {
 /** A commit as it is read back: without the segments, which are loaded when needed. */
 export type CommitRead = Omit<Commit, 'segments' | 'places' | 'contents'>;
 
-/** Where a context believes that the journal stands. */
+/** A position of the journal, as a context believes it to be. */
 export interface Position {
   readonly epoch: number;
   /** The last commit it knows; 0 for none. */
@@ -60,27 +60,27 @@ export interface Position {
 
 export interface JournalState {
   readonly epoch: number;
-  /** The manifest in force, when its epoch is not the one asked about; `undefined` in epoch 0, which has none. */
+  /** The manifest in force, if its epoch is not the one asked about; `undefined` in epoch 0, which has none. */
   readonly manifest?: { readonly text: string; readonly through: number } | undefined;
-  /** Commits after the position asked about, or after `manifest.through` when the epoch differs; oldest first, no gaps. */
+  /** Commits after the position asked about, or after `manifest.through` if the epoch differs; oldest first, no gaps. */
   readonly commits: readonly CommitRead[];
 }
 
-/** A step of checkpoint or compaction. All of it or nothing. */
+/** A step of a checkpoint or compaction: all of it is done or nothing. */
 export interface Rewrite {
   /** New blocks. Until a manifest names them they are leftovers that a later rewrite may drop. */
   readonly put?: readonly Block[];
-  /** Blocks that go. A tail's id means that commit's whole record. Ids that are not there are ignored. */
+  /** Blocks to drop. A tail's id means that commit's whole record. Ids that do not exist are ignored. */
   readonly drop?: readonly number[];
   /** If the storage is full, it may use what `keepBack` kept. */
   readonly makesRoom?: boolean | undefined;
-  /** The new directory: covers commits 1…through; raises the epoch by one. `read` never returns those commits again. */
+  /** The new directory: covers commits 1…through and raises the epoch by one. `read` never returns those commits again. */
   readonly manifest?: { readonly text: string; readonly through: number };
 }
 
 /**
- * Where content is kept, beside commits and blocks: chunks of bytes by place. Every place is put once, by one context, and its name
- * is new: 32 hex digits, or what `placeFor` answered.
+ * Where content is kept, beside commits and blocks: chunks of bytes by place. Every place is put once, by one context, and has a new
+ * name: 32 hex digits, or what `placeFor` answered.
  */
 export interface BlobJournal {
   /** A new place for content of one chunk of so many bytes, if the journal wants the name to say where the content is. */
@@ -96,17 +96,17 @@ export interface BlobJournal {
     durability: Durability,
   ): Promise<void>;
   /**
-   * `undefined` when it is not there. Each chunk is checked against what was noted when it was put: nobody above does.
+   * `undefined` when it is not there. Each chunk is checked against what was noted when it was put, since nothing above this does so.
    * @throws DatabaseError `corrupt` when it is not what was put
    */
   get(place: string, index: number): Promise<Uint8Array | undefined>;
-  /** Places that are not there are gone already. */
+  /** Places that do not exist are ignored. */
   drop(places: readonly string[]): Promise<void>;
-  /** All places that have anything. */
+  /** All places that hold anything. */
   places(): Promise<string[]>;
   /**
-   * As `drop`, all or nothing, if the journal is still at `expected`: for places that were found to be in no row there. A commit
-   * that names one of them comes before this, and then nothing is dropped, or after it, and is refused.
+   * As `drop`, all or nothing, if the journal is still at `expected`: for places that no row there was found to name. A commit
+   * that names one of them either comes before this, so that nothing is dropped, or after it, and is refused.
    * @returns whether it was done
    */
   dropUnnamed(places: readonly string[], expected: Position): Promise<boolean>;
@@ -115,9 +115,9 @@ export interface BlobJournal {
 export type JournalEvent =
   /** Another context committed or rewrote. A hint: may come late, doubled or never. */
   | { readonly type: 'commit' }
-  /** The database was destroyed, here or elsewhere; `evicted`: by the browser, or the user, not by us. The journal is of no more use. */
+  /** The database was destroyed, here or elsewhere; `evicted`: by the browser or the user. The journal is of no more use. */
   | { readonly type: 'destroyed'; readonly evicted?: true }
-  /** The storage went away (connection lost and not to be had back). The journal is of no more use. */
+  /** The storage went away (the connection was lost and cannot be restored). The journal is of no more use. */
   | { readonly type: 'lost'; readonly cause?: unknown };
 
 export interface Journal {
@@ -136,8 +136,8 @@ export interface Journal {
   alone(): boolean;
 
   /**
-   * Everything, as of some moment while the journal was being opened, where opening had to read it anyway; once. It spares
-   * the first reading. Until it was taken, or something read, the journal is not `alone`.
+   * Everything, as of some moment while the journal was being opened, if opening had to read it anyway; answered once. It saves
+   * the first reading. Until it has been taken, or something has been read, the journal is not `alone`.
    */
   takeOpened?(): JournalState | undefined;
 
@@ -146,11 +146,12 @@ export interface Journal {
 
   /**
    * Makes `commit` (its n is `expected.n + 1`) durable and visible, all or nothing.
-   * @param makesRoom where the storage is full it may have what `keepBack` kept; `later`: but for what a compaction then needs
-   * @returns undefined when done; when another context committed or rewrote first, what `read(expected)` would give: the
+   * @param makesRoom if the storage is full the commit may use what `keepBack` kept; `later`: except what a compaction then needs
+   * @returns undefined when done; if another context committed or rewrote first, what `read(expected)` would give: the
    *   engine catches up, plans again and appends again
    * @throws DatabaseError `quota_exceeded`, `io`, `closed`, `corrupt`: nothing was written, or that is not known, and the journal
-   *   either rejects every later append or, not being `alone`, lets what was written be found as another's; `content_gone`: nothing was written, for one of `commit.places` is not there
+   *   either rejects every later append or, not being `alone`, lets what was written be found as if it were another's; `content_gone`:
+   *   nothing was written, because one of `commit.places` is not there
    */
   append(
     commit: Commit,
@@ -160,38 +161,38 @@ export interface Journal {
   ): Promise<JournalState | undefined>;
 
   /**
-   * As `append` with `relaxed`, but done before it returns, if that takes no waiting: for a commit that is small, has no content beside it, and
-   * finds the journal where `expected` is. Spares each small write the promises of `append`.
-   * @returns whether it was done; if not, nothing was done, and `append` does it or says why not
+   * As `append` with `relaxed`, but done before it returns, if no waiting is needed: for a small commit without content beside it
+   * that finds the journal at `expected`. Saves each small write the promises of `append`.
+   * @returns whether it was done; if not, nothing was, and `append` does it or reports why not
    * @throws DatabaseError as `append` rejects
    */
   appendNow?(commit: Commit, expected: Position): boolean;
 
-  /** As `append` for a rewrite; `expected` must hold exactly (epoch and n) when there is a manifest, the epoch else. */
+  /** As `append`, for a rewrite; `expected` must match exactly (epoch and n) if there is a manifest, otherwise only the epoch. */
   rewrite(change: Rewrite, expected: Position): Promise<JournalState | undefined>;
 
   /** The texts of blocks, in the order asked for; `undefined` for a block that is gone (the engine then reads the state anew). */
   load(ids: readonly number[]): Promise<(string | undefined)[]>;
 
-  /** As `load`, before it returns: for journals that mostly need not wait. @returns `undefined` where this one would have to */
+  /** As `load`, before it returns: for journals that mostly need not wait. @returns `undefined` if this call would have to */
   loadNow?(ids: readonly number[]): (string | undefined)[] | undefined;
 
   /**
-   * Parts of blocks for which `takesParts` said so, checked as `load` checks. The answer is in the order asked; `undefined` for a block
-   * that is gone.
+   * Parts of blocks to which `takesParts` agreed, checked as `load` checks. The answers come in the order asked; `undefined` for a
+   * block that is gone.
    */
   loadParts?(parts: readonly TextRef[]): (string | undefined)[];
 
   /**
-   * Calls `work` with a reader of parts of a block, checked as `load` checks, before it returns: where a part is had at once, and for
-   * less than the block. A part that ends beyond the block ends with it.
-   * @returns what `work` does; `undefined` where it is not so, or the block is gone
+   * Calls `work` with a reader of parts of a block, checked as `load` checks, before it returns: for journals that read a part at once
+   * and for less than the block. A part that would extend beyond the block ends with it.
+   * @returns the result of `work`; `undefined` if the journal cannot do this, or the block is gone
    */
   readIn?<R>(block: number, work: (part: (at: number, length: number) => string) => R): R | undefined;
 
   /**
-   * Whether `count` texts of a block that is not in memory are to be asked of `loadParts`, rather than the block of `load`: where parts
-   * are had at once, and for less.
+   * Whether `count` texts of a block that is not in memory should be read by `loadParts`, rather than the block by `load`: for
+   * journals that read parts at once and for less.
    * @param haveRoom all blocks have room in memory
    */
   takesParts?(block: number, count: number, haveRoom: boolean): boolean;
@@ -200,15 +201,15 @@ export interface Journal {
   blockIds(): Promise<number[]>;
 
   /**
-   * Keeps about so many bytes back for writes that make room, if a full storage would refuse them like all other writes. In the
+   * Keeps about this many bytes back for writes that make room, if a full storage would refuse them like all other writes. Done in the
    * background, and only as far as there is room.
    */
   keepBack?(bytes: number): void;
 
-  /** Gives the room of dropped blocks back to the system, if that takes work of its own (a file). `force`: even if it is little. */
+  /** Returns the room of dropped blocks to the system, if that takes work of its own (a file). `force`: even if it is little. */
   vacuum?(options?: { readonly force?: boolean; readonly signal?: AbortSignal | undefined }): Promise<void>;
 
-  /** At most one rewriter at a time over all contexts: runs `work` and answers true, or answers false at once. */
+  /** At most one rewriter at a time across all contexts: runs `work` and answers true, or answers false at once. */
   exclusively(work: () => Promise<void>): Promise<boolean>;
 
   listen(listener: (event: JournalEvent) => void): () => void;

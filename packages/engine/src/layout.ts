@@ -1,5 +1,5 @@
 /**
- * A schema made ready for use: tables by number, how a row's keys are made, and rows as arrays of values.
+ * A schema prepared for use: tables by number, how a row's keys are made, and rows as arrays of values.
  *
  * Order 0 of a table is its primary key; the others map their key to the primary one.
  */
@@ -21,7 +21,7 @@ export type PlannedRow = { readonly [field: string]: string | number | boolean |
 export interface OrderLayout {
   readonly name: string;
   readonly keyOf: (row: Row | PlannedRow) => SortKey;
-  /** The field that is its key when it is one field alone, by number; else -1. */
+  /** The number of the field that is the key, if it is a single field; otherwise -1. */
   readonly field: number;
 }
 
@@ -35,7 +35,7 @@ export interface TableLayout {
   readonly orders: readonly OrderLayout[];
   /** The field, or fields, that make the primary key. */
   readonly key: string | readonly string[];
-  /** The field that is the primary key when it is one field alone, by number; else -1. */
+  /** The number of the field that is the primary key, if it is a single field; otherwise -1. */
   readonly keyField: number;
 }
 

@@ -1,6 +1,7 @@
 /**
- * Answers that need more than memory has: what one lacks is loaded and it is asked again, until it lacks nothing, so that all of it
- * comes from one moment. At once where the journal need not be waited for: to come back by a promise costs as much as a page.
+ * Answers that need more than memory has: whatever a query lacks is loaded and the query is asked again, until it lacks nothing, so
+ * that its whole answer comes from one moment. At once if the journal need not be waited for: a promise costs as much as loading a
+ * page.
  */
 import { corrupt } from '@settledb/core';
 import type { AnyQuery } from './answer';
@@ -9,12 +10,12 @@ import type { Image } from './image';
 import type { Journal } from './journal';
 import { Wanted } from './wanted';
 
-/** Puts what it lacks into `wanted`; what it answers is worth nothing then. */
+/** Puts what it lacks into `wanted`; its answer then means nothing. */
 type Ask<A> = (wanted: Wanted) => A;
 
-/** Rounds of loading for one call before it is taken for a storage that contradicts itself. */
+/** Rounds of loading for one call, after which the storage is taken to contradict itself. */
 const LOAD_ROUNDS_MAX = 1000;
-/** Of what is loaded at once for who can go the long way: pages and blocks at a time, and how often it looks what is lacking then. */
+/** Limits of loading at once for callers that can also wait: pages and blocks at a time, and rounds. */
 const NOW_MAX = 128;
 const NOW_ROUNDS_MAX = 4;
 
@@ -23,7 +24,7 @@ export class Loading {
   readonly #image: Image;
   readonly #follower: Follower;
   readonly #check: () => void;
-  /** For the next {@link now}: nearly none wants anything. */
+  /** For the next {@link now}, since nearly no call wants anything. */
   #unused = new Wanted();
 
   /** @param check throws when the database is gone */
@@ -34,7 +35,7 @@ export class Loading {
     this.#check = check;
   }
 
-  /** At once, or `undefined`: then {@link complete} can tell, also what fails. */
+  /** The answer at once, or `undefined`: then use {@link complete}, which also reports what fails. */
   now<A>(ask: Ask<A>): A | undefined {
     const wanted = this.#unused;
     const answer = ask(wanted);
@@ -48,12 +49,12 @@ export class Loading {
         if (!wanted.any) return found;
       }
     } catch {
-      // Damage, or a storage that fails: told by the long way, which meets it again.
+      // Damage, or a failing storage: the long way meets it again, and reports it.
     }
     return undefined;
   }
 
-  /** Asks again while something is wanted that need not be waited for; where something is then, what it answers is worth nothing. */
+  /** Asks again while the wanted things can be had without waiting; if some are still wanted in the end, the answer means nothing. */
   few<A>(ask: Ask<A>, wanted: Wanted, rounds = NOW_ROUNDS_MAX): A {
     let answer = ask(wanted);
     if (this.#journal.loadNow === undefined) return answer;
@@ -65,7 +66,7 @@ export class Loading {
     return answer;
   }
 
-  /** Asks again until nothing is wanted. At once when what is can be had at once, which spares most calls a promise. */
+  /** Asks again until nothing is wanted. At once if everything wanted can be had at once, which saves most calls a promise. */
   complete<A>(ask: Ask<A>, signal: AbortSignal | undefined): A | Promise<A> {
     const wanted = new Wanted();
     const answer = this.few(ask, wanted, LOAD_ROUNDS_MAX);
@@ -80,7 +81,7 @@ export class Loading {
       this.#check();
       if (!whole) {
         await this.#follower.catchUp();
-        // What a commit freed may go before the next checkpoint says so.
+        // What a commit freed may be dropped before the next checkpoint says so.
         if (this.#image.isAt(position))
           throw corrupt('a block that the directory names is not in the storage');
       }
@@ -90,12 +91,12 @@ export class Loading {
     throw corrupt(`a call needed more than ${LOAD_ROUNDS_MAX} rounds of loading`);
   }
 
-  /** Loads what an answer from memory as it is would lack, while the journal is asked for what is new. */
+  /** Loads what an answer from the present memory would lack, while the journal is asked for news. */
   async prefetch(queries: readonly AnyQuery[]): Promise<void> {
-    await undefined; // with the look: a caller that stands still after its call must not keep a transaction open
+    await undefined; // in the same turn as the look: a caller that blocks after its call must not keep a transaction open
     const wanted = new Wanted();
     this.#image.answer(queries, wanted);
-    // A block that is gone, or a failure: the answer itself will meet it.
+    // A block that is gone, or a failure, is met again by the answer itself.
     if (wanted.any) await this.#image.load(this.#journal, wanted).catch(() => false);
   }
 }

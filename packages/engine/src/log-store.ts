@@ -1,9 +1,9 @@
 /**
  * The store contract over a journal.
  *
- * Reads are answered from memory in one go; what memory lacks is loaded and the answer made again, so that all of it comes
- * from one moment. Writes go one at a time: answer, plan, append; when another context committed first, the journal says
- * what, and the plan is made again from there.
+ * Reads are answered from memory in one go; if memory lacks something, it is loaded and the whole answer made again, so that all of
+ * it comes from one moment. Writes go one at a time: answer, plan, append. If another context committed first, the journal answers
+ * with its commits, and the plan is made again from there.
  */
 import {
   type CallOptions,
@@ -36,20 +36,20 @@ import { TEXT_CACHE_LENGTH } from './texts';
 import { Turn } from './turn';
 import { Wanted } from './wanted';
 
-/** Races a write may lose; each one lost means another context's write was done. */
+/** Races that a write may lose; each lost race means that another context's write was done. */
 const RACES_MAX = 10_000;
 
 export interface LogStoreOptions extends BlobLimits {
   /** Characters of documents kept in memory. Default {@link TEXT_CACHE_LENGTH}. */
   readonly textCacheLength?: number;
-  /** Checkpoint by itself after enough commits. Default true; tests choose their moments. */
+  /** Whether to make checkpoints unasked after enough commits. Default true; tests choose their own moments. */
   readonly checkpoint?: boolean;
 }
 
 /**
- * Opens a store over a journal and takes the journal over: closing the store closes it, and so does a failure to open it.
- * @param opening may be under way: what the store needs besides is made meanwhile
- * @throws DatabaseError `corrupt` when what is stored contradicts itself, or was written by a newer version
+ * Opens a store over a journal and takes the journal over: closing the store closes it, and so does a failure to open the store.
+ * @param opening may still be pending: what else the store needs is made meanwhile
+ * @throws DatabaseError `corrupt` when the stored data contradicts itself, or was written by a newer version
  */
 export async function openLogStore<T extends Tables>(
   opening: Journal | Promise<Journal>,
@@ -67,11 +67,11 @@ export async function openLogStore<T extends Tables>(
   return new LogStore<T>(journal, image, options.checkpoint ?? true, options);
 }
 
-/** What a plan came to: a commit, or nothing to write, or what it threw. */
+/** The outcome of a plan: a commit, or nothing to write, or the error that it threw. */
 interface Attempt<R> {
   readonly position: Position;
   readonly prepared: Prepared | undefined;
-  /** Of content that it is the first to name. */
+  /** Places of content that it is the first to name. */
   readonly places?: readonly string[] | undefined;
   readonly value: R | undefined;
   readonly failure: { readonly error: unknown } | undefined;
@@ -92,10 +92,10 @@ class LogStore<T extends Tables> implements Store<T> {
   readonly #watchers = new Set<(event: StoreEvent) => void>();
   readonly #unlisten: () => void;
   readonly #turn = new Turn();
-  /** The last write there is, under way or waiting for its turn. */
+  /** The last of the writes that are running or waiting for their turn. */
   #writes: Promise<unknown> | undefined;
   #refreshing: Promise<void> | undefined;
-  /** While calls are taken that memory answers as it is. */
+  /** While calls are answered from memory as it is. */
   #asOpened = false;
   #closing: Promise<void> | undefined;
   #gone: StoreEvent | undefined;
@@ -240,14 +240,14 @@ class LogStore<T extends Tables> implements Store<T> {
     plan: (found: FoundAll<T, Q>) => Plan<T, R>,
     { durability = 'relaxed', signal, makesRoom }: WriteOptions,
   ): Promise<R> {
-    this.#checkThere(); // Closing lets writes end that began before it.
+    this.#checkThere(); // closing waits for writes that began before it
     for (let race = 0; race < RACES_MAX; race++) {
       signal?.throwIfAborted();
       const asked = this.#loading.complete((wanted) => this.#plan(queries, plan, wanted), signal);
       const attempt = asked instanceof Promise ? await asked : asked;
       if (attempt.prepared === undefined) {
-        // Nothing to write, or a plan that threw, counts only if the moment it was made from was the latest. What came since may have
-        // been taken over by another call meanwhile: so it is the position that tells, not what this look found.
+        // If there is nothing to write, or the plan threw, that counts only if it came from the latest moment. Another call may have
+        // taken in later commits meanwhile: so the position decides, not what this look found.
         if (!this.#follower.current()) await this.#follower.catchUp();
         if (!this.#image.isAt(attempt.position)) continue;
         if (attempt.failure !== undefined) throw attempt.failure.error;
@@ -262,7 +262,7 @@ class LogStore<T extends Tables> implements Store<T> {
     throw ioError(`the write lost ${RACES_MAX} races against other contexts`);
   }
 
-  /** Answers and plans from one moment; worth nothing when that lacked something. */
+  /** Answers and plans from one moment; the result means nothing if memory lacked something. */
   #plan<const Q extends readonly Query<T>[], R>(
     queries: Q,
     plan: (found: FoundAll<T, Q>) => Plan<T, R>,
@@ -282,17 +282,17 @@ class LogStore<T extends Tables> implements Store<T> {
     }
   }
 
-  /** What the journal has is in memory, too, and told. */
+  /** Brings memory up to what the journal has, and tells the watchers. */
   #applied({ commit, head }: Prepared): void {
     const image = this.#image;
     if (image.n === commit.n - 1) image.apply(commit.n, head, commit.tail);
-    // A bulk write is most likely read next; but one of all there is must not fill the memory with what nobody asked for.
+    // A bulk write is most likely read next; but a bulk write of everything must not fill the memory with what nobody asked for.
     const { segments } = commit;
     for (let i = 0; i < segments.length; i++) image.texts.offer(segments[i]!.id, segments[i]!.text);
     this.#tell(COMMITTED);
   }
 
-  /** One look at the journal for all reads of this turn; later ones need a later look (I9). */
+  /** One look at the journal serves all reads of this turn; later ones need a later look (I9). */
   #refresh(): Promise<void> {
     this.#refreshing ??= Promise.resolve().then(async () => {
       this.#refreshing = undefined;
@@ -301,10 +301,10 @@ class LogStore<T extends Tables> implements Store<T> {
     return this.#refreshing;
   }
 
-  /** A hint of another context's commit. Without anybody to tell, the next read finds out by itself. */
+  /** Called on a hint of another context's commit. If nobody is watching, the next read finds out by itself. */
   #heard(): void {
     if (this.#watchers.size === 0 || this.#closing !== undefined) return;
-    this.#refresh().catch(() => undefined); // The call that needs the storage next gets this error.
+    this.#refresh().catch(() => undefined); // the next call that needs the storage gets this error
   }
 
   watch(listener: (event: StoreEvent) => void): () => void {
@@ -334,7 +334,7 @@ class LogStore<T extends Tables> implements Store<T> {
   async #close(discard: boolean): Promise<void> {
     await this.#checkpointer.stop(this.#gone === undefined && !discard);
     await this.#writes?.catch(() => undefined);
-    await this.#turn.pausing; // Who waits for it was called before, and reads the journal next.
+    await this.#turn.pausing; // calls that wait for it came before closing, and read the journal next
     this.#unlisten();
     this.#watchers.clear();
     await this.#journal.close();
@@ -365,7 +365,7 @@ class LogStore<T extends Tables> implements Store<T> {
     this.#tell(event);
   }
 
-  /** What a watcher throws is its own affair: it must not turn a write that was done into one that failed. */
+  /** An error that a watcher throws stays with the watcher: it must not make a completed write look failed. */
   #tell(event: StoreEvent): void {
     if (this.#watchers.size === 0) return;
     const watchers = [...this.#watchers];

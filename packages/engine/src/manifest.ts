@@ -1,7 +1,7 @@
 /**
- * The manifest: where the directory's pages begin, and how much of each block of texts is of use, as of one commit.
- * About 60 bytes a page, two pages for 256 documents, and 75 for where the texts of 256 lie: 75 KB for 100,000 documents, read whole
- * on opening, and parsed as far as somebody looks. Of an order of more than 1,024 pages it names the blocks in which those lie:
+ * The manifest: where the directory's pages begin, and how much of each block of texts is in use, as of one commit.
+ * It takes about 60 bytes a page, two pages for 256 documents, and 75 for where their texts lie: 75 KB for 100,000 documents, read
+ * whole on opening, but parsed only as far as it is needed. For an order of more than 1,024 pages it names the blocks that list them:
  *
  *   {"format":4,"tables":{"docs":[[3,700,90],[3,700,62]]},"blocks":[90000,24]}
  *                                    of each order: pages, rows, length of its line; of blocks: characters, length of the line
@@ -16,30 +16,30 @@ import type { BlockSize, StoredUse } from './block-use';
 import { type FenceBlocks, type Fences, rowsOf, type StoredFences } from './fences';
 import type { Layout } from './layout';
 
-/** Since 2 pages have groups, since 3 they say where those are (`stored-page.ts`), since 4 this has lines. */
+/** Since 2 pages have groups, since 3 they say where those are (`stored-page.ts`), since 4 the manifest has lines. */
 export const MANIFEST_FORMAT = 4;
-/** Fences of an order lie in blocks of their own. Where none do it is written as of format 4, which older programs read. */
+/** Written if fences of an order lie in blocks of their own. Otherwise the manifest has format 4, which older programs read. */
 export const MANIFEST_FORMAT_BLOCKS = 5;
 
 interface Short {
-  /** Texts of short pages that are all of an order, by block id: opening then has the counters without loading them. */
+  /** Texts of short pages that are the only one of their order, by block id: opening then has the counters without loading them. */
   readonly inline?: readonly (readonly [number, string])[];
 }
 
 export interface Manifest extends Short {
   /** By table name, then by order number. */
   readonly tables: Readonly<Record<string, readonly (Fences | FenceBlocks)[]>>;
-  /** Of texts. */
+  /** The blocks of texts. */
   readonly blocks: readonly BlockSize[];
 }
 
-/** As it is read. */
+/** A manifest as it is read. */
 export interface StoredManifest extends Short {
   readonly tables: Readonly<Record<string, readonly StoredFences[]>>;
   readonly blocks: StoredUse;
 }
 
-/** The first line of one that has lines. */
+/** The first line of a manifest that has lines. */
 export interface ManifestHead extends Short {
   readonly format: unknown;
   readonly tables: Readonly<
@@ -48,9 +48,9 @@ export interface ManifestHead extends Short {
   readonly blocks: readonly [characters: number, length: number];
 }
 
-/** @throws DatabaseError `io` for what a newer version wrote: what is not known here, the next checkpoint would drop */
+/** @throws DatabaseError `io` for what a newer version wrote: the next checkpoint would drop what is not known here */
 export function decodeManifest(text: string, layout: Layout): StoredManifest {
-  // JSON has no line ends of its own.
+  // JSON as written here has no line breaks.
   const end = text.indexOf('\n');
   const head = parse(end < 0 ? text : text.slice(0, end)) as ManifestHead | (Manifest & { format: unknown });
   const { format, tables } = head;

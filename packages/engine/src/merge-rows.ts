@@ -1,23 +1,23 @@
 /**
- * Pages and what changed of them since, as one; and where that is cut into pages anew.
+ * Merges pages with what has changed since, and cuts the result into new pages.
  *
- * No row is made for that: where ids are random, a checkpoint writes every row anew for a few that are new. A merge says where each
+ * No rows are made for that, since where ids are random a checkpoint writes every row anew for a few new ones. A merge says where each
  * row comes from, and columns are copied value by value.
  */
 import type { SortKey, TextRef } from '@settledb/core';
 import { isRef, type Row, type TableLayout } from './layout';
 import { type Column, type OrderPage, PAGE_ROWS, type RowPage } from './page';
 
-/** What an order holds beside its pages, in order: `null` for keys that are gone. */
+/** What an order holds besides its pages, in order: `null` for deleted keys. */
 export interface Entries<Value> {
   readonly keys: readonly SortKey[];
   readonly values: readonly (Value | null)[];
 }
 
-/** Where the rows of a merge are, in order: `at` of the page, or `~at` of the entries. */
+/** Where the rows of a merge come from, in order: `at` in the page, or `~at` in the entries. */
 export type Places = Int32Array;
 
-/** A page's rows and the entries that fall into it, entries winning; `null` ones leave the row out. */
+/** Merges a page's rows with the entries that fall into it; entries win, and `null` ones leave the row out. */
 export function mergePlaces(pageKeys: readonly SortKey[], { keys, values }: Entries<unknown>): Places {
   const places = new Int32Array(pageKeys.length + keys.length);
   let count = 0;
@@ -36,14 +36,14 @@ export function mergePlaces(pageKeys: readonly SortKey[], { keys, values }: Entr
   return places.subarray(0, count);
 }
 
-/** Where to cut `length` rows into pages; without `all`, only into whole ones. */
+/** Where to cut `length` rows into pages; without `all`, only whole pages are cut. */
 export function chunks(length: number, all: boolean): [from: number, to: number][] {
   const count = all ? Math.ceil(length / PAGE_ROWS) : Math.floor(length / PAGE_ROWS);
   const rows = all ? length / count : PAGE_ROWS;
   return Array.from({ length: count }, (_, i) => [Math.round(i * rows), Math.round((i + 1) * rows)]);
 }
 
-/** The entries that fall into each of what begins with `firsts`, pages or parts; what is before the first goes with it. */
+/** The entries that fall into each of the pages or parts that begin with `firsts`; those before the first go with it. */
 export function partsBy<Value>(
   firsts: readonly SortKey[],
   { keys, values }: Entries<Value>,
@@ -59,7 +59,7 @@ export function partsBy<Value>(
   });
 }
 
-/** What a merge of one kind of pages is made of: how rows at some places become a page, and two pages one. */
+/** How one kind of pages is merged: how rows at some places become a page, and two pages one. */
 export interface Kind<P, Value> {
   pick(places: Places, page: P | undefined, entries: Entries<Value>): P;
   join(a: P, b: P): P;
@@ -100,7 +100,7 @@ export function rowKind({ fields, isText, keyField }: TableLayout): Kind<RowPage
   };
 }
 
-/** @param entered the value of an entry; `undefined` as `null` */
+/** @param entered the value of an entry; `undefined` counts as `null` */
 function pick<Value>(
   places: Places,
   column: readonly Value[] | undefined,
@@ -116,7 +116,7 @@ function pick<Value>(
   return values as Value[];
 }
 
-/** The same of a long field, which has three numbers a row. */
+/** The same for a long field, which has three numbers a row. */
 function pickTexts(
   places: Places,
   column: readonly unknown[] | undefined,
@@ -135,26 +135,26 @@ function pickTexts(
   return values;
 }
 
-/** Says where the text of the row at `at` is. */
+/** Sets where the text of the row at `at` lies. */
 export function putRef(column: unknown[], at: number, { block, at: from, length }: TextRef): void {
   column[at * 3] = block;
   column[at * 3 + 1] = from;
   column[at * 3 + 2] = length;
 }
 
-/** Arrays that others are copies of are as long as those of the longest column of a page. */
+/** The length of the arrays that others are copied from: that of the longest column of a page. */
 const MODEL_MAX = PAGE_ROWS * 3;
 const NULLS: null[] = [];
 const ZEROS: number[] = [];
 
 /**
- * An array to size, to be filled: pages stay, and one that grew takes twice the room. It has no holes, as one made with its length has
- * for ever: of that V8 makes JSON in 1.5 times the time (texts), or 2 (numbers).
+ * A filled array of exact size: pages stay in memory, and an array that grew takes twice the room. It has no holes, as an array made
+ * with a length keeps for ever: V8 takes 1.5 times as long to make JSON of that (texts), or twice as long (numbers).
  *
- * @param value what it is full of: `0` where numbers are to come
+ * @param value what fills it: `0` where numbers are to come
  */
 function packed(length: number, value: 0 | null): unknown[] {
-  // As it grows where it is longer: what is recent may come to many pages, before it is cut.
+  // A longer one is left as it grew: recent entries may make many pages before they are cut.
   const model: (number | null)[] = length > MODEL_MAX ? [] : value === 0 ? ZEROS : NULLS;
   while (model.length < length) model.push(value);
   return length > MODEL_MAX ? model : model.slice(0, length);

@@ -1,4 +1,4 @@
-/** Texts that lie in the log or in sparse blocks are put into new segments while their rows come into new pages. */
+/** Moves texts that lie in the log or in sparse blocks into new segments while their rows go into new pages. */
 import type { SortKey } from '@settledb/core';
 import type { TableState } from './directory';
 import { putRef } from './merge-rows';
@@ -21,8 +21,8 @@ export class TextMover {
   readonly #load: (ids: ReadonlySet<number>) => Promise<ReadonlyMap<number, string>>;
 
   /**
-   * @param isMoving whether texts of a block move
-   * @param load texts of blocks, all of them or an error
+   * @param isMoving whether the texts of a block move
+   * @param load loads the texts of blocks: all of them, or throws
    */
   constructor(
     blocks: NewBlocks,
@@ -34,7 +34,7 @@ export class TextMover {
     this.#load = load;
   }
 
-  /** Changes the columns of a new page. */
+  /** Moves the texts of a new page, and changes its columns. */
   async move(table: TableState, page: RowPage): Promise<void> {
     const columns = page.columns.filter(
       (column, i) => table.layout.isText[i] && column !== null,
@@ -53,8 +53,8 @@ export class TextMover {
   }
 
   /**
-   * A function for a row, and no list taken apart in it: all of a page in one took V8 60 ms of another thread to optimise, again in each of a
-   * server's first checkpoints.
+   * A function per row, and no destructuring of lists in it: with a whole page in one function V8 optimised for 60 ms on another
+   * thread, again in each of a server's first checkpoints.
    */
   #moveRow(
     table: TableState,
@@ -80,9 +80,9 @@ export class TextMover {
   }
 
   /**
-   * Of each text that moved one is dead: where it was, or, if its row was written meanwhile, the copy.
+   * Of each text that moved one copy is dead: the old one, or, if its row was written meanwhile, the new one.
    *
-   * @param entryOf what was recent of a row at the snapshot
+   * @param entryOf the recent entry of a row at the snapshot
    */
   count(
     use: ReadonlyMap<number, { dead: number }>,

@@ -1,6 +1,6 @@
 /**
- * The blocks of a rewrite: put in slices while reads and writes go on. Nothing names them before the manifest does, so what a
- * crash leaves of them takes room and nothing else.
+ * The blocks of a rewrite, put in slices while reads and writes go on. Nothing names them before the manifest does, so what a
+ * crash leaves of them only takes room.
  */
 import { afterTimer, type TextRef } from '@settledb/core';
 import type { Aside } from './aside';
@@ -9,26 +9,26 @@ import type { Image } from './image';
 import type { Block } from './journal';
 import { Segments } from './texts';
 
-/** Another context rewrote the storage meanwhile: what was prepared here is void, and nothing is lost. */
+/** Another context rewrote the storage meanwhile: what was prepared here is void, but nothing is lost. */
 export class Overtaken extends Error {}
 
 /** Blocks are handed to the journal in slices of this many characters: a few ms of storage each. */
 const SLICE_LENGTH = 512 * 1024;
-/** ms of work between two pauses, in which the page may draw and others write, … */
+/** ms of work between two pauses, in which the page may draw and others may write, … */
 const SLICE_MS = 10;
 /**
- * … or, with this many rows outside pages, as many as others took in the last one, up to so many, which browsers do not call a long
- * task. A bulk load takes 50 ms and more in each: with 10 it was never caught up with, and what is recent grew to half a million rows, a
- * gigabyte.
+ * … or, with this many rows outside pages, as many ms as others took in the last pause, up to SLICE_MS_MAX, which browsers do not call
+ * a long task. A bulk load takes 50 ms and more in each pause: with slices of 10 it was never caught up with, and recent rows grew to
+ * half a million, a gigabyte.
  */
 const HURRIED_ROWS = 32_768;
 const SLICE_MS_MAX = 40;
-/** Random part of the ids of one rewrite, so that ids never meet those of one that was broken off. */
+/** The random part of the ids of one rewrite, so that they never collide with those of an interrupted one. */
 const SALT_MAX = 2 ** 32;
 const BLOCKS_PER_REWRITE = 2 ** 20;
 
 export class NewBlocks {
-  /** Characters of the texts that moved, by the segment they are in now. */
+  /** Characters of moved texts, by the segment they are in now. */
   readonly use = new Map<number, number>();
   readonly #store: Rewritable;
   readonly #since: Image['position'];
@@ -45,7 +45,7 @@ export class NewBlocks {
   #sliceMs = SLICE_MS;
   readonly #sliceMsMax: number;
 
-  /** @param since the state that is rewritten: once another context has done that, nothing more can be put */
+  /** @param since the state that is rewritten: once another context has rewritten it, nothing more can be put */
   constructor(
     store: Rewritable,
     since: Image['position'],
@@ -79,17 +79,17 @@ export class NewBlocks {
     return id;
   }
 
-  /** Nothing is added any more: puts what is left. */
+  /** Puts what is left; nothing may be added afterwards. */
   async end(): Promise<void> {
     this.#segments.flush();
     this.#takeSegments();
     await this.#flush();
   }
 
-  /** Gives back the room of what was put for nothing; a full disk needs it most. */
+  /** Gives back the room of what was put in vain; a full disk needs it most. */
   async abandon(): Promise<void> {
     if (this.#put.length === 0) return;
-    await this.#store.follower.rewrite({ drop: this.#put }, this.#since).catch(() => false); // Else compaction sweeps.
+    await this.#store.follower.rewrite({ drop: this.#put }, this.#since).catch(() => false); // otherwise compaction sweeps
   }
 
   #takeSegments(): void {

@@ -1,6 +1,6 @@
 /**
- * The fences of an order as a rewrite makes them. Of many pages they lie in blocks of their own: those of which no page changed stay
- * where they are, what lies between two such is cut anew.
+ * The fences of an order as a rewrite makes them. Those of many pages lie in blocks of their own: a block with no changed page stays
+ * as it is, and what lies between two such blocks is cut anew.
  */
 import type { SortKey } from '@settledb/core';
 import {
@@ -17,7 +17,7 @@ import type { Runs } from './runs';
 export class NewFences {
   readonly #isOfRows: boolean;
   readonly #put: (fences: Fences) => Promise<number>;
-  /** Of the pages since the last block that stayed. */
+  /** Fences of the pages since the last block that stayed. */
   #made: Fences;
   readonly #blocks: FenceBlocks = { ...noFences(), pages: [] };
 
@@ -28,7 +28,7 @@ export class NewFences {
     this.#made = this.#none();
   }
 
-  /** The next page. @param runs of pages of rows */
+  /** Adds the next page. @param runs given for pages of rows */
   add(key: SortKey, id: number, count: number, runs: Runs = 0): void {
     const { keys, ids, counts } = this.#made;
     keys.push(key);
@@ -43,14 +43,14 @@ export class NewFences {
     this.#addBlock(keys[number]!, ids[number]!, counts[number]!, pages[number]!);
   }
 
-  /** Nothing follows. Fences of a database that never was large stay together: its opening then needs nothing but the manifest. */
+  /** Nothing follows. Fences of a database that was never large stay together, so that opening it needs nothing but the manifest. */
   async end(): Promise<Fences | FenceBlocks> {
     if (this.#blocks.ids.length === 0 && this.#made.ids.length <= FENCES_WHOLE_MAX) return this.#made;
     await this.#cut();
     return this.#blocks;
   }
 
-  /** Into blocks of about the same length, so that what grows at its end or anywhere in it is seldom cut. */
+  /** Cuts into blocks of about the same length, so that what grows at its end, or anywhere within, is seldom cut again. */
   async #cut(): Promise<void> {
     const { keys, ids, counts, runs } = this.#made;
     const pages = ids.length;

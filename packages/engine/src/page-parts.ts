@@ -1,4 +1,4 @@
-/** Of pages that one row is wanted of, or few: the first line and a group or two, where the journal reads parts of blocks. */
+/** Where the journal reads parts of blocks: loads of pages, if few rows are wanted, only the first line and a group or two. */
 import type { Journal } from './journal';
 import type { Decoder } from './page';
 import { HEAD_LENGTH, PAGE_GROUPS, type Span, type StoredPage } from './stored-page';
@@ -11,18 +11,18 @@ export interface WantedPage {
 
 type Wanted = readonly [id: number, page: WantedPage];
 
-/** Where pages are that were loaded, and where they are put. */
+/** Where loaded pages are found, and where they are put. */
 export interface Memory {
   get(id: number): StoredPage | undefined;
-  /** To be kept, if it is not lent. */
+  /** Stores the page, unless it is lent. */
   give(id: number, page: StoredPage): void;
-  /** Counts one more page of which groups are loaded. @returns how many those are */
+  /** Counts one more page of which groups are loaded. @returns the count */
   count(): number;
-  /** Of a group that is wanted again after no more than so many others it is worth keeping. */
+  /** A group is worth keeping if it is wanted again after at most this many others. */
   readonly soon: number;
 }
 
-/** @returns those that are to be loaded whole: the journal reads no parts of them, or they are older, or gone */
+/** @returns the pages to be loaded whole: the journal reads no parts of them, or they are of an older format, or gone */
 export function loadGroups(journal: Journal, pages: readonly Wanted[], memory: Memory): Wanted[] {
   return pages.filter(([id, { decoder, span }]) => {
     if (span === undefined) return true;
@@ -42,7 +42,7 @@ function headOf(id: number, decoder: Decoder, text: string, memory: Memory): Sto
   return page;
 }
 
-/** `undefined` where more than half of it would be read. */
+/** `undefined` if more than half of the page would be read. */
 function withGroups(
   page: StoredPage,
   span: Span,

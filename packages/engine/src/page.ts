@@ -1,6 +1,6 @@
 /**
  * A directory page: about {@link PAGE_ROWS} rows of a table in key order, by columns; or, for another order, its keys and
- * the primary keys they stand for. Columns keep a row of a document at about 160 bytes in Node, half of what objects cost.
+ * the primary keys they stand for. By columns a document's row takes about 160 bytes in Node, half of what objects take.
  */
 import { newer, type SortKey, type TextRef } from '@settledb/core';
 import type { Fences } from './fences';
@@ -8,14 +8,14 @@ import { isRef, type Row, type TableLayout } from './layout';
 import { lowerBound } from './recent';
 import { decodeHead, decodePage, type StoredPage } from './stored-page';
 
-/** Pages kept in memory: 262,144 rows, about 40 MB in Node. More documents than that are read by pages as they are needed. */
+/** Pages kept in memory: 262,144 rows, about 40 MB in Node. With more documents pages are read as they are needed. */
 export const PAGES_LOADED_MAX = 1024;
 /** Rows per page: 20–40 KB of text, which one request reads in about 0.3 ms (storage.md, cost model). */
 export const PAGE_ROWS = 256;
 
 export type Column = readonly unknown[] | null;
 
-/** Rows; a long field has three numbers a row in its column (block 0: absent). A column without any value is `null`. */
+/** Rows by columns; a long field has three numbers a row in its column (block 0: absent). A column without any value is `null`. */
 export interface RowPage {
   readonly keys: readonly SortKey[];
   readonly columns: readonly Column[];
@@ -34,7 +34,7 @@ export function columnsOf(table: TableLayout, rows: readonly Row[]): Column[] {
   return columns;
 }
 
-/** Grown, not made to size: a commit's columns are garbage at once, and made to size the first 200 single writes of a process take half as long again. */
+/** Grown, not sized: a commit's columns are garbage at once; sized, a process's first 200 single writes take half as long again. */
 function column(rows: readonly Row[], field: string, isText: boolean): Column {
   if (rows.length === 1) return columnOfOne(rows[0]![field]);
   const values: unknown[] = [];
@@ -52,7 +52,7 @@ function column(rows: readonly Row[], field: string, isText: boolean): Column {
   return isEmpty ? null : values;
 }
 
-/** As most commits have. An array that grows begins with room for 17. */
+/** For commits of one row, as most are: an array that grows begins with room for 17. */
 function columnOfOne(value: Row[string]): Column {
   if (value === undefined) return null;
   return isRef(value) ? [value.block, value.at, value.length] : [value];
@@ -71,16 +71,16 @@ export function decodeRows(table: TableLayout, text: string): RowPage {
   return { keys: Array.from({ length }, (_, i) => keyOf(rowAt(table, page, i))), columns };
 }
 
-/** The texts of some fields in place of their references; `undefined` for one that is not there to be had. */
+/** Fills in the texts of some fields for their references; `undefined` for a text that is not at hand. */
 export interface TextFill {
   readonly fields: readonly string[];
   text(block: number, at: number, length: number): string | undefined;
 }
 
-/** Neither texts nor references: for who has no use for them, as they are an object for each row. */
+/** Neither texts nor references: for callers that do not use them, since a reference is an object for each row. */
 export const NO_TEXTS: TextFill = { fields: [], text: () => undefined };
 
-/** The row at a position, made anew. */
+/** The row at a position, as a new object. */
 export function rowAt(
   table: TableLayout,
   page: { readonly columns: readonly Column[] },
@@ -115,7 +115,7 @@ function longAt(
   return text ?? { block, at, length };
 }
 
-/** A copy of the row with texts, if it has any. */
+/** A copy of the row with its texts filled in, if it has any. */
 export function filled(row: Row, fill: TextFill): Row {
   let copy: Record<string, unknown> | undefined;
   for (const field of fill.fields) {
@@ -140,10 +140,10 @@ export function positionOf(page: Page, key: SortKey): number {
   return page.keys[at] === key ? at : -1;
 }
 
-/** The text of a page → that. */
+/** Makes a page from its text. */
 export interface Decoder {
   (text: string): StoredPage;
-  /** Its beginning → the page without its rows; `undefined` when that does not say enough. */
+  /** Makes a page without its rows from the beginning of its text; `undefined` if that is not enough. */
   head(text: string): StoredPage | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
- * A plan's writes → a commit: the last write to each key counts, new texts are placed in blocks, old rows say what becomes
- * free. Synchronous; what it lacks (an old row on a page not loaded) it leaves in `wanted`.
+ * A plan's writes → a commit: the last write to each key counts, new texts are placed in blocks, and old rows show what becomes
+ * free. Synchronous; what it lacks (an old row on a page that is not loaded) it leaves in `wanted`.
  */
 import type { SortKey, TextRef } from '@settledb/core';
 import { type CommitHead, encodeHead, type TableChange } from './commit';
@@ -27,9 +27,9 @@ interface Outcome {
   readonly table: TableState;
   keys: readonly SortKey[];
   rows: readonly (PlannedRow | null)[];
-  /** None of them is there. */
+  /** None of these keys exists yet. */
   fresh: boolean;
-  /** … or none of these. */
+  /** … or none of these does. */
   freshKeys?: ReadonlySet<SortKey>;
 }
 
@@ -61,7 +61,7 @@ export function prepare(
   return { head, commit };
 }
 
-/** A class for its getter: one of an object made anew for each commit would keep that until a full collection (decisions/0010). */
+/** A class, because of its getter: that of an object made anew for each commit would stay until a full collection (decisions/0010). */
 class PlannedCommit implements Commit {
   readonly n: number;
   readonly tail: string;
@@ -76,7 +76,7 @@ class PlannedCommit implements Commit {
     this.#head = head;
   }
 
-  /** Made when a storage asks for it: one in memory mostly does not. */
+  /** Made when a storage asks for it, which one in memory mostly does not. */
   get head(): string {
     this.#text ??= encodeHead(this.#head);
     return this.#text;
@@ -89,7 +89,7 @@ function outcomesOf(
   toKey: (key: never) => SortKey,
 ): Outcome[] {
   const outcomes: Outcome[] = [];
-  // By number, here and below: until V8 has optimised it, `for of` makes an object for each step.
+  // By index, here and below: until V8 has optimised it, `for of` makes an object for each step.
   for (let i = 0; i < writes.length; i++) {
     const write = writes[i]!;
     const table = directory.table(write.into);
@@ -110,7 +110,7 @@ function outcomesOf(
   return outcomes;
 }
 
-/** Of two writes: what one of them says nothing of is looked for. */
+/** For two writes: keys of which one of them does not say that they are fresh are looked up. */
 function freshKeysOf(before: Outcome, outcome: Outcome): Set<SortKey> {
   const keys = new Set(before.fresh ? before.keys : before.freshKeys);
   const others = new Set(before.fresh ? NONE : before.keys);
@@ -121,7 +121,7 @@ function freshKeysOf(before: Outcome, outcome: Outcome): Set<SortKey> {
   return keys;
 }
 
-/** A function of its own: a closure made within a loop has V8 make a scope for each round, by a slow way until this is optimised. */
+/** A separate function: for a closure within a loop V8 makes a scope in each round, slowly until the code is optimised. */
 const outcomeIn = (outcomes: readonly Outcome[], table: TableState): Outcome | undefined =>
   outcomes.find((each) => each.table === table);
 
@@ -138,7 +138,7 @@ function outcomeOf(write: PlannedWrite, table: TableState, toKey: (key: never) =
   };
 }
 
-/** By key, so that texts of neighbours lie together and pages in key order touch few segments. Of rows with one key the last stays. */
+/** Sorts by key, so that texts of neighbours lie together and pages touch few segments. Of rows with one key the last stays. */
 function sort(outcome: Outcome): void {
   const { keys, rows } = outcome;
   let at = 1;
@@ -147,7 +147,7 @@ function sort(outcome: Outcome): void {
   const last = new Map<SortKey, PlannedRow | null>();
   for (let i = 0; i < keys.length; i++) last.set(keys[i]!, rows[i] as PlannedRow | null);
   const sorted = [...last.keys()];
-  // Texts in their own order: V8 then calls no function of ours for each two of them.
+  // Texts in their natural order: V8 then sorts without calling a function of ours.
   if (typeof sorted[0] === 'string') sorted.sort();
   else sorted.sort((a, b) => (a as number) - (b as number));
   outcome.keys = sorted;
@@ -188,9 +188,9 @@ function changeOf(
 ): TableChange {
   const { layout, orders } = table;
   const { textFields } = layout;
-  // The row that is written over frees no text and leaves no order: then nobody asks for it. Of long keys it must be known what is new.
+  // An overwritten row frees no text and leaves no order, so it is not looked up. With long keys it must be known which rows are new.
   const leavesNothing = layout.keyField >= 0 && textFields.length === 0 && orders.length === 0;
-  // To size, as what is pushed to has room for 17 at least; and no closure in the loop, as above.
+  // To size, since an array that is pushed to has room for at least 17; and no closure in the loop, as above.
   const changed = new Array<Row>(keys.length);
   let count = 0;
   let olds: (readonly SortKey[] | null)[] | undefined;
@@ -202,7 +202,8 @@ function changeOf(
     const isKnown = fresh || freshKeys?.has(key) || (leavesNothing && planned !== null);
     const old = isKnown ? undefined : directory.row(table, key, wanted);
     if (planned !== null) {
-      // A rewrite that is under way tells by the object whether a row was written since: also one that is put back as it was found.
+      // A running rewrite tells by object identity whether a row was written since, so a row put back as it was found must be a new
+      // object.
       const own = planned === old ? { ...planned } : planned;
       changed[count++] = placed(own, textFields, texts, freed);
     }
@@ -233,7 +234,7 @@ function changeOf(
 const keysOf = (row: Row, orders: TableState['orders']): SortKey[] =>
   orders.map((order) => order.layout.keyOf(row));
 
-/** The row, where it has new texts a copy with references in their place. */
+/** The row; if it has new texts, a copy with references in their place. */
 function placed(row: PlannedRow, textFields: readonly string[], texts: Segments, freed: Freed): Row {
   let copy: { [field: string]: PlannedRow[string] } | undefined;
   for (let i = 0; i < textFields.length; i++) {
@@ -247,7 +248,7 @@ function placed(row: PlannedRow, textFields: readonly string[], texts: Segments,
   return (copy ?? row) as Row;
 }
 
-/** Few and short texts go into the commit's tail, many into segments. */
+/** A few short texts go into the commit's tail, many into segments. */
 function segmentsFor(n: number, small: boolean): Segments {
   let id = n * BLOCKS_PER_COMMIT + (small ? 0 : 1);
   return new Segments(() => id++, small ? Number.POSITIVE_INFINITY : undefined, BLOCKS_PER_COMMIT / 8);

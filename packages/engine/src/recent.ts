@@ -1,21 +1,21 @@
 /**
- * What changed since the checkpoint, for one order of one table: values by key, and the keys in order.
+ * What has changed since the checkpoint, for one order of one table: values by key, and the keys in order.
  *
  * Keys are sorted when a range is asked for, not when they are set: a bulk write sets ten thousand and sorts once; keys that
- * come in rising order (seqs) are never sorted at all. `null` stands for "gone", hiding what a directory page says.
+ * come in rising order (seqs) are never sorted at all. `null` stands for "gone", and hides what a directory page says.
  *
- * Rows that are new and in order, as an index is built of them, are kept as they came until somebody asks, and then beside their
- * keys: to hash long keys takes as long as all else that a commit of them does. So are values of numbers that only rise, as seqs do: an
- * entry of a map takes 110 bytes while it grows.
+ * New rows that come in order, as when an index is built, are kept as they came until they are asked for, and then beside their
+ * keys: hashing long keys takes as long as everything else that a commit does with them. The same goes for values of numbers that only
+ * rise, such as seqs: an entry of a map takes 110 bytes while it grows.
  *
- * What a commit does to an order beside the primary one is put off until that order is asked for: nobody asks for the rows of a
- * document while an index is built. No more is put off than commits lie between two checkpoints.
+ * What a commit does to an order other than the primary one is put off until that order is asked for: nobody asks for the rows of a
+ * document while an index is built. No more is put off than the commits between two checkpoints.
  */
 import type { SortKey } from '@settledb/core';
 
-/** Up to this many new keys are put in place one by one (a move of memory each); more are sorted together. */
+/** Up to this many new keys are inserted one by one (a move of memory each); more are sorted together. */
 const INSERT_SINGLY_MAX = 16;
-/** Fewer are set: each run is merged with all that is there. */
+/** Fewer than this are set one by one: each run is merged with all that is there. */
 const RUN_MIN = 64;
 
 interface Run<Value> {
@@ -23,36 +23,36 @@ interface Run<Value> {
   readonly values: readonly Value[];
 }
 
-/** A run of its own, which nobody else holds. */
+/** A run of its own, shared with nobody. */
 interface Merged<Value> {
   readonly keys: SortKey[];
   readonly values: Value[];
 }
 
 export class Recent<Value> {
-  /** What was set. */
+  /** The values that were set. */
   #values = new Map<SortKey, Value | null>();
   #sorted: SortKey[] = [];
-  /** By place in `#sorted` what was added; `undefined` where it is in the map. Absent while there is none. */
+  /** The values that were added, by place in `#sorted`; `undefined` for those in the map. Absent while there are none. */
   #beside: (Value | undefined)[] | undefined;
-  /** What is set or added since, and not in `#sorted` yet. */
+  /** Keys set or added since, and not in `#sorted` yet. */
   #added: SortKey[] = [];
   #runs: Run<Value>[] = [];
-  /** How many were added and not set since. */
+  /** How many keys were added and not set since. */
   #besideCount = 0;
   #putOff: (() => void)[] = [];
 
-  /** `undefined`: it did not change. */
+  /** `undefined`: the key has not changed. */
   get(key: SortKey): Value | null | undefined {
     this.#catchUp();
-    // Long keys that are made anew are hashed for each look: not where there is nothing.
+    // A long key made anew is hashed for each look-up: not if the map is empty.
     const value = this.#values.size === 0 ? undefined : this.#values.get(key);
     if (value !== undefined || this.#beside === undefined) return value;
     const at = lowerBound(this.#sorted, key);
     return this.#sorted[at] === key ? this.#beside[at] : undefined;
   }
 
-  /** What belongs to a place in `keys()`. */
+  /** The value for a place in `keys()`. */
   at(place: number): Value | null {
     return this.#beside?.[place] ?? this.#values.get(this.#sorted[place] as SortKey) ?? null;
   }
@@ -62,7 +62,7 @@ export class Recent<Value> {
     return this.#values.size + this.#besideCount;
   }
 
-  /** Does `work`, which calls `set` and `add`, when this order is next asked for. All changes of an order are made so, or none. */
+  /** Does `work`, which calls `set` and `add`, when this order is next asked for. All changes of an order go this way, or none. */
   later(work: () => void): void {
     this.#putOff.push(work);
   }
@@ -96,7 +96,7 @@ export class Recent<Value> {
     } else this.#added.push(key);
   }
 
-  /** Whether `key` was added: not any more. */
+  /** Whether `key` was added; from now on it no longer counts as such. */
   #isBeside(key: SortKey): boolean {
     if (this.#beside === undefined) return false;
     const at = lowerBound(this.#sorted, key);
@@ -106,7 +106,7 @@ export class Recent<Value> {
     return true;
   }
 
-  /** As `set`, of many that are not there, or gone. @param keys in order, each once; `values[i]` belongs to `keys[i]` */
+  /** As `set`, for many keys that do not exist, or are gone. @param keys in order, each once; `values[i]` belongs to `keys[i]` */
   add(keys: readonly SortKey[], values: readonly Value[]): void {
     if (keys.length >= RUN_MIN) this.#runs.push({ keys, values });
     else for (let i = 0; i < keys.length; i++) this.set(keys[i] as SortKey, values[i] as Value);
@@ -127,7 +127,7 @@ export class Recent<Value> {
     this.#merge(keys, values);
   }
 
-  /** @param values of what was added, which takes the place of what was set */
+  /** @param values those of added keys, which replace what was set */
   #merge(keys: SortKey[], values?: readonly Value[]): void {
     const [sorted, beside] = [this.#sorted, this.#beside];
     const merged: SortKey[] = [];
@@ -162,7 +162,7 @@ export class Recent<Value> {
     this.#besideCount = 0;
   }
 
-  /** All keys in order. Not to be changed, and good until the next `set` or `add`. */
+  /** All keys in order. Must not be changed; valid until the next `set` or `add`. */
   keys(): readonly SortKey[] {
     this.#catchUp();
     this.#insert();
@@ -174,7 +174,7 @@ export class Recent<Value> {
     if (added.length === 0) return;
     this.#added = [];
     if (added.length > INSERT_SINGLY_MAX) {
-      this.#merge(typeof added[0] === 'string' ? added.sort() : added.sort(compare)); // without calls, if it can be
+      this.#merge(typeof added[0] === 'string' ? added.sort() : added.sort(compare)); // without calling a function, if possible
       return;
     }
     for (const key of added) {
@@ -185,7 +185,7 @@ export class Recent<Value> {
   }
 }
 
-/** Two and two, as they came, until there is one: sorting their places anew compares by calls, and takes twice as long. */
+/** Merges pairs, in the order they came, until one is left: sorting anew would compare by calls, and take twice as long. */
 function mergedRuns<Value>(runs: readonly Run<Value>[]): Merged<Value> {
   const [first] = runs;
   if (first !== undefined && runs.length === 1) return { keys: [...first.keys], values: [...first.values] };
@@ -216,7 +216,7 @@ function mergedPair<Value>(a: Run<Value>, b: Run<Value>): Merged<Value> {
 
 const compare = (a: SortKey, b: SortKey): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** The first position whose key is not below `key`. */
+/** The first position whose key is not less than `key`. */
 export function lowerBound(keys: readonly SortKey[], key: SortKey): number {
   let low = 0;
   let high = keys.length;
@@ -228,7 +228,7 @@ export function lowerBound(keys: readonly SortKey[], key: SortKey): number {
   return low;
 }
 
-/** The first position whose key is above `key`. */
+/** The first position whose key is greater than `key`. */
 export function upperBound(keys: readonly SortKey[], key: SortKey): number {
   let low = 0;
   let high = keys.length;

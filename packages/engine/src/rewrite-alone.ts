@@ -1,4 +1,4 @@
-/** One checkpoint or compaction, by one context at a time, and what it leaves to be vacuumed. */
+/** One checkpoint or compaction, by one context at a time, and the vacuum after it. */
 import { corrupt, isQuotaExceeded } from '@settledb/core';
 import { Aside } from './aside';
 import type { Rewritable } from './checkpoint';
@@ -9,10 +9,10 @@ import { CHECKPOINT, COMPACTION, rewrite } from './rewrite';
 
 export { isWorthwhile } from './worthwhile';
 
-/** Texts are compacted unasked when more than half of at least this many characters is dead. */
+/** Texts are compacted unasked when more than half of them, and at least this many characters, are dead. */
 const DEAD_LENGTH_MIN = 4 * 1024 * 1024;
 
-/** What a database of this many commits keeps back at least: what it stores beside texts, its attachments above all, is not known here. */
+/** From this many commits on RESERVE_MIN is kept back at least: what is stored beside texts, mainly attachments, is unknown here. */
 const RESERVING_COMMITS = 1024;
 const RESERVE_MIN = 256 * 1024;
 
@@ -22,11 +22,11 @@ function reserveFor({ image }: Rewritable): number {
 }
 
 /**
- * @param full everything: all pages, all blocks that are mostly dead, leftovers
- * @param isWanted asked again here: another context may have made the checkpoint that was due
- * @param ending says that it is waited for: nobody else is any more, and it ends the vacuum, which may take longer than all else and can be
- * done at any other time
- * @returns false where another context is at it
+ * @param full rewrites everything: all pages, all blocks that are mostly dead, leftovers
+ * @param isWanted asked again here, since another context may have made the checkpoint that was due
+ * @param ending aborted when somebody waits for the end: then callers are no longer given way, and the vacuum ends, which may take
+ *   longer than all else and can be done at any other time
+ * @returns false if another context is rewriting
  */
 export async function rewriteAlone(
   store: Rewritable,
@@ -50,7 +50,7 @@ export async function rewriteAlone(
         return compactInPieces(store, aside, signal, error);
       });
     } catch (error) {
-      // Another context rewrote the storage, which `exclusively` should not let happen: then that is the rewrite.
+      // Another context rewrote the storage, which `exclusively` should prevent: its rewrite then stands for this one.
       if (!(error instanceof Overtaken)) throw error;
       await follower.catchUp();
       if (image.epoch === epoch)

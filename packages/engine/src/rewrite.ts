@@ -1,16 +1,16 @@
 /**
- * Checkpoint and compaction: what is recent becomes pages, texts that lie in the log or in mostly dead blocks move to new
- * segments, and a new manifest makes it so.
+ * Checkpoint and compaction: recent entries become pages, texts that lie in the log or in mostly dead blocks move to new
+ * segments, and a new manifest puts all of it into force.
  *
  *   1 snapshot   entries of every order as of commit `through`; rows never change, so holding them is enough
  *   2 slices     new segments and pages are put while reads and writes go on; nothing names them yet
  *   3 install    in turn with writes: manifest in, old blocks out, epoch + 1; then memory follows
  *
  * A crash before 3 leaves blocks that nobody names; compaction sweeps them. A write between 1 and 3 stays recent. Such a
- * write may have kept a reference to a text that moved: the text lives on where it was, its block stays, the copy is dead.
+ * write may have kept a reference to a text that moved: the text then stays where it was, its block is kept, and the copy is dead.
  *
  * The manifest counts dead texts as of `through`: what later commits free is in their own lists, and is counted when they
- * are applied to the manifest. So of a row that was written meanwhile, the old text is not dead yet, whatever became of it.
+ * are applied to the manifest. So the old text of a row written meanwhile is not dead yet, whatever became of the row.
  */
 import { corrupt, ioError, type SortKey } from '@settledb/core';
 import type { Aside } from './aside';
@@ -34,9 +34,9 @@ import type { Runs } from './runs';
 import { StoredPage } from './stored-page';
 import { isTail } from './texts';
 
-/** New pages kept in memory until they are installed; a directory may be larger than memory should be. */
+/** New pages kept in memory until they are installed; a directory may be larger than memory should hold. */
 const PAGES_KEPT_MAX = PAGES_LOADED_MAX / 2;
-/** Pages up to this long go into the manifest too, where they are the only one of their order: so a few KB in all. */
+/** Pages up to this long also go into the manifest, if they are the only one of their order: a few KB in all. */
 const INLINE_LENGTH_MAX = 1024;
 /** Installing keeps writes of this context waiting, and loses to every commit of another: so it does not try for ever. */
 const INSTALL_TRIES_MAX = 100;
@@ -56,13 +56,13 @@ interface Snapshot<Value> {
   readonly fences: Fences | FenceBlocks;
 }
 
-/** Takes a page and what changed of it; `undefined`: there is none yet. */
+/** Takes a page and its changes; `undefined`: there is no page yet. */
 type Visit<Value> = (page: StoredPage | undefined, part: Entries<Value>) => Promise<void>;
 
 export interface Scope {
-  /** All pages, texts of blocks that are mostly dead, and what a crash left; else pages that changed. */
+  /** All pages, texts of blocks that are mostly dead, and what a crash left; otherwise only pages that changed. */
   readonly full: boolean;
-  /** Of pages made anew, texts that lie in the log come into segments: the log is what opening reads. */
+  /** Whether texts of pages made anew move from the log into segments, since opening reads the log. */
   readonly tails: boolean;
   /** See `Rewrite.makesRoom`. */
   readonly makesRoom: boolean;
@@ -98,13 +98,13 @@ class Rewriting {
   readonly #through: number;
   readonly #snapshots: Snapshot<unknown>[] = [];
   readonly #orders: NewOrder[] = [];
-  /** New ones, and new blocks of fences, which are kept in memory as they are; the latest of them. */
+  /** The latest of the new pages and new blocks of fences, which are kept in memory as they are. */
   readonly #pages = new Map<number, Page>();
-  /** Ids of all of those. */
+  /** Ids of all new pages and blocks. */
   readonly #made = new Set<number>();
-  /** Ids of the pages, and of the blocks of fences, in whose place they are. */
+  /** Ids of the pages, and of the blocks of fences, that they replace. */
   readonly #gone: number[] = [];
-  /** Short pages; those not changed are of before. */
+  /** Short pages; unchanged ones are from before. */
   readonly #short: Map<number, string>;
   readonly #useBefore: ReadonlyMap<number, Use>;
   readonly #texts: TextMover;
@@ -128,7 +128,7 @@ class Rewriting {
         const { recent, fences, blocks } = orderOf<unknown>(table, order);
         const keys = [...recent.keys()];
         const values = keys.map((_, i) => recent.at(i));
-        this.#snapshots.push({ table, order, entries: { keys, values }, fences: (blocks ?? fences)! }); // One of the two.
+        this.#snapshots.push({ table, order, entries: { keys, values }, fences: (blocks ?? fences)! }); // one of the two is there
       }
     }
   }
@@ -160,7 +160,7 @@ class Rewriting {
     await this.#merge(snapshot, made, orderKind, put);
   }
 
-  /** Puts the pages of an order that changes, made anew; a page of what does not fill one goes with what follows it. */
+  /** Makes the changed pages of an order anew, and puts them; rows that do not fill a page go with those that follow. */
   async #merge<P extends Page, Value>(
     snapshot: Snapshot<Value>,
     made: NewFences,
@@ -189,7 +189,7 @@ class Rewriting {
     if (rest !== undefined) await take(undefined, { keys: [], values: [] }, true);
   }
 
-  /** As {@link #eachPage}, of all; fences that lie in blocks are read where one of their pages changes. */
+  /** As {@link #eachPage}, for all parts; fences that lie in blocks are read if one of their pages changes. */
   async #eachPart<Value>(snapshot: Snapshot<Value>, made: NewFences, visit: Visit<Value>): Promise<void> {
     const { fences, entries } = snapshot;
     if (!areBlocks(fences)) return this.#eachPage(snapshot, made, visit);
@@ -204,7 +204,7 @@ class Rewriting {
     }
   }
 
-  /** Calls `visit` for each page that changes with the entries that fall into it; takes the others over as they are. */
+  /** Calls `visit` for each page that changes with the entries that fall into it; the other pages are kept as they are. */
   async #eachPage<Value>(
     { table, order, entries, fences }: Snapshot<Value>,
     made: NewFences,
@@ -267,7 +267,7 @@ class Rewriting {
     return id;
   }
 
-  /** Installs the manifest; the last look at what was written meanwhile, in turn with writes. */
+  /** Installs the manifest, after a last look at what was written meanwhile; in turn with writes. */
   async install(leftovers: readonly number[]): Promise<void> {
     const image = this.#image;
     for (let tries = 0; tries < INSTALL_TRIES_MAX; tries++) {
@@ -283,7 +283,7 @@ class Rewriting {
     throw ioError(`a checkpoint lost ${INSTALL_TRIES_MAX} races against other contexts`);
   }
 
-  /** Should the manifest be in force after all, the epoch is another one, and what it names stays. */
+  /** If the manifest is in force after all, the epoch has changed, and what it names stays. */
   async abandon(): Promise<void> {
     if (this.#image.epoch === this.#epoch) await this.#blocks.abandon();
   }
@@ -299,7 +299,7 @@ class Rewriting {
     return { tables, blocks, inline: [...this.#inline()] };
   }
 
-  /** Of the short pages, those that are all of an order. */
+  /** Those short pages that are the only one of their order. */
   #inline(): Map<number, string> {
     const inline = new Map<number, string>();
     for (const { fences } of this.#orders) {
@@ -310,7 +310,7 @@ class Rewriting {
     return inline;
   }
 
-  /** What each block of texts is worth as of `through`, and which blocks go. Commits after it are applied to that again. */
+  /** The use of each block of texts as of `through`, and which blocks are dropped. Commits after it are applied to that again. */
   #outcome(leftovers: readonly number[]): { use: Map<number, Use>; drop: number[] } {
     const use = copyOf(this.#useBefore);
     for (const [id, size] of this.#blocks.use) use.set(id, { size, dead: 0 });
@@ -323,18 +323,18 @@ class Rewriting {
     }
     for (const id of this.#recordsCovered(use)) drop.push(id);
     const firstLater = (this.#through + 1) * BLOCKS_PER_COMMIT;
-    // There are leftovers to tell only where all is made anew.
+    // Leftovers can be told only if everything is made anew.
     for (const id of leftovers) if (id < firstLater && !use.has(id) && !this.#made.has(id)) drop.push(id);
     return { use, drop: [...new Set(drop)] };
   }
 
   #entryOf(table: TableState, key: SortKey): unknown {
-    const { entries } = this.#snapshots.find((one) => one.table === table && one.order === 0)!; // Of every table.
+    const { entries } = this.#snapshots.find((one) => one.table === table && one.order === 0)!; // there is one for every table
     const at = lowerBound(entries.keys, key);
     return entries.keys[at] === key ? entries.values[at] : undefined;
   }
 
-  /** Characters of a block that commits after `through` freed, as far as this context knows. */
+  /** Characters of a block freed by commits after `through`, as far as this context knows. */
   #freedSince(id: number): number {
     const before = this.#useBefore.get(id);
     return before === undefined ? 0 : (this.#image.use.sizes.get(id)?.dead ?? before.dead) - before.dead;
@@ -352,7 +352,7 @@ class Rewriting {
     return ids;
   }
 
-  /** Memory follows what was installed. */
+  /** Brings memory up to what was installed. */
   #take(use: ReadonlyMap<number, Use>, drop: readonly number[]): void {
     const image = this.#image;
     const isAsItWas = image.n === this.#through;

@@ -1,4 +1,4 @@
-/** Rows by the blocks that their texts lie in, and writing them again as they are, which leaves those blocks. */
+/** Finds rows by the blocks that their texts lie in, and writes them again as they are, so that they leave those blocks. */
 import type { Key, Store, Tables } from '@settledb/core';
 import { isRef, type Layout, type Row, type TableLayout } from './layout';
 
@@ -10,7 +10,7 @@ type Rows = Pick<Store<Tables>, 'read' | 'write'>;
 /** Keys of rows, by table. */
 export type Keys = Map<string, Key[]>;
 
-/** For each of `blocks` in which there are any. */
+/** For each of `blocks` that has any. */
 export async function rowsIn(
   store: Rows,
   layout: Layout,
@@ -53,7 +53,7 @@ function add(keys: Keys, table: string, more: readonly Key[]): void {
 const keyOf = (row: Row, { key }: TableLayout): Key =>
   (typeof key === 'string' ? row[key] : key.map((field) => row[field])) as Key;
 
-/** In one commit, those that are still there. */
+/** Writes those that still exist, in one commit. */
 export async function writeAgain(
   store: Rows,
   rows: readonly Keys[],

@@ -1,32 +1,32 @@
 /**
- * A page as it is stored and kept in memory: groups of {@link GROUP_ROWS} rows, each parsed when a look comes into it.
+ * A page as it is stored and kept in memory: groups of {@link GROUP_ROWS} rows, each parsed when it is first looked into.
  *
  *   [["g","n"],[3400,3391,3406]]   first keys of the groups but the first, and the lengths of all
  *   [columns of a … f]             a line each
  *   [columns of g … m]
  *   [columns of n … z]
  *
- * Where the directory is larger than memory most looks want one row of a page: to make all 256 took 60 µs and more, and as long again
- * to collect them. A page of no more rows than a group has is that group alone, as pages of manifests of format 1 are, however long.
+ * When the directory is larger than memory most look-ups want one row of a page: making all 256 took 60 µs and more, and collecting
+ * them as long again. A page of at most a group's rows is that group alone, as are pages of manifests of format 1, however long.
  *
- * Where a journal reads parts of blocks, such a look loads the first line and a group, a fifth of the page, and keeps the line: the next one
- * reads a group alone. Groups are kept of what is looked for again soon (`page-parts.ts`). Pages of manifests of format 2 have the keys
- * alone for a first line, and are loaded whole.
+ * Where a journal reads parts of blocks, such a look-up loads the first line and a group, a fifth of the page, and keeps the line: the
+ * next one reads only a group. Groups that are soon looked into again are kept (`page-parts.ts`). Pages of manifests of format 2 have
+ * only the keys in the first line, and are loaded whole.
  */
 import type { SortKey } from '@settledb/core';
 import type { Page } from './page';
 import { upperBound } from './recent';
 
-/** A group takes some 8 µs, and its first key stands for 3 % of it once more. */
+/** Parsing a group takes some 8 µs, and its first key adds 3 % to its length. */
 export const GROUP_ROWS = 32;
-/** Groups of a page: what one weighs in memory. */
+/** Groups of a page: the weight of a page in memory. */
 export const PAGE_GROUPS = 8;
-/** Characters of a page in which its first line ends, or it is loaded whole: seven keys of 200, or documents' in a third of it. */
+/** A page whose first line is longer is loaded whole: seven keys of 200 characters fit, and documents' take a third of it. */
 export const HEAD_LENGTH = 1_536;
-/** What a first line weighs beside the groups that were loaded: keys of 7 rows in place of 32, and no columns. */
+/** The weight of a first line beside the groups that were loaded: keys of 7 rows instead of 32, and no columns. */
 const HEAD_WEIGHT = 1 / 8;
 
-/** Which rows of a page are looked for: from a key to a key, absent: no bound; no more than so many from the first. */
+/** Which rows of a page are looked for: from key to key (absent: no bound); at most `rows` from the first. */
 export interface Span {
   readonly lower?: SortKey | undefined;
   readonly upper?: SortKey | undefined;
@@ -37,16 +37,16 @@ type Head = readonly [keys: SortKey[], lengths: number[]];
 
 export class StoredPage<P extends Page = Page> {
   readonly #keys: readonly SortKey[];
-  /** Texts until they are parsed; until they are loaded absent, or a number: when they were {@link lend}ed last. */
+  /** Groups: texts until they are parsed; until loaded, absent or a number: when they were last {@link lend}ed. */
   readonly #groups: (P | string | number | undefined)[];
   readonly #decode: ((text: string) => P) | undefined;
-  /** Where each group begins in the text of the page, and where that ends; of a page of which some were not loaded. */
+  /** Where each group begins in the text of the page, and where the last ends; for pages of which some were not loaded. */
   readonly #places: readonly number[] | undefined;
   #lacking = 0;
-  /** For one call: it is not to be kept. */
+  /** Made for one call: not to be kept. */
   isLent = false;
 
-  /** @param decode of those that are texts */
+  /** @param decode parses groups that are texts */
   constructor(
     keys: readonly SortKey[],
     groups: (P | string | number | undefined)[],
@@ -65,7 +65,7 @@ export class StoredPage<P extends Page = Page> {
     return this.#lacking === 0;
   }
 
-  /** Of a page that is whole {@link PAGE_GROUPS}. */
+  /** For a whole page {@link PAGE_GROUPS}. */
   get weight(): number {
     return this.isWhole ? PAGE_GROUPS : this.#groups.length - this.#lacking + HEAD_WEIGHT;
   }
@@ -78,12 +78,12 @@ export class StoredPage<P extends Page = Page> {
     return true;
   }
 
-  /** The group in which `key` is, if it is in this page; `undefined`: it was not loaded. */
+  /** The group that `key` falls into, if it is in this page; `undefined`: it was not loaded. */
   around(key: SortKey): P | undefined {
     return this.group(upperBound(this.#keys, key));
   }
 
-  /** The groups that may have keys from `lower` to `upper`, in order, absent: no bound; which {@link has} them. */
+  /** The groups that may hold keys from `lower` to `upper` (absent: no bound), in order; {@link has} must say that they are loaded. */
   within(lower?: SortKey, upper?: SortKey): P[] {
     const { first, last } = this.span({ lower, upper });
     const groups: P[] = [];
@@ -91,7 +91,7 @@ export class StoredPage<P extends Page = Page> {
     return groups;
   }
 
-  /** The numbers of the groups in which rows of `span` may be. */
+  /** The numbers of the groups that may hold rows of `span`. */
   span({ lower, upper, rows }: Span = {}): { first: number; last: number } {
     const first = lower === undefined ? 0 : upperBound(this.#keys, lower);
     const last = upper === undefined ? this.#keys.length : upperBound(this.#keys, upper);
@@ -99,7 +99,7 @@ export class StoredPage<P extends Page = Page> {
     return { first, last: Math.min(last, first + Math.ceil((rows - 1) / GROUP_ROWS)) };
   }
 
-  /** The group of the row at a position among all of the page, and its position there. Of a whole page. */
+  /** The group of the row at a position within the whole page, and its position in the group. Only for a whole page. */
   place(at: number): [P, number] {
     const number = this.#keys.length === 0 ? 0 : Math.floor(at / GROUP_ROWS);
     return [this.group(number)!, at - number * GROUP_ROWS];
@@ -110,25 +110,25 @@ export class StoredPage<P extends Page = Page> {
     const group = this.#groups[number];
     if (isAbsent(group)) return undefined;
     if (typeof group !== 'string') return group;
-    const made = this.#decode!(group); // Given where there are texts.
+    const made = this.#decode!(group); // given if there are texts
     this.#groups[number] = made;
     return made;
   }
 
-  /** A key by which group `number` is found. */
+  /** A key that falls into group `number`. */
   keyOf(number: number): SortKey | undefined {
     return this.#keys[number - 1];
   }
 
-  /** The part of the page's text in which the groups of `span` are that were not loaded: from the first to the last. */
+  /** The part of the page's text from the first to the last group of `span` that was not loaded. */
   lacking(span: Span): { readonly at: number; readonly length: number } | undefined {
     const { first, last } = this.#missing(span);
     if (first > last) return undefined;
-    const at = this.#places![first]!; // Given where groups are absent.
+    const at = this.#places![first]!; // given if groups are absent
     return { at, length: this.#places![last + 1]! - 1 - at };
   }
 
-  /** Takes in the text of what is {@link lacking}. */
+  /** Takes in the text that was {@link lacking}. */
   add(text: string, span: Span): void {
     const { first } = this.#missing(span);
     for (const [i, line] of text.split('\n').entries()) {
@@ -139,8 +139,8 @@ export class StoredPage<P extends Page = Page> {
   }
 
   /**
-   * Notes that what is {@link lacking} is loaded.
-   * @returns this, where that was loaded before and no longer than `within` ago: it is worth keeping; else a copy of this for one call
+   * Notes that what is {@link lacking} is being loaded.
+   * @returns this page if it was loaded before, at most `within` ago, so that keeping it is worthwhile; otherwise a copy for one call
    */
   lend(span: Span, now: number, within: number): StoredPage<P> {
     if (this.isLent) return this;
@@ -170,16 +170,16 @@ const isAbsent = (group: Page | string | number | undefined): group is number | 
   group === undefined || typeof group === 'number';
 
 export function decodePage<P extends Page>(text: string, decode: (text: string) => P): StoredPage<P> {
-  // JSON has no line ends of its own.
+  // JSON as written here has no line breaks.
   const lines = text.split('\n');
   const head = lines.length === 1 ? [] : (JSON.parse(lines.shift()!) as Head | SortKey[]);
   return new StoredPage(hasLengths(head) ? head[0] : head, lines, decode);
 }
 
 /**
- * A page of which no group was loaded.
+ * A page none of whose groups was loaded.
  * @param text its first {@link HEAD_LENGTH} characters
- * @returns `undefined` when they do not say where its groups are
+ * @returns `undefined` if they do not say where its groups are
  */
 export function decodeHead<P extends Page>(
   text: string,

@@ -1,12 +1,12 @@
 /**
  * Long fields: texts that lie in blocks.
  *
- * A block is JSON texts joined by commas. One text is a slice of it, which costs no copy; so a block is kept whole.
+ * A block is JSON texts joined by commas. A text is a slice of the block, which costs no copy; so a block is kept whole.
  */
 import type { TextRef } from '@settledb/core';
 import { BLOCKS_PER_COMMIT, type Block } from './journal';
 
-/** Characters of one segment. Blocks above 64 KiB read back twice as fast per document as smaller ones (storage.md). */
+/** Characters of one segment. Per document, blocks above 64 KiB are read back twice as fast as smaller ones (storage.md). */
 const SEGMENT_LENGTH = 96 * 1024;
 /** Commits with more long fields than this cut them into segments, so that reading the log does not read them. */
 export const TAIL_TEXTS_MAX = 32;
@@ -18,12 +18,12 @@ export const TEXT_CACHE_LENGTH = 32 * 1024 * 1024;
 export const isTail = (block: number): boolean => block > 0 && block % BLOCKS_PER_COMMIT === 0;
 
 /**
- * Packs texts into blocks one after the other. Blocks become twice as long after each `doubleAfter` of them, for those who have
+ * Packs texts into blocks one after the other. After each `doubleAfter` blocks their length doubles, for callers with
  * a limited number of ids.
  */
 export class Segments {
   readonly blocks: Block[] = [];
-  /** By block, its id and the lengths of its texts together, which is without the commas between them. */
+  /** For each block its id and the total length of its texts, without the commas between them. */
   readonly sizes: [id: number, size: number][] = [];
   readonly #nextId: () => number;
   readonly #doubleAfter: number;
@@ -45,12 +45,12 @@ export class Segments {
 
   add(text: string): TextRef {
     const at = this.place(text);
-    // Its fields in an order of its own: block ids of a rewrite are large, and of objects of one form V8 keeps every number in a box
-    // once a few were: 48 bytes for each row that is recent.
+    // Fields in an order of their own: block ids of a rewrite are large, and once some objects of a form held such numbers V8 keeps
+    // every one in a box: 48 bytes for each recent row.
     return { at, block: this.#id, length: text.length };
   }
 
-  /** @returns where in the block under way the text is now */
+  /** @returns where the text now lies in the current block */
   place(text: string): number {
     if (this.#length > 0 && this.#length + text.length > this.#lengthMax) this.flush();
     const at = this.#length;
@@ -59,12 +59,12 @@ export class Segments {
     return at;
   }
 
-  /** The block under way. */
+  /** The current block. */
   get id(): number {
     return this.#id;
   }
 
-  /** Ends the block under way. */
+  /** Ends the current block. */
   flush(): void {
     if (this.#texts.length === 0) return;
     this.blocks.push({ id: this.#id, text: this.#texts.join(',') });

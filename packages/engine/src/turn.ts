@@ -1,26 +1,27 @@
 /**
- * Lets others have their turn. What memory answers, or a file at once, settles without a task of its own: a loop of such calls, awaited one by
- * one, kept timers, sockets and the page waiting until its end. So after some ms of calls the next one waits for a later task.
+ * Lets others have their turn. What memory answers, or a file at once, settles without a task of its own: a loop that awaited such
+ * calls one by one kept timers, sockets and the page waiting until its end. So after some ms of calls the next one waits for a later
+ * task.
  */
 import { nextTask } from '@settledb/core';
 
-/** ms of calls, one after the other, before a pause: what a page or a server does not notice. */
+/** ms of consecutive calls before a pause: what a page or a server does not notice. */
 const TURN_MS = 10;
-/** Of quick calls the clock is looked at once for so many, which take 0.1 ms to 2. */
+/** Quick calls per look at the clock; so many take 0.1 to 2 ms. */
 const CALLS = 64;
 
-/** Taken once: who puts a clock of his own in its place, and counts what waits, need not know of this. */
+/** Taken once: tests that replace the clock, and count what waits, need not know of this. */
 const { setTimeout } = globalThis;
 
 export class Turn {
-  /** How many were used up: they grow while calls go on without a pause of their own. */
+  /** How many turns were used up: it grows while calls go on without a pause of their own. */
   over = 0;
   #left = CALLS;
-  /** When it was first seen, in this turn of the event loop, that there are calls. */
+  /** When calls were first seen in this turn of the event loop. */
   #since: number | undefined;
   #pausing: Promise<void> | undefined;
 
-  /** Whether a call should be made one that waits for {@link pause}: for quick ones. */
+  /** Whether a call should wait for {@link pause}: for quick calls. */
   isOver(): boolean {
     return --this.#left <= 0 && this.isLate();
   }
@@ -34,7 +35,7 @@ export class Turn {
     return late;
   }
 
-  /** What a call has to wait for, if anything. */
+  /** What a call must wait for, if anything. */
   pause(): Promise<void> | undefined {
     if (!this.isLate()) return this.#pausing;
     this.#pausing ??= nextTask().then(() => {
@@ -46,7 +47,7 @@ export class Turn {
     return this.#pausing;
   }
 
-  /** The pause there is just now. */
+  /** The present pause, if there is one. */
   get pausing(): Promise<void> | undefined {
     return this.#pausing;
   }
@@ -55,7 +56,7 @@ export class Turn {
     const timer = setTimeout(() => {
       this.#since = undefined;
     }, 0);
-    // It must not keep a Node process alive; browsers' timers are numbers.
+    // It must not keep a Node process alive; in browsers timers are numbers.
     if (typeof timer === 'object') (timer as { unref?(): void }).unref?.();
     return now;
   }

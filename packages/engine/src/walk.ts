@@ -1,4 +1,4 @@
-/** Keys in order, from bound to bound. */
+/** Walks keys in order, from bound to bound. */
 import type { SortKey } from '@settledb/core';
 import { lowerBound, upperBound } from './recent';
 
@@ -20,7 +20,7 @@ export class Walk {
   constructor(keys: readonly SortKey[], { lower, lowerOpen, upper, upperOpen }: Bounds, reverse: boolean) {
     let first = 0;
     let end = keys.length;
-    // Most pages of a long range lie within it, and mostly nothing recent does: one comparison each, in place of a search.
+    // Most pages of a long range lie within it, and mostly no recent key does: one comparison each instead of a search.
     if (lower !== undefined && end > 0 && !(keys[0]! > lower))
       first = (lowerOpen ? upperBound : lowerBound)(keys, lower);
     if (upper !== undefined && end > first && !(keys[end - 1]! < upper))
@@ -31,7 +31,7 @@ export class Walk {
     this.#end = reverse ? first - 1 : end;
   }
 
-  /** Keys that are left. */
+  /** How many keys are left. */
   get length(): number {
     return Math.abs(this.#end - this.at);
   }

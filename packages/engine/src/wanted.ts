@@ -1,15 +1,15 @@
-/** What a synchronous look-up lacks of pages and texts, for whoever loads it and asks again. */
+/** The pages and texts that a synchronous look-up lacks, for the caller that loads them and asks again. */
 import type { TextRef } from '@settledb/core';
 import type { Decoder } from './page';
 import type { WantedPage } from './page-parts';
 import type { Span, StoredPage } from './stored-page';
 
-/** Texts of one block that are noted by themselves. Where more are wanted the block is. */
+/** Texts of one block that are noted singly. If more are wanted, the whole block is. */
 const PARTS_MAX = 8;
 
 /**
  * Pages and texts that a look-up lacked, and what was loaded for it, kept until the call is done. Nearly every call lacks
- * nothing, so the collections are made when something is.
+ * nothing, so the collections are made only when something is missing.
  */
 export class Wanted {
   #pages: Map<number, WantedPage> | undefined;
@@ -23,7 +23,7 @@ export class Wanted {
     return this.#pages !== undefined || this.#blocks !== undefined;
   }
 
-  /** @param span of its rows; absent, or where other ones are wanted too: all */
+  /** @param span the rows wanted; absent, or if different ones are wanted too: all */
   wantPage(id: number, decoder: Decoder, span?: Span): void {
     this.#pages ??= new Map();
     const before = this.#pages.get(id);
@@ -31,7 +31,7 @@ export class Wanted {
     this.#pages.set(id, { decoder, span: isOther ? undefined : span });
   }
 
-  /** Pages and blocks. */
+  /** The number of pages and blocks. */
   get count(): number {
     return (this.#pages?.size ?? 0) + (this.#blocks?.size ?? 0);
   }
@@ -43,7 +43,7 @@ export class Wanted {
     else if (parts.length <= PARTS_MAX) parts.push({ block, at, length });
   }
 
-  /** Most likely wanted next: loaded with what is wanted, and no harm if it is not there. */
+  /** Most likely wanted next: loaded with what is wanted; it does no harm if it is not there. */
   hintBlock(id: number): void {
     this.#hints ??= new Set();
     this.#hints.add(id);
@@ -61,7 +61,7 @@ export class Wanted {
     return this.#loadedParts?.get(`${block} ${at}`);
   }
 
-  /** What is wanted, of blocks the texts, or more than {@link PARTS_MAX} of them; from now on nothing is. */
+  /** What is wanted, for blocks their texts (or more than {@link PARTS_MAX} of them); from now on nothing is wanted. */
   take(): {
     pages: [number, WantedPage][];
     blocks: [number, readonly TextRef[]][];

@@ -6,17 +6,17 @@ import { endOf, partAt } from './fences';
 import { upperBound } from './recent';
 import { Wanted } from './wanted';
 
-/** It is made if it writes no more than a page for so many rows (an eighth of the rows is one in 16, in two orders), … */
+/** It is made if it writes at most one page for this many rows (an eighth of the rows is one in 16, in two orders), … */
 const ROWS_PER_PAGE = 16;
-/** … and a page for so many commits: about 6 KB for each. */
+/** … and one for this many commits: about 6 KB for each. */
 const COMMITS_PER_PAGE = 4;
 
-/** Of large databases it takes fences that lie in blocks, unless these are too many already. */
+/** For large databases fences in blocks are loaded, unless the pages known to change are too many already. */
 export async function isWorthwhile({ image, journal }: Rewritable): Promise<boolean> {
   const wanted = new Wanted();
   if (pagesChanged(image.directory, wanted) > pagesFor(image)) return false;
   if (!wanted.any) return true;
-  // Fences that lie in blocks. Where one is gone, or damaged, that is told by who needs it.
+  // Loads fences that lie in blocks. If one is gone, or damaged, the call that needs it reports that.
   await image.load(journal, wanted).catch(() => false);
   return pagesChanged(image.directory, wanted) <= pagesFor(image);
 }
@@ -42,7 +42,7 @@ function pagesChangedOf(directory: Directory, table: TableState, order: number, 
     if (pages > 0 && (end === undefined || key < end)) continue;
     const part = partAt(state, key);
     const fences = directory.held.fences(state, part, wanted);
-    // Where they are not in memory at least one page changes of all that they are of.
+    // If the fences of a part are not in memory, at least one of its pages changes.
     if (fences === undefined) end = state.blocks?.keys[part + 1];
     else end = endOf(state, part, fences, Math.max(upperBound(fences.keys, key), 1) - 1);
     pages++;
