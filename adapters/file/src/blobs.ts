@@ -1,10 +1,10 @@
 /**
- * Content of attachments, in the folder `log.blobs` beside the log: little ones in packs (pack.ts), else a file for each place.
+ * Content of attachments, in the folder `log.blobs` beside the log: small ones in packs (pack.ts), others in a file for each place.
  *
  *   settblob │ length u32 · crc u32 · bytes │ length · crc · bytes │ …      chunks of CHUNK_BYTES, the last one shorter
  *
- * The order of the disk: a file's bytes before the commit that names it, the commit that names it no more before the file goes.
- * So a loss of power leaves files that nobody names, and never a name without its file.
+ * The order on the disk: a file's bytes before the commit that names it; the commit that no longer names it before the file is
+ * removed. So a loss of power may leave files that nobody names, but never a name without its file.
  */
 import { join } from 'node:path';
 import { CHUNK_BYTES, closed, corrupt, type Durability } from '@settledb/core';
@@ -19,7 +19,7 @@ import { readFully, writeFully } from './window';
 const MAGIC = Buffer.from('settblob');
 const CHUNK_HEADER_BYTES = 8;
 const PLACE = /^[0-9a-f]{32}$/;
-/** Up to here a call that waits costs less than one that does not. */
+/** Up to this size a synchronous call costs less than an asynchronous one. */
 const SYNC_BYTES = 128 * 1024;
 
 const blobFolder = (folder: string): string => join(folder, BLOBS);
@@ -27,19 +27,19 @@ const blobFolder = (folder: string): string => join(folder, BLOBS);
 export class BlobFiles {
   readonly #files: Files;
   readonly #folder: string;
-  /** Places whose bytes the system has, but maybe not the disk. */
+  /** Places whose bytes the system has, but perhaps not the disk. */
   readonly #unsynced = new Set<string>();
   readonly #packs: Packs;
-  /** The name of the folder, if it is there, is on the disk. */
+  /** Whether the folder's name, if the folder exists, is on the disk. */
   #isNamed: boolean;
-  /** The folder, with its name on the disk. */
+  /** Resolves when the folder exists and its name is on the disk. */
   #made: Promise<void> | undefined;
   #isClosed = false;
   readonly #lost: (error: unknown) => Error;
 
   /**
-   * @param leftOpen what is there was written by one who did not sync it
-   * @param lost told when content that was put before may be lost: nothing more may be relied upon. Answers what to throw
+   * @param leftOpen the last owner did not sync what is there
+   * @param lost told when content put before may be lost, so that nothing more may be relied upon. Answers the error to throw
    */
   constructor(files: Files, folder: string, leftOpen: boolean, lost: (error: unknown) => Error) {
     this.#files = files;
@@ -50,12 +50,12 @@ export class BlobFiles {
     if (leftOpen) for (const place of this.#places()) this.#unsynced.add(place);
   }
 
-  /** A place in a pack, where one chunk of so many bytes is to lie there. */
+  /** A place in a pack, if one chunk of this many bytes is to lie in a pack. */
   reserve(bytes: number): string | undefined {
     return bytes > PACKED_BYTES ? undefined : this.#packs.reserve(bytes);
   }
 
-  /** Puts contents of one chunk each. After an error some may be there. */
+  /** Puts contents of one chunk each. After an error some of them may be there. */
   async putAll(contents: readonly PlacedChunk[], durability: Durability): Promise<void> {
     const packed = contents.filter(({ place }) => isPacked(place));
     if (packed.length > 0) {
@@ -90,14 +90,14 @@ export class BlobFiles {
     } catch (error) {
       closeQuietly(this.#files, fd);
       removeQuietly(this.#files, path);
-      // What the chunks threw is not the disk's.
+      // An error thrown by the chunks is not the disk's.
       throw codeOf(error) === undefined ? error : trouble(path, error);
     }
     if (durability === 'strict') await this.#synced(this.#folder, () => this.#files.syncFolder(this.#folder));
     else this.#unsynced.add(place);
   }
 
-  /** @throws DatabaseError `corrupt` when the bytes are not those put there */
+  /** @throws DatabaseError `corrupt` when the bytes are not those that were put there */
   async get(place: string, index: number): Promise<Uint8Array | undefined> {
     if (isPacked(place)) return index === 0 ? this.#packs.get(place) : undefined;
     const path = join(this.#folder, place);
@@ -124,7 +124,7 @@ export class BlobFiles {
     }
   }
 
-  /** What cannot be removed stays, and is found again by the next sweep. */
+  /** What cannot be removed stays, and the next sweep finds it again. */
   async drop(places: readonly string[]): Promise<void> {
     const packed = places.filter(isPacked);
     if (packed.length > 0) await this.#packs.drop(packed);
@@ -139,7 +139,7 @@ export class BlobFiles {
     return [...this.#places(), ...(await this.#packs.places())];
   }
 
-  /** Resolves when everything put before is on the disk. To be called before the log is synced, which names it. */
+  /** Resolves when everything put before is on the disk. To be called before syncing the log, which names it. */
   async sync(): Promise<void> {
     await this.#syncPacks();
     if (this.#unsynced.size === 0) return;
@@ -152,13 +152,13 @@ export class BlobFiles {
     for (const place of places) this.#unsynced.delete(place);
   }
 
-  /** @param keep the database is not about to be removed */
+  /** @param keep whether the database stays, and is not about to be removed */
   close(keep: boolean): Promise<void> {
     this.#isClosed = true;
     return this.#packs.close(keep);
   }
 
-  /** Removes every file made here, and the folder when that leaves it empty. */
+  /** Removes every file made here, and then the folder if it is empty. */
   static remove(files: Files, folder: string): void {
     const blobs = blobFolder(folder);
     for (const name of files.list(blobs))
@@ -175,7 +175,7 @@ export class BlobFiles {
     if (syncing !== undefined) await this.#synced(this.#folder, () => syncing);
   }
 
-  /** @throws DatabaseError `closed` when the folder may be gone meanwhile */
+  /** @throws DatabaseError `closed` when the folder may have gone meanwhile */
   async #make(): Promise<void> {
     this.#made ??= this.#makeFolder().catch((error) => {
       this.#made = undefined;
@@ -186,7 +186,7 @@ export class BlobFiles {
   }
 
   async #makeFolder(): Promise<void> {
-    // Who made it may have been killed before its name was on the disk.
+    // Whoever made the folder may have been killed before its name was on the disk.
     if (this.#try(this.#folder, () => this.#files.makeFolder(this.#folder)) !== undefined)
       this.#isNamed = false;
     if (this.#isNamed) return;
@@ -227,8 +227,8 @@ export class BlobFiles {
   }
 
   /**
-   * A sync of what others rely upon, too. Once it failed nobody knows what the disk has, and a second would lie; unless it was not begun,
-   * as no more files may be open.
+   * A sync that others rely upon too. Once it has failed nobody knows what the disk has, and a second sync would lie; unless it never
+   * began, because no more files may be open.
    */
   async #synced(path: string, work: () => Promise<void>): Promise<void> {
     try {

@@ -1,21 +1,21 @@
 /**
- * Where blocks lie: those that were noted as the log was closed, as rows of three numbers that stay in one buffer, and over them what was
- * asked for or changed since. To make an entry of each took half of an opening of a million documents.
+ * Where blocks lie. Blocks noted when the log was closed stay in one buffer, as rows of three numbers; over them lies what was
+ * asked for or changed since. Making an entry for each block took half of the time to open a million documents.
  */
 import type { Place } from './contents';
 
 const NUMBER_BYTES = 8;
-/** Id, offset, bytes; the bytes are negative where they are those of the commit that the block is the tail of. */
+/** Id, offset, bytes; the bytes are negative if they are those of the commit whose tail the block is. */
 const ROW_BYTES = 3 * NUMBER_BYTES;
 
 export class BlockPlaces implements Iterable<[id: number, place: Place]> {
-  /** Rows, the lowest id first. */
+  /** Rows, sorted by id. */
   readonly #noted: DataView;
   readonly #count: number;
-  /** `undefined`: it is gone. */
+  /** `undefined` as a value: the block is gone. */
   readonly #since = new Map<number, Place | undefined>();
 
-  /** @param noted what {@link encode} answered */
+  /** @param noted made by {@link encode} */
   constructor(noted: Uint8Array = new Uint8Array()) {
     this.#noted = new DataView(noted.buffer, noted.byteOffset, noted.length);
     this.#count = Math.floor(noted.length / ROW_BYTES);
@@ -25,7 +25,7 @@ export class BlockPlaces implements Iterable<[id: number, place: Place]> {
     const place = this.#since.get(id);
     if (place !== undefined || this.#count === 0 || this.#since.has(id)) return place;
     const found = this.#find(id);
-    // Kept, as it is told the sums of the block.
+    // Kept, since the sums of the block will be attached to it.
     if (found !== undefined) this.#since.set(id, found);
     return found;
   }

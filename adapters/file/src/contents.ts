@@ -1,7 +1,7 @@
 /**
- * What a log holds, as places in it: the same frames give the same contents whether just written, copied or recovered.
+ * What a log holds, as places in it: the same frames give the same contents, whether just written, copied or recovered.
  *
- * Texts stay in the file. In memory are one small entry per block and per commit that the manifest does not cover yet.
+ * Texts stay in the file. In memory is one small entry for each block, and for each commit that the manifest does not cover yet.
  */
 import { BLOCKS_PER_COMMIT } from '@settledb/engine';
 import { BlockPlaces } from './block-places';
@@ -12,9 +12,9 @@ import type { Sums } from './sums';
 export interface Place {
   readonly offset: number;
   readonly bytes: number;
-  /** The block is the tail within a commit's frame. */
+  /** Whether the block is the tail within a commit's frame. */
   readonly isTail: boolean;
-  /** Of a block, once its frame was read: a part of it can then be read alone. */
+  /** Of a block whose frame was read: a part of it can then be read alone. */
   sums?: Sums | undefined;
 }
 
@@ -26,24 +26,24 @@ export class Contents {
   through = 0;
   /** The frame with the manifest in force. */
   manifest: Place | undefined;
-  /** Of the last record. */
+  /** Sequence number of the last record. */
   sequence = 0;
   readonly blocks: BlockPlaces;
   /** Commits after `through`. */
   readonly commits = new Map<number, Place>();
-  /** Blocks of a record whose mark has not come. */
+  /** Blocks of a record whose mark has not come yet. */
   #pending: [id: number, place: Place][] = [];
 
   constructor(blocks = new BlockPlaces()) {
     this.blocks = blocks;
   }
 
-  /** Frames of a record whose mark has not come. */
+  /** Number of frames of a record whose mark has not come yet. */
   get pending(): number {
     return this.#pending.length;
   }
 
-  /** Why this frame cannot be the next one; `undefined` when it can. */
+  /** Why this frame cannot be the next one; `undefined` if it can. */
   objection(header: FrameHeader, meaning: FrameMeaning): string | undefined {
     if (header.sequence !== this.sequence + 1) {
       return `record ${header.sequence} follows record ${this.sequence}`;
@@ -57,7 +57,7 @@ export class Contents {
     return undefined;
   }
 
-  /** Takes in the next frame. Blocks show once their mark is in. */
+  /** Takes in the next frame. Blocks become visible once their mark is in. */
   apply(
     header: Pick<FrameHeader, 'bytes' | 'sequence'>,
     meaning: FrameMeaning,
@@ -88,19 +88,19 @@ export class Contents {
     this.#pending = [];
   }
 
-  /** Forgets blocks of a record that will get no mark. */
+  /** Forgets the blocks of a record that will get no mark. */
   dropPending(): void {
     this.#pending = [];
   }
 
-  /** Places of the commits after number `known`, as far as the manifest does not cover them. */
+  /** Places of the commits after number `known`, if the manifest does not cover them. */
   commitsAfter(known: number): Place[] {
     const places: Place[] = [];
     for (let n = Math.max(known, this.through) + 1; n <= this.n; n++) places.push(this.commits.get(n)!);
     return places;
   }
 
-  /** Bytes of frames that something still refers to. */
+  /** Bytes of the frames that something still refers to. */
   liveBytes(): number {
     let bytes = this.manifest?.bytes ?? 0;
     for (const place of this.commits.values()) bytes += place.bytes;
@@ -114,12 +114,12 @@ export class Contents {
     for (let n = this.through + 1; n <= through; n++) this.commits.delete(n);
     this.manifest = manifest;
     this.through = through;
-    // The first record of a vacuumed log: the commits before it are in the manifest only.
+    // For the first record of a vacuumed log: the commits before it are only in the manifest.
     this.n = Math.max(this.n, through);
   }
 
   #drop(id: number): void {
-    // A commit that the manifest does not cover is still to be read: it stays, whoever asks.
+    // A commit that the manifest does not cover has yet to be read, so it stays whoever asks to drop it.
     if (this.blocks.get(id)?.isTail === true && this.commits.has(id / BLOCKS_PER_COMMIT)) return;
     this.blocks.delete(id);
   }

@@ -1,4 +1,4 @@
-/** CRC-32 (IEEE, as in zlib and PNG): Node's own where it has one (20.15 and on), else by table. */
+/** CRC-32 (IEEE, as in zlib and PNG): Node's own if it has one (20.15 and later), otherwise by table. */
 import * as zlib from 'node:zlib';
 
 type Crc32 = (data: Uint8Array, start?: number) => number;
@@ -9,7 +9,7 @@ const table = new Uint32Array(256).map((_, byte) => {
   return crc;
 });
 
-/** The one for a Node without `zlib.crc32`; exported so that tests hold it against the other. */
+/** For a Node without `zlib.crc32`; exported so that tests compare it with the other. */
 export function crc32ByTable(data: Uint8Array, start = 0): number {
   let crc = ~start;
   for (let i = 0; i < data.length; i++) crc = (crc >>> 8) ^ table[(crc ^ data[i]!) & 255]!;

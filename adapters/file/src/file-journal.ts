@@ -1,8 +1,8 @@
 /**
- * A journal in a log file that this process alone has open.
+ * A journal in a log file that only this process has open.
  *
- * Small appends run from check to write in one turn of the event loop. A large one, or the end of a vacuum, takes the writer's
- * place meanwhile; whoever comes then waits for it. A position is compared only after waiting.
+ * Small appends run from check to write in one turn of the event loop. A large append, or the end of a vacuum, holds the writer's
+ * place meanwhile, and later calls wait for it. A position is compared only after waiting.
  */
 import { closed, type DatabaseError, type Durability, type TextRef } from '@settledb/core';
 import type {
@@ -41,7 +41,7 @@ export class FileJournal implements Journal {
   readonly #onClose: () => void;
   readonly #listeners = new Set<(event: JournalEvent) => void>();
   #log: Log;
-  /** Whoever has the writer's place gives it back by this. */
+  /** The holder of the writer's place gives it back through this. */
   #writing: Promise<unknown> | undefined;
   #vacuuming: Promise<void> | undefined;
   #rewriting = false;
@@ -63,7 +63,7 @@ export class FileJournal implements Journal {
       sync: (current) => this.#sync(current),
     });
     this.#onClose = () => onClose(this);
-    this.#lockName.sync().catch(() => {}); // Whoever writes is told.
+    this.#lockName.sync().catch(() => {}); // reported to the next writer
   }
 
   alone(): boolean {
@@ -112,7 +112,7 @@ export class FileJournal implements Journal {
     return this.#log.appendNow(partsOf(commit));
   }
 
-  /** Before the commit. */
+  /** Puts content before its commit. */
   async #putContents(contents: readonly PlacedChunk[], durability: Durability): Promise<void> {
     this.#check();
     this.#log.check();
@@ -129,8 +129,8 @@ export class FileJournal implements Journal {
       manifest === undefined ? { epoch, through } : { epoch: epoch + 1, through: manifest.through };
     const parts: Part[] = put.map((block) => ({ kind: KIND_BLOCK, block }));
     parts.push({ kind: KIND_REWRITE, change, ...after });
-    // A manifest is synced, and all that it names before it. Blocks that nothing names yet need not be: where power was lost, the log is cut
-    // at the first record that is torn, as it is for commits.
+    // A manifest is synced, with everything that it names before it. Blocks that nothing names yet need not be: after a loss of power
+    // the log is cut at the first torn record, as it is for commits.
     await this.#write(parts, manifest === undefined ? 'relaxed' : 'strict');
     return undefined;
   }
@@ -184,7 +184,7 @@ export class FileJournal implements Journal {
 
   takesParts(block: number, count: number, haveRoom: boolean): boolean {
     const place = this.#log.contents.blocks.get(block);
-    // A tail lies in a commit, and is short.
+    // A tail lies within a commit's frame, and is short.
     if (place?.isTail !== false || !this.#log.frames.hasParts(place)) return false;
     return this.#parts.take(block, count, place.bytes, haveRoom);
   }
@@ -231,7 +231,7 @@ export class FileJournal implements Journal {
     return this.#closing;
   }
 
-  /** The database is about to be removed: closes without care for what is in it, and tells the listeners. */
+  /** The database is about to be removed: closes without regard for what is in it, and tells the listeners. */
   async abandon(): Promise<void> {
     for (const listener of this.#listeners) {
       queueMicrotask(() => {
@@ -267,7 +267,7 @@ export class FileJournal implements Journal {
     }
   }
 
-  /** Writes one record and waits as long as `durability` asks; not at all for a small one that need not be on the disk. */
+  /** Writes one record and waits as long as `durability` demands; not at all for a small record that need not be on the disk. */
   #write(parts: readonly Part[], durability: Durability): void | Promise<void> {
     const log = this.#log;
     const written = log.append(parts);
@@ -280,15 +280,15 @@ export class FileJournal implements Journal {
     if (durability === 'strict') await this.#sync(log);
   }
 
-  /** Content first: what the log names must be there when it is. */
+  /** Content first: whatever the log names must be there when the log is. */
   async #sync(log: Log): Promise<void> {
     await this.#blobFiles.sync();
     await log.sync();
   }
 
   /**
-   * What a writer waits for: the lock's name on the disk, and those that came before. To be asked again after it, in the turn in which the
-   * writer begins: another may have been first.
+   * What a writer must wait for: the lock's name on the disk, and earlier writers. To be called again after the wait, in the turn in
+   * which the writer begins, since another may have begun first.
    */
   #ahead(): Promise<unknown> | undefined {
     this.#check();
@@ -297,7 +297,7 @@ export class FileJournal implements Journal {
     return this.#lockName.sync();
   }
 
-  /** Keeps the writer's place until `work` is done. */
+  /** Holds the writer's place until `work` is done. */
   async #hold(work: Promise<unknown>): Promise<void> {
     const settled = work.catch(() => {});
     this.#writing = settled;
@@ -345,9 +345,9 @@ export class FileJournal implements Journal {
       if (error === signal?.reason) throw error;
       throw trouble(this.#folder, error);
     }
-    // Readers that began before the switch still use it; closing waits for them.
+    // Readers that began before the switch still use the old log; closing waits for them.
     await old.close().catch(() => {});
-    // What stays is removed when the database is opened again.
+    // A file that cannot be removed is removed when the database is opened again.
     await this.#files.unlinkLarge(old.path).catch(() => {});
   }
 

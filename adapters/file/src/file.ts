@@ -85,7 +85,7 @@ async function openFolder(files: Files, folder: string): Promise<Journal> {
   }
 }
 
-/** Or the log is closed: where files are short, an open that fails must not keep one more each time it is tried. */
+/** If it fails it closes the log: when files are short, repeated failing opens must not keep one more open each time. */
 async function journalOf(files: Files, folder: string, lock: Lock, log: Log): Promise<FileJournal> {
   try {
     return new FileJournal(files, folder, lock, log, (closed) => {

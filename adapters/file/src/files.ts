@@ -1,25 +1,25 @@
 /**
- * The few calls by which the file adapter touches a disk. Tests pass their own to fail the n-th call or to lose power.
+ * The few calls by which the file adapter touches a disk. Tests pass their own, to fail the n-th call or to simulate a loss of power.
  *
- * Calls that only make or name files are synchronous: they are rare, and nothing can come between two of them. Data moves by
- * synchronous calls when it is little (a promise costs more than the call) and by asynchronous ones when it is much.
+ * Calls that only make or name files are synchronous: they are rare, and nothing can come between two of them. Small data moves by
+ * synchronous calls (a promise costs more than the call), large data by asynchronous ones.
  */
 import * as fs from 'node:fs';
 import { dirname } from 'node:path';
 
-/** `r` read, `r+` read and write, `w+` make or empty, `wx` make, fail if there. */
+/** `r` read, `r+` read and write, `w+` make or empty, `wx` make, fail if it exists. */
 export type OpenFlag = 'r' | 'r+' | 'w+' | 'wx';
 
 export interface FileState {
   readonly size: number;
-  /** When anything in it, or about it, last changed: ms, in ticks of the file system's clock. Not to be set by any program. */
+  /** When anything in it, or about it, last changed: ms, in ticks of the file system's clock. No program can set it. */
   readonly changed: number;
 }
 
 export interface Files {
   open(path: string, flag: OpenFlag): number;
   close(fd: number): void;
-  /** As the system's calls: may move fewer bytes than asked. `length` bytes of `data` from `offset`. */
+  /** As the system's calls, it may move fewer bytes than asked. `length` bytes of `data` from `offset`. */
   writeSync(fd: number, data: Uint8Array, offset: number, length: number, position: number): number;
   write(fd: number, data: Uint8Array, offset: number, length: number, position: number): Promise<number>;
   readSync(fd: number, data: Uint8Array, offset: number, length: number, position: number): number;
@@ -32,16 +32,16 @@ export interface Files {
   isAt(fd: number, path: string): boolean;
   rename(from: string, to: string): void;
   unlink(path: string): void;
-  /** As `unlink`, for files that may be large: giving their room back keeps the system busy, some 100 ms for a GB. */
+  /** As `unlink`, for files that may be large: freeing their room keeps the system busy, some 100 ms per GB. */
   unlinkLarge(path: string): Promise<void>;
   /** Names in a folder; an empty list if there is no such folder. */
   list(folder: string): string[];
-  /** Makes a folder with its parents; no error when it is there. Answers the first folder it made. */
+  /** Makes a folder with its parents; no error if it exists. Answers the first folder that it made. */
   makeFolder(folder: string): string | undefined;
   removeFolder(folder: string): void;
   /**
-   * Resolves when the names in a folder are on the disk. `change`, of a name in it, is made when nothing but that is left to do: where no
-   * more files may be open, it is not.
+   * Resolves when the names in a folder are on the disk. `change`, to a name in it, is made when only the sync is left to do: if no
+   * more files may be open, it is not made.
    */
   syncFolder(folder: string, change?: () => void): Promise<void>;
 }
@@ -68,7 +68,7 @@ export const nodeFiles: Files = {
     const named = statOf(path);
     if (typeof named !== 'object') return named === 'unknown';
     if (named.ino === open.ino && named.dev === open.dev) return true;
-    // Some file systems of networks number a file anew when they are asked by name: the same file looks the same.
+    // Some network file systems give a file a new number when it is looked up by name: it is the same file if it looks the same.
     return named.size === open.size && named.ctimeMs === open.ctimeMs;
   },
   rename: (from, to) => fs.renameSync(from, to),
@@ -83,7 +83,7 @@ export const nodeFiles: Files = {
     }
   },
   makeFolder(folder) {
-    // Not by `recursive`: Node tries for ever where the system answers ENOENT, as it does below /proc.
+    // Not by `recursive`: Node retries for ever if the system answers ENOENT, as it does below /proc.
     const missing: string[] = [];
     for (let each = folder; !fs.existsSync(each) && each !== dirname(each); each = dirname(each))
       missing.unshift(each);
@@ -91,7 +91,7 @@ export const nodeFiles: Files = {
       try {
         fs.mkdirSync(each);
       } catch (error) {
-        // Another process made it meanwhile.
+        // If another process made it meanwhile, that is fine.
         if (codeOf(error) !== 'EEXIST') throw error;
       }
     }
@@ -106,7 +106,7 @@ export const nodeFiles: Files = {
       change?.();
       await settle<void>((done) => fs.fsync(fd, done));
     } catch (error) {
-      // Some network file systems have no such call for folders; their names are as durable as their server makes them.
+      // Some network file systems have no such call for folders; names in them are as durable as their server makes them.
       if (!NOT_FOR_FOLDERS.includes(codeOf(error))) throw error;
     } finally {
       fs.closeSync(fd);
@@ -114,7 +114,7 @@ export const nodeFiles: Files = {
   },
 };
 
-/** A folder that may not be looked into any more may hold it still. */
+/** A folder that may no longer be looked into may still hold the file. */
 function statOf(path: string): fs.Stats | 'unknown' | undefined {
   try {
     return fs.statSync(path);
@@ -125,20 +125,20 @@ function statOf(path: string): fs.Stats | 'unknown' | undefined {
 
 const NOT_FOR_FOLDERS: readonly unknown[] = ['EINVAL', 'ENOTSUP'];
 
-/** The system's word for what went wrong (`ENOSPC`), where there is one. */
+/** The system's code for what went wrong (`ENOSPC`), if there is one. */
 export function codeOf(error: unknown): string | undefined {
   return (error as { code?: string } | null)?.code;
 }
 
 /**
- * Closes what was read, which was checked, or written, which is not believed before it was synced. Thrown, it would hide what happened
- * before, and keep what is to follow from being done.
+ * Closes a file without throwing. What was read has been checked, and what was written is not trusted before it is synced. An error
+ * thrown here would hide what happened before, and prevent what is to follow.
  */
 export function closeQuietly(files: Files, fd: number): void {
   try {
     files.close(fd);
   } catch {
-    // The system has let go of the number all the same.
+    // The system has released the descriptor all the same.
   }
 }
 

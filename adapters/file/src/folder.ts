@@ -1,7 +1,7 @@
 /**
  * The files of one database's folder: `log.<generation>`, its unfinished successor `log.<generation>.tmp`, and locks.
  *
- * A log gets its name only when its bytes are on the disk, and the name is on the disk before anything relies on it.
+ * A log gets its name only when its bytes are on the disk, and its name is on the disk before anything relies on it.
  */
 import { randomBytes } from 'node:crypto';
 import { dirname, join } from 'node:path';
@@ -18,7 +18,7 @@ import { writeFully } from './window';
 
 type LastOwner = Pick<Lock, 'lostPower' | 'leftOpen'>;
 
-/** The folder of attachments' content. A name that no database within this one's folder is likely to have. */
+/** The folder of attachments' content. No database within this one's folder is likely to have this name. */
 export const BLOBS = 'log.blobs';
 const OTHERS = [BLOBS, PLACES];
 const LOG_NAME = /^log\.([1-9]\d*)(\.tmp)?$/;
@@ -27,7 +27,7 @@ export const logPath = (folder: string, generation: number): string => join(fold
 export const temporaryPath = (folder: string, generation: number): string =>
   `${logPath(folder, generation)}.tmp`;
 
-/** Generations there are, oldest first. Only the newest counts; a vacuum that was killed may have left the one before. */
+/** The generations that exist, oldest first. Only the newest counts; a vacuum that was killed may have left the one before. */
 export function generations(files: Files, folder: string): number[] {
   return logs(files, folder)
     .filter((each) => !each.temporary)
@@ -36,8 +36,8 @@ export function generations(files: Files, folder: string): number[] {
 }
 
 /**
- * A database's files never lie among others': a name such as `.` would put them into the project it is used by. Folders
- * may be there (databases may lie in one another), and what begins with a dot.
+ * A database's files never lie among others' files: a name such as `.` would put them into the project that uses it. Folders
+ * may be there (databases may lie in one another), and files whose names begin with a dot.
  *
  * @throws DatabaseError `bad_request` for a folder with other files and no database
  */
@@ -62,8 +62,8 @@ function isFolder(files: Files, path: string): boolean {
 }
 
 /**
- * Makes the folder with its parents, their names on the disk, and has `work` done in it. Where that fails, what was made is removed again: a
- * folder that is left would be taken for one whose name the disk has, and a server would list it as a database.
+ * Makes the folder with its parents, brings their names to the disk, and runs `work` in it. If that fails, what was made is removed: a
+ * folder left behind would be taken for one whose name is on the disk, and a server would list it as a database.
  */
 export async function inFolder<R>(files: Files, folder: string, work: () => Promise<R>): Promise<R> {
   const first = files.makeFolder(folder);
@@ -77,7 +77,7 @@ export async function inFolder<R>(files: Files, folder: string, work: () => Prom
     try {
       for (const each of made) if (files.list(each).length === 0) files.removeFolder(each);
     } catch {
-      // Another has made something there.
+      // Somebody else has made something there.
     }
     throw error;
   }
@@ -86,8 +86,8 @@ export async function inFolder<R>(files: Files, folder: string, work: () => Prom
 /**
  * Opens the newest log, or makes the first; cuts off a torn end; removes what a killed vacuum left.
  *
- * @param last how the last owner went: with its machine, what was not synced may be there in parts; else it is there, and this
- *   one is to sync it
+ * @param last how the last owner ended: if its machine went down, what was not synced may be there in parts; otherwise all of it is
+ *   there, and still to be synced
  * @throws DatabaseError `corrupt`, with nothing changed on disk
  */
 export async function openLog(files: Files, folder: string, last: LastOwner): Promise<Log> {
@@ -99,7 +99,7 @@ export async function openLog(files: Files, folder: string, last: LastOwner): Pr
   return log;
 }
 
-/** No error, as for {@link removeQuietly}: nobody reads them. */
+/** No error, as in {@link removeQuietly}: nobody reads these files. */
 function removeLeftovers(files: Files, folder: string, generation: number): void {
   try {
     for (const each of logs(files, folder)) {
@@ -111,12 +111,12 @@ function removeLeftovers(files: Files, folder: string, generation: number): void
 }
 
 /**
- * Removes every log of the database, damaged or not, and what was noted of it. The caller holds the lock.
+ * Removes every log of the database, damaged or not, and the notes about it. The caller holds the lock.
  *
- * @throws DatabaseError `corrupt`, with nothing removed, when a file has the name of a log and is none
+ * @throws DatabaseError `corrupt`, having removed nothing, when a file has the name of a log but is not one
  */
 export function removeLogs(files: Files, folder: string): void {
-  // Oldest first: a removal that is cut short must not bring back an older state.
+  // Oldest first: an interrupted removal must not bring back an older state.
   const ours = logs(files, folder).sort((a, b) => a.generation - b.generation);
   const paths = ours.map(({ name }) => join(folder, name));
   const foreign = paths.find((path) => !isOurs(files, path));
@@ -133,16 +133,16 @@ export function removeFolderIfEmpty(files: Files, folder: string): void {
   try {
     if (files.list(folder).length === 0) files.removeFolder(folder);
   } catch (error) {
-    // Somebody put a file there in this moment: the folder is theirs.
+    // Somebody put a file there just now: the folder is theirs.
     if (!['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(codeOf(error) ?? '')) throw error;
   }
 }
 
-/** True when there is something of a database in the folder: logs and what goes with them, or locks of one being made. */
+/** True when the folder has traces of a database: logs and what goes with them, or the lock of one being made. */
 export const hasTraces = (files: Files, folder: string): boolean =>
   files.list(folder).some((name) => LOG_NAME.test(name) || isLockName(name) || OTHERS.includes(name));
 
-/** No error: what stays is found and removed when the database is opened again. */
+/** No error: a file that stays is found and removed when the database is opened again. */
 export function removeQuietly(files: Files, path: string): void {
   try {
     files.unlink(path);

@@ -1,5 +1,5 @@
 /**
- * Reads frames of a log, and parts of the long ones, each checked: whatever is answered is what was written.
+ * Reads frames of a log, and parts of the long ones, checking each: whatever it answers is what was written.
  */
 import { corrupt, type DatabaseError } from '@settledb/core';
 import type { Place } from './contents';
@@ -11,10 +11,10 @@ import { carriedSums, carriesSums, framePart, pieceOf, type Sums, sumsBytes, sum
 import { trouble } from './trouble';
 import { readFully } from './window';
 
-/** Segments are up to 128 KB; from the system's cache they come in less time than a promise takes. */
+/** Segments are up to 128 KB; from the system's cache they are read in less time than a promise takes. */
 const SYNC_READ_BYTES = 256 * 1024;
 
-/** Shorter blocks are read whole where a part would do: it would be half of them. */
+/** Shorter blocks are read whole even if a part would do: the part would be half of them. */
 const PARTS_FROM = 8 * 1024;
 
 /** The open file that frames are read from. */
@@ -23,7 +23,7 @@ export interface FrameFile {
   readonly fd: number;
   readonly path: string;
   readonly header: LogHeader;
-  /** Keeps the file open until what it answers is called. */
+  /** Keeps the file open until the returned function is called. */
   readonly enter: () => () => void;
 }
 
@@ -33,7 +33,7 @@ export class FrameReader {
   readonly #path: string;
   readonly #header: LogHeader;
   readonly #enter: () => () => void;
-  /** Made when something is read. What is read into it is made text at once: a buffer for each page weighs on the collector more than the rows do. */
+  /** Made at the first read. Its bytes become text at once: a buffer for each page would burden the collector more than the rows. */
   #scratch: Buffer | undefined;
 
   constructor({ files, fd, path, header, enter }: FrameFile) {
@@ -47,7 +47,7 @@ export class FrameReader {
   /**
    * The frame at `place`, checked.
    *
-   * @param lent it is good until the next read, where it is no promise
+   * @param lent the frame is valid only until the next read, if it is not a promise
    * @throws DatabaseError `corrupt` when it is not what was written
    */
   frame(place: Place, lent = false): Buffer | Promise<Buffer> {
@@ -56,22 +56,22 @@ export class FrameReader {
     return this.#sound(this.#readNow(place.offset, Buffer.allocUnsafe(place.bytes)), place);
   }
 
-  /** As {@link frame}, lent; `undefined` where it is so long that it is waited for. */
+  /** As {@link frame}, lent; `undefined` if the frame is too long to be read at once. */
   frameNow(place: Place): Buffer | undefined {
     if (place.bytes > SYNC_READ_BYTES) return undefined;
     return this.#sound(this.#readNow(place.offset, this.#room(place.bytes)), place);
   }
 
-  /** Whether a {@link part} of the block is read without the rest, or the rest at once. */
+  /** Whether a {@link part} of the block is read without the rest, or the rest can be read at once. */
   hasParts(place: Place): boolean {
     return place.sums !== undefined || this.#carriesSums(place) || place.bytes <= SYNC_READ_BYTES;
   }
 
   /**
-   * A part of the text of the block at `place`, which {@link hasParts}, without reading the rest; but for the first part of a block that
-   * carries no sums and was not read yet. As well checked as the whole.
+   * A part of the text of the block at `place`, which {@link hasParts}, without reading the rest; except at the first part of a block
+   * that carries no sums and was not read yet. The part is checked as well as the whole would be.
    *
-   * @param at in characters, as `length`; no more than there is
+   * @param at in characters, as is `length`; together no more than there are
    * @throws DatabaseError `corrupt` when it is not what was written
    */
   part(place: Place, at: number, length: number): string {
@@ -82,8 +82,8 @@ export class FrameReader {
   }
 
   /**
-   * Calls `work` with a reader of parts of the text of the block at `place`; `undefined` for one that is short. Looks from its beginning, and
-   * the first one of all, take the frame in one call of the system, which costs less than two, and check those parts alone, where it
+   * Calls `work` with a reader of parts of the text of the block at `place`; `undefined` for a short block. A part at the beginning,
+   * and the first part of all, reads the frame in one system call, which costs less than two, and checks only that part if the block
    * carries sums.
    */
   readIn<R>(place: Place, work: (part: (at: number, length: number) => string) => R): R | undefined {
@@ -103,7 +103,7 @@ export class FrameReader {
     });
   }
 
-  /** The frames from byte `from` to byte `until`, which a frame ends at, one by one. Later appends are not waited for. */
+  /** The frames from byte `from` to byte `until`, where a frame ends, one by one. Later appends are not waited for. */
   async *framesFrom(from: number, until: number): AsyncGenerator<Buffer> {
     for (let offset = from; offset < until; ) {
       const start = this.#readNow(offset, this.#room(FRAME_HEADER_BYTES));
@@ -151,7 +151,7 @@ export class FrameReader {
     return this.#scratch.subarray(0, bytes);
   }
 
-  /** Fills `data`, in this turn of the event loop; with zeroes where the file has fewer bytes, for the checksum to find. */
+  /** Fills `data`, in this turn of the event loop; with zeroes where the file has fewer bytes, which the checksum then reveals. */
   #readNow(offset: number, data: Buffer): Buffer {
     const bytes = data.length;
     let done = 0;

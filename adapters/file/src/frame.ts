@@ -5,7 +5,8 @@
  *   synced f64 · index u32 · payload
  *
  * One append is one record: blocks 0, 1, 2 … of a sequence number, and last its mark (a commit or a rewrite). Without its mark a
- * record never was. The checksum starts from the file's salt, so frames of another file, or inside a text, are never taken for its own.
+ * record does not count. The checksum starts from the file's salt, so frames of another file, or within a text, are never taken for
+ * its own.
  */
 import type { Block, Commit, Rewrite } from '@settledb/engine';
 import { crc32 } from './crc32';
@@ -34,14 +35,14 @@ const FLAG_SECOND_UTF16 = 2;
 const FLAG_MANIFEST = 4;
 /** The text is followed by sums of its pieces (`sums.ts`). */
 const FLAG_SUMS = 8;
-/** … which are small. */
+/** … and those pieces are small. */
 const FLAG_SMALL_PIECES = 16;
 
-/** `n f64 · head length u32`, `epoch f64 · through f64 · drops u32`: what stands before the texts. */
+/** `n f64 · head length u32`, `epoch f64 · through f64 · drops u32`: precede the texts. */
 const COMMIT_FIXED_BYTES = 12;
 const REWRITE_FIXED_BYTES = 20;
 
-/** A streamed frame needs this much of its payload to be described. Rewrites are read whole. */
+/** Describing a streamed frame takes this much of its payload. Rewrites are read whole. */
 export const PREFIX_BYTES = COMMIT_FIXED_BYTES;
 
 export interface FrameHeader {
@@ -56,13 +57,13 @@ export interface FrameHeader {
   readonly index: number;
 }
 
-/** Of the file a frame is in. */
+/** Properties of the file that a frame is in. */
 export type Format = Pick<LogHeader, 'salt' | 'version'>;
 
-/** Where a frame stands: of which record it is which part. */
+/** Where a frame stands: which part of which record it is. */
 export type FramePlace = Pick<FrameHeader, 'sequence' | 'synced' | 'index'>;
 
-/** What a frame says, but for its texts. */
+/** What a frame says, without its texts. */
 export type FrameMeaning =
   | { readonly kind: typeof KIND_BLOCK; readonly id: number }
   | { readonly kind: typeof KIND_COMMIT; readonly n: number; readonly hasTail: boolean }
@@ -74,7 +75,7 @@ export type FrameMeaning =
       readonly hasManifest: boolean;
     };
 
-/** One frame to be written. `epoch` and `through` are those in force after the rewrite. */
+/** A frame to be written. `epoch` and `through` are those in force after the rewrite. */
 export type Part =
   | { readonly kind: typeof KIND_BLOCK; readonly block: Block }
   | { readonly kind: typeof KIND_COMMIT; readonly commit: Commit }
@@ -85,7 +86,7 @@ export type Part =
       readonly change: Rewrite;
     };
 
-/** Its segments, then itself. */
+/** The commit's segments, then the commit itself. */
 export function partsOf(commit: Commit): Part[] {
   const { segments } = commit;
   if (segments.length === 0) return [{ kind: KIND_COMMIT, commit }];
@@ -94,7 +95,7 @@ export function partsOf(commit: Commit): Part[] {
   return parts;
 }
 
-/** The bytes `part` takes as a frame, or more. */
+/** An upper bound of the bytes that `part` takes as a frame. */
 export function boundOf(part: Part): number {
   if (part.kind === KIND_BLOCK) {
     const bytes = FRAME_HEADER_BYTES + BLOCK_FIXED_BYTES + textBound(part.block.text);
@@ -108,7 +109,7 @@ export function boundOf(part: Part): number {
   return FRAME_HEADER_BYTES + REWRITE_FIXED_BYTES + drop.length * 8 + textBound(manifest?.text ?? '');
 }
 
-/** Writes `part` at `offset` of `room` (which has room for `boundOf(part)`) and answers where it ended. */
+/** Writes `part` at `offset` of `room` (which has room for `boundOf(part)`) and answers where the frame ends. */
 export function writeFrame(
   room: FrameRoom,
   offset: number,
@@ -147,7 +148,7 @@ export function writeFrame(
   return sealBetween(room, offset, at, part.kind, flags, format, place);
 }
 
-/** A frame whose payload comes from another file, with a header and sums of this one. */
+/** A frame whose payload comes from another file, with a header and sums for this one. */
 export function sealed(frame: Buffer, format: Format, place: FramePlace): Buffer {
   const flags = frame[13]! & ~(FLAG_SUMS | FLAG_SMALL_PIECES);
   const to = textEnd(frame);
@@ -157,7 +158,7 @@ export function sealed(frame: Buffer, format: Format, place: FramePlace): Buffer
   return copy.subarray(0, sealBetween(frameRoom(copy), 0, to, frame[12]!, flags, format, place));
 }
 
-/** Where its texts end: the frame, but for sums. */
+/** Where a frame's texts end, that is, the frame without its sums. */
 function textEnd(frame: Buffer): number {
   const flags = frame[13]!;
   if ((flags & FLAG_SUMS) === 0) return frame.length;
@@ -165,7 +166,7 @@ function textEnd(frame: Buffer): number {
   return frame.length - sumsBytes(frame.length, pieceOf(version));
 }
 
-/** Fills in the header of a frame whose payload is there, puts the sums behind it, and answers where they end. */
+/** Fills in the header of a frame whose payload is there, puts the sums after it, and answers where they end. */
 function sealBetween(
   room: FrameRoom,
   from: number,
@@ -205,7 +206,7 @@ export function meaningOfPart(part: Part): FrameMeaning {
   return { kind: KIND_REWRITE, epoch, through, drop, hasManifest: manifest !== undefined };
 }
 
-/** The header at `at` of `data`, unchecked but for its marker; `undefined` when no frame of this file begins there. */
+/** The header at `at` of `data`, of which only the marker was checked; `undefined` when no frame of this file begins there. */
 export function headerAt(data: Buffer, salt: number, at = 0): FrameHeader | undefined {
   if (data.length < at + FRAME_HEADER_BYTES || data.readUInt32LE(at) !== salt) return undefined;
   return {
@@ -219,17 +220,17 @@ export function headerAt(data: Buffer, salt: number, at = 0): FrameHeader | unde
   };
 }
 
-/** The checksum of a frame, or of its first part when `more` follows through {@link crc32}. */
+/** The checksum of a frame, or of its first part if {@link crc32} is then continued with the rest. */
 export const checksum = (frame: Buffer, salt: number): number => crc32(frame.subarray(CHECKED_FROM), salt);
 
-/** True when `frame` is whole, of the file with this salt, and what was written. */
+/** True when `frame` is whole, belongs to the file with this salt, and is what was written. */
 export function isSound(frame: Buffer, salt: number): boolean {
   const header = headerAt(frame, salt);
   return header !== undefined && header.bytes === frame.length && header.crc === checksum(frame, salt);
 }
 
 /**
- * What a checked frame says, whose payload begins at `at` of `data`; `undefined` for one this version would never have
+ * What a checked frame, whose payload begins at `at` of `data`, says; `undefined` for a frame that this version would never have
  * written.
  */
 export function meaningOf(header: FrameHeader, data: Buffer, at = 0): FrameMeaning | undefined {

@@ -1,18 +1,18 @@
 /**
  * The first bytes of a log: `settledb` · version u32 · generation u32 · uuid · base f64 · crc u32, in every version to come.
  *
- * `base` is how much of the file was on the disk before it got its name: damage before it is never a torn write. A log keeps its
- * version; the next generation has the newest.
+ * `base` is how much of the file was on the disk before the file got its name: damage before that is never a torn write. A log keeps
+ * its version; the next generation has the newest.
  */
 import { corrupt, ioError } from '@settledb/core';
 import { crc32 } from './crc32';
 
 const FORMAT_VERSION = 4;
-/** The first one whose readers know packs of little contents beside the log. */
+/** The first version whose readers know packs of small contents beside the log. */
 export const PACKS_VERSION = 2;
-/** The first one whose long blocks carry sums of their pieces. */
+/** The first version whose long blocks carry sums of their pieces. */
 export const SUMS_VERSION = 3;
-/** The first one in which those pieces are small. */
+/** The first version in which those pieces are small. */
 export const SMALL_PIECES_VERSION = 4;
 export const HEADER_BYTES = 44;
 const MAGIC = Buffer.from('settledb', 'latin1');
@@ -72,7 +72,7 @@ export function decodeHeader(data: Buffer, path: string): LogHeader {
   return newHeader(data.readUInt32LE(12), Buffer.from(data.subarray(16, 32)), data.readDoubleLE(32), version);
 }
 
-/** True for what is left when a first log was cut within its header: a part of a header, or zeroes. */
+/** True for the remains of a first log that was cut within its header: a part of a header, or zeroes. */
 export function isTornHeader(data: Buffer): boolean {
   if (data.length >= HEADER_BYTES) return false;
   const magic = data.subarray(0, MAGIC.length);
@@ -80,8 +80,8 @@ export function isTornHeader(data: Buffer): boolean {
 }
 
 /**
- * True when a file is a log of ours, damaged or not; `data` are its first {@link HEADER_BYTES}. It begins as they do; or with
- * nothing yet (the header of a vacuumed log is written last); or its magic is damaged, but the checksum says that it was there.
+ * True when a file is one of our logs, damaged or not; `data` are its first {@link HEADER_BYTES}. It begins as logs do; or with
+ * nothing yet (the header of a vacuumed log is written last); or its magic is damaged, but the checksum shows that it was there.
  */
 export function isLog(data: Buffer): boolean {
   const magic = MAGIC.subarray(0, data.length);

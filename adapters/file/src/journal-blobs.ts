@@ -1,23 +1,23 @@
-/** Content beside the log, in files and packs: what of it must wait for the log, or the log for it. */
+/** Content beside the log, in files and packs: which of its steps must wait for the log, and which the log waits for. */
 import type { BlobJournal } from '@settledb/engine';
 import type { BlobFiles } from './blobs';
 import { PACKS_VERSION } from './header';
 import type { Log } from './log';
 
-/** The journal that they belong to. */
+/** The journal that the content belongs to. */
 export interface BlobHost {
-  /** The log in use: a vacuum takes another. */
+  /** The log in use: a vacuum replaces it. */
   log(): Log;
   /** @throws closed */
   check(): void;
-  /** What a writer waits for, asked again until there is nothing. */
+  /** What a writer must wait for; asked again until there is nothing. */
   ahead(): Promise<unknown> | undefined;
-  /** The content and then the log are on the disk. */
+  /** Brings the content and then the log to the disk. */
   sync(log: Log): Promise<void>;
 }
 
 export function journalBlobs(files: BlobFiles, host: BlobHost): BlobJournal {
-  /** Before a file goes, the disk must have the commit that names it no more. */
+  /** Before a file is removed, the commit that no longer names it must be on the disk. */
   const drop = async (places: readonly string[]): Promise<void> => {
     const log = host.log();
     if (!log.isPoisoned) await host.sync(log);

@@ -1,5 +1,5 @@
 /**
- * The name of an owner's lock, on its way to the disk: by it the next owner knows that power was lost. Writers wait for it, readers
+ * Brings the name of an owner's lock to the disk: by that name the next owner learns that power was lost. Writers wait for it, readers
  * need not.
  */
 import type { Files } from './files';
@@ -12,7 +12,7 @@ export class LockName {
   #isSynced = false;
   #syncing: Promise<void> | undefined;
 
-  /** `lost` is told of a sync that failed, and answers what those who wait for it are told. */
+  /** `lost` is told of a failed sync, and answers what is reported to those who wait for it. */
   constructor(files: Files, folder: string, lost: (error: unknown) => Error) {
     this.#files = files;
     this.#folder = folder;
@@ -23,13 +23,13 @@ export class LockName {
     return this.#isSynced;
   }
 
-  /** One serves all who ask meanwhile. May be asked again where it rejects with what `lost` was not told of. */
+  /** One sync serves all who ask meanwhile. It may be asked for again after a rejection that was not reported to `lost`. */
   sync(): Promise<void> {
     this.#syncing ??= this.#sync();
     return this.#syncing;
   }
 
-  /** Resolves when no sync is under way. */
+  /** Resolves when no sync is running. */
   async settled(): Promise<void> {
     await this.#syncing?.catch(() => {});
   }
@@ -39,7 +39,7 @@ export class LockName {
       await this.#files.syncFolder(this.#folder);
       this.#isSynced = true;
     } catch (error) {
-      // Where no more files may be open it was not begun: the next writer tries again.
+      // If no more files may be open the sync never began: the next writer tries again.
       throw isOutOfFiles(error) ? trouble(this.#folder, error) : this.#lost(error);
     } finally {
       this.#syncing = undefined;

@@ -2,8 +2,8 @@
  * One owner per folder. A lock is a file named for its taker: `lock.<pid>.<start of that process>.<random>`.
  *
  * A taker makes its own file first and then looks for others. Of two takers at least one sees the other, whatever the timing, so
- * two never both own. A dead owner's file is its own for good (process ids come again, the moment a process began does not):
- * removing it can never hit a living one, so any number may try at once.
+ * two never both own the folder. A dead owner's file name is never used again (process ids are reused, but not together with the
+ * moment at which a process began): removing the file can never hit a living owner, so any number of takers may try at once.
  */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -12,12 +12,12 @@ import { closeQuietly, codeOf, type Files } from './files';
 import { isOfAnotherBoot, isRunning, processStart } from './process-identity';
 import { trouble } from './trouble';
 
-/** Two who take at once both step back and try again, after a random while; together well below a second. */
+/** Two who take at once both step back and try again, after a random delay; in all well below a second. */
 const ATTEMPTS = 20;
 const STEP_BACK_MS = 30;
-/** The process of a lock that nobody holds, and that was not released. */
+/** Stands for the process of a lock that nobody holds, but that was not released. */
 const NOBODY = 0;
-/** Who has it then is not seen from the caller's code: handles of one copy of the package, in one thread, share a database. */
+/** The caller's code does not show who has it then: handles of one copy of the package, in one thread, share a database. */
 const THIS_PROCESS =
   'this process, by a server, another thread (also one that has ended) or another copy of the package';
 
@@ -25,18 +25,18 @@ export const isLockName = (name: string): boolean => parse(name) !== undefined;
 
 /** Locks of this process that could not be removed when they were released. They bind nobody. */
 const released = new Set<string>();
-/** A process that ever again loses folders under it keeps no more names than that: what the oldest lock then binds is this process. */
+/** A process that keeps losing folders remembers no more names than this: the oldest locks then bind this process again. */
 const RELEASED_MAX = 10_000;
 
 export interface Lock {
-  /** An owner never released it: what it wrote may not be on the disk. */
+  /** An owner ended without releasing it: what it wrote may not be on the disk. */
   readonly leftOpen: boolean;
-  /** Such a one ran before the machine was last started. */
+  /** Such an owner ran before the machine was last started. */
   readonly lostPower: boolean;
   /** Removes the files of dead owners. Not before the log is in order: a later taker must learn of a loss of power too. */
   clear(): void;
   release(): void;
-  /** In place of {@link release}: nobody has the lock any more, and the next owner finds the folder left open. */
+  /** Instead of {@link release}: nobody holds the lock any more, and the next owner finds the folder left open. */
   forsake(): void;
 }
 
@@ -72,7 +72,7 @@ export async function takeLock(files: Files, folder: string): Promise<Lock> {
       release();
       throw trouble(folder, error);
     } finally {
-      // An error would leave the lock behind, taken by nobody who could release it.
+      // If closing threw, the lock would be left behind with nobody to release it.
       closeQuietly(files, fd);
     }
     await afterTimer(Math.random() * STEP_BACK_MS);
@@ -99,7 +99,7 @@ interface Taker {
   readonly start: string;
 }
 
-/** Owners and takers that live, and those that ended without a release. */
+/** Living owners and takers, and those that ended without a release. */
 function owners(files: Files, folder: string, own: string): { living: Taker[]; ended: Taker[] } {
   const [living, ended]: [Taker[], Taker[]] = [[], []];
   for (const name of files.list(folder)) {
@@ -111,12 +111,12 @@ function owners(files: Files, folder: string, own: string): { living: Taker[]; e
   return { living, ended };
 }
 
-/** A byte in the file says to later takers that this one is no longer choosing: they need not try again. */
+/** A byte in the file tells later takers that this one has decided: they need not try again. */
 function markHeld(files: Files, fd: number): void {
   try {
     files.writeSync(fd, Buffer.from('1'), 0, 1, 0);
   } catch {
-    // On a full disk the others learn it a little later, and the database opens all the same.
+    // On a full disk the others learn it a little later, but the database opens.
   }
 }
 
@@ -137,12 +137,12 @@ function remove(files: Files, folder: string, name: string): void {
   try {
     files.unlink(join(folder, name));
   } catch {
-    // Also where it is not there: with the folder it may be elsewhere.
+    // Also if the file is not there: it may have been moved with its folder.
     remember(name);
   }
 }
 
-/** Where that fails too, other processes are kept out as long as this one runs. */
+/** If that fails too, other processes are kept out as long as this one runs. */
 function disown(files: Files, folder: string, name: string): void {
   try {
     files.rename(join(folder, name), join(folder, name.replace(/^lock\.\d+/, `lock.${NOBODY}`)));

@@ -1,8 +1,8 @@
 /**
- * One log file that is open: appends records, and syncs. All or nothing: what failed half way is cut off again.
+ * One open log file: appends records, and syncs. All or nothing: what failed half way is cut off again.
  *
  * After a failed sync nobody knows what the disk has, and a second sync would lie (the system drops what it could not
- * write): the log is poisoned and takes nothing more. It must be opened anew, which reads what is there.
+ * write): the log is poisoned and takes nothing more. It must be opened again, which reads what is there.
  */
 import { type DatabaseError, ioError } from '@settledb/core';
 import type { Contents } from './contents';
@@ -14,7 +14,7 @@ import { type Encoded, type EncodedSmall, RecordEncoder } from './record-encoder
 import { isFull, notThere, trouble } from './trouble';
 import { writeFully } from './window';
 
-/** ms between two looks whether the file is still there, where no sync asks. A look costs 8 µs, a small append 5. */
+/** ms between two checks that the file is still there, unless a sync checks. A check costs 8 µs, a small append 5. */
 export const LOOK_MS = 100;
 
 export class Log {
@@ -48,12 +48,12 @@ export class Log {
     this.#syncedTo = end;
   }
 
-  /** What is there was written by one who did not sync it. */
+  /** The last owner did not sync what is there. */
   unsynced(): void {
     this.#syncedTo = 0;
   }
 
-  /** Where everything lies is what was noted of it. */
+  /** The present places of everything are those that were noted. */
   noted(): void {
     this.#notedTo = this.#end;
   }
@@ -70,7 +70,7 @@ export class Log {
     return this.#failure !== undefined;
   }
 
-  /** Keeps the file open, whatever happens, until the answer is called: for a reader of several frames. */
+  /** Keeps the file open, whatever happens, until the returned function is called: for a reader of several frames. */
   enter(): () => void {
     this.#users++;
     return () => this.#leave();
@@ -82,18 +82,18 @@ export class Log {
       const { reason } = this.#failure;
       throw ioError(`${this.path} takes no more writes until it is opened anew: ${reason}`, this.#failure);
     }
-    // By the clock, which may be put back: to ask for the other takes as long as the checksum until V8 has optimised that.
+    // By the system clock, which may be set back: asking the other one takes as long as the checksum until V8 has optimised that.
     if (Math.abs(Date.now() - this.#lookedAt) >= LOOK_MS) this.#look();
   }
 
-  /** Nothing more may be written: a later append could be lost with what failed. */
+  /** Allows no more writes: a later append could be lost together with what failed. */
   poison(error: unknown): DatabaseError {
     this.#failure ??= trouble(this.path, error);
     return this.#failure;
   }
 
   /**
-   * Writes one record. Done at once when it is small; a promise when it is large. Only one may be under way.
+   * Writes one record. A small one is done on return; for a large one it returns a promise. Only one may be running.
    *
    * @throws DatabaseError `quota_exceeded` when there is no room: the log is as before; any other: the log is poisoned
    */
@@ -103,7 +103,7 @@ export class Log {
     this.#appendSmall(record);
   }
 
-  /** As `append` where that is done at once. @returns false when it is not: nothing was written */
+  /** As `append`, if that is done on return. @returns false if it is not: nothing was written */
   appendNow(parts: readonly Part[]): boolean {
     const record = this.#encode(parts);
     if (record === undefined) return false;
@@ -135,7 +135,7 @@ export class Log {
     }
   }
 
-  /** Each piece is encoded while the one before it is on its way to the file. */
+  /** Each piece is encoded while the one before it is being written. */
   async #writePieces(parts: readonly Part[]): Promise<Encoded> {
     const sequence = this.contents.sequence + 1;
     const pieces = this.#encoder.pieces(parts, this.header, sequence, this.#syncedSequence);
@@ -151,7 +151,7 @@ export class Log {
         writing = writeFully(this.#files, this.#fd, piece.value, at);
       }
     } catch (error) {
-      // Nothing may arrive behind what is cut off.
+      // Nothing may still be written after the cut.
       await writing.catch(() => {
         isWritten = true;
       });
@@ -169,12 +169,12 @@ export class Log {
     }
   }
 
-  /** Everything in here is on the disk in another file: whoever waits for a sync may go. */
+  /** Everything in this log is on the disk in another file: calls that wait for a sync may go on. */
   retire(): void {
     this.#syncedTo = Number.POSITIVE_INFINITY;
   }
 
-  /** False when somebody removed, renamed or replaced the file: what is written goes where nobody finds it. */
+  /** False when somebody removed, renamed or replaced the file: what is written then goes where nobody finds it. */
   get isThere(): boolean {
     return this.#try(() => this.#files.isAt(this.#fd, this.path));
   }
@@ -183,13 +183,13 @@ export class Log {
     return this.#try(() => this.#files.stat(this.#fd));
   }
 
-  /** Waits for reads and syncs under way. */
+  /** Waits for running reads and syncs. */
   async close(): Promise<void> {
     if (this.#users > 0) await new Promise<void>((resolve) => (this.#closing = resolve));
     this.#try(() => this.#files.close(this.#fd));
   }
 
-  /** @throws DatabaseError when what is written goes where nobody finds it, or is not what was written there */
+  /** @throws DatabaseError when what is written goes where nobody finds it, or another program has changed what was written */
   #look(): void {
     this.#lookedAt = Date.now();
     if (!this.isThere) throw this.poison(notThere(this.path));
@@ -215,14 +215,14 @@ export class Log {
     }
   }
 
-  /** After a failed write. Where the disk itself fails, no more writes. */
+  /** After a failed write. If the disk itself fails, no more writes are allowed. */
   #undo(error: unknown): DatabaseError {
     this.#cut(error);
     if (!isFull(error)) this.poison(error);
     return trouble(this.path, error);
   }
 
-  /** Back to the last good end. Where that fails, no more writes. */
+  /** Cuts back to the last good end. If that fails, no more writes are allowed. */
   #cut(error: unknown): unknown {
     try {
       this.#files.truncate(this.#fd, this.#end);

@@ -1,11 +1,11 @@
 /**
- * One pack: a file that many little contents share. To make a file costs 0.3 ms, and nearly as much to open one, whatever is in it.
+ * One pack: a file shared by many small contents. Making a file costs 0.3 ms, and opening one nearly as much, whatever is in it.
  *
  *   settpack │ slot 0: offset u32 · length u32 · crc u32 · mark 8 bytes · check u32 │ slot 1 │ … │ slot 511 │ bytes …
  *
- * The bytes are written first and then the slot that says where they are, which has a checksum of its own. So what is torn or damaged
- * is one content, and harms no other. The mark is part of the place's name: a slot that a loss of power emptied may be taken again,
- * and is then not what the old name means.
+ * The bytes are written first, and then the slot that says where they are, which has its own checksum. So tearing or damage affects
+ * one content and harms no other. The mark is part of the place's name: a slot that a loss of power emptied may be taken again, and is
+ * then not what the old name means.
  */
 import { corrupt } from '@settledb/core';
 import { crc32 } from './crc32';
@@ -14,15 +14,15 @@ import { LOOK_MS } from './log';
 import { notThere } from './trouble';
 
 const MAGIC = Buffer.from('settpack');
-/** The table is read whole when a pack is opened: 12 KB beside, say, 512 contents of 10 KB. */
+/** The table is read whole when a pack is opened: 12 KB beside, for instance, 512 contents of 10 KB. */
 export const SLOTS = 512;
 const MARK_AT = 12;
 const CHECK_AT = 20;
 const SLOT_BYTES = 24;
 const DATA_AT = MAGIC.length + SLOTS * SLOT_BYTES;
-/** In place of the offset: something was here, and is gone. */
+/** Stands in place of the offset: something was here, and is gone. */
 const GONE = 0xffffffff;
-/** Little contents are gathered to some so much for a call. Linux takes four times as long per byte for calls of more than 100 KB. */
+/** Small contents are gathered to about this much per call. Linux takes four times as long per byte for calls of more than 100 KB. */
 const RUN_BYTES = 64 * 1024;
 
 /** A place within a pack. */
@@ -38,9 +38,9 @@ export interface SlotChunk extends Slot {
 
 export class Pack {
   readonly path: string;
-  /** Calls that need it open. */
+  /** Running calls that need it open. */
   users = 0;
-  /** Writes since it was opened: who prepared something meanwhile compares. */
+  /** Writes since it was opened: compared by callers that prepared something meanwhile. */
   changes = 0;
   readonly #files: Files;
   readonly #table = Buffer.alloc(SLOTS * SLOT_BYTES);
@@ -48,7 +48,7 @@ export class Pack {
   #end: number;
   #lookedAt = 0;
 
-  /** @param flag `w+` makes it, `r+` fails with `ENOENT` where there is none */
+  /** @param flag `w+` makes the file, `r+` fails with `ENOENT` if there is none */
   constructor(files: Files, path: string, flag: 'w+' | 'r+') {
     this.#files = files;
     this.path = path;
@@ -68,14 +68,14 @@ export class Pack {
     return this.#end;
   }
 
-  /** The first slot after all that are taken, or were. */
+  /** The first slot after all those that are, or were, taken. */
   get next(): number {
     let slot = SLOTS;
     while (slot > 0 && this.#isBlank(slot - 1)) slot--;
     return slot;
   }
 
-  /** Slots of which there is anything, be it damaged. */
+  /** Slots that hold anything, even if it is damaged. */
   taken(): Slot[] {
     const slots: Slot[] = [];
     for (let slot = 0; slot < SLOTS; slot++)
@@ -83,14 +83,14 @@ export class Pack {
     return slots;
   }
 
-  /** More than half of the bytes belong to nothing. */
+  /** Whether more than half of the bytes belong to nothing. */
   get isMostlyGone(): boolean {
     let live = 0;
     for (const { slot } of this.taken()) if (this.#isSound(slot)) live += this.#field(slot, 1);
     return this.#end - DATA_AT > 2 * live;
   }
 
-  /** Puts all, or none; those that an earlier attempt has put stay. What the system then has, the disk may not. */
+  /** Puts all, or none; those put by an earlier attempt stay. The system then has them, but perhaps not the disk. */
   put(chunks: readonly SlotChunk[]): void {
     const fresh = chunks.filter(({ slot }) => !this.#isTaken(slot));
     if (fresh.length === 0) return;
@@ -111,7 +111,7 @@ export class Pack {
     this.#end = end;
   }
 
-  /** @throws DatabaseError `corrupt` when that is not what was put there */
+  /** @throws DatabaseError `corrupt` when the bytes are not those that were put there */
   get({ slot, mark }: Slot): Buffer | undefined {
     if (!this.#isTaken(slot)) return undefined;
     if (!this.#isSound(slot)) throw this.#damaged(MAGIC.length + slot * SLOT_BYTES);
@@ -122,7 +122,7 @@ export class Pack {
     return bytes;
   }
 
-  /** The bytes stay until the pack is written anew. */
+  /** The bytes stay until the pack is rewritten. */
   remove(slots: readonly Slot[]): void {
     const there = slots.filter(({ slot, mark }) => this.#isTaken(slot) && this.#mark(slot) === mark);
     if (there.length === 0) return;
@@ -139,7 +139,7 @@ export class Pack {
     this.#look();
   }
 
-  /** Writes what is left, damaged or not, to a file of its own, on the disk. */
+  /** Writes what is left, damaged or not, to another file, and brings it to the disk. */
   async copyTo(path: string): Promise<void> {
     const fd = this.#files.open(path, 'w+');
     try {
@@ -165,7 +165,7 @@ export class Pack {
     closeQuietly(this.#files, this.#fd);
   }
 
-  /** @throws DatabaseError when what is put goes where nobody finds it */
+  /** @throws DatabaseError when what is put would go where nobody finds it */
   #look(): void {
     this.#lookedAt = Date.now();
     if (!this.#files.isAt(this.#fd, this.path)) throw notThere(this.path);
@@ -198,7 +198,7 @@ export class Pack {
     try {
       this.#files.truncate(this.#fd, this.#end);
     } catch {
-      // The next bytes are written over these. What failed before is what the caller is told.
+      // The next bytes overwrite these. The caller is told of the earlier failure.
     }
   }
 
@@ -264,7 +264,7 @@ export class Pack {
   }
 }
 
-/** Starts from the slot's number: another's is never taken for this one. */
+/** Starts from the slot's number, so that another slot is never taken for this one. */
 const check = (table: Buffer, slot: number): number =>
   crc32(table.subarray(slot * SLOT_BYTES, slot * SLOT_BYTES + CHECK_AT), slot + 1);
 

@@ -1,8 +1,8 @@
 /**
- * The packs of a database: which of them little contents go to, and when one is written anew or removed.
+ * The packs of a database: which pack small contents go into, and when one is rewritten or removed.
  *
- * A place is the number of a pack, a slot in it and a mark (`7.12.0f1e2d3c4b5a6978`), given before the content is written: so nothing
- * in memory says where contents are, and moving them within their pack changes no row. Only the last pack takes more.
+ * A place is the number of a pack, a slot in it and a mark (`7.12.0f1e2d3c4b5a6978`), assigned before the content is written: so
+ * memory need not hold where contents are, and moving them within their pack changes no row. Only the last pack takes more.
  */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -12,11 +12,11 @@ import { removeQuietly } from './folder';
 import { Pack, SLOTS, type Slot } from './pack';
 import { trouble } from './trouble';
 
-/** Content up to here goes into packs. A file costs 0.3 ms more, which is what digest, checksum and copies of this much cost. */
+/** Content up to this size goes into packs. A file costs 0.3 ms more, as much as digest, checksum and copies of this many bytes. */
 export const PACKED_BYTES = 64 * 1024;
-/** A pack that has this much takes no more: what is written anew for what is gone from it is little. */
+/** A pack of this size takes no more, so that little is rewritten for what is gone from it. */
 const PACK_BYTES = 8 * 1024 * 1024;
-/** Open at a time: a descriptor and 8 KB each. */
+/** Packs open at a time: each takes a descriptor and 8 KB. */
 const OPEN_MAX = 32;
 
 const NAME = /^pack\.(\d{1,15})(\.tmp)?$/;
@@ -28,7 +28,7 @@ export const isPackFile = (name: string): boolean => NAME.test(name);
 /** True for a place in a pack. */
 export const isPacked = (place: string): boolean => PLACE.test(place);
 
-/** The pack that takes what comes, and what was promised of it. */
+/** The pack that takes new contents, and what is promised in it. */
 interface Current {
   readonly pack: number;
   slot: number;
@@ -38,21 +38,21 @@ interface Current {
 export class Packs {
   readonly #files: Files;
   readonly #folder: string;
-  /** The one used longest ago first. */
+  /** The least recently used comes first. */
   readonly #open = new Map<number, Pack>();
-  /** Packs with content that the disk may not have. */
+  /** Packs with content that may not be on the disk. */
   #unsynced = new Set<number>();
-  /** Names came or went since the folder was synced. */
+  /** Whether names came or went since the folder was synced. */
   #renamed = false;
   #syncing: Promise<void> | undefined;
-  /** Packs that may have nothing left, or little. */
+  /** Packs that may have little left, or nothing. */
   readonly #untidy = new Set<number>();
   #tidying: Promise<void> | undefined;
   #current: Current | undefined;
-  /** Of the places given here: no other opening of the database gives the same. */
+  /** Part of the places assigned here: no other opening of the database assigns the same. */
   readonly #mark = randomBytes(8).toString('hex');
 
-  /** @param leftOpen what is there was written by one who did not sync it */
+  /** @param leftOpen the last owner did not sync what is there */
   constructor(files: Files, folder: string, leftOpen: boolean) {
     this.#files = files;
     this.#folder = folder;
@@ -61,7 +61,7 @@ export class Packs {
     this.#renamed = this.#unsynced.size > 0;
   }
 
-  /** A new place for a content of so many bytes. Whether it is ever put there does not matter. */
+  /** A new place for a content of this many bytes. Whether it is ever put there does not matter. */
   reserve(bytes: number): string {
     let current = this.#current ?? this.#last();
     if (current.slot >= SLOTS || (current.slot > 0 && current.bytes + bytes > PACK_BYTES)) {
@@ -73,7 +73,7 @@ export class Packs {
     return `${current.pack}.${current.slot++}.${this.#mark}`;
   }
 
-  /** All of them or none, when they are of one pack. What the system then has, the disk may not. */
+  /** Puts all or none, if they are of one pack. The system then has them, but perhaps not the disk. */
   put(contents: readonly PlacedChunk[]): void {
     const chunks = contents.map(({ place, bytes }) => ({ ...slotOf(place), bytes }));
     for (const [number, each] of byPack(chunks)) {
@@ -85,26 +85,26 @@ export class Packs {
     }
   }
 
-  /** @throws DatabaseError `corrupt` when the bytes are not those put there */
+  /** @throws DatabaseError `corrupt` when the bytes are not those that were put there */
   get(place: string): Uint8Array | undefined {
     const slot = slotOf(place);
     return this.#try(slot.pack, () => this.#pack(slot.pack)?.get(slot));
   }
 
-  /** A sweep, or who lets content go: its rows are gone already, so that what cannot be removed is no error. */
+  /** For a sweep, or a caller that gives content back: its rows are gone already, so failing to remove it is not an error. */
   async drop(places: readonly string[]): Promise<void> {
     for (const [number, slots] of byPack(places.map(slotOf))) {
       this.#untidy.add(number);
       try {
         this.#pack(number)?.remove(slots);
       } catch {
-        // It takes room and nothing else, and the next sweep finds it again.
+        // It only takes room, and the next sweep finds it again.
       }
     }
     await this.#tidyUp();
   }
 
-  /** Those with anything there. Looks after what earlier openings and a killed rewriting left, too. */
+  /** Places that hold anything. Also clears up what earlier openings and a killed rewrite left. */
   async places(): Promise<string[]> {
     if (this.#tidying === undefined) {
       for (const name of this.#names())
@@ -120,7 +120,7 @@ export class Packs {
     );
   }
 
-  /** Resolves when everything put before is on the disk. Once it failed nobody knows what the disk has, and a second would lie. */
+  /** Resolves when everything put before is on the disk. After a failure nobody knows what the disk has; a second sync would lie. */
   sync(): Promise<void> | undefined {
     if (this.#unsynced.size === 0 && !this.#renamed && this.#syncing === undefined) return undefined;
     const before = this.#syncing;
@@ -134,7 +134,7 @@ export class Packs {
     return syncing;
   }
 
-  /** @param tidy removes what has nothing left: the database is closed, and not about to be removed */
+  /** @param tidy removes packs with nothing left: the database is closed, but not about to be removed */
   async close(tidy: boolean): Promise<void> {
     await this.#tidying;
     if (tidy && this.#current !== undefined) this.#untidy.add(this.#current.pack);
@@ -142,7 +142,7 @@ export class Packs {
       try {
         if (this.#pack(number)?.taken().length === 0) this.#remove(number);
       } catch {
-        // It stays, empty, for the next compaction: closing has done what it must.
+        // It stays, empty, until the next compaction: closing has done what it must.
       }
     }
     for (const number of [...this.#open.keys()]) this.#close(number);
@@ -150,13 +150,13 @@ export class Packs {
 
   async #sync(): Promise<void> {
     for (const number of [...this.#unsynced]) {
-      // What is put meanwhile is for the next one.
+      // What is put meanwhile waits for the next sync.
       this.#unsynced.delete(number);
       try {
         const pack = this.#try(number, () => this.#pack(number));
         if (pack !== undefined) await this.#using(pack, () => pack.sync());
       } catch (error) {
-        this.#unsynced.add(number); // It may not have begun.
+        this.#unsynced.add(number); // the sync may not have begun
         throw error;
       }
     }
@@ -170,7 +170,7 @@ export class Packs {
     }
   }
 
-  /** One at a time; what is added meanwhile is done by the one under way. */
+  /** Only one runs at a time; packs added meanwhile are handled by it. */
   async #tidyUp(): Promise<void> {
     this.#tidying ??= this.#tidyAll().finally(() => {
       this.#tidying = undefined;
@@ -186,7 +186,7 @@ export class Packs {
     }
   }
 
-  /** Removes a pack that has nothing left, writes one anew that has little. */
+  /** Removes a pack that has nothing left, and rewrites one that has little. */
   async #tidy(number: number): Promise<void> {
     const pack = this.#pack(number);
     if (pack === undefined || pack.users > 0) return;
@@ -194,13 +194,13 @@ export class Packs {
     else if (pack.isMostlyGone) await this.#using(pack, () => this.#rewrite(number, pack));
   }
 
-  /** Killed anywhere it leaves the old file or the new one, with the same in it. */
+  /** If it is killed, the old file or the new one remains, with the same contents. */
   async #rewrite(number: number, pack: Pack): Promise<void> {
     const temporary = `${pack.path}.tmp`;
     const { changes } = pack;
     try {
       await pack.copyTo(temporary);
-      // Others had their turn meanwhile. A drop among them has named it again.
+      // Others had their turn meanwhile. A drop among them has made the pack untidy again.
       if (pack.changes !== changes || pack.users > 1) throw new Error('in use');
       this.#close(number);
       this.#files.rename(temporary, pack.path);
@@ -238,7 +238,7 @@ export class Packs {
     }
   }
 
-  /** `undefined` when there is none. */
+  /** `undefined` if there is none. */
   #pack(number: number): Pack | undefined {
     const known = this.#open.get(number);
     if (known !== undefined) {

@@ -1,11 +1,11 @@
 /**
- * Where everything lies in a log, noted as it is closed: the next opening then need not read the log to learn it.
+ * Notes, when a log is closed, where everything lies in it, so that the next opening need not read the log to find out.
  *
- * Only a hint. Whoever finds it torn, or the log not as it was left, reads the log from its first byte. Whether anybody changed the log
- * is told by its length and by the file system's time of its last change, which no program can set. Two changes within one tick of
- * that clock look alike, so a note counts only when it was written in a later tick than the log.
+ * The note is only a hint. If it is torn, or the log is not as it was left, the log is read from its first byte. Whether the log was
+ * changed is shown by its length and by the file system's time of its last change, which no program can set. Two changes within one
+ * tick of that clock look alike, so a note counts only if it was written in a later tick than the log.
  *
- * What rots on the disk without a write is found where it is read: every frame is checked whenever it is.
+ * Data that rots on the disk without a write is found when it is read: every frame is checked whenever it is read.
  */
 import { join } from 'node:path';
 import { afterTimer } from '@settledb/core';
@@ -17,18 +17,18 @@ import { decodeHeader, HEADER_BYTES } from './header';
 import type { Log } from './log';
 import type { Recovered } from './recovery';
 
-/** A name that no database within this one's folder is likely to have. */
+/** No database within this one's folder is likely to have this name. */
 export const PLACES = 'log.places';
-/** A shorter log is read in about the time that the note takes. */
+/** A shorter log is read in about the time that the note would take. */
 const WORTH_BYTES = 1 << 20;
-/** The clocks of file systems tick every 1 to 10 ms. Where one takes longer, nothing is noted. */
+/** The clocks of file systems tick every 1 to 10 ms. If a tick takes longer, nothing is noted. */
 const TICK_MS = 5;
 const TICKS = 4;
 const CRC_BYTES = 8;
-/** What the crc begins with, so that programs of another form pass the note over. The first form was all JSON, and its crc began with 0. */
+/** The crc begins with this, so that programs of another form ignore the note. The first form was all JSON, its crc began with 0. */
 const FORM = 2;
 
-/** A file is its crc in hexadecimal digits, this as JSON, a line's end and the blocks. */
+/** The file consists of its crc in hexadecimal digits, this as JSON, a line break and the blocks. */
 interface Note extends Pick<Contents, 'epoch' | 'n' | 'through' | 'sequence'> {
   readonly salt: number;
   readonly size: number;
@@ -45,9 +45,9 @@ interface Noted {
 }
 
 /**
- * What was noted of the log in `fd`, if that is as it was left.
+ * What was noted of the log in `fd`, if the log is as it was left.
  *
- * @throws DatabaseError for a header, as the reading of the log does
+ * @throws DatabaseError for a bad header, as reading the log does
  */
 export function notedPlaces(files: Files, folder: string, fd: number, path: string): Recovered | undefined {
   const { size, changed } = files.stat(fd);
@@ -60,7 +60,7 @@ export function notedPlaces(files: Files, folder: string, fd: number, path: stri
   return header.salt === noted.note.salt ? { header, contents: contentsOf(noted), end: size } : undefined;
 }
 
-/** Notes where everything lies in `log`, which the disk has and nobody writes to any more. That it fails is no error. */
+/** Notes where everything lies in `log`, which is on the disk and no longer written to. It is no error if that fails. */
 export async function notePlaces(files: Files, folder: string, log: Log): Promise<void> {
   if (log.end < WORTH_BYTES || log.isNoted) return;
   try {
@@ -94,7 +94,7 @@ function readNote(files: Files, path: string, logChanged: number): Noted | undef
       closeQuietly(files, fd);
     }
   } catch {
-    // There is none, or it cannot be read: the log says the same, a little later.
+    // There is no note, or it cannot be read: the log tells the same, a little later.
     return undefined;
   }
 }

@@ -1,16 +1,16 @@
-/** Parts of a record → the bytes of its frames, in buffers that are used again. */
+/** Encodes the parts of a record as the bytes of its frames, in buffers that are reused. */
 import { boundOf, type Format, type Part, writeFrame } from './frame';
 import { bytesOf, type FrameRoom, frameRoom } from './frame-layout';
 
 /**
- * Nearly every commit fits, and it costs nothing to keep. Up to here a call that waits for the file costs less CPU than one that does not:
- * 5 µs against 40 for 300 bytes, 19 against 42 for 64 KB, 52 against 72 for 256 KB; and one that does not wait lets others come in
- * between, who then wait for it.
+ * Nearly every commit fits, and keeping it costs nothing. Up to this size a synchronous write costs less CPU than an asynchronous one:
+ * 5 µs against 40 for 300 bytes, 19 against 42 for 64 KB, 52 against 72 for 256 KB; and during an asynchronous one other calls come in
+ * between, which then wait for it.
  */
 const SMALL_BYTES = 256 * 1024;
 /**
- * A large record is written by so many bytes at a time: one piece is encoded while another goes to the file. Two such are kept once they
- * were needed: made anew they would wait for a collection, and the system would have to find memory for each page of them.
+ * A large record is written this many bytes at a time: one piece is encoded while another goes to the file. Two such buffers are kept
+ * once they were needed: new ones would wait for a collection, and the system would have to find memory for each page of them.
  */
 const PIECE_BYTES = 1024 * 1024;
 
@@ -21,7 +21,7 @@ export interface Encoded {
   readonly sizes: readonly number[];
 }
 
-/** One that is short enough to be written at once: good until the next one is encoded. */
+/** A record short enough to be written at once: valid until the next one is encoded. */
 export interface EncodedSmall extends Encoded {
   readonly bytes: Uint8Array;
 }
@@ -30,12 +30,12 @@ export class RecordEncoder {
   readonly #scratch = frameRoom(Buffer.allocUnsafeSlow(SMALL_BYTES));
   readonly #pieces: FrameRoom[] = [];
 
-  /** @returns undefined for a record that is not small: it goes by {@link pieces} */
+  /** @returns undefined for a record that is not small: use {@link pieces} */
   encode(parts: readonly Part[], format: Format, sequence: number, synced: number): EncodedSmall | undefined {
     if (!isSmall(parts)) return undefined;
     const room = this.#scratch;
     if (parts.length === 1) {
-      // As most records are, in a list that need not grow.
+      // Most records have one part, and so a list that need not grow.
       const end = writeFrame(room, 0, parts[0]!, format, { sequence, synced, index: 0 });
       return { parts, sizes: [end], bytes: bytesOf(room, 0, end) };
     }
@@ -49,7 +49,7 @@ export class RecordEncoder {
     return { parts, sizes, bytes: bytesOf(room, 0, end) };
   }
 
-  /** Piece by piece, in order. A piece is good until the next but one is asked for. */
+  /** Piece by piece, in order. A piece is valid until the next but one is asked for. */
   *pieces(
     parts: readonly Part[],
     format: Format,
@@ -62,7 +62,7 @@ export class RecordEncoder {
     let end = 0;
     for (let index = 0; index < parts.length; index++) {
       const part = parts[index]!;
-      // The commit itself comes last, and its text is made when it is asked for: while the pieces before it are written.
+      // The commit itself comes last, and its text is made when it is asked for: while the earlier pieces are being written.
       const bound = boundOf(part);
       if (end + bound > room.data.length) {
         if (end > 0) yield bytesOf(room, 0, end);
@@ -84,7 +84,7 @@ export class RecordEncoder {
   }
 }
 
-/** Looks at no part behind those that are too long together. */
+/** Stops looking as soon as the parts are too long together. */
 function isSmall(parts: readonly Part[]): boolean {
   let bytes = 0;
   for (let i = 0; i < parts.length; i++) {

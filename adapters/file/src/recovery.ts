@@ -3,11 +3,11 @@
  *
  *   header │ record 1 │ record 2 │ record 3 …      a record: block, block, …, mark
  *
- * An end is torn when the last record lacks its mark or is not whole and no frame of a later record follows: it was never
- * acknowledged as durable, and is cut off. Anything else that is not as it was written is damage, and changes nothing on disk.
+ * An end is torn when the last record lacks its mark or is not whole and no frame of a later record follows: the record was never
+ * acknowledged as durable, and is cut off. Anything else that is not as it was written is damage, and nothing on disk is changed.
  *
- * After a loss of power more may be torn: records that were never synced may reach the disk in any order. So then a record that
- * follows proves damage only if it says that what is missing had been synced.
+ * After a loss of power more may be torn: records that were never synced may reach the disk in any order. A following record then
+ * proves damage only if it says that the missing part had been synced.
  */
 import { corrupt } from '@settledb/core';
 import { Contents } from './contents';
@@ -101,7 +101,7 @@ class Recovery {
     return { header: this.#header, contents, end };
   }
 
-  /** Returns when the bytes from `at` can be a torn end. */
+  /** Returns if the bytes from `at` can be a torn end; otherwise throws. */
   async #damage(at: number, end: number): Promise<void> {
     if (end < this.#header.base) this.#refuse(at, 'its checksum is wrong');
     // Parts of one record may reach the disk in any order: only another record proves that this one had been there.

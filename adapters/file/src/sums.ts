@@ -1,10 +1,10 @@
 /**
- * Sums of the pieces of a block's frame, by which a part of its text is checked without the rest.
+ * Sums of the pieces of a block's frame, by which a part of its text is checked without reading the rest.
  *
  *   checked by the frame's crc:  │ 1,024 bytes │ 1,024 bytes │ … the text ends │ sum sum sum · flags · check │
  *
- * A sum is the checksum so far after each piece. Frames of older logs, which have none in the file, and short ones get theirs when they are
- * read whole.
+ * Each sum is the running checksum after one more piece. Frames of older logs, whose files have no sums, and short frames get theirs
+ * when they are read whole.
  */
 import { crc32 } from './crc32';
 import {
@@ -19,19 +19,19 @@ import {
 import { type LogHeader, SMALL_PIECES_VERSION } from './header';
 
 /**
- * A document and its neighbours: 1.4 KB to read and check for one of 300 bytes take 2.0 µs, where pieces of 4,096 take 3.6. In memory that is 4 bytes
- * for each that was looked into, at most a 256th of the log; and as much in the file.
+ * A document and its neighbours: reading and checking 1.4 KB for one of 300 bytes takes 2.0 µs; with pieces of 4,096 it takes 3.6. In
+ * memory this takes 4 bytes for each piece that was looked into, at most a 256th of the log; and as much in the file.
  */
 const PIECE_BYTES = 1024;
 /** … in logs of version 3. */
 const LARGE_PIECE_BYTES = 4096;
-/** Frames that are longer, without them, carry sums: others are read whole in little more time. */
+/** Frames that are longer than this without sums carry them: others are read whole in little more time. */
 const CARRIED_FROM = 16 * 1024;
-/** Behind the sums: the flags of the frame, and the checksum of sums and flags, so that they can be read alone. */
+/** After the sums: the flags of the frame, and the checksum of sums and flags, so that they can be read alone. */
 const END_BYTES = 8;
 
 export interface Sums {
-  /** The running checksum after each piece of what is checked, and at its end. */
+  /** The running checksum after each piece of what is checked, including the last. */
   readonly running: Uint32Array;
   /** Bytes of a piece. */
   readonly piece: number;
@@ -43,19 +43,19 @@ export interface Sums {
 /** @param bytes of a frame without sums */
 export const carriesSums = (bytes: number): boolean => bytes > CARRIED_FROM;
 
-/** Bytes of a piece in a log of that version. */
+/** Bytes of a piece in a log of this version. */
 export const pieceOf = (version: number): number =>
   version >= SMALL_PIECES_VERSION ? PIECE_BYTES : LARGE_PIECE_BYTES;
 
-/** @param bytes of a frame without sums, or more than it has */
+/** @param bytes of a frame without sums, or an upper bound of them */
 export const sumsBytesBound = (bytes: number, piece = PIECE_BYTES): number =>
   carriesSums(bytes) ? Math.ceil((bytes - CHECKED_FROM) / piece) * 4 + END_BYTES : 0;
 
-/** @param bytes of a frame with sums, all of it: each piece then stands for 4 bytes more */
+/** @param bytes of a whole frame with sums: each piece then counts 4 bytes more */
 export const sumsBytes = (bytes: number, piece: number): number =>
   Math.ceil((bytes - CHECKED_FROM - END_BYTES) / (piece + 4)) * 4 + END_BYTES;
 
-/** Puts sums behind the text of the frame, whose header is there. @returns the checksum of the frame */
+/** Puts sums after the text of the frame, whose header is there. @returns the checksum of the frame */
 export function putSums(
   room: FrameRoom,
   from: number,
@@ -78,9 +78,9 @@ export function putSums(
 }
 
 /**
- * What the frame of `bytes` bytes carries.
+ * The sums that a frame of `bytes` bytes carries.
  * @param data its last {@link sumsBytes}
- * @returns `undefined` when that is not what was written
+ * @returns `undefined` when `data` is not what was written
  */
 export function carriedSums(data: Buffer, bytes: number, salt: number, piece: number): Sums | undefined {
   const flagsAt = data.length - END_BYTES;
@@ -90,7 +90,7 @@ export function carriedSums(data: Buffer, bytes: number, salt: number, piece: nu
   return { running, piece, isWide, end: bytes - data.length };
 }
 
-/** Of a whole frame that carries none. The last of them says whether it is sound. */
+/** The sums of a whole frame that carries none. The last sum shows whether the frame is sound. */
 export function sumsOf(frame: Buffer, salt: number): Sums {
   const running = new Uint32Array(Math.ceil((frame.length - CHECKED_FROM) / PIECE_BYTES));
   let crc = salt;
@@ -103,15 +103,15 @@ export function sumsOf(frame: Buffer, salt: number): Sums {
   return { running, piece: PIECE_BYTES, isWide, end: frame.length };
 }
 
-/** What to read of a block's frame for a part of its text, and how to make the text of it. */
+/** Which bytes of a block's frame to read for a part of its text, and how to make the text from them. */
 export interface FramePart {
   readonly from: number;
   readonly to: number;
-  /** @returns `undefined` when that is not what was written */
+  /** @returns `undefined` when `data` is not what was written */
   text(data: Buffer): string | undefined;
 }
 
-/** @param at of the text, in characters, as `length`; no more than there is */
+/** @param at in the text, in characters, as is `length`; together no more than there are */
 export function framePart(
   { running, piece, isWide, end: textEnd }: Sums,
   salt: number,

@@ -1,13 +1,13 @@
-/** Errors of the system as errors of a database. */
+/** Translates errors of the system into errors of a database. */
 import { badRequest, DatabaseError, ioError, quotaExceeded } from '@settledb/core';
 import { codeOf } from './files';
 
-/** No room: the disk's, the user's quota's, the file size limit's. */
+/** No room on the disk, in the user's quota, or within the file size limit. */
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
 export const isFull = (error: unknown): boolean => FULL.has(codeOf(error) ?? '');
 
-/** No more files may be open, of this process or of all. What was to be done was not begun: it may be done later. */
+/** No more files may be open, in this process or in all. The operation never began: it may be done later. */
 const OUT_OF_FILES = new Set(['EMFILE', 'ENFILE']);
 
 export function isOutOfFiles(error: unknown): boolean {
@@ -19,12 +19,12 @@ export function isOutOfFiles(error: unknown): boolean {
 export const notThere = (path: string): DatabaseError =>
   ioError(`${path} was removed while it was open, or renamed, or replaced`);
 
-/** A path that the system cannot have: longer than it takes, or with a NUL in it. */
+/** A path that the system cannot have: too long, or with a NUL in it. */
 const NO_PATH = new Set(['ENAMETOOLONG', 'ERR_INVALID_ARG_VALUE']);
 
 /**
- * What a failed call means: `quota_exceeded` for a full disk, `bad_request` for a name that cannot be one, `io` else; with the original
- * as cause. `what` names the path.
+ * What a failed call means: `quota_exceeded` for a full disk, `bad_request` for an impossible name, otherwise `io`; with the original
+ * error as cause. `what` names the path.
  */
 export function trouble(what: string, error: unknown): DatabaseError {
   if (error instanceof DatabaseError) return error;

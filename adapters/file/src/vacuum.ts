@@ -1,11 +1,11 @@
 /**
- * Copies what is alive in a log into the next generation, while the old one goes on being written to and read.
+ * Copies the live parts of a log into the next generation, while the old log goes on being written to and read.
  *
  *   log.1  │ records …            │ appended meanwhile │
  *   log.2.tmp  │ header │ live blocks + manifest │ commits │ appended meanwhile │  → synced → log.2 → folder synced
  *
- * The first record of the new log is all live blocks with the manifest as its mark. Killed anywhere, it leaves the old log
- * whole, and after the renaming the new one too; both hold the same then, and the newer counts.
+ * The first record of the new log is all live blocks with the manifest as its mark. If it is killed, the old log remains
+ * whole, and after the renaming the new one too; both then hold the same, and the newer counts.
  */
 import { corrupt } from '@settledb/core';
 import { Contents } from './contents';
@@ -17,9 +17,9 @@ import { encodeHeader, HEADER_BYTES, type LogHeader, newHeader } from './header'
 import { Log } from './log';
 import { writeFully } from './window';
 
-/** Written at a time: little memory, few calls, and the event loop gets its turn between two. */
+/** Bytes written at a time: little memory, few calls, and the event loop gets its turn in between. */
 const CHUNK_BYTES = 1 << 20;
-/** Times it runs after a writer that may be as fast as the copying: then the writer waits. */
+/** How often it catches up with a writer that may be as fast as the copying: then the writer waits. */
 const CATCH_UP_PASSES = 4;
 /** A file this small is not worth copying, however much of it is dead. */
 const WORTH_BYTES = 1 << 20;
@@ -45,7 +45,7 @@ export class Successor {
   #index = 0;
   /** How far the old log has been copied. */
   #copiedTo: number;
-  /** Called between chunks: throws to give up. */
+  /** Called between chunks; throws to give up. */
   readonly #proceed: () => void;
 
   constructor(files: Files, folder: string, old: Log, proceed: () => void) {
@@ -58,7 +58,7 @@ export class Successor {
     this.#fd = files.open(this.#temporary, 'w+');
   }
 
-  /** Copies what was alive when it began. Appends to the old log may go on. */
+  /** Copies what was live when it began. Appends to the old log may go on. */
   async copyLive(): Promise<void> {
     const { blocks, commits, manifest, epoch, through } = this.#old.contents;
     const uncovered = [...commits.values()];
@@ -69,13 +69,13 @@ export class Successor {
       const frame = await this.#old.frames.frame(place);
       await this.#add(place.isTail ? tailAsBlock(id, frame) : frame);
     }
-    // The manifest's frame also named blocks to drop, long gone.
+    // The frame of the old manifest also listed blocks to drop, which are long gone.
     await this.#add(manifestAlone(epoch, through, manifest && (await this.#old.frames.frame(manifest))));
     for (const place of uncovered) await this.#add(await this.#old.frames.frame(place));
     await this.#flush();
   }
 
-  /** Copies what was appended to the old log since, several times, so that little is left for when writers must wait. */
+  /** Copies what was appended to the old log since, several times, so that little is left for the time when writers must wait. */
   async catchUp(): Promise<void> {
     for (let pass = 0; pass < CATCH_UP_PASSES && this.#old.end - this.#copiedTo > CHUNK_BYTES; pass++) {
       await this.copyRest();
@@ -95,7 +95,7 @@ export class Successor {
     return this.#files.sync(this.#fd);
   }
 
-  /** Gives the file its name. The caller keeps everybody from writing to the old log from before `copyRest` until it switched. */
+  /** Gives the file its name. From before `copyRest` until it has switched logs, the caller lets nobody write to the old log. */
   async finish(): Promise<Log> {
     this.#header = { ...this.#header, base: this.#end };
     await writeFully(this.#files, this.#fd, encodeHeader(this.#header), 0);
@@ -110,7 +110,7 @@ export class Successor {
       return new Log(this.#files, this.#fd, path, this.#header, this.#contents, this.#end);
     } catch (error) {
       if (!isNamed) throw error;
-      // Whether the new name holds is not known, and an open would believe it: the old log must not go on alone.
+      // It is not known whether the new name holds, and an opening would trust it: the old log must not go on alone.
       throw this.#old.poison(error);
     }
   }

@@ -1,7 +1,7 @@
-/** A file read through one large buffer: front to back in long strides, with looks ahead. */
+/** Reads a file through one large buffer: front to back in long strides, with looks ahead. */
 import type { Files } from './files';
 
-/** Large enough that calls cost nothing beside the bytes, small beside the memory of anything that runs Node. */
+/** So large that calls cost nothing beside the bytes, and small beside the memory of anything that runs Node. */
 export const WINDOW_BYTES = 1 << 20;
 
 export class Window {
@@ -43,7 +43,7 @@ export async function readFully(files: Files, fd: number, data: Buffer, position
   return done;
 }
 
-/** Writes all of `data` at `position`, however little each call takes; answers where it ended. */
+/** Writes all of `data` at `position`, however little each call takes; answers where it ends. */
 export async function writeFully(
   files: Files,
   fd: number,
@@ -65,5 +65,5 @@ export async function writeFully(
   return position + done;
 }
 
-/** One call of the system moves no more than 2 GB. */
+/** One system call moves no more than 2 GB. */
 export const MOST_BYTES = 1 << 30;

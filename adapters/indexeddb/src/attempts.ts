@@ -1,6 +1,6 @@
 /**
- * One write of a journal, tried until its end is known: it waits its turn, and when a connection dies under it, or others were first,
- * what the database has says how it ended.
+ * One write of a journal, tried until its outcome is known. It waits for its turn; when a connection dies under it, or others were
+ * first, the database itself shows how it ended.
  */
 import { ioError, type MakesRoom } from '@settledb/core';
 import type { JournalState, Position } from '@settledb/engine';
@@ -13,20 +13,20 @@ import type { Presence } from './presence';
 import { PutAway } from './put-away';
 import type { Room } from './room';
 
-/** Attempts at one write whose connection dies: one on the old, one on a new one. A fault that stays is told. */
+/** Attempts at one write whose connection dies: one on the old connection, one on a new one. A lasting fault is reported. */
 const MAX_ATTEMPTS = 2;
-/** How often the presence lock may be taken from one write. Each theft takes a second, so this is beyond all honest need. */
+/** How often the presence lock may be taken by force from one write. Each theft takes a second, so honest contexts never need more. */
 const MAX_THEFTS = 10;
 
 export interface Write {
   readonly expected: Position;
-  /** Its success proves that no commit of another context is unknown here. */
+  /** Whether success proves that this context knows all commits of others. */
   readonly isCurrent: boolean;
-  /** Where there is no room it may have of the reserve. */
+  /** If there is no room, the write may use some of the reserve. */
   readonly makesRoom: MakesRoom | undefined;
-  /** In one transaction. @throws Undo when it was undone because others were first */
+  /** Runs in one transaction. @throws Undo when it was undone because others were first */
   readonly attempt: (fence: number | undefined) => Promise<JournalState | undefined>;
-  /** Asked when the end of an attempt is not known. */
+  /** Called when the outcome of an attempt is not known. */
   readonly fate: () => Promise<Fate>;
 }
 
@@ -36,7 +36,7 @@ export interface AttemptsHost {
   readonly fairness: Fairness;
   readonly room: Room;
   readonly read: (known: Position) => Promise<JournalState>;
-  /** In that term of the presence this context was current. */
+  /** This context was current in that term of the presence. */
   readonly saw: (term: number) => void;
 }
 
@@ -47,7 +47,7 @@ export class Attempts {
     this.#host = host;
   }
 
-  /** @returns nothing when it was written; what others did when they were first */
+  /** @returns nothing if the write was done; what others did if they were first */
   async make({ expected, isCurrent, makesRoom, attempt, fate }: Write): Promise<JournalState | undefined> {
     const { connection, presence, fairness, room } = this.#host;
     let cause: unknown;
@@ -64,7 +64,7 @@ export class Attempts {
         return answer;
       } catch (failure) {
         cause = failure;
-        if (failure instanceof PutAway) continue; // and does it when the page is back, if nobody else was first
+        if (failure instanceof PutAway) continue; // tried again when the page is back, unless another is first
         if (failure instanceof Undo && failure.why === 'fenced') {
           presence.fenced();
           if (++thefts < MAX_THEFTS) continue;
@@ -76,11 +76,11 @@ export class Attempts {
           presence.doubt();
           connection.drop();
         }
-        // What beat a second attempt may be the first one, come late.
+        // A second attempt may have been beaten by the first one, arriving late.
         const found = failure instanceof Undo && failures === 0 ? 'absent' : await fate();
         if (found === 'done') return undefined;
         if (found === 'beaten' || failure instanceof Undo) return await this.#host.read(expected);
-        // Tried again, and so it was the disk.
+        // It was refused when tried again too, so the disk is full.
         const isMeant = failures > 0 && failure instanceof NotTaken;
         if (makesRoom !== undefined && isMeant && (await room.give(makesRoom))) continue;
         failures++;

@@ -1,5 +1,5 @@
 /**
- * Content in IndexedDB: a record per chunk. No chunk is written twice with other bytes, so each transaction may be done again on a
+ * Content in IndexedDB: a record per chunk. No chunk is ever overwritten with other bytes, so each transaction may be repeated on a
  * new connection.
  */
 import type { Durability } from '@settledb/core';
@@ -20,7 +20,7 @@ interface Asked {
   readonly reject: (error: unknown) => void;
 }
 
-/** @param stored told of each chunk put, how long it is */
+/** @param stored called with the length of each chunk that was put */
 export function indexedDbBlobs(
   connection: Connection,
   run: Run,
@@ -38,7 +38,7 @@ export function indexedDbBlobs(
       work.answer(undefined);
       for (const place of places) work.blob.delete(all(place));
     });
-  /** What is asked for in one turn is one transaction: a hundred small ones cost hardly more than one. */
+  /** What is asked for in one turn goes into one transaction: a hundred small requests cost hardly more than one. */
   let asked: Asked[] = [];
   const readAsked = (): void => {
     const batch = asked;
@@ -70,10 +70,10 @@ export function indexedDbBlobs(
         for await (const chunk of chunks) {
           const at = index++;
           await run('Storing an attachment', () => putChunk(place, at, chunk, durability));
-          stored(chunk.length); // one by one: after the last of much content there may be no room for what is kept back
+          stored(chunk.length); // per chunk: after the last chunk of large content there may be no room left for the reserve
         }
       } catch (error) {
-        // A full disk needs the room back. What cannot be dropped is swept.
+        // A full disk needs the room back. What cannot be dropped now is swept later.
         if (index > 0) await run('Dropping an attachment', () => dropAll([place])).catch(() => {});
         throw error;
       }
@@ -99,7 +99,7 @@ export function indexedDbBlobs(
   };
 }
 
-/** Done again it finds nothing to drop, if no commit came meanwhile; and if one did, that it was not done is told truly enough. */
+/** Repeated, it finds nothing to drop; or, if a commit came meanwhile, it answers that it was not done, which is true enough. */
 function dropIfAt(
   { meta, log, blob, after, answer }: Work<boolean>,
   places: readonly string[],

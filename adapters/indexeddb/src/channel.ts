@@ -1,21 +1,21 @@
 /**
- * What contexts on one database say to each other, over a BroadcastChannel. All of it is a hint that may be lost; where there
- * is no BroadcastChannel, nothing is heard and nothing said.
+ * What contexts on one database tell each other, over a BroadcastChannel. All of it is a hint that may be lost; without a
+ * BroadcastChannel nothing is heard or said.
  */
 import { unref } from './unref';
 
 export type Message =
-  /** I come, and wait for the presence lock (presence.ts). */
+  /** The sender has come, and waits for the presence lock (presence.ts). */
   | { readonly type: 'hello' }
-  /** I have gone, and let go of it. */
+  /** The sender has gone, and released the lock. */
   | { readonly type: 'bye' }
-  /** I committed, or rewrote. */
+  /** The sender has committed, or rewritten. */
   | { readonly type: 'commit'; readonly by: string }
-  /** Hold back your writes until I (`to`) have committed, for `ms` at most (fairness.ts). */
+  /** Hold back your writes until the sender (`to`) has committed, for at most `ms` (fairness.ts). */
   | { readonly type: 'yield'; readonly to: string; readonly ms: number }
-  /** I am about to delete the database. */
+  /** The sender is about to delete the database. */
   | { readonly type: 'destroy' }
-  /** For the sender alone: everything said before it has been heard. */
+  /** Only for the sender itself: everything said before it has been heard. */
   | { readonly type: 'echo'; readonly of: string; readonly at: number };
 
 export class Channel {
@@ -36,8 +36,8 @@ export class Channel {
   }
 
   /**
-   * Hears nothing until `wake`. For a page that is put away: what is said to one in the back/forward cache throws it out
-   * (Chromium), and to one that is frozen waits there until it is not.
+   * Hears nothing until `wake`. For a page that is put away: a message to a page in the back/forward cache throws the page out
+   * (Chromium), and a message to a frozen page waits until it is no longer frozen.
    */
   sleep(): void {
     if (this.#channel === undefined) return;
@@ -56,10 +56,10 @@ export class Channel {
     else if (!this.#closed) this.#channel?.postMessage(message);
   }
 
-  /** As `post`, heard by this channel's own listener too, after all that was said before. */
+  /** As `post`, but this channel's own listener hears it too, after all that was said before. */
   postToAll(message: Message): void {
     if (this.#closed) return;
-    const other = this.#open(); // a channel does not hear itself; a second one kept open would hear all, at a cost
+    const other = this.#open(); // a channel does not hear itself; a second one, if kept open, would hear everything, at a cost
     other?.postMessage(message);
     other?.close();
   }
@@ -86,7 +86,7 @@ export class Channel {
     try {
       return unref(new BroadcastChannel(this.#name));
     } catch {
-      return undefined; // none here, or a context of opaque origin
+      return undefined; // there is none, or the context has an opaque origin
     }
   }
 }

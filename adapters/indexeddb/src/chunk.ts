@@ -1,4 +1,4 @@
-/** A chunk of content as a record: its bytes, and a checksum that finds what became of them. */
+/** A chunk of content as a record: its bytes, and a checksum that reveals damage to them. */
 import { corrupt } from '@settledb/core';
 
 export interface ChunkRecord {
@@ -6,7 +6,7 @@ export interface ChunkRecord {
   readonly bytes: Uint8Array;
 }
 
-/** A view is stored with all of the buffer it looks at: so the bytes get one of their own. */
+/** A view is stored together with its whole buffer, so the bytes get a buffer of their own. */
 export function chunkRecord(chunk: Uint8Array): ChunkRecord {
   const bytes = chunk.byteLength === chunk.buffer.byteLength ? chunk : new Uint8Array(chunk);
   return { sum: checksum(bytes), bytes };
@@ -16,14 +16,14 @@ export function chunkRecord(chunk: Uint8Array): ChunkRecord {
 export function bytesOf(value: unknown, place: string, index: number): Uint8Array | undefined {
   if (value === undefined) return undefined;
   const { bytes, sum } = value as Partial<ChunkRecord>;
-  // Not by its class: that is another realm's where a page, and how it copies, are imitated (jsdom, fake-indexeddb).
+  // Not by class: where a page, and the way it copies, are simulated (jsdom, fake-indexeddb) the class is another realm's.
   if (ArrayBuffer.isView(bytes) && checksum(bytes) === sum) return bytes;
   throw corrupt(`The record of chunk ${index} of the attachment content ${place} is damaged`);
 }
 
 /**
- * Word by word, each step one-to-one in the word and in the sum so far: a change of one word is always found, others but for one in
- * 2³². For 50 KB it takes 15 µs, MD5 150. Of a buffer of its own, which begins at a word.
+ * Word by word; each step is one-to-one in the word and in the sum so far: a change of one word is always found, other changes all but
+ * once in 2³². For 50 KB it takes 15 µs, MD5 150. `bytes` has a buffer of its own, and begins at a word.
  */
 function checksum(bytes: Uint8Array): number {
   const words = new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length >> 2);

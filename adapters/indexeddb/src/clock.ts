@@ -1,9 +1,10 @@
 /**
- * `performance.now()`, which takes 1.1 µs in Firefox: half of all that a read from memory does. So what it said is said again as long as
- * `Date.now()` (0.05 µs) tells of no ms that has passed. That one can be set back, or be made to stand still: so not often, either.
+ * `performance.now()`, which takes 1.1 µs in Firefox: half of all that a read from memory takes. So its last answer is repeated as
+ * long as `Date.now()` (0.05 µs) shows that no ms has passed. But dates can be set back, or made to stand still, so it is not repeated
+ * often.
  */
 
-/** What is said is said again so often at most: the asking is spread over so many, and time that stands still is noticed soon. */
+/** How often an answer is repeated: enough to spread the cost, and few enough to notice soon that time stands still. */
 const REPEATS_MAX = 64;
 
 export class Clock {
@@ -11,7 +12,7 @@ export class Clock {
   #date = Number.NaN;
   #repeats = 0;
 
-  /** ms that only rise. A ms late, or what the browser rounds dates to: 100 ms at most. */
+  /** ms that only rise. Late by a ms, or by what the browser rounds dates to: 100 ms at most. */
   now(): number {
     const date = Date.now();
     if (date === this.#date && this.#repeats < REPEATS_MAX) this.#repeats++;

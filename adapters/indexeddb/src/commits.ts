@@ -1,5 +1,5 @@
 /**
- * The requests of a journal: what is asked of the stores within one transaction. No state, no promise, no retry.
+ * The requests of a journal: what it asks of the stores within one transaction. No state, no promises, no retries.
  */
 import { contentGone } from '@settledb/core';
 import { type Commit, EMPTY_HEAD, type JournalState, type Position, type Rewrite } from '@settledb/engine';
@@ -7,7 +7,7 @@ import { chunkRecord } from './chunk';
 import { checkRecord, checkRecords, checkState, commitOfTail, type LogRecord, type State } from './schema';
 import type { Asking, Work } from './transaction';
 
-/** Why a write was undone: the journal was rewritten, our lock was taken, another commit stands at n, or commits follow. */
+/** Why a write was undone: the journal was rewritten, our lock was taken, another commit has number n, or commits follow. */
 export type Undone = 'stale' | 'fenced' | 'taken' | 'behind';
 
 /** Thrown out of a transaction that was undone on purpose. */
@@ -21,7 +21,7 @@ export class Undo extends Error {
 }
 
 export interface Expectation extends Position {
-  /** See presence.ts; undefined: not compared. */
+  /** See presence.ts; undefined: it is not compared. */
   readonly fence: number | undefined;
 }
 
@@ -31,11 +31,11 @@ export interface StateRead {
 }
 
 /**
- * What happened after `known`. All is asked at once; only a context that slept through a rewrite asks once more. Without `known`
- * that is the whole log: of the records that the manifest covers a rewrite leaves hardly any, and to wait for the state, which says
- * how far it covers them, would take longer than to read those.
+ * What happened after `known`. Everything is asked for at once; only a context that slept through a rewrite asks a second time.
+ * Without `known` it reads the whole log: a rewrite leaves hardly any of the records that the manifest covers, and waiting for the
+ * state, which says how far it covers them, would take longer than reading them.
  *
- * @param seen is told the state as soon as it is known, before what takes longer
+ * @param seen is given the state as soon as it is known, before what takes longer
  */
 export function readState(
   { log, meta, after, answer }: Work<StateRead>,
@@ -62,18 +62,18 @@ export function readState(
   function answerAnew(state: State, text: unknown, records: readonly LogRecord[]): void {
     const { epoch, through } = state;
     const manifest = typeof text === 'string' ? { text, through } : undefined;
-    // One that does not say which it is stays, and is found to be damaged.
+    // A record without its number is kept, and then found to be damaged.
     const later = records.filter((record) => !(record?.n <= through));
     answer({ state, journal: { epoch, manifest, commits: commits(later, through) } });
   }
 }
 
 /**
- * Adds the commit. One round trip: state, record and segments are asked at once, and that `add` succeeds proves that memory
+ * Adds the commit. One round trip: state, record and segments are requested at once, and the success of `add` proves that memory
  * was current.
  *
- * @param alone nobody else is likely to have written: it is committed as soon as the state is found to be as expected, and
- *   a key that is taken all the same undoes it. Else, what stands at the key is read in the same transaction
+ * @param alone nobody else is likely to have written: the transaction is committed as soon as the state is found to be as expected,
+ *   and undone if the key is taken all the same. Otherwise what has taken the key is read in the same transaction
  */
 export function addCommit(
   work: Work<JournalState | undefined>,
@@ -90,30 +90,30 @@ export function addCommit(
   for (const { id, text } of segments) last = work.block.put(text, id);
   for (const { place, bytes } of contents) last = work.blob.put(chunkRecord(bytes), [place, 0]);
   const named = places.map((place) => work.blob.getKey([place, 0]));
-  // Nothing else is written that could stand if the record does not: Firefox completes a transaction whose request failed
-  // after `commit()`.
+  // Only if nothing else is written that could remain without the record: Firefox completes a transaction of which a request
+  // failed after `commit()`.
   const early = alone && last === added && named.length === 0;
   after(named.at(-1) ?? (early ? asked : last), () => {
     const undone = objection(checkState(asked.result), expected);
     if (undone !== undefined) return fail(new Undo(undone));
     if (named.some(({ result }) => result === undefined)) return fail(contentGone());
     answer(undefined);
-    if (alone) work.commit(); // not early, all requests have succeeded
+    if (alone) work.commit(); // if not early, all requests have succeeded by now
   });
   added.onerror = (event) => {
     if (early) return blameFor(added, work.blame, 'taken');
-    if (added.error?.name !== 'ConstraintError') return; // the transaction aborts with it
+    if (added.error?.name !== 'ConstraintError') return; // the transaction aborts with this error
     event.preventDefault();
     event.stopPropagation();
-    // Segments asked for already would overwrite those of the commit that stands at n: undo all of it. And where more was
-    // asked, the answer would be that it was done.
+    // Segments requested already would overwrite those of the commit that has number n: undo everything. And with more
+    // requests the answer would be that it was done.
     if (last !== added || named.length > 0) return fail(new Undo('taken'));
     const winners = log.getAll(IDBKeyRange.lowerBound(expected.n, true));
     after(winners, () => {
       const undone = objection(checkState(asked.result), expected);
       if (undone !== undefined) return fail(new Undo(undone));
       const [first] = winners.result as LogRecord[];
-      // Our own, from an attempt whose end we were not told.
+      // Our own record, from an attempt whose outcome we were not told.
       if (first?.by === by) return answer(undefined);
       answer({ epoch: expected.epoch, commits: commits(winners.result, expected.n) });
     });
@@ -122,7 +122,7 @@ export function addCommit(
 
 /**
  * Adds the commit of a context that is sure to be alone (presence.ts), and nothing else: one request, whose success proves that
- * memory was current. Nobody can have raised the epoch since, for who takes the lock by force puts a barrier where this would stand.
+ * memory was current. Nobody can have raised the epoch since, because whoever takes the lock by force puts a barrier at this number.
  */
 export function addSurely(
   { log, answer, blame, commit }: Work<JournalState | undefined>,
@@ -135,12 +135,12 @@ export function addSurely(
   commit();
 }
 
-/** Firefox completes a transaction whose request failed after `commit()`, others abort it. One aborted for another reason has that. */
+/** Firefox completes a transaction whose request failed after `commit()`; others abort it. An abort for another reason says so. */
 function blameFor({ error }: IDBRequest, blame: (error: unknown) => void, taken: Undone): void {
   if (error?.name !== 'AbortError') blame(error?.name === 'ConstraintError' ? new Undo(taken) : error);
 }
 
-/** Does a step of checkpoint or compaction, once the position has been found to be as expected. */
+/** Does a step of a checkpoint or compaction, once the position was found to be as expected. */
 export function applyRewrite(
   { log, meta, block, after, together, answer, fail }: Work<undefined>,
   { put = [], drop = [], manifest }: Rewrite,
@@ -198,7 +198,7 @@ export function applyRewrite(
   }
 }
 
-/** Of records of the log mostly all that follow each other go: one request for each run of them. */
+/** Records of the log are mostly dropped in runs of consecutive numbers: one request for each run. */
 function runs(numbers: readonly number[]): IDBKeyRange[] {
   const sorted = [...numbers].sort((a, b) => a - b);
   const ranges: IDBKeyRange[] = [];
@@ -215,7 +215,7 @@ export interface Trace {
   readonly record: LogRecord | undefined;
 }
 
-/** What there is of commit n: whether a write of unknown fate happened. */
+/** What exists of commit n: whether a write of unknown fate was done. */
 export function readTrace({ log, meta, after, answer }: Work<Trace>, n: number): void {
   const state = meta.get('state');
   const record = log.get(n);
@@ -231,7 +231,7 @@ export function loadTexts(work: Work<(string | undefined)[]>, ids: readonly numb
     const n = commitOfTail(id);
     return n === undefined ? work.block.get(id) : work.log.get(n);
   });
-  // There is one: the caller asks for nothing by itself.
+  // There is at least one: the caller never asks for none.
   work.after(requests.at(-1)!, () => {
     work.answer(
       requests.map(({ result }, index) => {
@@ -264,12 +264,13 @@ export function readSmallState({ meta, after, answer }: Work<State>): void {
   after(asked, () => answer(checkState(asked.result)));
 }
 
-/** Thefts after which a barrier goes: a commit that was sent before that many is not still on its way. */
+/** Barriers are forgotten after this many thefts: a commit sent so long ago is no longer on its way. */
 const BARRIERS_MAX = 64;
 
 /**
- * Shuts out who lost the lock without noticing: checked writes meet another fence, and at the number that a commit without a check
- * would take stands one that changes nothing. That stays there when a manifest covers it, for nobody knows when such a commit comes.
+ * Shuts out a context that lost the lock without noticing: its checked writes meet another fence, and the number that its commit
+ * without a check would take is taken by a barrier, a commit that changes nothing. A manifest that covers the barrier does not remove
+ * it, since nobody knows when such a commit arrives.
  */
 export function raiseFence({ log, meta, after, together, answer }: Work<number>): void {
   const asked = meta.get('state');

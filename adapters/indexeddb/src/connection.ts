@@ -2,7 +2,7 @@
  * One connection to IndexedDB that heals itself.
  *
  * Browsers close connections on their own: Safari after the storage process died, all of them when a user clears the site's
- * data. The handle is useless from then on, so it is dropped and a new one opened, once for each call that met it.
+ * data. The handle is then useless, so it is dropped and a new one opened, once for each call that met this.
  */
 import { closed, isDatabaseError } from '@settledb/core';
 import { isRefusal } from './failure';
@@ -15,7 +15,7 @@ import { Watchdog } from './watchdog';
 export interface ConnectionEvents {
   /** The browser closed the connection. The next call opens another. */
   terminated(): void;
-  /** The database was deleted; `evicted`: it is found missing, or another stands in its place, and nobody announced it. */
+  /** The database was deleted; `evicted`: it is missing, or replaced by another one, and nobody had announced that. */
   gone(evicted: boolean): void;
   /** Newer code wants to change the layout. */
   outdated(cause: unknown): void;
@@ -26,7 +26,7 @@ type Request = Omit<OpenRequest, 'terminated' | 'blocking'>;
 export class Connection {
   readonly #request: OpenRequest;
   readonly #events: ConnectionEvents;
-  /** How to end the calls under way when the browser closes the connection: it need not fire their aborts. */
+  /** How to end running calls when the browser closes the connection, since it need not abort their transactions. */
   readonly #pending = new Set<(cause: unknown) => void>();
   #db: IDBDatabase | undefined;
   #reopening: Promise<IDBDatabase> | undefined;
@@ -45,7 +45,7 @@ export class Connection {
     };
   }
 
-  /** To be called once, and waited for before all other calls. */
+  /** To be called once, and awaited before all other calls. */
   async open(): Promise<void> {
     this.#db = await openDatabase(this.#request);
   }
@@ -54,7 +54,7 @@ export class Connection {
     return this.#db !== undefined;
   }
 
-  /** Which database this is, learned with the first state read; a reopened one must be the same. */
+  /** The identity of the database, learned from the first state read; a reopened database must have the same. */
   identify(id: string): void {
     this.#identity ??= id;
   }
@@ -65,7 +65,7 @@ export class Connection {
     return this.#watched(this.#db ?? (await this.#reopen()), scope, requests);
   }
 
-  /** One transaction that ends: with its own end, with the connection's, or when nothing answers any more. */
+  /** One transaction that always ends: by itself, with the connection, or when nothing answers any more. */
   #watched<Answer>(db: IDBDatabase, scope: Scope, requests: (work: Work<Answer>) => void): Promise<Answer> {
     return new Promise<Answer>((resolve, reject) => {
       const end = (settle: () => void): void => {
@@ -83,7 +83,7 @@ export class Connection {
     });
   }
 
-  /** As `transact`, for what may be done twice: once more, on a new handle, unless the storage refused. */
+  /** As `transact`, for requests that may be repeated: tries once more, on a new handle, unless the storage refused. */
   async replay<Answer>(scope: Scope, requests: (work: Work<Answer>) => void): Promise<Answer> {
     try {
       return await this.transact(scope, requests);
@@ -94,15 +94,15 @@ export class Connection {
     }
   }
 
-  /** Forgets the handle: the next call opens another. What runs on the old one ends by itself. */
+  /** Forgets the handle: the next call opens another. Transactions on the old one end by themselves. */
   drop(): void {
     this.#db?.close();
     this.#db = undefined;
-    // What has not ended on this handle may never end, and keeps nothing waiting on the next.
+    // Transactions that have not ended on this handle may never end; they do not keep those of the next one waiting.
     if (this.#turns !== undefined) this.#turns = new OneAtATime();
   }
 
-  /** Ends it: calls from now on reject with `cause`. */
+  /** Ends the connection: calls from now on reject with `cause`. */
   close(cause: unknown): void {
     this.#over ??= cause;
     this.drop();
@@ -134,7 +134,7 @@ export class Connection {
     return db;
   }
 
-  /** A database that was evicted and made anew by another tab must not pass for the one we knew. */
+  /** A database that was evicted and made anew by another tab must not pass for the old one. */
   async #isSame(db: IDBDatabase): Promise<boolean> {
     const id = await this.#watched<string>(
       db,
@@ -149,13 +149,13 @@ export class Connection {
   }
 
   #terminated(): void {
-    this.drop(); // it may be an earlier handle's word, and one that is open keeps others from deleting the database
+    this.drop(); // the event may come from an earlier handle; an open one would keep others from deleting the database
     const cause = connectionLost();
     for (const end of [...this.#pending]) end(cause);
     if (this.#over === undefined) this.#events.terminated();
   }
 
-  /** Nothing of all that is under way comes to an end: what runs on this handle is given up. */
+  /** Nothing that is running comes to an end: what runs on this handle is given up. */
   #silent(): void {
     this.drop();
     const cause = noAnswer(this.#request.name, this.#request.answerTimeoutMs);

@@ -1,11 +1,11 @@
 /**
- * From the platform's exceptions to a database's errors. Told apart by name alone: newer browsers made classes of their own
- * of some (QuotaExceededError), and a bundle may meet exceptions of another realm.
+ * Turns the platform's exceptions into a database's errors. They are told apart by name alone: newer browsers have made some of them
+ * separate classes (QuotaExceededError), and a bundle may meet exceptions of another realm.
  */
 import { type DatabaseError, ioError, isDatabaseError, quotaExceeded, refusedHere } from '@settledb/core';
 
 /**
- * @param what the deed that failed, as the start of a sentence: `Opening database "notes"`
+ * @param what the operation that failed, as the start of a sentence: `Opening database "notes"`
  * @returns `quota_exceeded` for a full disk, a DatabaseError or a TypeError (wrong use) as it is, and `io` with the cause's name for all else
  */
 export function storageError(what: string, cause: unknown): DatabaseError | TypeError {
@@ -17,8 +17,8 @@ export function storageError(what: string, cause: unknown): DatabaseError | Type
 }
 
 /**
- * What a write died of in WebKit, which says of a full disk that a record could not be stored or deleted, or nothing at all where the
- * commit failed (2.50). It says the same of an app that is put to sleep: so the write is looked for and tried again.
+ * The error of an aborted write in WebKit, which says of a full disk that a record could not be stored or deleted, or nothing at all
+ * if the commit failed (2.50). It says the same of an app that is being suspended: so the write is looked for and tried again.
  */
 export class NotTaken extends Error {
   constructor(cause: unknown) {
@@ -26,14 +26,14 @@ export class NotTaken extends Error {
   }
 }
 
-/** @param cause of an aborted write in WebKit; of all else it says something else */
+/** @param cause of an aborted write in WebKit; other failures have other errors */
 export const isUnsaid = (cause: unknown): boolean =>
   !cause || (nameOf(cause) === 'UnknownError' && /record/.test((cause as Error).message));
 
 /** The browser says that the storage is full. */
 export const isFull = (cause: unknown): boolean => nameOf(cause) === 'QuotaExceededError';
 
-/** True when the storage said no and meant it: the transaction did not happen, and doing it again would not help. */
+/** True when the storage has definitely refused: the transaction was not done, and repeating it would not help. */
 export function isRefusal(cause: unknown): boolean {
   if (isDatabaseError(cause) || cause instanceof TypeError) return true;
   return ['QuotaExceededError', 'DataError', 'DataCloneError', 'NotFoundError'].includes(nameOf(cause));

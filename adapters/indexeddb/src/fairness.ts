@@ -1,16 +1,16 @@
 /**
- * Lets a context that keeps losing races for the next commit have its turn.
+ * Gives a turn to a context that keeps losing races for the next commit.
  *
- * Whoever commits without pause has its next transaction queued before the loser has planned anew: measured, one of two tabs lost
- * 289 races in a row, and one with large commits never won. So after a few losses in a row a context asks the others to hold
- * back, for about as long as it lately took to plan; they go on with its commit, or when that time is over. A hint, as all
- * that goes over the channel: no promise but liveness rests on it.
+ * A context that commits without pause has its next transaction queued before the loser has planned again: measured, one of two tabs
+ * lost 289 races in a row, and one with large commits never won. So after a few losses in a row a context asks the others to hold
+ * back for about as long as its planning took lately; they go on once it has committed, or when that time is over. Like
+ * everything on the channel this is a hint: it only helps progress, and no promise rests on it.
  */
 import type { Channel, Message } from './channel';
 
-/** Losses in a row from which on a context asks. Fewer happen all the time and cost less than holding the others back. */
+/** From this many losses in a row a context asks. Fewer happen all the time and cost less than holding the others back. */
 const LOSSES = 3;
-/** The least and the most that others are asked to wait: a turn of the storage, and what a tab may be held up by a dead one. */
+/** The least and the most that others are asked to wait: a turn of the storage, and how long a dead tab may hold up another. */
 const MIN_WAIT_MS = 20;
 const MAX_WAIT_MS = 1000;
 
@@ -19,7 +19,7 @@ export class Fairness {
   readonly #channel: Channel;
   #losses = 0;
   #lostAt = 0;
-  /** How long the engine took between a loss and its next try, at most, since it last won. */
+  /** The longest that the engine took between a loss and its next try since it last won. */
   #planningMs = 0;
   #waitsFor: string | undefined;
   #turn: Promise<void> | undefined;
@@ -30,7 +30,7 @@ export class Fairness {
     this.#channel = channel;
   }
 
-  /** To be called before a write: undefined to go ahead, else resolves when one may. */
+  /** To be called before a write. Undefined: go ahead; otherwise it resolves when the write may go ahead. */
   turn(): Promise<void> | undefined {
     if (this.#losses > 0) this.#planningMs = Math.max(this.#planningMs, performance.now() - this.#lostAt);
     return this.#turn;
@@ -52,7 +52,7 @@ export class Fairness {
   hear(message: Message): void {
     if (message.type === 'commit' && message.by === this.#waitsFor) this.#goOn();
     if (message.type !== 'yield' || message.to === this.#waitsFor) return;
-    // Of two that ask each other, the lower id goes first.
+    // If two ask each other, the lower id goes first.
     if (this.#losses >= LOSSES && this.#id < message.to) return;
     this.#goOn();
     this.#holdBack(message.to, Math.min(message.ms, MAX_WAIT_MS));

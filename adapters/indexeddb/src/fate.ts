@@ -1,16 +1,16 @@
 /**
- * What became of a write whose connection died under it. The database says: every log record, and the state after every rewrite, names
- * the call that wrote it.
+ * Finds out what became of a write whose connection died. The database shows it: every log record, and the state after every rewrite,
+ * names the call that wrote it.
  */
 import { ioError } from '@settledb/core';
 import type { Position } from '@settledb/engine';
 import { readTrace, type Trace } from './commits';
 import type { Connection } from './connection';
 
-/** `beaten`: it was not done, and others wrote meanwhile. */
+/** `beaten`: it was not done, and others have written meanwhile. */
 export type Fate = 'done' | 'absent' | 'beaten';
 
-/** @param by the call that wrote it */
+/** @param by names the call that wrote it */
 export async function fateOfCommit(
   connection: Connection,
   name: string,
@@ -21,7 +21,7 @@ export async function fateOfCommit(
   const { state, record } = await trace(connection, name, n);
   if (record?.by === by) return 'done';
   if (record === undefined && state.epoch === expected.epoch) return 'absent';
-  // Written by someone and checkpointed since, its record dropped: whose it was cannot be told any more.
+  // Somebody's commit n was checkpointed since, and its record dropped: it can no longer be told whose it was.
   if (record === undefined && state.through >= n) throw notKnown(name);
   return 'beaten';
 }
@@ -38,8 +38,8 @@ export async function fateOfRewrite(
 }
 
 /**
- * When even this cannot be read, the write may or may not stand. No later one is built on a guess: if it stands, its number is
- * taken, and is found to be so like a commit of another context.
+ * If even this cannot be read, the write may or may not have been done. No later write relies on a guess: if it was done, its number
+ * is taken, and is found taken as by a commit of another context.
  */
 async function trace(connection: Connection, name: string, n: number): Promise<Trace> {
   try {

@@ -1,9 +1,9 @@
 /**
- * The journal over IndexedDB: each call is one transaction (commits.ts) on a connection that heals (connection.ts), and may
+ * The journal over IndexedDB: each call is one transaction (commits.ts) on a connection that heals itself (connection.ts), and may
  * write only as presence.ts allows (attempts.ts).
  *
- * The thing to know: when a connection dies under a write, nobody says whether it was written. The answer is in the database:
- * every log record names the call that wrote it, so the call looks, and only then says yes, tries again, or gives up.
+ * The thing to know: when a connection dies during a write, nobody reports whether the write was done. The answer is in the database:
+ * every log record names the call that wrote it, so the call looks there, and only then reports success, tries again, or gives up.
  */
 import { closed, type DatabaseError, type Durability, type MakesRoom } from '@settledb/core';
 import {
@@ -56,24 +56,24 @@ export class IndexedDbJournal implements Journal {
   readonly #room: Room;
   readonly #attempts: Attempts;
   readonly #listeners = new Set<(event: JournalEvent) => void>();
-  /** Calls under way, which `close` waits for. */
+  /** Running calls, which `close` waits for. */
   readonly #pending = new Set<Promise<unknown>>();
   readonly #id = randomId();
   #opened: JournalState | undefined;
-  /** Where it is known: of what was read last, or rewritten here. While alone, nobody else raises it. */
+  /** The epoch, if it is known: from what was read last, or rewritten here. While this context is alone nobody else raises it. */
   #epoch: number | undefined;
-  /** What opening reads, for who first asks for the fence. */
+  /** The fence that opening reads, for the first call that asks for it. */
   #firstFence: Promise<number> | undefined;
   #tellFence!: (fence: number) => void;
-  /** Says nothing where it was told. */
+  /** Has no effect once the fence was given. */
   #denyFence!: (cause: unknown) => void;
   #writes = 0;
-  /** What new calls are refused with. */
+  /** The error with which new calls are refused. */
   #over: DatabaseError | undefined;
-  /** Set when it was not `close` that ended it: calls under way end with it too. */
+  /** Set when something other than `close` ended the journal: running calls then end with it too. */
   #ended: DatabaseError | undefined;
   #closing: Promise<void> | undefined;
-  /** Another context said that it destroys the database. */
+  /** Another context has announced that it destroys the database. */
   #destroying = false;
 
   /** @param reading see `OpenOptions.reading` */
@@ -86,13 +86,13 @@ export class IndexedDbJournal implements Journal {
       if (isOpen) what(journal);
     };
     const connection = new Connection(request, {
-      // A read of the listener's heals the connection, or finds the database gone.
+      // The listener then reads, which heals the connection or finds the database gone.
       terminated: () => tell((opened) => opened.#emit({ type: 'commit' })),
       gone: (evicted) => tell((opened) => opened.#gone(evicted)),
       outdated: (cause) => tell((opened) => opened.#end({ type: 'lost', cause }, closed(cause))),
     });
     const opening = connection.open();
-    // While the browser opens the database a channel is made and the lock asked for: together they take no longer.
+    // A channel is made and the lock asked for while the browser opens the database: together they take no longer.
     const channel = new Channel(request.name, (message) => {
       if (isOpen) journal.#hear(message);
       else journal.#presence.hear(message);
@@ -110,14 +110,14 @@ export class IndexedDbJournal implements Journal {
     reading?.();
     await journal.#begin();
     if (journal.#ended === undefined) return journal;
-    // Destroyed by another context meanwhile, which nobody here listened for: then it is the next one that is opened.
+    // Another context destroyed the database meanwhile, with nobody listening here: so the next database of this name is opened.
     await journal.close();
     return IndexedDbJournal.open(request, reading);
   }
 
   /**
-   * Reads everything once for both: the fence for presence, and what a store begins with. Mostly the lock is held by then, and
-   * this context is current when it has read. A failure is left to those who ask again.
+   * Reads everything once for two purposes: the fence for presence, and what a store begins with. Mostly the lock is held by then, and
+   * this context is current after reading. A failure is left to those who ask again.
    */
   async #begin(): Promise<void> {
     const { term } = this.#presence;
@@ -144,7 +144,7 @@ export class IndexedDbJournal implements Journal {
       this.#tellFence = resolve;
       this.#denyFence = reject;
     });
-    this.#firstFence.catch(() => {}); // where there are no locks, nobody asks
+    this.#firstFence.catch(() => {}); // without locks nobody asks for it
     this.#connection = connection;
     const run: Run = (what, call) => this.#run(what, call);
     this.#room = new Room(connection, run, driver);
@@ -170,7 +170,7 @@ export class IndexedDbJournal implements Journal {
   }
 
   alone(): boolean {
-    // What opening read is known here only, until it is taken.
+    // Until it is taken, only this journal knows what opening read.
     return this.#over === undefined && this.#opened === undefined && this.#presence.alone();
   }
 
@@ -214,7 +214,7 @@ export class IndexedDbJournal implements Journal {
     });
   }
 
-  /** While it is under way this context stays alone, or has its lock taken by force. */
+  /** While it runs this context stays alone, or its lock is taken by force. */
   async #appendSurely(commit: Commit, by: string, durability: Durability): Promise<JournalState | undefined> {
     const stay = this.#presence.stay();
     try {
@@ -300,7 +300,7 @@ export class IndexedDbJournal implements Journal {
     this.#connection.close(closed());
   }
 
-  /** Runs one call: refused when over, waited for by `close`, its failure told in the words of a database. */
+  /** Runs one call: refused if the journal is over, awaited by `close`; a failure becomes a database's error. */
   #run<Answer>(what: string, call: () => Promise<Answer>): Promise<Answer> {
     if (this.#over !== undefined) return Promise.reject(this.#over);
     const running = call().catch((cause) => {
@@ -312,12 +312,12 @@ export class IndexedDbJournal implements Journal {
     return running;
   }
 
-  /** Tells the others of a write that was done; of one that was not, the fairness. */
+  /** Tells the others if a write was done; tells the fairness either way. */
   #announced(answer: JournalState | undefined): JournalState | undefined {
     if (answer !== undefined) this.#fairness.lost();
     else {
       this.#fairness.won();
-      // Saying it to nobody would cost a third of the commit (0.09 of 0.3 ms).
+      // A message to nobody would cost a third of the commit (0.09 of 0.3 ms).
       if (!this.#presence.solo) this.#channel.post({ type: 'commit', by: this.#id });
     }
     return answer;
@@ -358,13 +358,13 @@ export class IndexedDbJournal implements Journal {
     this.#fairness.hear(message);
     if (message.type === 'commit') this.#emit({ type: 'commit' });
     if (message.type === 'destroy') this.#destroying = true;
-    // A context that has a connection is told by it, surely and in order.
+    // A context with a connection learns of it from the connection, reliably and in order.
     if (message.type === 'destroy' && !this.#connection.connected) {
       this.#end({ type: 'destroyed' }, closed());
     }
   }
 
-  /** Nobody said that it was to be destroyed: then the browser took it, or the user, and whoever synced must know. */
+  /** If nobody announced that it was to be destroyed, the browser or the user removed it, and whoever synced must know. */
   #gone(evicted: boolean): void {
     const isOurs = this.#destroying || !evicted;
     this.#end(isOurs ? { type: 'destroyed' } : { type: 'destroyed', evicted: true }, closed());
@@ -385,7 +385,7 @@ export class IndexedDbJournal implements Journal {
   }
 }
 
-/** Of its texts and content, about. */
+/** The approximate length of its texts and content. */
 function lengthOf({ tail, segments, contents = [] }: Commit): number {
   let length = tail.length;
   for (const { text } of segments) length += text.length;

@@ -1,19 +1,19 @@
-/** A Web Lock that is held until let go of, as a value instead of a callback. */
+/** A Web Lock that is held until it is released, as a value instead of a callback. */
 
 export interface Hold {
-  /** Resolves when the lock manager has it back. */
+  /** Resolves when the lock manager has the lock back. */
   release(): Promise<void>;
 }
 
-/** The lock manager; undefined on pages without https, in old browsers, and where a page is imitated (happy-dom has `null`). */
+/** The lock manager; undefined on pages without https, in old browsers, and where a page is simulated (happy-dom has `null`). */
 export function lockManager(): LockManager | undefined {
   return globalThis.navigator?.locks ?? undefined;
 }
 
 /**
  * @param stolen called when another context took the lock by force
- * @returns undefined when `ifAvailable` was asked and it is not
- * @throws (rejects) what the lock manager rejects with: an aborted signal, a document that is gone
+ * @returns undefined when `ifAvailable` was given and the lock is not available
+ * @throws (rejects) the lock manager's error: an aborted signal, a document that is gone
  */
 export function acquire(
   locks: LockManager,

@@ -1,7 +1,7 @@
 /**
- * Opening and deleting the IndexedDB database, always with an end: an answer, or a clear error at the deadline (I10).
+ * Opening and deleting the IndexedDB database, always with an outcome: an answer, or a clear error at the deadline (I10).
  *
- * An open request cannot be taken back; one that answers after the deadline is closed when it comes.
+ * An open request cannot be taken back; if it succeeds after the deadline, the connection is closed at once.
  */
 import { ioError, notFound } from '@settledb/core';
 import type { Blocked } from '@settledb/engine';
@@ -9,16 +9,16 @@ import { deleteDB, type IDBPDatabase, openDB, unwrap } from 'idb';
 import { nameOf, storageError } from './failure';
 import { createStores, FORMAT, PREFIX } from './schema';
 
-/** What a browser under load was never seen to need; past it, waiting longer helps nobody. */
+/** More than a browser under load was ever seen to need; waiting longer helps nobody. */
 export const OPEN_TIMEOUT_MS = 10_000;
 
 /**
- * After this long without an answer, whoever waits is told. The browser says nothing behind another tab's upgrade or deletion, nor
- * (Chromium) where the tab in the way stands still and cannot be asked.
+ * After this long without an answer the waiting caller is told. The browser reports nothing behind another tab's upgrade or deletion,
+ * nor (Chromium) if the tab in the way stands still and cannot be asked.
  */
 const SILENCE_MS = 1_000;
 
-/** The functions of `idb` used; tests put others in their place. */
+/** The functions of `idb` that are used; tests replace them. */
 export interface Driver {
   readonly openDB: typeof openDB;
   readonly deleteDB: typeof deleteDB;
@@ -53,15 +53,15 @@ export interface OpenRequest {
   readonly answerTimeoutMs: number;
   /** The browser closed the connection by itself. */
   readonly terminated: () => void;
-  /** Another context wants to delete (`null`) or upgrade the database and waits for us to close. */
+  /** Another context wants to delete (`null`) or upgrade the database and waits for this one to close. */
   readonly blocking: (newVersion: number | null) => void;
-  /** It waits: said once for each opening. */
+  /** The opening waits: reported once for each opening. */
   readonly blocked?: ((waiting: Blocked) => void) | undefined;
 }
 
 /**
- * @throws DatabaseError `not_found` when it must exist and does not; `io` when it is denied, blocked, silent until the deadline,
- *   or of a newer format
+ * @throws DatabaseError `not_found` when it must exist and does not; `io` when it is denied, blocked, without an answer until the
+ *   deadline, or of a newer format
  */
 export function openDatabase(request: OpenRequest): Promise<IDBDatabase> {
   const { name, timeoutMs } = request;
@@ -96,7 +96,7 @@ export function openDatabase(request: OpenRequest): Promise<IDBDatabase> {
   });
 }
 
-/** Resolves when the database is gone; one that was not there is gone already. */
+/** Resolves when the database is gone; also if there was none. */
 export function deleteDatabase(
   driver: Driver,
   name: string,
@@ -126,8 +126,8 @@ export function deleteDatabase(
 }
 
 /**
- * A page that stood still (busy, frozen, in a debugger) finds its timer late and the answer behind it: the time comes in two halves, of
- * which a pause, however long, uses up one.
+ * A page that stood still (busy, frozen, in a debugger) finds its timer late and the answer behind it: so the time is measured in two
+ * halves, of which a pause, however long, uses up only one.
  * @returns stops it
  */
 export function after(ms: number, work: () => void): () => void {
@@ -155,7 +155,7 @@ async function openOnce(request: OpenRequest, blocked: () => void, isAgain = fal
       terminated: request.terminated,
       blocking: (_version, newVersion) => request.blocking(newVersion),
       upgrade(fresh, oldVersion, _newVersion, tx) {
-        tx.done.catch(() => {}); // the rejection of the open follows, but a full disk is said here alone
+        tx.done.catch(() => {}); // the open is rejected next, but only this error tells of a full disk
         unwrap(tx).onabort = () => {
           aborted = unwrap(tx).error;
         };
@@ -169,7 +169,7 @@ async function openOnce(request: OpenRequest, blocked: () => void, isAgain = fal
     if (absent) throw notFound('Database does not exist.');
     if (nameOf(cause) === 'VersionError') throw await newer(driver, name, cause);
     const why = aborted ?? cause;
-    // A browser that takes the storage away ends what is being opened just then, too (Chromium). Asked again, it says what is left.
+    // A browser that removes the storage also aborts a running open (Chromium). A second open shows what is left.
     if (nameOf(why) === 'AbortError' && !isAgain) return openOnce(request, blocked, true);
     throw storageError(`Opening database "${name}" in IndexedDB`, why);
   }

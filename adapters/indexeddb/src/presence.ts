@@ -1,21 +1,21 @@
 /**
- * Who is there: lets a context know that it is alone on its database, so that its readers need not ask the storage (I9).
+ * Lets a context know that it is alone on its database, so that its readers need not ask the storage (I9).
  *
- * Whoever may write holds the Web Lock `settledb:<name>:presence`: in exclusive mode when alone ("solo"), else in shared mode.
+ * Whoever may write holds the Web Lock `settledb:<name>:presence`: in exclusive mode when alone ("solo"), otherwise in shared mode.
  *
  *   newcomer:  exclusive at once? ── yes ─→ solo
  *                 └─ no: asks for shared (queued), says hello ─→ the solo one lets go, asks for shared too ─→ both shared
  *   silence:   after STEAL_AFTER_MS the newcomer takes the lock by force and raises the fence in the database
  *
  * Three guards keep `alone` from being true wrongly:
- * - fresh: only after a read or append that began under the lock; what was committed before it would never be asked for.
- * - lease: only while every hello older than LEASE_MS must have been heard. Messages arrive in the order sent, so an echo of
- *   our own sent at t proves it for t. LEASE_MS is below STEAL_AFTER_MS: a thread that was busy or frozen meanwhile doubts first.
- * - fence: a writer reads it before it asks for the lock and compares it within each commit's transaction. One that lost the lock
- *   without noticing yet is refused, so that a later solo context misses nothing. One that is alone by the two guards above compares
- *   nothing: it lets go of its lock only after its commits, and who takes it by force puts a barrier where its next would stand
- *   (raiseFence in commits.ts). Who opens the database asks for the lock
- *   meanwhile, and reads the fence after; what was read more than LEASE_MS after the asking does not count.
+ * - fresh: only after a read or append that began under the lock; what was committed before that would never be asked for.
+ * - lease: only while every hello older than LEASE_MS must have been heard. Messages arrive in the order sent, so our own
+ *   echo sent at t proves it for t. LEASE_MS is below STEAL_AFTER_MS: a thread that was busy or frozen meanwhile first doubts.
+ * - fence: a writer reads the fence before it asks for the lock, and compares it within each commit's transaction. A writer that has
+ *   lost the lock without noticing is refused, so that a later solo context misses nothing. A context that is alone by the two guards
+ *   above compares nothing: it releases its lock only after its commits, and whoever takes the lock by force puts a barrier where its
+ *   next commit would stand (raiseFence in commits.ts). While a database is opened the lock is asked for first, and the fence read
+ *   afterwards; a fence read more than LEASE_MS after asking does not count.
  */
 import { ioError } from '@settledb/core';
 import type { Channel, Message } from './channel';
@@ -29,15 +29,15 @@ import { unref } from './unref';
 const STEAL_AFTER_MS = 1000;
 /** How long an echo is trusted. */
 const LEASE_MS = 700;
-/** At which age a new echo is sent. */
+/** The age at which a new echo is sent. */
 const RENEW_MS = 350;
-/** For how long after it was last needed: a person's pause between two deeds. A read without a lease takes 1.5 ms, with one 0.02. */
+/** Time of renewing the lease after its last use: a person's pause between two actions. A read takes 1.5 ms without it, 0.02 with. */
 const KEEP_MS = 10_000;
-/** How often at most, while asked, one looks whether the others have gone (crashed tabs say no bye). */
+/** How often at most, while asked, a context checks whether the others have gone (crashed tabs say no bye). */
 const LOOK_AFTER_MS = 2000;
 /** Longer than any honest wait: a theft takes one turn. */
 const JOIN_TIMEOUT_MS = 10_000;
-/** How long closing waits for a lock that is being asked for, so that who opens next finds it free: where all live it takes a ms. */
+/** How long closing waits for a lock being requested, so that the next opening finds it free: if all are alive it takes a ms. */
 const FAREWELL_MS = 100;
 
 export interface PresenceHost {
@@ -45,9 +45,9 @@ export interface PresenceHost {
   readonly locks: LockManager | undefined;
   readonly channel: Channel;
   readFence(): Promise<number>;
-  /** @returns the new one */
+  /** @returns the new fence */
   raiseFence(): Promise<number>;
-  /** Others may have committed while no hint could be heard. */
+  /** Called when others may have committed while no hint could be heard. */
   missed(): void;
 }
 
@@ -64,11 +64,11 @@ export class Presence {
   /** Ends the waiting for the shared lock. */
   #giveUp: AbortController | undefined;
   #fence: number | undefined;
-  /** Writes under way; the lock is kept while there are any. */
+  /** Running writes; the lock is kept while there are any. */
   #writers = 0;
-  /** Commits under way that compare no fence. */
+  /** Running commits that compare no fence. */
   #staying = 0;
-  /** Must the lock be shared when they have ended? */
+  /** Whether the lock must be shared when those have ended. */
   #sharesThen = false;
   /** Rises whenever this context becomes solo. */
   #term = 0;
@@ -104,17 +104,17 @@ export class Presence {
     }
     this.#neededAt = this.#clock.now();
     const age = this.#neededAt - this.#leaseFrom;
-    // Later, since who reads would wait for it: a channel takes 0.3 ms to make in Firefox.
+    // In a timer, since the reader would wait for it: making a channel takes 0.3 ms in Firefox.
     this.#renewal ??= unref(setTimeout(this.#renew, RENEW_MS - age));
     return age < LEASE_MS;
   }
 
-  /** Nobody else can have a commit to hear of: who comes is told by `missed` when it has got the lock. */
+  /** Nobody else can need to hear of a commit: a newcomer is told by `missed` when it has got the lock. */
   get solo(): boolean {
     return this.#mode === 'solo';
   }
 
-  /** To be taken before a transaction that shows what others committed, and handed to `saw` after it. */
+  /** To be read before a transaction that shows what others committed, and passed to `saw` after it. */
   get term(): number {
     return this.#term;
   }
@@ -123,12 +123,12 @@ export class Presence {
     if (term === this.#term) this.#fresh = true;
   }
 
-  /** What is in memory may lag behind what this context itself has written. */
+  /** From now on memory may lag behind what this context itself has written. */
   doubt(): void {
     this.#fresh = false;
   }
 
-  /** The fence that a write must meet; undefined where there are no locks, and it is not compared. */
+  /** The fence that a write must match; undefined without locks, when it is not compared. */
   get fence(): number | undefined {
     return this.#fence;
   }
@@ -145,7 +145,7 @@ export class Presence {
     if (--this.#writers === 0 && this.#isAway) this.#goAway();
   }
 
-  /** Keeps the lock until what is returned is called: for a write that compares no fence. To be called while `alone`. */
+  /** Keeps the lock until the returned function is called: for a write that compares no fence. To be called while `alone`. */
   stay(): () => void {
     this.#staying++;
     return () => {
@@ -155,12 +155,12 @@ export class Presence {
     };
   }
 
-  /** A write met another fence: the lock was taken from us. The next `enter` asks for it anew. */
+  /** A write met another fence: the lock was taken from this context. The next `enter` asks for it again. */
   fenced(): void {
     void this.#letGo();
   }
 
-  /** What the channel brings. */
+  /** Receives the channel's messages. */
   hear(message: Message): void {
     if (message.type === 'hello') {
       this.#heardHello = true;
@@ -173,7 +173,7 @@ export class Presence {
     }
   }
 
-  /** Lets go of the lock for good. To be called when no write is under way. */
+  /** Releases the lock for good. To be called when no write is running. */
   async close(): Promise<void> {
     if (this.#over) return;
     this.#over = true;
@@ -204,7 +204,7 @@ export class Presence {
     return joining;
   }
 
-  /** Nobody waits for it: whoever writes next joins again, and hears of the failure. */
+  /** Not awaited by anybody: the next writer joins again, and is told of the failure. */
   async #joinQuietly(opening = false): Promise<void> {
     if (this.#host.locks !== undefined && !this.#over) await this.#join(opening).catch(() => {});
   }
@@ -212,7 +212,7 @@ export class Presence {
   async #joinOnce(opening: boolean): Promise<void> {
     const { locks, channel } = this.#host;
     if (locks === undefined) return;
-    channel.wake(); // the page was about to be put away, and writes all the same
+    channel.wake(); // the page was about to be put away, but writes
     if (opening && (await this.#joinSolo(locks, true))) return;
     if (this.#over) return;
     this.#fence = await this.#host.readFence();
@@ -220,7 +220,7 @@ export class Presence {
     await this.#joinShared(locks);
   }
 
-  /** @param fenceAfter the fence is read when the lock is held: which is as good while the lock cannot have been taken by force */
+  /** @param fenceAfter read the fence once the lock is held: just as good while the lock cannot have been taken by force */
   async #joinSolo(locks: LockManager, fenceAfter = false): Promise<boolean> {
     if (!this.#host.channel.works) return false;
     this.#heardHello = false;
@@ -236,25 +236,25 @@ export class Presence {
         void solo.release();
         throw error;
       }
-      // Whoever takes it by force has waited for longer, from a time when it was held.
+      // A context that takes it by force has waited longer than this, since a time when the lock was held.
       if (performance.now() - since > LEASE_MS) {
         await solo.release();
         return false;
       }
     }
     this.#take(solo, 'solo');
-    this.#leaseFrom = since; // no hello that matters to us is older: exclusive is granted only when nobody waits
+    this.#leaseFrom = since; // no hello that matters here is older: exclusive is granted only when nobody waits
     if (this.#heardHello) this.#share();
     return true;
   }
 
-  /** Asks for the shared lock, and makes a holder that does not react lose it. */
+  /** Asks for the shared lock, and takes it by force from a holder that does not react. */
   async #joinShared(locks: LockManager): Promise<void> {
     const giveUp = new AbortController();
     this.#giveUp = giveUp;
     const waiting = this.#acquire(locks, { mode: 'shared', signal: giveUp.signal });
     this.#host.channel.post({ type: 'hello' });
-    // Where all stood still, whoever holds it has yet to hear of us.
+    // Measured in halves: if everything stood still, the holder has yet to hear the hello.
     const stopStealing = after(STEAL_AFTER_MS, () => {
       this.#steal(locks).catch((cause) => giveUp.abort(cause));
     });
@@ -271,13 +271,13 @@ export class Presence {
     this.#host.missed();
   }
 
-  /** The fence is raised under the lock: nobody can become solo before those who lost it are shut out. */
+  /** The fence is raised under the lock: nobody can become solo before those who lost the lock are shut out. */
   async #steal(locks: LockManager): Promise<void> {
     const hold = await acquire(locks, this.#lockName, { mode: 'exclusive', steal: true });
     try {
       this.#fence = await this.#host.raiseFence();
     } finally {
-      void hold?.release(); // the shared one is next in the queue
+      void hold?.release(); // the shared request is next in the queue
     }
   }
 
@@ -305,7 +305,7 @@ export class Presence {
     return hold?.release() ?? Promise.resolve();
   }
 
-  /** From solo to shared: the shared request stands in the queue before the exclusive lock is let go. */
+  /** From solo to shared: the shared request is queued before the exclusive lock is released. */
   #share(atOnce = false): void {
     if (this.#staying > 0 && !atOnce) {
       this.#sharesThen = true;
@@ -316,7 +316,7 @@ export class Presence {
     if (locks === undefined || solo === undefined) return;
     this.#hold = undefined;
     this.#mode = 'out';
-    this.#track(this.#joinShared(locks)).catch(() => {}); // who writes next tries again
+    this.#track(this.#joinShared(locks)).catch(() => {}); // the next writer tries again
     void solo.release();
   }
 
@@ -328,7 +328,7 @@ export class Presence {
     this.#host.channel.postToAll({ type: 'echo', of: this.#id, at: now });
   };
 
-  /** While others are there: have they gone? Then this context lets go and tries to become solo. */
+  /** If others were there, checks whether they have gone. If so, releases the lock and tries to become solo. */
   #look(): void {
     const { locks, channel } = this.#host;
     const now = performance.now();
@@ -351,12 +351,12 @@ export class Presence {
     );
   }
 
-  /** A page about to be frozen or put in the back-forward cache cannot answer a hello. */
+  /** A page about to be frozen or put in the back/forward cache cannot answer a hello. */
   readonly #onHide = (event: Event): void => {
-    // Not where the page ends.
+    // Not if the page ends.
     this.#isAway ||= !('persisted' in event) || event.persisted === true;
     if (this.#writers === 0) this.#goAway();
-    else if (this.#mode === 'solo') this.#share(true); // when the write has ended, nothing of it may run any more
+    else if (this.#mode === 'solo') this.#share(true); // by the time the write has ended, this page may no longer run
   };
 
   #goAway(): void {

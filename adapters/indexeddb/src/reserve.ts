@@ -1,32 +1,32 @@
 /**
- * Room kept back for a storage that is full. Chromium then refuses each transaction that puts anything, also one that takes more away,
- * and one that only deletes goes through: so deleting documents, which writes a little, could never begin. Records of noise lie in
- * `meta`, and one goes at a time when a write that makes room was refused.
+ * Room kept back for when the storage is full. Chromium then refuses each transaction that puts anything, even one that frees more
+ * than it takes; only pure deletions succeed. So deleting documents, which writes a little, could never begin. Records of noise lie in
+ * `meta`, and one is deleted each time a write that makes room was refused.
  */
 import type { MakesRoom } from '@settledb/core';
 import type { Connection } from './connection';
 import type { Run } from './run';
 import type { Scope, Work } from './transaction';
 
-/** Above 64 KB, as a file of its own, Chromium counts a record as gone at once; a quarter MB is room for some 500 removals. */
+/** Above 64 KB a record is a file of its own, and Chromium counts it as gone at once; a quarter MB is room for some 500 removals. */
 const RECORD_BYTES = 256 * 1024;
-/** Chromium lets a storage grow beyond its quota by up to 2 MB before it says no: that must go first. */
+/** Chromium lets a storage exceed its quota by up to 2 MB before it refuses: that much must be freed first. */
 const RECORDS_MAX = 16;
 /**
- * Records that removals leave, as only the compaction after them gives back what they made free; at most half of those there were, for
- * without a removal there is nothing to compact.
+ * Records that removals must leave, since only the compaction after them gives back what they made free; at most half of those there
+ * were, since without a removal there is nothing to compact.
  */
 const LEFT_MAX = 4;
 const META = { stores: ['meta'], mode: 'readwrite' } satisfies Scope;
-/** Numbers of records, which are keys of `meta` beside texts. */
+/** Records have numbers as keys in `meta`; its other keys are texts. */
 const ALL = (): IDBKeyRange => IDBKeyRange.bound(0, RECORDS_MAX, false, true);
 
 export class Reserve {
   readonly #connection: Connection;
   readonly #run: Run;
-  /** Records there were when this context looked last; another may have taken some since. */
+  /** Records there were when this context last looked; another may have taken some since. */
   #known = 0;
-  /** The most that were seen here. */
+  /** The most records seen here. */
   #most = 0;
   #keeping: Promise<void> | undefined;
 
@@ -36,8 +36,8 @@ export class Reserve {
   }
 
   /**
-   * Keeps about `bytes` back, in whole records, where that leaves room. It is for later: nobody hears that it failed.
-   * @returns when it was done, for who brings so much at once that there may be no room after it
+   * Keeps about `bytes` back, in whole records, if that leaves room. It is for later use, so a failure is not reported.
+   * @returns a promise for callers that bring so much at once that there may be no room after it
    */
   keep(bytes: number): Promise<void> | undefined {
     const wanted = Math.min(Math.floor(bytes / RECORD_BYTES), RECORDS_MAX);
@@ -51,7 +51,7 @@ export class Reserve {
   }
 
   async #keep(wanted: number): Promise<void> {
-    // One more each time, so that what there is room for is kept, and nothing else waits for long.
+    // One record at a time, so that as much is kept as there is room for, and nothing else waits for long.
     while (this.#known < wanted && (await hasRoom())) {
       this.#known = await this.#run('Keeping room back', () =>
         this.#connection.replay<number>(META, (work) => keepOne(work, wanted)),
@@ -63,7 +63,7 @@ export class Reserve {
   /** Gives a record back. @returns whether there was one for such a write */
   give(makesRoom: MakesRoom): Promise<boolean> {
     this.#known = 0;
-    // Within the write that asks, which closing waits for.
+    // Runs within the write that asks, which closing waits for.
     return this.#connection.replay<boolean>(META, ({ meta, after, answer }) => {
       const count = meta.count(ALL());
       after(count, () => {
@@ -77,7 +77,7 @@ export class Reserve {
   }
 }
 
-/** Answers how many there are now. */
+/** Answers how many records there are now. */
 function keepOne({ meta, after, answer }: Work<number>, wanted: number): void {
   const count = meta.count(ALL());
   after(count, () => {
@@ -87,17 +87,17 @@ function keepOne({ meta, after, answer }: Work<number>, wanted: number): void {
   });
 }
 
-/** As far as the browser says: in all that it lets this origin have. */
+/** According to the browser, which counts everything that this origin may store. */
 async function hasRoom(): Promise<boolean> {
   const { usage = 0, quota = Number.POSITIVE_INFINITY } = (await navigator.storage?.estimate?.()) ?? {};
-  // Half of it is for who removed something to write something else.
+  // Half of it is for users who remove something to write something else.
   return quota - usage >= RECORD_BYTES * 2;
 }
 
-/** Browsers compress what they store: what repeats would keep no room back. */
+/** Noise, because browsers compress what they store: repetitive data would keep no room back. */
 function noise(): Uint8Array {
   const bytes = new Uint8Array(RECORD_BYTES);
-  const most = 65_536; // that `getRandomValues` gives at a time
+  const most = 65_536; // the most that `getRandomValues` gives at a time
   for (let at = 0; at < RECORD_BYTES; at += most) crypto.getRandomValues(bytes.subarray(at, at + most));
   return bytes;
 }

@@ -1,6 +1,6 @@
 /**
- * Room in a storage that may be full: while there is some, a share of it is kept back; when a write finds none, one that makes room
- * has of that, once the browser was asked to tidy up.
+ * Room in a storage that may be full: while there is room, a share is kept back; when a write finds none, a write that makes room
+ * gets some of that share, after the browser was asked to tidy up.
  */
 import { afterTimer, type MakesRoom } from '@settledb/core';
 import { RESERVED_SHARE } from '@settledb/engine';
@@ -11,21 +11,21 @@ import type { Run } from './run';
 import { Tidying } from './tidying';
 import { unref } from './unref';
 
-/** A commit of so many characters may leave no room for its share of the reserve: that is kept back before it. */
+/** A commit of this many characters may leave no room for its share of the reserve, which is therefore kept back before it. */
 const RESERVE_FIRST = 2 * 1024 * 1024;
-/** Chromium mostly counts what it merged some 250 ms later. It may not for 20 s: then only removing more helps (decisions/0023), not waiting. */
+/** Chromium mostly counts freed room some 250 ms after merging. It may take 20 s: then only removing more helps (decisions/0023). */
 const COUNTED_MS = 2_000;
-/** Tried so often meanwhile: a try that is refused costs some 10 ms. */
+/** Tries during that time: a try that is refused costs some 10 ms. */
 const TRIES = 8;
 
 export class Room {
   readonly #reserve: Reserve;
   readonly #tidying: Tidying;
-  /** Put by this context. */
+  /** Bytes put by this context. */
   #storedBytes = 0;
-  /** A write was refused for want of room since it was tidied up for the last time. */
+  /** A write was refused for lack of room since the last tidying. */
   #isFull = false;
-  /** Runs while what a compaction made free may not be counted yet. */
+  /** Runs while room that a compaction freed may not be counted yet. */
   #counting: ReturnType<typeof setTimeout> | undefined;
 
   constructor(connection: Connection, run: Run, driver: Driver) {
@@ -33,13 +33,13 @@ export class Room {
     this.#tidying = new Tidying(driver);
   }
 
-  /** Before a commit of so many characters. @returns what it waits for, if anything */
+  /** To be called before a commit of this many characters. @returns what the commit waits for, if anything */
   before(length: number): Promise<void> | undefined {
     if (length < RESERVE_FIRST) return undefined;
     return this.#reserve.keep((this.#storedBytes + length) * RESERVED_SHARE);
   }
 
-  /** What comes without a pause for a checkpoint, or is content, has its share kept back too. */
+  /** Content, and what comes without a pause for a checkpoint, has its share kept back too. */
   stored(bytes: number): void {
     this.#storedBytes += bytes;
     this.keepBack(this.#storedBytes * RESERVED_SHARE);
@@ -50,11 +50,11 @@ export class Room {
   }
 
   /**
-   * A write found no room.
+   * Called when a write found no room.
    *
-   * @param tries how often it was refused before. Tidied up once for each write: else one that takes longer than the tidying rests
-   *   would never be told
-   * @returns whether it may be tried again
+   * @param tries how often it was refused before. The browser tidies only once for each write: otherwise a write that takes longer
+   *   than the tidying rests would never be told
+   * @returns whether the write may be tried again
    */
   async make(makesRoom: MakesRoom | undefined, tries: number): Promise<boolean> {
     this.#isFull = true;
@@ -63,29 +63,29 @@ export class Room {
     return this.give(makesRoom);
   }
 
-  /** Waits a while for what a compaction made free to be counted, if one had ended just before the first try. @returns whether it did */
+  /** Waits a while until freed room is counted, if a compaction had ended just before the first try. @returns whether it waited */
   async #counts(tries: number): Promise<boolean> {
     if (tries === 0 && this.#counting === undefined) return false;
     await afterTimer(COUNTED_MS / TRIES);
     return true;
   }
 
-  /** Gives back of what was kept back. @returns whether there was some for such a write */
+  /** Gives back some of what was kept back. @returns whether there was some for such a write */
   give(makesRoom: MakesRoom): Promise<boolean> {
     return this.#reserve.give(makesRoom);
   }
 
-  /** A write lacked room that the browser may have. */
+  /** Whether a write lacked room that the browser may have. */
   get needsTidying(): boolean {
     return this.#isFull;
   }
 
-  /** Has the browser give back the room of what is gone. */
+  /** Makes the browser free the room of deleted data. */
   async tidy(): Promise<void> {
     this.#isFull = false;
     await this.#tidying.tidy(true);
     clearTimeout(this.#counting);
-    // Of the two halves a machine that stands still, the browser with it, uses up one.
+    // Two halves: if the machine stands still, and the browser with it, only one of them is used up.
     this.#wait(() => this.#wait(() => (this.#counting = undefined)));
   }
 

@@ -1,2 +1,2 @@
-/** Runs a call of the journal: refused when it is over, waited for when it closes. */
+/** Runs a call of the journal: refused if the journal is over, awaited when it closes. */
 export type Run = <Answer>(what: string, call: () => Promise<Answer>) => Promise<Answer>;

@@ -1,7 +1,7 @@
 /**
- * What lies in IndexedDB: four object stores with out-of-line keys, and the checks of what is read back from them.
+ * What lies in IndexedDB: four object stores with out-of-line keys, and checks of what is read from them.
  *
- *   log    n        → { n, head, tail, by }     one record per commit; adding an n that is there fails: the key is the lock
+ *   log    n        → { n, head, tail, by }     one record per commit; adding an existing n fails: the key is the lock
  *   block  id       → text                      segments (positive ids), blocks of rewrites (negative)
  *   meta   'state'  → { id, epoch, through, fence, by, barriers }     read by every append that is not sure to be alone, in its own transaction
  *          'manifest' → text
@@ -15,23 +15,23 @@ import { BLOCKS_PER_COMMIT } from '@settledb/engine';
 /** Version of the layout: the version of the IndexedDB database. 2 added `blob`. */
 export const FORMAT = 2;
 
-/** Before the name, so that databases of the page's other libraries are never met. */
+/** Precedes the name, so that databases of the page's other libraries are never met. */
 export const PREFIX = 'settledb:';
 
 export type StoreName = 'log' | 'block' | 'meta' | 'blob';
 
 /** The record `meta.state`. */
 export interface State {
-  /** Random, given at creation: tells a database from one that was made anew after an eviction. */
+  /** Random, given at creation: tells a database from one made anew after an eviction. */
   readonly id: string;
   readonly epoch: number;
   /** The manifest covers commits 1…through. Their log records may stay for a while, but only as loadable tails. */
   readonly through: number;
-  /** Rises whenever the presence lock was taken by force: a context that lost it without noticing is refused (presence.ts). */
+  /** Rises whenever the presence lock is taken by force: a context that lost the lock without noticing is refused (presence.ts). */
   readonly fence: number;
-  /** Which call of `rewrite` made this epoch, by a random id. */
+  /** The random id of the `rewrite` call that made this epoch. */
   readonly by: string;
-  /** Commits that took their number from a context whose lock was taken (commits.ts): their records stay. Absent: none. */
+  /** Commits that occupy the number of a context whose lock was taken (commits.ts): their records stay. Absent: none. */
   readonly barriers?: readonly number[];
 }
 
@@ -39,11 +39,11 @@ export interface LogRecord {
   readonly n: number;
   readonly head: string;
   readonly tail: string;
-  /** Which call of `append` wrote it: answers whether a commit of unknown fate is ours. */
+  /** The id of the `append` call that wrote it: shows whether a commit of unknown fate is ours. */
   readonly by: string;
 }
 
-/** @param from the version there is; 0: none */
+/** @param from the existing version; 0: none */
 export function createStores(db: IDBDatabase, tx: IDBTransaction, from: number): void {
   db.createObjectStore('blob' satisfies StoreName);
   if (from > 0) return;
@@ -52,7 +52,7 @@ export function createStores(db: IDBDatabase, tx: IDBTransaction, from: number):
   tx.objectStore('meta').put(state, 'state');
 }
 
-/** 128 random bits. Not `randomUUID`: pages without https do not have it. */
+/** 128 random bits. Not `randomUUID`, which pages without https do not have. */
 export function randomId(): string {
   return Array.from(crypto.getRandomValues(new Uint32Array(4)), (word) => word.toString(36)).join('');
 }
@@ -65,7 +65,7 @@ export function checkState(value: unknown): State {
   return state as State;
 }
 
-/** Records as `getAll` gave them, which must be commits `first`, `first + 1` … without a gap. */
+/** Records from `getAll`, which must be commits `first`, `first + 1` … without a gap. */
 export function checkRecords(values: readonly unknown[], first: number): LogRecord[] {
   return values.map((value, index) => checkRecord(value, first + index));
 }
@@ -79,7 +79,7 @@ export function checkRecord(value: unknown, n: number): LogRecord {
   return record as LogRecord;
 }
 
-/** The commit whose tail has this id, or undefined for a block of its own. */
+/** The commit whose tail has this id, or undefined for a separate block. */
 export function commitOfTail(id: number): number | undefined {
   return id > 0 && id % BLOCKS_PER_COMMIT === 0 ? id / BLOCKS_PER_COMMIT : undefined;
 }

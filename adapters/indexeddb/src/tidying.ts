@@ -1,18 +1,18 @@
 /**
- * Has the browser give back the room of what is gone. Chromium keeps small records that were deleted until it happens to merge the files
- * they lie in, for it 13 MB of 34 once documents of 2 KB had filled a storage one by one, and counts them as used. Deleting a database, of
- * whatever size, has it merge what was written last at once (some 40 ms); to others it is a database that comes and goes.
+ * Makes the browser free the room of deleted data. Chromium keeps small deleted records until it happens to merge the files they lie
+ * in (13 MB of 34 once documents of 2 KB had filled a storage one by one), and counts them as used. Deleting a database, of whatever
+ * size, makes it merge what was written last at once (some 40 ms); to others that is a database that comes and goes.
  */
 import { afterTimer } from '@settledb/core';
 import type { Driver } from './open';
 
-/** Without a colon, so that it is the name of no database of ours. A page that is closed amid it leaves it, empty, for the next time. */
+/** Without a colon, so that none of our databases has this name. A page closed in the middle leaves it, empty, for the next time. */
 const NAME = 'settledb tidies up';
-/** Then it rests for so many times as long as it took: there is little to merge before more was written. */
+/** Tidying then rests for this many times as long as it took: there is little to merge before more was written. */
 const REST = 16;
-/** ms, and for so long at most: a machine that stood still meanwhile says nothing of the next time, and removals are refused until then. */
+/** … but at most this many ms: a machine that stood still says nothing of the next time, and removals are refused until then. */
 const REST_MAX_MS = 5_000;
-/** Far beyond what it was seen to take; who asks waits for it. */
+/** Far more than it was ever seen to take; the caller waits for it. */
 const TIMEOUT_MS = 5_000;
 
 export class Tidying {
@@ -26,7 +26,7 @@ export class Tidying {
   }
 
   /**
-   * @param force though it was done a moment ago
+   * @param force tidies even if it was done a moment ago
    * @returns whether it was done just now, so that what was refused may be tried again
    */
   async tidy(force: boolean): Promise<boolean> {
@@ -45,11 +45,11 @@ export class Tidying {
       const database = await this.#driver.openDB(NAME);
       const isEmpty = database.objectStoreNames.length === 0;
       database.close();
-      // Whoever else may have made one of this name keeps what is in it.
+      // If somebody else made a database of this name, its content is kept.
       if (isEmpty) await this.#driver.deleteDB(NAME);
       return isEmpty;
     } catch {
-      return false; // Where there is no room for it either, as may be anywhere else, nothing was to be had.
+      return false; // no room even for this, as may be in any other browser: then none could be gained
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
  * One IndexedDB transaction whose promise always settles, by the transaction's own events alone: a full disk may show itself
- * on no request, only in the abort. Raw requests, because awaiting one by one costs 0.15 ms each, pipelined 0.03 ms.
+ * in no request, only in the abort. It makes raw requests, since awaiting them one by one costs 0.15 ms each, pipelined 0.03 ms.
  */
 import type { Durability } from '@settledb/core';
 import { isUnsaid, NotTaken } from './failure';
@@ -23,28 +23,28 @@ export interface Work<Answer> {
   readonly meta: IDBObjectStore;
   readonly block: IDBObjectStore;
   readonly blob: IDBObjectStore;
-  /** Calls `step` when `request` has succeeded. Requests succeed in the order made, so only the last needs it. */
+  /** Calls `step` when `request` has succeeded. Requests succeed in the order made, so only the last one needs this. */
   after(request: IDBRequest, step: () => void): void;
   /**
-   * Makes requests that stand or fall together, in order. In WebKit each waits for the one before: SQLite undoes the transaction by
-   * itself when a request finds no room, and what is queued behind it is then done by itself, and stays (2.50).
+   * Makes requests that succeed or fail together, in order. In WebKit each waits for the one before: SQLite undoes the transaction by
+   * itself when a request finds no room, but requests queued behind that one are then done on their own, and remain (2.50).
    */
   together(requests: readonly Asking[]): void;
-  /** The answer: of a reading transaction at once, of a writing one when it is complete. */
+  /** Gives the answer: at once in a reading transaction, when it is complete in a writing one. */
   answer(value: Answer): void;
-  /** Undoes the transaction; it rejects with `error`. */
+  /** Undoes the transaction, which rejects with `error`. */
   fail(error: unknown): void;
-  /** No request follows: saves the browser waiting for one (0.51 instead of 0.58 ms a commit). A request that fails undoes it. */
+  /** No request follows: the browser need not wait for one (0.51 instead of 0.58 ms a commit). A failing request undoes it. */
   commit(): void;
   /** What the transaction rejects with if it undoes itself. */
   blame(error: unknown): void;
 }
 
-/** What a transaction died of when the browser does not say. */
+/** The error of a transaction that ended without the browser giving a reason. */
 export const connectionLost = (): DOMException =>
   new DOMException('The connection to IndexedDB was lost', 'AbortError');
 
-/** What a transaction is given up with that comes to no end: seen where the browser's storage process hangs. */
+/** The error with which a transaction that does not end is given up: seen where the browser's storage process hangs. */
 export const noAnswer = (name: string, ms: number): DOMException =>
   new DOMException(`IndexedDB did not answer within ${ms} ms for database "${name}"`, 'TimeoutError');
 
@@ -62,8 +62,9 @@ function begun(begin: () => IDBTransaction, ended: (() => void) | undefined): ID
 }
 
 /**
- * @param ended called once the storage has done with it, which is after the answer of one that reads; it is not committed early
- * @throws (rejects) what `requests` threw or failed with, else the platform's exception as it is
+ * @param ended called once the storage is done with the transaction, for a reading one after the answer; such a transaction is not
+ *   committed early
+ * @throws (rejects) what `requests` threw or failed with, otherwise the platform's exception as it is
  */
 export function transaction<Answer>(
   db: IDBDatabase,
@@ -81,7 +82,7 @@ export function transaction<Answer>(
       failure ??= why;
     });
     let finish: (() => void) | undefined;
-    // Complete, and yet failed: in Firefox, when a request fails after `commit()`.
+    // Complete, and yet failed: happens in Firefox when a request fails after `commit()`.
     tx.oncomplete = () =>
       finish === undefined || failure !== undefined ? reject(failure ?? connectionLost()) : finish();
     tx.onabort = () => {
@@ -94,10 +95,10 @@ export function transaction<Answer>(
       try {
         tx.abort();
       } catch {
-        reject(failure); // it has ended already and will say nothing more
+        reject(failure); // it has ended already and fires no more events
       }
     };
-    // An exception out of an event handler would abort with its reason lost, and be reported to the page.
+    // An exception in an event handler would abort the transaction with its reason lost, and be reported to the page.
     const guarded = (step: () => void): void => {
       try {
         step();
@@ -135,7 +136,7 @@ export function transaction<Answer>(
       },
       fail,
       commit() {
-        // Who waits for the end needs it to be sure, see one-at-a-time.ts.
+        // A caller that waits for the end must be able to rely on it: see one-at-a-time.ts.
         if (ended === undefined) tx.commit?.();
       },
       blame(error) {

@@ -1,10 +1,10 @@
-/** At most one context at a time does a thing: by a Web Lock, or where there are none by a flag that only this realm sees. */
+/** Lets at most one context at a time do something: by a Web Lock, or without locks by a flag that only this realm sees. */
 import { lockManager } from './lock';
 
 /** Names held in this realm without a lock. */
 const flags = new Set<string>();
 
-/** Runs `work` and answers true; answers false at once when it is done elsewhere. Rejects as `work` does. */
+/** Runs `work` and answers true; answers false at once if it is being done elsewhere. Rejects as `work` does. */
 export async function runExclusively(name: string, work: () => Promise<void>): Promise<boolean> {
   const locks = lockManager();
   if (locks === undefined) return runFlagged(name, work);

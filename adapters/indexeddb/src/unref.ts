@@ -1,6 +1,6 @@
 /**
- * Lets a Node process end while this waits. IndexedDB is there in unit tests (fake-indexeddb), whose runner ends when nothing holds
- * it; timers of browsers are numbers, and their channels hold nothing.
+ * Lets a Node process end while `waiting` waits. In unit tests IndexedDB is there (fake-indexeddb), and their runner ends when nothing
+ * holds it; in browsers timers are numbers, and channels hold nothing.
  */
 export function unref<T>(waiting: T): T {
   (waiting as { unref?: () => void }).unref?.();

@@ -1,13 +1,13 @@
 /**
- * Notices that nothing comes back any more: transactions are under way, and for a long while not one has ended. The storage
+ * Notices that nothing answers any more: transactions are running, and for a long while not one has ended. The storage
  * process of a browser may hang, or be gone, without a word (Safari, on return from the background).
  *
  * Ticks are counted, not time: a page that was frozen finds its timer late and the answers behind it. One transaction that ends
- * proves that the storage lives, so that waiting behind a large write is no silence.
+ * proves that the storage is alive, so waiting behind a large write is not taken for silence.
  */
 import { unref } from './unref';
 
-/** Far beyond what one transaction was seen to take; as long as a person waits before taking the page for dead. */
+/** Far more than one transaction was ever seen to take; as long as a person waits before taking the page for dead. */
 export const ANSWER_TIMEOUT_MS = 30_000;
 const TICKS = 3;
 
@@ -25,7 +25,7 @@ export class Watchdog {
 
   began(): void {
     this.#running++;
-    // It goes on by itself until it finds nothing to watch: a timer for each transaction would cost more than this.
+    // It goes on by itself until there is nothing to watch: a timer for each transaction would cost more.
     this.#timer ??= unref(setInterval(() => this.#tick(), this.#everyMs));
   }
 

@@ -2,7 +2,7 @@
 import type { BlobJournal } from '@settledb/engine';
 import type { MemoryDatabase } from './memory-database';
 
-/** @param check fails when the journal is of no more use */
+/** @param check throws when the journal can no longer be used */
 export function memoryBlobs(database: MemoryDatabase, check: () => void): BlobJournal {
   const { blobs } = database;
   const drop = (places: readonly string[]): void => {

@@ -1,7 +1,7 @@
 /**
  * What one database in memory holds, and the journals open on it. The maps are the storage: they outlive every journal.
  *
- * Every method runs in one turn of the event loop, so no commit can come between a check and what follows from it.
+ * Every method runs in one turn of the event loop, so no commit can come between a check and what depends on it.
  */
 import { contentGone } from '@settledb/core';
 import {
@@ -22,9 +22,9 @@ export interface Opened {
 export class MemoryDatabase {
   readonly opened = new Set<Opened>();
   destroyed = false;
-  /** A rewriter is at work. */
+  /** Whether a rewriter is at work. */
   rewriting = false;
-  /** How often anything was committed or rewritten: a journal that has seen this many has seen all. */
+  /** How often anything was committed or rewritten: a journal that has seen this many changes has seen all. */
   changes = 0;
 
   #epoch = 0;
@@ -50,13 +50,13 @@ export class MemoryDatabase {
     return epoch === this.#epoch && n === this.#n;
   }
 
-  /** False, and nothing done, when `expected` is not where the database is. */
+  /** Returns false, having done nothing, if the database is not at `expected`. */
   append(commit: Commit, expected: Position): boolean {
     if (!this.isAt(expected)) return false;
     const { n, segments, places = [], contents = [] } = commit;
     if (!places.every((place) => this.blobs.has(place))) throw contentGone();
     for (const { place, bytes } of contents) this.blobs.set(place, [new Uint8Array(bytes)]);
-    // Another handle may never ask for its head, which is then never made. Segments can go before their commit.
+    // Another handle may never ask for the head, which is then never made. Segments can be dropped before their commit.
     this.#commits.set(
       n,
       segments.length + contents.length === 0 ? commit : { n, head: commit.head, tail: commit.tail },
@@ -67,7 +67,7 @@ export class MemoryDatabase {
     return true;
   }
 
-  /** As `append`. Without a manifest only the epoch must hold. */
+  /** As `append`. Without a manifest only the epoch must match. */
   rewrite(change: Rewrite, expected: Position): boolean {
     const { put = [], drop = [], manifest } = change;
     if (expected.epoch !== this.#epoch) return false;
@@ -105,7 +105,7 @@ export class MemoryDatabase {
   #drop(id: number): void {
     if (this.#blocks.delete(id)) return;
     const n = id / BLOCKS_PER_COMMIT;
-    // A commit that the manifest does not cover is still to be read: it stays, whoever asks.
+    // A commit that the manifest does not cover has yet to be read, so it stays whoever asks to drop it.
     if (n <= (this.#manifest?.through ?? 0)) this.#commits.delete(n);
   }
 }

@@ -1,7 +1,7 @@
 /**
  * One handle of a database in memory: what a tab is to IndexedDB.
  *
- * It knows how many changes it has seen. It is alone when it is the only one open and has seen all of them: another may
+ * It knows how many changes it has seen. It is alone when no other journal is open and it has seen all changes: another may
  * have committed and left.
  */
 import { closed, type Durability } from '@settledb/core';
@@ -103,7 +103,7 @@ export class MemoryJournal implements Journal, Opened {
     this.#listeners.clear();
   }
 
-  /** Called by the database for what others did. Listeners hear it in a microtask, as from another context. */
+  /** Called by the database to report what others did. Listeners hear it in a microtask, as from another context. */
   tell(event: JournalEvent): void {
     for (const listener of this.#listeners) {
       queueMicrotask(() => {

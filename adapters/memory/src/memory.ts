@@ -17,7 +17,7 @@ let worlds = 0;
  */
 export function memory(): Adapter {
   const databases = new Map<string, MemoryDatabase>();
-  // The random part keeps worlds apart where a page holds two copies of this module.
+  // The random part keeps worlds apart if a page holds two copies of this module.
   const world = `memory:${++worlds}.${Math.random().toString(36).slice(2)}:`;
   return {
     name: 'memory',
