@@ -1,20 +1,19 @@
 /**
  * Two small parts of the pipeline: {@link ahead}, which keeps a producer working while its consumer is busy, and
- * {@link Inbox}, in which what a live feed brings waits to be taken as a batch.
+ * {@link Inbox}, where the changes of a live feed wait to be taken as a batch.
  */
 
 /**
- * The same items in the same order, each made while the consumer is busy with the one before. One ahead is there when it is wanted, as
- * quickly as several would be; and a collector that looks at the young first copies everything twice of what is under way for longer
- * (0010).
+ * The same items in the same order, each made while the consumer is busy with the one before. Working one item ahead is as quick as
+ * working several ahead; and whatever is under way for longer is copied twice by a garbage collector with a young generation (0010).
  *
- * When the consumer leaves, the producer is asked to end but not waited for: it may wait for a peer; a signal ends that.
+ * When the consumer leaves, the producer is asked to end; nothing waits for that: it may be waiting for a peer, which a signal ends.
  */
 export async function* ahead<T>(items: AsyncIterable<T>): AsyncGenerator<T, void> {
   const iterator = items[Symbol.asyncIterator]();
   const order = (): Promise<IteratorResult<T>> => {
     const next = iterator.next();
-    // Heard when its turn comes, which may be never.
+    // The error is thrown when this item's turn comes, which may be never.
     next.catch(() => undefined);
     return next;
   };
@@ -39,7 +38,7 @@ export class Inbox<T> {
   #notEmpty: (() => void) | undefined;
   #notFull: (() => void) | undefined;
 
-  /** @param room items beyond which {@link put} asks its caller to wait */
+  /** @param room above this many items, {@link put} asks its caller to wait */
   constructor(room: number) {
     this.#room = room;
   }
@@ -48,7 +47,7 @@ export class Inbox<T> {
     return this.#items.length;
   }
 
-  /** @returns when to go on; `undefined`: at once */
+  /** @returns a promise of when the caller may go on; `undefined`: at once */
   put(item: T): Promise<void> | undefined {
     this.#items.push(item);
     this.#notEmpty?.();
@@ -58,7 +57,7 @@ export class Inbox<T> {
     });
   }
 
-  /** After what was put, there comes this. */
+  /** The error is thrown after the items that were put before it. */
   fail(error: unknown): void {
     this.#failure ??= { error };
     this.#notEmpty?.();
@@ -72,7 +71,7 @@ export class Inbox<T> {
       });
       this.#notEmpty = undefined;
     }
-    if (this.#items.length === 0) throw this.#failure!.error; // Woken by nothing else.
+    if (this.#items.length === 0) throw this.#failure!.error; // Nothing else wakes the taker.
     const taken = this.#items.splice(0, most);
     if (this.#items.length < this.#room) this.#notFull?.();
     return taken;

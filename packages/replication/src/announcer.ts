@@ -23,7 +23,7 @@ export class Announcer {
     this.#emit('paused');
   }
 
-  /** From `caught up` it is `active` for a moment: the listener hears of the error as of any other pause. */
+  /** A replication that was caught up becomes `active` for a moment, so that the listener hears of the error as of any other pause. */
   stalled(error: unknown): void {
     if (this.#state === 'stalled') return;
     if (this.#state === 'caught up') this.active();

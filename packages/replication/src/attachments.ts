@@ -1,19 +1,19 @@
 /**
- * Attachments on their way. Small ones come within their documents, as base64; large ones, and those that are stored encoded,
- * are handed to the target as streams to be read when their turn comes, so that none of them is ever in memory.
+ * Attachments in transfer. Small ones come within their documents, as base64; large ones, and those that are stored encoded,
+ * are handed to the target as streams that it reads when their turn comes, so that no such attachment is ever held in memory.
  *
- * Either way nothing is written that is not, byte for byte, what the source's digest and length say. Digests of encoded
- * content are of the encoded bytes (CouchDB's are), so where only the decoded ones are at hand, the length has to do.
+ * Either way, data is written only if it is, byte for byte, what the source's digest and length say. Digests of encoded content are of
+ * the encoded bytes (as CouchDB's are), so where only the decoded bytes are at hand, only the length is checked.
  */
 import { type Bytes, bestBytes, DatabaseError, decoded } from '@settledb/core';
 import { type AnyDoc, isObject, type MissingRev, type Peer } from './peer';
 
-/** Bytes of one document's attachments that come with it; more of them are streamed. */
+/** Bytes of one document's attachments that come within it; above this they are streamed. */
 const INLINE_LENGTH = 1024 * 1024;
 
 type Hasher = ReturnType<Bytes['hasher']>;
 
-/** As any source may answer it. */
+/** An attachment as any source may answer it. */
 interface Attachment {
   readonly content_type: string;
   readonly digest: string;
@@ -36,7 +36,7 @@ export interface Unfilled {
   /** Bytes that are needed. */
   readonly length: number;
   readonly streamed: boolean;
-  /** Revisions that the target has, in which it has the other attachments. */
+  /** Revisions that the target has, and with them the other attachments. */
   readonly ancestors: readonly string[];
 }
 
@@ -75,7 +75,7 @@ export const requestOf = ({ doc, ancestors }: Unfilled): Requested => ({
   ...(ancestors.length === 0 ? {} : { atts_since: ancestors }),
 });
 
-/** Told what the source fails with while the target reads from it. */
+/** Called with the source's error when it fails while the target reads from it. */
 export type OnFailure = (error: unknown) => void;
 
 /** The document with streams in place of the stubs that are needed. */
@@ -101,7 +101,7 @@ export function withStreams(
   return { ...doc, _attachments: attachments } as AnyDoc;
 }
 
-/** As it is told of: with stubs in place of the streams, of which a listener has no use and which no message can carry. */
+/** The document as listeners see it: with stubs in place of the streams, which they have no use for and no message can carry. */
 export function withoutStreams(doc: AnyDoc): AnyDoc {
   if (doc._attachments === undefined) return doc;
   const attachments: Record<string, unknown> = Object.create(null);
@@ -125,7 +125,7 @@ async function open(
   throw mismatch(_id, name);
 }
 
-/** The stream, which fails at its end when it was not what it was said to be. */
+/** The same stream; it fails at its end when the bytes were not what the document says. */
 function checked(
   stream: ReadableStream<Uint8Array>,
   { _id }: AnyDoc,
@@ -160,11 +160,11 @@ function checked(
   );
 }
 
-/** Of another kind than ours: there is nothing to hold it against. */
+/** False for a digest of another kind than ours, with which nothing can be compared. */
 const hasDigest = (digest: string, hasher: Hasher): boolean =>
   !digest.startsWith('md5-') || digest === `md5-${bestBytes().toBase64([hasher.digest()])}`;
 
-/** Name of the error of content that is not what its document says: of that one alone, whatever its status. */
+/** Name of the error for content that is not what its document says. It concerns that document alone, whatever its status. */
 export const MISMATCH = 'content_md5_mismatch';
 
 const mismatch = (id: string, name: string): DatabaseError =>
@@ -201,7 +201,7 @@ export function attachmentFault(doc: AnyDoc, asked?: Unfilled): string | undefin
 function dataFault(attachments: Attachments, asked: Unfilled | undefined): string | undefined {
   for (const [name, attachment] of Object.entries(attachments)) {
     const { digest, data } = attachment;
-    // Asked for as text; what another peer chose to send is for the target to judge.
+    // We asked for text; if a peer sends something else, the target judges it.
     if (attachment.stub === true || typeof data !== 'string') continue;
     const stub = asked === undefined ? undefined : attachmentsOf(asked.doc)[name];
     const hasher = bestBytes().hasher();

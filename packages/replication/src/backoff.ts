@@ -1,7 +1,7 @@
 /**
  * How long to wait before trying again, and the waiting: woken early when the network or the page comes back.
  *
- * The listeners for that exist only while somebody waits.
+ * The listeners for that exist only while a wait is under way.
  */
 import { onReturn } from '@settledb/core';
 import { statusOf } from './peer';
@@ -10,9 +10,9 @@ import { statusOf } from './peer';
 const FIRST_DELAY_MS = 500;
 /** No failure makes us wait longer than this. */
 export const LONGEST_DELAY_MS = 10 * 60_000;
-/** The longest wait at first, and as long as nobody answers at all: whoever comes back is found again within 10 s. */
+/** The longest wait at first, and as long as nobody answers at all: a server that comes back is found again within 10 s. */
 const SOON_MS = 8_000;
-/** So many failures in a row, some 5 minutes of them, and a server that answers with errors is asked more rarely. */
+/** After this many failures in a row, some 5 minutes of them, a server that answers with errors is asked more rarely. */
 const PATIENCE = 40;
 
 /**
@@ -40,7 +40,7 @@ export class BackOff {
   #delay = 0;
   #failures = 0;
 
-  /** @param next the user's own; it is asked every time */
+  /** @param next the user's own function; it is asked every time */
   constructor(next?: (delay: number) => number) {
     this.#next = next;
   }
@@ -60,12 +60,12 @@ export class BackOff {
   }
 }
 
-/** A server said this; else there is no connection, or it was lost. */
+/** True if a server answered with this error; false if there was no connection, or it was lost. */
 function isAnswered(error: unknown): boolean {
   return statusOf(error) !== 0 && !UNANSWERED.has((error as { name?: unknown }).name);
 }
 
-/** As our client calls what happens without a server: see `RemoteError`. */
+/** Our client's names for errors without an answer of the server: see `RemoteError`. */
 const UNANSWERED: ReadonlySet<unknown> = new Set(['unreachable', 'timeout']);
 
 /**

@@ -1,6 +1,6 @@
 /**
- * From batches of changes to chunks of documents: what does the target lack, and fetch that. The last chunk of a batch
- * carries its position; what follows may write it down once all chunks of the batch were written.
+ * From batches of changes to chunks of documents: asks the target what it lacks, and fetches that. The last chunk of a batch
+ * carries its position, which may be written down once all chunks of the batch are written.
  */
 import type { Seq } from '@settledb/core';
 import type { FailedRev, Fetcher } from './fetcher';
@@ -17,7 +17,7 @@ import type { Progress } from './progress';
 import type { ChangesBatch } from './reader';
 import { RevSet } from './rev-set';
 
-/** Documents to be written together, then, at the end of a batch, where that leads. */
+/** Documents to be written together; the last chunk of a batch also has the position that this leads to. */
 export interface Chunk {
   readonly docs: readonly AnyDoc[];
   readonly length: number;
@@ -45,7 +45,7 @@ export class OnTheWay {
     this.#batches.push(new RevSet());
   }
 
-  /** Belongs to the batch begun last. */
+  /** Adds a revision to the batch begun last. */
   add(id: string, rev: string): void {
     this.#batches.at(-1)?.add(id, rev);
   }
@@ -108,7 +108,7 @@ async function missingRevs(
   return compare(asked, target, signal);
 }
 
-/** A target that finds the question too long gets it in halves. */
+/** A target that finds the question too long is asked in halves. */
 async function compare(
   asked: Readonly<Record<string, string[]>>,
   target: Peer,

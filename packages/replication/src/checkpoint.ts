@@ -3,8 +3,8 @@
  *
  *   { session_id, last_seq, history: [{ session_id, last_seq, start_time, … }, …newest first], version: 1, replicator }
  *
- * The way back is CouchDB's (https://docs.couchdb.org/en/stable/replication/protocol.html): the newest session that both
- * remember. Whoever was destroyed or restored from a backup does not remember, and what it lost is replicated again.
+ * The position is found by CouchDB's rule (https://docs.couchdb.org/en/stable/replication/protocol.html): the newest session that both
+ * sides remember. A database that was destroyed or restored from a backup does not remember, and what it lost is replicated again.
  */
 import type { Doc, Seq } from '@settledb/core';
 import { ask, isNotFound, isObject, isRefusal, isSeq, type Peer, statusOf, unexpected } from './peer';
@@ -12,7 +12,7 @@ import { ask, isNotFound, isObject, isRefusal, isSeq, type Peer, statusOf, unexp
 export interface Session {
   readonly session_id: string;
   readonly last_seq: Seq;
-  /** The how-manieth checkpoint of its session: tells which of two is older where seqs are opaque. */
+  /** The number of this checkpoint within its session: it tells which of two is older where seqs are opaque. */
   readonly recorded?: number;
   /** For people: when it began, when it was written down, and what it did, as CouchDB's history has it. */
   readonly start_time?: string;
@@ -22,14 +22,14 @@ export interface Session {
   readonly doc_write_failures?: number;
 }
 
-/** A checkpoint document as it is read: by this or another replicator, any field may be missing. */
+/** A checkpoint document as it is read: another replicator may have written it, so any field may be missing. */
 export interface Checkpoint extends Partial<Session> {
   readonly history?: readonly Session[];
   readonly version?: number;
   readonly replicator?: string;
-  /** The source refuses checkpoints: this one stands alone, and that is no sign of a new source. */
+  /** The source refuses checkpoints: the target's stands alone, and a missing one at the source is no sign of a new source. */
   readonly source_refuses?: boolean;
-  /** What tells databases made anew under the same name from those that were there, as far as they tell. */
+  /** Tells a database from one made anew under the same name, as far as the databases say. */
   readonly instances?: string;
 }
 
@@ -39,16 +39,16 @@ export type CheckpointMarks = Pick<Checkpoint, 'source_refuses' | 'instances'>;
 /** Sessions remembered. With fewer, replications of one pair running side by side push each other out. */
 const HISTORY_LENGTH = 20;
 const VERSION = 1;
-/** As many replications of one pair may hit the same document at once and all get through. */
+/** So many replications of one pair may write the same document at once and all get through. */
 const CONFLICT_TRIES = 20;
 const START: Seq = 0;
-/** While a transfer goes on it is written down this often. A crash then repeats that much comparing, no transferring. */
+/** How often the position is written down during a transfer. A crash then repeats that much comparing, but no transferring. */
 const INTERVAL_MS = 1000;
 
 /**
  * The position that both sides agree was replicated; 0 when they do not agree on any.
  *
- * Pure. A side's own word holds for what that side has, so where one session has two positions the older one counts.
+ * Pure. What a side remembers holds for that side only, so where one session has two positions the older one counts.
  */
 export function commonSeq(source: Checkpoint | undefined, target: Checkpoint | undefined): Seq {
   if (source === undefined || target === undefined || source.version !== target.version) return START;
@@ -71,14 +71,14 @@ function sessionsOf(checkpoint: Checkpoint): Session[] {
   );
 }
 
-/** Of each session the first entry, in the order given. */
+/** The first entry of each session, in the order given. */
 function newestById(sessions: readonly Session[]): Map<string, Session> {
   const byId = new Map<string, Session>();
   for (const session of sessions) if (!byId.has(session.session_id)) byId.set(session.session_id, session);
   return byId;
 }
 
-/** `undefined`: two opaque seqs of which nobody can tell. */
+/** `undefined`: the seqs are opaque, and nothing tells which is older. */
 function older(a: Session, b: Session): Seq | undefined {
   if (a.last_seq === b.last_seq) return a.last_seq;
   if (typeof a.last_seq === 'number' && typeof b.last_seq === 'number')
@@ -109,7 +109,7 @@ const FIELDS = [
   ...(['docs_read', 'docs_written', 'doc_write_failures'] as const),
 ];
 
-/** Only what is known to be small: a session may have been written by anybody. */
+/** Keeps only fields that are known to be small: a session may have been written by any program. */
 const entry = (session: Session): Session =>
   Object.fromEntries(
     FIELDS.filter((field) => session[field] !== undefined).map((field) => [field, session[field]]),
@@ -120,7 +120,7 @@ class Side {
   readonly #peer: Peer;
   readonly #id: string;
   #doc: (Checkpoint & { _rev?: string }) | undefined;
-  /** May not be read or written: 401 or 403. */
+  /** The checkpoint may not be read or written: 401 or 403. */
   refuses = false;
 
   constructor(peer: Peer, id: string) {
@@ -151,7 +151,7 @@ class Side {
         return;
       } catch (error) {
         if (isRefusal(error)) this.refuses = true;
-        // Another replication of this pair was faster: with its sessions in the history, ours is written over it.
+        // Another replication of this pair wrote first: ours replaces its checkpoint, with its sessions in the history.
         else if (statusOf(error) === 409 && tries < CONFLICT_TRIES) await this.read(signal);
         else throw error;
       }
@@ -167,18 +167,18 @@ export interface CheckpointsInit {
   readonly target: Peer;
   /** `_local/…` */
   readonly id: string;
-  /** Of this attempt alone: within a session, positions are counted. */
+  /** Of this attempt alone: positions are counted within a session. */
   readonly sessionId: string;
   readonly on: { readonly source: boolean; readonly target: boolean };
   /** See {@link Checkpoint}; '' where neither side tells. */
   readonly instances: string;
-  /** What this session did so far. */
+  /** What this session has done so far. */
   readonly describe: () => Omit<Session, 'session_id' | 'last_seq' | 'recorded'>;
 }
 
 /**
  * The checkpoints of one attempt. {@link note} says what the target acknowledged, {@link flush} writes it down on both sides;
- * in between, {@link note} does so by itself now and then while the transfer goes on.
+ * while the transfer goes on, {@link note} also writes it down from time to time.
  */
 export class Checkpoints {
   readonly #source: Side | undefined;
@@ -197,7 +197,7 @@ export class Checkpoints {
     this.#init = init;
   }
 
-  /** Where to go on. @throws whatever keeps a side from answering, except that there is no checkpoint or none is allowed */
+  /** Where to go on. @throws whatever keeps a side from answering, except that there is no checkpoint or that it is refused */
   async resume(signal: AbortSignal): Promise<Seq> {
     const [source, target] = await Promise.all([this.#source?.read(signal), this.#target?.read(signal)]);
     const seq = this.#agreed(source, target);
@@ -208,18 +208,18 @@ export class Checkpoints {
   #agreed(source: Checkpoint | undefined, target: Checkpoint | undefined): Seq {
     if (this.#source === undefined) return this.#alone(target);
     if (this.#target === undefined) return this.#alone(source);
-    // A source that only lets itself be read never has one. Without the mark, its absence means that it is a new one.
+    // A source that may only be read never has a checkpoint. Without the mark, a missing checkpoint means that the source is new.
     if (source === undefined && target?.source_refuses === true) return this.#alone(target);
     return commonSeq(source, target);
   }
 
-  /** The word of one side. What became of the other, only the marks can tell. */
+  /** The position that one side remembers. Only the marks can tell whether the other database was replaced. */
   #alone(checkpoint: Checkpoint | undefined): Seq {
     const { instances = '' } = checkpoint ?? {};
     return isSeq(checkpoint?.last_seq) && instances === this.#init.instances ? checkpoint.last_seq : START;
   }
 
-  /** Nothing is written down from now on: what lies before the first change seen was not replicated. */
+  /** Nothing is written down from now on, because what lies before the first change seen was not replicated. */
   mute(): void {
     this.#mute = true;
   }
@@ -233,10 +233,10 @@ export class Checkpoints {
   /** Everything up to `seq` was acknowledged by the target. */
   note(seq: Seq, signal: AbortSignal): void {
     this.#noted = seq;
-    // The clock may be set back by hours, for which nothing would be written down.
+    // The clock may be set back by hours; without `abs`, nothing would be written down for that long.
     const isSoon = Math.abs(Date.now() - this.#writtenAt) < INTERVAL_MS;
     if (!this.behind || this.#writing !== undefined || isSoon) return;
-    // Beside the transfer. A failure is not lost: the next flush writes again, and says so.
+    // Written while the transfer goes on. A failure is not lost: the next flush writes again, and rejects.
     this.flush(signal).catch(() => undefined);
   }
 
@@ -261,7 +261,7 @@ export class Checkpoints {
     const { sessionId, describe, instances } = this.#init;
     const session = { session_id: sessionId, last_seq: seq, recorded: ++this.#count, ...describe() };
     const marks = instances === '' ? {} : { instances };
-    // The source first: whether it refuses is written down at the target.
+    // The source is written first, because the target's checkpoint says whether the source refuses.
     await this.#source?.write(session, marks, signal);
     const refused = this.#source?.refuses ? { source_refuses: true } : {};
     await this.#target?.write(session, { ...marks, ...refused }, signal);
@@ -270,7 +270,7 @@ export class Checkpoints {
   }
 }
 
-/** Beginning at `since` leaves no gap after `agreed`. */
+/** Whether beginning at `since` leaves no gap after `agreed`. */
 export const covers = (agreed: Seq, since: Seq): boolean =>
   since === START ||
   since === '0' ||

@@ -11,7 +11,7 @@ export interface Counters {
   readonly docs_written: number;
   /** Revisions that the target refused, and did not accept later. */
   readonly doc_write_failures: number;
-  /** The first {@link MOST_ERRORS} of those, each with `id`, `rev`, `name`, `status`, `reason`. */
+  /** The first {@link MOST_ERRORS} of those failures, each with `id`, `rev`, `name`, `status`, `reason`. */
   readonly errors: readonly FailedRow[];
   /** Everything up to here was replicated. */
   readonly last_seq: Seq;
@@ -56,24 +56,24 @@ export interface ReplicationStatus extends Counters {
   readonly error: unknown;
 }
 
-/** Denied documents listed; all are counted. A live replication may run for months. */
+/** Most denied documents listed; all are counted. The bound is needed because a live replication may run for months. */
 export const MOST_ERRORS = 1000;
 
-/** Of the denied rows `tried`, only those of `still` are denied now. */
+/** Of the denied rows `tried`, only those in `still` remain denied. */
 export interface Retried {
   readonly tried: readonly FailedRow[];
   readonly still: readonly FailedRow[];
   readonly written: number;
 }
 
-/** By their names: rows that crossed to a page and back are others. */
+/** Rows are compared by id and revision: those that crossed to a page and back are other objects. */
 export function afterRetry(errors: readonly FailedRow[], { tried, still }: Retried): FailedRow[] {
   const gone = new RevSet();
   for (const { id, rev = '' } of tried) gone.add(id, rev);
   return [...errors.filter(({ id, rev = '' }) => !gone.has(id, rev)), ...still];
 }
 
-/** Failures of an attempt that ends it: shown in its error, not counted for good, since they are tried again. */
+/** Failures of an attempt that ends with them: shown in its error, but not counted for good, since they are tried again. */
 export interface LostWork {
   readonly docs_read: number;
   readonly doc_write_failures: number;

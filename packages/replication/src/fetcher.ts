@@ -1,7 +1,7 @@
 /**
  * Fetches revisions from the source in portions bounded in number and in bytes.
  *
- * Every revision asked for is accounted for: it is there (or what followed it on its branch), it has failed, or the source
+ * Every revision asked for is accounted for: it is there (or a successor on its branch is), it has failed, or the source
  * itself says that it no longer has it. None is skipped in silence.
  */
 import { apartLength, type BulkGetOptions, SPLIT, takesApart } from '@settledb/core';
@@ -35,29 +35,29 @@ export interface FailedRev {
   readonly error: unknown;
 }
 
-/** What one request gave. `docs` are ready to be written. */
+/** What one request returned. `docs` are ready to be written. */
 export interface Portion {
   readonly docs: readonly AnyDoc[];
   /** Length of the documents' JSON, attachments included. */
   readonly length: number;
-  /** Of single documents; the others are unharmed. */
+  /** Failures of single documents; the others are unharmed. */
   readonly failures: readonly FailedRev[];
-  /** Nothing follows that was asked for. Where that is not known before, there is no such portion. */
+  /** No portion follows. Only set where that is known beforehand; otherwise no portion has it. */
   readonly last?: boolean;
 }
 
 /** Characters of JSON that one request should bring: two such portions are in memory at once. */
 const PORTION_LENGTH = 4 * 1024 * 1024;
-/** Revisions in the first request, when nobody knows how large documents are here. */
+/** Revisions in the first request, when nothing is known yet about the size of documents. */
 const FIRST_PORTION = 25;
 /** A portion is at most this many times the last: one small document says little about the next. */
 const GROWTH = 4;
-/** Requests that may fail in the search for the document that makes one fail: log2 of a batch, and some. */
+/** Requests that may fail while searching for the document that makes one fail: log2 of a batch, and some. */
 const SPLITS = 10;
 
 export class Fetcher {
   readonly #source: Peer;
-  /** Documents come taken apart, and go so into the target. */
+  /** Documents come from the source taken apart, and are given to the target so. */
   readonly #apart: boolean;
   readonly #most: number;
   readonly #signal: AbortSignal;
@@ -101,7 +101,7 @@ export class Fetcher {
 
   /**
    * The source did not find a revision that its feed had listed, or not its attachments. The feed is asked once more, about this
-   * document alone: if the revision is no longer listed, it was purged, or it has been edited and is listed later under its successor.
+   * document alone: if it no longer lists the revision, that was purged, or it was edited and the feed lists its successor later.
    */
   async isGone({ id, rev }: MissingRev, failure: unknown): Promise<boolean> {
     if (!isNotFound(failure)) return false;
@@ -111,7 +111,7 @@ export class Fetcher {
     return !rows.some((row) => row.id === id && row.revs.includes(rev));
   }
 
-  /** Documents that were written with stubs which the target did not know: with everything. One that is gone since is left out. */
+  /** Fetches documents whole that were written with stubs unknown to the target. A document that is gone since is left out. */
   async *complete(docs: readonly AnyDoc[]): AsyncGenerator<Portion, void> {
     const wanted = docs.map(({ _id, _rev }) => ({ id: _id, rev: _rev }));
     const { docs: found, failures } = await this.#request(wanted, { att_encoding_info: true });
@@ -119,7 +119,7 @@ export class Fetcher {
     yield* this.#fill(found.map((doc) => unfilled(doc, [], this.#source)));
   }
 
-  /** Documents with attachments are fetched again with them: only now is it known how much that is. */
+  /** Documents with attachments are fetched again with them: only now is the size of these known. */
   async *#fill(all: readonly Unfilled[]): AsyncGenerator<Portion, void> {
     const ready = all.filter(({ names }) => names.length === 0).map(({ doc }) => doc);
     if (ready.length > 0) yield { docs: ready, length: 0, failures: [] };
@@ -127,7 +127,7 @@ export class Fetcher {
       this.#streamFailure ??= new SourceFailure(error);
     };
     for (const one of all.filter(({ streamed }) => streamed)) {
-      // Alone: a stream that fails takes nothing else with it.
+      // A request of its own: a stream that fails takes no other document with it.
       yield {
         docs: [withStreams(one, this.#source, this.#signal, onFailure)],
         length: one.length,
@@ -153,7 +153,7 @@ export class Fetcher {
     }
   }
 
-  /** Sets the next portion by the size of this one. What is nested too deep could not be written, and is left out. */
+  /** Sets the size of the next portion by this one. Documents nested too deep could not be written, and are left out. */
   #measure(found: readonly AnyDoc[], failures: FailedRev[]): { docs: readonly AnyDoc[]; length: number } {
     let length = 0;
     const docs = found.filter((doc) => {
@@ -181,9 +181,9 @@ export class Fetcher {
     const seen = new RevSet();
     for (let at = 0; at < asked.length; at++) {
       const wanted = asked[at]!;
-      const row = rows[at]!; // One for each: checkBulkGet.
+      const row = rows[at]!; // checkBulkGet makes one for each.
       const [only] = row.own;
-      // Nearly always: the one document asked for.
+      // The usual case: exactly the document asked for.
       if (row.all.length === 1 && only !== undefined && 'ok' in only && isAskedFor(only.ok, wanted)) {
         if (seen.add(only.ok._id, only.ok._rev)) docs.push(only.ok);
         continue;
@@ -197,7 +197,7 @@ export class Fetcher {
     return { docs, failures };
   }
 
-  /** A request that fails as a whole, perhaps for one document, is taken apart until the others are there. */
+  /** A request that fails as a whole, perhaps because of one document, is split until the other documents are there. */
   async #bulkGet(
     asked: readonly Requested[],
     options: BulkGetOptions,
@@ -205,7 +205,7 @@ export class Fetcher {
   ): Promise<Fetched[]> {
     const signal = this.#signal;
     try {
-      // Only what the protocol knows.
+      // Only the fields that the protocol has.
       const docs = asked.map(({ id, rev, atts_since }) => ({ id, rev, ...(atts_since && { atts_since }) }));
       const apart = this.#apart && !options.attachments && { [SPLIT]: true };
       const request = { docs, revs: true, ...options, signal, ...apart };

@@ -1,5 +1,5 @@
 /**
- * How an attempt begins: both sides are asked who they are and how far they have come, and from their checkpoints it follows where
+ * How an attempt begins: both sides are asked who they are and how far they have come; their checkpoints then tell where
  * to go on.
  */
 import { commonSnapshot, type Seq, SNAPSHOT_ID, snapshotSessions, uuid } from '@settledb/core';
@@ -14,7 +14,7 @@ import type { Run, Start } from './transfer';
 interface Pair {
   readonly sourceId: string;
   readonly targetId: string;
-  /** When each was made, where it says so: by that a database is told from one made anew in its place. */
+  /** When each database was made, if it says so: this tells it from one made anew in its place. */
   readonly instances: string;
   readonly sourceSeq: Seq | undefined;
   readonly targetSeq: Seq | undefined;
@@ -26,7 +26,7 @@ export async function handshake(run: Run, signal: AbortSignal): Promise<Start> {
   const pair = await identify(source, target, signal);
   const { sourceId, targetId, instances, sourceSeq } = pair;
   const key = `${sourceId} ${targetId} ${instances}`;
-  // Another database has taken the place of one: what was acknowledged was so by the other.
+  // A database was replaced by another: what the old one acknowledged, the new one may not have.
   if (run.pair !== undefined && run.pair !== key) progress.lastSeq = undefined;
   run.pair = key;
   const open = opener(run, pair, signal);
@@ -53,7 +53,7 @@ async function identify(source: Peer, target: Peer, signal: AbortSignal): Promis
   return { sourceId, targetId, instances, sourceSeq: from.seq, targetSeq: to.seq };
 }
 
-/** Opens checkpoints. @param apart the position they are counted from, for those of what follows a gap */
+/** Opens checkpoints. @param apart for checkpoints after a gap: the position from which they count */
 type Open = (apart?: Seq) => Promise<Start>;
 
 function opener({ source, target, settings, progress }: Run, pair: Pair, signal: AbortSignal): Open {
@@ -61,7 +61,7 @@ function opener({ source, target, settings, progress }: Run, pair: Pair, signal:
   const describe = describing(progress);
   return async (apart) => {
     const id = replicationId(sourceId, targetId, settings.query, apart);
-    // Of two copies with one identity nothing tells whose word, or which way, a checkpoint was.
+    // Two copies with the same id share a checkpoint id too: a checkpoint would not tell which side wrote it, or in which direction.
     const on = sourceId === targetId ? NOWHERE : settings.checkpointOn;
     const checkpoints = new Checkpoints({ source, target, id, sessionId: uuid(), on, instances, describe });
     const since = notBeyond(sourceSeq, await checkpoints.resume(signal));
@@ -80,17 +80,17 @@ async function openFirst(
 ): Promise<Start> {
   const start = await open();
   if (start.since !== 0 || !start.checkpoints.complete || isFiltered(settings.query)) return start;
-  // Who is empty has loaded nothing; most first replications are told so without another request.
+  // An empty database has loaded no snapshot; this spares most first replications the request.
   if ([sourceSeq, targetSeq].some((seq) => seq === 0 || seq === '0')) return start;
   const seq = await snapshotSeq(source, target, signal);
   return seq === undefined ? start : { ...start, since: notBeyond(sourceSeq, seq) };
 }
 
-/** A snapshot is of all documents: where a filter chooses, it says nothing. */
+/** A snapshot holds all documents, so it says nothing about a replication with a filter. */
 const isFiltered = ({ filter, view, doc_ids, selector }: ChangesQuery): boolean =>
   [filter, view, doc_ids, selector].some((option) => option !== undefined);
 
-/** Where both say that a snapshot, which they have, ends in the source; undefined where there is none, or it may not be read. */
+/** Where the snapshot that both sides have ends in the source; undefined where there is none, or it may not be read. */
 async function snapshotSeq(source: Peer, target: Peer, signal: AbortSignal): Promise<Seq | undefined> {
   const read = (peer: Peer): Promise<unknown> =>
     ask(signal, () => peer.get(SNAPSHOT_ID, { signal })).catch((error: unknown) => {
@@ -100,7 +100,7 @@ async function snapshotSeq(source: Peer, target: Peer, signal: AbortSignal): Pro
   return snapshotSessions(there).length === 0 ? undefined : commonSnapshot(await read(source), there);
 }
 
-/** Where to begin when the user says so. What follows a gap has checkpoints of its own, or none. */
+/** Where to begin when the user says so. Beyond a gap, checkpoints are kept separately, or not at all. */
 async function openAt(since: Seq, open: Open): Promise<Start> {
   const start = await open();
   if (covers(start.since, since)) return { ...start, since };
@@ -128,6 +128,6 @@ function describing(progress: Progress): () => object {
   };
 }
 
-/** A source that has not come as far as `seq` is another database than it was, or an older state of it: all is compared anew. */
+/** A source that has not come as far as `seq` is another database, or was set back to an older state: everything is compared anew. */
 const notBeyond = (last: Seq | undefined, seq: Seq): Seq =>
   typeof last === 'number' && typeof seq === 'number' && seq > last ? 0 : seq;

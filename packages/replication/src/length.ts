@@ -1,6 +1,6 @@
-/** How much room a document takes as JSON, without making that JSON: it is asked of every document that is carried over. */
+/** The length of a document as JSON, without making that JSON: it is asked for every document that is transferred. */
 
-/** Nested deeper, a document has no JSON: engines write it by recursion, and bear some thousands. */
+/** A document nested deeper cannot be written as JSON: engines do that by recursion, and bear some thousands of levels. */
 const DEEPEST = 3000;
 /** A number, a boolean or null, and a comma. */
 const SCALAR = 8;

@@ -69,22 +69,22 @@ export type ChangesQuery = Pick<
 export interface Settings {
   readonly live: boolean;
   readonly retry: boolean;
-  /** Undefined: the default. */
+  /** Undefined for the default. */
   readonly backOff: ((delay: number) => number) | undefined;
   readonly since: Seq | undefined;
-  /** Of changes: the first one, and the most that they grow to. */
+  /** Changes in a batch: in the first one, and the most that later ones grow to. */
   readonly batchSize: { readonly first: number; readonly most: number };
   readonly checkpointOn: { readonly source: boolean; readonly target: boolean };
   readonly query: ChangesQuery;
   readonly transport: Pick<ChangesOptions, 'heartbeat' | 'timeout'>;
 }
 
-/** PouchDB's: small enough to show something soon, and to be repeated after a failure. */
+/** PouchDB's: small enough to show something soon, and to be repeated cheaply after a failure. */
 const FIRST_BATCH_SIZE = 100;
 /**
- * Requests cost as much as some hundred small documents: 10,000 of them are pulled in half the time it takes by 100. With 1,000 it
- * takes a tenth more than with 500 (cpu time, perf/src/suites/replication.node.ts): more of what is under way outlives the
- * collector's first look, and a pull of 100,000 takes 30 MB more.
+ * A request costs as much as some hundred small documents: 10,000 of them are pulled in half the time that batches of 100 take. Batches
+ * of 1,000 take a tenth more than those of 500 (cpu time, perf/src/suites/replication.node.ts): more of what is under way outlives the
+ * garbage collector's first pass, and a pull of 100,000 takes 30 MB more.
  */
 const MOST_BATCH_SIZE = 500;
 
@@ -139,7 +139,7 @@ function changesQuery(options: ReplicateOptions): ChangesQuery {
   };
 }
 
-/** A number that no position can be would be taken for one of another database, and everything be copied. */
+/** A number that cannot be a position would be taken for one of another database, and everything would be copied. */
 function checkSince(since: ReplicateOptions['since']): Seq | undefined {
   if (since == null) return undefined;
   if (typeof since === 'string' ? since !== '' : Number.isSafeInteger(since) && since >= 0) return since;

@@ -46,7 +46,7 @@ export function checkPeer(role: 'source' | 'target', peer: Peer): void {
   }
 }
 
-/** The options of `id` and `info`. To those of a PouchDB the first argument is a callback: nothing else may be there. */
+/** The options of `id` and `info`. A PouchDB takes their first argument for a callback, so it gets none. */
 export const bare = (peer: Peer, signal: AbortSignal): [{ signal: AbortSignal }?] =>
   'registerDependentDatabase' in peer ? [] : [{ signal }];
 
@@ -60,7 +60,7 @@ export async function ask<T>(signal: AbortSignal, call: () => PromiseLike<T> | T
   return untilAborted(Promise.resolve(call()), signal);
 }
 
-/** The peer answered something that the protocol does not know. Worth a retry: a proxy may have answered for it. */
+/** The peer answered something that the protocol does not know. It is worth a retry: the answer may be a proxy's. */
 export const unexpected = (what: string): DatabaseError =>
   new DatabaseError({ status: 502, name: 'unexpected_answer', reason: `Unexpected answer: ${what}` });
 
@@ -77,7 +77,7 @@ export function checkId(answer: unknown): string {
 export interface PeerInfo {
   /** `update_seq`, where there is one. */
   readonly seq: Seq | undefined;
-  /** CouchDB's time of creation, another one for a database made anew under the same name; '' where nothing is told. */
+  /** CouchDB's time of creation, which differs for a database made anew under the same name; '' where the peer does not say. */
   readonly instance: string;
 }
 
@@ -107,7 +107,7 @@ export function checkChanges(answer: unknown): CheckedChanges {
 
 export function checkChange(row: unknown): ChangedDoc {
   if (!isObject(row) || typeof row.id !== 'string' || row.id === '') throw unexpected('a change without id');
-  // They are each database's own, our checkpoints among them.
+  // Local documents belong to each database alone; our checkpoints are among them.
   if (isLocalId(row.id)) throw unexpected(`a change of ${row.id}`);
   const { id, seq, changes } = row;
   if (!isSeq(seq) && seq !== null) throw unexpected(`a change of ${id} without seq`);
@@ -129,7 +129,7 @@ export interface MissingRev {
   readonly ancestors?: readonly string[];
 }
 
-/** @param asked what was asked about; an answer about anything else is none */
+/** @param asked what was asked about; an answer about anything else is refused */
 export function checkRevsDiff(answer: unknown, asked: Record<string, readonly string[]>): MissingRev[] {
   if (!isObject(answer)) throw unexpected('revsDiff is no object');
   const missing: MissingRev[] = [];
@@ -151,20 +151,20 @@ export function checkRevsDiff(answer: unknown, asked: Record<string, readonly st
 
 export type FetchedRow = { readonly ok: AnyDoc } | { readonly error: unknown };
 
-/** What was answered about one revision. */
+/** The answer about one revision. */
 export interface Fetched {
-  /** In the answer's entry for this very request; empty where the answer has not one entry for each request. */
+  /** Rows in the entry for this very request; empty where the answer does not have one entry for each request. */
   readonly own: readonly FetchedRow[];
-  /** In all entries with this id. */
+  /** Rows in all entries with this id. */
   readonly all: readonly FetchedRow[];
 }
 
-/** @returns one {@link Fetched} for each of `asked`; whether it holds what was asked for is for the caller to see */
+/** @returns one {@link Fetched} for each of `asked`; the caller has to see whether it holds what was asked for */
 export function checkBulkGet(answer: unknown, asked: readonly MissingRev[]): Fetched[] {
   if (!isObject(answer) || !Array.isArray(answer.results)) throw unexpected('bulkGet without results');
   const entries = (answer.results as unknown[]).map(checkEntry);
   const aligned = entries.length === asked.length && entries.every(({ id }, at) => id === asked[at]!.id);
-  // Nearly always: one revision of each, answered in order.
+  // The usual case: one revision of each document, answered in order.
   if (aligned && new Set(asked.map(({ id }) => id)).size === asked.length)
     return entries.map(({ rows }) => ({ own: rows, all: rows }));
   const byId = new Map<string, FetchedRow[]>(asked.map(({ id }) => [id, []]));
@@ -214,7 +214,7 @@ export function faultOf(doc: AnyDoc, id: string): string | undefined {
   return _rev === `${start}-${ids[0]}` ? undefined : 'its _rev is not the first of its _revisions';
 }
 
-/** Rows that failed. Rows of success, which `new_edits: false` need not have, are left out. */
+/** The rows of failures. Rows of success are left out; `new_edits: false` need not answer them. */
 export function checkBulkDocs(answer: unknown, docs: readonly AnyDoc[]): FailedRow[] {
   if (!Array.isArray(answer)) throw unexpected('bulkDocs is no list');
   if (answer.length === 0) return [];
@@ -272,7 +272,7 @@ export function statusOf(error: unknown): number {
   return typeof status === 'number' ? status : 0;
 }
 
-/** 401 or 403: who asks may not. */
+/** 401 or 403: the caller is not allowed to do this. */
 export function isRefusal(error: unknown): boolean {
   const status = statusOf(error);
   if (status !== 0) return status === 401 || status === 403;
@@ -280,7 +280,7 @@ export function isRefusal(error: unknown): boolean {
   return name === 'unauthorized' || name === 'forbidden';
 }
 
-/** Of a document: its content, or the URL that its id makes. */
+/** The document is too large: its content, or the URL made of its id. */
 export const isTooLarge = (error: unknown): boolean => [413, 414, 431].includes(statusOf(error));
 
 export function isNotFound(error: unknown): boolean {
@@ -288,6 +288,6 @@ export function isNotFound(error: unknown): boolean {
   return isObject(error) && [error.name, error.error, error.reason].includes('not_found');
 }
 
-/** The database here was closed: nothing that is asked of it will be answered any more. */
+/** The local database was closed: it will answer no more requests. */
 export const isClosed = (error: unknown): boolean =>
   error instanceof DatabaseError && error.name === 'closed';

@@ -24,14 +24,14 @@ export class Progress implements Watched {
   #lengthRead = 0;
   #length = 0;
   #phase: Phase = 'connecting';
-  /** Rows read of the changes and not acknowledged, and what comes after those. */
+  /** Rows of changes that were read but not acknowledged, and those that come after them. */
   #underWay = 0;
   #after: number | undefined;
   #version = 0;
   readonly #listeners = new Set<() => void>();
-  /** `undefined` until anything was acknowledged. */
+  /** `undefined` until something was acknowledged. */
   lastSeq: Seq | undefined;
-  /** Exact, as of the last acknowledged batch, where the source says. */
+  /** As of the last acknowledged batch; exact where the source says it. */
   pending: number | undefined;
   attempts = 0;
   error: unknown;
@@ -45,7 +45,7 @@ export class Progress implements Watched {
     this.#touch();
   }
 
-  /** Goes up with everything that shows. */
+  /** Goes up with every change that is visible in the status. */
   get version(): number {
     return this.#version;
   }
@@ -61,7 +61,7 @@ export class Progress implements Watched {
     this.phase = 'connecting';
   }
 
-  /** Rows of changes were read. @param after what the source, or the difference of its numbers, says comes after them */
+  /** Rows of changes were read. @param after how many come after them, as the source or the difference of its numbers says */
   saw(rows: number, after: number | undefined): void {
     this.#underWay += rows;
     this.#after = after;

@@ -1,5 +1,5 @@
 /**
- * The changes of the source in batches: first those there are, then, in a live replication, those that come.
+ * The changes of the source in batches: first those that exist, then, in a live replication, those that arrive.
  *
  * Positions are opaque: they are handed back to the source and compared for equality, nothing else.
  */
@@ -21,9 +21,9 @@ import type { Progress } from './progress';
 
 export interface ChangesBatch {
   readonly rows: readonly ChangedDoc[];
-  /** Replicated up to here once all rows are; `undefined` where the source gave no position with them. */
+  /** The position that is reached once all rows are replicated; `undefined` where the source gave none with them. */
   readonly seq: Seq | undefined;
-  /** Changes after this batch, where the source knows. */
+  /** Number of changes after this batch, where the source knows. */
   readonly pending: number | undefined;
   /** Nothing was left to read when this batch was made. */
   readonly caughtUp: boolean;
@@ -31,7 +31,7 @@ export interface ChangesBatch {
 
 /** A batch is at most this many times the last. */
 const GROWTH = 4;
-/** How often the end is looked for once more. Somebody who goes on writing must not keep a replication from ending. */
+/** How often the end is checked once more. A program that keeps writing must not keep a replication from ending. */
 const LOOKS = 3;
 
 export interface ReaderInit {
@@ -62,8 +62,8 @@ export async function* readChanges(init: ReaderInit): AsyncGenerator<ChangesBatc
 }
 
 /**
- * PouchDB passes over documents that are edited while it reads its changes, which the other direction of a sync does, and has them at the
- * end: a sync that left it at that would end with less than both had when it began. It is told by its saying nothing of what is left.
+ * While PouchDB reads its changes, it skips documents that are edited meanwhile, as the other direction of a sync does, and lists them
+ * at the end. A sync that stopped there would end with less than both had at its beginning. Such a source does not say how much is left.
  */
 async function isShort({ source, signal }: ReaderInit, { pending, seq }: ChangesBatch): Promise<boolean> {
   if (pending !== undefined || typeof seq !== 'number') return false;
@@ -86,21 +86,21 @@ async function readBatch(
     signal,
   };
   const { rows, lastSeq, pending } = checkChanges(await ask(signal, () => source.changes(options)));
-  // Restored from a backup, or another database by now. The next attempt finds out; this one would pass over changes.
+  // The source was restored from a backup, or is another database by now. The next attempt finds out; this one would skip changes.
   if (typeof lastSeq === 'number' && typeof since === 'number' && lastSeq < since)
     throw unexpected(`changes after ${since} end at ${lastSeq}`);
-  // A source that still has some, although it did not fill the batch, is asked again, provided that it moves on.
+  // A source that has more changes, although it did not fill the batch, is asked again, provided that its position moves on.
   const more = rows.length >= limit || (pending !== undefined && pending > 0 && lastSeq !== since);
   return { rows, seq: lastSeq, pending, caughtUp: !more };
 }
 
-/** As good as can be told: each document has one change, so there are no more of them than numbers. */
+/** An upper bound: each document has one change, so there are no more changes than numbers. */
 function pendingAfter({ pending, caughtUp, seq }: ChangesBatch, last: Seq | undefined): number | undefined {
   if (pending !== undefined || caughtUp) return pending ?? 0;
   return typeof last === 'number' && typeof seq === 'number' ? Math.max(last - seq, 0) : undefined;
 }
 
-/** What a live feed brought while the last batch was on its way makes the next one. */
+/** What a live feed brought while the last batch was being transferred makes the next batch. */
 async function* followChanges(
   { source, settings, progress, signal }: ReaderInit,
   since: Seq,
@@ -133,7 +133,7 @@ async function* followChanges(
   }
 }
 
-/** Under `seq_interval` some rows have none. */
+/** With `seq_interval`, some rows have no seq. */
 function lastSeqOf(rows: readonly ChangedDoc[]): Seq | undefined {
   for (let at = rows.length - 1; at >= 0; at--) {
     const seq = rows[at]?.seq;
@@ -142,10 +142,10 @@ function lastSeqOf(rows: readonly ChangedDoc[]): Seq | undefined {
   return undefined;
 }
 
-/** Iterates where that is possible, so that the feed reads no further than there is room; else listens. */
+/** Iterates where that is possible, so that the feed reads no further than there is room; otherwise listens. */
 function collect(feed: ChangesFeed, inbox: Inbox<ChangedDoc>): void {
   const fail = (error: unknown): void => inbox.fail(error);
-  // Of a database that was closed, or destroyed, they end as cancelled.
+  // The feed of a database that was closed or destroyed ends like a cancelled one.
   const ended = (result: unknown): void =>
     inbox.fail(
       isObject(result) && result.status === 'cancelled' ? closed() : unexpected('the live changes ended'),

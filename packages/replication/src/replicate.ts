@@ -1,5 +1,5 @@
 /**
- * Replication of one database into another, as its user holds it. The work (`run.ts`) is loaded with the first of them.
+ * Replication of one database into another, as its user holds it. The code that does the work (`run.ts`) is loaded with the first one.
  */
 import { BasicFeed, type Feed, type FeedController, type FeedError, type FeedEvents } from '@settledb/core';
 import type { ReplicationChange, ReplicationResult, ReplicationStatus, Retried } from './counters';
@@ -54,7 +54,7 @@ export interface WatchedReplication extends Replication {
   readonly progress: Watched;
 }
 
-/** What carries denied documents over once more: the options of a replication, made for those alone. */
+/** The options for transferring denied documents once more: those of the replication, limited to these documents. */
 export const againOptions = (
   { style, winning_revs_only, signal }: ReplicateOptions,
   denied: readonly { readonly id: string }[],
@@ -72,7 +72,7 @@ export class ReplicationFeed
 {
   readonly progress: Progress;
   readonly #options: ReplicateOptions;
-  /** Replicates between the same two once more. Whoever closes them when this is over puts something else here. */
+  /** Replicates between the same two once more. Whoever closes the databases afterwards replaces this. */
   again: (options: ReplicateOptions) => PromiseLike<ReplicationResult>;
 
   constructor(source: Peer, target: Peer, options: ReplicateOptions) {
@@ -106,7 +106,7 @@ export class ReplicationFeed
     return result;
   }
 
-  /** Counts what somebody else carried over once more: the page of a hosted one. */
+  /** Counts documents that were transferred once more elsewhere: by the page of a hosted replication. */
   retried(again: Retried): void {
     this.progress.retried(again);
   }

@@ -1,21 +1,21 @@
 /**
- * The name under which two databases remember how far a replication came: `_local/` and 32 hex digits, a function of who
- * is replicated to whom and of which changes are seen, and of nothing else.
+ * The name under which two databases remember how far a replication came: `_local/` and 32 hex digits, a function of the two
+ * databases, the direction and the changes that are seen, and of nothing else.
  *
- * Canonical: the order of keys and of `doc_ids`, and ways of saying the same, make no difference; so the next run, in any
- * program, finds the checkpoint. Credentials are not in it: `id()` of a remote database leaves them out.
+ * Canonical: the order of keys and of `doc_ids`, and different ways to say the same, make no difference; so the next run, in any
+ * program, finds the checkpoint. Credentials are not part of it: `id()` of a remote database leaves them out.
  */
 import { revHash, type Seq } from '@settledb/core';
 import type { ChangesQuery } from './options';
 
-/** Goes up when the meaning of a checkpoint changes; everybody then starts over once. */
+/** Goes up when the meaning of a checkpoint changes; every replication then starts over once. */
 const VERSION = 1;
 
 /**
  * The id of the checkpoint document, `_local/…`, the same on both sides.
  *
  * @param sourceId what `id()` of the source answers
- * @param since of a replication that knows nothing of what lies before it
+ * @param since for a replication that knows nothing of what lies before it
  */
 export function replicationId(sourceId: string, targetId: string, query: ChangesQuery, since?: Seq): string {
   const text = canonicalJson([
@@ -28,7 +28,7 @@ export function replicationId(sourceId: string, targetId: string, query: Changes
   return `_local/${revHash('replication', undefined, false, text)}`;
 }
 
-/** Only what changes the changes: `view` counts with `_view`, `query_params` with a filter that can read them. */
+/** Only what affects the changes: `view` counts with `_view`, `query_params` with a filter that can read them. */
 function meaning(query: ChangesQuery): unknown {
   const { doc_ids, selector, query_params, view } = query;
   const filter = filterText(query);
@@ -44,7 +44,7 @@ function meaning(query: ChangesQuery): unknown {
 
 function filterText({ filter, view }: ChangesQuery): string | undefined {
   if (typeof filter === 'function') return `function ${filter.toString()}`;
-  // `doc_ids` and `selector` say it themselves; only a view needs its filter named.
+  // `doc_ids` and `selector` are in the id themselves; only a view needs its filter named.
   if (filter === '_doc_ids' || filter === '_selector') return undefined;
   if (filter === undefined) return view === undefined ? undefined : '_view';
   return filter.startsWith('_') ? filter : twoParts(filter);
@@ -59,7 +59,7 @@ const twoParts = (name: string): string => (name.includes('/') ? name : `${name}
 export function canonicalJson(value: unknown): string {
   return (
     JSON.stringify(value, (_key, part: unknown) => {
-      // A selector may hold a regular expression, of which JSON makes `{}`.
+      // A selector may hold a regular expression, which JSON would turn into `{}`.
       if (part instanceof RegExp) return part.toString();
       if (typeof part !== 'object' || part === null || Array.isArray(part)) return part;
       // No prototype: `__proto__` is a key like any other.

@@ -1,14 +1,14 @@
-/** A set of revisions of documents. Nearly always there is one revision of each, so that no key need be made of both. */
+/** A set of revisions of documents. Usually there is one revision of each document, so no key has to be made of id and revision. */
 export class RevSet {
   readonly #one = new Map<string, string>();
-  /** Documents of which there are more. */
+  /** Documents with more than one revision. */
   #more: Map<string, Set<string>> | undefined;
 
   has(id: string, rev: string): boolean {
     return this.#one.get(id) === rev || this.#more?.get(id)?.has(rev) === true;
   }
 
-  /** @returns whether it was not there */
+  /** @returns true if it was not in the set before */
   add(id: string, rev: string): boolean {
     if (this.has(id, rev)) return false;
     if (!this.#one.has(id)) {

@@ -16,11 +16,11 @@ import { RevSet } from './rev-set';
 import { Failure, type Run, transfer } from './transfer';
 import { onWake } from './wake';
 
-/** After cancelling or a failure: how long a write under way, and the checkpoint, may take to come to their end. */
+/** After cancelling or a failure: how long a write under way, and the checkpoint, may take to finish. */
 const GRACE_MS = 3000;
-/** Attempts that may fail, one after the other, for the same reason: a revision that cannot be had or is not taken. */
+/** Attempts in a row that may fail for the same reason: a revision that cannot be fetched or is not accepted. */
 const DOCUMENT_TRIES = 10;
-/** How long nothing may happen after a wake-up before connections count as dead. */
+/** How long after a wake-up nothing may arrive before connections count as dead. */
 const STALLED_MS = 3000;
 
 /** @returns its result; rejects with what ended it, whose `result` has the counters */
@@ -35,7 +35,7 @@ export async function run(
     checkPeer('source', source);
     checkPeer('target', target);
     const settings = checkOptions(options);
-    // What cannot be written down (a bigint, a cycle) fails now, not again and again.
+    // A query that cannot be written as JSON (a bigint, a cycle) fails now, not in every attempt.
     replicationId('', '', settings.query);
     const announcer = new Announcer((event, error) => feed.emit(event, error));
     const backOff = new BackOff(settings.backOff);
@@ -78,13 +78,13 @@ async function repeat(run: Run): Promise<void> {
 /** Trying again would not help: the request is wrong, or what it is about is not there. */
 const FINAL = new Set([400, 404, 405, 410, 501]);
 
-/** Of what has worked before, {@link FINAL} says less: a proxy answers so while what is behind it is replaced. It is waited out. */
+/** Once requests have worked, {@link FINAL} is not final: a proxy answers so while the server behind it is replaced. Then we wait. */
 function isFinal({ error, ofDocuments }: Failure, run: Run): boolean {
   if (ofDocuments.length > 0) return triesOf(ofDocuments, run) >= DOCUMENT_TRIES;
   return isRefusal(error) || isClosed(error) || (!run.worked && FINAL.has(statusOf(error)));
 }
 
-/** Of the same revision. A document that is edited between two attempts fails anew: the next one may find it at rest. */
+/** Attempts that failed for the same revision. A document edited between two attempts fails anew: the next may find it at rest. */
 function triesOf(failed: readonly FailedRev[], run: Run): number {
   const again = failed.some(({ id, rev }) => run.failed.has(id, rev));
   run.failed.clear();
@@ -98,7 +98,7 @@ async function attempt(run: Run, reading: AbortController): Promise<void> {
   const { feed } = run;
   const writing = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
-  // Reads end at once. A write is let go on: it may be done already, and then should be acknowledged.
+  // Reads end at once. A write may go on: it may have happened already, and should then be acknowledged.
   const end = (reason?: unknown): void => {
     reading.abort(reason);
     timer ??= setTimeout(() => writing.abort(), GRACE_MS);
@@ -123,14 +123,14 @@ async function attempt(run: Run, reading: AbortController): Promise<void> {
   }
 }
 
-/** Why an attempt is given up for another one at once: nothing failed, but its connections may be dead. */
+/** Why an attempt is replaced by another at once: nothing failed, but its connections may be dead. */
 const WOKEN = new DatabaseError({
   status: 503,
   name: 'woken',
   reason: 'The network is back: connecting anew',
 });
 
-/** A live feed that waits is asked for anew at once; a transfer only when nothing comes any more. */
+/** After a wake-up, a live feed that waits is asked for anew at once; a transfer only when nothing arrives any more. */
 function endWhenWoken({ progress }: Run, end: () => void): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const leave = onWake(() => {
@@ -147,7 +147,7 @@ function endWhenWoken({ progress }: Run, end: () => void): () => void {
   };
 }
 
-/** The error as it was, with `result` added; made an `Error` where it was none. */
+/** The same error with `result` added; made an `Error` where it was not one. */
 function withResult(error: unknown, result: ReplicationResult): Error {
   const whole = error instanceof Error && Object.isExtensible(error) ? error : asError(error);
   return Object.assign(whole, { result });

@@ -1,13 +1,13 @@
-/** What of an answer belongs to the revision that was asked for. */
+/** Finds in an answer what belongs to the revision that was asked for. */
 import { DatabaseError, generationOf } from '@settledb/core';
 import { attachmentFault, hasAttachments, type Unfilled } from './attachments';
 import { type AnyDoc, type Fetched, faultOf, isNotFound, isObject, type MissingRev, statusOf } from './peer';
 
-/** That revision, with nothing more to be looked at. */
+/** True for exactly that revision; nothing more has to be looked at. */
 export const isAskedFor = (doc: AnyDoc, { id, rev }: MissingRev): boolean =>
   doc._rev === rev && !hasAttachments(doc) && faultOf(doc, id) === undefined;
 
-/** What in the answer belongs to the revision asked for, and why it is not there if it is not. */
+/** What in the answer belongs to the revision asked for, or else why it is not there. */
 export function sort(
   { own, all }: Fetched,
   { id, rev }: MissingRev,
@@ -35,9 +35,9 @@ const concerns = (error: unknown, rev: string): boolean =>
   !isObject(error) || typeof error.rev !== 'string' || error.rev === rev;
 
 /**
- * `doc` is that revision, or was made of it.
+ * Whether `doc` is that revision or a descendant of it.
  *
- * @param answersIt it is the answer to the request for `rev`: where its ancestry is cut off before, it is taken at its word
+ * @param answersIt `doc` is the answer to the request for `rev`: if its ancestry is cut off before `rev`, it is trusted
  */
 function descendsFrom(doc: AnyDoc, rev: string, answersIt: boolean): boolean {
   if (doc._rev === rev) return true;
@@ -55,7 +55,7 @@ export const malformed = (id: string, fault: string): DatabaseError =>
     docId: id,
   });
 
-/** An error row, of whatever make, as an error. */
+/** An error row of any form, as an error. */
 export function failureOf(error: unknown, { id, rev }: MissingRev): DatabaseError {
   if (error instanceof DatabaseError && error.docId !== undefined) return error;
   const told = isObject(error) ? error : {};

@@ -1,11 +1,11 @@
-/** Failures of a source, and what they are about. */
+/** Failures of a source, and what they concern. */
 import { DatabaseError } from '@settledb/core';
 import { MISMATCH } from './attachments';
 import { isTooLarge, statusOf } from './peer';
 
 /**
- * What the source failed with while the target read an attachment from it. Whatever the target makes of it, even a refusal of
- * the document, it is not the target's word.
+ * The error of the source while the target read an attachment from it. Whatever the target answers then, even that it refuses
+ * the document, it is not a judgement of the target.
  */
 export class SourceFailure {
   readonly error: unknown;
@@ -14,13 +14,13 @@ export class SourceFailure {
     this.error = error;
   }
 
-  /** A single document's; the source is in order. */
+  /** The failure concerns a single document; the source is in order. */
   get ofDocument(): boolean {
     const { error } = this;
     return mayConcernOne(error) || (error instanceof DatabaseError && error.name === MISMATCH);
   }
 }
 
-/** 500 and such may be one damaged document; a network that fails, a server in trouble and a refusal concern all. */
+/** 500 and the like may mean one damaged document; a broken network, a server in trouble and a refusal concern all documents. */
 export const mayConcernOne = (error: unknown): boolean =>
   isTooLarge(error) || [400, 404, 500].includes(statusOf(error));

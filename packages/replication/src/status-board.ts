@@ -3,7 +3,7 @@ import { afterRetry, OVER, type ReplicationResult, type ReplicationStatus, type 
 import { Progress } from './progress';
 import type { Watched } from './watch';
 
-/** The status of a replication that runs elsewhere, as it was told last. */
+/** The status of a replication that runs elsewhere, as last reported. */
 export class StatusBoard implements Watched {
   readonly #listeners = new Set<() => void>();
   #status: ReplicationStatus = { ...new Progress().status(), attempts: 0 };
@@ -21,20 +21,20 @@ export class StatusBoard implements Watched {
     return OVER.has(this.#status.phase);
   }
 
-  /** It has ended, which its status may not have told: who did the work is lost, or goes on for others. @returns the whole result */
+  /** It has ended, perhaps without a last status: its worker is lost, or goes on for other pages. @returns the whole result */
   ended(result: Partial<ReplicationResult>): ReplicationResult {
     const phase = result.status === 'cancelled' ? 'cancelled' : 'complete';
     if (!this.over) this.status = { ...this.#status, phase, error: undefined };
     return this.#result(result, phase);
   }
 
-  /** As {@link ended}, by an error. @returns the counters that go with it, as far as they were told */
+  /** Like {@link ended}, but with an error. @returns the counters that go with it, as far as they were reported */
   failed(error: unknown): ReplicationResult {
     if (!this.over) this.status = { ...this.#status, phase: 'failed', error };
     return this.#result({}, 'aborting');
   }
 
-  /** Until more is told by who does the work, and has heard of it too. */
+  /** Holds until the worker, which hears of the retry too, reports again. */
   retried(again: Retried): void {
     const { errors, doc_write_failures, docs_written } = this.#status;
     const left = afterRetry(errors, again);

@@ -1,7 +1,7 @@
 /**
  * Replication both ways between two databases: `push` from the first to the second, `pull` back.
  *
- * The two halves know nothing of each other. Neither reports what the other brought: the target has it already.
+ * The two halves know nothing of each other. Neither reports what the other brought: its target has that already.
  */
 import { BasicFeed, type Feed, type FeedController, type FeedError, type FeedEvents } from '@settledb/core';
 import { Announcer } from './announcer';
@@ -71,7 +71,7 @@ export function syncOf(
   options: SyncOptions,
 ): Sync {
   const { push: pushed, pull: pulled, signal: _signal, ...common } = options;
-  // `false` is PouchDB's way to say nothing, and does not switch a direction off.
+  // `false` is PouchDB's way to give no options; it does not switch a direction off.
   for (const [name, half] of Object.entries({ push: pushed, pull: pulled }))
     if (half && (typeof half !== 'object' || Array.isArray(half)))
       throw new TypeError(`${name} must be options, not ${Array.isArray(half) ? 'a list' : String(half)}`);
@@ -96,10 +96,10 @@ class SyncFeed extends BasicFeed<SyncChange, SyncResult, SyncEvents> implements 
     return watch([this.push.progress, this.pull.progress], () => this.status());
   }
 
-  /** At once, not when the halves have come to their end: no event of theirs is heard any more. */
+  /** Ends at once, not when the halves have ended: none of their events is heard any more. */
   override cancel(): void {
     super.cancel();
-    // Not there yet when the signal was aborted beforehand: `run` sees to that.
+    // The halves are not there yet when the signal was aborted beforehand: `run` handles that.
     this.push?.cancel();
     this.pull?.cancel();
   }
@@ -120,7 +120,7 @@ async function run(
     half.on('paused', (error: unknown) => announce.paused(direction, error));
   }
   if (feed.cancelled) push.cancel();
-  // Ending one half for whatever reason but being done ends the other.
+  // When one half ends for any reason other than being done, the other is ended too.
   const settled = async (half: Replication, other: Replication): Promise<ReplicationResult> => {
     try {
       const result = await half;
@@ -137,7 +137,7 @@ async function run(
   return { push: pushed.value, pull: pulled.value };
 }
 
-/** Both halves' `active` and `paused` as one row of them. */
+/** The `active` and `paused` events of both halves as one sequence. */
 function joinedAnnouncements(feed: FeedController<SyncChange>): {
   active(direction: Direction): void;
   paused(direction: Direction, error: unknown): void;

@@ -32,22 +32,22 @@ export interface Run {
   readonly progress: Progress;
   readonly announcer: Announcer;
   readonly backOff: BackOff;
-  /** Refused since the last acknowledged position: an attempt that repeats them does not count them again. */
+  /** Revisions refused since the last acknowledged position: an attempt that repeats them does not count them again. */
   readonly denied: RevSet;
-  /** Who the last attempt was between. */
+  /** The two databases of the last attempt. */
   pair: string | undefined;
-  /** A batch, if an empty one, has gone from one to the other: both are there, and take such requests. */
+  /** A batch, even an empty one, was transferred: both databases exist and accept such requests. */
   worked: boolean;
-  /** Revisions that the last attempt of those failed for. */
+  /** Revisions that made the last such attempt fail. */
   readonly failed: RevSet;
-  /** Attempts since the last acknowledged position, one after the other, that failed for the same revision. */
+  /** Attempts in a row, since the last acknowledged position, that failed for the same revision. */
   documentTries: number;
 }
 
 /** Why an attempt ended early. */
 export class Failure {
   readonly error: unknown;
-  /** Single documents failed, and the peers are in order; empty for any other reason. */
+  /** Single documents failed, while both peers are in order; empty for any other reason. */
   readonly ofDocuments: readonly FailedRev[];
   readonly lost: LostWork;
 
@@ -69,7 +69,7 @@ export interface Start {
   readonly sourceSeq: Seq | undefined;
 }
 
-/** @param reading ends what can be asked again @param writing ends writes, which may have been done already */
+/** @param reading ends requests that can be repeated @param writing ends writes, which may have happened already */
 export async function transfer(
   run: Run,
   { checkpoints, ...start }: Start,
@@ -104,7 +104,7 @@ export async function transfer(
   run.announcer.caughtUp();
 }
 
-/** What went wrong with single documents of a batch. The rest of the batch is written; then the attempt fails. */
+/** The failures of single documents in a batch. The rest of the batch is written; then the attempt fails. */
 class Failures {
   readonly #all: FailedRev[] = [];
   #rows = 0;
@@ -165,7 +165,7 @@ async function write(
   return written;
 }
 
-/** Everything up to the end of the batch is where it belongs, unless a document failed. */
+/** Acknowledges the position at the end of the batch, unless a document failed. */
 function acknowledge(run: Run, end: BatchEnd, failures: Failures, note: (seq: Seq) => void): void {
   if (!failures.none) return;
   const { progress } = run;

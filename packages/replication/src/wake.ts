@@ -1,17 +1,17 @@
 /**
- * When the world may have changed under open connections: the network is back, the page is looked at again, the machine was
+ * Tells when the world may have changed under open connections: the network is back, the page is visible again, the machine was
  * asleep. Listeners exist only while somebody wants to know.
  */
 import { onReturn } from '@settledb/core';
 
 /** Between two looks at the clock. */
 const LOOK_MS = 30_000;
-/** So much more than {@link LOOK_MS} between two looks, and the machine was asleep. Timers of hidden pages are late by a minute. */
+/** If so much more than {@link LOOK_MS} passes between looks, the machine was asleep. Timers of hidden pages are late by a minute. */
 const SLEPT_MS = 90_000;
 
 /**
- * Calls `wake` when connections that were open may be dead without anybody having been told: online again, visible after a
- * while, awake after sleep. @returns the way to stop that
+ * Calls `wake` when open connections may be dead without notice: online again, visible after a
+ * while, awake after sleep. @returns a function that stops this
  */
 export function onWake(wake: () => void): () => void {
   const leave = onReturn((isLong) => {
@@ -23,7 +23,7 @@ export function onWake(wake: () => void): () => void {
     looked = Date.now();
     if (slept) wake();
   }, LOOK_MS) as ReturnType<typeof setInterval> & { unref?: () => void };
-  // A process has nothing to do but this: it may end.
+  // A process with nothing else to do may end.
   timer.unref?.();
   return () => {
     clearInterval(timer);

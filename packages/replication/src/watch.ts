@@ -1,16 +1,16 @@
-/** Following what has a status: one replication, or the two of a sync. */
+/** Following the status of something: of one replication, or of the two of a sync. */
 
 /** What {@link watch} needs of whatever has a status. */
 export interface Watched {
   /** Nothing will change any more. */
   readonly over: boolean;
-  /** Calls `hear` with every change from now on. @returns the way to stop that */
+  /** Calls `hear` with every change from now on. @returns a function that stops this */
   listen(hear: () => void): () => void;
 }
 
 /**
- * `make()` now, and again when anything has changed since it was taken, until all are over. It can be left while it waits, too: nothing
- * may change for days, and a generator alone would not end before.
+ * `make()` now, and again whenever anything has changed since, until all are over. It can also be left while it waits: nothing
+ * may change for days, and a generator alone would not end before the next change.
  */
 export function watch<T>(all: readonly Watched[], make: () => T): AsyncGenerator<T, void> {
   let isLeft = false;

@@ -1,7 +1,7 @@
 /**
- * Writes documents to the target: as they are (`new_edits: false`), which can be repeated without harm.
+ * Writes documents to the target as they are (`new_edits: false`), which can be repeated without harm.
  *
- * What the target says about single documents is sorted here: refused ones are passed, anything else stops the run.
+ * Sorts what the target says about single documents: refused ones are skipped, anything else stops the run.
  */
 import { DatabaseError, type Doc } from '@settledb/core';
 import type { Fetcher } from './fetcher';
@@ -23,13 +23,13 @@ export interface WriteOutcome {
   readonly written: readonly AnyDoc[];
   /** Refused for good: not allowed (401, 403), no design document by the target's rules, or too large even alone (413, 414, 431). */
   readonly denied: readonly FailedRow[];
-  /** Not written, and nobody said that they never can be. */
+  /** Not written, though nobody said that they can never be. */
   readonly failed: readonly FailedRow[];
-  /** Not written, for the source has them no more: what followed them is listed later. */
+  /** Not written, because the source no longer has them: their successors are listed later. */
   readonly gone: readonly AnyDoc[];
 }
 
-/** Requests that may fail in the search for the document that makes one fail: log2 of a batch, and some. */
+/** Requests that may fail while searching for the document that makes one fail: log2 of a batch, and some. */
 const SPLITS = 16;
 
 /**
@@ -46,7 +46,7 @@ export async function writeDocs(
   const first = await writeSome(anew(), docs);
   const incomplete = first.failed.filter(({ status }) => status === 412);
   if (incomplete.length === 0) return first;
-  // The target does not have what a stub stands for, although it said that it has the revision: it gets everything.
+  // The target lacks the attachment that a stub stands for, although it said that it has the revision: it gets the whole document.
   const wanted = new RevSet();
   for (const { id, rev } of incomplete) wanted.add(id, rev ?? '');
   const outcomes: WriteOutcome[] = [
@@ -61,7 +61,7 @@ export async function writeDocs(
     if (portion.docs.length > 0) outcomes.push(await writeSome(anew(), portion.docs));
   }
   const failed = incomplete.filter(({ id, rev }) => unread.has(id, rev ?? ''));
-  // Neither there nor failed: edited and compacted, or purged, since it was read first.
+  // Neither fetched nor failed: since it was first read, the document was edited and compacted, or purged.
   const gone = again.filter(({ _id, _rev }) => !fetched.has(_id, _rev) && !unread.has(_id, _rev));
   return joined([...outcomes, { ...NOTHING, failed, gone }]);
 }
@@ -94,7 +94,7 @@ async function writeSome(writing: Writing, docs: readonly AnyDoc[]): Promise<Wri
   } catch (error) {
     const failure = fetcher.takeStreamFailure();
     if (failure !== undefined) return sourceFailed(docs, failure, fetcher);
-    // Too large is found to be so at every size; anything else may be the fault of one document, or of none.
+    // A request that is too large is so whatever its size; any other error may be the fault of one document, or of none.
     const status = statusOf(error);
     if (status !== 413 && !(isInvalid(error) && splits.left-- > 0)) throw error;
     if (docs.length > 1) return writeHalves(writing, docs);
@@ -107,7 +107,7 @@ async function writeSome(writing: Writing, docs: readonly AnyDoc[]): Promise<Wri
   return { ...NOTHING, written: without(docs, rows), denied, failed };
 }
 
-/** Not written, for the source failed while it was read: no refusal, whatever the target made of it. @throws what concerns all */
+/** Not written, because the source failed while being read: no refusal, whatever the target answered. @throws what concerns all */
 async function sourceFailed(
   docs: readonly AnyDoc[],
   failure: SourceFailure,
@@ -124,24 +124,24 @@ async function sourceFailed(
   const failed: FailedRow[] = [];
   for (const doc of docs) {
     const { _id: id, _rev: rev } = doc;
-    // Edited, and compacted, faster than its attachments could be read.
+    // Edited and compacted before its attachments could be read.
     if (await fetcher.isGone({ id, rev }, error)) gone.push(doc);
     else failed.push({ id, rev, ...row });
   }
   return { ...NOTHING, failed, gone };
 }
 
-/** CouchDB looks into design documents. One that is none there will never be one, and must not keep all others waiting. */
+/** CouchDB checks design documents. An invalid one stays invalid, and must not keep all others waiting. */
 const isNoDesign = ({ name }: FailedRow): boolean => name === 'invalid_design_doc';
 
-/** A target may refuse a whole request for one document in it that is none by its rules. */
+/** A target may refuse a whole request for one document that is invalid by its rules. */
 const isInvalid = (error: unknown): boolean =>
   statusOf(error) === 400 ||
   (statusOf(error) === 412 && !isClosed(error)) ||
   error instanceof RangeError ||
   (error instanceof DatabaseError && error.name === 'doc_validation');
 
-/** Every row with the revision it is about; one that names none is about all of its document. */
+/** Every row with the revision it is about; a row that names none is about all revisions of its document. */
 function named(rows: readonly FailedRow[], docs: readonly AnyDoc[]): FailedRow[] {
   return rows.flatMap((row) => {
     const revs = docs.filter(({ _id }) => _id === row.id).map(({ _rev }) => _rev);
