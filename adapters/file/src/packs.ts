@@ -2,7 +2,7 @@
  * The packs of a database: which pack small contents go into, and when one is rewritten or removed.
  *
  * A place is the number of a pack, a slot in it and a mark (`7.12.0f1e2d3c4b5a6978`), assigned before the content is written: so
- * memory need not hold where contents are, and moving them within their pack changes no row. Only the last pack takes more.
+ * nothing in memory says where contents are, and moving them within their pack changes no row. Only the last pack takes more.
  */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';

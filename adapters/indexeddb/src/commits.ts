@@ -105,8 +105,8 @@ export function addCommit(
     if (added.error?.name !== 'ConstraintError') return; // the transaction aborts with this error
     event.preventDefault();
     event.stopPropagation();
-    // Segments requested already would overwrite those of the commit that has number n: undo everything. And with more
-    // requests the answer would be that it was done.
+    // Segments requested already would overwrite those of the commit that has number n: undo everything. And if more was
+    // requested, the step after the last request would answer that the commit was done.
     if (last !== added || named.length > 0) return fail(new Undo('taken'));
     const winners = log.getAll(IDBKeyRange.lowerBound(expected.n, true));
     after(winners, () => {

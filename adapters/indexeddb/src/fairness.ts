@@ -4,7 +4,7 @@
  * A context that commits without pause has its next transaction queued before the loser has planned again: measured, one of two tabs
  * lost 289 races in a row, and one with large commits never won. So after a few losses in a row a context asks the others to hold
  * back for about as long as its planning took lately; they go on once it has committed, or when that time is over. Like
- * everything on the channel this is a hint: it only helps progress, and no promise rests on it.
+ * everything on the channel this is a hint: of all promises only liveness rests on it.
  */
 import type { Channel, Message } from './channel';
 

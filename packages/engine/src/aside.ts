@@ -5,7 +5,7 @@
 import { onAbort } from '@settledb/core';
 import type { Rewritable } from './checkpoint';
 
-/** ms in which no commit is made and no turn used up: on any storage two or more awaited writes come in it, or turns of a loop. */
+/** ms to watch for a commit or a used-up turn: on any storage two or more awaited writes come in it, or as many turns of a loop. */
 const LOOK_MS = 20;
 /** Most ms that one checkpoint waits: 500 writes by IndexedDB. Then it goes on, or steady calls would keep it from ever ending. */
 const ASIDE_MAX = 250;

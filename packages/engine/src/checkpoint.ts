@@ -32,7 +32,7 @@ const REST = 8;
 const BUSY_COMMITS_MAX = 16_384;
 /** … or rows: so an index of 10,000 rows is built without writing its first pages five times (20 ms of opening). */
 const BUSY_ROWS_MAX = 16_384;
-/** … and then no longer than for this share of what lies in pages: where ids are random, all pages are written anew. */
+/** … if they are at least this share of the rows in pages: where ids are random, all pages are written anew. */
 const BUSY_SHARE = 1 / 2;
 /** ms without a write after which a due checkpoint is made. */
 const DELAY = 100;

@@ -33,7 +33,7 @@ export class HeldPages {
     return this.#pages.get(id);
   }
 
-  /** Does not count as a use. */
+  /** As `get`, but does not count as a use. */
   peek(id: number): StoredPage | undefined {
     return this.#pages.peek(id);
   }

@@ -91,7 +91,7 @@ export class Loading {
     throw corrupt(`a call needed more than ${LOAD_ROUNDS_MAX} rounds of loading`);
   }
 
-  /** Loads what an answer from the present memory would lack, while the journal is asked for news. */
+  /** Loads what an answer from the present memory would lack, while the journal is asked for what is new. */
   async prefetch(queries: readonly AnyQuery[]): Promise<void> {
     await undefined; // in the same turn as the look: a caller that blocks after its call must not keep a transaction open
     const wanted = new Wanted();

@@ -148,8 +148,8 @@ const NULLS: null[] = [];
 const ZEROS: number[] = [];
 
 /**
- * A filled array of exact size: pages stay in memory, and an array that grew takes twice the room. It has no holes, as an array made
- * with a length keeps for ever: V8 takes 1.5 times as long to make JSON of that (texts), or twice as long (numbers).
+ * A filled array of exact size: pages stay in memory, and an array that grew takes twice the room. It has no holes; an array made
+ * with a length keeps them for ever, and V8 takes 1.5 times as long to make JSON of it (texts), or twice as long (numbers).
  *
  * @param value what fills it: `0` where numbers are to come
  */

@@ -53,8 +53,8 @@ export class TextMover {
   }
 
   /**
-   * A function per row, and no destructuring of lists in it: with a whole page in one function V8 optimised for 60 ms on another
-   * thread, again in each of a server's first checkpoints.
+   * A function per row, and no destructuring of lists in it: for a whole page in one function V8 took 60 ms of another thread to
+   * optimise it, again in each of a server's first checkpoints.
    */
   #moveRow(
     table: TableState,

@@ -1,4 +1,4 @@
-/** Where the journal reads parts of blocks: loads of pages, if few rows are wanted, only the first line and a group or two. */
+/** If few rows of a page are wanted, and the journal reads parts of blocks, loads only the first line and a group or two. */
 import type { Journal } from './journal';
 import type { Decoder } from './page';
 import { HEAD_LENGTH, PAGE_GROUPS, type Span, type StoredPage } from './stored-page';

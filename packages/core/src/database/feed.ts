@@ -56,7 +56,7 @@ export interface FeedOptions<Result> {
    */
   readonly cancelled?: (() => Result) | undefined;
   /**
-   * The first `push` waits until there is somebody to deliver to, so that who iterates or listens a little later misses
+   * The first `push` waits until there is somebody to deliver to, so that whoever iterates or listens a little later misses
    * nothing. Default false: the work goes on unobserved, as a replication should.
    */
   readonly holds?: boolean | undefined;

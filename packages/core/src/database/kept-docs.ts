@@ -72,7 +72,7 @@ export class KeptDocs {
 
   /**
    * The document by `id`, if it is kept and, as far as the store knows, current: reliable where the store knows everything
-   * (`Store.stateNow`). Its row need not be looked up. It must not be changed, and be given to others only as a copy ({@link copyOf}).
+   * (`Store.stateNow`). Its row need not be looked up. Must not be changed; may be given to others only as a copy ({@link copyOf}).
    */
   current(id: string): ExistingDoc | undefined {
     const kept = this.#docs.get(id);

@@ -1,7 +1,7 @@
 /**
  * `_local/` documents: kept in their own table, without tree, seq or count; they never leave the database.
  *
- * Their revision is `0-n`, where n is the number of writes. An edit must name the current revision.
+ * Their revision is `0-n`, where n is the number of writes. To change one, an edit must name its revision.
  */
 
 import { joinDoc } from '../model/document';

@@ -356,7 +356,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
 
   #onStoreEvent(event: StoreEvent): void {
     if (event.type === 'destroyed') this.#stop();
-    // Of a lost storage feeds hear from the store, and fail; closing merely ends them.
+    // Feeds hear of a lost storage from the store, and fail; closing merely ends them.
     else if (event.type === 'lost') this.#gone ??= { cause: event.cause };
   }
 

@@ -15,7 +15,7 @@ interface Listening {
 }
 type Page = Partial<Listening> & { readonly visibilityState?: string };
 
-/** Calls `back` when this context is online again, and whenever its page, if it has one, is shown again. @returns stops that */
+/** Calls `back` when this context is online again, and whenever its page, if it has one, is shown again. @returns the way to stop */
 export function onPageReturn(back: OnReturn): () => void {
   const realm = globalThis as Partial<Listening> & { readonly document?: Page };
   const page = realm.document;

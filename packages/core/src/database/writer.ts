@@ -167,7 +167,7 @@ function isShort(calls: readonly Call[]): boolean {
   return length <= NOW_TEXT_LENGTH;
 }
 
-/** Of calls that were refused together for lack of room, those that would not have been refused by themselves: they make room. */
+/** Of calls that were refused together for lack of room, those that would have had room by themselves, because they make it. */
 function makingRoom({ calls }: Group): Group | undefined {
   const some = calls.filter((call) => makesRoom(call.edits));
   if (some.length === 0 || some.length === calls.length) return undefined;

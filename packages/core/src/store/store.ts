@@ -223,8 +223,8 @@ export interface Store<T extends Tables> {
   ): { readonly value: R } | undefined;
 
   /**
-   * Calls `listener` after each commit that becomes visible here, from this context or another (of those it hears as a hint, possibly
-   * late), and once with `destroyed` or `lost` when the storage is taken away from the store.
+   * Calls `listener` after each commit that becomes visible here, this context's own and others' alike (those when heard of: a hint,
+   * possibly late), and once with `destroyed` or `lost` when the storage is taken away from the store.
    * @returns the way to stop listening
    */
   watch(listener: (event: StoreEvent) => void): () => void;
