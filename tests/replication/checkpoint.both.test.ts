@@ -17,6 +17,18 @@ const session = (session_id: string, last_seq: number | string, n?: number): Ses
 const holding = (...sessions: Session[]): Checkpoint =>
   sessions.reduce<Checkpoint | undefined>((before, one) => recorded(before, one), undefined)!;
 
+/** Those of a target of the test. */
+const at = (target: object): Checkpoints =>
+  new Checkpoints({
+    source: target as never,
+    target: target as never,
+    id: '_local/x',
+    sessionId: 'a',
+    on: { source: false, target: true },
+    instances: '',
+    describe: () => ({}) as never,
+  });
+
 describe('the position two sides agree on', () => {
   it('is 0 when either has no checkpoint', () => {
     expect(commonSeq(undefined, undefined)).toBe(0);
@@ -171,15 +183,7 @@ describe('while a transfer goes on', () => {
         return { ok: true, id: 'x', rev: `0-${written.length}` };
       },
     };
-    const noted = new Checkpoints({
-      source: target as never,
-      target: target as never,
-      id: '_local/x',
-      sessionId: 'a',
-      on: { source: false, target: true },
-      instances: '',
-      describe: () => ({}) as never,
-    });
+    const noted = at(target);
     const { signal } = new AbortController();
     let now = Date.now();
     const clock = vi.spyOn(Date, 'now').mockImplementation(() => now);
@@ -196,16 +200,6 @@ describe('while a transfer goes on', () => {
 });
 
 describe('a checkpoint that another replication writes too', () => {
-  const at = (target: object): Checkpoints =>
-    new Checkpoints({
-      source: target as never,
-      target: target as never,
-      id: '_local/x',
-      sessionId: 'a',
-      on: { source: false, target: true },
-      instances: '',
-      describe: () => ({}) as never,
-    });
   const { signal } = new AbortController();
 
   it('is made anew where that removed it', async () => {
