@@ -1,11 +1,11 @@
-/** The body of an answer: its pieces as they come, the patience that goes with them, and what they say as text and JSON. */
+/** The body of an answer: its pieces as they arrive, within the request's timeout, and their text and JSON. */
 import { badResponse } from './client-error';
 import type { Idle } from './client-idle';
 
-/** Characters of one answer. A server without end must not take the memory of a page; V8's strings end at twice this. */
+/** Characters of one answer. An endless answer must not use up a page's memory; V8's longest string is twice this. */
 const MAX_ANSWER_LENGTH = 2 ** 28;
 
-/** The bytes of an answer. Whatever ends them, `end` is called; `fail` makes of an error what the caller is to see. */
+/** The bytes of an answer. `end` is called however they end; `fail` turns an error into the one that the caller gets. */
 export async function* piecesOf(
   response: Response,
   request: Idle,
@@ -20,7 +20,7 @@ export async function* piecesOf(
       const { done, value } = await request.race(reader!.read());
       ended = done;
       if (done) return;
-      // While the reader is busy with it, nothing is waited for.
+      // The timeout rests while the reader is busy with the piece.
       request.rest();
       yield value;
       request.heard();

@@ -1,14 +1,14 @@
 /**
- * The answer to `_bulk_get` taken to pieces as text, for documents that only pass through.
+ * The answer to `_bulk_get`, cut into documents as text, for documents that are only passed on.
  *
- * The one thing to know: nothing is taken for JSON that was not parsed as such. An answer is put together of known pieces and of
- * values; where it has these pieces around parts that each parse as a value, JSON leaves no other way to read it. A piece found
- * in the midst of a document leaves parts that do not parse, and then the answer is parsed as a whole.
+ * The one thing to know: nothing counts as JSON that was not parsed as such. An answer consists of known pieces and of
+ * values; if the parts between these pieces each parse as a value, the JSON cannot be read in any other way. A piece that happens to
+ * stand within a document leaves parts that do not parse; then the answer is parsed as a whole.
  */
 import { type ApartDoc, apartDoc, isRev, type Revisions } from '@settledb/core';
 import { checkBulkGetRow } from './client-check';
 
-/** How an answer is spelled: its beginning, and what stands before an id and behind it. */
+/** How a server writes an answer: its beginning, and what stands before and after an id. */
 type Spelling = readonly [begin: string, id: string, docs: string];
 
 /** Ours; CouchDB's. */
@@ -18,7 +18,7 @@ const SPELLINGS: readonly Spelling[] = [
 ];
 const END = ']}]}';
 const BETWEEN = ']},';
-/** Fields of a document as both write them: id and revision first, ancestry last. */
+/** Fields of a document as both servers write them: id and revision first, ancestry last. */
 const OK = '{"ok":{"_id":';
 const REV = ',"_rev":"';
 const REVISIONS = ',"_revisions":';
@@ -39,7 +39,7 @@ export function resultsApart(text: string, asked: readonly Asked[]): ApartResult
       if (from < 0) return undefined;
       let end = i + 1 < ids.length ? text.indexOf(between, from) : endOf(text);
       let next = end;
-      // An id of a document's own content is another one.
+      // A piece within a document's own content is followed by another id.
       while (end >= 0 && i + 1 < ids.length) {
         next = docsAt(text, end + BETWEEN.length, ids[i + 1]!, spelling);
         if (next >= 0) break;
@@ -53,7 +53,7 @@ export function resultsApart(text: string, asked: readonly Asked[]): ApartResult
   });
 }
 
-/** What `work` answers; `undefined` where something is no JSON. */
+/** The result of `work`; `undefined` where something is not JSON. */
 function orUndefined<T>(work: () => T): T | undefined {
   try {
     return work();
@@ -63,7 +63,7 @@ function orUndefined<T>(work: () => T): T | undefined {
   }
 }
 
-/** Where the rows of `id` begin, whose result begins at `at`; -1 when it does not. */
+/** Where the rows of `id` begin, whose result begins at `at`; -1 if there is no such result there. */
 function docsAt(text: string, at: number, id: string, [, before, behind]: Spelling): number {
   const idAt = at + before.length;
   const behindAt = idAt + id.length;
@@ -86,7 +86,7 @@ function rowsIn(text: string, from: number, end: number, json: string, asked: As
   return rows.map((row) => checkBulkGetRow(row, asked.id));
 }
 
-/** The one document of a row, if it is one and has nothing special. */
+/** The only document of a row, if there is just one and it has nothing special. */
 function docIn(
   text: string,
   from: number,
@@ -100,7 +100,7 @@ function docIn(
     return undefined;
   const revAt = idEnd + REV.length;
   const revEnd = text.indexOf('"', revAt);
-  // The one asked for is at hand; of another one a slice would keep the whole answer.
+  // The revision asked for is at hand as a string; a slice of the answer would keep the whole answer in memory.
   const revJson = JSON.stringify(rev);
   const isAsked = revEnd - revAt + 2 === revJson.length && text.startsWith(revJson, revAt - 1);
   const found: unknown = isAsked ? rev : JSON.parse(text.slice(revAt - 1, revEnd + 1));

@@ -11,16 +11,16 @@ import {
 } from '@settledb/core';
 import { isDotId } from './wire';
 
-/** True where no URL can carry one of both: such an attachment is read by another way, but not put or taken off by itself. */
+/** True if no URL can carry the id or the name: such an attachment is read in another way, but cannot be put or removed by itself. */
 export const isDotName = (id: string, name: string): boolean => isDotId(id) || isDotId(name);
 
-/** Of one that is to be taken off. @throws not_found: before anything is asked; bad_request for one that no URL can carry */
+/** For an attachment to be removed. @throws not_found, before anything is sent; bad_request if no URL can carry it */
 export function checkAttachmentUrl(id: string, name: string): void {
   checkAttachmentName(id, name);
   checkCarried(id, name);
 }
 
-/** As a local database reads its arguments. @throws bad_request; not_found of a local document, which has none of its own */
+/** Reads the arguments like a local database. @throws bad_request; not_found for a local document, which cannot have attachments */
 export function putAttachmentCall(given: readonly unknown[]): PutAttachment {
   const call = putAttachmentArguments(given);
   try {

@@ -1,6 +1,6 @@
 /**
- * Attachments that no URL can carry, because they or their documents are called `.` or `..`: read with their documents, by a request
- * that has the id in its body. All of such a document's attachments come along, each time.
+ * Attachments that no URL can carry, because they or their documents are called `.` or `..`. They are read with their documents, by a
+ * request that has the id in its body, and each time all attachments of the document come along.
  */
 import {
   type BinaryData,
@@ -30,7 +30,7 @@ export async function readDot(
   { rev, as_stored, signal }: Asked,
   bytes: Bytes,
 ): Promise<BinaryData> {
-  // Without one, `_bulk_get` is answered with the winner by some servers, by others with every leaf.
+  // Without a revision, some servers answer `_bulk_get` with the winner, others with every leaf.
   const asked = rev ?? (await readOne(http, id, { signal }))._rev;
   const options = { attachments: true, binary: true, as_stored, signal };
   const { results } = await bulkGetOver(http, [{ id, rev: asked }], options, bytes);
@@ -46,12 +46,12 @@ interface Part extends Asked {
   /** The first byte wanted, and the one after the last. */
   readonly start: number;
   readonly last: number;
-  /** Of the whole. */
+  /** Of the whole attachment. */
   readonly length: number;
   readonly bytes: Bytes;
 }
 
-/** A part of one, or all of it; nothing is asked before it is read. @throws as {@link readDot} */
+/** A part of an attachment, or all of it; nothing is requested before it is read. @throws as {@link readDot} */
 export async function* readDotPart(
   http: Http,
   id: string,

@@ -1,4 +1,4 @@
-/** Attachments over HTTP: documents with them sent, and each put, read and taken off by itself. */
+/** Attachments over HTTP: sends documents with them, and puts, reads and removes single ones. */
 import {
   type BinaryData,
   type BulkDocsRow,
@@ -29,7 +29,7 @@ import { checkDigest } from './client-receive';
 import { readStored } from './client-stored';
 import { encodeDocId, encodePart, isDotId } from './wire';
 
-/** Statuses that are about the one document: a row of a bulk answer, where it is one of many. */
+/** Statuses that concern one document: in a bulk answer they become its row. */
 const OF_DOCUMENT: readonly number[] = [400, 403, 404, 409, 412, 413, 414, 431];
 
 /** @returns a row for each document, in order; with `newEdits` false, of failures only */
@@ -52,7 +52,7 @@ export async function sendPrepared(
     const id = each.alone._id!;
     try {
       const answer = await http.json(multipartCall(each, newEdits, signal));
-      // PouchDB's server answers a revision stored as given in the form of `_bulk_docs`: failures only.
+      // PouchDB's server answers a revision stored as given in the form of `_bulk_docs`: only failures.
       if (!newEdits && Array.isArray(answer)) all.push(...check.checkBulkDocs(answer, [id], false));
       else {
         const written = check.checkWritten(answer, id);
@@ -60,7 +60,7 @@ export async function sendPrepared(
       }
     } catch (error) {
       if (!isDatabaseError(error) || !OF_DOCUMENT.includes(error.status)) throw error;
-      if (error.name === 'closed') throw error; // … of the database, by this program
+      if (error.name === 'closed') throw error; // This program closed the database.
       const { status, name, message, reason } = error;
       all.push({ id, error: true, status, name, message, reason });
     }
@@ -82,7 +82,7 @@ export async function getAttachment(
   const all: Uint8Array[] = [];
   for await (const piece of pieces) all.push(piece);
   const digest = /^"([A-Za-z0-9+/]{22}==)"$/.exec(response.headers.get('etag') ?? '')?.[1];
-  // Of what is stored compressed it is the digest of that.
+  // If the attachment is stored compressed, the digest is of the compressed bytes.
   if (digest !== undefined && response.headers.get('accept-ranges') === 'bytes')
     checkDigest(`md5-${digest}`, all, bytes, name);
   return bytes.toData(all, response.headers.get('content-type') ?? '');
@@ -145,7 +145,7 @@ export async function openAttachment(
     digest,
     revpos,
     length,
-    // What the platform's fetch gives is decoded already.
+    // The platform's fetch has already decoded the bytes.
     ...(encoded_length === undefined ? {} : { encoded_length }),
     size: last - start,
     stream: streamOf(isDotName(id, name) ? readDotPart(http, id, name, byDoc) : download(ask, about)),
@@ -177,7 +177,7 @@ export async function putAttachment(
     path: pathOf(id, name),
     query: { rev },
     body: blob,
-    // An empty one is said too: a header that is not there would be that of bytes.
+    // An empty type is sent too: without the header, the type would be that of plain bytes.
     type: type ?? (blob.type || 'application/octet-stream'),
     signal,
     docId: id,
@@ -185,7 +185,7 @@ export async function putAttachment(
   return check.checkWritten(answer, id);
 }
 
-/** One that is not there is no error, and no edit. */
+/** Removing an attachment that does not exist is no error, and makes no edit. */
 export async function removeAttachment(
   http: Http,
   id: string,

@@ -1,6 +1,6 @@
 /**
- * Whose requests they are: by basic credentials, by a session's cookie, or by headers of the program's own, and what to do
- * about a 401.
+ * Who sends the requests: known by basic credentials, by a session's cookie, or by the program's own headers; and what to do
+ * after a 401.
  */
 import type { HttpOptions } from './client-http';
 import { Session } from './client-session';
@@ -11,9 +11,9 @@ export interface Auth {
   /** Let the platform send and keep cookies. */
   readonly cookies?: boolean | undefined;
   headers(): Promise<Readonly<Record<string, string>>> | Readonly<Record<string, string>>;
-  /** After a 401. @returns whether to ask once more */
+  /** Called after a 401. @returns whether to send the request again */
   renew(): Promise<boolean>;
-  /** Every answer: a session is renewed by the way. */
+  /** Called with every answer: this is how a session is renewed in passing. */
   heard(response: Response): void;
 }
 
@@ -24,7 +24,7 @@ export function makeAuth({ credentials, root }: Target, options: HttpOptions): A
   const own = auth === undefined ? {} : { authorization: formatBasic(auth) };
   return {
     headers: () => own,
-    // Only a function may answer otherwise when it is asked again.
+    // Only a function may give other headers when it is called again.
     renew: async () => typeof headers === 'function',
     heard() {},
   };

@@ -29,13 +29,13 @@ import { encodeDocId, isDotId, isObject } from './wire';
 /** GETs under way at a time: what browsers allow to one host. */
 const CONCURRENT_GETS = 6;
 
-/** Connections whose server was found to have no `_bulk_get`: it is not asked twice. */
+/** Connections whose server turned out to have no `_bulk_get`: it is not asked for it again. */
 const WITHOUT = new WeakSet<Http>();
 
 type Requested = BulkGetRequest['docs'][number];
 type Result<Content extends object> = BulkGetResult<Content>['results'][number];
 
-/** An entry that makes no sense is answered in its place, and not asked: CouchDB may fail the request for it (an id that is a number). */
+/** A senseless entry gets an error and is not sent: CouchDB may fail the whole request for it (if its id is a number). */
 export async function bulkGetOver<Content extends object>(
   http: Http,
   docs: readonly Requested[],
@@ -49,7 +49,7 @@ export async function bulkGetOver<Content extends object>(
       ? withWinners(sound, await ask<Content>(http, sound, options, bytes))
       : { results: [] as Result<Content>[] };
   if (sound.length === docs.length) return { results };
-  // One for each, in order; a server may have put those of one document together.
+  // One result for each entry, in order; a server may have merged those of one document.
   const isInOrder = results.length === sound.length;
   let at = 0;
   const merged = refusals.flatMap((refusal): Result<Content>[] => {
@@ -59,7 +59,7 @@ export async function bulkGetOver<Content extends object>(
   return { results: isInOrder ? merged : [...results, ...merged] };
 }
 
-/** Servers answer all leaves where no revision was asked for, deleted ones too: of these it is the winner that is meant. */
+/** Where no revision was asked for, servers answer all leaves, deleted ones too; what is wanted is the winner. */
 function withWinners<Content extends object>(
   docs: readonly Requested[],
   { results }: BulkGetResult<Content>,
@@ -84,7 +84,7 @@ const leafOf = ({ _rev, _deleted }: ExistingDoc): Leaf => ({
   deleted: _deleted === true,
 });
 
-/** All else that may be wrong with an entry, the server says. */
+/** The server reports anything else that is wrong with an entry. */
 const isAskable = (entry: unknown): boolean =>
   isObject(entry) && typeof entry.id === 'string' && entry.id !== '';
 
@@ -98,13 +98,13 @@ async function ask<Content extends object>(
   const { revs, latest, attachments, signal } = options;
   const withData = Boolean(attachments) || docs.some(asksForData);
   const query = {
-    // Which request a part answers is told by its ancestry, where it may be of another revision than was asked for.
+    // Where a part may be of another revision than was asked for, its ancestry tells which request it answers.
     revs: flag(revs || (attachments && latest)),
     latest: flag(latest),
     attachments: flag(attachments),
     att_encoding_info: flag(withData || options.att_encoding_info),
   };
-  // Only what the protocol knows: an entry may be a row of another answer.
+  // Only the fields that the protocol has: an entry may be a row of another answer.
   const asked = docs.map(({ id, rev, atts_since }) => ({ id, rev, atts_since: atts_since ?? undefined }));
   const ids = asked.map(({ id }) => id);
   try {
@@ -115,7 +115,7 @@ async function ask<Content extends object>(
       if (results) return { results } as unknown as BulkGetResult<Content>;
       return check.checkBulkGet<Content>(parseJson(text), ids);
     }
-    // In parts, all of the data comes: they are for those who want all of it.
+    // Multipart answers bring all of the data: they are for callers who want all of it.
     const rows = attachments
       ? await withParts(http, { ...call, accept: PARTS_OR_JSON }, options, bytes)
       : await http.json(call);
@@ -126,7 +126,7 @@ async function ask<Content extends object>(
     );
     const receive = (doc: ExistingDoc<Content>): ExistingDoc<Content> => {
       if (!revs) delete doc._revisions;
-      // Of parts the data was checked as it came.
+      // In a multipart answer the data was checked as it arrived.
       return isParts ? doc : receiveDoc(doc, options, bytes);
     };
     return {
@@ -142,11 +142,11 @@ async function ask<Content extends object>(
   }
 }
 
-/** By itself: that of attachments its reader does not have. An empty list says nothing, as in CouchDB. */
+/** Whether the entry itself asks for data: of the attachments that its reader lacks. An empty list asks for nothing, as in CouchDB. */
 const asksForData = ({ atts_since: since }: { readonly atts_since?: readonly Rev[] | undefined }): boolean =>
   (since ?? []).length > 0;
 
-/** 404 may also mean that the database is gone, and then every single GET would find its document "missing". */
+/** A 404 may also mean that the database is gone; then every single GET would report its document as "missing". */
 async function lacksBulkGet(http: Http, error: unknown, signal: AbortSignal | undefined): Promise<boolean> {
   if (!isDatabaseError(error)) return false;
   if (error.status === 405 || error.status === 501) return true;
@@ -182,7 +182,7 @@ async function getOne<Content extends object>(
   const { revs, latest, signal } = options;
   const attachments = options.attachments || asksForData({ atts_since });
   const missing = { error: { id, rev: rev ?? 'undefined', error: 'not_found', reason: 'missing' } };
-  // No URL can carry it; it is not fetched as something else.
+  // No URL can carry the id; nothing else must be fetched in its place.
   if (isDotId(id)) return { id, docs: [{ error: { ...missing.error, error: 'bad_request', reason: 'id' } }] };
   const call: Call = {
     method: 'GET',
@@ -203,7 +203,7 @@ async function getOne<Content extends object>(
       const parts = await withParts(http, { ...call, accept: PARTS_OR_JSON }, options, bytes);
       const found = Array.isArray(parts) && parts.every(isReceived) ? parts.map(asOpenRev) : parts;
       const docs = check.checkOpenRevs<Content>(found, id).map((row) =>
-        // Of parts the data was checked as it came.
+        // In a multipart answer the data was checked as it arrived.
         'ok' in row ? { ok: found === parts ? receiveDoc(row.ok, options, bytes) : row.ok } : missing,
       );
       return { id, docs };
@@ -219,7 +219,7 @@ async function getOne<Content extends object>(
       docs: rows.map((row) => ('ok' in row ? { ok: receiveDoc(row.ok, options, bytes) } : missing)),
     };
   } catch (error) {
-    // A document alone may be missing or forbidden, or asked for wrongly; anything else is a failure of the whole.
+    // One document may be missing, forbidden or wrongly asked for; any other error means that the whole request fails.
     if (!isDatabaseError(error) || ![400, 403, 404].includes(error.status)) throw error;
     return { id, docs: [{ error: { ...missing.error, error: error.name, reason: error.reason } }] };
   }

@@ -10,10 +10,10 @@ interface Asked {
   readonly rev: Rev | undefined;
 }
 
-/** Bytes rather than base64, from servers that can. */
+/** Asks for bytes rather than base64, where the server supports it. */
 export const PARTS_OR_JSON = 'multipart/mixed, application/json;q=0.9';
 
-/** @returns the parts of a multipart answer; or the JSON, where the server knows no other form */
+/** @returns the parts of a multipart answer, or the JSON if the server knows no other form */
 export async function withParts(
   http: Http,
   call: Call,
@@ -26,7 +26,7 @@ export async function withParts(
   return receiveParts(type, pieces, options, bytes);
 }
 
-/** Parts name no request: they answer them in order; or, of a server that has another, each the one it fits. */
+/** Parts do not name their requests: they answer them in order, or, if a server uses another order, each answers the one it fits. */
 export function resultsOf(asked: readonly Asked[], rows: readonly Received[], latest: boolean): unknown[] {
   const found = inOrder(asked, rows, latest) ?? bySearch(asked, rows);
   return asked.map(({ id }, i) => ({
@@ -66,7 +66,7 @@ function descends({ _revisions: revisions }: ExistingDoc, rev: Rev): boolean {
   return revisions?.ids[revisions.start - generationOf(rev)] === rev.slice(rev.indexOf('-') + 1);
 }
 
-/** By id and revision, or else by id. */
+/** Finds the rows by id and revision, or else by id. */
 function bySearch(asked: readonly Asked[], rows: readonly Received[]): Received[][] {
   const left = new Set(rows);
   const take = (fits: (row: Received) => boolean, most = Number.POSITIVE_INFINITY): Received[] => {
@@ -83,7 +83,7 @@ function bySearch(asked: readonly Asked[], rows: readonly Received[]): Received[
   });
 }
 
-/** CouchDB does not say of which document it is that it has no such revision. */
+/** CouchDB does not say which document lacks the revision. */
 function isAbout(other: Record<string, unknown>, id: string, rev: Rev | undefined): boolean {
   const about = isObject(other.error) ? other.error : other;
   if (about.id !== undefined) return about.id === id && (about.rev === rev || rev === undefined);

@@ -2,7 +2,7 @@
  * The changes feed of a remote database: normal feeds until there is nothing left, then, when it is live, one longpoll
  * after the other.
  *
- * A feed ends with the first failure. Coming back after one is for replication, which knows where it may resume.
+ * A feed ends with its first failure. Retrying is up to replication, which knows where it may resume.
  */
 import {
   BasicFeed,
@@ -30,17 +30,17 @@ const LIVE_PAGE = 1_000;
 const DEFAULT_HEARTBEAT_MS = 10_000;
 /** Signs of life that may be missed before the connection counts as dead. */
 const MISSED_HEARTBEATS = 3;
-/** ms a longpoll should wait at least. A server that answers empty at once would be asked in a tight loop. */
+/** ms that a longpoll should wait at least. A server that answers empty at once would otherwise be asked in a tight loop. */
 const MIN_POLL_MS = 1_000;
 
 type Controller = FeedController<Change>;
 type Outcome = ChangesResult | Cancelled;
 
-/** The connection, once the database is known to be there. */
+/** Gives the connection, once the database is known to exist. */
 export type Connect = () => Promise<Http>;
 
 export interface RemoteFeedOptions {
-  /** How a live feed waits: by one request that goes on, not by one after the other. */
+  /** Whether a live feed waits with one continuous request, rather than with one request after another. */
   readonly continuous: boolean;
   readonly bytes: Bytes | undefined;
 }
@@ -85,7 +85,7 @@ class Reader {
   readonly #query: QueryValues;
   readonly #body: object | undefined;
   readonly #accept: Accept | undefined;
-  /** Changes of one request; undefined for all at once. */
+  /** Changes in one request; undefined for all at once. */
   readonly #pageSize: number | undefined;
   readonly #results: Change[] = [];
   #left: number;
@@ -106,7 +106,7 @@ class Reader {
     const paged = this.#live || (!options.descending && batch_size);
     this.#pageSize = paged ? batch_size || LIVE_PAGE : undefined;
     this.#left = limit === undefined || limit < 0 ? Number.POSITIVE_INFINITY : limit || 1;
-    // PouchDB's other word for it.
+    // PouchDB's other word for `now`.
     this.#since = options.since === 'latest' ? 'now' : (options.since ?? 0);
   }
 
@@ -122,7 +122,7 @@ class Reader {
     return { results: this.#results, last_seq: this.#since, ...pending };
   }
 
-  /** @param ask one request that waits @returns how many changes it brought */
+  /** @param ask sends one request that waits @returns how many changes it brought */
   async #poll(ask: () => Promise<number>): Promise<Outcome> {
     while (this.#left > 0 && !this.#controller.cancelled) {
       const started = performance.now();
@@ -164,7 +164,7 @@ class Reader {
   #call(wait: QueryValues): Call {
     const size =
       wait.feed === 'continuous' ? Number.POSITIVE_INFINITY : (this.#pageSize ?? Number.POSITIVE_INFINITY);
-    // Rows that our filter leaves out do not count, and only we know which those are.
+    // Rows that our filter leaves out do not count towards the limit, and only this side knows which they are.
     const limit = this.#accept === undefined ? Math.min(size, this.#left) : size;
     return {
       method: this.#body === undefined ? 'GET' : 'POST',
@@ -182,7 +182,7 @@ class Reader {
     };
   }
 
-  /** With the data of attachments as it was asked for, where it was. */
+  /** The page, with the data of attachments in the form that was asked for, if it was. */
   async #received(page: ChangesResult): Promise<ChangesResult> {
     const { include_docs, attachments } = this.#options;
     if (!include_docs || !attachments) return page;
@@ -206,7 +206,7 @@ class Reader {
       if (wait !== undefined) await wait;
       if (this.#controller.cancelled) return;
       if (this.#left > 0) continue;
-      // The page may hold more than was taken: its own last_seq would pass over them.
+      // The page may hold more rows than were taken: its own last_seq would skip them.
       this.#untaken = page.results.length - i - 1;
       this.#since = this.#untaken === 0 ? page.last_seq : (row.seq ?? page.last_seq);
       return;
@@ -232,7 +232,7 @@ class Reader {
 type AnyDoc = ExistingDoc<Record<string, unknown>>;
 type Accept = (row: Change) => boolean;
 
-/** What is tested on this side: a function, and ids beside a filter of the server's, which takes one. */
+/** What is tested on this side: a function, and ids next to a filter of the server, which accepts only one filter. */
 function acceptBy(options: ChangesOptions): Accept | undefined {
   const { filter, doc_ids, query_params } = options;
   if (typeof filter !== 'function') {
@@ -249,7 +249,7 @@ function acceptBy(options: ChangesOptions): Accept | undefined {
   };
 }
 
-/** Are there ids beside another filter that the server has to apply? */
+/** Whether there are ids next to another filter that the server has to apply. */
 const hasIdsBeside = ({ filter, view, doc_ids }: ChangesOptions): boolean =>
   doc_ids !== undefined &&
   (typeof filter === 'string' ? filter !== '_doc_ids' : filter === undefined && view !== undefined);
@@ -265,16 +265,16 @@ function feedQuery(options: ChangesOptions): QueryValues {
     typeof value === 'string' ? value : JSON.stringify(value),
   ]);
   return {
-    // First, so that no parameter of a filter can be taken for an option of the feed.
+    // These come first, so that no parameter of a filter is taken for an option of the feed.
     ...Object.fromEntries(given),
     style,
-    // A live feed goes on from its last row, which would be the oldest, and tell all of it again.
+    // A live feed goes on from its last row; descending, that would be the oldest, and everything would be sent again.
     descending: flag(descending && !isLive(options)),
     include_docs: flag(include_docs || byFunction),
     conflicts: flag(include_docs && conflicts),
     attachments: flag(include_docs && attachments),
     att_encoding_info: flag(include_docs && (options.att_encoding_info || attachments)),
-    // Our filter may have to stop at any row, and each must then say where it is.
+    // Our filter may have to stop at any row, so each row must have its position.
     seq_interval: byFunction || hasIdsBeside(options) ? undefined : seq_interval,
     ...filterQuery(options),
   };
@@ -287,11 +287,11 @@ function filterQuery(options: ChangesOptions): QueryValues {
   if (typeof filter === 'function') return {};
   if (filter === '_view' || (filter === undefined && view !== undefined))
     return { filter: '_view', view: doubled(view!) };
-  // An empty name is none, here and there.
+  // An empty name means no filter, locally as well as here.
   return { filter: !filter || filter.startsWith('_') ? filter || undefined : doubled(filter) };
 }
 
-/** Where the function is that a filter names. */
+/** The design document with the function that a filter names. */
 const designOf = ({ filter, view }: QueryValues): string | undefined =>
   filter === '_view' || (typeof filter === 'string' && !filter.startsWith('_'))
     ? `_design/${String(filter === '_view' ? view : filter).split('/')[0]}`
@@ -300,7 +300,7 @@ const designOf = ({ filter, view }: QueryValues): string | undefined =>
 /** `name` is short for `name/name`. */
 const doubled = (name: string): string => (name.includes('/') ? name : `${name}/${name}`);
 
-/** In the body, where length does not matter. */
+/** Sent in the body, where length does not matter. */
 function feedBody(options: ChangesOptions): object | undefined {
   const { doc_ids, selector } = options;
   if (selector !== undefined) return { selector };
@@ -318,7 +318,7 @@ function waitOptions(options: ChangesOptions): QueryValues {
   return { heartbeat: heartbeatMs(options), timeout: timeout === false ? undefined : (timeout ?? undefined) };
 }
 
-/** How long nothing may be heard of a longpoll: signs of life if we have them, else the time it may wait. */
+/** How long a longpoll may be silent: measured by heartbeats if there are any, otherwise by the time it may wait. */
 function idleMs(options: ChangesOptions): number {
   const heartbeat = heartbeatMs(options);
   if (heartbeat !== undefined) return Math.max(heartbeat * MISSED_HEARTBEATS, DEFAULT_HEARTBEAT_MS);

@@ -1,7 +1,7 @@
 /**
- * Answers of a server, checked before anyone believes them.
+ * Checks the answers of a server before anything relies on them.
  *
- * "Nothing new", "nothing missing" and "written" are said only by an answer of exactly that form. Everything else is
+ * Only an answer of exactly the right form can say "nothing new", "nothing missing" or "written". Everything else is
  * `bad_response`.
  */
 import {
@@ -26,8 +26,8 @@ const isRevText = (value: unknown): value is Rev => typeof value === 'string' &&
 const isSeq = (value: unknown): value is Seq => typeof value === 'string' || typeof value === 'number';
 
 /**
- * Some servers, ours too, say numbers as texts, as CouchDB says what is more than one: they are told apart from positions that cannot be
- * compared. @param answer whose field is one, if it has it
+ * Some servers, ours too, write numeric positions as texts, as CouchDB writes opaque ones: this tells the numbers from positions that
+ * cannot be compared. @param answer whose field is a position, if it has the field
  */
 export function readSeq(answer: object, field: string): void {
   const values = answer as Record<string, unknown>;
@@ -69,7 +69,7 @@ export function checkOpenRevs<Content extends object>(answer: unknown, id: strin
   });
 }
 
-/** One row per document, in order; with `newEdits` false, failures only. */
+/** One row per document, in order; with `newEdits` false, only the failures. */
 export function checkBulkDocs(
   answer: unknown,
   ids: readonly (string | undefined)[],
@@ -128,7 +128,7 @@ function failureRow(id: string, name: string, reason: string, status: unknown): 
   };
 }
 
-/** A row of a bulk answer as the error it would have been alone. */
+/** A row of a bulk answer as the error that a single request would have given. */
 export function rowError({ id, status, name, reason }: WriteFailure): DatabaseError {
   return fromWireError({ error: name, reason }, status, id);
 }
@@ -199,7 +199,7 @@ export function checkAllDocs<Content extends object>(answer: unknown): AllDocsRe
   const sound = answer.rows.every(
     (row: unknown) =>
       isObject(row) &&
-      // A key that was asked for may be anything, and is nobody's then.
+      // A key that was asked for may be anything, and then belongs to no document.
       (typeof row.error === 'string'
         ? 'key' in row
         : typeof row.key === 'string' && isObject(row.value) && isRevText(row.value.rev)),

@@ -1,5 +1,5 @@
 /**
- * The way to one remote database: opened with the first call that needs it, made there if it is not there, ended once.
+ * The connection to one remote database: opened by the first call that needs it, created there if missing, closed once.
  */
 import { closed, isDatabaseError } from '@settledb/core';
 import { create, identify } from './client-database';
@@ -8,22 +8,22 @@ import { checkRemoteOptions, type RemoteOptions } from './client-options';
 import { parseTarget, type Target } from './client-target';
 import { pause, untilAborted } from './client-wait';
 
-/** ms that closing gives to writes under way. A server that answers at all has answered; a program that ends cannot wait for others. */
+/** ms that closing gives writes under way. A server that answers at all has answered by then; an ending program cannot wait longer. */
 const CLOSING_MS = 5_000;
 
-/** Requests by what closing does to them: those that read end at once, those that write may come to their end. */
+/** Requests by what closing does to them: reads end at once, writes may finish. */
 interface Ways {
   readonly reads: Http;
   readonly writes: Http;
 }
 
 export class Connection {
-  /** Or why there are none: a URL that is none, or a wrong option. */
+  /** Or the error why there are none: an invalid URL, or a wrong option. */
   readonly #ways: Ways | { readonly error: unknown };
-  /** Calls that write. */
+  /** Calls that write and are under way. */
   readonly #writing = new Set<Promise<unknown>>();
   #setup: Promise<void> | undefined;
-  /** The database is there, as far as it was looked for. */
+  /** The database exists, as far as was checked. */
   #found: boolean;
   #id: string | undefined;
   #ended = false;
@@ -34,12 +34,12 @@ export class Connection {
     this.#ways = connect(url, options);
   }
 
-  /** @throws closed, or why the URL is none */
+  /** @throws closed, or what is wrong with the URL */
   get http(): Http {
     return this.#open().reads;
   }
 
-  /** The database's URL; `undefined` where it is none. */
+  /** The database's URL; `undefined` if it is invalid. */
   get address(): string | undefined {
     return 'reads' in this.#ways ? this.#ways.reads.target.database : undefined;
   }
@@ -52,7 +52,7 @@ export class Connection {
     return reads;
   }
 
-  /** A call that writes, to a database that is there: closing lets it end, for a while. */
+  /** Makes a call that writes, once the database is known to exist: closing lets it finish, for a while. */
   async write<T>(work: (http: Http) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     const { writes } = this.#open();
     signal?.throwIfAborted();
@@ -67,13 +67,13 @@ export class Connection {
     }
   }
 
-  /** Asked once. */
+  /** The request is made only once. */
   async id(signal: AbortSignal | undefined): Promise<string> {
     this.#id ??= await identify(this.http, signal);
     return this.#id;
   }
 
-  /** Takes no more calls, ends those that read, and lets end those that write. */
+  /** Takes no more calls, ends reads, and lets writes finish. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -105,7 +105,7 @@ export class Connection {
     return this.#ways;
   }
 
-  /** One look serves all calls; a failed one is not remembered. */
+  /** One request serves all calls; a failed one is not remembered. */
   #find(http: Http): Promise<void> {
     this.#setup ??= setUp(http).then(
       () => {

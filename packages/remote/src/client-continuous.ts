@@ -9,7 +9,7 @@ import { isObject } from './wire';
 /** Characters of one line: a change with its document. */
 const MAX_LINE_LENGTH = 2 ** 27;
 
-/** What came at a time, as pages of a normal feed would have it. Ends when the server ends the feed. */
+/** The changes that arrived together, like pages of a normal feed. Ends when the server ends the feed. */
 export async function* continuousPages(http: Http, call: Call): AsyncGenerator<ChangesResult, void, void> {
   const { pieces } = await http.open(call);
   const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -19,7 +19,7 @@ export async function* continuousPages(http: Http, call: Call): AsyncGenerator<C
     rest = lines.pop()!;
     if (rest.length > MAX_LINE_LENGTH) throw badResponse('a line of _changes is too long');
     const rows = lines.filter((line) => line.trim() !== '').map(parseJson);
-    // The last line of a feed that ends in good order says where it was.
+    // The last line of a feed that ends in good order gives its position.
     const end = rows.find((row) => isObject(row) && 'last_seq' in row);
     const results = rows.filter((row) => row !== end);
     const last = results.at(-1) as Partial<Change> | undefined;
@@ -30,7 +30,7 @@ export async function* continuousPages(http: Http, call: Call): AsyncGenerator<C
       });
     if (end !== undefined) return;
   }
-  // A line that breaks off is asked for again: the position is that of the last whole one.
+  // A line that is cut off is requested again: the position is that of the last whole line.
 }
 
 function decode(decoder: TextDecoder, bytes: Uint8Array): string {

@@ -15,20 +15,20 @@ import { pause } from './client-wait';
 /** ms between two looks at a compaction that the server still has under way. */
 const COMPACT_INTERVAL_MS = 200;
 
-/** What remote databases say of how they are kept. */
+/** What remote databases give as their `adapter`. */
 export const ADAPTER = 'http';
 
-/** A database that is there already is fine. */
+/** A database that exists already is no error. */
 export async function create(http: Http): Promise<void> {
   try {
     check.checkOk(await http.json({ method: 'PUT', path: '' }), 'the creation');
   } catch (error) {
-    // Somebody else made it meanwhile.
+    // Another client created it meanwhile.
     if (!isDatabaseError(error) || error.status !== 412) throw error;
   }
 }
 
-/** The server's uuid and the database's path. Where the server does not say, or may not be asked, the URL has to do. */
+/** The server's uuid and the database's path. If the server does not say its uuid, or may not be asked, the URL takes its place. */
 export async function identify(http: Http, signal: AbortSignal | undefined): Promise<string> {
   const { database, path } = http.target;
   try {
@@ -36,10 +36,10 @@ export async function identify(http: Http, signal: AbortSignal | undefined): Pro
     const { uuid: server } = check.checkObject(answer, 'the welcome');
     return typeof server === 'string' && server !== '' ? `${server}/${path}` : database;
   } catch (error) {
-    // For good: what may pass (5xx, no connection) must not change the id, on which checkpoints hang.
+    // Only lasting errors count: a passing one (5xx, no connection) must not change the id, on which checkpoints depend.
     if (!isDatabaseError(error)) throw error;
     if ([403, 404, 405].includes(error.status)) return database;
-    // A page at the root, of an app that has its databases on its own origin; or before everything, as hotels have it.
+    // Not JSON: an app's page at the root, with the databases on its own origin; or a login page in front of everything, as in hotels.
     if (error.name !== 'bad_response') throw error;
     await readInfo(http, { signal }).catch((cause: unknown) => {
       if (!isDatabaseError(cause) || cause.status !== 404) throw cause;
@@ -102,7 +102,7 @@ export async function purge(
   return { ok: true, deletedRevs, documentWasRemovedCompletely: Array.isArray(left) && left.length === 0 };
 }
 
-/** A database that is not there is destroyed already. */
+/** A database that does not exist counts as destroyed. */
 export async function destroy(http: Http, { signal }: CallOptions): Promise<void> {
   try {
     check.checkOk(await http.json({ method: 'DELETE', path: '', signal }), 'the deletion');

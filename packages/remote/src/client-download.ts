@@ -1,6 +1,6 @@
 /**
- * The bytes of an attachment, checked against what its document says. Where the connection breaks under them, the rest is asked for
- * as a range, and what came is not asked for again.
+ * The bytes of an attachment, checked against what its document says. If the connection breaks, the rest is requested
+ * as a range, and nothing is requested twice.
  */
 import { type Bytes, isDatabaseError } from '@settledb/core';
 import * as check from './client-check';
@@ -10,21 +10,21 @@ export interface Download {
   /** The first byte wanted, and the one after the last. */
   readonly start: number;
   readonly last: number;
-  /** Of the whole attachment, which is asked for without a range. */
+  /** The whole attachment is wanted, so it is requested without a range. */
   readonly whole: boolean;
   readonly name: string;
   readonly bytes: Bytes;
-  /** Of the whole, where these are the bytes it is of. */
+  /** Of the whole attachment, if it is the digest of these very bytes. */
   readonly digest: string | undefined;
-  /** Parts of it can be had: it is not stored encoded. */
+  /** Ranges can be requested, because the attachment is not stored encoded. */
   readonly divisible: boolean;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Breaks of one download that are mended; each must have brought something. Beyond it whoever reads has to see to it. */
+/** Breaks in one download that are resumed; each must have brought something. After more of them the reader gets the error. */
 const RESUMES = 8;
 
-/** @param open asks for it, or for a range of it @throws corrupt; what the request fails with */
+/** @param open requests the attachment, or a range of it @throws corrupt; what the request fails with */
 export async function* download(
   open: (range: string | undefined) => Promise<Opened>,
   { start, last, whole, name, bytes, digest, divisible, signal }: Download,
@@ -51,11 +51,11 @@ export async function* download(
     throw check.substituted(name);
 }
 
-/** Nobody answered, or not in time. */
+/** There was no answer, or not in time. */
 const isBroken = (error: unknown): boolean =>
   isDatabaseError(error) && (error.name === 'unreachable' || error.name === 'timeout');
 
-/** From `at` on: by one request. */
+/** The bytes from `at` on, by one request. */
 async function* stretch(
   open: (range: string | undefined) => Promise<Opened>,
   at: number,
@@ -63,7 +63,7 @@ async function* stretch(
   whole: boolean,
 ): AsyncGenerator<Uint8Array, void, void> {
   const { response, pieces } = await open(whole ? undefined : `bytes=${at}-${last - 1}`);
-  // A server may answer with the whole, as CouchDB does where it is stored compressed.
+  // A server may answer with the whole, as CouchDB does for attachments stored compressed.
   let skip = whole || response.status !== 200 ? 0 : at;
   let left = last - at;
   for await (const piece of pieces) {

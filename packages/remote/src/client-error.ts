@@ -1,10 +1,10 @@
-/** Failures of requests as DatabaseErrors: what a server said, what it should not have said, and that nobody answered. */
+/** Failures of requests as DatabaseErrors: errors a server reported, answers it should not have given, and missing answers. */
 import { DatabaseError, type DatabaseErrorInit } from '@settledb/core';
 import { fromWireError, isObject } from './wire';
 
 /** A failure of a request. `status` 502 `bad_response`, 503 `unreachable` and 504 `timeout` were made on this side. */
 export class RemoteError extends DatabaseError {
-  /** ms, where the server said when to come back. */
+  /** ms, if the server said when to try again. */
   readonly retryAfterMs?: number;
 
   constructor(init: DatabaseErrorInit, retryAfterMs?: number) {
@@ -40,7 +40,7 @@ const NAMES = new Map([
   [503, 'service_unavailable'],
 ]);
 
-/** What the server says went wrong. `text`: the body, as far as it could be read. */
+/** The error that the server reports. `text`: the body, as far as it could be read. */
 export function errorOf(response: Response, text: string, docId: string | undefined): DatabaseError {
   const { status } = response;
   const { error, reason } = readError(text);
@@ -78,8 +78,8 @@ function readRetryAfter(header: string | null): number | undefined {
 }
 
 /**
- * What a platform or a given fetch says may quote the request, headers and all: it is not kept. The system's own error
- * below it (`ECONNREFUSED`, `ENOTFOUND`), which Node gives, knows of an address only, and is the `cause`.
+ * The message of the platform or a given fetch may quote the request with its headers, so it is not kept. The system's own error
+ * below it (`ECONNREFUSED`, `ENOTFOUND`), which Node gives, holds no more than an address, and becomes the `cause`.
  */
 export function unreachable(name: string, error: unknown): RemoteError {
   const below = error instanceof Error ? (error.cause as { code?: unknown } | undefined) : undefined;
@@ -93,7 +93,7 @@ export function unreachable(name: string, error: unknown): RemoteError {
   });
 }
 
-/** A browser does not tell a page why, when CORS is the reason. */
+/** A browser does not tell a page when CORS is the reason. */
 function crossOrigin(url: string): string {
   const origin = globalThis.location?.origin;
   if (origin === undefined || url.startsWith(`${origin}/`)) return '';

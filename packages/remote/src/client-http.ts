@@ -1,8 +1,8 @@
 /**
  * Requests of a remote database: one function that sends, reads and judges.
  *
- * Either an answer of 2xx with JSON is returned, or a DatabaseError is thrown. What cannot be understood is never taken for
- * an answer: not HTML with status 200, not half a JSON text.
+ * It either returns an answer of 2xx with JSON, or throws a DatabaseError. What cannot be understood is never taken for
+ * an answer: neither HTML with status 200, nor half a JSON text.
  */
 import { closed, DatabaseError, writtenJson } from '@settledb/core';
 import { parseJson, piecesOf, readText } from './client-answer';
@@ -17,12 +17,12 @@ import { type Credentials, JSON_TYPE } from './wire';
 /** ms without a byte, before or within an answer, after which a connection counts as dead. */
 export const IDLE_TIMEOUT_MS = 60_000;
 
-/** Characters of a body from which on compressing it saves more time than it takes on most lines. */
+/** From this many characters on, compressing a body saves more time than it takes, on most connections. */
 const COMPRESSED_LENGTH = 32_768;
-/** … and from which on it is worth some 50 µs that nothing of it is kept once the answer was read. */
+/** From this many characters on, it is worth some 50 µs that no part of the body stays in memory once the answer was read. */
 const LARGE_LENGTH = 4_096;
 
-/** What is not to be done twice. */
+/** Requests that must not be repeated. */
 const WRITES: readonly string[] = ['/_bulk_docs', '/_purge', '/_compact'];
 
 export type HeaderSource =
@@ -55,26 +55,26 @@ export interface Call {
   /** Of this request alone. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** ms without a byte; default {@link IDLE_TIMEOUT_MS}. */
+  /** ms without a byte after which the request fails; default {@link IDLE_TIMEOUT_MS}. */
   readonly idleMs?: number | undefined;
-  /** The document an error would be about. */
+  /** The document that an error would concern. */
   readonly docId?: string | undefined;
-  /** The design document that is asked: of what it lacks, or that it is not there, a 404 tells. */
+  /** The design document that is asked: a 404 means that it, or a part of it, is missing. */
   readonly design?: string | undefined;
 }
 
-/** A body that is made while it is sent: anew each time, for a request may have to be sent again. */
+/** A body that is made while it is sent: anew each time, because a request may have to be sent again. */
 export interface OutStream {
   readonly length: number;
   open(): ReadableStream<Uint8Array>;
-  /** What the making of it failed with. */
+  /** The error with which making the body failed, if it did. */
   failure(): { readonly error: unknown } | undefined;
 }
 
 /** Undefined ones are left out. */
 export type QueryValues = { readonly [name: string]: string | number | boolean | undefined };
 
-/** A flag as a local database takes it: by whether it is true to JavaScript. Not said where it is not. */
+/** A flag as a local database takes it: by JavaScript's truth. It is left out if it is not set. */
 export const flag = (given: unknown): true | undefined => (given ? true : undefined);
 
 export function formatQuery(query: QueryValues = {}): string {
@@ -83,14 +83,14 @@ export function formatQuery(query: QueryValues = {}): string {
   return `?${pairs.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value!)}`).join('&')}`;
 }
 
-/** An answer of 2xx, still to be read. */
+/** An answer of 2xx whose body is still to be read. */
 export interface Opened {
   readonly response: Response;
-  /** Its bytes. What fails while they are read is as for {@link Http.json}. */
+  /** Its bytes. Errors while they are read are those of {@link Http.json}. */
   readonly pieces: AsyncGenerator<Uint8Array, void, void>;
 }
 
-/** What requests of one database share, whatever ends them. */
+/** What all requests of one database share. */
 export interface Line {
   target: Target;
   readonly options: HttpOptions;
@@ -112,7 +112,7 @@ export function makeLine(target: Target, options: HttpOptions): Line {
 export class Http {
   readonly #line: Line;
   readonly #options: HttpOptions;
-  /** What to end when this closes. A set, not listeners: any number of requests is under way. */
+  /** Called when this closes. A set rather than listeners, because any number of requests may be under way. */
   readonly #open = new Set<() => void>();
   readonly #auth: Auth;
   #closed = false;
@@ -127,24 +127,24 @@ export class Http {
     return this.#line.target;
   }
 
-  /** Is it the platform's own `fetch` that sends? What others do with a stream nobody knows. */
+  /** Whether the platform's own `fetch` sends. How others treat a stream is unknown. */
   get ownFetch(): boolean {
     return this.#options.fetch === undefined;
   }
 
-  /** Aborted as `closed` when the first on this line is closed: when a source that is still read will end, nobody knows. */
+  /** Aborted as `closed` when the first on this line is closed: nothing tells when a source that is still being read will end. */
   get ending(): AbortSignal {
     return this.#line.ending.signal;
   }
 
-  /** Calls `end` once when this is closed. @returns the way to be left out */
+  /** Calls `end` once when this is closed. @returns a function that removes it */
   onClose(end: () => void): () => void {
     let ends: (() => void) | undefined = end;
     const call = (): void => ends?.();
     this.#open.add(call);
     if (this.#closed) end();
     return () => {
-      ends = undefined; // What is left of it in the set keeps nothing: see `onAbort`.
+      ends = undefined; // What remains in the set keeps nothing in memory: see `onAbort`.
       this.#open.delete(call);
     };
   }
@@ -186,7 +186,7 @@ export class Http {
       const pieces = piecesOf(response, request, end, fail);
       if (response.ok) return { response, pieces };
       const text = await readText(pieces).catch((error: unknown) => {
-        // What is no text says nothing more than the status.
+        // A body that cannot be read as text says nothing beyond the status.
         if (request.isBroken) throw error;
         return '';
       });
@@ -197,7 +197,7 @@ export class Http {
     }
   }
 
-  /** Sends, and once more after credentials were renewed, or when the database turned out to be elsewhere. */
+  /** Sends the request, and once more after credentials were renewed, or when the database turned out to be elsewhere. */
   async #ask(call: Call, request: Idle): Promise<Response> {
     let response = await request.race(this.#send(call, request, false));
     if (response.status === 401 && (await request.race(this.#auth.renew()))) {
@@ -205,19 +205,19 @@ export class Http {
       response = await request.race(this.#send(call, request, true));
     }
     if (response.status === 415 && this.#line.compressor !== undefined) {
-      // It takes none after all.
+      // The server does not accept compressed bodies after all.
       this.#line.compressor = Promise.resolve(undefined);
       response = await request.race(this.#send(call, request, false));
     }
     if (!response.redirected) return response;
     this.#follow(call, response.url);
-    // fetch makes a GET of a redirected POST, whose answer is then not the answer to what was asked.
+    // fetch turns a redirected POST into a GET, whose answer is not an answer to what was asked.
     if (call.method !== 'POST' || (response.ok && WRITES.includes(call.path))) return response;
     response.body?.cancel().catch(() => {});
     return request.race(this.#send(call, request, false));
   }
 
-  /** From now on the database is asked where it was found. @throws redirected, to another host, which gets no credentials of ours */
+  /** From now on requests go to where the database was found. @throws redirected, to another host, which gets none of our credentials */
   #follow({ base, path }: Call, url: string): void {
     const { database, credentials } = this.#line.target;
     const found = url.split('?')[0]!;
@@ -259,7 +259,7 @@ export class Http {
       }
     }
     if (typeof body === 'string' && body.length >= LARGE_LENGTH && this.ownFetch) {
-      // A text would be kept; bytes are taken from undici as they are sent.
+      // undici would keep a text in memory; it takes bytes over as they are sent.
       body = new TextEncoder().encode(body);
       request.isLarge = true;
     }
@@ -274,12 +274,12 @@ export class Http {
         ...call.headers,
         ...given,
       },
-      // Documents must not come from a browser's memory of them.
+      // Documents must not come from a browser's cache.
       cache: 'no-store',
       signal,
       ...(credentials && { credentials }),
       ...(body === undefined ? {} : { body }),
-      // Redirected it could not be sent again; and to be ready for it, undici would keep all that was sent.
+      // A stream could not be sent again after a redirect; and to be ready for one, undici would keep all that was sent.
       ...(stream && ({ body: stream.open(), duplex: 'half', redirect: 'error' } as RequestInit)),
     };
     const response = await fetch(url, init);
@@ -287,10 +287,10 @@ export class Http {
     return response;
   }
 
-  /** Looked for when there is first something large to send. */
+  /** Found out when there is first something large to send. */
   #compress(): Promise<Compressor | undefined> {
     this.#line.compressor ??= findCompressor(this, this.#options.compress === true)
-      // Without the means nothing is compressed; whoever asked for the request hears of what is wrong with the server.
+      // If this fails nothing is compressed; the request itself will report what is wrong with the server.
       .catch(() => undefined);
     return this.#line.compressor;
   }

@@ -1,10 +1,10 @@
-/** The patience of one request. */
+/** The timeout of one request. */
 import { onAbort } from '@settledb/core';
 
-/** Why a signal is aborted whose request came to its end. */
+/** The reason with which a finished request's signal is aborted. */
 const OVER = new Error('the request is over');
 
-/** Aborts when nothing was heard for a while, or when the given signal does, or when told to. */
+/** Aborts when nothing was heard for a while, when the given signal does, or when told to. */
 export class Idle {
   readonly #controller = new AbortController();
   readonly #ms: number;
@@ -35,7 +35,7 @@ export class Idle {
     clearTimeout(this.#timer);
   }
 
-  /** Aborted before its end. */
+  /** The request was aborted before its end. */
   get isBroken(): boolean {
     return this.signal.aborted && this.signal.reason !== OVER;
   }
@@ -43,7 +43,7 @@ export class Idle {
   end(): void {
     this.rest();
     this.#leave?.();
-    // Nothing is left to end but what undici keeps of a request, its body most of all, until a full collection.
+    // Ends nothing but undici's hold on the request, above all its body, which would last until a full garbage collection.
     if (this.isLarge) this.#controller.abort(OVER);
   }
 

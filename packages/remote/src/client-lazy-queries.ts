@@ -1,4 +1,4 @@
-/** The queries of a remote database before it is known to be there: each waits for that. */
+/** The queries of a remote database before it is known to exist: each waits until that is known. */
 import type {
   CallOptions,
   CreateIndexRequest,
@@ -19,7 +19,7 @@ import type {
 type Answers<Content extends object> = Required<Queries<Content>>;
 type Given = CallOptions | null | undefined;
 
-/** Who answers, once the database is known to be there. */
+/** Its subclasses say who answers once the database is known to exist. */
 export abstract class LazyQueries<Content extends object> implements Answers<Content> {
   protected abstract answers(options: Given): Promise<Answers<Content>>;
 

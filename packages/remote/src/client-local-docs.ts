@@ -1,13 +1,13 @@
 /**
- * How a page reads a `_local` document: by `_local_docs`, which answers 200 also when there is none. A GET would be a 404,
- * and a browser writes each of those to the console, which a person takes for a fault.
+ * How a page reads a `_local` document: by `_local_docs`, which answers 200 even if there is none. A GET would answer 404,
+ * and a browser writes each 404 to the console, where people take it for a fault.
  */
 import { type ExistingDoc, isDatabaseError, isLocalId, notFound } from '@settledb/core';
 import { checkDoc, unexpected } from './client-check';
 import type { Http } from './client-http';
 import { isObject } from './wire';
 
-/** Servers that do not know the request, or let only some ask it. */
+/** Answers of servers that do not know the request, or allow it only to some. */
 const REFUSALS: readonly number[] = [400, 401, 403, 404, 405, 415, 501];
 
 const hasConsole = 'document' in globalThis || 'WorkerGlobalScope' in globalThis;
@@ -15,12 +15,12 @@ const hasConsole = 'document' in globalThis || 'WorkerGlobalScope' in globalThis
 export class LocalDocs {
   #works = hasConsole;
 
-  /** Whether `read` is the way for this id. */
+  /** Whether this id is to be read by `read`. */
   takes(id: string): boolean {
     return this.#works && isLocalId(id);
   }
 
-  /** @returns undefined when the server does not offer it: ask in the other way, now and later @throws not_found */
+  /** @returns undefined if the server does not offer this: the document is then read by GET, now and later @throws not_found */
   async read<Content extends object>(
     http: Http,
     id: string,

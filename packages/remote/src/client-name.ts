@@ -1,6 +1,6 @@
-/** What a database of a server is called: its URL, without what could be a password. */
+/** The name of a remote database: its URL, without anything that could be a password. */
 
-/** Also of what is no URL: everything that could be a password goes. */
+/** Works for invalid URLs too: everything that could be a password is removed. */
 export function nameOf(text: string): string {
   return text.replace(
     /^([a-z][a-z0-9+.-]*:)?\/\/[^/?#]*@/i,

@@ -46,7 +46,7 @@ export function checkRemoteOptions(options: RemoteOptions): void {
     oneOf('auth.type', type, ['basic', 'cookie']);
   }
   if (fetch != null && typeof fetch !== 'function') throw badRequest('fetch must be a function');
-  // Of a `Headers` none would be sent.
+  // No header of a `Headers` object would be sent.
   const isHeaders = isObject(headers) && !(headers instanceof Headers);
   if (headers != null && typeof headers !== 'function' && !isHeaders)
     throw badRequest('headers must be a plain object, or a function that gives one');

@@ -1,6 +1,6 @@
 /**
- * Attachments on their way out: in the form that suits their size. What is little goes as base64 within JSON; what is more as bytes,
- * a document by itself (multipart/related). Much that can be read again is read while it is sent, where the platform can.
+ * Attachments on their way out, in the form that suits their size: small ones as base64 within JSON, larger ones as bytes, with one
+ * document per request (multipart/related). Large data that can be read again is read while it is sent, where the platform can.
  */
 import {
   type AttachmentsInput,
@@ -17,14 +17,14 @@ import type { Call, OutStream } from './client-http';
 import { closing, partHead, quoteFilename } from './multipart';
 import { encodeDocId, isDotId, isObject, JSON_TYPE } from './wire';
 
-/** Data that can be read as often as it must be sent is not held where it is as much as this, and the platform sends streams. */
+/** From this size on, data that can be read as often as it must be sent is not held in memory, if the platform can send streams. */
 const STREAMED_BYTES = 1024 * 1024;
 /** Bytes of a document's new attachments from which on they go as bytes (multipart), not as base64 within JSON. */
 const MULTIPART_BYTES = 64 * 1024;
 
 type Attachment = NewAttachment & { readonly stub?: unknown };
 
-/** A document ready to go: as JSON among others, or by itself. */
+/** A document ready to be sent: as JSON together with others, or by itself. */
 export type Outgoing = { readonly doc: Doc } | { readonly alone: Doc; readonly parts: readonly Part[] };
 interface Part {
   readonly name: string;
@@ -37,7 +37,7 @@ interface Part {
  * Reads the data of new attachments, in order, into a form that can be sent, and sent again.
  *
  * @param signal ends the reading
- * @param ownFetch the platform's is what will send it
+ * @param ownFetch whether the platform's own fetch will send it
  */
 export async function prepareDoc(
   doc: Doc,
@@ -55,7 +55,7 @@ export async function prepareDoc(
     if (!isObject(given) || given.stub === true || given.data === undefined || given.data === null) continue;
     const { data, encoded, encoding, digest, length, revpos, content_type } = given;
     if (typeof data === 'string' && data.length < MULTIPART_BYTES) {
-      for (const _piece of decoded(data, bytes)); // No base64 is refused here.
+      for (const _piece of decoded(data, bytes)); // Throws for what is not base64.
       attachments[name] = { content_type, data, ...(revpos === undefined ? {} : { revpos }) };
       continue;
     }
@@ -83,9 +83,9 @@ export async function prepareDoc(
   if (parts.length === 0) return { doc: made };
   if (byPath && (mustBeParts || size >= MULTIPART_BYTES)) return { alone: made, parts };
   for (const { name, type, encoding, data } of parts) {
-    if (data instanceof Source) continue; // it is more than that many bytes
+    if (data instanceof Source) continue; // It is larger than that.
     const { revpos } = attachments[name] as { revpos?: number };
-    // Base64 within JSON is of the content: nothing there says that it is encoded.
+    // Base64 within JSON is of the decoded content: JSON cannot say that it is encoded.
     const content = encoding === undefined ? data.arrayBuffer() : unpacked(data, name);
     const text = bytes.toBase64([new Uint8Array(await content)]);
     attachments[name] = { content_type: type, data: text, ...(revpos === undefined ? {} : { revpos }) };
@@ -116,7 +116,7 @@ class Source {
  * Any form of data as what can be sent, and sent again; kept whole where the platform keeps Blobs (browsers: on disk, when they
  * are large).
  *
- * @throws badarg for a string that is no base64, 400 for what holds no bytes
+ * @throws badarg for a string that is not base64, 400 for a value that holds no bytes
  */
 export async function toBlob(data: unknown, bytes: Bytes, signal: AbortSignal | undefined): Promise<Blob> {
   if (data instanceof Blob) return data;
@@ -182,7 +182,7 @@ function streamed(given: readonly (string | Blob | Source)[]): OutStream {
   };
 }
 
-/** @throws badRequest for another number of bytes than was told: the request is then of no use */
+/** @throws badRequest if the number of bytes differs from the one announced: the request is then of no use */
 async function* exactly({ name, size, open }: Source): AsyncGenerator<Uint8Array, void, void> {
   let left = size;
   for await (const chunk of open()) {

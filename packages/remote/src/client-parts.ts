@@ -15,15 +15,15 @@ import { boundaryOf, type Part, readMultipart } from './multipart';
 import { attachmentOrder } from './multipart-order';
 import { isObject } from './wire';
 
-/** Bytes of the attachments of one answer. They are held; larger ones are to be asked for one by one. */
+/** Bytes of the attachments in one answer. They are held in memory; larger ones are to be requested one by one. */
 const MAX_ATTACHMENT_BYTES = 2 ** 30;
 
 export interface ReceiveOptions extends AttachmentsOptions {
-  /** Data that is stored encoded is left so. */
+  /** Data that is stored encoded stays encoded. */
   readonly as_stored?: boolean | undefined;
 }
 
-/** What came: a document, or an object that says why there is none. */
+/** What a part held: a document, or an object that says why there is none. */
 export type Received = { readonly doc: ExistingDoc } | { readonly other: Record<string, unknown> };
 
 /** @throws bad_response, corrupt */
@@ -41,14 +41,14 @@ export async function receiveParts(
     for await (const part of readMultipart(emptyOr(pieces, boundary), boundary))
       received.push(await receivePart(part, options, bytes, room));
   } catch (error) {
-    // Malformed by a server it is its answer that is bad, not our request.
+    // If a server sent malformed parts, its answer is bad, not our request.
     if (error instanceof Error && error.name === 'bad_request') throw badResponse(error.message, error);
     throw error;
   }
   return received;
 }
 
-/** CouchDB answers nothing at all where there is no part. */
+/** CouchDB sends an empty answer where there are no parts. */
 async function* emptyOr(pieces: AsyncIterable<Uint8Array>, boundary: string): AsyncGenerator<Uint8Array> {
   let empty = true;
   for await (const piece of pieces) {
@@ -87,7 +87,7 @@ async function receivePart(
     if (next.done === true) throw badResponse(`attachment ${JSON.stringify(name)} is missing`);
     attachments[name] = await receiveAttachment(next.value.body, name, info, options, bytes, room);
   }
-  // To its end: only then is the text known to be whole.
+  // Read to its end: only then is the text known to be complete.
   for await (const _more of parts);
   return { doc: { ...doc, _attachments: attachments } as unknown as ExistingDoc };
 }

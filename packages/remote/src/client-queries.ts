@@ -1,6 +1,6 @@
 /**
- * Views and Mango of a remote database. What is asked, and whether it may be, is the server's to judge: its errors are handed on.
- * Checked here are only what cannot be sent (functions) and that an answer is one.
+ * Views and Mango of a remote database. The server judges what is asked, and whether it may be; its errors are passed on.
+ * This side only checks what cannot be sent (functions), and the form of the answer.
  */
 import {
   type Bytes,
@@ -68,7 +68,7 @@ export class RemoteQueries<Content extends object> implements Required<Queries<C
     const body = { queries: queries.map(queryBody) };
     const call: Call = { method: 'POST', path: `${path}/queries`, design, body, signal };
     const answer = await this.#http.json(call).catch((error: unknown) => {
-      // No such view, a query that is wrong, or a server (PouchDB's) without this request: asking one by one tells.
+      // No such view, a wrong query, or a server without this request (PouchDB's): asking one by one tells which.
       if (isDatabaseError(error) && [400, 404, 405, 501].includes(error.status)) return undefined;
       throw error;
     });
@@ -106,7 +106,7 @@ export class RemoteQueries<Content extends object> implements Required<Queries<C
     const { result, id, name } = checkObject(await this.#http.json(call), 'the answer');
     if ((result !== 'created' && result !== 'exists') || typeof name !== 'string')
       throw unexpected('it does not say that the index is there');
-    // PouchDB's server leaves out where it already was.
+    // PouchDB's server leaves the id out if the index existed already.
     return { result, id: String(id ?? ''), name };
   }
 
@@ -127,7 +127,7 @@ export class RemoteQueries<Content extends object> implements Required<Queries<C
     const { ddoc, type = 'json', name } = index;
     if (!ddoc) throw badRequest('You must supply an index.ddoc when deleting');
     if (!name) throw badRequest('You must supply an index.name when deleting');
-    // In one segment, as PouchDB's server has to have it, and with its beginning, without which that finds nothing.
+    // In one segment and with its prefix, because PouchDB's server finds nothing otherwise.
     const id = String(ddoc).startsWith('_design/') ? ddoc : `_design/${ddoc}`;
     const path = `/_index/${[id, type, name].map(String).map(segment).join('/')}`;
     return checkOk(
@@ -151,7 +151,7 @@ export class RemoteQueries<Content extends object> implements Required<Queries<C
 
   #find(path: string, request: FindRequest): Promise<unknown> {
     return this.#http.json(findCall(path, request)).catch((error: unknown) => {
-      // With the name in `error` too, where PouchDB's users look for these two.
+      // With the name in `error` too, because PouchDB's users look for these two there.
       if (isDatabaseError(error) && INDEX_ERRORS.includes(error.name))
         Object.assign(error, { error: error.name });
       throw error;
@@ -173,7 +173,7 @@ export class RemoteQueries<Content extends object> implements Required<Queries<C
 
 const INDEX_ERRORS: readonly string[] = ['unknown_error', 'no_usable_index'];
 
-/** One part of a path. @throws bad_request for the two that `URL` takes for steps */
+/** One segment of a path. @throws bad_request for `.` and `..`, which `URL` takes for steps */
 function segment(text: string): string {
   if (isDotId(text)) throw badRequest(`No URL can name ${JSON.stringify(text)}`);
   return encodePart(text);
@@ -193,10 +193,10 @@ function placeOf(view: string | MapFunction | ViewSource): Place {
   return { path: `${path}/_view/${segment(name)}`, design };
 }
 
-/** Or its text. */
+/** A function, or the text of one. */
 const isFunction = (given: unknown): boolean => typeof given === 'function' || typeof given === 'string';
 
-/** What is asked, below the database, and of which design document. */
+/** The path that is asked, below the database, and its design document. */
 type Place = Required<Pick<Call, 'path' | 'design'>>;
 
 const placeOfDesign = (name: string): Place => ({
@@ -206,13 +206,13 @@ const placeOfDesign = (name: string): Place => ({
 
 type Values = Record<string, unknown>;
 
-/** Keys as they are; they are JSON wherever they go. */
+/** The keys as they are: they are sent as JSON in any case. */
 function keysOf(options: ViewOptions): Values {
   const { key, keys, startkey = options.start_key, endkey = options.end_key } = options;
   return { key, keys, startkey, endkey };
 }
 
-/** Everything else. What is the default is not said. @throws query_parse_error */
+/** All other options. Defaults are left out. @throws query_parse_error */
 function flagsOf(options: ViewOptions): Record<string, string | number | boolean | undefined> {
   const { include_docs, group_level, limit, skip, inclusive_end, stale, update } = options;
   checkedUpdate(options);
@@ -238,7 +238,7 @@ function flagsOf(options: ViewOptions): Record<string, string | number | boolean
   };
 }
 
-/** Text that is a number is one; in a body CouchDB takes no other. What else is text, the server says. @throws query_parse_error */
+/** A text that is a number becomes one: in a body CouchDB takes no other. The server judges other texts. @throws query_parse_error */
 const numberOf = (name: string, given: number | string | null | undefined): number | string | undefined =>
   typeof given === 'string' && !/^\d+$/.test(given) ? given : checkedNumber(name, given);
 
@@ -264,7 +264,7 @@ function indexBody(request: Values): Values {
   if (!isObject(index)) return request;
   const { name, ddoc, type, ...fields } = index;
   return {
-    // What is not of a request is the server's to refuse.
+    // The server refuses what does not belong in a request.
     ...(index === request ? {} : request),
     index: fields,
     name: request.name ?? name,

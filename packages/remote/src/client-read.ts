@@ -25,13 +25,13 @@ import { type Call, flag, formatQuery, type Http } from './client-http';
 import { receiveDoc } from './client-receive';
 import { encodeDocId, fromWireError, isDotId, isTexts } from './wire';
 
-/** Characters of a query beyond which the options go into the body: servers and proxies end at 8,000, some at 2,000. */
+/** Characters of a query beyond which the options go into the body: servers and proxies accept up to 8,000, some only 2,000. */
 export const MAX_QUERY_LENGTH = 1_800;
 
-/** @throws bad_request for an id or revisions that are none */
+/** @throws bad_request for an invalid id or invalid revisions */
 export function getCall(id: string, options: GetOptions): Call {
   if (typeof id !== 'string') throw invalidIdType();
-  // Names of the protocol's own (`_all_docs`) and the empty one would be answered, but not with a document.
+  // The protocol's own names (`_all_docs`) and the empty one would get an answer, but not a document.
   if (id === '' || (id.startsWith('_') && !/^_(design|local)\/./s.test(id))) throw notFound('missing', id);
   const { rev, open_revs, latest, signal } = options;
   const since = checkAttsSince(options.atts_since);
@@ -39,7 +39,7 @@ export function getCall(id: string, options: GetOptions): Call {
   if (open_revs !== undefined && open_revs !== 'all' && !(isTexts(open_revs) && open_revs.every(isRev))) {
     throw badRequest("open_revs must be 'all' or a list of revisions");
   }
-  // CouchDB takes `rev` with `latest` for the winner; `open_revs` follows the branch that was named.
+  // CouchDB answers `rev` with `latest` with the winner; `open_revs` follows the branch that was named.
   const follow = latest === true && rev !== undefined && open_revs === undefined;
   const revs = follow ? [rev] : open_revs;
   return {
@@ -63,7 +63,7 @@ export function getCall(id: string, options: GetOptions): Call {
   };
 }
 
-/** `atts_since` asks for data by itself. */
+/** Whether attachments come with their data; `atts_since` asks for it too. */
 const comesWithData = ({
   attachments,
   atts_since,
@@ -72,7 +72,7 @@ const comesWithData = ({
 
 type Receive = <D extends ExistingDoc | null | undefined>(doc: D) => D;
 
-/** How the data of attachments comes: as it was asked for, and checked. */
+/** Puts the data of attachments into the form that was asked for, and checks it. */
 async function receiver(options: GetOptions, bytes: Bytes | undefined): Promise<Receive> {
   if (!comesWithData(options)) return (doc) => doc;
   return (doc) => receiveDoc(doc, options, bytes);
@@ -94,13 +94,13 @@ export async function readDoc<Content extends object>(
       .checkOpenRevs<Content>(answer, id)
       .map((row) => ('ok' in row ? { ok: receive(row.ok) } : row));
   if (call.query?.open_revs === undefined) return receive(check.checkDoc<Content>(answer, id));
-  // `rev` with `latest` was asked as `open_revs`: see there.
+  // `rev` with `latest` was sent as `open_revs`: see getCall.
   const found = check.checkOpenRevs<Content>(answer, id).find((row) => 'ok' in row);
   if (found === undefined) throw notFound('missing', id);
   return receive(found.ok);
 }
 
-/** … one document in any case. `options`: without `open_revs` and data. */
+/** Like {@link readDoc}, but always one document. `options`: without `open_revs` and data. */
 export async function readOne(http: Http, id: string, options: GetOptions): Promise<ExistingDoc> {
   return (await readDoc(http, id, getCall(id, options), options, undefined)) as ExistingDoc;
 }
@@ -113,7 +113,7 @@ export async function readAllDocs<Content extends object>(
   bytes: Bytes | undefined,
 ): Promise<AllDocsResult<Content>> {
   const found = check.checkAllDocs<Content>(await http.json(call));
-  // CouchDB says nothing of it with `keys`; PouchDB, and a local database, what was skipped.
+  // With `keys`, CouchDB gives no offset; PouchDB, and a local database, give what was skipped.
   const answer = { ...found, offset: found.offset ?? options.skip ?? 0 };
   if (!options.include_docs || !options.attachments) return answer;
   const receive = await receiver(options, bytes);
@@ -121,7 +121,7 @@ export async function readAllDocs<Content extends object>(
   return { ...answer, rows };
 }
 
-/** A document whose id no URL can carry, by the requests that name ids in their body. @throws not_implemented */
+/** A document whose id no URL can carry, read by requests that have ids in their body. @throws not_implemented */
 async function readDotDoc<Content extends object>(
   http: Http,
   id: string,
@@ -149,16 +149,16 @@ async function readDotDoc<Content extends object>(
   return winner?._conflicts === undefined ? found.ok : { ...found.ok, _conflicts: winner._conflicts };
 }
 
-/** @throws not_implemented for what only those are told who ask by URL */
+/** @throws not_implemented for options that only a request by URL has */
 function checkDotOptions(id: string, options: GetOptions): void {
   const names = ['revs_info', 'local_seq', 'deleted_conflicts', 'conflicts'] as const;
-  // The conflicts of one document are at hand.
+  // The conflicts of one document are known anyway.
   const lacking = names.find((name) => options[name] && (name !== 'conflicts' || options.open_revs));
   if (lacking === undefined) return;
   throw notImplemented(`\`${lacking}\` is asked for by URL, and none can name ${JSON.stringify(id)}`);
 }
 
-/** The leaves of a document: `_bulk_get` has no word for all of them that every server takes. @throws not_found */
+/** The leaves of a document: `_bulk_get` cannot ask for all of them in a way that every server accepts. @throws not_found */
 async function readLeaves(http: Http, id: string, signal: AbortSignal | undefined): Promise<Rev[]> {
   const query = { filter: '_doc_ids', style: 'all_docs' };
   const body = { doc_ids: [id] };
@@ -175,7 +175,7 @@ async function readDotRevs<Content extends object>(
   { revs, latest, attachments, binary, att_encoding_info, atts_since, signal }: GetOptions,
   bytes: Bytes | undefined,
 ): Promise<BulkGetResult<Content>['results'][number]['docs']> {
-  // A GET with an empty list has all of the data, an entry of `_bulk_get` none.
+  // With an empty list a GET answers all of the data, an entry of `_bulk_get` none.
   const withAll = attachments || atts_since?.length === 0;
   const options = { revs, latest, attachments: withAll, binary, att_encoding_info, signal };
   const docs = asked.map((rev) => ({ id, rev, ...(atts_since && { atts_since }) }));
@@ -217,7 +217,7 @@ export function allDocsCall(options: AllDocsOptions): Call {
 
 type Bounds = { readonly [name in 'key' | 'startkey' | 'endkey']?: unknown };
 
-/** `null` is a bound: only what is not given makes way for the other name. */
+/** `null` is a bound: only an undefined option gives way to its other name. */
 const boundsOf = ({
   key,
   start_key,
@@ -227,14 +227,14 @@ const boundsOf = ({
 }: AllDocsOptions): Bounds => ({ key, startkey, endkey });
 
 /**
- * The same rows by bounds that every server takes, where one is no text: lists and objects are above all ids, all else is below them,
- * as `null` is.
+ * The same rows, by bounds that every server accepts, where a bound is not a text: lists and objects are above all ids, everything
+ * else is below them, like `null`.
  */
 function sentBounds({ key, startkey, endkey }: Bounds, descending: boolean): Bounds {
   const sent = (bound: unknown): unknown =>
     bound === undefined || typeof bound === 'string' ? bound : isAbove(bound) ? undefined : null;
   if (key !== undefined) return { key: typeof key === 'string' ? key : null };
-  // Nothing is above them.
+  // No id is above them.
   if (isAbove(descending ? endkey : startkey)) return { key: null };
   return { startkey: sent(startkey), endkey: sent(endkey) };
 }

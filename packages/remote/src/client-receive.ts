@@ -1,4 +1,4 @@
-/** The data of attachments that came within JSON, checked against what the server says of it. */
+/** The data of attachments within JSON, checked against what the server says about it. */
 import {
   type AttachmentsOptions,
   type Bytes,
@@ -11,9 +11,9 @@ import { badResponse } from './client-error';
 import { isObject } from './wire';
 
 /**
- * Data as it was asked for, and only if it is what the server says it is.
+ * Gives data in the form that was asked for, and only if it is what the server says it is.
  *
- * @throws corrupt for data that is not of its digest
+ * @throws corrupt for data that does not match its digest
  */
 export function receiveDoc<D extends ExistingDoc | null | undefined>(
   doc: D,
@@ -27,7 +27,7 @@ export function receiveDoc<D extends ExistingDoc | null | undefined>(
       const about = att_encoding_info === true ? { ...info, data: undefined } : rest;
       if (typeof data !== 'string') return [name, info.stub === true && !att_encoding_info ? rest : info];
       const decoded = decodeBase64(data, bytes, name);
-      // Of what is stored encoded, the digest is of other bytes than these.
+      // If the attachment is stored encoded, the digest is of other bytes than these.
       if (encoding === undefined) checkDigest(info.digest, [decoded], bytes, name);
       const kept = binary === true ? bytes.toData([decoded], String(info.content_type)) : data;
       return [name, { ...about, data: kept }];

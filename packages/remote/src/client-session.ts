@@ -1,14 +1,14 @@
 /**
- * A session: logged in once by `POST /_session`, known by a cookie from then on, and logged in again when that is nearly over or
- * not taken any more.
+ * A session: one login by `POST /_session`, then a cookie, and another login when the cookie is about to expire or is
+ * refused.
  *
- * A browser keeps the cookie itself and shows it to nobody; elsewhere (Node) it is read from the answers and sent along here.
+ * A browser keeps the cookie itself and shows it to no program; elsewhere (Node) it is read from the answers and sent from here.
  */
 import { DatabaseError } from '@settledb/core';
 import type { Auth } from './client-auth';
 import { type Credentials, JSON_TYPE } from './wire';
 
-/** Part of a cookie's time after which a new one is fetched before the next request. */
+/** Part of a cookie's lifetime after which a new one is fetched before the next request. */
 const RENEW_AFTER = 0.8;
 /** Seconds, where a server does not say: CouchDB's default. */
 const DEFAULT_TIMEOUT_S = 600;
@@ -40,7 +40,7 @@ export class Session implements Auth {
   }
 
   heard(response: Response): void {
-    // One that clears the cookie is no session.
+    // An empty cookie, which clears one, is not a session.
     const set = response.headers.getSetCookie?.().find((text) => /^AuthSession=[^;]/.test(text));
     if (set !== undefined) this.#keep(set);
   }
@@ -61,10 +61,10 @@ export class Session implements Auth {
       body: JSON.stringify({ name: username, password }),
       credentials: 'include',
       cache: 'no-store',
-      // Of its own: whoever began it may leave while others wait.
+      // A signal of its own: the caller that began the login may leave while others wait for it.
       signal: AbortSignal.timeout(LOGIN_TIMEOUT_MS),
     });
-    // Its body tells nothing that is needed.
+    // The body is not needed.
     response.body?.cancel().catch(() => {});
     if (!response.ok) {
       const name =

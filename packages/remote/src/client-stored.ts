@@ -1,8 +1,8 @@
 /**
- * An attachment as a server has it stored: gzip, of which CouchDB's digest is. The platform's fetch undoes the encoding of one that
- * is asked for alone, so it is taken from its document's multipart, where encodings stand in the parts.
+ * An attachment as a server stores it: gzip, which CouchDB's digest is of. The platform's fetch decodes an attachment that is
+ * requested alone, so it is taken from its document's multipart, where each part has its own encoding.
  *
- * The attachments before it are received too, and passed over.
+ * The attachments before it are received too, and skipped.
  */
 import { type Bytes, type ExistingDoc, isDatabaseError } from '@settledb/core';
 import { parseJson, readText } from './client-answer';
@@ -30,7 +30,7 @@ interface Stored {
   readonly bytes: Bytes;
 }
 
-/** The part of one attachment; those before it are passed over. @throws corrupt, bad_response */
+/** The part of one attachment; those before it are skipped. @throws corrupt, bad_response */
 export async function* readStored(
   http: Http,
   doc: ExistingDoc,
@@ -56,7 +56,7 @@ export async function* readStored(
       if (each === name) return yield* verified(part.value.body, name, stored);
     }
   } catch (error) {
-    // Malformed by a server it is its answer that is bad, not our request.
+    // If a server sent malformed parts, its answer is bad, not our request.
     if (isDatabaseError(error) && error.name === 'bad_request') throw badResponse(error.message, error);
     throw error;
   } finally {

@@ -1,6 +1,6 @@
 /**
- * A URL taken apart once: where the server and the database are, what it is called, and the credentials, which are
- * nowhere else from here on. Not in names, errors, events or ids.
+ * A URL parsed once: where the server and the database are, the database's name, and the credentials, which are
+ * kept nowhere else from here on: not in names, errors, events or ids.
  */
 import { badRequest } from '@settledb/core';
 import { nameOf } from './client-name';
@@ -18,13 +18,13 @@ export interface Target {
   readonly credentials: Credentials | undefined;
 }
 
-/** @throws bad_request when it is no URL of a database */
+/** @throws bad_request if it is not the URL of a database */
 export function parseTarget(text: string): Target {
   let url: URL;
   try {
     url = new URL(text);
   } catch {
-    // The original error is left behind: it quotes the URL, password and all.
+    // The original error is dropped because it quotes the URL, password and all.
     throw badRequest(`Not a URL: ${nameOf(text)}`);
   }
   if (!/^https?:$/.test(url.protocol)) throw badRequest(`Not an http URL: ${nameOf(text)}`);
@@ -36,7 +36,7 @@ export function parseTarget(text: string): Target {
   return { name: nameOf(text), root, database: root + path, path, credentials: credentialsOf(url) };
 }
 
-/** `a+b` and `a%2Bb` are one name, written so that no server can take the `+` for a blank. */
+/** `a+b` and `a%2Bb` are one name, written so that no server takes the `+` for a blank. */
 function reencode(segment: string): string {
   try {
     return encodeURIComponent(decodeURIComponent(segment));

@@ -1,7 +1,7 @@
-/** Waiting that a signal ends. */
+/** Waiting that a signal can end. */
 import { untilAborted as orAborted } from '@settledb/core';
 
-/** As `work`, but no longer than until the signal aborts. @throws the signal's reason */
+/** Like `work`, but rejects when the signal aborts. @throws the signal's reason */
 export const untilAborted = <T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> =>
   signal == null ? work : orAborted(work, signal);
 

@@ -1,4 +1,4 @@
-/** Edits on their way out: checked as a local database would check them, and sent many at a time. */
+/** Edits on their way out: checked like in a local database, and sent many at a time. */
 import {
   type AttachmentsInput,
   type BulkDocsOptions,
@@ -24,7 +24,7 @@ import type { Http } from './client-http';
 import { multipartCall, type Outgoing, prepareDoc } from './client-outgoing';
 import { encodeDocId, isDotId, isObject } from './wire';
 
-/** Checked as a local database would, before anything is sent: an error tells of which document. */
+/** Checked like in a local database, before anything is sent; an error names the document. */
 export function checkEdits(docs: readonly unknown[], newEdits: boolean): Doc[] {
   return docs.map((doc, index) => {
     try {
@@ -35,7 +35,7 @@ export function checkEdits(docs: readonly unknown[], newEdits: boolean): Doc[] {
   });
 }
 
-/** As {@link checkEdits}, of one that must have an `_id`. */
+/** Like {@link checkEdits}, for one document that must have an `_id`. */
 export function checkPut(doc: unknown, options: BulkDocsOptions): { id: string; edit: Sent } {
   try {
     const { id } = fieldsOf(doc);
@@ -54,7 +54,7 @@ function checkEdit(doc: unknown, newEdits: boolean): Doc {
   return doc as Doc;
 }
 
-/** Local documents go by URL alone, which `.` and `..` cannot: one that could be written but never read is refused. */
+/** Local documents are reached only by URL, which cannot carry `.` and `..`: one that could be written but never read is refused. */
 function checkCarried(doc: unknown): void {
   const id = isObject(doc) ? doc._id : undefined;
   if (typeof id === 'string' && isLocalId(id) && isDotId(id))
@@ -65,7 +65,7 @@ function checkCarried(doc: unknown): void {
 function fieldsOf(doc: unknown): { readonly id: string | undefined; readonly rev: Rev | undefined } {
   checkCarried(doc);
   const { _id, _rev } = (doc ?? {}) as { _id?: unknown; _rev?: unknown };
-  // Revisions of local documents are of generation 0, which no other document's is.
+  // Revisions of local documents have generation 0; those of other documents never do.
   const local = typeof _id === 'string' && isLocalId(_id) && typeof _rev === 'string';
   if (!local) return splitDoc(doc);
   if (!/^0-\d+$/.test(_rev)) throw invalidRev();
@@ -73,8 +73,8 @@ function fieldsOf(doc: unknown): { readonly id: string | undefined; readonly rev
 }
 
 /**
- * What to send for `force`, which the protocol has no word for: a new branch is a replicated revision with a parent of
- * its own choice.
+ * What to send for `force`, which the protocol has no word for: a new branch is sent as a replicated revision with a parent that
+ * is chosen here.
  */
 function asEdit(doc: Doc, { new_edits, force }: BulkDocsOptions): Sent {
   if (force !== true || new_edits === false || doc._rev === undefined)
@@ -86,7 +86,7 @@ function asEdit(doc: Doc, { new_edits, force }: BulkDocsOptions): Sent {
   return { edit, new_edits: false };
 }
 
-/** Of a replicated revision the server takes a new attachment's revpos as it is given, and 0 where it is not. */
+/** For a replicated revision, the server keeps a new attachment's revpos as given, and takes 0 if there is none. */
 function withRevpos(doc: Doc, revpos: number): Doc {
   if (!hasAttachments(doc)) return doc;
   const entries = Object.entries(doc._attachments ?? {}).map(([name, given]) => {
@@ -102,7 +102,7 @@ interface Sent {
   readonly new_edits: boolean;
 }
 
-/** One document by its `_id`, as it came from {@link checkPut}. */
+/** Sends one document to its `_id`, as {@link checkPut} gave it. */
 export async function putDoc(
   http: Http,
   id: string,
@@ -143,7 +143,7 @@ async function putInBulk(
   return row;
 }
 
-/** Sends edits, those with much data one by one. */
+/** Sends edits; those with much data go one by one. */
 export async function sendEdits(
   http: Http,
   docs: readonly Doc[],
@@ -162,7 +162,7 @@ export async function sendEdits(
   });
 }
 
-/** What is wrong with the data names the document. */
+/** Errors about the data name the document. */
 async function prepare(
   http: Http,
   doc: Doc,

@@ -1,8 +1,8 @@
 /**
  * A database behind a URL: {@link Database} over HTTP, against CouchDB, our own server, or anything that talks like them.
  *
- * Nothing is known here of sequences (they are opaque), and nothing is believed that does not have the protocol's form. This
- * checks what is asked as a local database would, before anything is sent; the requests are in the files beside it.
+ * Sequences are opaque here, and an answer that does not have the protocol's form is never believed. This file checks calls
+ * like a local database, before anything is sent; the requests are in the files next to it.
  */
 import {
   type AllDocsOptions,
@@ -53,7 +53,7 @@ import { checkEdits, checkPut, putDoc, sendEdits } from './client-write';
 import { isObject } from './wire';
 
 /**
- * A remote database. Nothing is sent until something is asked for; a URL that is none makes every call reject.
+ * A remote database. Nothing is sent before the first call; an invalid URL makes every call reject.
  */
 export function remote<Content extends object = object>(
   url: string,
@@ -74,7 +74,7 @@ export class RemoteDatabase<Content extends object = object>
 
   constructor(url: string, options: RemoteOptions = {}) {
     super();
-    // Not in a static block, as in `LocalDatabase`.
+    // Not in a static block, for the reason given in `LocalDatabase`.
     setTakesApart(RemoteDatabase.prototype.bulkGet);
     this.name = options.name ?? nameOf(url);
     this.#options = options;
@@ -121,7 +121,7 @@ export class RemoteDatabase<Content extends object = object>
     const checked = checkEdits(docs, newEdits);
     const { signal } = options;
     return this.#connection.write(async (http) => {
-      // A request that says nothing is not made.
+      // A request about nothing is not sent.
       if (checked.length === 0) return [];
       return sendEdits(http, checked, newEdits, signal, this.#options.bytes);
     }, signal);
@@ -224,17 +224,17 @@ export class RemoteDatabase<Content extends object = object>
     return new RemoteQueries<Content>(http, this.#options.bytes);
   }
 
-  /** Writes that were asked for before are served, for some seconds at most; all else ends at once. */
+  /** Writes made before are finished, for some seconds at most; everything else ends at once. */
   close(): Promise<void> {
     return this.#connection.close();
   }
 
-  /** The URL without credentials, written in one way; `undefined` where it is none. Whoever has the same is the same database. */
+  /** The URL without credentials, in one spelling; `undefined` if invalid. Handles with the same address are of the same database. */
   get address(): string | undefined {
     return this.#connection.address;
   }
 
-  /** A database that is not there is destroyed already. */
+  /** A database that does not exist counts as destroyed. */
   async destroy(options: CallOptions = {}): Promise<{ ok: true }> {
     await whole.destroy(this.#connection.http, options);
     this.#connection.end();

@@ -1,7 +1,7 @@
 /**
  * The databases of a server as folders below one folder. Node only.
  *
- * What a database is made of is not known here: whoever starts the server says how to open one.
+ * This file does not know what a database is made of: the program that starts the server says how to open one.
  */
 import { closeSync, fsyncSync, openSync, unlinkSync, writeFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, rmdir, stat, unlink } from 'node:fs/promises';
@@ -17,9 +17,9 @@ export type OpenDatabase = (
   options: { readonly name: string; readonly mustExist: boolean },
 ) => Promise<Database>;
 
-/** No database's folder: their names have no dot. */
+/** Not the folder of a database: their names have no dot. */
 const IDENTITY_FILE = 'server.json';
-/** Longer than anyone who lives takes between making that file and writing it. */
+/** Longer than a running process takes between creating that file and writing it. */
 const UNWRITTEN_MS = 250;
 
 export interface FolderOptions {
@@ -48,7 +48,7 @@ export class FolderDatabases implements Databases {
     this.#open = new OpenDatabases({ most: max_dbs_open, warn });
   }
 
-  /** The database, which stays open until `close()`, however many there are. */
+  /** The database, which stays open until `close()`, however many others are open. */
   open(name: string): Promise<Database | undefined> {
     return this.#open.openForGood(name, () => this.#openExisting(name));
   }
@@ -72,7 +72,7 @@ export class FolderDatabases implements Databases {
       () => this.#openExisting(name),
       async (database) => {
         await database.destroy();
-        // The adapter takes away what it made; an empty folder would still be listed.
+        // The adapter removes what it made; an empty folder would still be listed.
         await rmdir(this.#path(name)).catch(() => {});
       },
     );
@@ -105,7 +105,7 @@ export class FolderDatabases implements Databases {
   }
 
   #path(name: string): string {
-    // Names are checked where they arrive; this is the last place at which a path could be made of anything else.
+    // Names are checked where they arrive; this is the last place where an unchecked one could become a path.
     if (!isStoredName(name)) throw ioError('An invalid database name reached the disk');
     return join(this.#dir, toFolderName(name));
   }
@@ -125,13 +125,13 @@ export async function serverUuid(dir: string): Promise<string> {
   }
   const text = await readFile(path, 'utf8');
   if (text !== '') return readUuid(path, text);
-  // Another is about to write it, or was killed before it did; then nobody has learnt an identity from it.
+  // Another process is about to write it, or was killed before it could; then nobody has learnt an identity from it.
   await new Promise((resolve) => setTimeout(resolve, UNWRITTEN_MS));
   if ((await readFile(path, 'utf8').catch(() => '')) === '') await removeEmpty(path);
   return serverUuid(dir);
 }
 
-/** @throws where it cannot be removed: it would be tried for ever */
+/** @throws if it cannot be removed, because the caller would try for ever */
 async function removeEmpty(path: string): Promise<void> {
   await unlink(path).catch((cause: NodeJS.ErrnoException) => {
     if (cause.code !== 'ENOENT') throw ioError(`Cannot remove the empty ${path}: ${whyOf(cause)}`, cause);
@@ -139,8 +139,8 @@ async function removeEmpty(path: string): Promise<void> {
 }
 
 /**
- * What could not be written whole is removed: it would be taken for damaged at every start to come. Synchronous, as it is done once for a
- * folder, and since a `FileHandle` has no `sync` where the package manager stands before the file system (Yarn's Plug'n'Play).
+ * A file that could not be written whole is removed: every later start would take it for damaged. Synchronous, because it happens once
+ * per folder, and because a `FileHandle` has no `sync` where the package manager stands before the file system (Yarn's Plug'n'Play).
  */
 function makeIdentity(path: string): string {
   const uuid = makeUuid();
@@ -152,7 +152,7 @@ function makeIdentity(path: string): string {
     try {
       unlinkSync(path);
     } catch {
-      // What went wrong first is told.
+      // The first error is the one to report.
     }
     throw error;
   } finally {
@@ -163,12 +163,12 @@ function makeIdentity(path: string): string {
 
 const whyOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Not by `recursive`: Node tries for ever where the system answers ENOENT, as it does below /proc. */
+/** Without `recursive`: Node tries for ever where the system answers ENOENT, as it does below /proc. */
 async function makeFolder(path: string): Promise<void> {
   if (await isFolder(path)) return;
   if (dirname(path) !== path) await makeFolder(dirname(path));
   await mkdir(path).catch(async (error: unknown) => {
-    // Another process made it meanwhile.
+    // Another process created it meanwhile.
     if (!(await isFolder(path))) throw error;
   });
 }

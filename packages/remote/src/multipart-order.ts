@@ -1,6 +1,6 @@
 /**
- * The order of a document's attachments as its text has it, by which their parts follow. `JSON.parse` loses it for names that
- * look like numbers, which JavaScript puts in front of others.
+ * The order of a document's attachments in its text, which is the order of their parts. `JSON.parse` loses it for names that
+ * look like numbers, which JavaScript puts first.
  */
 
 /** @param text of a JSON object, already parsed without error @returns the members of its `_attachments`, as written */
@@ -9,7 +9,7 @@ export function attachmentOrder(text: string): string[] {
   let member = '';
   let last = '';
   let depth = 0;
-  // By hand: a pattern runs out of stack in texts of 16 MB, and makes an object of each of millions of brackets.
+  // Done by hand: a regular expression runs out of stack in texts of 16 MB, and makes an object of each of millions of brackets.
   for (let at = 0; at < text.length; at++) {
     const char = text[at];
     if (char === '"') {
@@ -20,7 +20,7 @@ export function attachmentOrder(text: string): string[] {
     else if (char === '}' || char === ']') depth--;
     else if (char === ':' && depth === 1) {
       member = JSON.parse(last) as string;
-      // Of members that stand twice the last one counts.
+      // If a member stands twice, the last one counts.
       if (member === '_attachments') names = new Set();
     } else if (char === ':' && depth === 2 && member === '_attachments')
       names.add(JSON.parse(last) as string);
@@ -28,7 +28,7 @@ export function attachmentOrder(text: string): string[] {
   return [...names];
 }
 
-/** Where the quote stands that ends the text which begins at `start`. */
+/** The position of the quote that ends the string which begins at `start`. */
 function endOfText(text: string, start: number): number {
   for (let end = start + 1; ; end++) {
     end = text.indexOf('"', end);

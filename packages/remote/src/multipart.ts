@@ -1,8 +1,8 @@
 /**
- * multipart/mixed and multipart/related as streams (RFC 2046 §5.1): what carries attachments as bytes on CouchDB's wire.
+ * multipart/mixed and multipart/related as streams (RFC 2046 §5.1): CouchDB's way to send attachments as bytes.
  *
- * One reader and one writer for both ends, in browsers and Node. A part's body is read as it arrives; what is held is one
- * chunk, and the few bytes that may be the beginning of a boundary. Nested bodies are read by reading a part's body again. A text
+ * One reader and one writer serve both ends, in browsers and Node. A part's body is read as it arrives; only one chunk is held,
+ * and the few bytes that may be the beginning of a boundary. Nested bodies are read by reading a part's body again. A text
  * that ends before its closing boundary is an error, never a shorter last part.
  */
 import { badRequest, type DatabaseError } from '@settledb/core';
@@ -12,7 +12,7 @@ export type Bytes = AsyncIterable<Uint8Array>;
 export interface Part {
   /** By lower-case name. */
   readonly headers: ReadonlyMap<string, string>;
-  /** To be read once, before the next part is asked for; what is left of it then is passed over. */
+  /** To be read once, before the next part is requested; what is unread by then is skipped. */
   readonly body: Bytes;
 }
 
@@ -50,7 +50,7 @@ const malformed = (what: string): DatabaseError => badRequest(`Malformed multipa
  * The parts of a multipart text, in order.
  *
  * @param boundary as {@link boundaryOf} answers it
- * @throws bad_request for what is no multipart text, or not all of one
+ * @throws bad_request for a text that is not multipart, or not complete
  */
 export async function* readMultipart(source: Bytes, boundary: string): AsyncGenerator<Part, void, void> {
   const reader = new Reader(source, boundary);
@@ -66,7 +66,7 @@ export async function* readMultipart(source: Bytes, boundary: string): AsyncGene
   }
 }
 
-/** Where a boundary stands in the buffer, or up to where there is none. */
+/** Where a boundary stands in the buffer, or else up to where there surely is none. */
 type Found =
   | { readonly at: number; readonly end: number; readonly closing: boolean }
   | { readonly safe: number };
@@ -76,13 +76,13 @@ class Reader {
   /** `\r\n--boundary`. */
   readonly #delimiter: Uint8Array;
   /**
-   * A body's first two bytes here are the line end before it, which may be that of a boundary: of a part without a body, or of
+   * The buffer begins with the line end before a body, because it may belong to a boundary: that of a part without a body, or
    * the boundary that everything begins with.
    */
   #buffer: Uint8Array = Uint8Array.of(CR, LF);
-  /** Bytes of that line end still in front of the body. */
+  /** Bytes of that line end that still stand before the body. */
   #skip = 2;
-  /** Counts parts, so that the body of an earlier one cannot read from a later one. */
+  /** Counts parts, so that the body of an earlier part cannot read from a later one. */
   #part = 0;
   #inBody = true;
   #ended = false;
@@ -123,7 +123,7 @@ class Reader {
     return headers;
   }
 
-  /** A line; its end is taken along, but for that of an empty one. */
+  /** A line; its line end is consumed, except that of an empty line. */
   async #line(limit: number): Promise<string> {
     for (let from = 0; ; ) {
       const end = this.#buffer.indexOf(LF, from);
@@ -141,7 +141,7 @@ class Reader {
     }
   }
 
-  /** What stands before the next boundary, which is then behind us. */
+  /** The bytes before the next boundary, which is consumed too. */
   body(): AsyncGenerator<Uint8Array, void, void> {
     return this.#body(this.#part);
   }
@@ -154,7 +154,7 @@ class Reader {
     }
   }
 
-  /** Goes to the end of the body under way. */
+  /** Skips to the end of the current body. */
   async pass(): Promise<void> {
     while (this.#inBody) await this.#next();
   }
@@ -195,7 +195,7 @@ class Reader {
     return { safe: buffer.length };
   }
 
-  /** What the bytes after `\r\n--boundary` make of it; undefined when they make it no boundary. */
+  /** What the bytes after `\r\n--boundary` make it; undefined if they make it no boundary. */
   #judge(at: number, end: number): Found | undefined {
     const buffer = this.#buffer;
     if (buffer[end] === DASH) {
@@ -222,7 +222,7 @@ class Reader {
     this.#buffer = joined;
   }
 
-  /** What follows the closing boundary means nothing, but is read: nobody else will. */
+  /** What follows the closing boundary means nothing, but has to be read by somebody. */
   async drain(): Promise<void> {
     while (!this.#ended) this.#ended = (await this.#source.next()).done === true;
   }
@@ -239,7 +239,7 @@ export interface OutgoingPart {
   readonly body: string | Uint8Array | Bytes;
 }
 
-/** The text of a multipart, piece by piece, as it is asked for. @throws bad_request for a header with a line end */
+/** The text of a multipart, made piece by piece as it is read. @throws bad_request for a header with a line end */
 export async function* writeMultipart(
   parts: Iterable<OutgoingPart> | AsyncIterable<OutgoingPart>,
   boundary: string,
@@ -272,7 +272,7 @@ export function partHead(
 export const closing = (boundary: string): string => `\r\n--${boundary}--`;
 
 /**
- * The name of an attachment in a header. Readers go by the order of parts, so what no header can carry is percent-encoded
+ * The name of an attachment in a header. Readers rely on the order of parts, so a name that no header can carry is percent-encoded
  * rather than refused.
  */
 export function quoteFilename(name: string): string {

@@ -1,24 +1,24 @@
 /**
  * Names of databases, by CouchDB's rule, and of the folders that hold them.
  *
- * A folder's name cannot leave its parent (no `/`, no `..`), cannot meet another one on a disk that ignores case (names are
- * lower case), and is no device of Windows (`con`, `nul`).
+ * A folder's name cannot leave its parent (no `/`, no `..`), cannot collide with another on a disk that ignores case (names are
+ * lower case), and is not the name of a Windows device (`con`, `nul`).
  */
 import { DatabaseError } from '@settledb/core';
 
-/** Most characters of a name, CouchDB's `max_database_name_length`; also as a folder, where 255 bytes are the usual end. */
+/** Most characters of a name, CouchDB's `max_database_name_length`; it fits a folder's name, which is usually limited to 255 bytes. */
 const MAX_NAME_LENGTH = 238;
 const NAME = /^[a-z][a-z0-9_$()+/-]*$/;
 const WINDOWS_DEVICE = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])$/;
 
-/** Databases of the server's own: accounts, and what it keeps about the others (which no path leads to). */
+/** The server's own databases: accounts, and its settings about the others (which no path leads to). */
 const OWN_NAMES: readonly string[] = ['_users', '_settings'];
 
 export function isDatabaseName(name: string): boolean {
   return NAME.test(name) && toFolderName(name).length <= MAX_NAME_LENGTH;
 }
 
-/** As {@link isDatabaseName}, or one of the server's own. */
+/** Like {@link isDatabaseName}, but the server's own names are allowed too. */
 export function isStoredName(name: string): boolean {
   return isDatabaseName(name) || OWN_NAMES.includes(name);
 }
@@ -41,7 +41,7 @@ export function toFolderName(name: string): string {
   return WINDOWS_DEVICE.test(escaped) ? `%${escaped.charCodeAt(0).toString(16)}${escaped.slice(1)}` : escaped;
 }
 
-/** The database a folder holds; undefined for a folder that is not ours. */
+/** The database in a folder; undefined for a folder that is not one of ours. */
 export function fromFolderName(folder: string): string | undefined {
   const name = folder.replace(/%([0-9a-f]{2})/g, (_, hex: string) =>
     String.fromCharCode(Number.parseInt(hex, 16)),

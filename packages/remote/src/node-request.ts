@@ -1,8 +1,8 @@
 /**
- * Small plain requests as Node has them, without the `Request`, `URL`, `Headers` and streams that would cost more than what is asked.
+ * Small plain requests as Node gives them, without the `Request`, `URL`, `Headers` and streams that would cost more than the answer.
  *
- * What they answer is what the bridge's `Request` would (tests/remote/node-roads.test.ts): whatever would need more than a look to be
- * sure of that is none of them, and goes over the bridge.
+ * They are answered exactly like the bridge's `Request` (tests/remote/node-roads.test.ts): any request that needs more than a look to
+ * be sure of that goes over the bridge.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
@@ -15,17 +15,17 @@ const WRITING: ReadonlySet<string> = new Set(['PUT', 'POST', 'DELETE']);
 
 /** Characters that no URL parser changes, neither in a path nor in a query. */
 const PLAIN_TARGET = /^\/[\w$&()*+,.:;=@~!?%/-]*$/;
-/** Steps in a path, which a URL parser takes. More than those match. */
+/** `.` or `..` as a step in a path, which a URL parser resolves. This also matches some others. */
 const STEP = /\/\.|%2e/i;
 
-/** Of which Node keeps the first, where `Headers` has all of them. */
+/** Headers of which Node keeps the first one, where `Headers` joins all of them. */
 const KEPT_ONCE: ReadonlySet<string> = new Set(['authorization', 'content-type']);
 
-/** Knows the host by which it was called last: most clients of a server call it by one name. */
+/** Remembers the host of the last request: most clients of a server use the same name. */
 export class PlainHosts {
   #last: string | undefined;
 
-  /** Whether a URL parser would leave it as it is. */
+  /** Whether a URL parser would leave the host unchanged. */
   has(host: string): boolean {
     if (host === this.#last) return true;
     if (!URL.canParse(`http://${host}/`) || new URL(`http://${host}/`).origin !== `http://${host}`)
@@ -73,7 +73,7 @@ export class NodeRequest implements ServerRequest {
     this.#isRead = this.#length === 0;
   }
 
-  /** Nothing of it is still to come: what is sent next is another request. */
+  /** The request has arrived completely: what comes next is another request. */
   get isHere(): boolean {
     return this.#isRead || this.#incoming.complete;
   }
@@ -104,7 +104,7 @@ export class NodeRequest implements ServerRequest {
   }
 
   atHand(): Uint8Array | undefined {
-    // What came with its headers lies there, though Node does not call it complete yet: no listener is needed.
+    // A body that came with its headers is there, though Node does not call it complete yet: no listener is needed.
     if (this.#isRead || this.#incoming.readableLength !== this.#length) return undefined;
     this.#isRead = true;
     return this.#incoming.read() as Buffer;

@@ -1,8 +1,8 @@
 /**
- * Turns of the loop: Node reads one socket after the other, and only then does what was set for then.
+ * Turns of the event loop: Node reads one socket after the other, and only then runs what was scheduled for after that.
  *
- * Requests that arrived together are looked at together, and what they write is one commit. Their answers then go out one after the other,
- * and clients are not woken one by one in between: with ten clients a GET takes 30 µs of CPU in place of 43, a PUT 53 in place of 98
+ * Requests that arrived together are handled together, and their writes are one commit. Their answers then go out one after the other,
+ * and clients are not woken one by one in between: with ten clients a GET takes 30 µs of CPU instead of 43, a PUT 53 instead of 98
  * (`docs/decisions/0019-requests.md`).
  */
 import type { Socket } from 'node:net';
@@ -12,9 +12,9 @@ export class Turns {
   #last: Socket | undefined;
 
   /**
-   * What a request waits for before it is looked at, and once more before it writes; undefined for one on the connection that the
-   * request before came from. Who asks alone would wait for nobody, and each turn takes 15 µs. While one waits all do: requests of one
-   * connection are begun in their order.
+   * What a request waits for before it is handled, and once more before it writes; undefined if it came on the same connection as the
+   * request before. A client that is alone would wait for nothing, and each turn takes 15 µs. While one request waits all do: those of
+   * one connection are begun in their order.
    */
   of(socket: Socket): (() => Promise<void>) | undefined {
     const isAlone = socket === this.#last;

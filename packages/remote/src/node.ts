@@ -1,7 +1,7 @@
 /**
  * The server on Node: the handler behind `node:http`, over the databases of one folder.
  *
- * Loopback and a password unless told otherwise. `close()` ends what is open in good order, and is bounded in time.
+ * Loopback only and with a password, unless told otherwise. `close()` ends what is open in good order, within bounded time.
  */
 import {
   createServer as createHttpServer,
@@ -23,9 +23,9 @@ import { type ServerRequest, splitUrl } from './server-request';
 
 export { FolderDatabases, type FolderOptions, type OpenDatabase, serverUuid } from './folder-databases';
 
-/** ms; see {@link Timeouts}. Slow clients hold connections, and those who do not read hold memory. */
+/** ms; see {@link Timeouts}. Slow clients hold connections, and clients that do not read hold memory. */
 const TIMEOUTS: Timeouts = { headers: 15_000, request: 300_000, idle: 120_000 };
-/** ms between two looks for headers and requests that take too long: by so much they may take longer. */
+/** ms between two checks for headers and requests that take too long: they may take longer by as much. */
 const CHECK_INTERVAL_MS = 5_000;
 /** ms that `close()` waits for answers under way before it cuts them off. */
 const CLOSE_TIMEOUT_MS = 5_000;
@@ -71,7 +71,7 @@ export async function createServer(options: ServerOptions): Promise<RunningServe
   checkOptions(options);
   const { dir, port = 5984, host = '127.0.0.1', open, max_dbs_open, hosts, timeouts, ...rest } = options;
   const databases = new FolderDatabases(dir, open, { max_dbs_open }, (line) => log(options.logger, line));
-  // Before the folder is touched: options that make no sense should leave no trace.
+  // Before the folder is touched: senseless options should leave no trace.
   const check =
     options.anonymous === true && isLoopback(host)
       ? hostCheck([...LOOPBACK_HOSTS, ...(hosts ?? [])])
@@ -97,7 +97,7 @@ export async function createServer(options: ServerOptions): Promise<RunningServe
   };
 }
 
-/** @throws TypeError: Node would take a port that is no number for the path of a socket */
+/** @throws TypeError: Node would take a port that is not a number for the path of a socket */
 function checkOptions({ dir, port, host, hosts, timeouts = {} }: ServerOptions): void {
   for (const [name, ms] of Object.entries(timeouts ?? {}))
     if (!(Number.isInteger(ms) && ms > 0 && ms < 2 ** 31))
@@ -123,18 +123,18 @@ function makeServer(ask: Ask, bridgeAll: boolean, { headers, request, idle }: Ti
   const asked = new WeakMap<Socket, Both>();
   const server = createHttpServer({ connectionsCheckingInterval }, (incoming, outgoing) => {
     outgoing.on('close', letGo);
-    // Requests of HTTP/1.0 may have none, as those by which proxies look whether a server is up.
+    // Requests of HTTP/1.0 may have no host, like those by which proxies check whether a server is up.
     incoming.headers.host ??= calledBy(incoming.socket);
     const before = asked.get(incoming.socket)?.outgoing;
     asked.set(incoming.socket, { incoming, outgoing });
-    // Who sends requests without waiting for their answers may count on their order: a document is read after it was written
+    // A client that sends requests without waiting for their answers may rely on their order: a document is read after it was written
     // (RFC 9112, 9.3.2). Node begins all of them at once.
     if (before === undefined || before.writableFinished || before.closed) begin(incoming, outgoing);
     else before.once('close', () => begin(incoming, outgoing));
   });
   server.timeout = idle;
   server.on('timeout', (socket) => {
-    // What a client owes us is bounded, not what we owe him: a replication or an index may take longer than any client should.
+    // The client's time is bounded, ours is not: a replication or an index may take longer than any client should.
     if (isOurTurn(socket, asked.get(socket))) socket.setTimeout(idle);
     else socket.destroy();
   });
@@ -159,20 +159,20 @@ function makeServer(ask: Ask, bridgeAll: boolean, { headers, request, idle }: Ti
   async function answerPlain(plain: NodeRequest, incoming: IncomingMessage, outgoing: ServerResponse) {
     if (plain.endOfTurn !== undefined) await plain.endOfTurn();
     const answer = await ask(plain, { incoming, outgoing });
-    // The bridge writes streams, and takes in what is left of a body whose answer was known before.
+    // The bridge writes streams, and reads the rest of a body whose answer was known before it ended.
     if (answer instanceof TextAnswer && plain.isHere) write(answer, outgoing);
     else bridge(incoming, outgoing, answer);
   }
 
-  /** While the server closes, a connection goes with its last answer. */
+  /** While the server closes, a connection ends with its last answer. */
   function letGo(): void {
     if (!server.listening) setImmediate(() => server.closeIdleConnections());
   }
 }
 
-/** The bytes ended amid a request: what Node's parser says of it. */
+/** Node's parser reports this when the bytes end within a request. */
 const BROKEN_OFF = 'HPE_INVALID_EOF_STATE';
-/** What Node answers to what its parser refuses; anything else is a 400. */
+/** Node's answers to what its parser refuses; anything else is answered with 400. */
 const REFUSALS: ReadonlyMap<string | undefined, string> = new Map([
   ['HPE_HEADER_OVERFLOW', '431 Request Header Fields Too Large'],
   ['HPE_CHUNK_EXTENSIONS_OVERFLOW', '413 Payload Too Large'],
@@ -180,13 +180,13 @@ const REFUSALS: ReadonlyMap<string | undefined, string> = new Map([
 ]);
 
 /**
- * As Node does it, but for a request that breaks off. Whoever sent it may have sent it well, and whatever stands between cut it: a 400
- * would be our word that the request is wrong, by which a replication gives up for good. Of such a one nothing is said: the connection
- * is lost, and is made again.
+ * Like Node, except for a request that breaks off. The client may have sent it whole, and something on the way cut it: a 400
+ * would say that the request is wrong, which makes a replication give up for good. So there is no answer: the client sees a lost
+ * connection, and makes another.
  */
 function refuseBroken({ code }: NodeJS.ErrnoException, duplex: Duplex): void {
   const socket = duplex as Socket & { readonly _httpMessage?: { readonly headersSent: boolean } | null };
-  // Amid an answer a second one would be taken for its end.
+  // A second answer within an answer would be taken for its end.
   const silent = code === BROKEN_OFF || !socket.writable || socket._httpMessage?.headersSent === true;
   if (!silent)
     socket.write(`HTTP/1.1 ${REFUSALS.get(code) ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`);
@@ -198,11 +198,11 @@ interface Both {
   readonly outgoing: ServerResponse;
 }
 
-/** Whether a request has come whole, its answer is not yet, and the client has taken all there is of it. */
+/** Whether a request has arrived whole, its answer has not been sent, and the client has taken all there is of it. */
 function isOurTurn(socket: Socket, last: Both | undefined): boolean {
   if (last === undefined) return false;
   const { incoming, outgoing } = last;
-  // Of several requests sent at once the last is answered last.
+  // Of several requests sent at once, the last one is answered last.
   return (
     incoming.complete &&
     !outgoing.writableEnded &&
@@ -211,17 +211,17 @@ function isOurTurn(socket: Socket, last: Both | undefined): boolean {
   );
 }
 
-/** What tells the bridge that the answer is on its way. */
+/** Tells the bridge that the answer is already being sent. */
 const SENT = new Response(null, { headers: { 'x-hono-already-sent': 'true' } });
 
-/** What answers any request, or writes an answer that was found without it. */
+/** Answers any request, or writes an answer that was found without the bridge. */
 function makeBridge(
   ask: Ask,
 ): (incoming: IncomingMessage, outgoing: ServerResponse, answer?: Answer) => void {
   const found = new WeakMap<IncomingMessage, Answer>();
   const listener = getRequestListener(
     async (request, env) => {
-      // Never HTTP/2: the server made here speaks it not.
+      // Never HTTP/2, which the server made here does not speak.
       const { incoming, outgoing } = env as Partial<Both>;
       const answer = (incoming && found.get(incoming)) ?? (await ask(request, env as Partial<Both>));
       if (!(answer instanceof TextAnswer)) return answer;
@@ -230,7 +230,7 @@ function makeBridge(
       return SENT;
     },
     {
-      // The application's own Request and Response stay what they are.
+      // The application's own Request and Response stay as they are.
       overrideGlobalObjects: false,
     },
   );
@@ -240,13 +240,13 @@ function makeBridge(
   };
 }
 
-/** Without a `Response`, whose stream would cost more than the rest of a small request. */
+/** Writes without a `Response`, whose stream would cost more than the rest of a small request. */
 function write({ status, headers, text }: TextAnswer, outgoing: ServerResponse): void {
   if (outgoing.destroyed) return;
   if (status !== NOT_MODIFIED) headers['content-length'] = String(Buffer.byteLength(text));
   outgoing.writeHead(status, headers);
-  // As text: Node then sends head and body in one write; of an answer to HEAD only the head. The end, which is an empty text, would make it a
-  // write of two, which takes a tenth of a small request more: so they are sent before it.
+  // Given text, Node sends head and body in one write, and for HEAD only the head. Ending the answer, which writes an empty text, would
+  // make it two writes, which take a tenth of a small request more: so head and body are sent before.
   outgoing.write(text);
   outgoing.socket?.uncork();
   outgoing.end();
@@ -274,9 +274,9 @@ async function closeAll(server: Server, handler: Answerer, databases: FolderData
   await databases.close();
 }
 
-/** The address that was called, as a host. */
+/** The local address that the client connected to, as a host. */
 function calledBy({ localAddress = '127.0.0.1', localPort }: Socket): string {
-  // One of IPv4 that came to a socket of both.
+  // An IPv4 address on a socket that serves both.
   const address = localAddress.replace(/^::ffff:/, '');
   return `${address.includes(':') ? `[${address}]` : address}:${localPort}`;
 }
@@ -284,7 +284,7 @@ function calledBy({ localAddress = '127.0.0.1', localPort }: Socket): string {
 const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1)$/.test(host);
 
 /**
- * Without a password, only the name in the request tells a page of this machine from one that had its own name resolve
+ * Without a password, only the host in the request tells a page of this machine from a page whose own name was made to resolve
  * to 127.0.0.1 (DNS rebinding).
  */
 function hostCheck(hosts: readonly string[]): (request: ServerRequest) => Answer | undefined {

@@ -1,30 +1,30 @@
 /**
- * The databases of a server that are open: all that are in use, and of the others those that were used last.
+ * The open databases of a server: all that are in use, and of the others those that were used last.
  *
- * What creates, destroys or closes a database takes turns, by name, and a use waits for them. So there are never two handles of one database
- * at a time: who asks for one that is being closed gets it opened anew, with all that was written to it.
+ * Creating, destroying and closing a database take turns, by name, and a use waits for them. So there are never two handles of one
+ * database at a time: a request for one that is being closed gets it opened anew, with all that was written to it.
  */
 import { closed, type Database } from '@settledb/core';
 import type { UsedDatabase } from './server-context';
 
 /**
- * Databases that are kept open: as many as CouchDB keeps. A small one takes a file and half a megabyte, and a millisecond or two to open; one
- * that is large takes what its pages in memory do.
+ * Databases kept open: as many as CouchDB keeps. A small one takes a file and half a megabyte, and a millisecond or two to open; a
+ * large one takes as much as its pages in memory.
  */
 const MAX_OPEN = 500;
 
 export interface OpenDatabasesOptions {
   /** Most databases that are kept open, those in use among them: then the one that nobody has used for longest is closed. Default 500. */
   readonly most?: number | undefined;
-  /** Told when more are in use than are kept open, and again whenever it is twice as many. */
+  /** Called when more are in use than are kept open, and again whenever that number has doubled. */
   readonly warn?: ((line: string) => void) | undefined;
 }
 
-/** One that is open, or about to be. */
+/** A database that is open, or about to be. */
 interface Held {
   readonly name: string;
   readonly opening: Promise<Database | undefined>;
-  /** Uses that have not ended; what was opened for good is one. */
+  /** Uses that have not ended; a database opened for good counts as one use. */
   uses: number;
   isForGood: boolean;
   /** Open, and not chosen to be closed. */
@@ -35,11 +35,11 @@ export class OpenDatabases {
   readonly #most: number;
   readonly #warn: ((line: string) => void) | undefined;
   readonly #held = new Map<string, Held>();
-  /** Those that nobody uses; which has been so for longest comes first. */
+  /** Databases that nobody uses, the longest unused first. */
   readonly #idle = new Set<Held>();
-  /** The last of what takes turns, by name. */
+  /** The last turn taken, by name. */
   readonly #turns = new Map<string, Promise<void>>();
-  /** Held ones that are counted. */
+  /** Number of held databases with `isCounted`. */
   #count = 0;
   #warnedOf: number;
   #isClosed = false;
@@ -53,7 +53,7 @@ export class OpenDatabases {
     this.#warn = warn;
   }
 
-  /** The database until its `release`; `open` opens it where it is not, and gives undefined where there is none. */
+  /** The database until its `release`; `open` opens it if it is not open, and gives undefined if it does not exist. */
   async use(name: string, open: () => Promise<Database | undefined>): Promise<UsedDatabase | undefined> {
     const held = this.#turns.has(name) ? await this.#begin(name, open) : this.#hold(name, open);
     const database = await held.opening;
@@ -66,7 +66,7 @@ export class OpenDatabases {
     return { database, release };
   }
 
-  /** As {@link use}, until it is destroyed, dropped, or all are closed. */
+  /** Like {@link use}, until the database is destroyed or dropped, or all are closed. */
   async openForGood(name: string, open: () => Promise<Database | undefined>): Promise<Database | undefined> {
     const held = await this.#begin(name, open);
     const database = await held.opening;
@@ -75,7 +75,7 @@ export class OpenDatabases {
     return database;
   }
 
-  /** False where `open` finds one; else `make` makes it. */
+  /** False if `open` finds one; otherwise `make` makes it. */
   create(
     name: string,
     open: () => Promise<Database | undefined>,
@@ -87,7 +87,7 @@ export class OpenDatabases {
     });
   }
 
-  /** False where there is none. `destroy` is given a database that is not held any more, nor will be before it is done. */
+  /** False if there is none. `destroy` gets a database that is no longer held, and will not be held before it is done. */
   destroy(
     name: string,
     open: () => Promise<Database | undefined>,
@@ -110,10 +110,10 @@ export class OpenDatabases {
       if (held === undefined || (await held.opening) !== database) return;
       this.#forget(held);
       await database.close();
-    }).catch(() => {}); // It failed before: there is nothing left that closing it could lose.
+    }).catch(() => {}); // It had failed before: closing it could lose nothing more.
   }
 
-  /** Closes all, and opens none any more. Those that fail to are left: there is nobody to tell who could do anything about it. */
+  /** Closes all databases, and opens no more. Failures to close are ignored: nobody is left who could act on them. */
   async close(): Promise<void> {
     this.#isClosed = true;
     while (this.#turns.size > 0) await Promise.all(this.#turns.values());
@@ -127,7 +127,7 @@ export class OpenDatabases {
     return this.#hold(name, open);
   }
 
-  /** Begins a use. Of what is absent or fails to open there is none: it is asked for anew next time. */
+  /** Begins a use. A database that is absent or fails to open is not held: the next use asks for it anew. */
   #hold(name: string, open: () => Promise<Database | undefined>): Held {
     if (this.#isClosed) throw closed();
     const held = this.#held.get(name) ?? this.#add(name, open());
@@ -151,7 +151,7 @@ export class OpenDatabases {
       else if (this.#held.get(name) === held) {
         held.isCounted = true;
         this.#count++;
-        // Waited for, so that whoever opens many has no more of them open than those that are kept.
+        // Awaited, so that a caller that opens many never has more open than are kept.
         await this.#closeIdle();
       }
       return database;
@@ -170,7 +170,7 @@ export class OpenDatabases {
     }
   }
 
-  /** Closes what has been idle for longest, until there are no more than are kept, or all are in use. */
+  /** Closes the longest idle ones until no more are open than are kept, or all are in use. */
   async #closeIdle(): Promise<void> {
     const closing: Promise<void>[] = [];
     for (const held of this.#idle) {
@@ -179,11 +179,11 @@ export class OpenDatabases {
       closing.push(this.#inTurn(held.name, () => this.#closeNow(held)));
     }
     if (this.#count > this.#most) this.#tell();
-    // Nothing was under way in it: what it acknowledged is stored, whether or not it could be tidied up.
+    // Nothing was under way in them: what they acknowledged is stored, even if tidying up failed.
     if (closing.length > 0) await Promise.allSettled(closing);
   }
 
-  /** Unless another turn did away with it. */
+  /** Closes it, unless another turn has removed it. */
   async #closeNow(held: Held): Promise<void> {
     if (this.#held.get(held.name) !== held) return;
     this.#forget(held);

@@ -7,7 +7,7 @@ import { isObject, isTexts } from './wire';
 
 export const isServerAdmin = ({ roles }: User): boolean => roles.includes('_admin');
 
-/** @throws unauthorized, as CouchDB also to users who are known */
+/** @throws unauthorized, like CouchDB even for known users */
 export function requireServerAdmin({ user }: Context): void {
   if (!isServerAdmin(user)) throw unauthorized('You are not a server admin.');
 }
@@ -18,11 +18,11 @@ export function requireAdmin({ isAdmin }: DatabaseContext): void {
 }
 
 /**
- * Lets in members and administrators of the database, and anyone where its members are none.
+ * Lets in members and administrators of the database, and everyone if it has no members.
  *
- * @param isThere whether there is such a database; one that is not is for administrators, and nothing is looked up nor kept about it
+ * @param isThere whether the database exists; if not, only administrators are let in, and nothing is looked up or kept about it
  * @returns whether the user is an administrator of it
- * @throws unauthorized for nobody, forbidden for the wrong somebody
+ * @throws unauthorized without a user, forbidden for the wrong user
  */
 export async function enterDatabase(
   { user, server, segments }: Context,

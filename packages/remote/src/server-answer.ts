@@ -1,4 +1,4 @@
-/** Answers of routes: JSON whose text is at hand, streams, errors. */
+/** Answers of routes: JSON texts, streams, errors. */
 import { badRequest, DatabaseError, isDatabaseError } from '@settledb/core';
 import { JSON_TYPE, toWireError } from './wire';
 
@@ -8,25 +8,25 @@ export const failure = (status: number, name: string, reason: string): DatabaseE
 export type HeaderList = { readonly [name: string]: string };
 
 /**
- * An answer whose whole text is at hand. A `Response` would make a stream of it, which costs more than most requests; so this
- * becomes one only for who wants one ({@link toResponse}).
+ * An answer whose whole text exists already. A `Response` would make a stream of it, which costs more than most requests; so this
+ * becomes a `Response` only where one is needed ({@link toResponse}).
  */
 export class TextAnswer {
-  /** The text is only counted: its length stands in the answer to HEAD. */
+  /** The text is only measured: an answer to HEAD has its length. */
   isHead = false;
 
   constructor(
     readonly status: number,
     readonly text: string,
-    /** Names in lower case. Its own: more may come to it. */
+    /** Names in lower case. A copy of its own, because more headers may be added. */
     readonly headers: Record<string, string>,
   ) {}
 }
 
-/** Has no body, and so no length. */
+/** This status has no body, and so no length. */
 export const NOT_MODIFIED = 304;
 
-/** What routes give: an answer at hand, or one that may be a stream. */
+/** What routes return: a text that exists already, or an answer that may be a stream. */
 export type Answer = Response | TextAnswer;
 
 export function toResponse(answer: Answer): Response {
@@ -44,12 +44,12 @@ export function jsonResponse(status: number, value: unknown, headers?: HeaderLis
 
 export function jsonTextResponse(status: number, text: string, headers?: HeaderList): Answer {
   const all: Record<string, string> = { 'content-type': JSON_TYPE, 'cache-control': 'must-revalidate' };
-  // One by one, as what is added to a spread object costs Node 20 2 µs each.
+  // One by one, because adding to a spread object costs Node 20 2 µs per field.
   for (const name in headers) all[name] = headers[name]!;
   return new TextAnswer(status, text, all);
 }
 
-/** The answer for anything thrown. What is no DatabaseError is a defect of ours: its text stays here. */
+/** The answer for anything thrown. An error other than a DatabaseError is our own defect: its text is not shown. */
 export function errorResponse(error: unknown): Answer {
   const known = isDatabaseError(error)
     ? error
@@ -60,7 +60,7 @@ export function errorResponse(error: unknown): Answer {
   return jsonResponse(status, { error: name, reason });
 }
 
-/** V8 parses any depth and writes only some: such a body can be read but never stored. */
+/** V8 parses JSON of any depth but writes only some: such a body can be read but never stored. */
 function isTooDeep(error: unknown): boolean {
   return error instanceof RangeError && /call stack/i.test(error.message);
 }

@@ -20,7 +20,7 @@ import { iterate, respondWith, toStream } from './server-streams';
 import { prepareWrite } from './server-write';
 import { encodeDocId, encodePart } from './wire';
 
-/** Ranges of one request; more of them mean none, as in CouchDB. */
+/** Ranges in one request; if there are more, they are ignored, as in CouchDB. */
 const MAX_RANGES = 9;
 const DEFAULT_TYPE = 'application/octet-stream';
 
@@ -55,10 +55,10 @@ function headersOf({ content_type, digest, encoded_length }: OpenedAttachment) {
   return {
     'content-type': isHeaderText(content_type) ? content_type : DEFAULT_TYPE,
     etag: `"${digest.replace(/^md5-/, '')}"`,
-    // Of what is stored compressed, no part is the compression of a part.
+    // A part of a compressed text is not the compression of any part.
     'accept-ranges': encoded_length === undefined ? 'bytes' : 'none',
     'cache-control': 'must-revalidate',
-    // Whoever may write an attachment must not run scripts as whoever looks at it.
+    // A user who may write an attachment must not run scripts in the name of one who views it.
     'content-security-policy': 'sandbox',
     'x-content-type-options': 'nosniff',
     vary: 'accept-encoding',
@@ -82,7 +82,7 @@ function acceptsGzip(header: string | null): boolean {
 /** First and last byte. */
 type ByteRange = readonly [first: number, last: number];
 
-/** Undefined for none, or for what makes no sense: then it is the whole. @throws requested_range_not_satisfiable */
+/** Undefined if there are no ranges, or senseless ones: then the whole is answered. @throws requested_range_not_satisfiable */
 function readRanges(request: ServerRequest, length: number): readonly ByteRange[] | undefined {
   const match = /^bytes=(.*)$/.exec(request.headers.get('range')?.trim() ?? '');
   if (match === null || match[1] === '') return undefined;
@@ -145,7 +145,7 @@ async function* lazily(open: () => Promise<ReadableStream<Uint8Array>>): Bytes &
   yield* iterate(await open());
 }
 
-/** It was opened to be described only. */
+/** Cancels the stream: the attachment was opened only to be described. */
 const leave = ({ stream }: OpenedAttachment): Promise<void> => stream.cancel().catch(() => {});
 
 export async function putAttachment(context: DatabaseContext, id: string, name: string): Promise<Answer> {
@@ -162,7 +162,7 @@ export async function putAttachment(context: DatabaseContext, id: string, name: 
   return jsonResponse(201, written, { location: `${origin}/${path}` });
 }
 
-/** Breaks off at the end, before anything is written, where the digest is not the one of the header Content-MD5. */
+/** Fails at the end, before anything is written, if the digest differs from the header Content-MD5. */
 async function* checked(bytes: Bytes, md5: string, id: string): AsyncGenerator<Uint8Array, void, void> {
   const hasher = portableBytes.hasher();
   for await (const piece of bytes) {
@@ -175,7 +175,7 @@ async function* checked(bytes: Bytes, md5: string, id: string): AsyncGenerator<U
 export async function deleteAttachment(context: DatabaseContext, id: string, name: string): Promise<Answer> {
   const rev = readRev(context);
   if (rev === undefined) {
-    // Of a document that is not there that is said, else that the revision was not.
+    // If the document is missing, that is the error; otherwise its revision is.
     await context.database.get(id);
     throw failure(409, 'conflict', 'Document update conflict.');
   }
@@ -191,7 +191,7 @@ function readRev(context: DatabaseContext): string | undefined {
   return rev;
 }
 
-/** Whoever has a say in documents is asked about the document as it is: the change is in its attachments alone. */
+/** Validators see the document as it is stored: only its attachments change. */
 async function checkEdit(
   { ...context }: DatabaseContext,
   id: string,

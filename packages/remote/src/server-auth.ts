@@ -1,8 +1,8 @@
 /**
- * Who asks. Nobody gets in without credentials unless the server was told `anonymous: true`.
+ * Identifies the client. Nobody gets in without credentials unless the server was told `anonymous: true`.
  *
- * Names are those of `admins`, who may do everything, and of the documents in `_users`; credentials are basic ones or the
- * cookie that `POST /_session` gives. After some failures a name is locked for the address they came from.
+ * Accounts are those of `admins`, who may do everything, and the documents in `_users`; credentials are basic ones or the
+ * cookie that `POST /_session` gives. After some failures, a name is locked for the address that they came from.
  */
 import { type Database, type DatabaseError, isDatabaseError, unauthorized } from '@settledb/core';
 import type { Databases } from './server-context';
@@ -32,13 +32,13 @@ export interface Person {
   readonly roles: readonly string[];
 }
 
-/** Whoever asks, known or not. CouchDB's `userCtx`. */
+/** The client, known or not. CouchDB's `userCtx`. */
 export interface User {
   readonly name: string | null;
   readonly roles: readonly string[];
-  /** By what he was known. */
+  /** How the user was identified. */
   readonly by?: 'default' | 'cookie' | 'own' | undefined;
-  /** A new cookie, when the one that came is getting old. */
+  /** A new cookie, if the one that came is getting old. */
   readonly cookie?: string | undefined;
 }
 
@@ -48,7 +48,7 @@ const EVERYBODY: User = { name: null, roles: ['_admin'] };
 export const USERS_DATABASE = '_users';
 export const userId = (name: string): string => `org.couchdb.user:${name}`;
 
-/** An account found, with what signs its cookies besides the server's secret: a new password ends them. */
+/** An account, with what signs its cookies besides the server's secret: a new password ends them. */
 export interface Account extends Person {
   readonly salt: string;
 }
@@ -61,7 +61,7 @@ export class Authenticator {
   readonly #passwords = new Passwords();
   readonly #locks = new Locks();
 
-  /** @throws TypeError when nobody at all could use the server, or anybody as an administrator without a password */
+  /** @throws TypeError if nobody could use the server, or if anybody would be an administrator without a password */
   constructor(accounts: Accounts, databases: Databases, cookies: Cookies) {
     this.#accounts = accounts;
     this.#databases = databases;
@@ -113,7 +113,7 @@ export class Authenticator {
   async #find(name: string, password: string): Promise<Found | undefined> {
     const account = await this.#account(name);
     if (account !== undefined && (await this.#isPassword(account, password))) return account;
-    // As long as a wrong password of a user takes, so that the time tells nothing about names.
+    // Takes as long as a user's wrong password, so that the time does not tell which names exist.
     if (account?.doc === undefined)
       await withDatabase(this.#databases, USERS_DATABASE, () =>
         this.#passwords.pretend(password, this.iterations),
@@ -140,7 +140,7 @@ async function readUser(users: Database, name: string): Promise<Found | undefine
     const { roles, derived_key, salt } = doc;
     if (doc.name !== name || doc.type !== 'user' || typeof derived_key !== 'string') return undefined;
     const texts = Array.isArray(roles) ? roles.filter((role) => typeof role === 'string') : [];
-    // No document makes a server administrator.
+    // A document cannot make a server administrator.
     return {
       name,
       roles: texts.filter((role) => !role.startsWith('_')),
@@ -158,7 +158,7 @@ interface Found extends Account {
   readonly doc?: Readonly<Record<string, unknown>>;
 }
 
-/** A variable of the environment that is not set must not make a password that is empty. @throws TypeError */
+/** An unset environment variable must not make an empty password. @throws TypeError */
 function checkAdmins(admins: unknown): void {
   if (!isObject(admins)) throw new TypeError('admins must be an object: { name: password }');
   for (const [name, password] of Object.entries(admins)) {

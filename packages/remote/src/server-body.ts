@@ -5,13 +5,13 @@ import { decodeUtf8, parseJson } from './server-json';
 import type { ServerRequest } from './server-request';
 import { isObject, JSON_TYPE } from './wire';
 
-/** ms a client may take between two pieces of a body. Slower ones hold memory and a connection for nothing. */
+/** ms that a client may take between two pieces of a body. Slower ones hold memory and a connection for nothing. */
 const BODY_IDLE_MS = 30_000;
-/** Bytes of a body that are waited for in one go, as long as for one piece of a larger one. */
+/** Bytes up to which a body is awaited in one go, as long as for one piece of a larger body. */
 export const SMALL_BODY = 64 * 1024;
 
 /**
- * Browsers send only a few other types to another origin without asking first: this is what keeps them out (CSRF).
+ * Browsers send only a few other types to another origin without asking first: refusing those keeps other sites out (CSRF).
  *
  * @throws bad_content_type
  */
@@ -31,7 +31,7 @@ export function mediaType(request: ServerRequest): string | undefined {
 }
 
 export interface BodyOptions {
-  /** Most bytes, after decompression; more is 413, found out without reading the rest. */
+  /** Most bytes, after decompression. More are refused with 413, without reading the rest. */
   readonly limit: number;
   /** As {@link checkJsonType}. Default true. */
   readonly mustBeJson?: boolean;
@@ -73,18 +73,18 @@ export async function readText(request: ServerRequest, limit: number): Promise<s
   return decodeUtf8(bytes);
 }
 
-/** Whether a body says that it is small, and how long. */
+/** Whether a body says that it is small, and how long it is. */
 function isSmall({ headers }: ServerRequest, limit: number): boolean {
   const length = headers.get('content-length');
   if (length === null || headers.get('content-encoding') !== null) return false;
   return Number(length) <= Math.min(limit, SMALL_BODY);
 }
 
-/** In one go: without a stream for it, which costs more than most requests. @throws timeout, bad_request */
+/** Reads the body in one go, without a stream, which costs more than most requests. @throws timeout, bad_request */
 async function readSmall(request: ServerRequest, limit: number): Promise<Uint8Array> {
   try {
     const bytes = new Uint8Array(await beforeIdle(request.arrayBuffer()));
-    // Who hands over requests may not have counted.
+    // The adapter that hands over the request may not have counted the bytes.
     if (bytes.byteLength > limit) throw tooLargeRequest();
     return bytes;
   } catch (error) {
@@ -103,9 +103,9 @@ export async function gather(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Ar
 }
 
 export interface StreamOptions {
-  /** Taken as it is, compressed or not. */
+  /** The body is taken as it was sent, compressed or not. */
   readonly asSent?: boolean;
-  /** What to refuse more than `limit` with. */
+  /** The error for more bytes than `limit`. */
   readonly tooLarge?: () => DatabaseError;
 }
 
@@ -137,7 +137,7 @@ export async function* readBody(
       ended = done;
       if (done) return;
       length += value.byteLength;
-      // Of compressed bytes too this is found out piece by piece: what a few of them unfold to is never held.
+      // Compressed bytes are counted piece by piece too: a few of them may unfold to more than can be held.
       if (length > limit) throw tooLarge();
       yield value;
     }

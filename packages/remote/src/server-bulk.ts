@@ -46,7 +46,7 @@ export async function bulkDocs(context: DatabaseContext): Promise<Answer> {
   for (const doc of docs) checkSize(doc, server.limits, text.length);
   const prepared = await prepareWrites(context, docs);
   const good = prepared.filter(isToBeStored);
-  // No signal, as with PUT: what has come whole is written, whoever still waits for the answer.
+  // No signal, as with PUT: a request that arrived whole is written, whether or not the client still waits.
   const options = { new_edits, [TEXTS]: textsOf(good, text) };
   const written = good.length === 0 ? [] : (await database.bulkDocs(good, options)).map(toWireRow);
   if (good.length === docs.length) return jsonResponse(201, written);
@@ -64,7 +64,7 @@ export async function bulkDocs(context: DatabaseContext): Promise<Answer> {
   );
 }
 
-/** The ancestry says it, where it is given: it wins over `_rev`. */
+/** The revision that the ancestry names, if there is one: it wins over `_rev`. */
 function revOf({ _rev, _revisions }: Doc): string | undefined {
   return _revisions?.ids?.[0] === undefined ? _rev : `${_revisions.start}-${_revisions.ids[0]}`;
 }
@@ -83,19 +83,19 @@ export async function bulkGet(context: DatabaseContext): Promise<Answer> {
   const good = asked.filter((item): item is Requested => 'id' in item);
   const multipart = wantsMultipart(request, 'mixed') && request.headers.get('accept')?.includes('multipart/');
   const all = multipart || query.flag('attachments') === true;
-  // Who says what he has of a document asks for the rest of it.
+  // A client that says what it has of a document asks for the rest of it.
   const attachments = all || good.some(({ atts_since }) => atts_since !== undefined);
   const revs = query.flag('revs');
   const wanted = {
-    // What of the attachments goes along is decided below, where they are written.
+    // Which attachments go along is decided below, where they are written.
     docs: good.filter((item) => !isWhole(item)).map(({ atts_since: _, ...entry }) => entry),
-    // By which is known what of the attachments is.
+    // The ancestry tells which attachments the client has.
     revs: revs || attachments,
     latest: query.flag('latest'),
     att_encoding_info: multipart || query.flag('att_encoding_info'),
     signal: request.signal,
   };
-  // Of which all leaves are answered; of all others it is known how many there are.
+  // For these requests all leaves are answered; for all others the number of answers is known.
   const whole = new Map<Asked, Result>();
   for (const item of good) if (isWhole(item)) whole.set(item, await leavesOf(database, item.id, wanted));
   let next = 0;
@@ -128,12 +128,12 @@ export async function bulkGet(context: DatabaseContext): Promise<Answer> {
 }
 
 /**
- * Without a revision all leaves are meant, deleted ones too, as in CouchDB: programs that save a database ask so, and would lose what
- * they are not given. (The method `bulkGet`, which has the winner, is asked for those with one.)
+ * Without a revision all leaves are meant, deleted ones too, as in CouchDB: programs that save a database ask this way, and would lose
+ * what they do not get. (The method `bulkGet`, which answers the winner, is used for requests with a revision.)
  */
 const isWhole = (item: Asked): boolean => 'id' in item && item.rev === undefined && !isLocalId(item.id);
 
-/** Of one state of the document. */
+/** All leaves, read from one state of the document. */
 async function leavesOf(
   database: Database,
   id: string,
@@ -156,11 +156,11 @@ interface Source extends Result {
   readonly attsSince: readonly string[] | undefined;
   readonly stubs: boolean;
   readonly dropRevisions: boolean;
-  /** As it is now. */
+  /** The result as it is now. */
   readonly anew: () => Promise<Result>;
 }
 
-/** What is answered to one request, with its documents opened; asked again where they have gone since. */
+/** The results of one request, with their documents opened; asked again if they have disappeared since. */
 function openRows(
   { database, request: { signal } }: DatabaseContext,
   { id, docs, anew, ...how }: Source,
@@ -208,7 +208,7 @@ function asMultipart(context: DatabaseContext, sources: readonly Source[]): Prom
   return respondWith(200, { 'content-type': `multipart/mixed; boundary="${boundary}"` }, stream);
 }
 
-/** Ids are any text; readers go by the document. */
+/** Ids may be any text, which headers may not; readers take the id from the document. */
 const headerText = (text: string): string =>
   /^[\x20-\x7e]*$/.test(text) ? text : encodeURIComponent(text.replace(/[\ud800-\udfff]/g, '?'));
 
@@ -243,7 +243,7 @@ async function asJson(context: DatabaseContext, sources: readonly Source[]): Pro
 type Requested = BulkGetRequest['docs'][number];
 type Asked = Requested | { readonly refused: Result };
 
-/** An entry that makes no sense is answered with an error in its place, as CouchDB does. */
+/** A senseless entry gets an error in its place, as in CouchDB. */
 function checkRequested(item: unknown): Asked {
   if (!isObject(item)) return refuse(null, null, 'document must be a JSON object');
   const { id, rev } = item;
@@ -259,12 +259,12 @@ function checkRequested(item: unknown): Asked {
   return {
     id,
     ...(rev === undefined ? {} : { rev: rev as string }),
-    // An empty list says nothing, as in CouchDB.
+    // An empty list asks for nothing, as in CouchDB.
     ...(atts_since === undefined || atts_since.length === 0 ? {} : { atts_since }),
   };
 }
 
-/** A result as it is answered: ids and revisions that are none are given back as they came. */
+/** A result as it is answered: invalid ids and revisions are given back as they came. */
 interface Result {
   readonly id: unknown;
   readonly docs: readonly Row<ExistingDoc>[];

@@ -1,5 +1,5 @@
 /**
- * `_changes`: reads the options and picks the feed. How each feed is written stands in `server-feeds.ts`.
+ * `_changes`: reads the options and picks the feed. The feeds are written in `server-feeds.ts`.
  *
  * Functions of design documents are not run here: a filter by name is refused, never silently left out.
  */
@@ -21,7 +21,7 @@ import { checkPatterns } from './server-regex';
 import { seqText } from './server-seq';
 import { isObject, isTexts } from './wire';
 
-/** ms between signs of life; a client that asks for more of them than this would be a load of its own. */
+/** Smallest ms between heartbeats; more frequent ones would be a load of their own. */
 const MIN_HEARTBEAT_MS = 100;
 const DEFAULT_HEARTBEAT_MS = 60_000;
 /** ms, CouchDB's default and its maximum. Also keeps far below the 2³¹ that timers bear. */
@@ -30,10 +30,10 @@ const MAX_HEARTBEAT_MS = 60_000;
 /** Feeds open at a time. Each holds a connection and a place in the store's list of listeners. */
 const MAX_FEEDS = 5_000;
 
-/** What a feed is written from. */
+/** All that is needed to write a feed. */
 export interface FeedRequest {
   readonly database: Database;
-  /** Without `live`; `since` is a position, never `now`, but for a normal feed. */
+  /** Without `live`; `since` is a position, and `now` only for a normal feed. */
   readonly options: ChangesOptions;
   /** ms between empty lines; undefined for none. */
   readonly heartbeatMs: number | undefined;
@@ -43,7 +43,7 @@ export interface FeedRequest {
   readonly signal: AbortSignal;
   /** To be called when the feed has ended by itself. */
   readonly done: () => void;
-  /** Ends it. */
+  /** Ends the feed. */
   readonly cancel: () => void;
 }
 
@@ -61,7 +61,7 @@ export function changes(context: DatabaseContext): Promise<Answer> {
 
 export async function postChanges(context: DatabaseContext): Promise<Answer> {
   const text = await readJsonText(context.request, { limit: context.server.limits.request });
-  // Nothing at all is a body here, as in CouchDB: there are clients that never ask by GET.
+  // An empty body is allowed, as in CouchDB: some clients never use GET.
   return answerChanges(context, text === '' ? {} : checkObject(parseJson(text)));
 }
 
@@ -83,7 +83,7 @@ async function answerChanges(context: DatabaseContext, body: Record<string, unkn
     const pending = await pendingAfter(database, seq);
     return jsonResponse(200, { results: [], last_seq: seqText(seq), pending });
   }
-  // A HEAD of a feed that waits would wait for nothing.
+  // A HEAD of a feed that waits would wait in vain.
   if (request.method === 'HEAD') {
     const headers = { 'content-type': 'application/json', 'cache-control': 'must-revalidate' };
     return new Response(null, { status: 200, headers });
@@ -142,7 +142,7 @@ function readOptions({ query, request }: DatabaseContext, body: Record<string, u
   };
 }
 
-/** Our positions are numbers; in quotes too, which some clients send. @throws bad_request */
+/** Our positions are numbers; also accepted in quotes, which some clients send. @throws bad_request */
 function readSince(text: string | undefined): Seq | undefined {
   if (text === undefined || text === '') return undefined;
   const bare = text.replace(/^"(.*)"$/, '$1');
@@ -169,14 +169,14 @@ function readFilter(query: Query, body: Record<string, unknown>): ChangesOptions
       return { filter, selector: body.selector };
     }
   }
-  // By a function, and allowed to: `refuseFunctions` lets nothing else come here.
+  // A filter function that may run: `refuseFunctions` lets no other filter through.
   const query_params = Object.fromEntries(query.entries());
   return { filter, view: query.text('view'), query_params };
 }
 
 /**
- * Functions of design documents are not run. One that is not there is 404 all the same, so that a wrong name is not taken
- * for a matter of permission.
+ * Functions of design documents are not run. One that does not exist is a 404 all the same, so that a wrong name does not look like
+ * a matter of permission.
  */
 async function refuseFunctions({ database, query, server }: DatabaseContext): Promise<void> {
   const filter = query.text('filter') ?? '';

@@ -1,4 +1,4 @@
-/** What a handler is told, checked before it serves anyone: a wrong type here may let in whom nobody meant. */
+/** Checks the options of a handler before it serves anyone: a wrong type here might let in somebody unintended. */
 import type { HandlerOptions } from './server';
 import { REGEX_POLICIES } from './server-regex';
 import { isObject, isTexts } from './wire';
@@ -14,10 +14,10 @@ export function checkHandlerOptions({
   regex,
   ...rest
 }: HandlerOptions): void {
-  // A text, too, has `includes`: `https://app.example.com` would let in `https://app.example`.
+  // A string has `includes` too: `https://app.example.com` would let in `https://app.example`.
   if (cors !== undefined && !(isObject(cors) && isTexts(cors.origins)))
     throw new TypeError("cors.origins must be a list of origins: ['https://app.example']");
-  // One that no browser sends would keep out the page that is meant, without a word.
+  // An origin that no browser sends would silently keep out the page that is meant.
   for (const origin of cors?.origins ?? [])
     if (origin !== '*' && origin !== 'null' && originOf(origin) !== origin)
       throw new TypeError(
@@ -46,13 +46,13 @@ export function checkHandlerOptions({
       throw new TypeError(`${name} must be a function`);
 }
 
-/** As requests have it: one written otherwise would be found in none. */
+/** A path as requests have it: in any other form it would match none. */
 const isPath = (path: unknown): boolean =>
   typeof path === 'string' &&
   URL.canParse(path, 'http://host') &&
   new URL(path, 'http://host').pathname === path;
 
-/** As a browser would send it; `undefined` for what is none. Schemes of apps (`capacitor://localhost`) have no form that `URL` knows. */
+/** The origin as a browser would send it; `undefined` if invalid. `URL` has no form for schemes of apps (`capacitor://localhost`). */
 function originOf(text: string): string | undefined {
   if (!URL.canParse(text)) return undefined;
   const { protocol, host, origin } = new URL(text);

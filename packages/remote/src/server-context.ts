@@ -46,15 +46,15 @@ export type QueriesOf = (database: Database) => Queries | undefined | Promise<Qu
 
 export interface ServerState {
   readonly databases: Databases;
-  /** Of the server, for good: it goes into the ids of replications. */
+  /** The server's, for good: it is part of the ids of replications. */
   readonly uuid: string;
   readonly version: string;
-  /** What requests have before the server's own paths: `/couch`, or nothing. */
+  /** The prefix of the server's own paths in requests: `/couch`, or nothing. */
   readonly path: string;
   readonly limits: Limits;
-  /** Which patterns of `$regex` are run for who is no administrator. */
+  /** Which patterns of `$regex` are run for users who are no administrators. */
   readonly regex: RegexPolicy;
-  /** Makes functions of design documents; undefined where they are not run. */
+  /** Compiles functions of design documents; undefined if they are not run. */
   readonly evaluate: Evaluate | undefined;
   /** What answers views and `_find` of a database; undefined: the database itself, where it can. */
   readonly queries: QueriesOf | undefined;
@@ -62,13 +62,13 @@ export interface ServerState {
   readonly cookies: Cookies;
   readonly settings: Settings;
   readonly validators: Validators | undefined;
-  /** Runs `_replicate`; undefined where that is not offered. */
+  /** Runs `_replicate`; undefined if that is not offered. */
   readonly replicator: Replicator | undefined;
   /** What is under way, for `_active_tasks`. */
   readonly tasks: Set<Task>;
   /** Open feeds; aborting one ends it in good order. */
   readonly feeds: Set<AbortController>;
-  /** Databases whose settings were handed to them. */
+  /** Databases that have received their settings. */
   readonly configured: WeakSet<Database>;
   /** Compactions under way by database. */
   readonly compactions: Map<string, Promise<unknown>>;
@@ -79,7 +79,7 @@ export interface Context {
   /** The path, decoded; empty segments are left out, as in CouchDB. */
   readonly segments: readonly string[];
   readonly query: Query;
-  /** Scheme and host of the request, and where the server is mounted there: for `Location`. */
+  /** Scheme and host of the request, with the path where the server is mounted: for `Location`. */
   readonly origin: string;
   readonly user: User;
   /** Where the request came from, where that is known. */
@@ -96,7 +96,7 @@ export interface DatabaseContext extends Context {
 
 export type Route = (context: Context) => Answer | Promise<Answer>;
 export type DatabaseRoute = (context: DatabaseContext) => Answer | Promise<Answer>;
-/** Routes by method. HEAD is answered by GET where it is not named. */
+/** Routes by method. HEAD uses the route of GET if it has none. */
 export type Methods<R> = ReadonlyMap<string, R>;
 
 export const methods = <R>(table: { readonly [method: string]: R }): Methods<R> =>

@@ -1,6 +1,6 @@
 /**
- * Session cookies: `name:expiry:signature` in base64url, the form CouchDB gives them, signed with HMAC-SHA256 by the server's
- * secret and the account's salt. Nothing is kept about them; a new password, or its time, ends one.
+ * Session cookies: `name:expiry:signature` in base64url, in CouchDB's form, signed with HMAC-SHA256 by the server's
+ * secret and the account's salt. The server does not store them; a new password or the expiry ends one.
  */
 import type { Account, User } from './server-auth';
 import { sameText, toHex } from './server-passwords';
@@ -17,9 +17,9 @@ export interface CookieOptions {
 
 const NAME = 'AuthSession';
 const DEFAULT_TIMEOUT_S = 600;
-/** Part of a cookie's time below which an answer brings a new one. CouchDB's: nearly all of the time may pass between two uses. */
+/** Part of a cookie's lifetime below which an answer brings a new one. CouchDB's: nearly all of the time may pass between two uses. */
 const RENEW_BELOW = 0.9;
-/** Characters: names are short, and nothing longer need be looked at. */
+/** Characters of a cookie: names are short, and a longer one is not looked at. */
 const MAX_COOKIE_LENGTH = 4_000;
 
 /** The text of our cookie in a request; undefined without one. */
@@ -55,12 +55,12 @@ export class Cookies {
     );
   }
 
-  /** A `Set-Cookie` that takes it away. */
+  /** A `Set-Cookie` that removes the cookie. */
   clear(request: ServerRequest): string {
     return this.#format('', request, 0);
   }
 
-  /** The user a cookie names; undefined when it is none of ours, changed, or too old. */
+  /** The user whom a cookie names; undefined if it is not ours, was changed, or has expired. */
   async check(
     text: string,
     find: (name: string) => Promise<Account | undefined>,

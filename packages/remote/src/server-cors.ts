@@ -18,7 +18,7 @@ const EXPOSED = 'content-type, cache-control, accept-ranges, content-range, etag
 /** Seconds a browser may keep the answer to a preflight. */
 const MAX_AGE = '600';
 
-/** The headers for a request's origin; none where it is not listed. */
+/** The headers for a request's origin; none if it is not listed. */
 export function corsHeaders(request: ServerRequest, cors: CorsOptions | undefined): Record<string, string> {
   const origin = request.headers.get('origin');
   if (origin === null || cors === undefined) return {};

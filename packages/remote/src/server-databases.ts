@@ -11,13 +11,13 @@ import { DEFAULT_SECURITY } from './server-settings';
 import { withDatabase } from './server-uses';
 import { encodePart } from './wire';
 
-/** ms a compaction is waited for. A longer one goes on, and `compact_running` says so. */
+/** ms that a request waits for a compaction. A longer one goes on, and `compact_running` says so. */
 const COMPACT_WAIT_MS = 2_000;
 
 export async function createDatabase(context: Context): Promise<Answer> {
   requireServerAdmin(context);
   const { server, segments, origin, query } = context;
-  // One shard is what there is; what could not be a number of them is refused all the same.
+  // There is one shard, whatever is asked; but a value that cannot be a number of shards is refused.
   for (const option of ['q', 'n', 'w', 'r']) {
     const value = query.text(option);
     if (value !== undefined && !/^[1-9]\d{0,3}$/.test(value))
@@ -50,7 +50,7 @@ export async function databaseInfo(context: DatabaseContext): Promise<Answer> {
   return jsonResponse(200, await describeOpen(context, context.name, context.database));
 }
 
-/** What `GET /name` answers; undefined where there is no such database. */
+/** The answer to `GET /name`; undefined if there is no such database. */
 export async function describe(context: Context, name: string): Promise<object | undefined> {
   return withDatabase(context.server.databases, name, (database) => describeOpen(context, name, database));
 }
@@ -85,7 +85,7 @@ export async function compact(context: DatabaseContext): Promise<Answer> {
   return jsonResponse(202, { ok: true });
 }
 
-/** `_compact/ddoc`. Indexes lie in their database and are compacted with it: all there is to say is whether there is such a design document. */
+/** `_compact/ddoc`. Indexes lie in their database and are compacted with it: this only answers whether the design document exists. */
 export async function compactViews(context: DatabaseContext, ddoc: string): Promise<Answer> {
   requireAdmin(context);
   checkJsonType(context.request);
@@ -103,27 +103,28 @@ function startCompaction(server: ServerState, name: string): Promise<unknown> {
     cancel: new AbortController(),
   };
   server.tasks.add(task);
-  // A use of its own: it may take longer than the request.
+  // A use of its own, because it may take longer than the request.
   const compacted = withDatabase(server.databases, name, (database) => database.compact());
   const work = compacted.finally(() => {
     server.compactions.delete(name);
     server.tasks.delete(task);
   });
   server.compactions.set(name, work);
-  // Whoever waits hears of a failure; when nobody does any more it must not become an unhandled one.
+  // The request hears of a failure while it waits; later, nobody does, and it must not become an unhandled rejection.
   work.catch(() => {});
   return work;
 }
 
-/** Every answered write is as durable as it gets: nothing is left to do. */
+/** Every answered write is already as durable as it can be: nothing is left to do. */
 export async function ensureFullCommit({ request, database }: DatabaseContext): Promise<Answer> {
   checkJsonType(request);
   return jsonResponse(201, { ok: true, instance_start_time: await startTime(database) });
 }
 
 /**
- * When the database was made, in seconds, as CouchDB 3 says it: by this replicators see that another one has taken its place. To the ms,
- * unlike CouchDB's: it may have done so within a second. `0`, as before CouchDB 3, where the database's id does not begin with it (it was made by an early release, or is not ours).
+ * When the database was made, in seconds, as CouchDB 3 says it: by this replicators see that another database has taken its place. To
+ * the ms, unlike CouchDB's, because that may happen within a second. `0`, as before CouchDB 3, if the database's id does not begin
+ * with its time (it was made by an early release, or is not ours).
  */
 async function startTime(database: Database): Promise<string> {
   const [, time] = DATED_ID.exec(await database.id()) ?? [];
@@ -155,7 +156,7 @@ export async function putRevsLimit(context: DatabaseContext): Promise<Answer> {
 const canLimit = (database: Database): database is Database & Limited =>
   typeof (database as Partial<Limited>).setRevsLimit === 'function';
 
-/** What was set for it, when a database was opened anew. */
+/** Gives a database that was opened anew the settings made for it. */
 export async function configure({ server }: Context, name: string, database: Database): Promise<void> {
   const { revs_limit } = await server.settings.of(name);
   if (revs_limit !== undefined && canLimit(database)) await database.setRevsLimit(revs_limit);

@@ -1,11 +1,11 @@
-/** The form of design documents, as CouchDB demands it. Their functions are not looked into. */
+/** The form of design documents, as CouchDB demands it. Their functions are not inspected. */
 import { DatabaseError } from '@settledb/core';
 import { isObject } from './wire';
 
 const invalid = (reason: string): DatabaseError =>
   new DatabaseError({ status: 400, name: 'invalid_design_doc', reason });
 
-/** Members that are objects, and what their own members are. */
+/** Members that are objects, and the types of their own members. */
 const MEMBERS: readonly (readonly [name: string, kinds: readonly string[]])[] = [
   ['filters', ['string', 'object']],
   ['lists', ['string', 'object']],
@@ -14,7 +14,7 @@ const MEMBERS: readonly (readonly [name: string, kinds: readonly string[]])[] = 
   ['options', []],
 ];
 
-/** What follows the name is ignored, as when it is asked. */
+/** What follows the name is ignored, as in a query. */
 const BUILT_IN_REDUCE =
   /^_(sum|count|stats|approx_count_distinct|first|last|(top|bottom)_([1-9]\d?|100))(?!\w)/;
 
@@ -26,7 +26,7 @@ export function checkDesign(doc: Readonly<Record<string, unknown>>): void {
   for (const [name, kinds] of MEMBERS) checkMember(name, doc[name], kinds);
   if (validate_doc_update !== undefined && typeof validate_doc_update !== 'string')
     throw invalid('`validate_doc_update` field must have string type');
-  // What a view of another language is made of is not ours to say; `query` is Mango's.
+  // The views of another language have a form unknown here; `query` is Mango's.
   if (views === undefined) return;
   if (!isObject(views)) throw invalid('`views` field must have object type');
   for (const [name, view] of Object.entries(views)) checkView(name, view, language);
@@ -46,7 +46,7 @@ function checkView(name: string, view: unknown, language: unknown): void {
   if (!isObject(view)) throw invalid(`\`views.${name}\` field must have object type`);
   const { map, reduce } = view;
   const isMango = language === 'query';
-  // CommonJS modules live beside views, under `lib`.
+  // CommonJS modules are stored among the views, under `lib`.
   if (name === 'lib') return;
   if (map === undefined) throw invalid(`View \`${name}\` must contain map function`);
   if (typeof map !== 'string' && !(isMango && isObject(map)))

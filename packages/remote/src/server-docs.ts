@@ -1,7 +1,7 @@
 /**
  * One document: GET, HEAD, PUT, DELETE, COPY, and POST to the database. `_design/` and `_local/` ones too.
  *
- * The revision an edit is made upon may stand in the body, in `?rev=` or in If-Match; they must agree.
+ * The revision that an edit is based on may stand in the body, in `?rev=` or in If-Match; they must agree.
  */
 import {
   badRequest,
@@ -74,7 +74,7 @@ export async function getDoc(context: DatabaseContext, id: string): Promise<Answ
   );
 }
 
-/** With the data of its attachments. */
+/** The document with the data of its attachments. */
 function wholeDoc(doc: OpenDoc, related: boolean, etag: { etag?: string }): Promise<Answer> {
   const headers = { ...etag, 'cache-control': 'must-revalidate' };
   if (!related) return respondWith(200, { ...headers, 'content-type': JSON_TYPE }, textStream(docJson(doc)));
@@ -87,7 +87,7 @@ function readOpenRevs(query: Query): 'all' | string[] | undefined {
   const text = query.text('open_revs');
   if (text === undefined || text === 'all') return text;
   const revs = readRevs(query, 'open_revs');
-  // As CouchDB: an empty list asks for nothing in particular.
+  // An empty list asks for nothing in particular, as in CouchDB.
   return revs?.length === 0 ? undefined : revs;
 }
 
@@ -102,7 +102,7 @@ function readRevs(query: Query, name: string): string[] | undefined {
 
 /** @throws bad_request */
 export function checkRev(rev: unknown): asserts rev is string {
-  // Generation 0 is that of `_local/` documents.
+  // `_local/` documents have generation 0.
   if (!isRev(rev) && !(typeof rev === 'string' && /^0-\d+$/.test(rev)))
     throw badRequest('Invalid rev format');
 }
@@ -114,7 +114,7 @@ function docResponse(request: ServerRequest, doc: ExistingDoc): Answer {
 
 const CHANGING = ['_conflicts', '_deleted_conflicts', '_revs_info', '_local_seq'];
 
-/** An ETag, but for what may change without a new revision. */
+/** An ETag, unless the answer may change without a new revision. */
 function docHeaders(doc: ExistingDoc): { etag?: string } {
   const etag = CHANGING.some((field) => field in doc) ? undefined : etagOf(doc._rev);
   return etag === undefined ? {} : { etag };
@@ -127,13 +127,13 @@ function isKnown(request: ServerRequest, etag: string | undefined): boolean {
 
 const notModified = (etag: string): Answer => new TextAnswer(NOT_MODIFIED, '', { etag });
 
-/** None for a revision of another's making that no header can carry. */
+/** None for a foreign revision that no header can carry. */
 function etagOf(rev: Rev): string | undefined {
   return /^[!#-~]+$/.test(rev) ? `"${rev}"` : undefined;
 }
 
 /**
- * Several revisions: JSON for whoever names it; multipart/mixed else, which is what CouchDB's replicator asks for, and then
+ * Several revisions: as JSON if the client names it, otherwise as multipart/mixed, which CouchDB's replicator asks for, and then
  * always with attachments.
  */
 async function openRevs(
@@ -187,22 +187,22 @@ export async function putDoc(context: DatabaseContext, id: string): Promise<Answ
       await leave();
     }
   }
-  // Without a content type too, as CouchDB: browsers ask before any PUT to another origin.
+  // Also without a content type, as in CouchDB: browsers send a preflight before any PUT to another origin.
   const text = await readJsonText(request, { limit: server.limits.request, mustBeJson: false });
   const doc = namedDoc(context, id, checkDoc(parseJson(text)));
   return writeDoc(context, doc, { newEdits, sent: text.length });
 }
 
-/** The document under the id of the path, and the revision that was named, wherever it was. */
+/** The document under the id of the path, with the revision that was named in any of the places. */
 function namedDoc(context: DatabaseContext, id: string, body: Body): Doc {
   const rev = agreedRev(context, body._rev);
-  // It was made of this request, and nobody else has it.
+  // The body was made for this request, and nobody else has it.
   body._id = id;
   if (rev !== undefined) body._rev = rev;
   return body as Doc;
 }
 
-/** Stores a document, after everything that may refuse it. @param sent characters of the JSON it came as, where it did */
+/** Stores a document, after every check that may refuse it. @param sent characters of the JSON it came as, if it came as JSON */
 async function writeDoc(
   context: DatabaseContext,
   doc: Doc,
@@ -224,7 +224,7 @@ export async function postDoc(context: DatabaseContext): Promise<Answer> {
   return writeDoc(context, body as Doc, { sent: text.length });
 }
 
-/** @throws bad_request; illegal_docid for an id that is no text */
+/** @throws bad_request; illegal_docid for an id that is not a text */
 export function checkDoc(value: unknown): Body {
   if (!isObject(value)) throw badRequest('Document must be a JSON object');
   const { _id } = value;
@@ -274,7 +274,7 @@ export async function deleteDoc(context: DatabaseContext, id: string): Promise<A
   const rev = agreedRev(context, undefined) ?? (await revisionToDelete(database, id));
   checkRev(rev);
   try {
-    // What is deleted is not deleted once more.
+    // A deleted document cannot be deleted once more.
     if (!isLocalId(id) && (await database.get(id, { rev }))._deleted) throw notFound('deleted', id);
     const doc = await prepareWrite(context, { _id: id, _rev: rev, _deleted: true });
     await request.endOfTurn?.();
@@ -282,13 +282,13 @@ export async function deleteDoc(context: DatabaseContext, id: string): Promise<A
     const etag = etagOf(written.rev);
     return jsonResponse(200, written, { ...(etag && { etag }) });
   } catch (error) {
-    // A conflict with nothing is a document that is not there (or no longer): the read says so.
+    // A conflict although nothing is there: the document is missing or deleted, which the read reports.
     if (isDatabaseError(error) && error.status === 409 && !isLocalId(id)) await database.get(id);
     throw error;
   }
 }
 
-/** A `_local/` document may be deleted blindly; for others it is a conflict, if there is one. */
+/** A `_local/` document may be deleted without its revision; for others that is a conflict, if the document exists. */
 async function revisionToDelete(database: Database, id: string): Promise<string> {
   const { _rev } = await database.get(id);
   if (isLocalId(id)) return _rev;
@@ -312,8 +312,8 @@ export async function copyDoc(context: DatabaseContext, id: string): Promise<Ans
 }
 
 /**
- * A header's characters are its bytes. Clients that do not percent-encode an id send it as UTF-8; or in Latin-1, as those do that send
- * characters as bytes: of what is no UTF-8 that is what is meant.
+ * A header's characters are its bytes. Clients that do not percent-encode an id send it as UTF-8, or in Latin-1 if they send
+ * characters as bytes: what is not valid UTF-8 is taken for Latin-1.
  */
 function decodeDestination(path: string): string {
   const escaped = path.replace(/[\x80-\xff]/g, (char) => `%${char.charCodeAt(0).toString(16)}`);

@@ -1,6 +1,6 @@
 /**
- * The four feeds of `_changes` as streams. Everything is pulled: the store is read on when the client has taken what
- * was written (back-pressure), and nothing is held but the piece under way.
+ * The four feeds of `_changes` as streams. Everything is pulled: the store is read further when the client has taken what
+ * was written (back-pressure), and only the current piece is held.
  */
 import type {
   Cancelled,
@@ -16,12 +16,12 @@ import type { FeedRequest } from './server-changes';
 import { seqText } from './server-seq';
 import { JSON_TYPE } from './wire';
 
-/** Characters gathered before they are handed to the stream: a row at a time would cost a system call each. */
+/** Characters gathered before they go to the stream: a row at a time would cost a system call each. */
 const PIECE_LENGTH = 64 * 1024;
 
 /** A line (or event) of text per change. */
 type Write = (change: Change) => string;
-/** What a feed ends with; how many changes were left, where that is known. */
+/** The end of a feed; with how many changes were left, if that is known. */
 type Last = (seq: Seq, pending: number | undefined) => string;
 
 const toRow: Write = (change) => JSON.stringify({ ...change, seq: seqText(change.seq) });
@@ -32,7 +32,7 @@ export async function normalFeed(feed: FeedRequest): Promise<Answer> {
   return respond(feed, oneShotText(feed, feed.options, '{"results":[\n'), JSON_TYPE);
 }
 
-/** Waits until there is something, then answers as a normal feed; with nothing in time, an empty one. */
+/** Waits until there is a change, then answers like a normal feed; with an empty one if none comes in time. */
 export async function longpollFeed(feed: FeedRequest): Promise<Answer> {
   return respond(feed, longpollText(feed), JSON_TYPE);
 }
@@ -75,19 +75,19 @@ async function* oneShotText(
   yield `${piece}\n],\n${closing({ last_seq, ...(pending === undefined ? {} : { pending }) })}`;
 }
 
-/** @throws when it was cancelled: the client is gone, or the server closes, and a text that breaks off is no complete answer */
+/** @throws if it was cancelled: the client is gone or the server closes, and a text that breaks off is not a complete answer */
 function whole(result: ChangesResult | Cancelled): ChangesResult {
   if ('last_seq' in result) return result;
   throw new Error('The feed was ended before it was whole');
 }
 
-/** How many changes come after `since`, where the database knows. */
+/** How many changes come after `since`, if the database knows. */
 export async function pendingAfter(database: Database, since: Seq): Promise<number | undefined> {
   const { results, pending } = await database.changes({ since, limit: 1 }).then(whole);
   return pending === undefined ? undefined : pending + results.length;
 }
 
-/** `pending` only where it is known: a client that believed in a wrong 0 would stop there. */
+/** With `pending` only if it is known: a client that believed a wrong 0 would stop there. */
 function closing({ last_seq, pending }: Omit<ChangesResult, 'results'>): string {
   return `"last_seq":${JSON.stringify(seqText(last_seq))}${pending === undefined ? '' : `,"pending":${pending}`}}\n`;
 }
@@ -95,7 +95,7 @@ function closing({ last_seq, pending }: Omit<ChangesResult, 'results'>): string 
 async function* longpollText(feed: FeedRequest): AsyncGenerator<string> {
   const { database, options, signal } = feed;
   const first = whole(await database.changes({ ...options, limit: 1, return_docs: true, signal }));
-  // At once, so that the client knows that it is being served.
+  // Sent at once, so that the client knows that it is being served.
   yield '{"results":[\n';
   if (first.results.length > 0) {
     yield* oneShotText(feed, options, '');
@@ -105,12 +105,12 @@ async function* longpollText(feed: FeedRequest): AsyncGenerator<string> {
   const live = new Waiter(database.changes({ ...options, since, live: true, signal }));
   const woken = yield* waitFor(live, feed, '\n');
   live.leave();
-  // What woke us may be one of many: they are read together, as a normal feed reads them.
+  // The change that woke us may be one of many: they are read together, like by a normal feed.
   if (woken === undefined) yield `\n],\n${closing({ last_seq: since, pending: 0 })}`;
   else yield* oneShotText(feed, { ...options, since }, '');
 }
 
-/** Everything there is, then every change as it comes. */
+/** All existing changes, then every change as it comes. */
 async function* liveText(
   feed: FeedRequest,
   write: Write,
@@ -130,7 +130,7 @@ async function* liveText(
     yield piece;
     piece = '';
   }
-  // Also when it is empty: the first piece makes the bridge send the headers.
+  // Sent even if it is empty: the first piece makes the bridge send the headers.
   yield piece === '' ? heartbeat : piece;
   const { limit: _limit, ...unlimited } = options;
   const live = new Waiter(database.changes({ ...unlimited, since, live: true, signal }));
@@ -148,7 +148,7 @@ async function* liveText(
   yield last(since, count < limit ? 0 : await pendingAfter(database, since));
 }
 
-/** The next change, with signs of life while there is none; undefined when the time is up or the feed was ended. */
+/** The next change, with heartbeats while there is none; undefined when the time is up or the feed was ended. */
 async function* waitFor(
   changes: Waiter,
   { heartbeatMs, timeoutMs }: FeedRequest,
@@ -162,7 +162,7 @@ async function* waitFor(
   }
 }
 
-/** The next item of a feed, or `'nothing'` after a while; asked again it goes on with the same item. */
+/** Gives the next item of a feed, or `'nothing'` after a while; the next call goes on waiting for the same item. */
 class Waiter {
   readonly #iterator: AsyncIterator<Change>;
   #next: { readonly change: Change | undefined } | { readonly error: unknown } | undefined;
@@ -213,8 +213,8 @@ class Waiter {
 }
 
 /**
- * The first piece is made before anything is answered, so that what fails at once is an error with its status. What
- * fails later breaks the connection off: a client must not take half an answer for a whole one.
+ * The first piece is made before the answer begins, so that an immediate failure is an error with its status. A later failure
+ * breaks the connection off: a client must not take half an answer for a whole one.
  */
 async function respond(
   feed: FeedRequest,
@@ -240,7 +240,7 @@ async function respond(
       },
       cancel() {
         feed.cancel();
-        // Ends the feeds that the text is written from. It waits for the piece under way, so nobody waits for it.
+        // Ends the feeds that the text is made from. This waits for the current piece, so it is not awaited.
         text.return(undefined).catch(() => {});
       },
     },

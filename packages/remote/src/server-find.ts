@@ -1,6 +1,6 @@
 /**
- * Mango over HTTP: `_find` and `_explain`. What a selector means is the database's business; the form of a request is CouchDB's, and
- * so is what an index that cannot be used comes to: a local `find` refuses it, CouchDB takes it for a hint.
+ * Mango over HTTP: `_find` and `_explain`. The database decides what a selector means; the form of a request is CouchDB's, and
+ * so is the effect of an index that cannot be used: a local `find` refuses it, CouchDB takes it for a hint.
  */
 import { type FindRequest, isDatabaseError } from '@settledb/core';
 import { failure, jsonResponse } from './server-answer';
@@ -9,7 +9,7 @@ import type { DatabaseContext, DatabaseRoute } from './server-context';
 import { queriesOf } from './server-queries';
 import { checkPatterns } from './server-regex';
 
-/** All that CouchDB takes; `partition` is not there, since no database here has any. */
+/** All members that CouchDB takes; `partition` is missing, since no database here has partitions. */
 const MEMBERS: ReadonlySet<string> = new Set([
   'selector',
   'use_index',
@@ -27,7 +27,7 @@ const MEMBERS: ReadonlySet<string> = new Set([
   'execution_stats',
 ]);
 
-/** What a database says of an index that is not there, or lacks documents. */
+/** A database's error for an index that does not exist, or lacks documents. */
 const isNoIndex = (error: unknown): boolean =>
   isDatabaseError(error) && error.status === 400 && /^(unknown_error|no_usable_index)$/.test(error.name);
 
@@ -52,7 +52,7 @@ interface Asked extends FindRequest {
   readonly allow_fallback?: boolean;
 }
 
-/** The form is checked here; what a selector means, by the database. @throws bad_request, missing_required_key, invalid_key */
+/** Checks the form; the database checks what the selector means. @throws bad_request, missing_required_key, invalid_key */
 async function readFind(context: DatabaseContext): Promise<Asked> {
   const { request, server } = context;
   const body = await readObject(request, { limit: server.limits.request });
@@ -64,7 +64,7 @@ async function readFind(context: DatabaseContext): Promise<Asked> {
   return { ...(body as unknown as Asked), signal: request.signal };
 }
 
-/** Asks again without the index that was named, if that cannot be used. @param mark says so in the answer */
+/** Asks again without the named index, if that cannot be used. @param mark says so in the answer */
 async function withFallback<Result extends object>(
   { allow_fallback, ...request }: Asked,
   ask: (request: FindRequest) => Promise<Result>,
@@ -79,7 +79,7 @@ async function withFallback<Result extends object>(
   }
 }
 
-/** In CouchDB's words. */
+/** The warning in CouchDB's words. */
 function notUsed(index: FindRequest['use_index']): string {
   const [ddoc, name] = typeof index === 'string' ? index.replace(/^_design\//, '').split('/') : index!;
   const id = `_design/${ddoc!.replace(/^_design\//, '')}`;

@@ -1,4 +1,4 @@
-/** What a program gives the server to call: its answers are looked at, and what its logger throws is nobody's failure. */
+/** Functions that a program gives the server to call: their answers are checked, and errors of its logger are ignored. */
 import type { Person } from './server-auth';
 
 export interface Logger {
@@ -8,7 +8,7 @@ export interface Logger {
   error?(line: string, cause: unknown): void;
 }
 
-/** Tells it. */
+/** Calls the logger. */
 export function log(
   logger: Logger | undefined,
   ...said: [info: string] | [error: string, cause: unknown]
@@ -17,11 +17,11 @@ export function log(
     const told: unknown = said.length === 1 ? logger?.info?.(...said) : logger?.error?.(...said);
     if (told instanceof Promise) told.catch(() => {});
   } catch {
-    // There is nobody left to tell, and what the line is about was done.
+    // Nobody is left to tell, and the work that the line is about was done.
   }
 }
 
-/** @returns undefined for `null` too, which many who look for a user have for none. @throws TypeError for anything else */
+/** @returns undefined for `null` too, which many functions return if there is no user. @throws TypeError for anything else */
 export function personOf(given: unknown): Person | undefined {
   if (given === undefined || given === null) return undefined;
   const { name, roles } = given as Partial<Person>;
@@ -32,10 +32,10 @@ export function personOf(given: unknown): Person | undefined {
   return { name, roles };
 }
 
-/** @returns undefined for `null` too. @throws TypeError for what cannot be sent */
+/** @returns undefined for `null` too. @throws TypeError for a value that cannot be sent */
 export function pageOf(given: unknown): Response | undefined {
   if (given === undefined || given === null) return undefined;
-  // Not by its class, of which a program may have another.
+  // Not checked by its class, because a program may use another one.
   const page = given as Response;
   if (typeof page.status !== 'number' || typeof page.headers !== 'object')
     throw new TypeError('static must give a Response or undefined');
@@ -44,7 +44,7 @@ export function pageOf(given: unknown): Response | undefined {
   return page;
 }
 
-/** Says no more than that: it may be a secret. */
+/** Says no more than the type: the value may be a secret. */
 const kindOf = (given: unknown): string =>
   typeof given === 'object'
     ? `an object with ${Object.keys(given as object).join(', ') || 'nothing'}`

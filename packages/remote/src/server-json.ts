@@ -1,9 +1,9 @@
-/** JSON as a server takes it: UTF-8, and no number that would silently become another. */
+/** JSON as a server accepts it: UTF-8, and no number that would silently become another. */
 import { badRequest } from '@settledb/core';
 
 /**
- * Numbers that may be larger than any there is: 210 digits and an exponent of two are not. Two patterns, of which the second looks
- * where numbers begin only: as one, from any digit on, they took longer than the parser.
+ * Whether a text may hold a number too large for JavaScript: it needs 210 digits or an exponent of three digits. Two patterns, of which
+ * the second searches only where numbers begin: as one pattern, tried from every digit, they took longer than the parser.
  */
 const HUGE_EXPONENT = /[eE]\+?\d{3}/;
 const MANY_DIGITS = /(?:^|[:,[\s-])\d{210}/;
@@ -26,7 +26,7 @@ function holdsInfinity(value: unknown): boolean {
   return Object.values(value).some(holdsInfinity);
 }
 
-/** A byte order mark is kept, and is then no JSON; CouchDB refuses it as well. Texts are whole: one decoder serves all. */
+/** A byte order mark is kept, and makes the JSON invalid; CouchDB refuses it as well. Texts are whole, so one decoder serves all. */
 const STRICT_UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** @throws bad_request */

@@ -16,7 +16,7 @@ import { withSeqText } from './server-seq';
 import { MAX_QUERIES, severalResponse } from './server-several';
 import { isObject } from './wire';
 
-/** Local documents named in one request: each is read by itself. */
+/** Local documents named in one request: each one is read separately. */
 const MAX_LOCAL_KEYS = 1_000;
 
 /** Which documents are listed. */
@@ -61,7 +61,7 @@ async function listDocs(
   { keys, ...options }: Asked,
 ): Promise<object> {
   if (keys === undefined) return database.allDocs({ ...(options as AllDocsOptions), signal: request.signal });
-  // Keys that are no strings are keys nobody has, not mistakes.
+  // Keys that are not strings are no mistake: no document has them.
   const texts = keys.map((key) => (typeof key === 'string' ? key : undefined));
   const known = texts.filter((key) => key !== undefined);
   const { skip = 0, limit = keys.length, descending, ...rest } = options;
@@ -74,7 +74,7 @@ async function listDocs(
   return { ...answer, offset: null, rows: rows.slice(skip, skip + limit) };
 }
 
-/** As `_all_docs`, within the ids of design documents. */
+/** Like `_all_docs`, within the ids of design documents. */
 async function listDesigns(context: DatabaseContext, asked: Asked): Promise<object> {
   const { database, request } = context;
   const signal = request.signal;
@@ -107,7 +107,7 @@ interface ListsLocals {
   }): Promise<ExistingDoc[]>;
 }
 
-/** Named ones of any database; all of them where the database can list them. */
+/** The named ones of any database, or all of them if the database can list them. */
 async function listLocals({ database, request }: DatabaseContext, asked: Asked): Promise<object> {
   const { keys, key, include_docs, skip = 0, limit } = asked;
   const signal = request.signal;
@@ -150,7 +150,7 @@ type Asked = Omit<AllDocsOptions, 'keys' | Bounds> & { keys?: unknown[] | undefi
   [bound in Bounds]?: string | null | undefined;
 };
 
-/** `''` is where `null` is: below all ids. */
+/** `''` has the place of `null`: below all ids. */
 const withTextBounds = ({ startkey, endkey, key, ...asked }: Asked) => ({
   ...asked,
   startkey: startkey ?? (startkey === null ? '' : undefined),
@@ -158,7 +158,7 @@ const withTextBounds = ({ startkey, endkey, key, ...asked }: Asked) => ({
   key: key ?? (key === null ? '' : undefined),
 });
 
-/** Options of the body win over those of the query. @throws query_parse_error, bad_request */
+/** Options in the body win over those in the query. @throws query_parse_error, bad_request */
 function allDocsOptions(query: Query, body: Body): Asked {
   const options = new Options(query, body);
   const bounds = {
@@ -185,7 +185,7 @@ function allDocsOptions(query: Query, body: Body): Asked {
   };
 }
 
-/** Ids are strings: a bound of another type is refused rather than guessed at; but `null`, which is below all of them. */
+/** Ids are strings: a bound of another type is refused rather than guessed at, except `null`, which is below all of them. */
 function textKey(value: unknown): string | null | undefined {
   if (value === undefined || value === null) return value;
   if (typeof value !== 'string') throw queryParseError('Keys of _all_docs are strings');

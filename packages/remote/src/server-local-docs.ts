@@ -1,5 +1,5 @@
 /**
- * `POST _local_docs` with `keys`: several `_local` documents by name, missing ones as rows. A page reads its checkpoint so,
+ * `POST _local_docs` with `keys`: several `_local` documents by name, missing ones as rows. Pages read their checkpoints this way,
  * because a browser writes every 404 to the console. A listing without keys is not offered.
  */
 import { badRequest, type ExistingDoc, isDatabaseError } from '@settledb/core';
@@ -8,7 +8,7 @@ import { readObject } from './server-body';
 import type { DatabaseContext } from './server-context';
 import { isTexts } from './wire';
 
-/** Keys of one request; a replication asks for one. */
+/** Keys in one request; a replication asks for one. */
 const MAX_KEYS = 1_000;
 
 export async function localDocs({ database, query, request, server }: DatabaseContext): Promise<Answer> {

@@ -1,8 +1,9 @@
 /**
- * Names that are locked for an address after wrong passwords: CouchDB's lockout, which also holds for guesses that are made at once.
+ * Names that are locked for an address after wrong passwords: CouchDB's lockout, which here also holds for simultaneous guesses.
  *
- * Whoever tries takes a place before his password is looked at. There are as many places as wrong passwords are allowed still, so no more
- * than those are ever looked at; who finds none waits for how the others fare, and is then refused or tried. A right password frees all.
+ * Every attempt takes a place before its password is checked. There are as many places as further wrong passwords are allowed, so no
+ * more than those are checked; an attempt without a place waits for the others, and is then refused or checked. A right password frees
+ * all places.
  */
 import { type DatabaseError, forbidden } from '@settledb/core';
 import { tooManyLogins } from './server-passwords';
@@ -10,16 +11,16 @@ import { tooManyLogins } from './server-passwords';
 /** CouchDB's: failures of one name from one address, and how long it is locked then (ms). */
 const MAX_FAILURES = 5;
 const LOCKED_MS = 300_000;
-/** Names, each with an address, that are watched; those whose last failure is oldest make room. */
+/** Names, each with an address, that are watched; the ones whose last failure is oldest make room. */
 const MAX_WATCHED = 10_000;
-/** Tries that wait for others of the same name and address. More are turned away. */
+/** Attempts that wait for others of the same name and address. More are turned away. */
 const MAX_WAITING = 1_000;
 
 interface Watched {
   failures: number;
-  /** When failures are forgotten. */
+  /** When the failures are forgotten. */
   until: number;
-  /** Passwords that are being looked at. */
+  /** Passwords that are being checked. */
   trying: number;
   readonly waiting: (() => void)[];
 }
@@ -28,9 +29,9 @@ export class Locks {
   readonly #watched = new Map<string, Watched>();
 
   /**
-   * @param key name and address; without an address nobody is locked: anyone could lock out anyone
-   * @param look undefined for a wrong password
-   * @throws forbidden, also for a right password, while the name is locked
+   * @param key name and address; without an address nothing is locked: otherwise anyone could lock out anyone
+   * @param look checks the password; undefined for a wrong one
+   * @throws forbidden while the name is locked, even for a right password
    */
   async attempt<T>(key: string | undefined, look: () => Promise<T | undefined>): Promise<T | undefined> {
     if (key === undefined) return look();
@@ -80,7 +81,7 @@ async function takePlace(watched: Watched): Promise<void> {
 }
 
 const isLocked = ({ failures }: Watched): boolean => failures >= MAX_FAILURES;
-/** 0 or more: none is taken without one that is free. */
+/** Never below 0: a place is taken only if one is free. */
 const places = ({ failures, trying }: Watched): number => MAX_FAILURES - failures - trying;
 const isIdle = ({ failures, trying, waiting }: Watched): boolean =>
   failures === 0 && trying === 0 && waiting.length === 0;

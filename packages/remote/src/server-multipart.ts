@@ -1,6 +1,6 @@
 /**
- * Documents and their attachments in one text: multipart/related in, for PUT; out, for GET with attachments, `open_revs` and
- * `_bulk_get`. Attachments are streams both ways: none is held whole.
+ * Documents and their attachments in one text: multipart/related from the client for PUT, and to the client for GET with attachments,
+ * `open_revs` and `_bulk_get`. Attachments are streams both ways: none is held whole.
  */
 import { type AttachmentsInput, badRequest, type DatabaseError, type Doc, uuid } from '@settledb/core';
 import {
@@ -25,7 +25,7 @@ import { isObject, JSON_TYPE } from './wire';
 /** A multipart body as a document whose attachments are streams, to be read in their order. */
 export interface MultipartDoc {
   readonly doc: Record<string, unknown>;
-  /** To be called when the document was written, or was not. */
+  /** To be called after the document was written, or refused. */
   readonly leave: () => Promise<void>;
 }
 
@@ -34,7 +34,7 @@ export async function readMultipartDoc({ request, server }: DatabaseContext): Pr
   const boundary = boundaryOf(request.headers.get('content-type'));
   if (boundary === undefined) throw badRequest('invalid UTF-8 JSON');
   const { limits } = server;
-  // Together they may be as large as they are many; each is bounded, and none is held.
+  // There may be any number of attachments: each is bounded, and none is held.
   const body = readBody(request, Number.MAX_SAFE_INTEGER);
   const parts = readMultipart(body, boundary);
   const leave = async (): Promise<void> => {
@@ -84,7 +84,7 @@ async function withStreams(
     return isObject(given) && given.follows === true;
   };
   const following = order.filter(isFollowing);
-  // The database reads in the order of the object, which is another one where names look like numbers. Then they are kept.
+  // The database reads attachments in the object's order, which differs for names that look like numbers: then they are held.
   const inOrder = Object.keys(_attachments)
     .filter(isFollowing)
     .every((name, i) => name === following[i]);
@@ -94,7 +94,7 @@ async function withStreams(
     const given = _attachments[name] as Record<string, unknown>;
     const expected = given.encoding === 'gzip' ? given.encoded_length : given.length;
     const data = toStream(nextPart(parts, name, expected, limits.attachment));
-    // As the sender has them stored: kept so, and checked against the digest that came along.
+    // The sender stores the data in this form: it is kept so, and checked against the digest that came along.
     if (inOrder) attachments[name] = { ...given, data, encoded: true };
     else {
       const bytes = await gather(bounded(iterate(data), room, tooLarge));
@@ -105,7 +105,7 @@ async function withStreams(
   return { ...doc, _attachments: attachments as AttachmentsInput };
 }
 
-/** The next part as the attachment `name`. @throws bad_request when it has another length, or there is none */
+/** The next part as the attachment `name`. @throws bad_request if its length differs, or there is none */
 async function* nextPart(
   parts: AsyncIterator<Part, void>,
   name: string,
@@ -124,7 +124,7 @@ async function* nextPart(
   if (typeof expected === 'number' && length < expected) throw badRequest('attachment shorter than expected');
 }
 
-/** Whether an answer should be multipart of that kind: JSON is for whoever names it before. */
+/** Whether an answer should be multipart of that kind: it is JSON if the client names that first. */
 export function wantsMultipart(request: ServerRequest, kind: 'mixed' | 'related'): boolean {
   const types = (request.headers.get('accept') ?? '*/*').split(',').map((each) => each.split(';')[0]!.trim());
   const json = types.indexOf(JSON_TYPE);
@@ -132,7 +132,7 @@ export function wantsMultipart(request: ServerRequest, kind: 'mixed' | 'related'
   return multipart >= 0 && (json < 0 || multipart < json);
 }
 
-/** The document with stubs that say that their data follows. */
+/** The document with stubs that announce that their data follows. */
 function withFollows(source: OpenDoc): object {
   const { _revisions, ...rest } = source.doc;
   const doc = source.dropRevisions === true ? rest : source.doc;
@@ -144,7 +144,7 @@ function withFollows(source: OpenDoc): object {
   return { ...doc, _attachments: Object.fromEntries(entries) };
 }
 
-/** The part of a larger multipart that a document is: JSON, or with attachments a multipart/related of its own. */
+/** A document as a part of a larger multipart: JSON, or with attachments a multipart/related of its own. */
 export function docPart(source: OpenDoc, headers: Readonly<Record<string, string>> = {}): OutgoingPart {
   if (source.attachments.size === 0) {
     const body = JSON.stringify(source.dropRevisions === true ? withFollows(source) : source.doc);
@@ -204,7 +204,7 @@ export async function* docJson(source: OpenDoc): AsyncGenerator<string, void, vo
   yield '}}';
 }
 
-/** Bytes taken at a time: divisible by three, so that no padding stands but at the end; small enough for one call. */
+/** Bytes encoded at a time: divisible by three, so that padding stands only at the end; small enough for one call. */
 const BASE64_PIECE = 3 * 8_192;
 
 async function* toBase64(pieces: Bytes): AsyncGenerator<string, void, void> {
@@ -231,11 +231,11 @@ function encode(bytes: Uint8Array): string {
   return btoa(text);
 }
 
-/** For whoever checks attachments in JSON. @throws attachment_too_large */
+/** Checks attachments within JSON. @throws attachment_too_large */
 export function checkInline(doc: Doc, limit: number): void {
   const { _attachments: attachments } = doc;
   if (!attachments) return;
-  // Whether they are attachments at all is for the database to say.
+  // The database checks whether they are attachments at all.
   for (const [name, attachment] of Object.entries<unknown>(attachments)) {
     const data = isObject(attachment) ? attachment.data : undefined;
     if (typeof data === 'string' && data.length * 0.75 - 2 > limit)

@@ -1,9 +1,9 @@
 /**
- * Documents opened, to be answered with the data of their attachments.
+ * Opens documents in order to answer them with the data of their attachments.
  *
- * The one thing to know: a document is read, and its attachments are, at different moments; between them it may be edited and
- * compacted, or purged. Amid an answer nothing can be done about it but to break off. So a document is begun only when its
- * attachments are at hand, and is looked for anew until they are. Of what is larger than `AHEAD_LENGTH` the beginning is.
+ * The one thing to know: a document and its attachments are read at different moments; in between it may be edited and
+ * compacted, or purged. In the middle of an answer, all that could be done then is to break off. So a document is begun only when its
+ * attachments are at hand, and is read again until they are. Of attachments larger than `AHEAD_LENGTH`, the beginning is at hand.
  */
 import {
   type Database,
@@ -16,16 +16,16 @@ import {
 import type { Bytes } from './multipart';
 import { iterate } from './server-streams';
 
-/** Bytes read before a document is begun: what our replication has sent within documents. Each answer holds them once. */
+/** Bytes read before a document is begun: as much as our replication has sent within documents. Each answer holds them once. */
 const AHEAD_LENGTH = 1024 * 1024;
-/** How often a document is looked for anew. Each time somebody compacted, or purged. */
+/** How often a document is read again. Each time, somebody has compacted or purged. */
 const TRIES_MAX = 20;
 
 /** Where the attachments of a document come from. */
 export interface DocSource {
   readonly database: Database;
   readonly doc: ExistingDoc;
-  /** Attachments of these revisions are known to whoever asks. Needs `_revisions` in the document. */
+  /** The client has the attachments of these revisions. Needs `_revisions` in the document. */
   readonly attsSince?: readonly string[] | undefined;
   /** None of the data is wanted. */
   readonly stubs?: boolean | undefined;
@@ -35,7 +35,7 @@ export interface DocSource {
 }
 
 export interface OpenDoc extends DocSource {
-  /** Those whose data is to go along. */
+  /** The attachments whose data goes along. */
   readonly attachments: ReadonlyMap<string, Opened>;
 }
 
@@ -50,7 +50,7 @@ export interface Room {
 }
 export const roomAhead = (): Room => ({ left: AHEAD_LENGTH });
 
-/** @param encoded as they are stored @throws not_found when one was swept meanwhile */
+/** @param encoded in the form in which they are stored @throws not_found if one was removed meanwhile */
 export async function openDoc(source: DocSource, encoded: boolean, room = roomAhead()): Promise<OpenDoc> {
   const { database, doc, signal } = source;
   const attachments = new Map<string, Opened>();
@@ -93,9 +93,9 @@ async function readAhead(pieces: AsyncGenerator<Uint8Array, void, void>, room: R
 }
 
 /**
- * Opens what is found. What is no longer there by then is looked for anew.
+ * Opens what `find` finds. If that has disappeared by then, it is looked for again.
  *
- * @throws what `find` does; not_found when it is swept each time
+ * @throws what `find` does; not_found if it has disappeared each time
  */
 export async function whileThere<Found, Result>(
   find: () => Promise<Found>,

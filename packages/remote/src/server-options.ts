@@ -1,4 +1,4 @@
-/** Options of lists and views, from the query and from a body. Nonsense is refused, as CouchDB does. */
+/** Options of lists and views, from the query and from a body. Senseless values are refused, as in CouchDB. */
 import { noNumber, queryParseError } from '@settledb/core';
 import type { Query } from './server-query';
 
@@ -13,14 +13,14 @@ export class Options {
     this.#body = body;
   }
 
-  /** The first that is given, of several spellings. @throws bad_request */
+  /** The first given one of several spellings. @throws bad_request */
   json(...names: readonly string[]): unknown {
     for (const name of names) if (Object.hasOwn(this.#body, name)) return this.#body[name];
     for (const name of names) if (this.#query.text(name) !== undefined) return this.#query.json(name);
     return undefined;
   }
 
-  /** Text; in a query as it is, without quotes around it. @throws query_parse_error */
+  /** A text; in a query it stands without quotes. @throws query_parse_error */
   text(...names: readonly string[]): string | undefined {
     for (const name of names) {
       if (!Object.hasOwn(this.#body, name)) continue;
@@ -35,7 +35,7 @@ export class Options {
     return undefined;
   }
 
-  /** In any case of letters, as in CouchDB: Python writes `True`. @throws query_parse_error */
+  /** In upper or lower case, as in CouchDB: Python writes `True`. @throws query_parse_error */
   flag(name: string): boolean | undefined {
     const value = Object.hasOwn(this.#body, name) ? String(this.#body[name]) : this.#query.text(name);
     const lower = value?.toLowerCase();

@@ -1,21 +1,21 @@
 /**
  * Passwords as `_users` documents keep them: PBKDF2, as CouchDB writes them, so that accounts replicate both ways.
  *
- * Deriving a key is slow on purpose, and basic credentials come with every request: what was found right is remembered for a
+ * Deriving a key is slow on purpose, and basic credentials come with every request: so a right password is remembered for a
  * while, by a digest that is worth nothing outside this process.
  */
 import { DatabaseError, uuid } from '@settledb/core';
 
 /** CouchDB 3.5's default; OWASP's advice for PBKDF2-HMAC-SHA256. */
 export const DEFAULT_ITERATIONS = 600_000;
-/** Above it a document (a replicated one, say) would be a way to keep the server busy. */
+/** Above this, a document (a replicated one, say) would be a way to keep the server busy. */
 const MAX_ITERATIONS = 10_000_000;
 /** Accounts found right that are remembered, and for how many ms. */
 const MAX_REMEMBERED = 1_000;
 const REMEMBERED_MS = 600_000;
 /** Keys derived at a time: each takes a thread for some 0.2 s, and files need those too. */
 const MAX_DERIVING = 2;
-/** That may wait for their turn; more are turned away. */
+/** Derivations that may wait for their turn; more are turned away. */
 const MAX_WAITING = 200;
 
 /** What a user's document holds of his password. */
@@ -44,10 +44,10 @@ export async function hashPassword(password: string, iterations: number): Promis
 /** Checks passwords against the fields of documents. */
 export class Passwords {
   readonly #remembered = new Map<string, number>();
-  /** Of this process: what is remembered is no digest that could be looked up anywhere. */
+  /** Of this process: without it, a remembered digest cannot be looked up in any table. */
   readonly #pepper = crypto.getRandomValues(new Uint8Array(32));
 
-  /** False too for documents without a password, or with one kept in a way that is not known here. */
+  /** False also for documents without a password, or with one stored in an unknown form. */
   async check(password: string, fields: Readonly<Record<string, unknown>>): Promise<boolean> {
     const { password_scheme, pbkdf2_prf = 'sha', salt, iterations, derived_key } = fields;
     const hash = HASHES.get(String(pbkdf2_prf));
@@ -71,7 +71,7 @@ export class Passwords {
     return true;
   }
 
-  /** Takes as long as a check would: for names that nobody has. */
+  /** Takes as long as a check would: for names that do not exist. */
   async pretend(password: string, iterations: number): Promise<false> {
     await derive(password, 'nobody', iterations, 'SHA-256', 32);
     return false;
@@ -108,7 +108,7 @@ async function derive(
     const how = { name: 'PBKDF2', salt: encoder.encode(salt), iterations, hash };
     return toHex(await crypto.subtle.deriveBits(how, key, length * 8));
   } finally {
-    // The place is handed on, or given back.
+    // The place goes to the next one that waits, or becomes free.
     const next = waiting.shift();
     if (next === undefined) deriving--;
     else next();
@@ -121,7 +121,7 @@ export const tooManyLogins = (): DatabaseError =>
 export const toHex = (bytes: ArrayBuffer): string =>
   Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, '0')).join('');
 
-/** Takes the same time wherever the first difference is. */
+/** Takes the same time wherever the first difference stands. */
 export function sameText(a: string, b: string): boolean {
   let difference = a.length ^ b.length;
   for (let i = 0; i < a.length; i++) difference |= a.charCodeAt(i) ^ b.charCodeAt(i % (b.length || 1));

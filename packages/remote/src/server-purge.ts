@@ -7,7 +7,7 @@ import { checkRevLists } from './server-bulk';
 import type { DatabaseContext } from './server-context';
 import type { DatabaseSettings } from './server-settings';
 
-/** CouchDB's default for `_purged_infos_limit`; and the most that may be asked for, as the list is one document. */
+/** CouchDB's default for `_purged_infos_limit`, and the largest limit allowed, since the list is one document. */
 const DEFAULT_LIMIT = 1_000;
 const MAX_LIMIT = 100_000;
 
@@ -21,7 +21,7 @@ export async function purge(context: DatabaseContext): Promise<Answer> {
     for (const rev of revs) if (await purgeOne(database, id, rev)) gone.push(rev);
     purged.push([id, gone]);
   }
-  // What was asked for, as CouchDB lists it, whether or not it was there.
+  // The list has what was asked for, like CouchDB's, whether or not it was there.
   const infos = Object.entries(body).map(([id, revs]) => ({ id, revs: [...revs].sort() }));
   await server.settings.change(name, (before) => ({
     ...before,
@@ -32,7 +32,7 @@ export async function purge(context: DatabaseContext): Promise<Answer> {
   return jsonResponse(201, { purge_seq: null, purged: Object.fromEntries(purged) });
 }
 
-/** False for a revision that is no leaf: there is nothing to forget then, which is no error here. */
+/** False for a revision that is no leaf: there is nothing to purge then, which is no error here. */
 async function purgeOne(database: Database, id: string, rev: Rev): Promise<boolean> {
   try {
     await database.purge(id, rev);

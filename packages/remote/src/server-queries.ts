@@ -1,6 +1,6 @@
 /**
- * Views and indexes over HTTP: `_view`, `_info`, `_index`. What they mean is the database's business; one that has no indexes is
- * answered for with 501.
+ * Views and indexes over HTTP: `_view`, `_info`, `_index`. The database decides what they mean; for a database without indexes the
+ * answer is 501.
  */
 import {
   badRequest,
@@ -44,7 +44,7 @@ export async function queriesOf({ database, server }: DatabaseContext): Promise<
   return queries as Queries;
 }
 
-/** What lies below a design document and begins with `_`. @param path after `_design/name/` */
+/** Paths below a design document that begin with `_`. @param path after `_design/name/` */
 export async function designRoute(
   context: DatabaseContext,
   ddoc: string,
@@ -69,7 +69,7 @@ export async function designRoute(
   throw notFound('Document is missing attachment');
 }
 
-/** As of databases, nobody counts bytes; and there is no collator. Clients of typed languages take nothing for an answer that lacks them. */
+/** Bytes are not counted, as for databases, and there is no collator. Clients in typed languages refuse an answer that lacks these. */
 const UNCOUNTED = { sizes: { file: 0, external: 0, active: 0 }, collator_versions: [] };
 
 async function designInfo(context: DatabaseContext, ddoc: string): Promise<Answer> {
@@ -97,14 +97,14 @@ async function view(context: DatabaseContext, name: string, several: boolean): P
     if (!isObject(each)) throw badRequest('A query must be an object');
     return viewOptions(query, each);
   });
-  // One by one, not by `queries.queries`: each is sent before the next is made.
+  // One by one, not by `queries.queries`: each list is sent before the next is made.
   async function* lists(): AsyncGenerator<unknown, void, void> {
     for (const options of all) yield withSeqText(await queries.query(name, { ...options, signal }));
   }
   return severalResponse(lists());
 }
 
-/** Of a view, unlike `_all_docs`, an option in the URL wins over the same in the body. */
+/** For a view, unlike `_all_docs`, an option in the URL wins over the same option in the body. */
 const inQuery = (query: Query, body: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(body).filter(([name]) => query.text(name) === undefined));
 

@@ -2,10 +2,10 @@
 import { queryParseError } from '@settledb/core';
 import { parseJson } from './server-json';
 
-/** Largest whole number taken as an option: more than any timer or list bears. */
+/** Largest whole number accepted as an option: timers and lists bear no more. */
 const MAX_COUNT = 2 ** 31 - 1;
 
-/** Options of a request. Where one is repeated the last counts, as in CouchDB. */
+/** Options of a request. If one is repeated the last counts, as in CouchDB. */
 export class Query {
   readonly #params: URLSearchParams | undefined;
 
@@ -17,7 +17,7 @@ export class Query {
     return this.#params?.getAll(name).at(-1);
   }
 
-  /** True or false, and undefined for nonsense, which CouchDB ignores on documents. */
+  /** True or false; undefined for a senseless value, which CouchDB ignores for documents. */
   flag(name: string): boolean | undefined {
     const value = this.text(name);
     return value === 'true' ? true : value === 'false' ? false : undefined;
@@ -45,5 +45,5 @@ export class Query {
 const noInteger = (_name: string, value: unknown): Error =>
   queryParseError(`Invalid value for integer: ${JSON.stringify(value)}`);
 
-/** Most requests have none: no parser is made for them. */
+/** Most requests have no options: no parser is made for them. */
 export const NO_QUERY = new Query();

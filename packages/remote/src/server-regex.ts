@@ -1,8 +1,8 @@
 /**
- * Which patterns of `$regex` a server runs for whoever asks.
+ * Which patterns of `$regex` a server runs for which users.
  *
- * JavaScript's patterns search by trying, and cannot be stopped: one that can be matched in exponentially many ways holds the thread, and
- * so the whole server, for good. What a pattern could cost is reckoned from its form, on the safe side: some that are harmless are refused.
+ * JavaScript matches patterns by trying, and cannot be stopped: a pattern that can match in exponentially many ways blocks the thread,
+ * and so the whole server, for good. A pattern's cost is estimated from its form, on the safe side: some harmless ones are refused.
  */
 import { badRequest } from '@settledb/core';
 import { isServerAdmin } from './server-access';
@@ -12,17 +12,17 @@ import type { Context } from './server-context';
 export type RegexPolicy = 'safe' | 'any' | 'none';
 export const REGEX_POLICIES: readonly unknown[] = ['safe', 'any', 'none'];
 
-/** Characters of a pattern. A longer one is hardly written by a person. */
+/** Characters of a pattern. People hardly write longer ones. */
 const MAX_PATTERN = 1_000;
-/** Patterns of one request: each is tried on each document. */
+/** Patterns in one request: each is tried on each document. */
 const MAX_PATTERNS = 100;
-/** Repeats without an end in one branch: the time grows by this power of a text's length (and one more where no `^` begins it). */
+/** Unbounded repeats in one branch: the time grows by this power of a text's length (and one more if no `^` begins it). */
 const MAX_DEGREE = 3;
-/** Ways in which parts of bounded length can be matched: what each place of a text may cost. */
+/** Ways in which parts of bounded length can match: the cost at each place of a text. */
 const MAX_WAYS = 1_000;
-/** Above it a repeat with an end counts as one without. */
+/** Above this, a bounded repeat counts as an unbounded one. */
 const SMALL_REPEAT = 10;
-/** Steps to which repeats with an end unfold, which takes memory. */
+/** Steps to which bounded repeats unfold, which takes memory. */
 const MAX_STEPS = 10_000;
 
 /** @throws bad_request for a `$regex` anywhere in `value` that the server does not run for this user */
@@ -39,7 +39,7 @@ export function checkPatterns({ user, server }: Context, value: unknown): void {
   }
 }
 
-/** Of JSON that may be of any depth, and have lists of millions. */
+/** The patterns in JSON that may be of any depth, and have lists of millions. */
 function* patternsOf(value: unknown): Generator<string, void, void> {
   const open: object[] = [];
   const add = (each: unknown): void => {
@@ -66,7 +66,7 @@ function checkPattern(pattern: string): void {
   throw badRequest(`This server does not take the $regex ${shown}: ${why}. See its option \`regex\``);
 }
 
-/** @returns why a pattern could take too long; undefined where it cannot, or is no pattern: that is for who runs it to say. Pure. */
+/** @returns why a pattern could take too long; undefined if it cannot, or is invalid, which is reported when it is run. Pure. */
 export function whyUnsafe(pattern: string): string | undefined {
   if (pattern.length > MAX_PATTERN) return `it is longer than ${MAX_PATTERN} characters`;
   const source = pattern.replace(/^\(\?[ims]+\)/, '');
@@ -87,12 +87,12 @@ export function whyUnsafe(pattern: string): string | undefined {
 interface Cost {
   /** In how many ways its parts of bounded length can match at one place. */
   readonly ways: number;
-  /** Repeats without an end: with each the ways grow by a text's length. */
+  /** Unbounded repeats: each multiplies the ways by a text's length. */
   readonly degree: number;
   readonly steps: number;
   /** May match nothing. */
   readonly empty: boolean;
-  /** Characters with which it begins, without regard to case; undefined: any. */
+  /** Characters with which it may begin, in lower and upper case alike; undefined: any. */
   readonly first: ReadonlySet<string> | undefined;
   readonly refers: boolean;
 }
@@ -105,7 +105,7 @@ const QUANTIFIER = /(?:([*+?])|\{(\d+)(,?)(\d*)\})\??/y;
 const GROUP = /\((?:\?(?:[=!]|<[=!]|<[^>]*>|[a-z-]*:))?/y;
 const CLASS = /\[(?:[^\]\\]|\\[\s\S])*\]/y;
 
-/** Reads a pattern that JavaScript takes. */
+/** Reads a pattern that is valid in JavaScript. */
 class Reader {
   #at = 0;
 
@@ -151,7 +151,7 @@ class Reader {
     return char === '\\' ? this.#escape() : literal(char);
   }
 
-  /** Digits of a code count as characters of their own: that costs nothing more. */
+  /** The digits of a code count as characters of their own, which adds no cost. */
   #escape(): Cost {
     const char = this.source[this.#at++]!;
     if (/[1-9k]/.test(char)) return { ...NOTHING, refers: true };
@@ -188,7 +188,7 @@ function after(before: Cost, next: Cost): Cost {
   };
 }
 
-/** Branches of which the next character says which it can be are one way; others are as many ways as they are. */
+/** Branches that the next character tells apart are one way; other branches are as many ways as there are branches. */
 function either(all: readonly Cost[]): Cost {
   const first = new Set<string>();
   let count = 0;
@@ -215,6 +215,6 @@ function repeat(cost: Cost, min: number, max: number): Cost {
   if (min === max) return { ...more, ways: ways ** max, degree: degree * max };
   if (max === 1) return { ...more, ways: ways + 1 };
   if (max <= SMALL_REPEAT) return { ...more, ways: (max - min + 1) * ways ** max, degree: degree * max };
-  // What can be matched in one way only is repeated in as many as there are places to stop at.
+  // A part that matches in one way only is repeated in as many ways as there are places to stop at.
   return ways > 1 || degree > 0 ? { ...more, ways: Number.POSITIVE_INFINITY } : { ...more, degree: 1 };
 }

@@ -1,6 +1,6 @@
 /**
- * `_replicate` and `_active_tasks`. What replicates is handed in: this package knows no replication, and a server that
- * fetches whatever URL it is told would be a way into the network around it, so it is offered only where that was given.
+ * `_replicate` and `_active_tasks`. The replicator is passed in: this package knows no replication, and a server that
+ * fetches whatever URL it is told would be a way into the network around it. So this is offered only where one was passed.
  */
 import { badRequest, hash128, notFound } from '@settledb/core';
 import { requireServerAdmin } from './server-access';
@@ -39,7 +39,7 @@ export interface Task {
   readonly about: Readonly<Record<string, unknown>>;
   readonly startedAt: number;
   updatedAt: number;
-  /** Numbers for whoever looks. */
+  /** Numbers for whoever watches. */
   progress: Readonly<Record<string, unknown>>;
   readonly cancel: AbortController;
 }
@@ -63,7 +63,7 @@ export async function replicate(context: Context): Promise<Answer> {
   }
   const asked = checkReplicate(body);
   const id = idOf(asked);
-  // Whoever asks again, as after a restart of its own, must not make it two.
+  // A client that asks again, as after its own restart, must not start a second one.
   if (asked.continuous && running(id) !== undefined) return jsonResponse(202, { ok: true, _local_id: id });
   return run(context, asked, id);
 }
@@ -95,7 +95,7 @@ async function run({ request, server, user }: Context, asked: ReplicateRequest, 
   server.tasks.add(task);
   const work = server.replicator(asked, task, server.databases).finally(() => server.tasks.delete(task));
   if (!asked.continuous) {
-    // Who asked for it and left does not want it any more.
+    // A client that has left does not want it any more.
     request.signal.addEventListener('abort', () => task.cancel.abort(), { once: true });
     return jsonResponse(200, { ok: true, ...(await work) });
   }
@@ -103,7 +103,7 @@ async function run({ request, server, user }: Context, asked: ReplicateRequest, 
   return jsonResponse(202, { ok: true, _local_id: id });
 }
 
-/** Of what goes where: the same request has the same, whoever makes it and by whatever password. */
+/** An id made of what is replicated where: the same for the same request, whoever makes it and with whatever password. */
 function idOf({ sourceHeaders: _, targetHeaders: __, source, target, ...rest }: ReplicateRequest): string {
   const what = { ...rest, source: withoutCredentials(source), target: withoutCredentials(target) };
   return hash128(0, 0, 0, 0, JSON.stringify(what));

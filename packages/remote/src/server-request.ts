@@ -1,23 +1,23 @@
 /**
- * What the server asks of a request. A `Request` is one; so is what Node's adapter makes of a small request, without the objects that a
- * `Request` is made of (`node-request.ts`).
+ * What the server needs of a request. A `Request` has it; so has what Node's adapter makes of a small request, without the objects
+ * that a `Request` consists of (`node-request.ts`).
  */
 export interface ServerRequest {
   readonly method: string;
-  /** As `Request` has it: whole, and written as the URL standard writes it. */
+  /** As in `Request`: complete, and written as the URL standard writes it. */
   readonly url: string;
   readonly headers: { get(name: string): string | null };
   /** Aborted when the client has gone. */
   readonly signal: AbortSignal;
   readonly body: ReadableStream<Uint8Array> | null;
   arrayBuffer(): Promise<ArrayBuffer>;
-  /** The whole body, where all of it is here already; undefined where it has to be waited for. Once, and then nothing else is asked of the body. */
+  /** The whole body, if all of it has arrived; undefined if it must be awaited. Called once; then the body is read in no other way. */
   atHand?(): Uint8Array | undefined;
-  /** Waited for before a document is written: those of requests that arrived together are then one commit. */
+  /** Awaited before a document is written, so that the writes of requests that arrived together are one commit. */
   readonly endOfTurn?: (() => Promise<void>) | undefined;
 }
 
-/** The parts of a URL that is written as the standard writes it, so that nothing has to be made of it but pieces. */
+/** The parts of a URL written as the standard writes it, so that it only has to be cut. */
 export interface UrlParts {
   /** Scheme and host. */
   readonly origin: string;
@@ -29,7 +29,7 @@ export interface UrlParts {
 
 export function splitUrl(url: string): UrlParts {
   const pathAt = url.indexOf('/', url.indexOf('//') + 2);
-  // A user and a password in it: a `Request` has none, what some bridges make of an absolute URL may.
+  // The URL has a user and a password: a `Request` never does, but what some bridges make of an absolute URL may.
   if (pathAt < 0 || url.lastIndexOf('@', pathAt) >= 0) {
     const { origin, pathname, search } = new URL(url);
     return { origin, path: pathname, search };

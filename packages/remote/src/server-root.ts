@@ -8,7 +8,7 @@ import type { Context } from './server-context';
 import { describe } from './server-databases';
 import { SETTINGS_DATABASE } from './server-settings';
 
-/** Most uuids of one request, as in CouchDB. */
+/** Most uuids in one request, as in CouchDB. */
 const MAX_UUIDS = 1000;
 /** Most databases described at a time when they are named, as in CouchDB. */
 const MAX_INFOS = 100;
@@ -81,7 +81,7 @@ async function describeAll(context: Context, names: readonly unknown[]): Promise
   return rows;
 }
 
-/** Paths of the server that tell a person nothing but would, without this, be asked for as databases. */
+/** Paths that browsers ask the server for, and which would otherwise be looked up as databases. */
 export function favicon(): Answer {
   const headers = { 'content-type': 'text/plain', 'cache-control': 'public, max-age=31536000' };
   return new Response('Not found.', { status: 404, headers });

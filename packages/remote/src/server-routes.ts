@@ -126,9 +126,9 @@ const ATTACHMENT = methods<(context: DatabaseContext, id: string, name: string) 
 });
 
 /**
- * None of what passes a request on is async: a promise for a promise takes a µs, and there were five of them.
+ * No function that passes a request on is async: a promise for a promise takes a µs, and there were five of them.
  *
- * @throws whatever the route throws, and 404 for paths nobody answers; or rejects with it
+ * @throws whatever the route throws, and 404 for unknown paths; or rejects with it
  */
 export function route(context: Context): Answer | Promise<Answer> {
   const { segments, request } = context;
@@ -147,12 +147,12 @@ export function route(context: Context): Answer | Promise<Answer> {
   return answerOf(context, name);
 }
 
-/** What the database answers, which is in use until the answer is whole. */
+/** The database's answer; the database is in use until the answer is complete. */
 async function answerOf(context: Context, name: string): Promise<Answer> {
   if (name === USERS_DATABASE && context.segments[1]?.startsWith('_')) requireServerAdmin(context);
   const used = (await useDatabase(context.server.databases, name)) ?? (await usersDatabase(context, name));
   try {
-    // Who may not in is told the same whether or not it is there.
+    // A user who may not enter gets the same answer whether or not the database exists.
     const isAdmin = await enterDatabase(context, name, used !== undefined);
     if (used === undefined) throw notFound('Database does not exist.');
     return releasedAfter(await enter(context, name, used.database, isAdmin), used.release);
@@ -162,10 +162,10 @@ async function answerOf(context: Context, name: string): Promise<Answer> {
   }
 }
 
-/** Whether it failed because the database was destroyed under it. One that was only closed will be there again. */
+/** Whether it failed because its database was destroyed meanwhile. One that was only closed can be opened again. */
 async function wasDestroyed({ server }: Context, name: string, error: unknown): Promise<boolean> {
   if (!isDatabaseError(error) || error.name !== 'closed') return false;
-  // While the server closes none can be had.
+  // While the server closes, no database can be opened.
   const used = await useDatabase(server.databases, name).catch(() => null);
   used?.release();
   return used === undefined;
@@ -174,7 +174,7 @@ async function wasDestroyed({ server }: Context, name: string, error: unknown): 
 async function enter(context: Context, name: string, database: Database, isAdmin: boolean): Promise<Answer> {
   try {
     if (!context.server.configured.has(database)) await configure(context, name, database);
-    // Field by field: Node 20 takes 2 µs for each field that is added to a spread object.
+    // Field by field: Node 20 takes 2 µs for each field added to a spread object.
     const { request, segments, query, origin, user, address, server } = context;
     return await ofDatabase({
       request,
@@ -194,7 +194,7 @@ async function enter(context: Context, name: string, database: Database, isAdmin
   }
 }
 
-/** `_users` is made when an administrator first asks for it. */
+/** `_users` is created when an administrator first asks for it. */
 async function usersDatabase(context: Context, name: string): Promise<UsedDatabase | undefined> {
   if (name !== USERS_DATABASE || !isServerAdmin(context.user)) return undefined;
   await context.server.databases.create(name);

@@ -37,7 +37,7 @@ export async function login({ request, server, address }: Context): Promise<Answ
   return jsonResponse(200, answer, { 'set-cookie': await server.cookies.make(account, request) });
 }
 
-/** The cookie is taken away. It stays good until its time is over: change the password to end it. */
+/** Removes the cookie from the browser. It stays valid until it expires: a new password ends it. */
 export function logout({ request, server }: Context): Answer {
   return jsonResponse(200, { ok: true }, { 'set-cookie': server.cookies.clear(request) });
 }

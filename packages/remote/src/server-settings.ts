@@ -1,20 +1,20 @@
 /**
- * What the server keeps about databases, and about itself, in a database of its own that no path leads to: security
- * objects, revision limits, purges, the secret of its cookies. It is made when there is first something to keep.
+ * What the server stores about databases, and about itself, in a database of its own that no path leads to: security
+ * objects, revision limits, purges, the secret of its cookies. It is created when there is first something to store.
  *
- * Read once, and then from memory, at most {@link MAX_KNOWN} of them: one handler serves a set of databases.
+ * Settings are read once and then kept in memory, at most {@link MAX_KNOWN} of them: one handler serves a set of databases.
  */
 import { type ExistingDoc, isDatabaseError, uuid } from '@settledb/core';
 import type { Databases } from './server-context';
 import { withDatabase } from './server-uses';
 
 /**
- * Databases whose settings are held in memory; those that were longest there make room. More than most servers have, and a few MB, as
- * what administrators set is small: one that is not held costs its next request the reading of a document.
+ * Databases whose settings are held in memory; those held longest make room. More than most servers have, and a few MB, since
+ * administrators' settings are small: if one is not held, the next request for it has to read a document.
  */
 const MAX_KNOWN = 10_000;
 
-/** No name a client can use. */
+/** A name that no client can use. */
 export const SETTINGS_DATABASE = '_settings';
 
 /** CouchDB's security object: who may do what with a database. Other members are kept. */
@@ -45,7 +45,7 @@ type Row = ExistingDoc<Record<string, unknown>>;
 export class Settings {
   readonly #databases: Databases;
   readonly #known = new Map<string, DatabaseSettings>();
-  /** Changes take turns: each is made of what the one before left. */
+  /** Changes take turns: each is based on the result of the one before. */
   #turn: Promise<unknown> = Promise.resolve();
   #secret: Promise<string> | undefined;
 
@@ -57,9 +57,9 @@ export class Settings {
     this.#most = most;
   }
 
-  /** Of the database `name`, which is there: names that anyone may make up are not asked for. Empty where nothing was set. */
+  /** The settings of the database `name`, which must exist: made-up names are not looked up. Empty if nothing was set. */
   async of(name: string): Promise<DatabaseSettings> {
-    // In turn, so that what was read before a change does not come after it.
+    // In turn, so that settings read before a change are not kept after it.
     return this.#known.get(name) ?? this.#inTurn(() => this.#load(name));
   }
 
@@ -85,7 +85,7 @@ export class Settings {
     });
   }
 
-  /** Before the database goes: another one of the same name begins with the defaults. */
+  /** Called before the database is destroyed: another one of the same name begins with the defaults. */
   async forget(name: string): Promise<void> {
     await this.#inTurn(async () => {
       if ((await this.#read(`db:${name}`)) !== undefined) await this.#write(`db:${name}`, { _deleted: true });
@@ -93,7 +93,7 @@ export class Settings {
     });
   }
 
-  /** Signs cookies. Kept, so that a restart logs nobody out. */
+  /** Signs cookies. It is stored, so that a restart logs nobody out. */
   secret(): Promise<string> {
     this.#secret ??= this.#inTurn(async () => {
       const kept = (await this.#read('secret'))?.secret;

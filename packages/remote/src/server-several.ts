@@ -1,4 +1,4 @@
-/** Several lists in one answer: `{ "results": [list, list, …] }`, of which no more are made than the client takes. */
+/** Several lists in one answer: `{ "results": [list, list, …] }`. Each is made only when the client has taken those before it. */
 import { type Answer, jsonTextResponse } from './server-answer';
 import { textStream } from './server-streams';
 import { JSON_TYPE } from './wire';
@@ -7,12 +7,12 @@ import { JSON_TYPE } from './wire';
 export const MAX_QUERIES = 1_000;
 
 /**
- * Characters of lists that are gathered before any is sent. What fails until then has its status, so also the mistakes in queries that
- * show when one is answered; what fails later breaks the connection off. Larger than what is worth a stream of its own.
+ * Characters of lists gathered before any are sent. A failure until then has its status, and so have mistakes in queries that
+ * show only when one is answered; a later failure breaks the connection off. Larger than what is worth a stream of its own.
  */
 const GATHERED_LENGTH = 1_000_000;
 
-/** @param lists each is asked for when what came before it was taken. @throws as the first of them do */
+/** @param lists each is requested when the one before was taken. @throws as the first of them do */
 export async function severalResponse(lists: AsyncIterable<unknown>): Promise<Answer> {
   const pieces = written(lists);
   let text = '';

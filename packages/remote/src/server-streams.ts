@@ -1,8 +1,8 @@
-/** Streams of answers: pulled, so that nothing is read which the client has not taken what came before of. */
+/** Streams of answers. They are pulled: nothing is read before the client has taken what came before it. */
 
-/** What a stream gives, piece by piece; left early, the stream is cancelled. */
+/** The pieces of a stream; leaving the loop early cancels the stream. */
 export async function* iterate<T>(stream: ReadableStream<T>): AsyncGenerator<T, void, void> {
-  // Not every browser's streams can be iterated.
+  // Not every browser can iterate streams.
   const reader = stream.getReader();
   let ended = false;
   try {
@@ -33,7 +33,7 @@ export function toStream<T>(pieces: AsyncIterator<T, void>): ReadableStream<T> {
         }
       },
       cancel() {
-        // It waits for the piece under way, so nobody waits for it.
+        // This waits for the current piece, so it is not awaited.
         pieces.return?.().catch(() => {});
       },
     },
@@ -45,7 +45,7 @@ export function toStream<T>(pieces: AsyncIterator<T, void>): ReadableStream<T> {
  * The same stream, watched.
  *
  * @param over called when it ends, fails or is left
- * @param isTaken told what it fails with; true: no reader hears of it, who is ended otherwise
+ * @param isTaken called with its error; true: the reader does not get the error, because it is ended in another way
  */
 export function watched<T>(
   stream: ReadableStream<T>,
@@ -76,8 +76,8 @@ export function watched<T>(
 }
 
 /**
- * An answer of bytes whose first piece is there before anything is answered: what fails at once is an error with its status. What
- * fails later breaks the connection off, as half an answer must not be taken for a whole one.
+ * An answer of bytes whose first piece exists before the answer begins: an immediate failure is an error with its status. A later
+ * failure breaks the connection off, because half an answer must not be taken for a whole one.
  */
 export async function respondWith(
   status: number,

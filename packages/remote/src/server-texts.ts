@@ -1,13 +1,13 @@
 /**
- * Documents' JSON as it stands in the text of a request: what came as `JSON.stringify` writes it need not be written again, which
- * is a sixth of what a bulk costs (`docs/decisions/0019-requests.md`).
+ * Documents' JSON as it stands in the text of a request: what arrived as `JSON.stringify` writes it need not be written again, which
+ * saves a sixth of what a bulk write costs (`docs/decisions/0019-requests.md`).
  *
- * Each text is compared with the value that was read of it, from its first character to its last. So a document with spaces, a key twice,
- * keys that JavaScript puts in another order, `1.0` or an escape that is not needed is none of them: equal content has one text, and
- * one revision.
+ * Each text is compared, from its first character to its last, with the value that was parsed from it. A document with spaces, a key
+ * twice, keys that JavaScript puts in another order, `1.0` or an unnecessary escape does not match and is written anew: equal content has one
+ * text, and one revision.
  */
 
-/** Lists and objects within one another; deeper ones are left to `JSON.stringify`, which does not call itself. */
+/** Depth of nested lists and objects; deeper ones are left to `JSON.stringify`, which does not recurse. */
 const DEPTH_MAX = 64;
 
 const NOWHERE = -1;
@@ -39,7 +39,7 @@ export function textsOf(docs: readonly object[], text: string): string[] {
   return texts;
 }
 
-/** Where values end in a text. {@link NOWHERE}: what is there is not what `JSON.stringify` makes of them. */
+/** Finds where values end in a text. {@link NOWHERE}: the text is not what `JSON.stringify` makes of them. */
 class Json {
   readonly #text: string;
   readonly #hasNoEscapes: boolean;
@@ -51,7 +51,7 @@ class Json {
 
   endOf(value: unknown, at: number, depth: number): number {
     if (typeof value === 'string') return this.#endOfString(value, at);
-    // A number's text may go on, as `1.0` does after `1`: then what is looked for behind it is not found.
+    // The number in the text may be longer, like `1.0` for `1`: then what must follow it is not found.
     if (typeof value !== 'object' || value === null) return this.#endOfWord(String(value), at);
     if (depth === 0) return NOWHERE;
     return Array.isArray(value)
@@ -59,15 +59,15 @@ class Json {
       : this.#endOfObject(value as Record<string, unknown>, at, depth);
   }
 
-  /** By a slice of it: `startsWith` goes from character to character, and takes thirty times as long for 180. */
+  /** Compares a slice: `startsWith` goes from character to character, and takes thirty times as long for 180. */
   #endOfWord(word: string, at: number): number {
     const end = at + word.length;
     return this.#text.slice(at, end) === word ? end : NOWHERE;
   }
 
   /**
-   * Between two quotes the string itself, with no backslash and no quote in it, is all there is: what needs an escape has one. A quote
-   * in it would be the end of a string in the text, which may be that of another document than is looked for.
+   * Between two quotes, only the string itself can stand if it has no backslash and no quote: characters that need an escape have
+   * one. A quote in it would end a string in the text, which might belong to another document than the one looked for.
    */
   #endOfString(value: string, at: number): number {
     const end = at + value.length + 1;

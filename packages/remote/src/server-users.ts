@@ -1,5 +1,5 @@
 /**
- * The documents of `_users`: checked by CouchDB's rules, their passwords replaced by what cannot be turned back. Only server
+ * The documents of `_users`: checked by CouchDB's rules, their passwords replaced by hashes. Only server
  * administrators reach this database.
  */
 import { forbidden } from '@settledb/core';

@@ -1,21 +1,21 @@
-/** Databases while they are used: whoever keeps them may close one that nobody uses (`Databases.use`). */
+/** Databases while they are used: one that nobody uses may be closed (`Databases.use`). */
 import type { Database } from '@settledb/core';
 import { type Answer, TextAnswer } from './server-answer';
 import type { Databases, UsedDatabase } from './server-context';
 import { watched } from './server-streams';
 
-/** Undefined where there is none. */
+/** Undefined if there is none. */
 export function useDatabase(databases: Databases, name: string): Promise<UsedDatabase | undefined> {
   return databases.use?.(name) ?? openDatabase(databases, name);
 }
 
-/** Who keeps databases without `use` keeps them open. */
+/** A `Databases` without `use` keeps its databases open. */
 async function openDatabase(databases: Databases, name: string): Promise<UsedDatabase | undefined> {
   const database = await databases.open(name);
   return database && { database, release() {} };
 }
 
-/** What `work` makes of the database, which stays open meanwhile; undefined where there is none. */
+/** The result of `work` with the database, which stays open meanwhile; undefined if there is none. */
 export async function withDatabase<T>(
   databases: Databases,
   name: string,
@@ -33,10 +33,10 @@ export async function withDatabase<T>(
   }
 }
 
-/** Errors of databases that were dropped for them: who asked on behalf of another database sees them too, and that one is well. */
+/** Errors of databases that were dropped for them: a request for another database may see one too, though its own database is well. */
 const told = new WeakSet<Error>();
 
-/** After an error that says that the database was closed under us, or poisoned by a failed write: nothing this handle does will work again. */
+/** Called after an error that says that the database was closed under us, or broken by a failed write: its handle is of no more use. */
 export function dropLost(databases: Databases, name: string, database: Database, error: unknown): void {
   if (!(error instanceof Error) || (error.name !== 'closed' && error.name !== 'io') || told.has(error))
     return;
@@ -44,7 +44,7 @@ export function dropLost(databases: Databases, name: string, database: Database,
   databases.drop?.(name, database);
 }
 
-/** Calls `release` when nothing more is read of a database for this answer: at once, or when its stream ends, breaks or is left. */
+/** Calls `release` when this answer needs no more of the database: at once, or when its stream ends, breaks or is left. */
 export function releasedAfter(answer: Answer, release: () => void): Answer {
   if (answer instanceof TextAnswer || answer.body === null) {
     release();

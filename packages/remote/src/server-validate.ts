@@ -1,6 +1,6 @@
 /**
- * `validate_doc_update`, where the server was told to run functions of design documents: each of them is asked about each
- * document written, and may refuse it. Not about design and local documents, as in CouchDB.
+ * `validate_doc_update`, if the server was told to run functions of design documents: each function is asked about each
+ * document written, and may refuse it. Design and local documents are exempt, as in CouchDB.
  */
 import {
   type Database,
@@ -16,13 +16,13 @@ import type { User } from './server-auth';
 import type { Security } from './server-settings';
 import { isObject } from './wire';
 
-/** Most design documents of one database that may have a say. */
+/** Most design documents of one database that may validate. */
 const MAX_VALIDATORS = 1_000;
 
 type Validate = (...args: unknown[]) => unknown;
 type AnyDoc = ExistingDoc<Record<string, unknown>>;
 
-/** Who writes, and to what. */
+/** The user who writes, and the database. */
 export interface Writing {
   readonly name: string;
   readonly database: Database;
@@ -32,14 +32,14 @@ export interface Writing {
 
 export class Validators {
   readonly #evaluate: Evaluate;
-  /** Functions of a database as of the seq they were read at. */
+  /** Functions of a database, with the seq at which they were read. */
   readonly #known = new WeakMap<Database, { readonly seq: Seq; readonly validators: readonly Validate[] }>();
 
   constructor(evaluate: Evaluate) {
     this.#evaluate = evaluate;
   }
 
-  /** The refusal of each document, in order; undefined where nobody minds. */
+  /** The refusal of each document, in order; undefined if all functions accept it. */
   async check(
     writing: Writing,
     docs: readonly Readonly<Record<string, unknown>>[],
@@ -52,7 +52,7 @@ export class Validators {
     return refusals;
   }
 
-  /** Who meant to forbid something is not passed over because of a slip of the pen: it forbids everything then. */
+  /** A function meant to forbid something is not ignored because it has a syntax error: it forbids everything then. */
   #compile(id: string, source: string): Validate {
     try {
       return this.#evaluate(source)() as Validate;
@@ -84,7 +84,7 @@ export class Validators {
   }
 }
 
-/** As in CouchDB: design and local documents. */
+/** Exempt, as in CouchDB: design and local documents. */
 const isSpared = (doc: Readonly<Record<string, unknown>>): boolean =>
   /^_(design|local)\//.test(String(doc._id));
 
@@ -100,7 +100,7 @@ async function refusalOf(
   const asked = withStubs(doc);
   for (const validate of validators) {
     try {
-      // Each has copies of its own: one could change what the next one is shown, or what is stored.
+      // Each function gets its own copies: it could otherwise change what the next one sees, or what is stored.
       validate(structuredClone(asked), structuredClone(before), { ...userCtx }, structuredClone(security));
     } catch (thrown) {
       return refusal(thrown);
@@ -109,7 +109,7 @@ async function refusalOf(
   return undefined;
 }
 
-/** As CouchDB shows it: of attachments that come with it all but their data, which may be a stream that is read once, and cannot be copied. */
+/** As CouchDB shows it: attachments that come along are shown without their data, which may be a stream that can be read only once. */
 function withStubs(doc: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { _attachments } = doc;
   if (!isObject(_attachments)) return doc;
@@ -128,7 +128,7 @@ function lengthOfBase64(text: string): number {
   return Math.floor(((text.length - padding) * 3) / 4);
 }
 
-/** The revision that `doc` is made upon: CouchDB hands that to the function, `null` for a new document. */
+/** The revision that `doc` is based on: CouchDB passes it to the function, `null` for a new document. */
 async function parentOf(
   database: Database,
   id: string,

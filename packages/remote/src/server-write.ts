@@ -1,5 +1,5 @@
 /**
- * What every document passes on its way in, however it came (PUT, POST, COPY, `_bulk_docs`, an attachment): who may write
+ * The checks for every document on its way in, however it came (PUT, POST, COPY, `_bulk_docs`, an attachment): who may write
  * design documents, the rules of `_users`, the form of design documents, `validate_doc_update`.
  */
 import { type DatabaseError, type Doc, isDatabaseError, type WriteFailure } from '@settledb/core';
@@ -13,17 +13,17 @@ import { checkPatterns } from './server-regex';
 import { DEFAULT_SECURITY } from './server-settings';
 import { prepareUser } from './server-users';
 
-/** A document as it is to be stored, or why it is not: {@link isDatabaseError} tells. */
+/** A document as it is to be stored, or the error that refuses it: {@link isDatabaseError} tells. */
 export type Prepared = Doc | DatabaseError;
 
-/** @throws what refuses it */
+/** @throws the error that refuses it */
 export async function prepareWrite(context: DatabaseContext, doc: Doc): Promise<Doc> {
   const [prepared] = await prepareWrites(context, [doc]);
   if (isDatabaseError(prepared)) throw prepared;
   return prepared!;
 }
 
-/** One for each document, in order. */
+/** One result for each document, in order. */
 export async function prepareWrites(context: DatabaseContext, docs: readonly Doc[]): Promise<Prepared[]> {
   const checked = docs.map((doc) => checkOne(context, doc));
   const prepared =
@@ -49,7 +49,7 @@ function checkOne(context: DatabaseContext, doc: Doc): Prepared {
     checkDesignWrite(context, doc._id);
     if (doc._id?.startsWith('_design/') && doc._deleted !== true) {
       checkDesign(doc as Record<string, unknown>);
-      // Indexes of Mango, of which some have a filter.
+      // Mango indexes, some of which have a filter.
       if ((doc as Record<string, unknown>).language === 'query') checkPatterns(context, doc);
     }
     return doc;
@@ -67,19 +67,19 @@ async function prepareAccount({ server }: DatabaseContext, doc: Doc): Promise<Pr
   }
 }
 
-/** @throws what is no refusal */
+/** @throws an error that is no refusal */
 function refusedBy(error: unknown): DatabaseError {
   if (isDatabaseError(error)) return error;
   throw error;
 }
 
-/** Bytes of JSON that a character of it may become when it is written anew, at most: `1e20` is then 21 digits. */
+/** Most bytes that a character of JSON may become when it is written anew: `1e20` becomes 21 digits. */
 const MOST_BYTES = 6;
 
 /**
- * A document's JSON is bounded by itself, without its attachments.
+ * A document's JSON has a limit of its own, not counting its attachments.
  *
- * @param sent characters of the JSON it came in, alone or among others: mostly so few that it need not be made once more
+ * @param sent characters of the JSON it came in, alone or among others: usually so few that the JSON need not be made to be measured
  * @throws document_too_large, attachment_too_large
  */
 export function checkSize(
@@ -92,7 +92,7 @@ export function checkSize(
   const length = lengthOf(doc._id) + lengthOf(doc._rev);
   if ((sent + length) * MOST_BYTES <= limit) return;
   const { _attachments: _, ...rest } = doc;
-  // Counted in characters first: UTF-8 has at least as many bytes, and at most three times as many.
+  // Characters are counted first: UTF-8 takes one to three bytes for each.
   const text = JSON.stringify(rest);
   if (text.length * 3 <= limit) return;
   if (text.length <= limit && new TextEncoder().encode(text).length <= limit) return;

@@ -1,7 +1,7 @@
 /**
- * CouchDB's HTTP API over any databases, as one function from Request to Response: nothing here knows of Node.
+ * CouchDB's HTTP API over any databases, as one function from Request to Response. Nothing here depends on Node.
  *
- * Whatever a request does, the worst it meets is an error answer: everything thrown below ends in `errorResponse`.
+ * Whatever a request does, the worst result is an error answer: everything thrown below ends in `errorResponse`.
  */
 import { badRequest, evaluate, isDatabaseError, notFound, unauthorized } from '@settledb/core';
 import { type Answer, errorResponse, TextAnswer, toResponse } from './server-answer';
@@ -30,10 +30,10 @@ export type { ReplicateRequest, Replicator, Task } from './server-replicate';
 
 const DEFAULT_LIMITS: Limits = { document: 8_000_000, request: 32 * 1024 * 1024, attachment: 2 ** 30 };
 
-/** Characters of a path that a log line shows: `doc_ids` in a query may be as long as a book. */
+/** Characters of a path that a log line shows: `doc_ids` in a query may be very long. */
 const LOGGED_PATH_LENGTH = 300;
 
-/** Paths of the server answered to anyone: a client asks for them before it may in, or to get in. */
+/** Paths of the server that anyone may ask: a client needs them before it is logged in, or to log in. */
 const PUBLIC_PATHS: ReadonlySet<string> = new Set(['', '_up', '_session', 'favicon.ico']);
 
 export interface HandlerOptions extends Accounts {
@@ -86,18 +86,18 @@ export function createHandler(options: HandlerOptions): Handler {
 }
 
 /**
- * As {@link Handler}, for who has requests that are no `Request`, and can write a text that is at hand without a `Response` around it.
- * Where there are hooks (`static`, `authenticate`), which are given the request, it must be a `Request`: {@link hasHooks}.
+ * Like {@link Handler}, for callers whose requests are not `Request`s, and that can write a text without a `Response` around it.
+ * If there are hooks (`static`, `authenticate`), which are given the request, it must be a `Request`: {@link hasHooks}.
  */
 export interface Answerer {
   answer(request: ServerRequest, from?: From): Promise<Answer>;
   close(): void;
 }
 
-/** Whoever asks. */
+/** Where a request comes from. */
 export interface From {
   readonly address?: string | undefined;
-  /** Ends the connection, amid an answer whose stream failed: then the stream gives no more. Without it the stream fails. */
+  /** Ends the connection within an answer whose stream failed; the stream then simply stops. Without it, the stream fails. */
   readonly breakOff?: (() => void) | undefined;
 }
 
@@ -176,12 +176,12 @@ async function answer(
 }
 
 function tell(error: unknown, request: ServerRequest, { logger }: HandlerOptions): void {
-  // A client that went away is nobody's failure.
+  // A client that went away is no failure of the server.
   if (isOurs(error) && !request.signal.aborted)
     log(logger, `${request.method} ${new URL(request.url).pathname} failed`, error);
 }
 
-/** @param isTaken told what its stream fails with */
+/** @param isTaken called with the error of its stream */
 function toldOf(answered: Answer, isTaken: (error: unknown) => boolean): Answer {
   if (answered instanceof TextAnswer || answered.body === null) return answered;
   const { status, statusText, headers, body } = answered;
@@ -216,7 +216,7 @@ async function makeContext(
 const withoutSlash = (path: string): string => (path.endsWith('/') ? path.slice(0, -1) : path);
 
 function readQuery(search: string): Query {
-  // Read by a parser that makes something of everything: what is no UTF-8 would become another key.
+  // The parser accepts everything: without this check, what is not UTF-8 would become another key.
   decodeSegment(search.replaceAll('+', ' '));
   return new Query(new URLSearchParams(search));
 }
@@ -230,7 +230,7 @@ function decodeSegment(segment: string): string {
   }
 }
 
-/** Paths of the server are for those who are known; who may into a database is said where it is opened. */
+/** The server's paths need a known user; access to a database is checked where it is opened. */
 function checkAccess({ segments: [first = ''], user }: Context): void {
   if (user !== NOBODY || PUBLIC_PATHS.has(first) || !first.startsWith('_') || first === USERS_DATABASE)
     return;
@@ -246,7 +246,7 @@ function withCookie(answered: Answer, cookie: string): Answer {
   return answered;
 }
 
-/** Without its body for HEAD, with the headers for other origins. */
+/** The answer without its body for HEAD, and with the headers for other origins. */
 function finish(request: ServerRequest, answered: Answer, cors: Record<string, string>): Answer {
   if (answered instanceof TextAnswer) {
     answered.isHead = request.method === 'HEAD';
@@ -260,7 +260,7 @@ function finish(request: ServerRequest, answered: Answer, cors: Record<string, s
   }
   const { status, headers, body } = answered;
   for (const [name, value] of Object.entries(cors)) {
-    // What an answer varies by already, as an attachment by its encoding, stays.
+    // An answer may have a Vary header already, like an attachment for its encoding: it stays.
     if (name === 'vary') headers.append(name, value);
     else headers.set(name, value);
   }
@@ -269,10 +269,10 @@ function finish(request: ServerRequest, answered: Answer, cors: Record<string, s
   return new Response(null, { status, headers });
 }
 
-/** Of a client that did not wait for its answer, as nginx has it. */
+/** Logged for a client that did not wait for its answer, as nginx does. */
 const CLIENT_GONE = 499;
 
-/** Without user, password or body. What the client chose is percent-encoded, so a line stays one line. */
+/** Without user, password or body. The parts that the client chose are percent-encoded, so a line stays one line. */
 function logLine(request: ServerRequest, answered: Answer, ms: number): string {
   const status = answered.status === 500 && request.signal.aborted ? CLIENT_GONE : answered.status;
   const { pathname, search } = new URL(request.url);

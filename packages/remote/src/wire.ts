@@ -1,8 +1,8 @@
 /**
- * What both ends of the wire agree on: how ids and credentials are written, and how errors become JSON and back.
+ * What both ends of the wire share: how ids and credentials are written, and how errors become JSON and back.
  *
- * Reasons differ in small ways between CouchDB and our errors (a full stop, a status); the two functions at the end are
- * the only place that knows.
+ * Reasons differ in small ways between CouchDB and our errors (a full stop, a status); only the two functions at the end
+ * know that.
  */
 import { badRequest, conflict, DatabaseError, notFound, reservedId } from '@settledb/core';
 
@@ -14,7 +14,7 @@ const KEPT_PREFIXES = ['_design/', '_local/'];
 /**
  * A document id as the rest of a path.
  *
- * @throws bad_request for an id with half a surrogate pair, which UTF-8 cannot write
+ * @throws bad_request for an id with half a surrogate pair, which UTF-8 cannot represent
  */
 export function encodeDocId(id: string): string {
   const prefix = KEPT_PREFIXES.find((start) => id.startsWith(start)) ?? '';
@@ -71,7 +71,7 @@ export interface WireError {
   readonly reason: string;
 }
 
-/** What our errors are called by CouchDB, where that differs. */
+/** CouchDB's names of our errors, where they differ. */
 export function toWireError(error: {
   readonly status: number;
   readonly name: string;
@@ -85,12 +85,12 @@ export function toWireError(error: {
   if (name === 'bad_request' && reason === reservedId().reason) {
     return { status: 400, error: 'illegal_docid', reason };
   }
-  // To a client, a database that closes under it is a server that goes down.
+  // To a client, a database that closes meanwhile looks like a server that shuts down.
   if (name === 'closed') return { status: 503, error: 'service_unavailable', reason };
   return { status: status >= 400 && status < 600 ? status : 500, error: name, reason };
 }
 
-/** Statuses of errors that stand in rows of bulk answers, where only the name is sent. */
+/** Statuses of errors in the rows of bulk answers, which carry only the name. */
 const ROW_STATUS: ReadonlyMap<string, number> = new Map([
   ['bad_request', 400],
   ['illegal_docid', 400],
@@ -107,7 +107,7 @@ const ROW_STATUS: ReadonlyMap<string, number> = new Map([
 ]);
 
 /**
- * The error a server meant.
+ * The error that a server meant.
  *
  * @param status of the answer; undefined for a row of a bulk answer
  */

@@ -94,7 +94,7 @@ async function writeSome(writing: Writing, docs: readonly AnyDoc[]): Promise<Wri
   } catch (error) {
     const failure = fetcher.takeStreamFailure();
     if (failure !== undefined) return sourceFailed(docs, failure, fetcher);
-    // A request that is too large is so whatever its size; any other error may be the fault of one document, or of none.
+    // Each half is judged anew by its size, so a 413 is split without limit; any other error may be the fault of one document, or of none.
     const status = statusOf(error);
     if (status !== 413 && !(isInvalid(error) && splits.left-- > 0)) throw error;
     if (docs.length > 1) return writeHalves(writing, docs);
