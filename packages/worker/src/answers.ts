@@ -1,6 +1,6 @@
 /**
- * Answers on their way to the page: long lists in parts, so that no task of the page takes a long one apart at once; what an
- * answer owns (bytes, streams) handed over rather than copied.
+ * Answers on their way to the page: long lists go in parts, so that no task of the page parses a long one at once; bytes and
+ * streams of an answer are handed over rather than copied.
  */
 import { type BulkDocsRow, DOCS_AS_TEXT, GET_AS_TEXT } from '@settledb/core';
 import { PART } from './wire';
@@ -16,8 +16,8 @@ interface TextRow {
 }
 
 /**
- * The arguments of a call, with the wish for documents as their JSON text where that is what is sent: they are stored so, and parsed
- * only once, in the page. 1,000 of 300 bytes cost 2.0 ms more than in the page so, as structured clones 3.6.
+ * The arguments of a call, with a request for documents as JSON text, where they are sent so: they are stored as text, and then parsed
+ * only once, in the page. 1,000 of 300 bytes then cost 2.0 ms more than in the page; as structured clones, 3.6.
  */
 export function askForTexts(verb: string, args: readonly unknown[]): readonly unknown[] {
   if (verb === 'get' && args[1] === undefined) return [args[0], GET_AS_TEXT];
@@ -26,13 +26,13 @@ export function askForTexts(verb: string, args: readonly unknown[]): readonly un
   return [{ ...options, [DOCS_AS_TEXT]: true }];
 }
 
-/** Is it an answer of `allDocs` to {@link askForTexts} that has texts? A remote database has none. */
+/** Whether it is an answer of `allDocs` to {@link askForTexts} that has texts. Those of a remote database have none. */
 export const hasTexts = (answer: unknown): answer is { rows: unknown[] } =>
   (answer as { rows?: Partial<TextRow>[] }).rows?.some(({ doc }) => typeof doc === 'string') ?? false;
 
 /**
- * Rows of such an answer as a whole message: of a document, which says all of its row, only that, and any other row in a list. Joined in
- * one step: text put together in several is copied once more when it is sent, half of what that costs.
+ * Rows of such an answer as a whole message: only the document where it says all of its row, and any other row in a list. Joined in
+ * one step: text put together in several steps is copied once more when it is sent, which is half of what sending costs.
  * @param more JSON of a further operation
  */
 export function messageOf(id: number, rows: readonly unknown[], more?: string): string {
@@ -44,7 +44,7 @@ export function messageOf(id: number, rows: readonly unknown[], more?: string): 
   return texts.join();
 }
 
-/** What {@link messageOf} was given. */
+/** The rows that {@link messageOf} was given. */
 export function rowsOf(items: readonly unknown[]): unknown[] {
   return items.map((item) => {
     if (Array.isArray(item)) return item[0] as unknown;
@@ -54,8 +54,8 @@ export function rowsOf(items: readonly unknown[]): unknown[] {
 }
 
 /**
- * Rows of `bulkDocs`: id and revision of what was written, one after the other, and other rows as they are. Half of what the rows
- * themselves cost to make and to parse.
+ * Rows of `bulkDocs`: id and revision of each written document in sequence, and other rows as they are. This costs half as much to
+ * make and to parse as the rows themselves.
  */
 export function flatRows(rows: readonly BulkDocsRow[]): unknown[] {
   const flat: unknown[] = [];
@@ -66,7 +66,7 @@ export function flatRows(rows: readonly BulkDocsRow[]): unknown[] {
   return flat;
 }
 
-/** What {@link flatRows} was given. */
+/** The rows that {@link flatRows} was given. */
 export function writtenRows(flat: readonly unknown[]): unknown[] {
   const rows: unknown[] = [];
   for (let at = 0; at < flat.length; at++) {
@@ -76,14 +76,14 @@ export function writtenRows(flat: readonly unknown[]): unknown[] {
   return rows;
 }
 
-/** Verbs whose answers are JSON by nature: see `Message`. Documents of a list gain nothing by it beside the clone. */
+/** Verbs whose answers are plain JSON: see `Message`. For lists of documents, JSON gains nothing over the clone. */
 const JSON_VERBS = new Set([
   ...['put', 'post', 'remove', 'bulkDocs', 'get', 'info', 'id', 'revsDiff'],
   ...['putAttachment', 'removeAttachment', 'purge', 'compact'],
 ]);
 
 export function isJsonAnswer(verb: string, [, options]: readonly unknown[]): boolean {
-  // Base64 is better copied than looked through; and with `binary` it is none.
+  // Base64 is faster to copy than to go through as JSON; and with `binary` there is none.
   const more = options as
     | { readonly attachments?: unknown; readonly atts_since?: unknown }
     | null
@@ -93,9 +93,9 @@ export function isJsonAnswer(verb: string, [, options]: readonly unknown[]): boo
 
 export interface AnswerParts {
   readonly value: unknown;
-  /** Sent before `value`, where it is long. */
+  /** Sent before `value`, if it is long. */
   readonly parts: readonly (readonly unknown[])[];
-  /** Where they belong: a member of the value, or `''` for itself. */
+  /** Where they belong: a member of the value, or `''` for the value itself. */
   readonly list?: string;
 }
 
@@ -113,7 +113,7 @@ export function inParts(value: unknown, most = PART): AnswerParts {
   return { value, parts: [] };
 }
 
-/** What {@link inParts} was given. */
+/** The value that {@link inParts} was given. */
 export function whole(
   value: unknown,
   parts: readonly (readonly unknown[])[] | undefined,
@@ -133,7 +133,7 @@ function split(items: readonly unknown[]): unknown[][] {
 /** Deep enough for `rows[].doc._attachments[].data` and `results[].docs[].ok._attachments[].data`. */
 const DEPTH = 9;
 
-/** The buffers and streams in a value that its receiver may have as its own. */
+/** The buffers and streams in a value that can be handed over to its receiver. */
 export function transferables(value: unknown): Transferable[] {
   const found = new Set<Transferable>();
   collect(value, found, DEPTH);
@@ -144,7 +144,7 @@ function collect(value: unknown, found: Set<Transferable>, depth: number): void 
   if (typeof value !== 'object' || value === null || depth === 0) return;
   if (value instanceof ArrayBuffer) found.add(value);
   else if (ArrayBuffer.isView(value)) {
-    // A view of a part is copied: the rest of the buffer may be somebody's.
+    // A view of a part is copied: the rest of the buffer may be in use.
     if (value.buffer instanceof ArrayBuffer && value.byteLength === value.buffer.byteLength)
       found.add(value.buffer);
   } else if (typeof ReadableStream !== 'undefined' && value instanceof ReadableStream) {

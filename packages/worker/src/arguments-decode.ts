@@ -1,4 +1,4 @@
-/** Arguments of a call as the host has them: see `arguments.ts` for how they came. */
+/** Decodes the arguments of a call at the host: see `arguments.ts` for how they are encoded. */
 import { badRequest, evaluate } from '@settledb/core';
 import { docsIn } from './documents';
 import type { Crossing, DocTexts, Patch } from './wire';
@@ -9,11 +9,11 @@ export interface Decoding {
   handle(number: number): unknown;
   /** The signal of the call. */
   signal(): AbortSignal;
-  /** May documents be given that were taken apart in the page? */
+  /** Whether documents may be passed as they were taken apart in the page. */
   readonly apart: boolean;
 }
 
-/** @param lists what came ahead */
+/** @param lists the documents that were sent ahead */
 export function decodeArguments(
   crossing: Crossing,
   lists: readonly DocTexts[],
@@ -56,7 +56,7 @@ function patched(patch: Patch, { functions, handle, signal }: Decoding): unknown
   }
 }
 
-/** Of the text of a function, also of one written as a method. */
+/** The function of a text; it may also be written as a method. */
 function functionOf(source: string): unknown {
   try {
     return evaluate(source)();

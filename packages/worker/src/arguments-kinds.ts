@@ -1,4 +1,4 @@
-/** What kinds of values arguments are. */
+/** The kinds of values that arguments may be. */
 
 export const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 export const isBinary = (value: object): boolean =>
@@ -12,7 +12,7 @@ export const isPlain = (value: object): boolean => {
   return prototype === null || prototype === Object.prototype;
 };
 
-/** Lists and plain objects made anew, all else as it is: what frameworks make of their state are proxies, which are not cloned. */
+/** Copies lists and plain objects, and keeps everything else: the proxies that frameworks make of their state cannot be cloned. */
 export function withoutProxies<T>(value: T): T;
 export function withoutProxies(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutProxies);

@@ -1,4 +1,4 @@
-/** What of a call's options cannot be cloned: signals, handles of databases, functions. */
+/** Finds in a call's options what cannot be cloned: signals, handles of databases, functions. */
 import { badRequest, type DatabaseError } from '@settledb/core';
 import { isBinary, isObject, isPlain } from './arguments-kinds';
 import type { Patch, Path } from './wire';
@@ -18,13 +18,13 @@ export function named(name: string): (...args: unknown[]) => never {
 
 /** What encoding needs to know of the page. */
 export interface Encoding {
-  /** May functions cross as their source? */
+  /** Whether functions may cross as their source. */
   readonly functions: 'refuse' | 'source';
   /** The number of a handle of this page. */
   handleOf(value: object): number | undefined;
 }
 
-/** Takes out of options what cannot be cloned, and notes where it was. */
+/** Takes out of options what cannot be cloned, and notes where it stood. */
 export class Scan {
   readonly #encoding: Encoding;
   readonly #patches: Patch[] = [];
@@ -43,7 +43,7 @@ export class Scan {
   clean(value: unknown, path: Path, depth: number): unknown {
     if (typeof value === 'function') return this.#function(value as (...args: never[]) => unknown, path);
     if (!isObject(value) || isBinary(value)) return value;
-    // A list that is an argument may be one of options, as that of `queries`; those further in are long, and of keys or documents.
+    // A list as an argument may hold options, as for `queries`; lists further in are long, and hold keys or documents.
     if (Array.isArray(value))
       return path.length > 1 ? value : value.map((each, at) => this.clean(each, [...path, at], depth - 1));
     if (isSignal(value)) return this.#signal(value, path);

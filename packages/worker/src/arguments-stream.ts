@@ -1,14 +1,14 @@
-/** Streams that are made when they are read, of what a program gave for one. */
+/** Streams that are made only when they are read, from a program's `MakeStream`. */
 
 type Chunks = ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
 export type MakeStream = () => Chunks | Promise<Chunks>;
 
-/** For what is no stream: whoever reads it refuses a piece that is no bytes, while an error of a stream would cross as any other. */
+/** Stands for what is not a stream: its reader refuses a piece that is not bytes; an error of the stream would cross as any other. */
 async function* noStream(): AsyncGenerator<never, void> {
   yield null as never;
 }
 
-/** The stream that `make` makes, made when it is read. */
+/** The stream that `make` makes; it is made when it is first read. */
 export function streamOf(make: MakeStream): ReadableStream<Uint8Array> {
   let chunks: AsyncIterator<Uint8Array> | undefined;
   return new ReadableStream<Uint8Array>({

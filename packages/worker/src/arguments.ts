@@ -1,10 +1,10 @@
 /**
- * Arguments of a call on their way to the host, and there.
+ * Encodes the arguments of a call for the host.
  *
- * Documents cross as text, made when the call is made: what the caller does to them afterwards changes nothing, and what JSON
- * makes of dates, `toJSON`, `undefined` and reactive proxies is made of them here as it would be in the page. Documents with
- * attachment data, and all other arguments, cross as structured clones. What cannot cross in either way is named as a
- * {@link Patch} (signals, other handles, functions by name or source) or refused.
+ * Documents cross as text, made at the time of the call: later changes by the caller have no effect, and dates, `toJSON`,
+ * `undefined` and reactive proxies become what JSON makes of them, as they would in the page. Documents with
+ * attachment data, and all other arguments, cross as structured clones. What cannot cross in either way becomes a
+ * {@link Patch} (signals, other handles, functions by name or source) or is refused.
  */
 import { isBinary, isObject } from './arguments-kinds';
 import { type Encoding, Scan } from './arguments-scan';
@@ -20,7 +20,7 @@ const DEPTH = 2;
 export interface Encoded extends Crossing {
   /** Signals of the call. */
   readonly signals: readonly AbortSignal[];
-  /** Documents that are to be sent before: as they cross, or, of long lists, each list to be made so as one message. */
+  /** Documents to be sent before the call: in the form in which they cross; of long lists, each is made so as one message. */
   readonly texts?: DocTexts | undefined;
   readonly lists?: readonly (readonly unknown[])[] | undefined;
 }
@@ -53,7 +53,7 @@ interface Content extends Pick<Encoded, 'json' | 'parts' | 'texts' | 'lists'> {
   readonly value?: unknown;
 }
 
-/** @param isBulk a document may have a field `docs` too, which is no list of documents */
+/** @param isBulk a single document may have a field `docs` too, which is not a list of documents */
 function encodeContent(content: object, isBulk: boolean): Content {
   const docs = isBulk ? listOf(content) : undefined;
   try {
@@ -62,12 +62,12 @@ function encodeContent(content: object, isBulk: boolean): Content {
     const json: unknown = JSON.stringify(content);
     return typeof json === 'string' ? { json } : { value: content };
   } catch {
-    return { value: content }; // no JSON (a bigint, a cycle): the host says so, as it would in the page
+    return { value: content }; // not JSON (a bigint, a cycle): the host reports it, as it would in the page
   }
 }
 
 /**
- * A list goes ahead of its call; a long one in messages of their own, and its documents must stay as they are until the call is
+ * A list is sent ahead of its call, a long one in messages of its own; its documents must not be changed until the call is
  * answered.
  */
 function withList(content: object, docs: readonly unknown[]): Content {
@@ -86,7 +86,7 @@ function listOf(content: object): readonly unknown[] | undefined {
   return Array.isArray(docs) ? docs : undefined;
 }
 
-/** Has it attachments whose data is no text? Or a revision that JSON would make a text of? */
+/** Whether it has attachments whose data is not text, or a revision that JSON would turn into a text. */
 function isMoreThanJson(doc: unknown): boolean {
   if (!isObject(doc)) return false;
   const { _rev, _attachments: attachments } = doc as { _rev?: unknown; _attachments?: unknown };
@@ -101,10 +101,10 @@ function isMoreThanJson(doc: unknown): boolean {
 const NONE: readonly AbortSignal[] = [];
 const isObjectOrFunction = (value: unknown): boolean => typeof value === 'function' || isObject(value);
 
-/** Where in a document a value stands: a field `data` is content in an attachment, and a field like any other elsewhere. */
+/** Where in a document a value stands: a field `data` is content within an attachment, and an ordinary field elsewhere. */
 type Place = 'attachments' | 'attachment' | undefined;
 
-/** As JSON would make it of `value`, but with binary data as it is. */
+/** What JSON would make of `value`, but with binary data as it is. */
 function copy(value: unknown, place?: Place): unknown {
   if (!isObject(value)) return typeof value === 'function' || typeof value === 'symbol' ? undefined : value;
   if (isBinary(value)) return value;

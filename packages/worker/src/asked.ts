@@ -1,8 +1,8 @@
-/** What a page asks of its host, as it goes: one text where all of it is calls that JSON can carry. */
+/** What a page sends to its host: a single text if all of it is calls that JSON can carry. */
 import type { Encoded } from './arguments';
 import type { ClientOp, Crossing } from './wire';
 
-/** Operations as JSON, if they are but calls that it can carry: in which documents are as they were made. */
+/** Operations as JSON, if all are calls that it can carry; documents in them were encoded before. */
 export function textOf(ops: readonly ClientOp[]): string | undefined {
   const texts: string[] = [];
   for (let at = 0; at < ops.length; ) {
@@ -24,7 +24,7 @@ export function textOf(ops: readonly ClientOp[]): string | undefined {
 
 export type CallOp = ClientOp & { 0: 'call' };
 
-/** Is it as `first`, and the one so many later? */
+/** Whether it is like `first`, with an id higher by `later`. */
 const isNext = (op: ClientOp | undefined, first: CallOp, later: number): op is CallOp =>
   op?.[0] === 'call' &&
   op[1] === first[1] + later &&
@@ -38,11 +38,11 @@ export const crossingOf = ({ args, json, parts, patches }: Encoded): Crossing =>
     ? { args }
     : { args, json, parts, patches };
 
-/** In the place of its document there is nothing. */
+/** The place of its document is empty. */
 const isText = ({ args, json, parts, patches }: Crossing): boolean =>
   patches === undefined &&
   parts === undefined &&
   args.every((arg, at) => isJson(arg) || (at === 0 && json !== undefined));
 
-/** Numbers that JSON has are seldom among arguments, and those that it has not need not be told from them. */
+/** Numbers are seldom among arguments, so those that JSON has are not told from those it lacks. */
 const isJson = (value: unknown): boolean => typeof value === 'string' || typeof value === 'boolean';

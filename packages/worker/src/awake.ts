@@ -1,13 +1,14 @@
 /**
- * Page and worker that talk by turns: who waits for a word may stay awake for a moment.
+ * Page and worker that talk by turns: the side that waits for a message may stay awake for a moment.
  *
- * A thread without a task goes to sleep, and to wake it may cost more than a message does: on an idle virtual machine a call takes 97 µs, and 32
- * where neither side sleeps (Chromium, decisions/0018). So who waits passes the time with tasks that do nothing and let all others go
- * first. Where other programs want the processors they only get in the way: the page finds out, and says so to its host.
+ * A thread without a task goes to sleep, and waking it may cost more than a message: on an idle virtual machine a call takes 97 µs,
+ * but 32 where neither side sleeps (Chromium, decisions/0018). So the waiting side passes the time with tasks that do nothing and let
+ * all others go first. Where other programs need the processors, this only gets in the way: the page measures that, and tells its
+ * host.
  */
 import { Pace } from './pace';
 
-/** Tasks of one wait: some 100 µs, within which a call that waits for nothing is answered. */
+/** Tasks of one wait: some 100 µs, enough for an answer that does not wait for anything. */
 const TURNS = 12;
 
 const BACKGROUND = { priority: 'background' } as const;
@@ -18,12 +19,12 @@ interface Scheduler {
 
 const { scheduler } = globalThis as { scheduler?: Scheduler };
 
-/** Keeps this thread awake, where tasks have priorities. */
+/** Keeps this thread awake, if tasks have priorities here. */
 export class Awake {
   static readonly isPossible = scheduler?.postTask !== undefined;
   /** Turns that are left. */
   #left = 0;
-  /** Is there a task for the next? */
+  /** Whether a task for the next turn exists. */
   #isTurning = false;
 
   stay(): void {
@@ -47,7 +48,7 @@ export class Waits {
   readonly #pace = new Pace();
   readonly #tell: (isAwake: boolean) => void;
 
-  /** @param tell says to the host whether to stay awake too, after its answers */
+  /** @param tell tells the host whether to stay awake too, after its answers */
   constructor(tell: (isAwake: boolean) => void) {
     this.#tell = tell;
   }

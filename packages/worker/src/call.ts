@@ -1,18 +1,18 @@
 /**
- * A call of the page, and what becomes of it when its host is lost: whether it may be sent to the next one.
+ * A call of the page, and what happens to it when its host is lost: whether it may be sent to the next one.
  *
  * It may if it cannot have been carried out, because it never left the page or because the host said which call was the last it took.
- * It may too if it only reads: asked twice, a read answers as asked once, later. A write that a host took and did not answer may have
- * been carried out, and only who made it can tell what to do twice; it is refused, as `worker_terminated`.
+ * It may also if it only reads: a repeated read answers as if it was asked once, later. A write that a host took and did not answer
+ * may have been carried out, and only the caller can tell what to do twice; it is refused, as `worker_terminated`.
  */
 import type { Encoded } from './arguments';
 
-/** Verbs that change no document and no setting. A view that is brought up to date by one is so for all. */
+/** Verbs that change no document and no setting. If one brings a view up to date, that holds for all. */
 const READS = new Set([
   ...['get', 'bulkGet', 'allDocs', 'revsDiff', 'info', 'id', 'getAttachment', 'openAttachment'],
   ...['query', 'queries', 'viewInfo', 'getIndexes', 'find', 'explain'],
 ]);
-/** Hosts that one call may lose, one after the other. */
+/** Hosts in a row that one call may lose. */
 const TRIES = 5;
 
 export class Call {
@@ -21,7 +21,7 @@ export class Call {
   readonly encoded: Encoded;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
-  /** Did it give away streams? There is nothing left of them to send. */
+  /** Whether the call gave away streams: it cannot be sent again. */
   isSpent = false;
   readonly #again: (call: Call) => void;
   #tries = 0;
@@ -43,7 +43,7 @@ export class Call {
     this.#again = again;
   }
 
-  /** The same with other arguments. */
+  /** The same call with other arguments. */
   with(args: readonly unknown[]): Call {
     return new Call(
       this.handle,
@@ -67,7 +67,7 @@ export class Call {
     return aborted !== undefined;
   }
 
-  /** The host is lost. @param mayBeDone may it have carried the call out? */
+  /** The host is lost. @param mayBeDone whether it may have carried the call out */
   lost(error: unknown, mayBeDone: boolean): void {
     if (this.isAborted()) return;
     if (this.isSpent || (mayBeDone && !this.isRead) || ++this.#tries > TRIES) this.reject(error);

@@ -1,6 +1,6 @@
 /**
- * One connection of a page to a host: the calls that wait for it, the feeds it serves. It does not outlive its host; what then
- * becomes of calls and feeds is decided by {@link Link}, which makes the next one.
+ * One connection of a page to a host: the calls that wait for it, the feeds it serves. It does not outlive its host; what happens
+ * to calls and feeds then is up to {@link Link}, which makes the next connection.
  */
 import { badRequest } from '@settledb/core';
 import { rowsOf, whole, writtenRows } from './answers';
@@ -24,21 +24,21 @@ import {
   type WireOutcome,
 } from './wire';
 
-/** What hears of a feed. */
+/** Receives what a feed tells. */
 export interface Sink {
   items(items: readonly unknown[]): void;
   event(name: string, value: unknown): void;
   at(value: unknown): void;
   end(outcome: { readonly value: unknown } | { readonly error: unknown }): void;
-  /** The connection is no more, or, if the feed was not `begun`, there was none; the feed may be had from the next. */
+  /** The connection is gone, or, if the feed was not `begun`, never existed; the feed may be had from the next one. */
   lost(error: unknown, begun: boolean): void;
 }
 
 export interface ChannelEvents {
   told(handle: number, event: string, value: unknown): void;
-  /** The host serves no more: calls made are still answered here, all else belongs to another. */
+  /** The host serves no more: it still answers the calls it took, everything else goes to another host. */
   moved(): void;
-  /** A message of its was lost, hence maybe an answer. */
+  /** A message of the host was lost, and with it perhaps an answer. */
   broken(error: unknown): void;
 }
 
@@ -46,9 +46,9 @@ interface Pending {
   readonly call: Call;
   /** Stops listening to the signals. */
   readonly done?: (() => void) | undefined;
-  /** Of an answer that comes in parts. */
+  /** The parts that came so far, for an answer that comes in parts. */
   parts: (readonly unknown[])[] | undefined;
-  /** Was it given back already, to be asked of the next host? The first answer counts. */
+  /** Whether it was given back already, to be sent to the next host. The first answer counts. */
   isAgain: boolean;
 }
 
@@ -67,7 +67,7 @@ export class Channel {
   readonly #feeds = new Map<number, Sink>();
   #over: { readonly error: unknown } | undefined;
   #leaving: { readonly error: unknown } | undefined;
-  /** The last call that was posted, and the last that the host can have taken: calls are numbered in the order in which they go. */
+  /** The last call posted, and the last that the host can have taken: calls are numbered in the order in which they are sent. */
   #posted = 0;
   #taken = Number.POSITIVE_INFINITY;
   /** Whether anything was heard since this was last set to false. */
@@ -96,7 +96,7 @@ export class Channel {
     endpoint.start?.();
   }
 
-  /** Is there anything that the host owes an answer or a word? */
+  /** Whether the host still owes an answer or a message. */
   get busy(): boolean {
     return this.#pending.size > 0 || this.#feeds.size > 0;
   }
@@ -137,7 +137,7 @@ export class Channel {
     else this.#callWith(lists, op);
   }
 
-  /** Its documents in parts, made one after the other. One that cannot be made fails the call, which is then not sent. */
+  /** Sends its documents in parts, made one after the other. If one cannot be made, the call fails and is not sent. */
   #callWith(lists: readonly (readonly unknown[])[], call: CallOp): void {
     const id = call[1];
     for (const list of lists) this.#outbox.add((() => this.#part(id, list)) satisfies Later<ClientOp>);
@@ -157,7 +157,7 @@ export class Channel {
   }
 
   /**
-   * Gives back what another host can be asked, and waits for the answers that only this one has: to writes that it took. Feeds are
+   * Gives back what another host can be asked, and waits for the answers that only this host has: to writes that it took. Feeds are
    * lost.
    */
   leave(error: unknown): void {
@@ -169,14 +169,14 @@ export class Channel {
     this.#checkIdle();
   }
 
-  /** The host is gone, or given up: nothing is waited for any more. What was not yet posted is not. */
+  /** The host is gone, or given up: nothing is awaited any more. What was not posted yet is not sent. */
   die(error: unknown): void {
     if (this.#over !== undefined) return;
     this.#over = { error };
     try {
       this.#endpoint.postMessage([['bye'] satisfies ClientOp]);
     } catch {
-      // Nobody to say it to.
+      // There is no one left to tell.
     }
     this.#endpoint.close();
     this.#taken = Math.min(this.#taken, this.#posted);
@@ -185,21 +185,21 @@ export class Channel {
     this.leave(error);
   }
 
-  /** Before calls are given back: a feed since `now` is to tell what was written after it was asked for. */
+  /** Called before calls are given back: a feed since `now` is to tell what was written after it was requested. */
   #loseFeeds(error: unknown): void {
     const sinks = [...this.#feeds.values()];
     this.#feeds.clear();
     for (const sink of sinks) sink.lost(error, true);
   }
 
-  /** @param all also calls that were taken and are no reads, which are thereby refused */
+  /** @param all also calls that were taken and are not reads, which are refused by this */
   #giveBack(error: unknown, all = false): void {
     for (const [id, pending] of [...this.#pending]) {
       const isTaken = id <= this.#taken;
       if (isTaken && !all && !pending.call.isRead) continue;
       const isFirst = !pending.isAgain;
       pending.isAgain = true;
-      // A read that was taken may still be answered.
+      // A read that was taken may still get its answer.
       if (all || !isTaken) this.#forget(id, pending);
       if (isFirst) pending.call.lost(error, isTaken);
     }
@@ -247,7 +247,7 @@ export class Channel {
   #refuse(id: number, wire: WireError): void {
     const pending = this.#pending.get(id);
     const aborted = pending?.call.encoded.signals.find((signal) => signal.aborted);
-    // It may only say that this host has let the database go.
+    // The answer may only say that this host has let go of the database.
     if (pending?.isAgain) this.#forget(id, pending);
     this.#settle(id, undefined, { error: decodeError(wire, aborted?.reason) });
   }
@@ -284,7 +284,7 @@ export class Channel {
 
   #post(given: readonly ClientOp[], bare = false): void {
     if (this.#over !== undefined) return;
-    // Calls that were on their way were given back.
+    // Calls that were on their way were given back already.
     const ops = this.#leaving === undefined ? given : given.filter(([kind]) => !ASKING.has(kind));
     if (ops.length === 0) return;
     try {
@@ -302,7 +302,7 @@ export class Channel {
     }
   }
 
-  /** An operation that cannot be cloned as it is, without proxies. It stays as it is when there is no end to it. */
+  /** An operation that cannot be cloned as it is, without proxies. It is left as it is if it has no end. */
   #bared(op: ClientOp): ClientOp {
     try {
       return withoutProxies(op);

@@ -1,13 +1,13 @@
 /**
- * A page's {@link Control} of its own worker. comlink makes a proxy for each method that is named and has a `FinalizationRegistry` call back
- * for each that is collected; and a page that anything calls back in the back/forward cache is thrown out of it (Chromium). So each
+ * A page's {@link Control} of its own worker. comlink makes a proxy for each method that is named, and a `FinalizationRegistry` calls
+ * back for each that is collected; and Chromium throws a page out of the back/forward cache if anything calls back in it. So each
  * method is named once, and kept.
  */
 import { type Remote, releaseProxy, wrap } from 'comlink';
 import type { Control } from './wire';
 
 export interface RemoteControl extends Pick<Remote<Control>, keyof Control> {
-  /** Ends it; nothing is left that calls back. */
+  /** Ends it; nothing remains that could call back. */
   release(): void;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Which of several workers, one in each tab, serves all of them. The owner is who holds a Web Lock: when its tab goes, however it
- * goes, the browser gives the lock to the next in line. Every worker could serve, and the storage is safe with several at once;
- * one is enough, and replicates once. So an election that goes wrong for a moment costs effort, never data.
+ * Which of several workers, one in each tab, serves all of them. The owner is the worker that holds a Web Lock: when its tab goes,
+ * however it goes, the browser gives the lock to the next in line. Every worker could serve, and the storage is safe with several at
+ * once; one is enough, and replicates once. So an election that goes wrong for a moment costs effort, never data.
  *
  *   standing ─ lock granted ─▶ owner ─ resigned (frozen), or the lock was stolen (did not answer) ─▶ away ─▶ standing …
  */
@@ -10,13 +10,13 @@ import { workerTerminated } from './errors';
 import { type ClientInfo, type Endpoint, PROTOCOL, type Welcome } from './wire';
 
 export interface ElectionEvents {
-  /** A page of another tab wants to be served over this channel. */
+  /** A page of another tab asks to be served over this channel. */
   link(endpoint: Endpoint, client: ClientInfo): Promise<void>;
-  /** No longer the owner. */
+  /** This worker is no longer the owner. */
   deposed(): void;
 }
 
-/** What workers of one scope say to each other, over a BroadcastChannel. */
+/** Messages between the workers of one scope, over a BroadcastChannel. */
 type Word =
   /** Who is the owner? */
   | { readonly type: 'who' }
@@ -25,11 +25,11 @@ type Word =
   | { readonly type: 'link'; readonly host: string; readonly link: string; readonly client: ClientInfo }
   | { readonly type: 'linked'; readonly link: string };
 
-/** How long to wait for a word of the owner. Its worker may be busy with a task; a new owner needs a few milliseconds. */
+/** How long to wait for a message of the owner. Its worker may be busy with a task; a new owner needs a few milliseconds. */
 const ANSWER_MS = 300;
-/** The same where the owner has been silent for a while. */
+/** The same if the owner has been silent for a while. */
 const SUSPECT_MS = 200;
-/** Words in vain after which a page is told that nobody answers. */
+/** Unanswered messages after which a page is told that nobody answers. */
 const ASKED = 20;
 
 export class Election {
@@ -43,7 +43,7 @@ export class Election {
   #resign: (() => void) | undefined;
   #waiting: AbortController | undefined;
 
-  /** @returns undefined where workers cannot hear of each other: then each serves its own page */
+  /** @returns undefined if workers cannot hear each other: then each serves its own page */
   static begin(scope: string, host: string, events: ElectionEvents): Election | undefined {
     if (typeof navigator === 'undefined' || !('locks' in navigator)) return undefined;
     const lock = `settledb:owner:${PROTOCOL}:${scope}`;
@@ -60,7 +60,7 @@ export class Election {
     this.stand();
   }
 
-  /** Waits to become the owner. */
+  /** Joins the queue to become the owner. */
   stand(): void {
     if (this.#wantsToBe) return;
     this.#wantsToBe = true;
@@ -68,7 +68,7 @@ export class Election {
     this.#request({ signal: this.#waiting.signal });
   }
 
-  /** Gives up being the owner, or waiting for it. */
+  /** Stops being the owner, or leaves the queue. */
   resign(): void {
     this.#wantsToBe = false;
     this.#waiting?.abort();
@@ -77,13 +77,13 @@ export class Election {
 
   /**
    * Where a page of this worker is served: `undefined` for here.
-   * @throws worker_terminated when there is no owner to be heard of
+   * @throws worker_terminated if no owner is heard of
    */
   async seat(client: ClientInfo): Promise<Welcome | undefined> {
     for (let asked = 0; asked < ASKED; asked++) {
       if (this.#isOwner || !this.#wantsToBe) return undefined;
       const owner = await this.#ask({ type: 'who' }, (word) => (word.type === 'owner' ? word : undefined));
-      // Elected meanwhile, or nobody can be. Nobody there: whoever holds the lock is asked once more, then overruled.
+      // Elected meanwhile, or nobody can be. If nobody answers, the holder of the lock is asked once more, then overruled.
       if (this.#isOwner || !this.#wantsToBe) return undefined;
       if (owner === undefined) {
         if (asked > 0) this.#steal();
@@ -99,7 +99,7 @@ export class Election {
     throw workerTerminated('No worker of this origin answers');
   }
 
-  /** Looks whether `host` is the owner and answers; if nobody does, takes its place. @returns whether `host` is not, or no longer */
+  /** Checks whether `host` is the owner and answers; if it does not, takes its place. @returns whether `host` is not, or no longer */
   async suspect(host: string): Promise<boolean> {
     if (this.#isOwner || !this.#wantsToBe) return host !== this.#host;
     const owner = await this.#ask(
@@ -127,7 +127,7 @@ export class Election {
     );
   }
 
-  /** There is no lock to be had: refused where storage is, as where cookies are blocked. Who waits for a word is served here. */
+  /** No lock can be had: browsers refuse it along with storage, as when cookies are blocked. A page that waits is served here. */
   #barred(): void {
     this.#wantsToBe = false;
     this.#tellHere();
@@ -139,7 +139,7 @@ export class Election {
     this.#request({ steal: true });
   }
 
-  /** The lock is another's: resigned, or stolen because this worker did not answer for a while. */
+  /** Another worker has the lock: this one resigned, or did not answer for a while and the lock was stolen. */
   #deposed(): void {
     if (!this.#isOwner) return;
     this.#isOwner = false;
@@ -197,6 +197,6 @@ function openChannel(name: string): BroadcastChannel | undefined {
   try {
     return new BroadcastChannel(name);
   } catch {
-    return undefined; // none here, or refused where storage is (Firefox)
+    return undefined; // none here, or refused along with storage (Firefox)
   }
 }

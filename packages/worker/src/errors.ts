@@ -1,11 +1,11 @@
 /**
- * Errors on their way between page and host. A message would keep only `message`, and of a class of ours nothing; so they
+ * Errors on their way between page and host. A message would keep only `message`, and lose our classes; so errors
  * travel as plain data and are made again: status, name, reason, docId, stack, further fields (a replication's `result`), and causes.
  */
 import { badRequest, DatabaseError, isDatabaseError, refusedHere } from '@settledb/core';
 import type { WireError } from './wire';
 
-/** Causes of causes that travel along; deeper ones stay behind. */
+/** Depth of causes that travel along; deeper ones are dropped. */
 const CAUSES = 4;
 
 const BASES: Record<string, new (message: string) => Error> = {
@@ -17,7 +17,7 @@ const BASES: Record<string, new (message: string) => Error> = {
   EvalError,
 };
 
-/** The worker (or the tab that owned the database) is gone, or does not answer. What it was asked may have been done, or not. */
+/** The worker (or the tab that owned the database) is gone, or does not answer. What it was asked may or may not have been done. */
 export const workerTerminated = (reason: string, cause?: unknown): DatabaseError =>
   new DatabaseError({ status: 503, name: 'worker_terminated', reason, cause });
 
@@ -25,15 +25,15 @@ export const isTerminated = (error: unknown): boolean =>
   (error as { readonly name?: unknown } | null)?.name === 'worker_terminated';
 
 /**
- * Of what a browser refuses a page as it refuses it storage: a SharedWorker where cookies are blocked (Firefox). An error of the
- * program's own stays what it is.
+ * For what a browser refuses a page along with storage: a SharedWorker if cookies are blocked (Firefox). The program's own
+ * errors stay what they are.
  */
 export function barred(cause: unknown): unknown {
   if ((cause as { name?: unknown } | null)?.name !== 'SecurityError') return cause;
   return refusedHere(`Making the worker failed: ${cause}`, cause);
 }
 
-/** Of an error that came over comlink, which leaves nothing but name and message: of one of ours, what it was. */
+/** For an error that came over comlink, which keeps only name and message: makes one of ours what it was. */
 export function fromControl(error: unknown): unknown {
   const { name, message } = (error ?? {}) as { name?: unknown; message?: string };
   if (isDatabaseError(error) || message === undefined) return error;
@@ -53,7 +53,7 @@ export function encodeError(error: unknown, causes = CAUSES): WireError {
   return wire;
 }
 
-/** Is JSON as good as a clone of it? What databases refuse with has but texts, a status, and `error: true`. */
+/** Whether JSON is as good as a clone of it. A database's refusals have only texts, a status, and `error: true`. */
 export function isJsonError(wire: WireError): boolean {
   if (wire.type !== 'error') return wire.type === 'aborted';
   const isJson = (value: unknown): boolean =>

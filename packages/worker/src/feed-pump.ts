@@ -1,18 +1,18 @@
 /**
  * A feed on its way to a page. Items are read as long as the page gives credit: a page that is slow, or stands still, holds no
- * more than that many in its inbox, and the host none.
+ * more than that many in its inbox, and the host holds none.
  */
 import { encodeError } from './errors';
 import type { FeedLike, Hosted } from './verbs';
 import type { HostOp } from './wire';
 
-/** Items in one message at most, and in the memory of the host. */
+/** Most items in one message, and in the memory of the host. */
 const MOST = 500;
-/** Turns of the microtask queue in which a batch may grow before it goes. */
+/** Turns of the microtask queue in which a batch may grow before it is sent. */
 const HOPS = 8;
-/** Between two looks at a replication's status, which may change with every document. */
+/** Between two reads of a replication's status, which may change with every document. */
 const STATUS_MS = 100;
-/** Events of feeds that are told besides items and the end. */
+/** Events of feeds that are passed on besides items and the end. */
 const EVENTS = ['paused', 'active', 'denied', 'indexing', 'checkpoint'];
 
 export class FeedPump {
@@ -25,7 +25,7 @@ export class FeedPump {
   #feed: FeedLike | undefined;
   #cancelled = false;
   #stopped = false;
-  /** Of a replication, which may go on for others: to be left, or it would keep this as long as nothing changes. */
+  /** For a replication, which may go on for other pages: must be left, or it would keep this pump until the next change. */
   #statuses: AsyncIterator<unknown> | undefined;
   onEnd: () => void = () => {};
 
@@ -37,7 +37,7 @@ export class FeedPump {
     };
   }
 
-  /** Begins, and tells everything until the end. */
+  /** Begins the feed, and passes on everything until its end. */
   run(begin: () => FeedLike): void {
     void this.#run(begin);
   }
@@ -54,19 +54,19 @@ export class FeedPump {
     this.#refill?.();
   }
 
-  /** Of a replication: denied documents were carried over once more. */
+  /** For a replication: denied documents were transferred once more. */
   retried(again: unknown): void {
     this.#feed?.retried?.(again);
     this.#tellStatus();
   }
 
-  /** Ends without a word: the page is gone, or follows the feed elsewhere. */
+  /** Ends without a message: the page is gone, or follows the feed elsewhere. */
   stop(): void {
     this.#mute();
     this.cancel();
   }
 
-  /** Where a feed since `now` begins, so that another host can go on there. Asked in the same turn, and before. */
+  /** Tells where a feed since `now` begins, so that another host can go on there. Asked in the same turn, before the feed begins. */
   tellStart(hosted: Hosted, options: unknown): void {
     const { since } = (options ?? {}) as { since?: unknown };
     if (since !== 'now' && since !== 'latest') return;
@@ -108,7 +108,7 @@ export class FeedPump {
     this.#flush();
     this.#tellStatus();
     this.#send(['end', this.#id, outcome]);
-    // A replication that others follow too goes on, and so do its statuses: this page has heard the last.
+    // A replication that other pages follow goes on, and so do its statuses: this page has heard its last one.
     this.#mute();
     this.onEnd();
   }
@@ -142,7 +142,7 @@ export class FeedPump {
     this.#send(['items', this.#id, items]);
   }
 
-  /** What changes without an event: that it tries again, say. */
+  /** Tells of changes without an event, such as a new attempt. */
   async #tellStatuses(feed: FeedLike): Promise<void> {
     const statuses = feed.statuses?.()?.[Symbol.asyncIterator]();
     if (statuses === undefined) return;
@@ -154,7 +154,7 @@ export class FeedPump {
     }
   }
 
-  /** Of a replication, whose status can be asked for at any time without waiting. */
+  /** For a replication, whose status can be read at any time without waiting. */
   #tellStatus(): void {
     const status = this.#feed?.status?.();
     if (status === undefined) return;

@@ -1,15 +1,15 @@
 /**
- * Feeds of a page whose work is done at the host. What the host sends is handed on at the pace of who listens, and only then
- * is more asked for; when the host is lost, the feed goes on at the next one after the last change that was handed on.
+ * Feeds of a page whose work is done at the host. What the host sends is passed on at the pace of the listener, and only then
+ * is more requested; when the host is lost, the feed goes on at the next one, after the last change that was passed on.
  */
 import { BasicFeed, type FeedController, type FeedOptions } from '@settledb/core';
 import type { Sink } from './channel';
 import type { Followed, Link } from './link';
 
-/** Items a host may send ahead. With documents, which may be large, fewer. */
+/** Items that a host may send ahead; fewer with documents, which may be large. */
 const CREDIT = 1_000;
 const CREDIT_WITH_DOCS = 100;
-/** Hosts that may be lost in a row, without an item in between. */
+/** Hosts in a row that may be lost without an item in between. */
 const TRIES = 5;
 /** Losses further apart are not in a row: tabs come and go, and are frozen, while a database is quiet. */
 const IN_A_ROW_MS = 5_000;
@@ -25,18 +25,18 @@ export interface Request {
   readonly verb: string;
   args(): readonly unknown[];
   readonly credit: number;
-  /** An item was handed on. */
+  /** An item was passed on. */
   took?(item: unknown): void;
   at?(value: unknown): void;
-  /** Tells what the host told, if not just as it did. */
+  /** Passes on an event of the host, if not simply as it came. */
   tell?(emit: FeedController<unknown>['emit'], event: string, value: unknown): void;
-  /** May the same be asked of another host now? */
+  /** Whether the same may be asked of another host now. */
   canResume(): boolean;
-  /** What a host would end with that has told all that was asked for, though it was lost before; `undefined`: there is more to tell. */
+  /** The result of a host that was lost after it had told all that was asked for; `undefined`: there is more to tell. */
   whole?(): unknown;
-  /** The result, of what the host gave as such. */
+  /** The result, made of what the host gave as such. */
   result?(value: unknown): unknown;
-  /** What it fails with, whoever says so. */
+  /** The error that the feed fails with, wherever it comes from. */
   failure?(error: unknown): unknown;
 }
 
@@ -54,13 +54,13 @@ export function followChanges(link: Link, handle: number, given: Options): Basic
   return follow(link, handle, changesRequest(options), { signal, cancelled, holds: true }).feed;
 }
 
-/** A feed, and the way to tell the one at the host, as long as there is one, what of it was carried over once more. */
+/** A feed, and a way to tell the feed at the host, while there is one, which denied documents were transferred once more. */
 export interface FollowedFeed {
   readonly feed: BasicFeed<unknown, unknown>;
   retried(again: unknown): void;
 }
 
-/** Any other feed: begun again at another host if it goes on for ever. */
+/** Any other feed: begun again at another host if it is one without an end. */
 export function followLive(
   link: Link,
   handle: number,
@@ -125,8 +125,8 @@ function changesRequest(options: Options): Request {
 }
 
 function follow(link: Link, handle: number, request: Request, options: FeedOptions<unknown>): FollowedFeed {
-  // Asked for now, not when the feed starts, a microtask later: it is to take its turn among the calls, so that one that writes right
-  // after it is no past to a feed since `now`.
+  // Requested now, not when the feed starts, a microtask later: it takes its turn among the calls, so that a write called right
+  // after it is not in the past for a feed since `now`.
   const begin = (): Following => new Following(link, handle, request);
   const following = options.signal?.aborted ? undefined : begin();
   const feed = new BasicFeed<unknown, unknown>(
@@ -150,7 +150,7 @@ class Following implements Sink {
   #followed: Followed | undefined;
   #tries = 0;
   #lostAt: number | undefined;
-  /** Handed on since more was asked for. */
+  /** Items passed on since more was requested. */
   #used = 0;
 
   constructor(link: Link, handle: number, request: Request) {
@@ -160,11 +160,11 @@ class Following implements Sink {
     this.#outcome = new Promise((resolve, reject) => {
       this.#settle = (outcome) => ('error' in outcome ? reject(outcome.error) : resolve(outcome.value));
     });
-    this.#outcome.catch(() => {}); // of a feed that was cancelled before it started nobody hears
+    this.#outcome.catch(() => {}); // nobody hears of a feed that was cancelled before it started
     this.#begin();
   }
 
-  /** Hands on what comes, from now on. */
+  /** Passes on what comes, from now on. */
   tell(controller: FeedController<unknown>): Promise<unknown> {
     this.#controller = controller;
     if (controller.cancelled) this.cancel();
@@ -218,7 +218,7 @@ class Following implements Sink {
     if (!this.#working && this.#controller !== undefined) void this.#work();
   }
 
-  /** One message after the other, each when who listens is done with the one before. */
+  /** Passes on one message after the other, each when the listener is done with the one before. */
   async #work(): Promise<void> {
     this.#working = true;
     for (let message = this.#inbox.shift(); message !== undefined; message = this.#inbox.shift()) {
@@ -253,7 +253,7 @@ class Following implements Sink {
   #resume(error: unknown, begun: boolean): void {
     const lostAt = this.#lostAt;
     const now = performance.now();
-    // A feed that was never begun fails with what is wrong; one that was waits for a host.
+    // A feed that never began fails with its error; one that did waits for another host.
     if (begun || lostAt !== undefined) this.#lostAt = now;
     if (begun && now - (lostAt ?? 0) > IN_A_ROW_MS) this.#tries = 0;
     const whole = this.#request.whole?.();

@@ -1,4 +1,4 @@
-/** What came from the host, as it was there. */
+/** Turns what came from the host into what it was there. */
 import { decodeError } from './errors';
 
 export const itemsOf = (items: readonly unknown[] | string): readonly unknown[] =>
@@ -10,7 +10,7 @@ export function withError(at: unknown): unknown {
   return error === undefined ? at : { ...(at as object), error: presented(error) };
 }
 
-/** Errors that are passed by events. */
+/** Makes the errors that events pass. */
 export function presented(value: unknown): unknown {
   const { settledbError } = (value ?? {}) as { settledbError?: Parameters<typeof decodeError>[0] };
   return settledbError === undefined ? value : decodeError(settledbError);

@@ -1,6 +1,6 @@
 /**
- * The host: what runs in the worker. It accepts pages, gives each a session, and, where several tabs have workers of the same
- * kind, serves only if it is the one that was elected; pages of the others are led to it.
+ * The host: what runs in the worker. It accepts pages and gives each a session. If several tabs have workers of the same
+ * kind, it serves only if it was elected; pages of the other workers are sent to it.
  */
 
 import { badRequest, uuid } from '@settledb/core';
@@ -35,11 +35,11 @@ export interface HostOptions {
 export interface HostContext {
   /** Opens a handle. */
   open(name: string, options: object): Hosted;
-  /** Is this a worker that only one page has? */
+  /** Whether only one page has this worker. */
   readonly dedicated: boolean;
   /**
-   * Are all of the handles' methods the package's own, and not those of a class derived from it? Then documents may be given to them and
-   * taken as text, in ways that only they know.
+   * Whether all methods of the handles are the package's own, not those of a derived class. Then documents may be passed to them and
+   * taken from them as text, in ways that only these methods know.
    */
   readonly own?: boolean;
 }
@@ -67,12 +67,12 @@ export class Host {
     });
   }
 
-  /** How many pages are served. */
+  /** Number of pages that are served. */
   get pages(): number {
     return this.#sessions.size;
   }
 
-  /** Offers {@link Control} on the port of a {@link Hello}, and hears of the page's {@link PutAway}; anything else is not ours. */
+  /** Offers {@link Control} on the port of a {@link Hello}, and hears the page's {@link PutAway}; ignores anything else. */
   readonly accept = (event: MessageEvent): void => {
     const { settledb, port } = (event.data ?? {}) as Partial<Hello> | Partial<PutAway & { port: undefined }>;
     if (settledb === 'hello' && port !== undefined) expose(this.#control, port);
@@ -81,7 +81,7 @@ export class Host {
     if (settledb === 'back') this.#back();
   };
 
-  /** Another should be the owner, and what is open here must not stand in the way of others. */
+  /** Another worker should be the owner, and what is open here must not stand in the way of others. */
   #away(): void {
     this.#election?.resign();
     if (tellHere('pagehide')) return;
@@ -141,7 +141,7 @@ export class Host {
     return this.#shared.follow(key, () => this.#followAlone(opened, verb, args));
   }
 
-  /** With a handle of its own: the page that was the first to ask may go, and the others go on. */
+  /** Follows with a handle of its own: the page that asked first may go, while the others go on. */
   #followAlone(opened: readonly [string, object], verb: string, args: readonly unknown[]): FeedLike {
     const own = this.#context.open(...opened);
     const close = (): void => void own.close().catch(() => {});
@@ -157,8 +157,9 @@ export class Host {
 }
 
 /**
- * As a page is told; the storage listens in both. A worker hears nothing of it by itself.
- * @returns false when something is open that would stand in the way of other contexts, and cannot be undone but with the worker's end
+ * Tells this worker what happens to its page, since a worker hears nothing of it by itself; the storage listens to these events in
+ * both.
+ * @returns false if something is open that would stand in the way of other contexts, and only the worker's end can undo that
  */
 const tellHere = (type: 'pagehide' | 'pageshow'): boolean =>
   globalThis.dispatchEvent?.(Object.assign(new Event(type, { cancelable: true }), { persisted: true })) ??
@@ -172,8 +173,8 @@ interface Scope {
 }
 
 /**
- * Listens for pages, in the worker this is called in. Call it when the script first runs: a service worker takes listeners
- * only then, and a dedicated worker's first message waits no longer.
+ * Listens for pages, in the worker where this is called. Call it when the script first runs: a service worker accepts listeners
+ * only then, and a dedicated worker's first message does not wait longer.
  */
 export function listen(context: Omit<HostContext, 'dedicated'>, options: HostOptions = {}): Host {
   const scope = globalThis as unknown as Scope;

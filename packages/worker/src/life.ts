@@ -1,17 +1,17 @@
 /**
- * Who lives: a context holds a Web Lock as long as it lives, and whoever wants to know of its end waits for that lock. The browser
- * lets go of the lock however the context ends: closed, crashed, terminated, stopped by the browser.
+ * Which contexts are alive: each holds a Web Lock as long as it lives, and whoever wants to know of its end waits for that lock. The
+ * browser releases the lock however the context ends: closed, crashed, terminated, stopped by the browser.
  *
- * Where there are no Web Locks (pages without https) nobody is told: there a context that answers nothing counts as gone (`pulse.ts`).
+ * Without Web Locks (pages without https) there is no such notice: a context that answers nothing counts as gone (`pulse.ts`).
  */
 
 export interface Held {
-  /** The name, once it is held. `undefined` where there are no locks. */
+  /** The name, once the lock is held. `undefined` if there are no locks. */
   readonly name: Promise<string | undefined>;
   release(): void;
 }
 
-// Where a page is imitated (happy-dom), `null` stands for it.
+// Where a page is imitated (happy-dom), `locks` may be `null`.
 const locks = (): LockManager | undefined =>
   (globalThis.navigator as { locks?: LockManager | null } | undefined)?.locks ?? undefined;
 
@@ -28,13 +28,13 @@ export function hold(name: string): Held {
       resolve(name);
       return over;
     };
-    // Refused where storage is: a context of opaque origin.
+    // Refused along with storage: a context of opaque origin.
     manager.request(name, told).catch(() => resolve(undefined));
   });
   return { name: held, release };
 }
 
-/** Calls `gone` when the holder of `name` is no more. @returns the way to stop waiting */
+/** Calls `gone` when the holder of `name` is no more. @returns a function that stops waiting */
 export function whenGone(name: string, gone: () => void): () => void {
   const manager = locks();
   if (manager === undefined) return () => {};

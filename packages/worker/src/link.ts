@@ -1,6 +1,6 @@
 /**
- * A page's way to its host, for as long as the page lives: it connects when there is something to say, notices when the host
- * has gone, and connects anew: to the same worker, another one, or another tab's.
+ * A page's connection to its host, for as long as the page lives: it connects when there is something to send, notices when the
+ * host is gone, and connects again: to the same worker, another one, or another tab's.
  *
  *   idle ── a call ─▶ connecting ── welcome ─▶ connected ── the host died, moved, or fell silent ─▶ connecting …
  *                        └─ in vain: waiting calls reject                └─ calls in flight go to the next one, see call.ts; writes
@@ -48,14 +48,14 @@ interface Waiting {
   readonly handle: number;
   readonly start: (channel: Channel) => void;
   readonly fail: (error: unknown) => void;
-  /** Of a feed: ends it as cancelled. */
+  /** For a feed: ends it as cancelled. */
   readonly end?: () => void;
 }
 
 const TIMEOUT_MS = 10_000;
-/** Silences after which a host is left that is the owner, as it says elsewhere, and does not answer here. */
+/** Silences after which a host is left although it says elsewhere that it is the owner: it does not answer here. */
 const SILENCES = 2;
-/** A connection that lived less long is a failure, and the next one waits: 100 ms, doubling, to 6.4 s. */
+/** A connection that lived shorter counts as a failure, and the next one waits: 100 ms, doubling, to 6.4 s. */
 const YOUNG_MS = 1_000;
 const BACKOFF_MS = 100;
 const MOST_DOUBLINGS = 6;
@@ -69,12 +69,12 @@ export class Link {
   #last = 0;
   #channel: Channel | undefined;
   #waiting: Waiting[] = [];
-  /** Gives the channel up for another one. */
+  /** Leaves the channel for another one. */
   #leave = (): void => {};
-  /** Ends the channel, and with it what watches over its host. */
+  /** Ends the channel, and the watch over its host. */
   #end = (_error: unknown): void => {};
   #connecting = false;
-  /** A host was connected to, now or once. */
+  /** Whether a host was ever connected. */
   #met = false;
   #closed = false;
   /** Connections in a row that died young. */
@@ -86,11 +86,11 @@ export class Link {
       functions: options.functions ?? 'refuse',
       handleOf: (value) => this.#numbers.get(value),
     };
-    // One that is only now connected to begins whatever it does anew.
+    // A host that is only now connected begins anew anyway.
     this.#unlisten = onPageReturn((isLong) => this.#channel?.send(['back', isLong]));
   }
 
-  /** Takes part for `owner`, whose calls name it by the number returned. */
+  /** Registers `owner`, whose calls use the number returned. */
   open(owner: object, handle: LinkedHandle): number {
     const number = ++this.#last;
     this.#numbers.set(owner, number);
@@ -100,12 +100,12 @@ export class Link {
     return number;
   }
 
-  /** Is `value` a handle of this link? */
+  /** Whether `value` is a handle of this link. */
   knows(value: unknown): boolean {
     return typeof value === 'object' && value !== null && this.#numbers.has(value);
   }
 
-  /** No host has heard of this handle, and no call of it waits for one: there is nobody who would have to close it. */
+  /** No host knows this handle, and no call of it waits for a host: nobody has to close it. */
   isUnheard(number: number): boolean {
     return !this.#met && this.#waiting.every(({ handle, end }) => handle !== number || end !== undefined);
   }
@@ -116,7 +116,7 @@ export class Link {
     const dropped = this.#waiting.filter(({ handle, end }) => handle === number && end !== undefined);
     if (dropped.length === 0) return;
     this.#waiting = this.#waiting.filter((each) => !dropped.includes(each));
-    for (const { end } of dropped) end!(); // it was looked at
+    for (const { end } of dropped) end!(); // checked above
   }
 
   call(number: number, verb: string, args: readonly unknown[]): Promise<unknown> {
@@ -126,14 +126,14 @@ export class Link {
     });
   }
 
-  /** Of the one that there is, or of the next. */
+  /** Sends the call over the current channel, or over the next. */
   readonly #ask = (call: Call): void => {
     if (call.isAborted()) return;
     if (this.#channel !== undefined) this.#channel.call(call);
     else this.#wait(call);
   };
 
-  /** Until there is a channel, or its signal fires: it has gone nowhere, and a host may stay silent for long. */
+  /** Waits for a channel, or until the call's signal fires: it was sent nowhere, and a host may stay silent for long. */
   #wait(call: Call): void {
     const stop = (): void => {
       for (const each of stops) each();
@@ -164,7 +164,7 @@ export class Link {
     const encoded = encodeArguments(verb, args, this.#encoding);
     let on: { readonly channel: Channel; readonly id: number } | undefined;
     let cancelled = false;
-    // Where it never began there is nobody to say how it ended.
+    // If the feed never began at a host, nobody else says how it ended.
     const end = (): void => sink.end({ value: { status: 'cancelled' } });
     this.#use({
       handle: number,
@@ -194,7 +194,7 @@ export class Link {
       this.#channel = undefined;
       this.#end(error);
     }
-    // What that gave back too.
+    // Also the calls that this gave back.
     this.#failWaiting(error);
     this.#own.close();
   }
@@ -213,7 +213,7 @@ export class Link {
     this.#connecting = true;
     void this.#makeChannel().finally(() => {
       this.#connecting = false;
-      // Asked for while an attempt came to its end.
+      // Calls that came while an attempt was ending.
       if (this.#channel === undefined && this.#waiting.length > 0) this.#connect();
     });
   }
@@ -252,7 +252,7 @@ export class Link {
       if (isCurrent) {
         this.#channel = undefined;
         const wasYoung = performance.now() - began < YOUNG_MS;
-        // One that answered was of use: the next may follow soon.
+        // A connection that answered was of use: the next may follow soon.
         this.#deaths = wasYoung ? (channel.answered ? 1 : this.#deaths + 1) : 0;
       }
       end(error);
@@ -292,7 +292,7 @@ export class Link {
     for (const { start } of this.#waiting.splice(0)) start(channel);
   }
 
-  /** Handles hear of what happens to their database from whoever is the host. */
+  /** Handles are to hear what happens to their database from the current host. */
   #reconnect(): void {
     if (this.#handles.size > 0 && !this.#closed && this.#deaths <= MOST_DOUBLINGS) this.#connect();
   }

@@ -1,21 +1,21 @@
 /**
- * Operations on their way out: those of one turn go as one message.
+ * Outgoing operations: those of one turn go as one message.
  *
  * A message costs tens of microseconds whatever it carries, an operation in it about one. So nothing is sent before the microtasks
- * that make more of them have run; the wait is itself a matter of microtasks, and delays a lone call by less than one of them costs.
+ * that add more operations have run; this wait takes only microtasks, and delays a lone call by less than one operation costs.
  */
 
-/** Operations in one message at most: see PART in wire.ts, of which an operation may be one. */
+/** Most operations in one message: see PART in wire.ts; one operation may be such a part. */
 const MOST = 2_000;
 
-/** An operation that is made when its turn has come, and after which other tasks get theirs. */
+/** An operation that is made when its turn comes, and after which other tasks get theirs. */
 export type Later<Op> = () => Op;
 
 export class Outbox<Op> {
   readonly #send: (ops: readonly Op[]) => void;
   readonly #hops: number;
   #ops: (Op | Later<Op>)[] = [];
-  /** How many of them are made later. */
+  /** How many of them are still to be made. */
   #laters = 0;
   #busy = false;
 
@@ -30,19 +30,19 @@ export class Outbox<Op> {
     if (!this.#busy) void this.#run();
   }
 
-  /** Sends it, and what there is, at once, unless some of it is made when its turn has come: nothing more is to go with it. */
+  /** Sends it, and all that waits, at once, unless an operation is still to be made: nothing more is to go with it. */
   addLast(op: Op): void {
     this.#push(op);
     this.hurry();
     if (!this.#busy && this.#ops.length > 0) void this.#run();
   }
 
-  /** Sends what there is, at once, unless some of it is made when its turn has come. */
+  /** Sends all that waits at once, unless an operation is still to be made. */
   hurry(): void {
     if (this.#laters === 0 && this.#ops.length > 0) this.#next();
   }
 
-  /** Sends what there is, at once. */
+  /** Sends all that waits at once. */
   flush(): void {
     while (this.#ops.length > 0) this.#next();
   }
@@ -64,7 +64,7 @@ export class Outbox<Op> {
     this.#busy = false;
   }
 
-  /** @returns whether the message was of a size that should not be followed by another in the same task */
+  /** @returns whether the message was too large for another one in the same task */
   #next(): boolean {
     const ops = this.#ops;
     if (this.#laters === 0 && ops.length <= MOST) {
@@ -85,7 +85,7 @@ export class Outbox<Op> {
   }
 }
 
-/** Resolves when tasks that waited had their turn. */
+/** Resolves when waiting tasks had their turn. */
 function otherTasks(): Promise<void> {
   const { scheduler } = globalThis as { scheduler?: { yield?(): Promise<void> } };
   if (scheduler?.yield !== undefined) return scheduler.yield();

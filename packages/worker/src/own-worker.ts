@@ -1,6 +1,6 @@
 /**
- * The worker a page was given, and what the page asks of it: to serve, or to say who does. Made again, where the page said how,
- * when it has died.
+ * The worker that a page was given, and what the page asks of it: to serve, or to say who does. If it dies and the page said how to
+ * make one, it is made again.
  */
 
 import { uuid } from '@settledb/core';
@@ -38,11 +38,11 @@ interface Acquaintance {
 }
 
 /**
- * The time for an answer comes in so many parts: a page that stood still (busy, frozen, in a debugger) finds its timer late and the
- * answer behind it, or a worker that could not start without it. However long that was, it uses up one.
+ * The time for an answer is split into so many parts: a page that stood still (busy, frozen, in a debugger) finds its timer late with
+ * the answer behind it, or finds a worker that could not start meanwhile. However long that was, it uses up one part.
  */
 const PARTS = 4;
-/** Workers of other tabs that may be named and not be heard of, one after the other: each time the owner is asked for anew. */
+/** Workers of other tabs in a row that may be named but not answer: each time, the owner is asked for anew. */
 const ASKED = 5;
 
 export class OwnWorker {
@@ -50,17 +50,17 @@ export class OwnWorker {
   readonly #timeoutMs: number;
   readonly #unlisten: () => void;
   #life: Held | undefined;
-  /** Of before the page was put away last. */
+  /** The lock held before the page was last put away. */
   #formerLife: Held | undefined;
   #known: Acquaintance | undefined;
-  /** Why there can be no other worker: the page gave one, and it has died. */
+  /** Why there can be no other worker: the page gave a worker rather than a function, and it has died. */
   #end: unknown;
 
-  /** @param onReturn called when the page was frozen and is no more: what was said to it meanwhile may be lost */
+  /** @param onReturn called when the page is no longer frozen: messages sent to it meanwhile may be lost */
   constructor(targets: Targets, timeoutMs: number, onReturn: () => void) {
     this.#targets = targets;
     this.#timeoutMs = timeoutMs;
-    // A page that is put away takes its worker with it: another should be the owner before.
+    // A page that is put away takes its worker with it: another one should become the owner before.
     this.#unlisten = onPutAway(
       () => this.#tell('away'),
       () => {
@@ -71,7 +71,7 @@ export class OwnWorker {
     );
   }
 
-  /** Asks to be served. @throws worker_terminated when there is no worker, or no answer in time */
+  /** Asks to be served. @throws worker_terminated if there is no worker, or no answer in time */
   async attach(): Promise<Attached> {
     for (let asked = 0; asked < ASKED; asked++) {
       const attached = await this.#attachOnce();
@@ -80,9 +80,9 @@ export class OwnWorker {
     throw workerTerminated('The worker of another tab does not answer');
   }
 
-  /** @returns `undefined` if another tab's worker was named, and is not heard of */
+  /** @returns `undefined` if another tab's worker was named but does not answer */
   async #attachOnce(): Promise<Attached | undefined> {
-    // Let go while it was waited: nobody would release what is held from here on.
+    // Released while this waited: nobody would release what is held from here on.
     if (this.#known === undefined && this.#end !== undefined) throw this.#end;
     this.#life ??= hold(`settledb:page:${uuid()}`);
     const life = this.#life;
@@ -96,7 +96,7 @@ export class OwnWorker {
       this.#watch(known, welcome.own ?? welcome.lock);
       if (this.#life !== life && this.#end === undefined) {
         port1.close();
-        return this.attach(); // the page was put away meanwhile: who served it under that name may have seen it go
+        return this.attach(); // the page was put away meanwhile: the host may have seen the lock of that name go
       }
       if (welcome.link === undefined) return { endpoint: port1, welcome };
       port1.close();
@@ -119,7 +119,7 @@ export class OwnWorker {
     if (this.#known !== undefined) keepAwake(this.#known.target);
   }
 
-  /** It does not answer: the next call asks another one, if there can be. */
+  /** The worker does not answer: the next call asks another one, if there can be one. */
   giveUp(): void {
     const known = this.#known;
     if (known === undefined) return;
@@ -136,12 +136,13 @@ export class OwnWorker {
     const known = this.#known;
     if (known !== undefined) this.#forget(known);
     this.#end ??= workerTerminated('The page has let the worker go');
-    known?.die(this.#end); // what it was asked is waited for no more
+    known?.die(this.#end); // its answers are awaited no more
   }
 
   /**
-   * WebKit takes the locks of a page that it puts into the back/forward cache, and does not say so: a host that is asked under such a
-   * name takes the page for gone, and answers nothing. Elsewhere the former one is still held, and what was asked under it is answered.
+   * WebKit silently takes the locks of a page that it puts into the back/forward cache: a host that is asked under the name of such a
+   * lock takes the page for gone, and answers nothing. In other browsers the former lock is still held, and what was asked under it is
+   * answered.
    */
   #beginNewLife(): void {
     this.#formerLife?.release();
@@ -179,7 +180,7 @@ export class OwnWorker {
     return known;
   }
 
-  /** From here on its lock tells of its end; an uncaught error in it is not its end. */
+  /** From here on its lock tells when it ends; an uncaught error in it does not mean its end. */
   #watch(known: Acquaintance, lock: string | undefined): void {
     known.unwatch();
     known.unwatch = lock === undefined ? () => {} : whenGone(lock, () => this.#ended(known));
@@ -205,7 +206,7 @@ export class OwnWorker {
       let left = PARTS;
       const late = (): void => {
         if (--left > 0) return;
-        clearInterval(timer); // it may never answer
+        clearInterval(timer); // the worker may never answer
         const ms = this.#timeoutMs;
         reject(workerTerminated(`The worker did not answer within ${ms} ms. Does it call host()?`));
       };
@@ -224,6 +225,6 @@ function made(targets: Targets): Target {
   }
 }
 
-/** A service worker is started again by a message. */
+/** A message starts a service worker again. */
 const canReturn = (targets: Targets): boolean =>
   typeof targets === 'function' || 'ready' in targets || 'active' in targets || 'scriptURL' in targets;

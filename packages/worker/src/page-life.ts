@@ -1,9 +1,9 @@
 /**
- * A page that is put away: frozen in the background, or kept in the back/forward cache. Nothing of it runs until it comes back, nor
- * of its dedicated workers, and what is said to it meanwhile may never arrive (seen in Chromium: messages of a port).
+ * A page that is put away: frozen in the background, or kept in the back/forward cache. Until it comes back, neither it nor
+ * its dedicated workers run, and messages sent to it meanwhile may never arrive (seen in Chromium: messages of a port).
  */
 
-/** Calls `away` before, and `back` after. @returns the way to stop listening. Does nothing in workers */
+/** Calls `away` before, and `back` after. @returns a function that stops listening. Does nothing in workers */
 export function onPutAway(away: () => void, back: () => void): () => void {
   if (typeof document === 'undefined') return () => {};
   const hide = (event: PageTransitionEvent): void => {

@@ -1,39 +1,39 @@
 /**
- * Notices that a host has fallen silent while something is owed: by asking, as long as nothing is heard. A page that was itself
- * asleep finds its timer late and the answers behind it, so time alone does not count, but some ticks without a word too.
+ * Notices that a host has fallen silent while it owes something: asks as long as nothing is heard. A page that was itself
+ * asleep finds its timer late and the answers behind it, so time alone does not count: some ticks without a message are needed too.
  */
 import type { Channel } from './channel';
 
 export interface Beat {
   readonly everyMs: number;
-  /** Without a word for so long, it is silent. */
+  /** A host without a message for so long is silent. */
   readonly silentMs: number;
 }
 
 /**
- * Another tab's worker may be frozen without warning, and within a second another is to serve: this, what the suspicion takes
- * (`SUSPECT_MS` in election.ts), and some 100 ms in which the next one begins.
+ * For another tab's worker. It may be frozen without warning, and another should serve within a second: this time, that of the
+ * suspicion (`SUSPECT_MS` in election.ts), and some 100 ms in which the next one starts.
  */
 export const OTHER_TAB: Beat = { everyMs: 125, silentMs: 375 };
 /**
- * A host that was left, for the writes it took: one that was given up wrongly, or resigned, answers them. Longer than for another
- * to be asked, because a write that is given up must be refused.
+ * For a host that was left, because of the writes it took: if it was given up wrongly, or resigned, it answers them. Longer than
+ * before another host is asked, because giving a write up means refusing it.
  */
 export const LEFT: Beat = { everyMs: 125, silentMs: 750 };
 /**
- * Of one's own worker. Its death is told by its lock; what remains is one that hangs, or where there are no locks. A minute,
+ * For the page's own worker. Its lock tells of its death; what remains is a worker that hangs, or one without locks. A minute,
  * because a worker that only takes long (a debugger, a map function over everything) is to be waited for.
  */
 export const OWN: Beat = { everyMs: 5_000, silentMs: 60_000 };
 
 interface PulseEvents {
-  /** @param times so many silences in a row */
+  /** @param times number of silences in a row */
   silent(times: number): void;
-  /** Something is owed. */
+  /** Called at each tick while something is owed. */
   tick(): void;
 }
 
-/** Ticks without a word that make a silence, at least. */
+/** Fewest ticks without a message that make a silence. */
 const MISSES = 3;
 
 export class Pulse {
@@ -54,7 +54,7 @@ export class Pulse {
         events.silent(++silences);
       } else if (isBusy) channel.send(['ping']);
     }, everyMs);
-    // In Node a database that waits is no reason to go on.
+    // In Node, a waiting database must not keep the process alive.
     (this.#timer as { unref?: () => void }).unref?.();
   }
 

@@ -1,14 +1,14 @@
 /**
- * The channel to another tab's worker. A BroadcastChannel keeps nothing for who listens later: if the worker stopped serving between
- * saying where and this page's listening there, nobody would be at the other end, and a write sent there would have to be refused as
- * one that may have been done. So nothing is sent before the worker has been heard.
+ * The channel to another tab's worker. A BroadcastChannel keeps nothing for later listeners: if the worker stopped serving after it
+ * named the channel and before this page listened there, nobody would be at the other end, and a write sent there would have to be
+ * refused as one that may have been done. So nothing is sent before the worker was heard.
  */
 import { type ClientOp, type HostOp, type Message, opsIn } from './wire';
 
-/** ms to wait for the first word. The worker may be busy with a task; it answered the owner's call a moment ago. */
+/** ms to wait for the first message. The worker may be busy with a task; it answered the owner's call a moment ago. */
 const ANSWER_MS = 375;
 
-/** @returns `undefined` if nobody answers, who then hears that the page is gone, or whoever does serves no more */
+/** @returns `undefined` if nobody answers or the worker that does serves no more; it is then told that the page is gone */
 export function reached(link: string): Promise<BroadcastChannel | undefined> {
   const channel = new BroadcastChannel(link);
   const say = (op: ClientOp): void => channel.postMessage([op]);

@@ -1,11 +1,11 @@
-/** What a host says to a page, as it goes: one text where all of it is JSON by nature. */
+/** What a host sends to a page: a single text if all of it is plain JSON. */
 import { isJsonError } from './errors';
 import type { HostOp } from './wire';
 
-/** What goes to the page: operations, and such as are text already. */
+/** What goes to the page: operations, some of which are text already. */
 export type Out = HostOp | readonly ['text', id: number, json: string] | readonly ['message', json: string];
 
-/** Operations as JSON, if all of them are JSON by nature. */
+/** Operations as JSON, if all of them are plain JSON. */
 export function jsonOf(ops: readonly Out[]): string | undefined {
   const [first] = ops;
   if (first![0] === 'message' && ops.length === 1) return first![1];
@@ -26,10 +26,10 @@ export function jsonOf(ops: readonly Out[]): string | undefined {
 const isText = (op: Out): boolean =>
   op[0] === 'text' || op[0] === 'json' || op[0] === 'rows' || (op[0] === 'no' && isJsonError(op[2]));
 
-/** Is it nothing but the answer of a call, which may stand in a list of such? */
+/** Whether it is only the answer of a call, which may stand in a list of answers. */
 const isValue = (op: Out): boolean => op[0] === 'text' || (op[0] === 'json' && op[3] === undefined);
 
-/** Texts are joined, all else is made in one step. */
+/** Texts are joined, everything else is made in one step. */
 function valuesOf(ops: readonly Out[], from: number, to: number): string {
   const values: unknown[] = [];
   let hasTexts = false;
@@ -44,5 +44,5 @@ function valuesOf(ops: readonly Out[], from: number, to: number): string {
   return `[${texts.join()}]`;
 }
 
-/** A text among operations that are not. */
+/** Parses a text among operations that are not. */
 export const parsed = (op: Out): Out => (op[0] === 'text' ? ['json', op[1], JSON.parse(op[2])] : op);

@@ -33,10 +33,10 @@ export interface SessionOptions {
   follow(hosted: Hosted, verb: string, args: readonly unknown[]): FeedLike;
 }
 
-/** Events of handles that are told to the page. What they pass crosses if it can. */
+/** Events of handles that are passed to the page. Their arguments cross if they can. */
 const EVENTS = ['created', 'destroyed', 'closed', 'error', 'indexing', 'evicted', 'blocked'];
 /**
- * Microtasks without a further answer after which answers go, while other calls are under way: what one commit answers is answered
+ * Microtasks without a further answer after which answers are sent, while other calls are under way: the answers of one commit come
  * within a few. The last answer does not wait.
  */
 const HOPS = 8;
@@ -55,20 +55,20 @@ export class Session {
   readonly #aborts = new Map<number, AbortController>();
   readonly #feeds = new Map<number, FeedPump>();
   readonly #lists = new Map<number, DocTexts[]>();
-  /** Operations with bytes or streams in them, which are handed over. */
+  /** Operations that hold bytes or streams, which are handed over. */
   readonly #bringing = new WeakSet<Out>();
   readonly #transfers: boolean;
   #calls = 0;
-  /** Characters of documents that were answered since they last made a message full. */
+  /** Characters of documents answered since a message was last full. */
   #length = 0;
   /** The last call that was taken. */
   #last = 0;
-  /** Is this side to stay awake after an answer, and has it not done so since it last heard something? */
+  /** Whether this side is to stay awake after an answer, and has not yet done so since it last heard something. */
   #staysAwake = false;
   #isAsked = false;
   #leaving = false;
   #over = false;
-  /** Called when nothing of it is left. */
+  /** Called when nothing of the session is left. */
   onEnd: () => void = () => {};
 
   constructor(endpoint: Endpoint, options: SessionOptions) {
@@ -82,12 +82,12 @@ export class Session {
       // A BroadcastChannel has further listeners while a link is made.
       if (typeof data === 'string' || Array.isArray(data)) for (const op of opsIn(data)) this.#take(op);
     });
-    // What was lost is asked again: of the session that the page has next, or of another host.
+    // A lost message is sent again: to the page's next session, or to another host.
     endpoint.addEventListener('messageerror', () => this.leave());
     endpoint.start?.();
   }
 
-  /** Serves no more: feeds belong to another host from now on, as do calls that were not yet taken. Those under way are answered. */
+  /** Serves no more: feeds, and calls that were not yet taken, belong to another host from now on. Calls under way are answered. */
   leave(): void {
     this.#leaving = true;
     for (const pump of this.#feeds.values()) pump.stop();
@@ -96,7 +96,7 @@ export class Session {
     this.#endWhenIdle();
   }
 
-  /** The page is gone, or wants no more. */
+  /** The page is gone, or has no more to ask. */
   end(): void {
     if (this.#over) return;
     this.#over = true;
@@ -129,11 +129,11 @@ export class Session {
     else this.end();
   }
 
-  /** It may be open still: closed at the host that was asked before this one, and opened here meanwhile. */
+  /** The handle may be open still: the page closed it at its previous host, while it was opened here. */
   #drop(number: number): void {
     const hosted = this.#handles.get(number);
     this.#handles.delete(number);
-    // What closing could not do is the business of whoever opens the database next.
+    // Whatever closing could not do is left to the next one that opens the database.
     if (hosted !== undefined && 'close' in hosted) hosted.close().catch(() => {});
   }
 
@@ -172,7 +172,7 @@ export class Session {
   }
 
   async #call(id: number, number: number, verb: string, crossing: Crossing): Promise<void> {
-    // The page was told, and asks another.
+    // The page was told, and asks another host.
     if (this.#leaving) return;
     this.#last = id;
     this.#calls++;
@@ -180,7 +180,7 @@ export class Session {
     try {
       const hosted = this.#hosted(number);
       const { own } = this.#options;
-      // A remote database has no texts, and its rows are its own.
+      // A remote database has no texts, and its rows have a form of their own.
       const isLocal = own && hosted.adapter !== 'http';
       const args = this.#decode(id, crossing, () => this.#signalOf(id), isLocal);
       const asked = own ? askForTexts(verb, args) : args;
@@ -199,7 +199,7 @@ export class Session {
     if (this.#leaving) this.#endWhenIdle();
   }
 
-  /** An answer, or what is left of it. It waits for no others if none are under way; and the page parses what there is while more is made. */
+  /** Sends an answer, or the rest of it. It waits only while other calls are under way; and the page parses while more is made. */
   #addLast(op: Out): void {
     if (op[0] === 'text') this.#length += op[2].length;
     const isFull = this.#length >= MESSAGE_LENGTH;
@@ -208,7 +208,7 @@ export class Session {
     else this.#outbox.add(op);
   }
 
-  /** Long lists one part after the other, so that the page takes one apart while the next is made. @returns what is left of the answer */
+  /** Sends long lists part by part, so that the page parses one while the next is made. @returns the rest of the answer */
   #addValue(id: number, verb: string, args: readonly unknown[], answer: unknown): Out {
     const isJson = this.#options.own && isJsonAnswer(verb, args);
     const { value, parts, list } = inParts(answer);
@@ -225,7 +225,7 @@ export class Session {
     return bringing(list === undefined ? [ok, id, value] : [ok, id, value, list]);
   }
 
-  /** In longer parts: there is less in each row of them. One goes with what is left. */
+  /** In longer parts, because each row holds less. One part goes with the rest of the answer. */
   #addWritten(id: number, answer: readonly BulkDocsRow[]): Out {
     for (let at = 0; at < answer.length; at += LIST) {
       const rows = answer.slice(at, at + LIST);
@@ -235,7 +235,7 @@ export class Session {
     return ['json', id, [], ''];
   }
 
-  /** In parts too, the last of which goes with what is left of the answer. */
+  /** In parts too; the last one goes with the rest of the answer. */
   #addTexts(id: number, answer: object): void {
     const { value, parts, list } = inParts(answer, 0);
     const ok = JSON.stringify(['json', id, value, list!] satisfies HostOp);
@@ -278,7 +278,7 @@ export class Session {
     });
   }
 
-  /** What an event passes, if it can cross: not a handle, which the page has its own of. */
+  /** The argument of an event, if it can cross: not a handle, since the page has its own. */
   #presentable(value: unknown): unknown {
     if (value instanceof Error) return { settledbError: encodeError(value) };
     return typeof value === 'object' && value !== null && 'on' in value ? undefined : value;
@@ -303,13 +303,13 @@ export class Session {
     }
   }
 
-  /** Of these operations and no others: what is handed over with a message that it is not in is lost. */
+  /** What exactly these operations hold: what is transferred with a message that does not contain it is lost. */
   #broughtBy(ops: readonly Out[]): Transferable[] {
     const brought = ops.filter((op) => this.#bringing.has(op)).flatMap(([, , value]) => transferables(value));
     return [...new Set(brought)];
   }
 
-  /** What a verb answered cannot be cloned, or a part of it, or what a feed tells: what else comes of it is of no more use. */
+  /** A verb's answer, a part of it, or an item of a feed cannot be cloned: what else comes of that call is of no use any more. */
   #refused(op: Out, cause: unknown): void {
     const error = encodeError(badRequest(`An answer could not cross from the worker: ${cause}`));
     if (op[0] === 'ok' || op[0] === 'part') this.#endpoint.postMessage([['no', op[1], error]]);
@@ -320,7 +320,7 @@ export class Session {
   }
 }
 
-/** Items of a replication without the documents that cannot cross: it is none the worse for them. `undefined`: of another feed. */
+/** Items of a replication without the documents that cannot cross: it does not need them. `undefined`: of another feed. */
 function withCloneableDocs(items: readonly unknown[]): readonly unknown[] | undefined {
   const crossing = items.map((item) => {
     const { docs } = (item ?? {}) as { docs?: unknown };

@@ -1,23 +1,23 @@
 /**
- * One live replication for all pages that ask for the same: every tab of an application begins its own sync when it starts,
- * and the origin should have one. It runs as long as anybody follows it.
+ * One live replication for all pages that ask for the same one: every tab of an application begins its own sync when it starts,
+ * but the origin should have only one. It runs as long as any page follows it.
  *
- * The same means: handles opened alike, the verb, the peer, the options. Where one is given a function or another handle's
- * object, or what JSON has no text for, nobody can tell, and it is not shared.
+ * "The same" means: handles opened alike, the verb, the peer, the options. If a function or an object of another handle is given,
+ * or something that JSON has no text for, this cannot be told, and the replication is not shared.
  */
 import { BasicFeed, type FeedController } from '@settledb/core';
 import { isObject, isPlain } from './arguments-kinds';
 import type { FeedLike } from './verbs';
 
-/** What late followers have to know at once. */
+/** Events that late followers have to know at once. */
 const STATES = ['paused', 'active'] as const;
 const EVENTS = [...STATES, 'denied'];
 
 interface Shared {
   readonly feed: FeedLike;
-  /** Each with what tells it of the end. Not `feed.then`, which would keep all that ever followed as long as the feed goes on. */
+  /** Each follower, with the function that tells it of the end. `feed.then` would keep all former followers until the feed ends. */
   readonly followers: Map<Follower, () => void>;
-  /** Followers, and those that are about to be. */
+  /** Followers, and those about to become one. */
   users: number;
   state: readonly [event: string, value: unknown] | undefined;
   over: boolean;
@@ -28,12 +28,12 @@ type Follower = FeedController<unknown>;
 export class SharedFeeds {
   readonly #running = new Map<string, Shared>();
 
-  /** How many run. */
+  /** How many feeds run. */
   get size(): number {
     return this.#running.size;
   }
 
-  /** The feed under `key`, begun if nobody follows it yet. Cancelling it ends what it follows when it was the last. */
+  /** The feed under `key`, begun if nobody follows it yet. Cancelling the last follower ends it. */
   follow(key: string, begin: () => FeedLike): FeedLike {
     const shared = this.#running.get(key) ?? this.#begin(key, begin());
     shared.users++;
@@ -42,7 +42,7 @@ export class SharedFeeds {
       await new Promise<void>((resolve) => {
         const leave = (): void => {
           if (--shared.users === 0) {
-            // At once: whoever asks for the same from now on wants one that goes on.
+            // At once: a request for the same from now on needs a feed that goes on.
             this.#forget(key, shared);
             shared.feed.cancel();
           }
@@ -55,7 +55,7 @@ export class SharedFeeds {
         else controller.signal.addEventListener('abort', leave, { once: true });
       });
       shared.followers.delete(controller);
-      // Others go on with it: what it has come to so far is how it ends for this one.
+      // Others go on with it: for this follower, it ends with its result so far.
       if (controller.cancelled && shared.users > 0) return cancelledResult(shared.feed);
       return shared.feed;
     });
@@ -74,7 +74,7 @@ export class SharedFeeds {
         for (const follower of shared.followers.keys()) follower.emit(event, value);
       });
     }
-    // A follower that is slow holds back no other: what is told here are counters and a batch, and pages have their credit.
+    // A slow follower holds back no other: these are counters and a batch, and pages have their credit.
     feed.on('change', (item) => {
       for (const follower of shared.followers.keys()) void follower.push(item);
     });
@@ -106,7 +106,7 @@ function cancelledResult(feed: FeedLike): unknown {
 }
 
 /**
- * Equal for two requests exactly when one feed can serve both; `undefined` when that cannot be told.
+ * Equal for two requests exactly if one feed can serve both; `undefined` if that cannot be told.
  * @param opened how the handle was opened
  */
 export function keyOf(opened: unknown, verb: string, args: readonly unknown[]): string | undefined {
@@ -115,14 +115,14 @@ export function keyOf(opened: unknown, verb: string, args: readonly unknown[]): 
   const request = [opened, verb, peer, options];
   if (!isTellable(request)) return undefined;
   return JSON.stringify(request, (_, value: unknown) => {
-    // No text is the same as a regular expression, which is one of a selector, and of which JSON makes `{}`.
+    // No text equals that of a regular expression, which a selector may hold, and of which JSON makes `{}`.
     if (typeof value === 'string') return `"${value}`;
     if (value instanceof RegExp) return String(value);
     return value instanceof AbortSignal ? undefined : value;
   });
 }
 
-/** Does JSON, as it is made here, differ for whatever differs? Not of functions, maps, dates, NaN, bigints. */
+/** Whether this JSON differs for all values that differ. It does not for functions, maps, dates, NaN, bigints. */
 function isTellable(value: unknown): boolean {
   if (typeof value === 'number') return Number.isFinite(value);
   if (!isObject(value)) return !['function', 'symbol', 'bigint'].includes(typeof value);

@@ -1,6 +1,6 @@
 /**
- * Streams among arguments and answers. A stream is given away, not copied; where it cannot be (Safari; a BroadcastChannel, which
- * is how another tab's worker is reached), it is read to its end and crosses as a Blob, which the browser may keep on disk.
+ * Streams among arguments and answers. A stream is transferred, not copied; where that is impossible (Safari; a BroadcastChannel,
+ * which leads to another tab's worker), it is read to its end and crosses as a Blob, which the browser may keep on disk.
  */
 import { noBytes } from '@settledb/core';
 import { workerTerminated } from './errors';
@@ -12,7 +12,7 @@ const DEPTH = 6;
 
 let streamsTransfer: boolean | undefined;
 
-/** Can streams be given away over `endpoint`? */
+/** Whether streams can be transferred over `endpoint`. */
 export function transfers(endpoint: Endpoint): boolean {
   if (typeof BroadcastChannel !== 'undefined' && endpoint instanceof BroadcastChannel) return false;
   streamsTransfer ??= tryIt();
@@ -37,7 +37,7 @@ function tryIt(): boolean {
 const isStream = (value: unknown): value is ReadableStream<Uint8Array> =>
   typeof ReadableStream !== 'undefined' && value instanceof ReadableStream;
 
-/** To be transferred with these operations. */
+/** The streams to be transferred with these operations. */
 export function streamsIn(ops: readonly ClientOp[]): Transferable[] {
   const found: Transferable[] = [];
   for (const op of ops) {
@@ -53,7 +53,7 @@ export function hasStreams(args: readonly unknown[]): boolean {
   return found.length > 0;
 }
 
-/** To look for them costs a walk; other verbs are given none. */
+/** Looking for streams takes a walk through the arguments; other verbs have none. */
 const mayHoldStreams = (verb: string): boolean =>
   verb === 'put' || verb === 'post' || verb === 'bulkDocs' || verb.endsWith('Attachment');
 
@@ -64,7 +64,7 @@ function collect(value: unknown, found: Transferable[], depth: number): void {
 }
 
 /**
- * The same with Blobs in their place, once those are read, one after another.
+ * The same with Blobs in place of the streams, which are read one after another.
  * @throws the reason of the first of `signals` that fires meanwhile; the stream that is being read is then cancelled
  */
 export async function withoutStreams(
@@ -83,10 +83,10 @@ async function replaced(value: unknown, depth: number, signals: readonly AbortSi
   return Array.isArray(value) ? entries.map(([, each]) => each) : Object.fromEntries(entries);
 }
 
-/** Bytes in memory before they are given to a Blob, and in one chunk of a stream that is read from a Blob. */
+/** Bytes in memory before they go into a Blob, and in one chunk of a stream that is read from a Blob. */
 const CHUNK_BYTES = 1_000_000;
 
-/** Read here, and not by `Response`, which hides what a stream failed with (Safari) and cannot be stopped. */
+/** Read here, not by `Response`, which hides the error of a stream (Safari) and cannot be stopped. */
 async function blobOf(stream: ReadableStream<unknown>, signals: readonly AbortSignal[] = []): Promise<Blob> {
   const reader = stream.getReader();
   const aborted = (): AbortSignal | undefined => signals.find((signal) => signal.aborted);
@@ -98,7 +98,7 @@ async function blobOf(stream: ReadableStream<unknown>, signals: readonly AbortSi
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      aborted()?.throwIfAborted(); // cancelled, it says that it is done
+      aborted()?.throwIfAborted(); // a cancelled stream says that it is done
       if (done) return new Blob([...blobs, ...pieces]);
       if (!ArrayBuffer.isView(value)) throw noBytes();
       pieces.push(new Uint8Array(value.buffer, value.byteOffset, value.byteLength).slice());
@@ -109,11 +109,11 @@ async function blobOf(stream: ReadableStream<unknown>, signals: readonly AbortSi
     }
   } finally {
     for (const signal of signals) signal.removeEventListener('abort', cancel);
-    cancel(); // of no effect on a stream that has ended
+    cancel(); // has no effect on a stream that has ended
   }
 }
 
-/** In chunks of a size that is bounded, as the host would give them: Safari's `stream()` may give all in one. */
+/** In chunks of bounded size, as the host would give them: Safari's `stream()` may give everything in one. */
 function streamOf(blob: Blob): ReadableStream<Uint8Array> {
   let at = 0;
   return new ReadableStream<Uint8Array>({
@@ -135,13 +135,13 @@ function isPlain(value: unknown): value is object {
   return prototype === null || prototype === Object.prototype || Array.isArray(value);
 }
 
-/** An answer's `stream`, as a Blob where it cannot be given away. */
+/** An answer's `stream`, as a Blob if it cannot be transferred. */
 export async function withoutStream(answer: unknown): Promise<unknown> {
   const { stream } = (answer ?? {}) as { stream?: unknown };
   return isStream(stream) ? { ...(answer as object), stream: await blobOf(stream) } : answer;
 }
 
-/** What {@link withoutStream} was given. @param lock held as long as the worker lives */
+/** The answer that {@link withoutStream} was given. @param lock held as long as the worker lives */
 export function asStream(answer: unknown, lock: string | undefined): unknown {
   const { stream } = (answer ?? {}) as { stream?: unknown };
   if (stream instanceof Blob) return { ...(answer as object), stream: streamOf(stream) };
@@ -149,7 +149,7 @@ export function asStream(answer: unknown, lock: string | undefined): unknown {
   return { ...(answer as object), stream: mortal(stream, lock) };
 }
 
-/** The same, that fails when the worker ends: of one that was handed over the browser says nothing, and its reader would wait for ever. */
+/** The same stream, but it fails when the worker ends: a transferred stream is not ended by browsers, and its reader would wait for ever. */
 function mortal(stream: ReadableStream<Uint8Array>, lock: string): ReadableStream<Uint8Array> {
   const reader = stream.getReader();
   return new ReadableStream<Uint8Array>(

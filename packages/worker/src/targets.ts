@@ -10,7 +10,7 @@ export type Target =
   | ServiceWorkerRegistration
   | ServiceWorkerContainer;
 
-/** A `SharedWorker`, by its shape: within workers, types have no such name. */
+/** A `SharedWorker`, by its shape: the types of workers do not have that name. */
 type SharedWorkerLike = EventTarget & { readonly port: MessagePort };
 
 /** A worker, or a function that makes one. With a function another can be made when the first has died. */
@@ -28,7 +28,7 @@ export async function greet(target: Target, port: MessagePort): Promise<void> {
 
 async function posterOf(target: Target): Promise<Poster> {
   if ('ready' in target) {
-    // A page that no service worker controls yet has one soon: `ready` is when there is an active one.
+    // A page that no service worker controls yet will have one soon: `ready` resolves when one is active.
     return posterOf(await target.ready);
   }
   if ('active' in target) {
@@ -45,19 +45,19 @@ async function posterOf(target: Target): Promise<Poster> {
   return target as Poster;
 }
 
-/** At once: nothing may come between it and the standing still. Shared and service workers go on without the page. */
+/** Sent at once: nothing may come between it and the freezing. Shared and service workers go on without the page. */
 export function sayPutAway(target: Target, word: PutAway): void {
   if ('postMessage' in target && !('scriptURL' in target)) target.postMessage(word);
 }
 
-/** A service worker is stopped when it has nothing to do, as the browser sees it; each message gives it some time. */
+/** The browser stops a service worker that seems to have nothing to do; each message gives it some time. */
 export function keepAwake(target: Target): void {
   const worker = 'ready' in target ? target.controller : 'active' in target ? target.active : target;
   if (typeof ServiceWorker !== 'undefined' && worker instanceof ServiceWorker)
     worker.postMessage({ settledb: 'stay' });
 }
 
-/** Calls `failed` when the worker's script cannot be loaded or run. @returns the way to stop listening */
+/** Calls `failed` when the worker's script cannot be loaded or run. @returns a function that stops listening */
 export function onFailure(target: Target, failed: (reason: string) => void): () => void {
   if (!('addEventListener' in target) || 'ready' in target) return () => {};
   const listener = (event: Event): void =>
@@ -66,7 +66,7 @@ export function onFailure(target: Target, failed: (reason: string) => void): () 
   return () => target.removeEventListener('error', listener);
 }
 
-/** Calls `ended` when a worker says so. @returns the way to stop listening */
+/** Calls `ended` when a worker says so. @returns a function that stops listening */
 export function onEnded(target: Target, ended: () => void): () => void {
   if (!('postMessage' in target) || 'scriptURL' in target) return () => {};
   const listener = (event: Event): void => {

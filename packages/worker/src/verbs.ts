@@ -7,21 +7,21 @@ export interface Hosted {
   close(): Promise<unknown>;
 }
 
-/** What a verb returns that goes on for a while. */
+/** A verb's answer that goes on for a while. */
 export interface FeedLike extends AsyncIterable<unknown>, PromiseLike<unknown> {
   on(event: string, listener: (value: unknown) => void): unknown;
   cancel(): void;
   status?(): unknown;
   /** The status, now and whenever it has changed. */
   statuses?(): AsyncIterable<unknown> | undefined;
-  /** Counts what was carried over once more. */
+  /** Counts documents that were transferred once more. */
   retried?(again: unknown): void;
 }
 
-/** What no path may end in, beside what begins with `_`: it is none of the page's to call. */
+/** Names that no path may end in, besides those that begin with `_`: a page may not call them. */
 const NO_VERB = new Set(['constructor', 'fire', 'on', 'once', 'off', 'then']);
 
-/** Calls `put`, or of an object with further verbs, `replicate.to`. @throws TypeError when there is none */
+/** Calls `put`, or a verb of an inner object, like `replicate.to`. @throws TypeError if there is none */
 export function callVerb(hosted: Hosted, path: string, args: readonly unknown[]): unknown {
   const dot = path.lastIndexOf('.');
   const last = path.slice(dot + 1);
@@ -32,7 +32,7 @@ export function callVerb(hosted: Hosted, path: string, args: readonly unknown[])
   return Reflect.apply(verb, owner, args) as unknown;
 }
 
-/** May there be bytes in the answer? To look for them costs a walk through all of it. */
+/** Whether there may be bytes in the answer. Looking for them costs a walk through all of it. */
 export function bringsData(verb: string, args: readonly unknown[]): boolean {
   if (verb.endsWith('Attachment')) return true;
   return args.some(

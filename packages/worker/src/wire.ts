@@ -1,5 +1,5 @@
 /**
- * What crosses between a page and its host: lists of operations, as few messages as there are turns with something to say.
+ * What crosses between a page and its host: lists of operations, in one message per turn that has something to send.
  *
  *   page                                host
  *     open 1 notes · call 7 put · …  ─▶
@@ -8,26 +8,26 @@
  *                                    ◀─  items 8 [… up to 1,000]
  *     more 8 500                     ─▶                             a slow page gives no more credit, and gets no more
  *
- * Ids are given by the page and never used again, so that an answer from a connection that was given up harms nobody. Those of calls
- * rise in the order in which the calls go, so that one number says which of them were taken.
+ * The page assigns ids and never uses one again, so that an answer from an abandoned connection does no harm. Those of calls
+ * rise in the order in which the calls are sent, so that one number says which of them were taken.
  */
 
 /** Raised when the operations change: page and host of different kinds refuse each other rather than misunderstand. */
 export const PROTOCOL = 9;
 
 /**
- * Rows of an answer in one message. It is taken apart in one task of the page, at 1–2.5 µs a row: about a millisecond, while the
- * worker makes the next one.
+ * Rows of an answer in one message. One task of the page parses them, at 1–2.5 µs a row: about a millisecond, while the
+ * worker makes the next message.
  */
 export const PART = 500;
 
 /**
- * Documents of a call in one message. They are made into one in a task of the page, at 1–2 µs each: some 3 ms, far from the 50 ms
- * that a person feels. A shorter list goes with its call.
+ * Documents of a call in one message. One task of the page makes the message, at 1–2 µs for each: some 3 ms, far from the 50 ms
+ * that a person notices. A shorter list goes with its call.
  */
 export const LIST = 2_000;
 
-/** What stands at a place of the arguments that a message cannot carry. */
+/** Stands for a place in the arguments that a message cannot carry. */
 export type Patch =
   /** An AbortSignal of the call. */
   | readonly [path: Path, kind: 'signal']
@@ -43,9 +43,9 @@ export interface Crossing {
   readonly patches?: readonly Patch[] | undefined;
   /** The first argument, as JSON. */
   readonly json?: string | undefined;
-  /** The first argument, in an operation that is JSON itself. */
+  /** The first argument, if the operation is JSON itself. */
   readonly doc?: unknown;
-  /** Where the documents go that were sent before, in parts: a member of the first argument, or `''` for itself. */
+  /** Where the documents that were sent before in parts belong: a member of the first argument, or `''` for the argument itself. */
   readonly parts?: string | undefined;
 }
 
@@ -53,8 +53,8 @@ export interface Crossing {
 export type DocTexts = readonly (string | null | undefined)[];
 
 /**
- * What one message carries: operations, or their JSON where all of them are JSON by nature, which costs less than cloning their many
- * little objects: 1,000 calls together 2.6 µs more than in the page, not 3.0 (the quickest of 40; medians 4.0 and 5.2, Chromium).
+ * What one message carries: operations, or their JSON if all of them are plain JSON, which costs less than cloning their many
+ * little objects: 1,000 calls together take 2.6 µs more than in the page, not 3.0 (the quickest of 40; medians 4.0 and 5.2, Chromium).
  */
 export type Message<Op> = string | readonly Op[];
 
@@ -65,33 +65,33 @@ export const opsIn = <Op>(message: Message<Op>): readonly Op[] =>
 export type ClientOp =
   | readonly ['open', handle: number, name: string, options: object]
   | readonly ['call', id: number, handle: number, verb: string, crossing: Crossing]
-  /** As so many calls, with ids one after the other: a third of what there is to parse of small ones. */
+  /** Several calls with consecutive ids: for small ones, a third as much to parse. */
   | readonly ['calls', id: number, handle: number, verb: string, args: readonly (readonly unknown[])[]]
   | readonly ['feed', id: number, handle: number, verb: string, crossing: Crossing, credit: number]
   | readonly ['part', id: number, texts: DocTexts]
-  /** Also of a call that came to nothing before it was sent, while parts of it were. */
+  /** Also for a call that failed before it was sent, when parts of it had been sent. */
   | readonly ['abort', id: number]
   | readonly ['more', id: number, credit: number]
   | readonly ['cancel', id: number]
-  /** Documents that a replication was denied were carried over once more: it is to count what came of that. */
+  /** Denied documents of a replication were transferred once more: it is to count the outcome. */
   | readonly ['retried', id: number, again: unknown]
   /** The handle was closed: forget it. */
   | readonly ['drop', handle: number]
   | readonly ['ping']
-  /** Is the host to stay awake for a moment after an answer? See `awake.ts`. */
+  /** Whether the host is to stay awake for a moment after an answer. See `awake.ts`. */
   | readonly ['awake', isAwake: boolean]
-  /** The page is online again, or looked at again: of which its worker hears nothing. */
+  /** The page is online again, or visible again: its worker does not hear of that. */
   | readonly ['back', isLong: boolean]
-  /** Asks another host from now on: what was taken is to be answered, and the last call that was is to be said. */
+  /** The page asks another host from now on: the host is to answer the calls it took, and to say which was the last. */
   | readonly ['leave']
   | readonly ['bye'];
 
 export type HostOp =
-  /** With `list`, what came in parts before belongs there: a member of the value, or `''` for itself. */
+  /** With `list`, the parts that came before belong there: a member of the value, or `''` for the value itself. */
   | readonly ['ok', id: number, value: unknown, list?: string]
-  /** As `ok`, of what is JSON by nature. */
+  /** Like `ok`, for plain JSON. */
   | readonly ['json', id: number, value: unknown, list?: string]
-  /** As so many of them, with ids one after the other. */
+  /** Several of them, with consecutive ids. */
   | readonly ['jsons', id: number, values: readonly unknown[]]
   | readonly ['no', id: number, error: WireError]
   /** Items, or their JSON. */
@@ -107,7 +107,7 @@ export type HostOp =
   | readonly ['end', id: number, outcome: WireOutcome]
   | readonly ['told', handle: number, event: string, value: unknown]
   | readonly ['pong']
-  /** This host serves no more: it answers the calls it took, up to `last`, and takes none after it. Feeds belong to another. */
+  /** This host serves no more: it answers the calls it took, up to `last`, and takes none after it. Feeds belong to another host. */
   | readonly ['moved', last: number];
 
 export type WireOutcome = { readonly value: unknown } | { readonly error: WireError };
@@ -121,10 +121,10 @@ export type WireError =
       cause?: WireError;
     }
   | { readonly type: 'value'; readonly value: unknown }
-  /** The reason of the call's own signal: the page has it. */
+  /** The reason of the call's own signal, which the page has. */
   | { readonly type: 'aborted' };
 
-/** What operations travel over: a MessagePort, or a BroadcastChannel that only two know. */
+/** What operations travel over: a MessagePort, or a BroadcastChannel that only two contexts know. */
 export interface Endpoint {
   postMessage(message: unknown, transfer?: Transferable[]): void;
   addEventListener(type: 'message' | 'messageerror', listener: (event: MessageEvent) => void): void;
@@ -139,23 +139,23 @@ export interface Hello {
 }
 
 /**
- * Posted to a dedicated worker: its page is about to be put away, and the worker with it, or is back. By the worker's own queue, in which
- * it comes before the standing still; what is posted to a port comes too late in WebKit.
+ * Posted to a dedicated worker: its page, and the worker with it, is about to be put away, or is back. Sent through the worker's own
+ * queue, in which it arrives before the freezing; what is posted to a port comes too late in WebKit.
  */
 export interface PutAway {
   readonly settledb: 'away' | 'back';
 }
 
-/** Posted by a dedicated worker that ends itself, because it cannot be put away: it is heard when the page is back. */
+/** Posted by a dedicated worker that ends itself, because it cannot be put away; the page hears it when it is back. */
 export interface Ended {
   readonly settledb: 'ended';
 }
 
-/** What a page asks of its own worker, over comlink: rare things, one by one. */
+/** What a page asks of its own worker, over comlink: rare requests, one by one. */
 export interface Control {
   /** @param port for operations, if this worker is the one that serves */
   attach(port: MessagePort, client: ClientInfo): Promise<Welcome>;
-  /** The owner does not answer this page. Looks into it: is it time to attach again? */
+  /** The owner does not answer this page: checks that. @returns whether it is time to attach again */
   suspect(host: string): Promise<boolean>;
 }
 
