@@ -2,15 +2,15 @@
  * `_approx_count_distinct`: how many different keys, by HyperLogLog (Flajolet, Fusy, Gandouet, Meunier: HyperLogLog, the analysis
  * of a near-optimal cardinality estimation algorithm, 2007) with CouchDB's 2,048 registers: within 2.3 %, mostly.
  *
- * Up to {@link EXACT_MAX} keys the state is the list of their hashes, and the answer exact. Then: `[register, value, …]`, those
- * that are not 0.
+ * Up to {@link EXACT_MAX} keys the state is the list of their hashes, and the answer exact. Above that it is `[register, value, …]`
+ * for the registers that are not 0.
  */
 import { hash128, type IndexEntry } from '@settledb/core';
 import type { Reducer } from './reducers';
 
 const REGISTER_BITS = 11;
 const REGISTERS = 2 ** REGISTER_BITS;
-/** Of the bias: 0.7213 / (1 + 1.079 / m), for m registers. */
+/** Corrects the bias: 0.7213 / (1 + 1.079 / m), for m registers. */
 const ALPHA = 0.7213 / (1 + 1.079 / REGISTERS);
 const EXACT_MAX = 128;
 
@@ -42,7 +42,7 @@ function stateOf(hashes: readonly string[]): State {
   return packed(registers);
 }
 
-/** @param hash 16 hex digits: the first bits choose a register, of the others the leading zeros count */
+/** @param hash 16 hex digits: the first bits choose a register, and the leading zeros of the others are counted */
 function note(registers: Uint8Array, hash: string): void {
   const register = Number.parseInt(hash.slice(0, 3), 16) >>> 1;
   raise(registers, register, Math.clz32(Number.parseInt(hash.slice(3, 11), 16)) + 1);
@@ -63,7 +63,7 @@ function estimate(packedRegisters: readonly number[]): number {
   let inverse = empty;
   for (let i = 1; i < packedRegisters.length; i += 2) inverse += 2 ** -(packedRegisters[i] as number);
   const raw = (ALPHA * REGISTERS * REGISTERS) / inverse;
-  // Few keys: counting the registers that are still empty is nearer.
+  // Few keys: counting the registers that are still empty is more exact.
   const count = raw <= 2.5 * REGISTERS && empty > 0 ? REGISTERS * Math.log(REGISTERS / empty) : raw;
   return Math.round(count);
 }

@@ -1,7 +1,7 @@
 /**
- * The commit of a stretch of mapped changes: old rows out, new rows in, the reductions they touch away, the view's row moved on.
- * All of it is worked out beforehand from what was read; the plan only checks that it still holds. Where it does not (another
- * tab was quicker, a document was purged, the index was dropped) nothing of that index is written.
+ * The commit of a stretch of mapped changes: removes old rows, adds new ones, removes the reductions they touch, and moves the view's
+ * row on. All of it is worked out beforehand from what was read; the plan only checks that it still holds. If it does not (another tab
+ * was quicker, a document was purged, the index was dropped), nothing of that index is written.
  */
 import {
   type DatabaseTables,
@@ -23,13 +23,13 @@ import {
 import type { Emitted } from './map';
 import { compareRows } from './ranges';
 
-/** Values up to this length lie in the row, and longer ones apart: a page of rows stays below 64 KB. */
+/** Values up to this length are stored in the row, longer ones apart: a page of rows stays below 64 KB. */
 const INLINE_LENGTH = 200;
 
-/** What mapping a stretch of changes came to, for one index. */
+/** The result of mapping a stretch of changes, for one index. */
 export interface Mapped {
   readonly view: string;
-  /** The documents looked at, each once. */
+  /** The documents mapped, each once. */
   readonly docs: MappedDoc[];
   /** Documents on which the map threw. */
   threw: number;
@@ -41,16 +41,16 @@ export interface MappedDoc {
   readonly emitted: readonly Emitted[];
 }
 
-/** What documents are read from: the counters then. */
+/** The counters at the time when the documents were read. */
 export type Origin = Pick<InfoRow, 'purge_seq' | 'update_seq'>;
 
-/** Rows of one index, worked out. */
+/** The changes to the rows of one index. */
 interface Change {
   readonly before: ViewStateRow | undefined;
   readonly after: ViewStateRow;
-  /** Where nothing is: of a key that the document had not. */
+  /** Rows with keys that the document did not have. */
   readonly added: readonly IndexEntry[];
-  /** In place of rows with other values. */
+  /** Rows that replace rows with other values. */
   readonly put: readonly IndexEntry[];
   readonly gone: readonly IndexPlace[];
 }
@@ -58,9 +58,9 @@ interface Change {
 /**
  * Writes what was mapped, up to the change `through`.
  *
- * @param states of the indexes that the rows are to be added to; a new one has none
- * @param origin when the documents were read
- * @returns the new states of the indexes; one that had changed meanwhile is missing
+ * @param states of the indexes that the rows are added to; a new index has none
+ * @param origin the counters when the documents were read
+ * @returns the new states of the indexes; an index that has changed meanwhile is missing
  */
 export async function commitMapped(
   store: Store<DatabaseTables>,
@@ -76,7 +76,7 @@ export async function commitMapped(
 }
 
 /**
- * As {@link commitMapped}, at once, where all that is needed is in memory; else `undefined`, and nothing was written.
+ * Like {@link commitMapped}, but at once, if all that is needed is in memory; otherwise `undefined`, and nothing was written.
  * @param found see {@link oldRowsNow}
  */
 export function commitMappedNow(
@@ -97,7 +97,7 @@ type CommitQueries = readonly [
   ...(readonly RangeQuery<'reductions'>[]),
 ];
 
-/** The write: what it asks, and its plan. */
+/** The write: its queries, and its plan. */
 function commitOf(
   mapped: readonly Mapped[],
   before: readonly (ViewStateRow | undefined)[],
@@ -143,7 +143,7 @@ function writesOf(changes: readonly Change[], runs: readonly Key[]): Write<Datab
     {
       into: 'index',
       put: changes.length === 1 ? changes[0]!.added : changes.flatMap((change) => change.added),
-      fresh: true, // Else the page of each new key would be read, which nobody may need.
+      fresh: true, // Otherwise the page of each new key would be read, which may be needless.
     },
     { into: 'reductions', delete: runs },
     {
@@ -166,7 +166,7 @@ type OldRows = (tag: string, id: string) => readonly IndexEntry[];
 type IndexQueries = readonly RangeQuery<'index'>[];
 const ALL_VIEWS = [{ from: 'views', range: {} }] as const;
 
-/** The rows that documents have. */
+/** The rows that documents have so far. */
 async function oldRows(
   store: Store<DatabaseTables>,
   mapped: readonly Mapped[],
@@ -174,14 +174,14 @@ async function oldRows(
 ): Promise<OldRows> {
   const wanted = wantedOf(mapped, before);
   if (wanted.size === 0) return () => NONE;
-  // One that follows alone is looked for alone, however many there are.
+  // If only one index follows, only its rows are looked for, however many indexes there are.
   const isAlone = mapped.length === 1;
   const all = isAlone ? 1 : (store.readNow(ALL_VIEWS) ?? (await store.read(ALL_VIEWS)))[0].length;
   const queries = oldRowQueries(wanted, mapped.length, all);
   return byDocument(store.readNow(queries) ?? (await store.read(queries)));
 }
 
-/** As it is in memory; `undefined`: it is not. @param mapped what they will emit is not asked for */
+/** The old rows from memory; `undefined`: they are not in memory. @param mapped what the documents will emit is not needed */
 export function oldRowsNow(
   store: Store<DatabaseTables>,
   mapped: readonly { readonly docs: readonly Pick<MappedDoc, 'id' | 'seq'>[] }[],
@@ -213,8 +213,8 @@ function wantedOf(
 }
 
 /**
- * Where most indexes there are follow together, which is usual, one search for a document finds its rows in all; else one for each
- * index, as the others' rows may lie on pages that nobody needs.
+ * If most indexes follow together, which is usual, one search for a document finds its rows in all; otherwise there is one search for
+ * each index, because the rows of the others may lie on pages that are not needed.
  */
 function oldRowQueries(
   wanted: ReadonlyMap<string, ReadonlySet<string>>,
@@ -258,7 +258,7 @@ function changeOf(
   const gone: IndexPlace[] = [];
   let rows = before?.rows ?? 0;
   for (const [i, { id, emitted }] of docs.entries()) {
-    const old = found[i] as readonly IndexEntry[]; // There is one for each.
+    const old = found[i] as readonly IndexEntry[]; // One for each query.
     rows += emitted.length - old.length;
     for (const row of old) if (emitted[row.n]?.key !== row.key) gone.push(row);
     for (let n = 0; n < emitted.length; n++) {
@@ -268,12 +268,12 @@ function changeOf(
       else if (row.value !== value || row.long !== undefined) put.push(entryOf(tag, key, id, n, value));
     }
   }
-  added.sort(compareRows); // The store sorts them, or finds them sorted: here keys are shorter.
+  added.sort(compareRows); // The store sorts rows unless they are sorted already: here keys are shorter.
   const changed = added.length + put.length + gone.length > 0;
   const after: ViewStateRow = {
     view,
     tag,
-    // One that was ahead of the others stays where it is: its documents were not mapped again.
+    // An index that was ahead of the others stays there: its documents were not mapped again.
     seq: Math.max(through, before?.seq ?? 0),
     since: before?.since ?? origin.update_seq,
     rows,

@@ -1,7 +1,7 @@
 /**
- * Dropping indexes that nothing defines any more. Which those are is decided in the commit that drops them, from the design
- * documents as they are then. Their rows go afterwards, in slices; a row `dropped:…` stays until all are gone, for whoever comes
- * next should this be broken off.
+ * Dropping indexes that nothing defines any more. Which these are is decided in the commit that drops them, from the design
+ * documents at that moment. Their rows are removed afterwards, in slices; a row `dropped:…` stays until all are gone, so that the next
+ * cleanup can go on if this one is interrupted.
  */
 import {
   type CallOptions,

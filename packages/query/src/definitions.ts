@@ -25,7 +25,7 @@ import {
 } from './index-reader';
 import type { Reducer } from './reducers';
 
-/** A view of the program's own, which is queried by its name. Nothing of it is evaluated. */
+/** A view of the program's own, which is queried by its name. No text is evaluated for it. */
 export interface RegisteredView<Content extends object = Loose> {
   readonly map: MapFunction<Content>;
   /** A function, or the name of a built-in. */
@@ -44,10 +44,10 @@ export type RegisteredViews<Content extends object = Loose> = {
   readonly [name: string]: RegisteredView<Content> | MapFunction<Content>;
 };
 
-/** A view, ready to be asked. */
+/** A view, ready to be queried. */
 export interface View {
   readonly index: IndexDefinition;
-  /** @throws DatabaseError for a reduce that is no function, and no built-in */
+  /** @throws DatabaseError for a reduce that is neither a function nor a built-in */
   readonly reducer?: () => Reducer;
   /** The other indexes of its design document. */
   readonly siblings: readonly IndexDefinition[];
@@ -55,16 +55,16 @@ export interface View {
 
 interface KnownView {
   readonly view: View;
-  /** The design document it is in, and the revision. */
+  /** Its design document, and the revision. */
   readonly ddoc?: string;
   readonly rev?: string;
-  /** The state of the store in which that was seen last. */
+  /** The state of the store in which this was last confirmed. */
   seen?: number | undefined;
 }
 
-/** Views kept ready, and design documents; programs have tens of them. Those that make up names must not fill memory. */
+/** Views and design documents kept ready; programs have tens of them. Those that make up names must not fill memory. */
 const FOUND_MAX = 500;
-/** More help nobody who looks for one. */
+/** View names listed in an error; more would not help. */
 const NAMED_MAX = 10;
 
 export class Definitions {
@@ -86,12 +86,12 @@ export class Definitions {
     );
   }
 
-  /** Those of the program. */
+  /** The program's own views. */
   registered(): IndexDefinition[] {
     return [...this.#registered].map(([name, view]) => registeredIndex(name, view));
   }
 
-  /** As {@link find}, at once, where it was found before and is what it was. */
+  /** Like {@link find}, but at once, if it was found before and has not changed. */
   findNow(name: string): View | undefined {
     const known = this.#found.get(name);
     if (known?.ddoc === undefined) return known?.view;
@@ -103,7 +103,7 @@ export class Definitions {
     return known.view;
   }
 
-  /** @throws DatabaseError 404 where there is no such view; what its functions are refused for */
+  /** @throws DatabaseError 404 if there is no such view; the error that refuses its functions */
   async find(name: string, options: CallOptions): Promise<View> {
     const registered = this.#registered.get(name);
     let known: KnownView;
@@ -126,7 +126,7 @@ export class Definitions {
     return { index, reducer: () => this.#functions.reducer(reduce, id), siblings: [] };
   }
 
-  /** What CouchDB says of a design document that is not there names neither the view nor those that are: for who mistyped it. */
+  /** CouchDB's error for a missing design document names neither the view nor the existing ones, which help after a typing error. */
   #refuse(name: string, error: unknown): never {
     if (!(error instanceof DatabaseError && error.status === 404)) throw error;
     const { status, name: kind, reason, docId } = error;
@@ -162,7 +162,7 @@ export class Definitions {
       try {
         return this.#storedIndex(doc, other, map);
       } catch {
-        return []; // Whoever asks for that one gets its error.
+        return []; // A query of that view gets the error.
       }
     });
     const { reduce } = view;

@@ -1,18 +1,18 @@
 /**
- * The keys beyond which no row can be among the first so many: what a map emits is then passed over before it is looked at
- * closer. Some more keys than wanted are kept, and cut down now and then.
+ * The keys beyond which no row can be among the first `count`: rows that a map emits beyond them are skipped before anything else is
+ * done with them. Some more keys than wanted are kept, and cut down from time to time.
  */
 import { fromKey, type Json } from '@settledb/core';
 import type { RowFilter } from './map';
 
-/** Keys kept for each that is wanted: cutting down sorts, so it should not happen often. */
+/** Keys kept for each one wanted: cutting down sorts, so it should be rare. */
 const SPARE = 4;
 
 export class FirstKeys {
   readonly #count: number;
   readonly #descending: boolean;
   #keys: string[] = [];
-  /** The last key that counts. Rows with that key do too, as their ids decide. */
+  /** The last key that counts. Rows with that very key do too, because then their ids decide. */
   #bound: string | undefined;
   #boundKey: Json | undefined;
 
@@ -22,19 +22,19 @@ export class FirstKeys {
     this.#descending = descending;
   }
 
-  /** What of `wanted` may be among the first. */
+  /** Lets through only those rows of `wanted` that may be among the first. */
   filter(wanted: RowFilter['row']): RowFilter {
     return {
       key: (key) => this.#mayCount(key),
       row: (key, id) => wanted(key, id) && !this.#isBeyond(key),
-      // Not before: a map that throws takes its rows back.
+      // Not before: the rows of a map that throws are withdrawn.
       made: (rows) => {
         for (let i = 0; i < rows.length; i++) this.#add(rows[i]!.key);
       },
     };
   }
 
-  /** False only for numbers and texts beyond a bound that is one too: everything else is compared as text. */
+  /** False only for numbers and texts beyond a bound of the same type: everything else is compared as text. */
   #mayCount(key: unknown): boolean {
     const bound = this.#boundKey;
     if (typeof key === 'number') {
@@ -57,7 +57,7 @@ export class FirstKeys {
     this.#keys.sort();
     if (this.#descending) this.#keys.reverse();
     this.#keys.length = this.#count;
-    const bound = this.#keys[this.#count - 1] as string; // There are as many.
+    const bound = this.#keys[this.#count - 1] as string; // There are that many.
     if (bound === this.#bound) return;
     this.#bound = bound;
     this.#boundKey = fromKey(bound);

@@ -1,8 +1,8 @@
 /**
- * Following a few changes at once: what an edit or some did to indexes is mapped and committed within the turn in which somebody asks.
- * Nearly all of what a pass costs then is its promises. For where all of it is in memory and the storage takes a commit without
- * waiting; whatever is otherwise takes the long way, which may then map these few once more. Where a map is slow, what was mapped
- * when the time of a slice was over is committed, and the long way goes on from there.
+ * Following a few changes at once: what one or a few edits did to indexes is mapped and committed in the turn in which a query comes.
+ * Nearly all of what a pass would cost then is its promises. This works if everything is in memory and the storage takes a commit
+ * without waiting; otherwise the usual way is taken, which may then map these few once more. If a map is slow, what was mapped within
+ * the time of a slice is committed, and the usual way goes on from there.
  */
 import type { DatabaseTables, DocRow, InfoRow, Store, ViewStateRow } from '@settledb/core';
 import { isDesignId } from '@settledb/core';
@@ -12,10 +12,10 @@ import { DOC_TEXTS, type Emitted, Mapper } from './map';
 import { SLICE_MS } from './slices';
 import { mapError, Source } from './source';
 
-/** Documents × indexes: a ms, of maps that are not slow. */
+/** Documents × indexes: a ms, unless maps are slow. */
 const MAPS_MAX = 16;
 
-/** What is told of it, when the turn is over: nobody expects to hear of it before his call returned. */
+/** Events after the turn is over: nobody expects one before the call has returned. */
 export interface FollowedEvents {
   followed(docs: number, through: number, errors: readonly unknown[]): void;
   unasked(view: string, docs: number): void;
@@ -26,8 +26,8 @@ const NONE: readonly never[] = [];
 
 /**
  * @param state of the index, which is behind `info`, both as they are now
- * @param companions indexes that come along, those that are about as far
- * @returns whether `index` holds every change there is
+ * @param companions indexes that come along if they are about as far
+ * @returns whether `index` holds every change now
  */
 export function followNow(
   store: Store<DatabaseTables>,
@@ -91,7 +91,7 @@ function commit(
   return after.length === mapped.length && through === info.update_seq;
 }
 
-/** @returns the seq of the last that was mapped, where time was over before all were */
+/** @returns the seq of the last change mapped, if time ran out before all were */
 function mapUntilOver(
   behind: readonly IndexDefinition[],
   sources: readonly Source[],

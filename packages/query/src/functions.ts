@@ -1,4 +1,4 @@
-/** Functions of views: as they were given, made of text where that is allowed, and found again by what they are. */
+/** Functions of views: given as they are, or compiled from text where that is allowed; equal ones get equal ids. */
 import {
   DatabaseError,
   type Evaluate,
@@ -12,7 +12,7 @@ import { withGlobals } from './map';
 import { standsFor } from './reads';
 import { builtIn, checkReduce, customReducer, HELPERS, isBuiltIn, type Reducer } from './reducers';
 
-/** Sources kept compiled: programs have tens of views; those who make up sources must not fill memory. */
+/** Compiled sources kept: programs have tens of views; those that make up sources must not fill memory. */
 const COMPILED_MAX = 500;
 
 /** 32 hex digits that depend on all of the texts. */
@@ -24,18 +24,18 @@ export class Functions {
   readonly #maps = new Map<string, MapFunction>();
   readonly #reducers = new Map<string, Reducer>();
 
-  /** @param failed is told what reduce functions throw */
+  /** @param failed is called with what reduce functions throw */
   constructor(evaluate: Evaluate | undefined, failed: (error: DatabaseError) => void) {
     this.#evaluate = evaluate;
     this.#failed = failed;
   }
 
-  /** @throws DatabaseError when text may not be, or cannot be evaluated */
+  /** @throws DatabaseError if text is not allowed, or cannot be evaluated */
   map(map: MapFunction | string): MapFunction {
     return typeof map === 'function' ? map : kept(this.#maps, map, () => this.#compileMap(map));
   }
 
-  /** @param id of a function, by which stored states go. @throws DatabaseError as `map`, and for built-ins that there are not */
+  /** @param id of a function, under which its states are stored. @throws DatabaseError like `map`, and for unknown built-ins */
   reducer(reduce: unknown, id?: string): Reducer {
     checkReduce(reduce);
     if (typeof reduce === 'function')
@@ -59,7 +59,7 @@ export class Functions {
       try {
         map(doc, given);
       } finally {
-        sink = none; // This is kept, and with it would be what was emitted: the answer of the last query.
+        sink = none; // The function is kept, and would keep what was emitted: the answer of the last query.
       }
     };
     return standsFor(handed, map);

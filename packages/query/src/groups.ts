@@ -1,5 +1,5 @@
 /**
- * Rows of an index, and stored runs of rows, handed in in order → reduced groups. Stretches of rows are reduced one by one and
+ * Rows of an index, and stored runs of rows, passed in order → reduced groups. Stretches of rows are reduced one by one and
  * remembered, so that their states can be stored.
  *
  *   row row row │ run │ row … row │ row row │ run        │ ends a stretch: a run, {@link STRETCH_ROWS} rows, another group
@@ -7,7 +7,7 @@
 import { fromKey, type IndexEntry, type Json, type Loose, truncateKey } from '@settledb/core';
 import type { Reducer } from './reducers';
 
-/** Rows of a stretch at most: as many as a page of the store has. */
+/** Most rows of a stretch: as many as a page of the store has. */
 const STRETCH_ROWS = 256;
 
 /** A position in an index. */
@@ -15,10 +15,10 @@ export type Place = Pick<IndexEntry, 'key' | 'id' | 'n'>;
 
 export interface Grouping {
   readonly reducer: Reducer;
-  /** 0: all rows together; Infinity: by key; else by the beginning of array keys. */
+  /** 0: all rows together; Infinity: by key; otherwise by so many leading elements of array keys. */
   readonly level: number;
   readonly descending: boolean;
-  /** Groups that are wanted, from the first one on. */
+  /** Number of groups wanted, from the first one on. */
   readonly wanted: number;
 }
 
@@ -27,22 +27,22 @@ export interface Group {
   readonly value: Loose;
 }
 
-/** Neighbours in an index and what they reduce to. */
+/** Neighbouring rows of an index and what they reduce to. */
 export interface Stretch {
   readonly first: Place;
-  /** Where what comes next begins. */
+  /** Where the next rows begin. */
   readonly end: Place;
   /** Key of the last row. */
   readonly last: string;
   readonly rows: number;
   readonly state: Loose;
-  /** It lies between stored runs, or is one. */
+  /** The stretch lies between stored runs, or is one. */
   readonly fitting: boolean;
 }
 
 export class Groups {
   readonly groups: Group[] = [];
-  /** None when descending. */
+  /** Empty if descending. */
   readonly stretches: Stretch[] = [];
   readonly #how: Grouping;
   #group: string | undefined;
@@ -70,7 +70,7 @@ export class Groups {
     this.#rows.push(row);
   }
 
-  /** Rows of one group whose state is known. @param at where they begin */
+  /** Passes rows of one group whose state is known. @param at where they begin */
   run(at: Place, state: Loose): void {
     this.cut(at);
     this.#enter(this.groupOf(at.key), at);
@@ -84,7 +84,7 @@ export class Groups {
     this.#afterRun = true;
   }
 
-  /** There is no more. */
+  /** There are no more rows. */
   finish(): void {
     this.#close();
   }
@@ -101,12 +101,12 @@ export class Groups {
     const { reducer, level } = this.#how;
     const pieces = this.#ascending(this.#pieces);
     const state = pieces.length === 1 ? pieces[0] : reducer.merge(pieces);
-    const key = level === 0 ? null : fromKey(this.#group as string); // There are pieces of it.
+    const key = level === 0 ? null : fromKey(this.#group as string); // There is one, since there are pieces.
     this.groups.push({ key, value: reducer.finish(state) });
     this.#pieces = [];
   }
 
-  /** @param next what follows the rows so far */
+  /** @param next the place after the rows so far */
   #reduce(next: Place | undefined, fitting: boolean): void {
     const rows = this.#ascending(this.#rows);
     const last = rows.at(-1);

@@ -1,5 +1,5 @@
 /**
- * What queries need of an index, and what whoever maintains indexes offers: the line between Mango's planner and the
+ * What queries need of an index, and what the maintainer of indexes offers: the line between Mango's planner and the
  * rows of views. Keys are the emitted JSON; their order is CouchDB's (`collate`).
  */
 import {
@@ -12,18 +12,18 @@ import {
   type Seq,
 } from '@settledb/core';
 
-/** What an index holds. Definitions of equal `id` are the same index, whoever asks. */
+/** What an index holds. Definitions of equal `id` are the same index. */
 export interface IndexDefinition {
-  /** A hash of all that decides the rows: the map's source or fields, and its options. */
+  /** A hash of everything that decides the rows: the map's source or fields, and its options. */
   readonly id: string;
   readonly map: MapFunction;
-  /** The map leaves documents as they are, and keeps nothing of them: several may be given the same one. */
+  /** The map does not change documents and keeps nothing of them: several maps may be given the same one. */
   readonly pure?: true;
-  /** The keys that the map would emit for a document of this content, without values; `undefined`: the map must be asked. */
+  /** The keys that the map would emit for a document of this content, without values; `undefined`: only the map can tell. */
   readonly keysIn?: ((body: string) => readonly Json[] | undefined) | undefined;
   /** For messages. */
   readonly name?: string | undefined;
-  /** When it is brought up to date apart from being asked. Default: `idle`, once it was asked for in this context. */
+  /** When it is brought up to date without a query. Default: `idle`, once it was queried in this context. */
   readonly policy?: IndexPolicy | undefined;
 }
 
@@ -36,7 +36,7 @@ export type IndexPolicy = 'lazy' | 'idle' | 'eager';
 export const isPolicy = (value: unknown): value is IndexPolicy =>
   value === 'lazy' || value === 'idle' || value === 'eager';
 
-/** What a design document says of its indexes: `options.update`; or, as to CouchDB, `autoupdate: false`, which is `lazy`. */
+/** A design document's setting for its indexes: `options.update`; or, as in CouchDB, `autoupdate: false`, which is `lazy`. */
 export function policyOf(ddoc: object): IndexPolicy | undefined {
   const { autoupdate, options } = ddoc as { readonly autoupdate?: unknown; readonly options?: unknown };
   const update = isGroup(options) ? options.update : undefined;
@@ -51,8 +51,8 @@ export interface DefinedIndex {
 }
 
 /**
- * The indexes that a design document defines, of one kind: those of views, those of Mango. Whoever knows a kind tells, so that
- * `viewCleanup` keeps them. Must not throw, whatever is in the document.
+ * The indexes that a design document defines, of one kind: views, or Mango indexes. Each kind is passed in by the code that knows it,
+ * so that `viewCleanup` keeps them. Must not throw, whatever is in the document.
  */
 export type DefinitionsOf = (ddoc: ExistingDoc<Record<string, Loose>>) => readonly DefinedIndex[];
 
@@ -69,7 +69,7 @@ export interface IndexBound {
   readonly inclusive: boolean;
 }
 
-/** Rows from a key to a key. A bound that is absent is no bound; `null` is one. */
+/** Rows from one key to another. An absent bound does not limit; `null` is a bound. */
 export interface IndexRange {
   readonly from?: IndexBound;
   readonly to?: IndexBound;
@@ -87,12 +87,12 @@ export interface IndexAnswer {
   readonly rows: readonly IndexRow[];
   /** Rows in the whole index. */
   readonly total_rows: number;
-  /** The seq the index stood at. */
+  /** The seq up to which the index had every change. */
   readonly update_seq: Seq;
 }
 
 export interface IndexReader {
-  /** Rows of several ranges from one state of the index, one answer a range. */
+  /** Rows of several ranges from one state of the index, one answer for each range. */
   read(
     index: IndexDefinition,
     ranges: readonly IndexRange[],

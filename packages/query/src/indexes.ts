@@ -1,6 +1,6 @@
 /**
- * The indexes of one open database: asked, and kept up to date as their policies say. One for all handles on the database, so
- * that what one of them asks for is mapped for all.
+ * The indexes of one open database: queried, and kept up to date as their policies say. All handles on the database share them, so
+ * that what is mapped for one is mapped for all.
  */
 import {
   type CallOptions,
@@ -36,25 +36,25 @@ export interface IndexHost {
 /** The counters, the state of the index, and the answers. */
 type Looked = readonly [[InfoRow], [ViewStateRow?], ...unknown[][]];
 
-/** The counters, and how an index stands. */
+/** The counters, and the state of an index. */
 interface Look {
   readonly info: InfoRow;
-  /** None of one that was never built. */
+  /** Undefined for an index that was never built. */
   readonly state: ViewStateRow | undefined;
-  /** Names the rows of one that holds every change there is. */
+  /** Names the rows, if the index holds every change. */
   readonly tag: string | undefined;
 }
 
-/** Reads that an index dropped or changed under: each one means another context did something. */
+/** Repeated reads because an index was dropped or changed meanwhile: each one means that another context did something. */
 const TRIES_MAX = 1_000;
-/** Tags remembered, of some 50 bytes: programs have tens of indexes. Those that make up views must not fill memory. */
+/** Tags remembered, of some 50 bytes each: programs have tens of indexes. Those that make up views must not fill memory. */
 const TAGS_MAX = 500;
-/** Reads of an index that others go on with before it is read: after so many it is taken as it is. */
+/** Repeated reads because others moved the index on before it was read: after so many it is taken as it is. */
 const WHOLE_TRIES = 50;
 
 const reaches = (state: ViewStateRow | undefined, seq: number): boolean => (state?.seq ?? 0) >= seq;
 
-/** Nothing was written since, or it stands as the updater left it whole. @param seq of the last change there is */
+/** Nothing was written since, or the index is as the updater left it whole. @param seq of the last change */
 const isWhole = (state: ViewStateRow | undefined, seq: number, whole: ViewStateRow | undefined): boolean =>
   reaches(state, seq) ||
   (whole !== undefined &&
@@ -67,20 +67,20 @@ interface ReadAtOptions extends CallOptions {
 }
 
 export interface ReadStates<R> {
-  /** Undefined: the index was never built, and nothing was asked. */
+  /** Undefined: the index was never built, and nothing was read. */
   readonly state: ViewStateRow | undefined;
   readonly found: R;
 }
 
-/** Fires `indexing` with {@link IndexingProgress} and `error` with what a map threw. */
+/** Fires `indexing` with {@link IndexingProgress}, and `error` with what a map threw. */
 export class Indexes extends Emitter implements IndexReader {
   readonly store: Store<DatabaseTables>;
   readonly #updater: Updater;
   readonly #kept: KeptIndexes;
-  /** The tags that were found last, to ask with at once. Of no more than {@link TAGS_MAX}. */
+  /** The tags found last, used to read at once. At most {@link TAGS_MAX}. */
   readonly #tags = new Map<string, string>();
   readonly #registered = new Set<string>();
-  /** By index: how it stands in the state {@link #lookedAt} of the store. As many as are asked between two commits. */
+  /** By index: its state in the state {@link #lookedAt} of the store. As many as are queried between two commits. */
   readonly #looks = new Map<string, Look>();
   #lookedAt: number | undefined;
 
@@ -98,12 +98,12 @@ export class Indexes extends Emitter implements IndexReader {
     });
   }
 
-  /** Tells who listens to `error`; without anybody, nothing happens. */
+  /** Fires `error`; without listeners, nothing happens. */
   report(error: DatabaseError): void {
     this.fire('error', error);
   }
 
-  /** An index that the program defines: seen to by its policy, and never dropped as unused. */
+  /** An index that the program defines: it follows its policy, and is never dropped as unused. */
   register(index: IndexDefinition): void {
     this.#registered.add(index.id);
     this.#kept.keep(index);
@@ -139,7 +139,7 @@ export class Indexes extends Emitter implements IndexReader {
   /**
    * Answers to queries on the rows of `index`, all from one state of it, brought up to date first or not.
    *
-   * @param companions indexes brought up to date in the same pass, should there be one
+   * @param companions indexes brought up to date in the same pass, if one is needed
    */
   async readAt(
     index: IndexDefinition,
@@ -162,7 +162,7 @@ export class Indexes extends Emitter implements IndexReader {
         whole = await this.#updater.update(index, target, this.#kept.companions(companions), { signal });
         continue;
       }
-      if (state !== undefined && found === undefined) continue; // Made anew since its tag was seen.
+      if (state !== undefined && found === undefined) continue; // It was built anew since its tag was read.
       if (update === 'lazy') this.#updateSoon([index, ...companions], seq);
       return { state, found: found ?? [] };
     }
@@ -170,8 +170,8 @@ export class Indexes extends Emitter implements IndexReader {
   }
 
   /**
-   * As {@link readAt}, at once, where all of it is in memory, few changes are lacking and no other context can have written; else
-   * `undefined`.
+   * Like {@link readAt}, but at once, if everything is in memory, few changes are missing and no other context can have written;
+   * otherwise `undefined`.
    */
   readNow(
     index: IndexDefinition,
@@ -181,14 +181,14 @@ export class Indexes extends Emitter implements IndexReader {
   ): ReadStates<readonly unknown[][]> | undefined {
     const look = update ? this.#followed(index, companions) : this.#stands(index.id);
     if (look?.state === undefined || (update && look.tag === undefined)) return undefined;
-    // In the same turn, so of the same state; and not before it is known that it is the one to be answered.
+    // In the same turn, so of the same state; and only once it is known that this state is the one to answer from.
     const found = this.store.readNow(queries(look.state.tag));
     if (found === undefined) return undefined;
     this.#kept.asked(index, !update);
     return { state: look.state, found: found as readonly unknown[][] };
   }
 
-  /** How it stands, as far as memory tells. */
+  /** The state of the index, as far as memory tells. */
   #stands(view: string): Look | undefined {
     const now = this.store.stateNow();
     if (now !== this.#lookedAt) this.#looks.clear();
@@ -207,7 +207,7 @@ export class Indexes extends Emitter implements IndexReader {
     return look;
   }
 
-  /** The same, after what it lacks was mapped, where that can be done at once. */
+  /** The same after missing changes were mapped, if that can be done at once. */
   #followed(index: IndexDefinition, companions: readonly IndexDefinition[] = []): Look | undefined {
     const look = this.#stands(index.id);
     if (look?.state === undefined || look.tag !== undefined || this.#updater.running) return look;
@@ -225,7 +225,7 @@ export class Indexes extends Emitter implements IndexReader {
     unasked: (view, docs) => this.#kept.unasked(view, docs),
   };
 
-  /** One look at an index: its state, and the answers if its tag was known beforehand. */
+  /** One read of an index: its state, and the answers if its tag was known beforehand. */
   async #look(
     view: string,
     queries: (tag: string) => readonly Query<DatabaseTables>[],
@@ -251,20 +251,20 @@ export class Indexes extends Emitter implements IndexReader {
     };
   }
 
-  /** How an index stands, that is brought up to date if that can be done at once; `undefined` when memory cannot tell. */
+  /** The state of an index, which is brought up to date if that can be done at once; `undefined` if memory cannot tell. */
   lookNow(index: IndexDefinition): Look | undefined {
     const look = this.#followed(index);
     if (look !== undefined) this.#kept.asked(index);
     return look;
   }
 
-  /** In the background. Whoever asks next meets what goes wrong. */
+  /** In the background. Errors reach the next query. */
   #updateSoon(indexes: readonly IndexDefinition[], target: number): void {
     for (const index of indexes)
       this.#updater.update(index, target, [], { asked: false }).catch(() => undefined);
   }
 
-  /** As `readAt`, for nothing but being up to date. */
+  /** Like `readAt`, but only brings the index up to date. */
   async update(index: IndexDefinition, options: CallOptions = {}): Promise<void> {
     await this.readAt(index, () => [], options);
   }

@@ -1,36 +1,36 @@
 /**
- * Which indexes are brought up to date unasked, and when: those whose policy says so, and those without a policy that were asked for
- * in this context. Besides, in a pass that goes on anyway, all that were asked for before. Nobody's write waits for it, and a stream of
- * writes is not disturbed: it is let end first.
+ * Which indexes are brought up to date without a query, and when: those whose policy says so, and those without a policy that were
+ * queried in this context. Whenever a pass runs anyway, all that were queried before come along. No write waits for this, and a
+ * burst of writes is not disturbed: indexes follow after its end.
  *
- * Work that nobody asks for is bounded: after {@link UNASKED_DOCS_MAX} documents an index rests until it is asked.
+ * Work without a query is bounded: after {@link UNASKED_DOCS_MAX} documents an index rests until it is queried.
  */
 import type { DatabaseTables, Store } from '@settledb/core';
 import type { IndexDefinition } from './index-reader';
 
-/** Documents mapped for an index that nobody asked for meanwhile: a quarter of a second of work, or half of one. */
+/** Documents mapped for an index without a query meanwhile: a quarter of a second of work, or half of one. */
 const UNASKED_DOCS_MAX = 10_000;
 /** Indexes remembered for a handle's lifetime; programs that make up queries all the time must not fill memory. */
 const INDEXES_MAX = 200;
-/** Of those without a policy so many follow, those asked for last: a document then costs less than a ms. */
+/** Of the indexes without a policy, so many follow, the last queried ones: a document then costs less than a ms. */
 const FOLLOWED_MAX = 20;
 /** ms between a write and a look at what was written, and between looks while writes go on. */
 const LOOK_MS = 100;
 /**
- * Changes between two looks that are no stream of writes: a person who types, a few edits that come in by replication. To map
- * them takes less than a hundredth of the time between; and whoever writes so all day finds his indexes ready, too.
+ * So many changes between two looks are not yet a burst: a person who types, a few edits that come in by replication. Mapping
+ * them takes less than a hundredth of the time between; and a program that writes like this all day finds its indexes ready, too.
  */
 const FEW_CHANGES = 10;
 
 interface Kept {
   index: IndexDefinition;
-  /** By somebody who wants it up to date. */
+  /** It was queried by a caller that wants it up to date. */
   asked: boolean;
-  /** Documents mapped since it was asked for last. */
+  /** Documents mapped since it was last queried. */
   unasked: number;
 }
 
-/** An index, and the seq that it is to hold. */
+/** An index, and the seq that it is to reach. */
 export interface Due {
   readonly index: IndexDefinition;
   readonly target: number;
@@ -39,7 +39,7 @@ export interface Due {
 export class KeptIndexes {
   readonly #store: Store<DatabaseTables>;
   readonly #update: (due: readonly Due[], signal?: AbortSignal) => Promise<void>;
-  /** The one asked for last at the end. */
+  /** The last queried one stands at the end. */
   readonly #kept = new Map<string, Kept>();
   #last: Kept | undefined;
   #hasEager = false;
@@ -47,13 +47,13 @@ export class KeptIndexes {
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** `update_seq` at the last look. */
   #seq = 0;
-  /** Under way since writes paused. */
+  /** The pass that began when writes paused. */
   #pass: AbortController | undefined;
-  /** Eager ones are brought up to date, and something was written meanwhile. */
+  /** Eager indexes are being brought up to date, and something was written meanwhile. */
   #busy = false;
   #again = false;
 
-  /** @param update brings indexes up to date in the background, until it is aborted */
+  /** @param update brings indexes up to date in the background, until its signal aborts */
   constructor(
     store: Store<DatabaseTables>,
     update: (due: readonly Due[], signal?: AbortSignal) => Promise<void>,
@@ -62,16 +62,16 @@ export class KeptIndexes {
     this.#update = update;
   }
 
-  /** Takes an index in, without having been asked for it. */
+  /** Adds an index that was not queried. */
   keep(index: IndexDefinition): void {
     const kept = this.#kept.get(index.id) ?? this.#put({ index, asked: false, unasked: 0 });
     if (follows(kept)) this.#watch();
   }
 
-  /** It was asked for. @param asIs as it stands, which alone is no reason to follow */
+  /** The index was queried. @param asIs without bringing it up to date, which alone is no reason to follow */
   asked(index: IndexDefinition, asIs = false): void {
     const last = this.#last;
-    if (last?.index === index && last.unasked === 0 && (last.asked || asIs)) return; // as nearly always
+    if (last?.index === index && last.unasked === 0 && (last.asked || asIs)) return; // the usual case
     const kept = this.#kept.get(index.id) ?? { index, asked: false, unasked: UNASKED_DOCS_MAX };
     const rested = kept.unasked >= UNASKED_DOCS_MAX || !follows(kept);
     kept.index = index;
@@ -86,7 +86,7 @@ export class KeptIndexes {
     if (kept !== undefined) kept.unasked += docs;
   }
 
-  /** `given`, and those that are in use. */
+  /** `given`, and the indexes in use. */
   companions(given: readonly IndexDefinition[]): IndexDefinition[] {
     const inUse = [...this.#kept.values()].filter(({ unasked }) => unasked < UNASKED_DOCS_MAX);
     return [...given, ...inUse.map(({ index }) => index)];
@@ -104,7 +104,7 @@ export class KeptIndexes {
     return kept;
   }
 
-  /** Those that follow and do not rest. */
+  /** Indexes that follow and do not rest. */
   #following(): Kept[] {
     let others = 0;
     const isOne = (kept: Kept): boolean =>
@@ -120,7 +120,7 @@ export class KeptIndexes {
     this.#heard();
   }
 
-  /** After every commit: not much may happen here. */
+  /** Called after every commit: must do little. */
   #heard(): void {
     if (this.#hasEager) void this.#followNow();
     this.#lookSoon();
@@ -130,7 +130,7 @@ export class KeptIndexes {
     if (this.#timer === undefined) this.#timer = unrefed(() => void this.#look(), LOOK_MS);
   }
 
-  /** Eager ones, and those beside them whose policy it is to follow soon: documents are read once for all. */
+  /** Eager indexes, and with them those that follow soon: documents are read once for all. */
   async #followNow(): Promise<void> {
     this.#again = this.#busy;
     const following = this.#following().filter(({ index }) => index.policy !== undefined);
@@ -141,7 +141,7 @@ export class KeptIndexes {
     if (this.#again) void this.#followNow();
   }
 
-  /** All that follow, when writes pause. In the middle of a stream of them: not yet, and what was begun is broken off. */
+  /** All that follow, when writes pause. During a burst of writes nothing begins, and a pass under way is aborted. */
   async #look(): Promise<void> {
     this.#timer = undefined;
     const following = this.#following();
@@ -158,7 +158,7 @@ export class KeptIndexes {
       const { signal } = this.#pass;
       await this.#bring(following, signal);
       this.#pass = undefined;
-      // Writes may have paused while it was ending, and a look found it still there.
+      // Writes may have paused while the pass was ending, and a look found it still running.
       if (signal.aborted) this.#lookSoon();
     }
   }
@@ -173,7 +173,7 @@ export class KeptIndexes {
     }
   }
 
-  /** Those of them that are behind, in so far as they may without being asked. */
+  /** Those that are behind, as far as they may follow without a query. */
   async #bring(following: readonly Kept[], signal?: AbortSignal): Promise<void> {
     try {
       const views = following.map(({ index }) => index.id);
@@ -184,19 +184,19 @@ export class KeptIndexes {
       const now = info?.update_seq ?? 0;
       const due = following.flatMap(({ index, unasked }, i): Due[] => {
         const state = states[i];
-        // One without a policy was asked for: where it is not there, it was dropped since.
+        // An index without a policy was queried: if it does not exist, it was dropped since.
         if (state === undefined && index.policy === undefined) return [];
         const seq = state?.seq ?? 0;
         return seq < now ? [{ index, target: Math.min(now, seq + UNASKED_DOCS_MAX - unasked) }] : [];
       });
       if (due.length > 0) await this.#update(due, signal);
     } catch {
-      // Nobody asked, so there is nobody to tell: whoever asks next meets what went wrong.
+      // No caller is waiting: the next query meets the error.
     }
   }
 }
 
-/** As far as its policy goes: there, or none but that it was asked for. */
+/** Whether its policy lets it follow; without a policy, whether it was queried. */
 const follows = ({ index: { policy }, asked }: Kept): boolean =>
   policy === undefined ? asked : policy !== 'lazy';
 

@@ -1,4 +1,4 @@
-/** The documents that rows of a view stand for: their own, or the ones their values name. */
+/** The documents of a view's rows: their own, or those that their values name. */
 import {
   copyOf,
   type Database,
@@ -14,8 +14,8 @@ import {
 import type { QueryRow } from './rows';
 
 /**
- * Rows with their documents. A value `{ _id, _rev }` names another document, or a revision, as far as it has these. `null`: it is
- * deleted, or was never there.
+ * Rows with their documents. A value `{ _id, _rev }` names another document, or a revision, as far as it has these fields. `null`: the
+ * document is deleted, or never existed.
  */
 export async function withDocs(
   database: Pick<Database, 'allDocs' | 'get'>,
@@ -36,14 +36,14 @@ export async function withDocs(
   );
 }
 
-/** As {@link withDocs}, of rows answered in this turn, where their documents are in memory and no row names a revision; else `undefined`. */
+/** Like {@link withDocs}, for rows answered in this turn, if their documents are in memory and none names a revision; else `undefined`. */
 export function withDocsNow(store: Store<DatabaseTables>, rows: readonly QueryRow[]): ViewRow[] | undefined {
   const kept = keptDocs(store);
   const ids: string[] = [];
   const known = rows.map((row) => {
     const id = linkedId(row);
     const doc = typeof id === 'string' ? kept.current(id) : undefined;
-    // What is no id finds nothing, nor does the empty one.
+    // A value that is not an id finds nothing, and neither does the empty id.
     if (doc === undefined) ids.push(typeof id === 'string' ? id : '');
     return doc;
   });
@@ -68,7 +68,7 @@ const BODY = ['body'] as const;
 
 const isLink = (value: Loose): boolean => typeof value === 'object' && value !== null;
 
-/** What is no id finds nothing. */
+/** A value that is not an id finds nothing. */
 function linkedId({ id, value }: QueryRow): unknown {
   return isLink(value) && '_id' in value && value._id !== undefined ? value._id : id;
 }

@@ -1,4 +1,4 @@
-/** All that a local database is asked by index: views, Mango, and results that stay current. */
+/** All queries of a local database that use indexes: views, Mango, and live results. */
 import type {
   CallOptions,
   CreateIndexRequest,
@@ -28,7 +28,7 @@ export class LocalQueries implements Required<Queries> {
     this.#store = database.store;
   }
 
-  /** @param host the handle whose results they are: they end with it */
+  /** @param host the handle that the results belong to: they end with it */
   live(host: ConstructorParameters<typeof LiveQueries>[0]): LiveQueries {
     const watch: WatchCommits = (listener) =>
       this.#store.watch(({ type }) => {

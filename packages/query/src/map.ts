@@ -1,7 +1,7 @@
 /**
  * Running a map function: one document in, its rows out, in the order in which an index keeps them.
  *
- * A function that takes `(doc, emit)` is simply called. One that takes `(doc)` finds `emit` as a global, for as long as it
+ * A function that takes `(doc, emit)` is simply called. One that takes `(doc)` finds `emit` as a global while it
  * runs: so functions written for CouchDB and PouchDB work as they are, closures and all, and nothing is evaluated.
  */
 import {
@@ -29,20 +29,20 @@ const NONE: readonly Emitted[] = [];
 
 export type SourceDoc = ExistingDoc<Record<string, Loose>>;
 
-/** Which rows to make. Those that are not count all the same. */
+/** Which rows to make. All others are counted all the same. */
 export interface RowFilter {
-  /** Told of the key as it is emitted, which is cheaper to look at: false if the row is surely not wanted. */
+  /** Called with the key as it is emitted, which is cheaper to test: false if the row is surely not wanted. */
   readonly key?: ((key: unknown) => boolean) | undefined;
   readonly row: (key: string, id: string) => boolean;
-  /** Told of the rows that were made of a document, when the map has ended well. */
+  /** Called with the rows of a document when the map has succeeded. */
   readonly made?: ((rows: readonly Emitted[]) => void) | undefined;
 }
 
-/** A map function made ready. Documents are handed to it one after the other. */
+/** A map function made ready. It is given documents one after the other. */
 export class Mapper {
   readonly #call: MapFunction;
   readonly #wanted: RowFilter | undefined;
-  /** Where the map reads some fields alone. */
+  /** Set if the map reads only some fields. */
   readonly #partial: PartialDocs | undefined;
   #rows: Emitted[] | undefined;
   #id = '';
@@ -64,7 +64,7 @@ export class Mapper {
 
   /**
    * The rows of a document, by key and then by value. The document belongs to the map from now on.
-   * @throws what the map throws, and 400 for a key or value that is no JSON: the document then has no rows
+   * @throws what the map throws, and 400 for a key or value that is not JSON: the document then has no rows
    */
   run(doc: SourceDoc): readonly Emitted[] {
     const rows: Emitted[] = [];
@@ -77,7 +77,7 @@ export class Mapper {
       this.emitted = before;
       throw error;
     } finally {
-      this.#rows = undefined; // What is emitted later comes too late.
+      this.#rows = undefined; // What is emitted after this is ignored.
     }
     this.#wanted?.made?.(rows);
     return rows.length < 2 ? (rows.length === 0 ? NONE : rows) : rows.sort(compareRows);
@@ -93,7 +93,7 @@ export class Mapper {
     const text = toKey(key);
     if (wanted === undefined || wanted.row(text, this.#id))
       this.#rows.push({ key: text, value: valueText(value) });
-    this.emitted++; // Of a value that is no JSON there is no row, whether or not the map goes on.
+    this.emitted++; // A value that is not JSON makes no row, whether or not the map goes on.
   };
 }
 
@@ -109,11 +109,11 @@ function valueText(value: unknown): string | undefined {
   return text === 'null' ? undefined : text;
 }
 
-/** Of a value that is a plain text, as many are, a part: parsing takes ten times as long. Of a number, that. */
+/** A value that is a plain text, as many are, is cut out: parsing takes ten times as long. A number is converted. */
 export function parseValue(text: string | undefined): Loose {
   if (text === undefined) return null;
   const first = text.charCodeAt(0);
-  if (first <= DIGIT_9 && first !== QUOTE) return Number(text); // There is no space in it.
+  if (first <= DIGIT_9 && first !== QUOTE) return Number(text); // It has no spaces.
   if (first !== QUOTE || text.includes('\\')) return JSON.parse(text);
   return text.slice(1, -1);
 }
@@ -137,7 +137,7 @@ export function withGlobals<T>(names: Record<string, unknown>, work: () => T): T
   }
 }
 
-/** What is read of a document's row to map it. */
+/** The texts of a document's row that mapping needs. */
 export const DOC_TEXTS = ['body', 'tree'] as const;
 
 /** The document of a row read with {@link DOC_TEXTS}, as a map sees it: the winner, with `_conflicts` when there are any. */

@@ -3,7 +3,7 @@ import { DatabaseError, type Loose } from '@settledb/core';
 import type { Reducer } from './reducers';
 import { valueIn } from './rows';
 
-/** Numbers; arrays of what can be summed, by place, the longer one counting; objects by member. A number is a list of one. */
+/** Numbers; arrays of summable values, by place, as long as the longest; objects by member. A number counts as a list of one. */
 export const sum: Reducer = {
   id: '_sum',
   reduce: (rows) => {
@@ -44,7 +44,7 @@ function addObjects(a: Loose, b: Loose): Loose {
   return Object.fromEntries(total);
 }
 
-/** @throws unless `value` is a sum of something */
+/** @throws unless `value` can be summed */
 function checked(value: Loose): Loose {
   if (typeof value === 'number') return value;
   if (Array.isArray(value)) for (const each of value) checked(each);
@@ -68,7 +68,7 @@ interface Statistics {
   readonly sumsqr: number;
 }
 
-/** Of numbers; of arrays of equal length, by place; of values that are such statistics already. */
+/** For numbers; for arrays of equal length, element by element; for values that are such statistics already. */
 export const statistics: Reducer = {
   id: '_stats',
   reduce: (rows) => rows.map((row) => statisticsOf(valueIn(row))).reduce(combine),

@@ -1,4 +1,4 @@
-/** Options of queries: checked, and said in one way. */
+/** Options of queries: checked, and brought into one form. */
 import {
   badRequest,
   checkDocIds,
@@ -18,7 +18,7 @@ import type { IndexRange } from './index-reader';
 const EXACT_LEVEL = 999;
 
 export interface QueryPlan {
-  /** One, or one for each of `keys`; in the order in which their rows come. */
+  /** One, or one for each of `keys`, in the order in which their rows are answered. */
   readonly ranges: readonly IndexRange[];
   readonly byKeys: boolean;
   readonly descending: boolean;
@@ -56,7 +56,7 @@ export function planQuery(options: ViewOptions): QueryPlan {
   };
 }
 
-/** @throws DatabaseError 400 for what cannot be asked of a reduced view */
+/** @throws DatabaseError 400 for options that a reduced view does not allow */
 export function checkReduced(options: ViewOptions, { grouped }: QueryPlan): void {
   if (options.include_docs) throw queryParseError('`include_docs` is invalid for reduce');
   if ((options.keys?.length ?? 0) > 1 && !grouped)
@@ -73,7 +73,7 @@ function keysOf(options: ViewOptions): readonly Json[] | undefined {
   return keys;
 }
 
-/** As CouchDB: descending takes the list from its end, too. */
+/** Like CouchDB: descending also takes the list from its end. */
 function keyRanges(keys: readonly Json[], descending: boolean): IndexRange[] {
   const ordered = descending ? [...keys].reverse() : keys;
   return ordered.map((key) => ({ from: { key, inclusive: true }, to: { key, inclusive: true } }));
@@ -99,7 +99,7 @@ function rangeOf(options: ViewOptions, descending: boolean): IndexRange {
   return { ...(from && { from }), ...(to && { to }) };
 }
 
-/** `null` is a key; only `undefined` makes way for the other name. */
+/** `null` is a key; only `undefined` gives way to the other name. */
 const orNull = (value: ViewKey, alias: ViewKey): ViewKey => (value === null ? null : alias);
 
 function bound(key: ViewKey, id: string | undefined, inclusive: boolean): IndexRange['from'] {

@@ -1,7 +1,7 @@
-/** What is JSON, and comes back the same. */
+/** Which values are JSON, and come back the same. */
 import type { Loose } from '@settledb/core';
 
-/** Deeper is nothing that is kept; and what holds itself has no end. */
+/** Nothing deeper is kept; and an object that contains itself has no end. */
 const NESTING_MAX = 1_000;
 
 export function isJson(value: Loose, depth = 0): boolean {
@@ -10,7 +10,7 @@ export function isJson(value: Loose, depth = 0): boolean {
     return value === null || typeof value === 'string' || typeof value === 'boolean';
   if (depth > NESTING_MAX) return false;
   const isEach = (each: Loose): boolean => isJson(each, depth + 1);
-  // By `every`, holes would pass.
+  // `every` would skip holes.
   if (Array.isArray(value)) return !value.includes(undefined) && value.every(isEach);
   const isPlain = [Object.prototype, null].includes(Object.getPrototypeOf(value));
   return isPlain && Object.values(value).every(isEach);

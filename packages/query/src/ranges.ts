@@ -5,7 +5,7 @@ import type { IndexRange } from './index-reader';
 /** The rows of `tag` within `range`. */
 export function storeRange(tag: string, { from, to }: IndexRange): Range {
   const low = from && toKey(from.key);
-  // One key alone: made once, and told from others by being the same text.
+  // For one key alone, the text is made once, and the two bounds are known as equal by being the same text.
   const high = to && (from !== undefined && to.key === from.key ? low : toKey(to.key));
   if (low !== undefined && low === high && from!.inclusive && to!.inclusive) {
     if (from!.id === undefined && to!.id === undefined) return { gte: [tag, low], lte: [tag, low, []] };
@@ -42,7 +42,7 @@ export function rangeTest({ from, to }: IndexRange): (row: { key: string; id: st
   };
 }
 
-/** Whether `id` is below `bound`, or is it where that is excluded. */
+/** Whether `id` is below `bound`, or equals it where that is excluded. */
 const beyond = (bound: string, id: string, inclusive: boolean): boolean =>
   bound === id ? !inclusive : bound > id;
 
@@ -53,7 +53,7 @@ export function compareRows(a: Omit<IndexPlace, 'tag'>, b: Omit<IndexPlace, 'tag
   return a.n - b.n;
 }
 
-/** The first `count` of the rows, in order. Where that is few of many, they are found without sorting all. */
+/** The first `count` of the rows, in order. If that is few of many, they are found without sorting all. */
 export function firstRows<Row>(
   rows: readonly Row[],
   compare: (a: Row, b: Row) => number,

@@ -3,10 +3,10 @@ import { compareKeys, DatabaseError, type Loose } from '@settledb/core';
 import type { Reducer } from './reducers';
 import { valueIn } from './rows';
 
-/** CouchDB's. */
+/** CouchDB's limit. */
 const RANK_MAX = 100;
 
-/** @throws DatabaseError 400 for a rank that is no number from 1 to {@link RANK_MAX} */
+/** @throws DatabaseError 400 for a rank that is not a number from 1 to {@link RANK_MAX} */
 export function rank(name: string): Reducer | undefined {
   const [, side, digits] = /^_(top|bottom)_(.*)$/.exec(name) ?? [];
   if (side === undefined || digits === undefined) return undefined;

@@ -1,44 +1,44 @@
 /**
- * Which fields of a document a map reads, where its source says it beyond doubt: it then gets a document of these alone, found in
- * the JSON (`text-fields.ts`), as most maps emit one field or two. To make the whole of it, and to collect it, is half of a build.
+ * Which fields of a document a map reads, if its source says so beyond doubt: the map then gets a document with only these, found in
+ * the JSON (`text-fields.ts`), as most maps emit one field or two. Making and collecting the whole document is half of a build.
  *
  *   (doc, emit) => emit(doc.score, doc.title)                      score, title
  *   function (doc) { if (doc.type === 'post') emit(doc._id); }     type
  *   ({ score }, emit) => …                                         cannot be told
  *   (doc, emit) => emit(doc.score, doc)                            cannot be told
  *
- * The source is not parsed. It is enough that, wherever the name of the parameter stands as a word (be it in a text or a comment, be
- * it a name of something else), a dot and a plain name follow: then the map has no way to see more of the document than these.
+ * The source is not parsed. It is enough if, wherever the name of the parameter stands as a word (even in a text or a comment, or
+ * as a name of something else), a dot and a plain name follow: then the map has no way to see more of the document than these fields.
  */
 import type { DocRow, ExistingDoc, Loose, MapFunction } from '@settledb/core';
 import { isPlainName, isUnescaped, textField, UNTOLD } from './text-fields';
 
-/** Each takes a tenth of what the whole document takes. */
+/** Each field takes a tenth of the time that the whole document takes. */
 const FIELDS_MAX = 4;
-/** Documents in a row that had to be made whole: fields are lists and objects then, and looking for them is in vain. */
+/** Documents in a row that had to be made whole: their fields are then lists and objects, and further searches are in vain. */
 const IN_VAIN_MAX = 16;
-/** Longer functions are not looked through. */
+/** Longer functions are not searched. */
 const SOURCE_MAX = 10_000;
 const LAST_ASCII = '\u007f';
 
-/** Of functions in the place of others: theirs. */
+/** For functions that stand for others: the original. */
 const originals = new WeakMap<MapFunction, MapFunction>();
 
-/** `map` does nothing with documents but to hand them to `original`. */
+/** Says that `map` only passes documents on to `original`. */
 export function standsFor(map: MapFunction, original: MapFunction): MapFunction {
   originals.set(map, original);
   return map;
 }
 
-/** What functions say of themselves, unless they say otherwise. Pages that evaluate nothing may lack `Function`. */
+/** The source of functions, unless they override `toString`. Pages that evaluate nothing may lack `Function`. */
 const { toString: sourceOf } = standsFor;
 
 /** The names of the fields that `map` reads, those of `_id` and `_rev` aside; `undefined`: it may read any. */
 export function fieldsRead(map: MapFunction): readonly string[] | undefined {
   const source = sourceOf.call(originals.get(map) ?? map);
-  // A name may be written otherwise by escapes.
+  // Escapes may spell a name in another way.
   if (source.length > SOURCE_MAX || source.includes('\\u')) return undefined;
-  const words = source.match(/[\w$]+|[^\s\w$]/g) as string[]; // There are some in any source.
+  const words = source.match(/[\w$]+|[^\s\w$]/g) as string[]; // Any source has some.
   const parameter = parameterOf(words);
   if (parameter === undefined) return undefined;
   const { name } = parameter;
@@ -48,10 +48,10 @@ export function fieldsRead(map: MapFunction): readonly string[] | undefined {
     if (words[i] !== name) continue;
     const field = words[i + 2] as string;
     const next = words[i + 3] ?? '';
-    // What comes behind it may belong to the name, where it is none of these letters.
+    // Characters after the name may belong to it, if they are not ASCII letters.
     if (words[i + 1] !== '.' || next > LAST_ASCII || isCalled(words, i + 3)) return undefined;
     if (field === '_id' || field === '_rev') continue;
-    // What all objects have, as `hasOwnProperty`, sees the object.
+    // Members of all objects, like `hasOwnProperty`, give access to the whole object.
     if (!isPlainName(field) || field in Object.prototype) return undefined;
     fields.add(field);
   }
@@ -59,8 +59,8 @@ export function fieldsRead(map: MapFunction): readonly string[] | undefined {
 }
 
 /**
- * Whether what ends before a place is called there, or may be: `doc.a()`, `(doc.a)()`, `doc.a?.()`, `doc.a``, or one of these behind a
- * comment. The function, which the map must have put there, has the whole document as `this`.
+ * Whether the expression that ends before `place` is called there, or may be: `doc.a()`, `(doc.a)()`, `doc.a?.()`, `doc.a``, or one of
+ * these after a comment. The function, which the map itself must have put there, gets the whole document as `this`.
  */
 function isCalled(words: readonly string[], place: number): boolean {
   let at = place;
@@ -70,13 +70,13 @@ function isCalled(words: readonly string[], place: number): boolean {
   return next === '(' || next === '`' || (next === '/' && (second === '/' || second === '*'));
 }
 
-/** The first one: of `doc => …`, `(doc) => …`, `function name(doc) …` and `name(doc) { … }`. */
+/** The first parameter: of `doc => …`, `(doc) => …`, `function name(doc) …` and `name(doc) { … }`. */
 function parameterOf(words: readonly string[]): { readonly name: string; readonly at: number } | undefined {
   const open = words.indexOf('(');
   const isBare = words[1] === '=' && words[2] === '>';
   const before = words.slice(0, open).filter((word) => word !== 'function');
   const called = before.join(' ');
-  // No plain name, as in `'(x)'(doc) { … }` and `[(x)](doc) { … }`: that may have the parenthesis.
+  // Not a plain name, as in `'(x)'(doc) { … }` and `[(x)](doc) { … }`: the parenthesis may belong to it.
   if (!isBare && (open < 0 || called === 'async' || !/^[\w$]*$/.test(called))) return undefined;
   const at = isBare ? 0 : open + 1;
   const name = words[at];
@@ -85,7 +85,7 @@ function parameterOf(words: readonly string[]): { readonly name: string; readonl
   return isBare || next === ',' || next === ')' ? { name, at } : undefined;
 }
 
-/** Makes documents of some fields. */
+/** Makes documents with only some fields. */
 export class PartialDocs {
   readonly #names: readonly string[];
   readonly #sought: readonly string[];
@@ -96,7 +96,7 @@ export class PartialDocs {
     this.#sought = names.map((name) => `${name}"`);
   }
 
-  /** `undefined`: it has to be made whole. */
+  /** `undefined`: the document has to be made whole. */
   of({ id, rev, body = '{}' }: DocRow): ExistingDoc<Record<string, Loose>> | undefined {
     const text = body as string;
     if (this.#inVain >= IN_VAIN_MAX || !isUnescaped(text)) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Reduced answers from several ranges of an index, those of the keys that are asked for. Each range is read by itself; should the index
- * change between two of them, all are read anew, and at last in one go.
+ * Reduced answers from several ranges of an index, one for each key. Each range is read by itself; if the index
+ * changes between two of them, all are read anew, and in the end in one go.
  */
 import type { IndexEntry } from '@settledb/core';
 import { type Group, Groups } from './groups';
@@ -20,7 +20,7 @@ export async function reduceRanges(
 ): Promise<Reduced> {
   const [only, ...more] = ranges;
   if (only !== undefined && more.length === 0) return reduceRange(indexes, index, only, options);
-  // Of no range at all nothing is read but the state, which says how far the index is.
+  // Without any range only the state is read, which says how far the index is.
   if (only === undefined) return inOneGo(indexes, index, ranges, options);
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const reduced = await oneByOne(indexes, index, ranges, options);
@@ -29,7 +29,7 @@ export async function reduceRanges(
   return inOneGo(indexes, index, ranges, options);
 }
 
-/** @returns undefined when the index changed meanwhile */
+/** @returns undefined if the index changed meanwhile */
 async function oneByOne(
   indexes: Indexes,
   index: IndexDefinition,

@@ -1,9 +1,9 @@
 /**
- * Reduced answers from an index. Where there are many rows, stored states of runs of them are used, and those that had to be
- * worked out are stored, so that the next answer reads a row for every 256.
+ * Reduced answers from an index. If there are many rows, stored states of runs of rows are used, and those that had to be
+ * worked out are stored, so that the next answer reads one row for every 256.
  *
- * All reads of an answer must come from one state of the index. They are several, with pauses between, so that 100,000 rows do
- * not hold the thread; should the index change meanwhile, it begins anew, and at last reads all rows at once.
+ * All reads of an answer must come from one state of the index. There are several, with pauses between, so that 100,000 rows do
+ * not block the thread; if the index changes meanwhile, the answer begins anew, and in the end reads all rows at once.
  */
 import {
   type DatabaseTables,
@@ -23,7 +23,7 @@ import type { Reducer } from './reducers';
 import { Slices } from './slices';
 import { statesOf, storeStretches } from './stretches';
 
-/** An answer from up to this many rows is made from the rows. */
+/** An answer from up to this many rows is computed from the rows. */
 const FEW_ROWS = 300;
 /** Rows read at a time: some ms. */
 const READ_ROWS = 2_048;
@@ -38,7 +38,7 @@ export interface ReduceOptions extends Grouping {
 
 export interface Reduced {
   readonly groups: readonly Group[];
-  /** Of the index, which the groups are of. */
+  /** The state of the index that the groups come from. */
   readonly state: ViewStateRow | undefined;
 }
 
@@ -67,7 +67,7 @@ export async function reduceRange(
     const { state, found } = await indexes.readAt(
       index,
       (tag) => (last ? [rows(tag)] : [rows(tag, FEW_ROWS + 1), runs(tag)]),
-      // Where it changed it may have been left half, or be gone: it is brought up to date once more.
+      // If the index changed, it may be half built, or gone: it is brought up to date once more.
       { update: tries === 0 || update === true ? update : false, signal },
       companions,
     );
@@ -83,7 +83,7 @@ export async function reduceRange(
     const walk = new Walk(indexes.store, state, range, options, groups, textsOf(reducer));
     if (!(await walk.walk(stored))) continue;
     groups.finish();
-    // The answer is there, whatever becomes of keeping it.
+    // The answer is complete, whether or not the states can be stored.
     await storeStretches(indexes.store, state, reducer.id, groups.stretches).catch(() => undefined);
     return answer();
   }
@@ -104,13 +104,13 @@ export const rowsToReduce = (
   ...(limit === undefined ? {} : { limit }),
 });
 
-/** Whether the store's own counts answer it: those of its pages, or of the whole index. No row is read that is not at an end of the range. */
+/** Whether the store's own counts suffice: of its pages, or of the whole index. Only rows at the ends of the range are read. */
 export const isCount = ({ reducer, level }: Pick<Grouping, 'reducer' | 'level'>): boolean =>
   reducer.id === '_count' && level === 0;
 
 const isAll = ({ from, to }: IndexRange): boolean => from === undefined && to === undefined;
 
-/** None where the state of the index says it. */
+/** Empty if the state of the index holds the count. */
 export const countQueries = (tag: string, range: IndexRange): Query<DatabaseTables>[] =>
   isAll(range) ? [] : [{ from: 'index', count: storeRange(tag, range) }];
 
@@ -155,7 +155,7 @@ class Walk {
     this.#texts = texts;
   }
 
-  /** @param stored in the direction of the walk. @returns false when the index changed meanwhile */
+  /** @param stored in the direction of the walk. @returns false if the index changed meanwhile */
   async walk(stored: readonly ReductionRow[]): Promise<boolean> {
     const { descending } = this.#how;
     const groups = this.#groups;
@@ -168,7 +168,7 @@ class Walk {
       else {
         groups.cut(near);
         if (!(await this.#rows(near, far))) return false;
-        // Left in the middle of a run: what was read of it is not what the run reduces to.
+        // It stopped in the middle of a run: what was read of that is not what the run reduces to.
         if (groups.full) return true;
         groups.cut(far);
       }
@@ -183,7 +183,7 @@ class Walk {
   #usable(stored: readonly ReductionRow[]): Run[] {
     const { tag } = this.#state;
     const { lte, lt } = storeRange(tag, this.#range);
-    const upper = sortKey((lte ?? lt)!) as string; // It has one of them.
+    const upper = sortKey((lte ?? lt)!) as string; // One of them is set.
     const runs: Run[] = [];
     for (const row of stored) {
       const end = { key: row.end_key, id: row.end_id, n: row.end_n };
@@ -196,7 +196,7 @@ class Walk {
     return runs;
   }
 
-  /** Hands in the rows between two places of the walk; an absent one is the end of the range. */
+  /** Passes the rows between two places of the walk; an absent place is the end of the range. */
   async #rows(from: Place | undefined, to: Place | undefined): Promise<boolean> {
     if (from !== undefined && to !== undefined && samePlace(from, to)) return true;
     const { descending: reverse } = this.#how;

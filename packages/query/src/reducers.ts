@@ -1,6 +1,6 @@
 /**
- * Reductions: rows → a state → a value. States are JSON and can be merged, so that those of long runs are stored and a query
- * over many rows reads few. Built-in ones are CouchDB 3.5's.
+ * Reductions: rows → a state → a value. States are JSON and can be merged: those of long runs are stored, so that a query
+ * over many rows reads few. The built-in ones are those of CouchDB 3.5.
  */
 import {
   badRequest,
@@ -18,9 +18,9 @@ import { rank } from './rank';
 import { rowOf, valueIn } from './rows';
 
 export interface Reducer {
-  /** The same for everybody who reduces the same way: stored states go by it. */
+  /** Equal for all reducers that reduce in the same way: states are stored under it. */
   readonly id: string;
-  /** It does not look at values. */
+  /** The reducer does not look at values. */
   readonly keysOnly?: true;
   /** @param rows in the order of the index, at least one, read with their texts */
   reduce(rows: readonly IndexEntry[]): Loose;
@@ -39,7 +39,7 @@ const count: Reducer = {
   finish: same,
 };
 
-/** Of the row with the lowest key, and with the highest. A state is `[value]`. */
+/** The value of the row with the lowest key, and with the highest. A state is `[value]`. */
 const first: Reducer = {
   id: '_first',
   reduce: (rows) => [valueIn(rows[0] as IndexEntry)],
@@ -61,8 +61,8 @@ const PLAIN: ReadonlyMap<string, Reducer> = new Map(
 export const isBuiltIn = (text: string): boolean => text.startsWith('_');
 
 /**
- * The built-in that text begins with; what follows the name is ignored.
- * @throws DatabaseError 400 for a name that there is not
+ * The built-in whose name the text begins with; what follows the name is ignored.
+ * @throws DatabaseError 400 for an unknown name
  */
 export function builtIn(text: string): Reducer {
   const [name = text] = /^\w+/.exec(text) ?? [];
@@ -74,7 +74,7 @@ export function builtIn(text: string): Reducer {
 const invalid = (reason: string): DatabaseError =>
   new DatabaseError({ status: 400, name: 'invalid_design_doc', reason });
 
-/** A program's own. What it throws is told to `failed`, and the value is then null. */
+/** A program's own reducer. `failed` is called with what it throws, and the value is then null. */
 export function customReducer(
   id: string,
   reduce: ReduceFunction,
@@ -121,11 +121,11 @@ export function customReducer(
   };
 }
 
-/** A function may add up into what it is given: as in CouchDB these are copies, for states are stored, and merged again. */
+/** A function may add to its arguments: as in CouchDB, it gets copies, because states are stored and merged again. */
 const apart = (value: Loose): Loose =>
   typeof value === 'object' && value !== null && isJson(value) ? copyOf(value) : value;
 
-/** The state of a group on which the function threw: a list of none. It is never stored. */
+/** The state of a group on which the function threw: an empty list. It is never stored. */
 const FAILED: readonly unknown[] = [];
 
 export const isFailed = (state: unknown): boolean => Array.isArray(state) && state.length === 0;

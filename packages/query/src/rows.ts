@@ -8,11 +8,11 @@ export interface QueryRow {
   readonly value: Loose;
 }
 
-/** Of a row read with its texts. */
+/** For a row read with its texts. */
 export function rowOf(entry: IndexEntry): QueryRow {
   return { id: entry.id, key: fromKey(entry.key), value: valueIn(entry) };
 }
 
-// A long one is not cut out of its block: that would keep the block in memory.
+// A long value is not sliced out of its block: a slice would keep the block in memory.
 export const valueIn = ({ value, long }: IndexEntry): Loose =>
   long === undefined ? parseValue(value) : JSON.parse(long as string);

@@ -1,22 +1,22 @@
 /**
- * Long work in slices, so that a page draws and answers between them. Whoever works asks {@link Slices.pause} often and awaits
- * what it gives.
+ * Long work in slices, so that a page can draw and answer in between. The work calls {@link Slices.pause} often and awaits
+ * what it returns.
  */
 import { nextTask } from '@settledb/core';
 
 /** ms at a time. With a commit after it, a slice stays below 16 ms, one frame. */
 export const SLICE_MS = 6;
-/** Where so many questions took less than this, the clock is looked at once for as many: it takes a twentieth of a build. */
+/** If so many calls took less than this, the clock is read only once for as many: reading it takes a twentieth of a build. */
 const QUESTIONS = 8;
 const QUICK_MS = 0.25;
 
 export class Slices {
   #began = performance.now();
   #looked = this.#began;
-  /** Questions until the clock is looked at again. */
+  /** Calls until the clock is read again. */
   #left = 1;
 
-  /** A promise to wait for when it is time for others, else undefined. */
+  /** A promise to wait for if it is time for other tasks, else undefined. */
   pause(): Promise<void> | undefined {
     if (--this.#left > 0) return undefined;
     const now = performance.now();

@@ -1,9 +1,9 @@
-/** A document that is to be mapped, and what is said of one on which a map threw. */
+/** A document that is to be mapped, and the error for one on which a map threw. */
 import { DatabaseError, type DocRow, toKey } from '@settledb/core';
 import type { IndexDefinition } from './index-reader';
 import { docOf, type Emitted, type Mapper, type SourceDoc } from './map';
 
-/** Made once for all maps that leave it as it is, anew for each of the others. */
+/** The document is made once for all maps that leave it unchanged, and anew for each of the others. */
 export class Source {
   readonly row: DocRow;
   #shared: SourceDoc | undefined;

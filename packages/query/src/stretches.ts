@@ -13,10 +13,10 @@ import { isFailed } from './reducers';
 
 /** A shorter stretch is not worth a row, unless it closes a gap between stored ones. */
 const ROWS_MIN = 64;
-/** Stretches stored by one answer: some ms of work. The next one stores more. */
+/** Stretches stored by one answer: some ms of work. The next answer stores more. */
 const STORED_MAX = 2_000;
 
-/** @param state of the index when the stretches were reduced: if it is another by now, nothing is stored */
+/** @param state of the index when the stretches were reduced: if it has changed since, nothing is stored */
 export async function storeStretches(
   store: Store<DatabaseTables>,
   state: ViewStateRow,
@@ -55,12 +55,12 @@ export async function storeStretches(
   );
 }
 
-/** Not the state of a function that threw, or one that holds a Date or an infinite sum. */
+/** Whether it is neither the state of a function that threw, nor one that holds a Date or an infinite sum. */
 const isStorable = (state: Loose): boolean => !isFailed(state) && isJson(state);
 
 /**
- * How states are called where they are stored: a reducer's id behind the number of the code that made them. Those of earlier code
- * count for nothing: before the second, a query with a `limit` of groups stored what it had read of a run as all of it.
+ * The names under which states are stored: the number of the code that made them, then a reducer's id. States of earlier code
+ * are ignored: before the second, a query with a `limit` of groups stored what it had read of a run as all of it.
  */
 const GENERATION = '2 ';
 
@@ -74,7 +74,7 @@ export function statesOf({ values }: ReductionRow): Map<string, Loose> {
 const valuesOf = (states: ReadonlyMap<string, Loose>): string =>
   JSON.stringify(Object.fromEntries([...states].map(([id, state]) => [GENERATION + id, state])));
 
-/** The row of a stretch: a new one, or that of the same run with one more state. None where it overlaps another run. */
+/** The row of a stretch: a new one, or that of the same run with one more state. None if it overlaps another run. */
 function rowOf(
   tag: string,
   reducer: string,

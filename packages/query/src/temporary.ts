@@ -1,8 +1,8 @@
 /**
- * Views that are asked once: every document is mapped, the rows stay in memory, nothing is stored.
+ * Views that are queried once: every document is mapped, the rows stay in memory, nothing is stored.
  *
- * Documents are read by id, which is how they lie, in batches; then, by seq, what changed since the first batch. A document that comes
- * again has a higher seq, and its earlier rows then count no more.
+ * Documents are read by id, which is how they are stored, in batches; then, by seq, those that changed since the first batch. A
+ * document that comes again has a higher seq, and its earlier rows then no longer count.
  */
 import {
   type CallOptions,
@@ -26,20 +26,20 @@ const BATCH_DOCS = 500;
 export interface MappedRows {
   /** Unordered. */
   readonly rows: readonly MappedRow[];
-  /** Rows of all documents, also those that are not wanted. */
+  /** Number of rows of all documents, even of those not wanted. */
   readonly total: number;
-  /** What the rows are those of. */
+  /** The seq of the state that the rows are of. */
   readonly seq: number;
-  /** Nothing changed meanwhile: no row was taken back that `wanted` was told of. */
+  /** Nothing changed meanwhile: no row that `wanted` saw was withdrawn. */
   readonly isPlain: boolean;
 }
 
-/** A row of an index that is nowhere. */
+/** A row of an index that is not stored. */
 export interface MappedRow extends IndexEntry {
   readonly seq: number;
 }
 
-/** @param wanted which rows to keep. @param failed is told of documents on which the map threw */
+/** @param wanted which rows to keep. @param failed is called with documents on which the map threw */
 export async function mapAll(
   store: Store<DatabaseTables>,
   index: IndexDefinition,
@@ -51,7 +51,7 @@ export async function mapAll(
   const slices = new Slices();
   const rows: MappedRow[] = [];
   const totals: [id: string, seq: number, count: number][] = [];
-  /** Of documents that may have been read more than once. */
+  /** The latest seqs of documents that may have been read more than once. */
   const latest = new Map<string, number>();
   const map = (doc: DocRow): void => {
     if (doc.deleted || isDesignId(doc.id)) return;
@@ -76,7 +76,7 @@ export async function mapAll(
     began ??= info;
     for (const doc of docs) {
       if (byId === undefined) latest.set(doc.id, doc.seq);
-      // What changed since the beginning comes in its turn.
+      // Documents that changed since the beginning come later.
       if (byId === undefined || doc.seq <= began.update_seq) map(doc);
       const wait = slices.pause();
       if (wait === undefined) continue;

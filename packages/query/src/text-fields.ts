@@ -1,17 +1,17 @@
 /**
- * Single fields out of the JSON of a document, without making the document of it: an index by fields, and a find that reads
- * everything, want one or two of each, which is a tenth of the work.
+ * Single fields out of the JSON of a document, without parsing all of it: an index by fields, and a find that reads
+ * everything, need one or two of each, which is a tenth of the work.
  *
- * A name of letters and digits between quotes is, in JSON in which nothing is escaped, always a whole text: what opens is a letter
- * away from what closes. So all places where it can be a field are found by looking for it; whatever is not plain there is left
- * to whoever parses the document.
+ * In JSON without escapes, a name of letters and digits between quotes is always a whole text, because what stands between a closing
+ * and an opening quote is never only that. So searching for it finds all places where it can be a field; whatever is not plain there
+ * is left to a caller that parses the document.
  */
 import type { Json } from '@settledb/core';
 
-/** Not to be told from the text: the document has to be made. */
+/** The text does not tell: the document has to be parsed. */
 export const UNTOLD = Symbol('untold');
 
-/** Names that {@link textField} can look for. Those with `_` in front do not all lie in the text. */
+/** Names that {@link textField} can look for. Fields that begin with `_` are not all in the text. */
 const PLAIN_NAME = /^[a-z][\w]*$/i;
 
 export const isPlainName = (name: string): boolean => PLAIN_NAME.test(name);
@@ -32,13 +32,13 @@ const CLOSE_LIST = 93;
  *
  * @param body see {@link isUnescaped}
  * @param name a plain one, with the quote behind it
- * @returns {@link UNTOLD} for lists and objects, for a field that is there twice, and where there is space between things
+ * @returns {@link UNTOLD} for lists and objects, for a field that occurs twice, and if there are spaces between tokens
  */
 export function textField(body: string, name: string): Exclude<Json, object> | undefined | typeof UNTOLD {
   let found = -1;
-  // Looking for a quote first would take longer: every third or fourth character is one.
+  // Searching for a quote first would take longer: every third or fourth character is one.
   for (let at = body.indexOf(name); at >= 0; at = body.indexOf(name, at + 1)) {
-    if (body.charCodeAt(at - 1) !== QUOTE) continue; // the end of a longer one
+    if (body.charCodeAt(at - 1) !== QUOTE) continue; // the end of a longer name
     const end = at + name.length;
     const next = body.charCodeAt(end);
     if (next === COLON) {
@@ -60,7 +60,7 @@ function isWithin(body: string, place: number): boolean {
     const code = body.charCodeAt(at);
     if (code === QUOTE) isText = !isText;
     else if (isText)
-      continue; // A brace may stand in a text.
+      continue; // A brace may stand within a text.
     else if (code === OPEN) depth++;
     else if (code === CLOSE) depth--;
   }

@@ -1,16 +1,16 @@
 /**
  * Whose turn it is to map: contexts that index the same database take turns, batch by batch, so that no document is mapped
- * twice. A courtesy only: what keeps an index right is that commits are planned against its state.
+ * twice. This is only a courtesy: what keeps an index right is that commits are planned against its state.
  */
 
 /** By database: the last turn of this realm. */
 const queues = new Map<string, Promise<unknown>>();
 
-/** How long another tab's turn is waited for. A batch takes some 10 ms; a tab whose map hangs must not stop all others. */
+/** How long to wait for another tab's turn. A batch takes some 10 ms; a tab whose map hangs must not stop all others. */
 const WAIT_MS = 5_000;
 
 /**
- * Does `work` when nobody else in this realm is at it; nor in another, unless `alone`.
+ * Does `work` when nothing else in this realm takes a turn; nor in another, unless `alone`.
  *
  * @param id of the database, the same in every context
  * @param alone no other context has the database open, as far as known
@@ -44,7 +44,7 @@ async function amongTabs<T>(id: string, work: () => Promise<T>): Promise<T> {
     return await locks.request(`settledb:${id}:index`, { signal: patience.signal }, begin);
   } catch (error) {
     if (begun) throw error;
-    return work(); // Waited long enough, or there is no lock to be had here.
+    return work(); // Waited long enough, or no lock can be had here.
   } finally {
     clearTimeout(timer);
   }

@@ -1,12 +1,12 @@
 /**
- * Brings indexes up to date: all that are wanted in one pass over the changes, a batch at a time.
+ * Brings indexes up to date: all that are needed in one pass over the changes, a batch at a time.
  *
  *   states of the wanted indexes ─→ changes after the lowest seq, with bodies ─→ map, in slices ─→ one commit of all their rows
  *
- * An index that is wanted while a pass goes on joins it at the next batch. A query is answered from an index that is *whole*: what the
- * documents were at one moment, at the earliest when it was asked. It is not after any batch: a document that was edited before its
- * batch was read has gone beyond it, and is in the index as it was, or not at all. It is after one that read all there was.
- * What a batch found is committed even if nobody waits any more, so a call that was given up is gone on with by the next.
+ * An index that is needed while a pass runs joins it at the next batch. A query is answered from an index that is *whole*: it holds
+ * the documents of one moment, at the earliest when the query came. It is not whole after just any batch: a document that was edited
+ * before its batch was read is no longer in that batch, and the index has its former rows, or none. It is whole after a batch that
+ * read all there was. What a batch found is committed even if nobody waits any more, so that the next call goes on from there.
  */
 import {
   type CallOptions,
@@ -26,18 +26,18 @@ import { Slices } from './slices';
 import { mapError, Source } from './source';
 import { inTurn } from './turns';
 
-/** Documents of a batch at most. */
+/** Most documents in a batch. */
 const BATCH_DOCS = 1_000;
-/** Documents of the first batch, whose size nobody knows yet. */
+/** Documents in the first batch, when their size is not known yet. */
 const FIRST_BATCH_DOCS = 200;
-/** Batches after what was asked for, while others write, until one is read that has all there is. */
+/** Batches after what was asked for, while others write, until one reads all there is. */
 const BATCHES_BEYOND_MAX = 10;
-/** Characters of documents in a batch, about: what is held in memory while it is mapped. */
+/** Characters of documents in a batch, about: they are held in memory while it is mapped. */
 const BATCH_LENGTH = 1024 * 1024;
-/** Rows of a commit, about: some 6 ms of work in one go. */
+/** Rows in a commit, about: some 6 ms of work in one go. */
 const COMMIT_ROWS = 1_200;
 /**
- * ms of one turn at most, but for its last batch: each batch is read and mapped while the one before is written. Other contexts wait
+ * Most ms of one turn, not counting its last batch: each batch is read and mapped while the one before is written. Other contexts wait
  * for their turns, though not for ever.
  */
 const TURN_MS = 250;
@@ -55,12 +55,12 @@ export interface UpdaterEvents {
   indexing(progress: IndexingProgress): void;
   /** A map threw: its document is left out of that index. */
   error(error: DatabaseError): void;
-  /** Changes were mapped for an index for which nobody waits. */
+  /** Changes were mapped for an index that nobody waits for. */
   unasked(view: string, docs: number): void;
 }
 
 interface Waiter {
-  /** Somebody asked a query, rather than a policy: the index has to be whole. */
+  /** For a query rather than a policy: the index has to be whole. */
   readonly asked: boolean;
   readonly target: number;
   readonly resolve: (state: ViewStateRow) => void;
@@ -73,17 +73,17 @@ interface Wanted {
   readonly waiters: Set<Waiter>;
 }
 
-/** What a batch starts from. */
+/** What a batch begins with. */
 interface Batch {
   readonly info: InfoRow;
   readonly docs: readonly DocRow[];
-  /** The seq up to which the batch knows everything. */
+  /** The seq up to which the batch has every change. */
   readonly through: number;
-  /** As many as were asked for: there are more. */
+  /** The batch has as many as were requested: there are more. */
   readonly isFull: boolean;
 }
 
-/** The commit that is under way, or was last: whether it counts. */
+/** The commit under way, or the last one: whether it succeeded. */
 class Writing {
   last: Promise<boolean> = Promise.resolve(true);
 }
@@ -96,7 +96,7 @@ export class Updater {
   #batchDocs = FIRST_BATCH_DOCS;
   #running = false;
   #indexed: number | undefined;
-  /** Batches that did not make whole what is waited for, and held all that was asked of it. */
+  /** Batches that held all that was asked for, but did not make the awaited indexes whole. */
   #beyond = 0;
 
   constructor(store: Store<DatabaseTables>, events: UpdaterEvents) {
@@ -199,14 +199,14 @@ export class Updater {
       const batch = await this.#read(since);
       const isLast = !(await this.#map(batch, behind, states, writing));
       since = batch.through;
-      // Whoever came meanwhile, and whoever waits for what was written meanwhile, is seen to in the next turn.
+      // Calls that came meanwhile, or wait for what was written meanwhile, are served in the next turn.
       if (isLast || !batch.isFull || !this.#awaited || performance.now() - began > TURN_MS) break;
       if (this.#wanted.size > behind.length) break;
     }
     await writing.last;
   }
 
-  /** The states of the wanted indexes. Whoever waited for no more than they have is answered. */
+  /** The states of the needed indexes. Resolves the calls for which these are enough. */
   async #states(): Promise<Map<string, ViewStateRow>> {
     const ids = [...this.#wanted.keys()];
     const [rows, [info]] = await this.#store.read([
@@ -224,7 +224,7 @@ export class Updater {
       if (waiter.target <= state.seq && (isWhole || !waiter.asked)) waiter.resolve(state);
   }
 
-  /** Whether a query waits for no more than that an index is whole. */
+  /** Whether a query only waits for an index to be whole. */
   #waitsForWhole(since: number): boolean {
     for (const { waiters } of this.#wanted.values())
       for (const { asked, target } of waiters) if (asked && target <= since) return true;
@@ -247,8 +247,8 @@ export class Updater {
   }
 
   /**
-   * Maps the batch and begins to commit it, in parts where there are many rows: while one is written, the next is mapped.
-   * @returns whether there is sense in going on
+   * Maps the batch and begins to commit it, in parts if there are many rows: while one is written, the next is mapped.
+   * @returns whether it makes sense to go on
    */
   async #map(
     { info, docs, through, isFull }: Batch,
@@ -262,10 +262,10 @@ export class Updater {
     const write = async (seq: number, isWhole = false): Promise<boolean> => {
       const written = part;
       part = new Part(behind);
-      // Where another context was quicker, what was mapped after it is worth nothing.
+      // Another context was quicker: what was mapped after it is worth nothing.
       if (!(await writing.last)) return false;
       writing.last = this.#write(written, states, seq, info, isWhole);
-      writing.last.catch(() => undefined); // It is awaited in its turn.
+      writing.last.catch(() => undefined); // It is awaited later.
       return true;
     };
     for (const doc of docs) {
@@ -283,7 +283,7 @@ export class Updater {
     return write(through, !isFull);
   }
 
-  /** @returns whether all of it counts */
+  /** @returns whether all of it was committed */
   async #write(
     { mapped, looked }: Part,
     states: Map<string, ViewStateRow>,
@@ -318,7 +318,7 @@ export class Updater {
   }
 }
 
-/** What goes into one commit. */
+/** The content of one commit. */
 class Part {
   readonly mapped: readonly Mapped[];
   rows = 0;

@@ -45,7 +45,7 @@ export interface ViewsOptions {
   readonly definitions?: readonly DefinitionsOf[] | undefined;
 }
 
-/** Rows of a temporary view for which it pays to pass over what lies beyond them. */
+/** Up to this many rows of a temporary view, it pays to skip rows that lie beyond them. */
 const FEW_ROWS = 1_000;
 
 type Host = IndexHost & Pick<Database, 'allDocs' | 'get'>;
@@ -67,7 +67,7 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
   }
 
   query(view: string | MapFunction | ViewSource, options: ViewOptions = {}): Promise<ViewResult> {
-    // Not async: most queries of stored views are answered at once, and a promise each is enough.
+    // Not async: most queries of stored views are answered at once, and one promise each is enough.
     try {
       const given = options ?? {};
       given.signal?.throwIfAborted();
@@ -85,7 +85,7 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
     }
   }
 
-  /** After the turn of others. */
+  /** Answers after other tasks had their turn. */
   async #storedLater(
     wait: Promise<void>,
     view: string,
@@ -104,7 +104,7 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
   ): Promise<ViewResult> {
     if (typeof view === 'string') return this.#stored(await this.#definitions.find(view, given), plan, given);
     if (typeof view === 'function') return this.#temporary({ map: view }, plan, given);
-    // A list has a method of that name.
+    // Lists have a method called `map`.
     const isSource = typeof view === 'object' && view !== null && !Array.isArray(view);
     if (!isSource || !['string', 'function'].includes(typeof view.map))
       throw badRequest('A query needs a map function, or the name of a view');
@@ -168,7 +168,7 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
     };
   }
 
-  /** As {@link #stored}, of one state, where all of it is in memory; else `undefined`. */
+  /** Like {@link #stored}, from one state, if everything is in memory; otherwise `undefined`. */
   #storedNow(name: string, plan: QueryPlan, options: ViewOptions): ViewResult | undefined {
     if (plan.update === 'lazy') return undefined;
     const view = this.#definitions.findNow(name);
@@ -191,7 +191,7 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
     return withTheirs && answer(withTheirs, state, plan, options);
   }
 
-  /** A count of all rows, or of one range, likewise. */
+  /** A count of all rows, or of one range, in the same way. */
   #countedNow(
     { index, siblings }: View,
     reducer: Reducer,
@@ -211,7 +211,7 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
     return read && reduced(countGroups(read, range), read.state?.seq ?? 0, plan, options);
   }
 
-  /** Where there is no room for what its index lacks, as if it were asked once: whoever cannot write can read all the same. */
+  /** If there is no room to bring the index up to date, the view is mapped as if it were temporary: full storage can be read. */
   async #stored(view: View, plan: QueryPlan, options: ViewOptions): Promise<ViewResult> {
     const reducer = checkedReduce(options) === false ? undefined : view.reducer?.();
     try {
@@ -259,7 +259,7 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
     return this.#mapped(index, reducer, plan, options);
   }
 
-  /** Of all documents, mapped for this answer. */
+  /** Maps all documents for this answer. */
   async #mapped(
     index: IndexDefinition,
     reducer: Reducer | undefined,
@@ -275,7 +275,7 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
     const map = (wanted: RowFilter) => mapAll(this.#indexes.store, index, wanted, failed, options);
     const isFew = count > 0 && count <= FEW_ROWS;
     let all = await map(isFew ? new FirstKeys(count, plan.descending).filter(isWanted) : { row: isWanted });
-    // Where a row was taken back, others that were passed over for it may count.
+    // If a row was withdrawn, others that were skipped because of it may count.
     if (isFew && !all.isPlain) all = await map({ row: isWanted });
     const rows = firstRows(all.rows, plan.descending ? (x, y) => compareRows(y, x) : compareRows, count);
     const ranges = plan.byKeys ? tests.map((test) => rows.filter(test)) : [rows];
@@ -315,7 +315,7 @@ const reduced = (
 function rowQueries(tag: string, plan: QueryPlan): RangeQuery<'index'>[] {
   const { skip, limit, descending: reverse } = plan;
   if (limit === 0) return [];
-  // Over several keys, skip and limit count all of their rows.
+  // Over several keys, skip and limit count the rows of all keys together.
   const each = plan.byKeys ? { limit: limit && skip + limit } : { skip, limit };
   return plan.ranges.map((range) => ({
     from: 'index',

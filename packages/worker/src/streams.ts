@@ -149,7 +149,7 @@ export function asStream(answer: unknown, lock: string | undefined): unknown {
   return { ...(answer as object), stream: mortal(stream, lock) };
 }
 
-/** The same stream, but it fails when the worker ends: a transferred stream is not ended by browsers, and its reader would wait for ever. */
+/** The same stream, but it fails when the worker ends: a transferred stream does not, and its reader would wait for ever. */
 function mortal(stream: ReadableStream<Uint8Array>, lock: string): ReadableStream<Uint8Array> {
   const reader = stream.getReader();
   return new ReadableStream<Uint8Array>(

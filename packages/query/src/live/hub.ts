@@ -14,16 +14,16 @@ export interface Ending {
   readonly error?: unknown;
 }
 
-/** A database that is closed while it is asked, or while its feed is opened, ends what lives on it, as at any other time. */
+/** If the database is closed during a request, or while its feed is opened, the live results end as at any other time. */
 export const endingOf = (error: unknown): Ending =>
   isDatabaseError(error) && error.name === 'closed' ? {} : { error };
 
 export interface HubListener {
-  /** From now on nothing is missed: time to ask. */
+  /** From now on no change is missed: time to query. */
   ready(): void;
   /** Ids of documents that were written; `undefined`: too many to say. */
   changed(ids: Changed | undefined): void;
-  /** No more: the database was closed, or the feed failed. */
+  /** Nothing follows: the database was closed, or the feed failed. */
   end(ending: Ending): void;
 }
 
@@ -32,10 +32,10 @@ export interface HubSource {
   changes(options: ChangesOptions): ChangesFeed;
 }
 
-/** Calls back after each commit, whoever made it. @returns the way to stop */
+/** Calls back after each commit of any context. @returns a function that stops this */
 export type WatchCommits = (listener: () => void) => () => void;
 
-/** Ids collected before they are passed on; where there are more, all is asked anew, which is then cheaper too. */
+/** Ids collected before they are passed on; if there are more, everything is queried anew, which is then cheaper too. */
 export const MAX_IDS = 1_000;
 
 export class ChangeHub {
@@ -43,7 +43,7 @@ export class ChangeHub {
   readonly #listeners = new Set<HubListener>();
   #feed: ChangesFeed | undefined;
   #opening: object | undefined;
-  /** A purge leaves no change behind, but a number. */
+  /** A purge leaves no change, only a higher number. */
   readonly #watch: WatchCommits | undefined;
   #unwatch: (() => void) | undefined;
   #looking = false;
@@ -52,13 +52,13 @@ export class ChangeHub {
   #ids = new Set<string>();
   #passing = false;
 
-  /** @param watch where purges can be told: of a database that is here */
+  /** @param watch if purges can be noticed: for a local database */
   constructor(source: HubSource, watch?: WatchCommits | undefined) {
     this.#source = source;
     this.#watch = watch;
   }
 
-  /** @returns the way to leave */
+  /** @returns a function to leave */
   join(listener: HubListener): () => void {
     this.#listeners.add(listener);
     if (this.#feed !== undefined) queueMicrotask(() => this.#listeners.has(listener) && listener.ready());
@@ -72,7 +72,7 @@ export class ChangeHub {
     const opening = {};
     this.#opening = opening;
     try {
-      // Not `since: 'now'`, which a remote database would take for the moment when it gets to the request.
+      // Not `since: 'now'`: for a remote database that would be the moment when the request arrives.
       const { update_seq: since, purge_seq } = await this.#source.info();
       if (this.#opening !== opening) return;
       this.#purges = purge_seq as number | undefined;
@@ -102,13 +102,13 @@ export class ChangeHub {
     });
   }
 
-  /** After a commit. One look serves all commits that come before it begins. */
+  /** Called after a commit. One look serves all commits that come before it begins. */
   async #look(opening: object): Promise<void> {
     if (this.#looking) return;
     this.#looking = true;
     await undefined;
     this.#looking = false;
-    // A database that is closed or gone ends the feed, which tells.
+    // If the database is closed or gone, its feed ends, and reports that.
     const { purge_seq } = await this.#source.info().catch(() => ({ purge_seq: this.#purges }));
     if (this.#opening !== opening || purge_seq === this.#purges) return;
     this.#purges = purge_seq as number | undefined;

@@ -6,7 +6,7 @@ interface Observer<Result> {
   complete(): void;
 }
 
-/** One loop over results: keeps the latest that was not taken. */
+/** One loop over results: keeps the latest one that was not taken. */
 export class LatestIterator<Result> implements AsyncIterator<Result, undefined> {
   readonly #leave: () => void;
   #latest: { readonly value: Result } | undefined;

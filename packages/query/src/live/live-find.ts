@@ -1,6 +1,6 @@
 /**
- * The results of a live `find`. As long as the last one is all there is (fewer documents than its limit), documents that changed are
- * tested and put in their place, and nothing else is read; a result that was cut at its limit is asked anew, but only if
+ * The results of a live `find`. While the last result is complete (fewer documents than its limit), changed documents are
+ * tested and put in their place, and nothing else is read; a result that was cut at its limit is queried anew, but only if
  * something changed that is in it or could be.
  */
 import type { ExistingDoc, FindRequest, FindResult } from '@settledb/core';
@@ -25,7 +25,7 @@ interface Kept {
   readonly order: AnswerOrder;
   readonly accepts: (doc: ExistingDoc<object>) => boolean;
   readonly items: readonly Item[];
-  /** The items are all that match. */
+  /** The items are all documents that match. */
   readonly complete: boolean;
 }
 
@@ -42,7 +42,7 @@ export class LiveFind implements Evaluator<FindResult> {
     this.#request = request;
   }
 
-  /** Checked when first asked, so that what is wrong with it is told as any other failure. */
+  /** Checked when first needed, so that an invalid request is reported like any other failure. */
   get #asked(): Find {
     this.#checked ??= checkRequest(this.#request);
     return this.#checked;
@@ -63,7 +63,7 @@ export class LiveFind implements Evaluator<FindResult> {
     return kept.complete ? this.#change(kept, docs, last) : this.#ask(last);
   }
 
-  /** Something is in the result, or would be if nothing were cut off. What lies before a place in the middle nobody knows. */
+  /** Whether one is in the result, or would be if nothing were cut off. What `skip` or a bookmark leaves out before is unknown. */
   #concerns(kept: Kept, docs: ReadonlyMap<string, ExistingDoc<object> | undefined>): boolean {
     const { skip, bookmark } = this.#asked;
     if (skip > 0 || bookmark !== undefined || kept.items.some(({ id }) => docs.has(id))) return true;
@@ -107,7 +107,7 @@ export class LiveFind implements Evaluator<FindResult> {
   }
 }
 
-/** The last result, when this is the same. */
+/** The last result, if this one is the same. */
 function resultOf(
   docs: FindResult['docs'],
   warning: string | undefined,
@@ -117,10 +117,10 @@ function resultOf(
   return { docs, ...(warning && { warning }) };
 }
 
-/** Tells shown documents apart, also where `fields` left no id. */
+/** Tells shown documents apart, even if `fields` left no id. */
 const nameOf = (shown: { readonly _id?: string }): string => shown._id ?? JSON.stringify(shown);
 
-/** Indexes may have come or gone. */
+/** If so, indexes may have been added or removed. */
 const hasDesign = (changed: Changed): boolean => [...changed].some((id) => id.startsWith('_design/'));
 
 function itemOf(

@@ -1,7 +1,7 @@
 /**
- * A result that stays current: asked anew, or brought up to date, when documents change, and told only when it became another.
+ * A result that stays current: queried anew, or brought up to date, when documents change, and reported only if it differs.
  *
- * It works while somebody subscribes or iterates, and not before or after: then it hears no changes and holds nothing but its
+ * It works only while somebody subscribes or iterates: otherwise it hears no changes and holds nothing but its
  * last result, so that what is unchanged keeps its identity when somebody comes back.
  */
 import { onAbort } from '@settledb/core';
@@ -50,14 +50,14 @@ export class RunningQuery<Result> implements LiveQuery<Result> {
   readonly #makeEvaluator: () => Evaluator<Result>;
   readonly #listeners = new Set<Listener<Result>>();
   #last: Result | undefined;
-  /** What runs while there are listeners. */
+  /** The work while there are listeners. */
   #run: Run<Result> | undefined;
-  /** Heard while it runs: a signal that lives long must not keep the results that were left. */
+  /** Listened to only while it runs: a long-lived signal must not keep abandoned results in memory. */
   readonly #signal: AbortSignal | undefined;
   #unlisten: (() => void) | undefined;
   #ended: { readonly error?: unknown } | undefined;
 
-  /** @param makeEvaluator called each time it begins to work, as an evaluation of the time before may still be under way */
+  /** @param makeEvaluator called each time it starts, because a former evaluation may still be running */
   constructor(hub: ChangeHub, makeEvaluator: () => Evaluator<Result>, signal?: AbortSignal | undefined) {
     this.#hub = hub;
     this.#makeEvaluator = makeEvaluator;
@@ -69,7 +69,7 @@ export class RunningQuery<Result> implements LiveQuery<Result> {
   }
 
   readonly subscribe = (observer: LiveObserver<Result>): Unsubscribe => {
-    // An object of its own: the same observer may subscribe twice.
+    // A new object: the same observer may subscribe twice.
     const listener = typeof observer === 'function' ? { next: observer } : { ...bound(observer) };
     const leave = (): void => this.#leave(listener);
     if (this.#signal?.aborted) this.#ended ??= {};
@@ -109,7 +109,7 @@ export class RunningQuery<Result> implements LiveQuery<Result> {
 
   #leave(listener: Listener<Result>): void {
     if (!this.#listeners.delete(listener) || this.#listeners.size > 0) return;
-    // Not at once: React leaves and joins in one go when a component subscribes by another function.
+    // Not at once: React leaves and joins in one go when a component subscribes with another function.
     queueMicrotask(() => {
       if (this.#listeners.size === 0) this.#stop();
     });
@@ -143,14 +143,14 @@ function bound<Result>(observer: Listener<Result>): Listener<Result> {
 function end<Result>(listener: Listener<Result>, ending: { readonly error?: unknown }): void {
   if (!('error' in ending)) safely(listener.complete);
   else if (listener.error !== undefined) safely(listener.error, ending.error);
-  else void Promise.reject(ending.error); // Nobody else would hear of it.
+  else void Promise.reject(ending.error); // Nobody else would hear of the error.
 }
 
 function safely<A extends unknown[]>(listener: ((...args: A) => void) | undefined, ...args: A): void {
   try {
     listener?.(...args);
   } catch (error) {
-    // As an event listener's: the platform's business, not the other listeners'.
+    // Like an error in an event listener: reported to the platform, without harm to other listeners.
     globalThis.reportError?.(error);
   }
 }

@@ -21,7 +21,7 @@ import type { Evaluator } from './run';
 import { sameResult } from './same';
 
 /**
- * Documents in a live result of a `find` without a `limit`: what is shown on a screen is fewer. A result is held in memory as long as
+ * Most documents in a live result of a `find` without a `limit`: screens show fewer. A result is held in memory as long as
  * somebody subscribes.
  */
 export const LIVE_LIMIT = 10_000;
@@ -42,7 +42,7 @@ export interface Live<Content extends object = object> {
 
 export class LiveQueries<Content extends object = object> implements Live<Content> {
   readonly #host: LiveHost;
-  /** Whoever answers finds here; absent where another does, as a remote database. */
+  /** Live finds use this; absent if finds are answered elsewhere, as for a remote database. */
   readonly #mango: Mango | undefined;
   readonly #hub: ChangeHub;
   readonly #isPassing: Evaluator<unknown>['isPassing'];
@@ -88,7 +88,7 @@ export class LiveQueries<Content extends object = object> implements Live<Conten
     ) as LiveQuery<AllDocsResult<Content>>;
   }
 
-  /** Pushes, at first and whenever all is to be asked anew, until cancelled: for those who are told of changes but of no purges. */
+  /** Pushes at first and whenever everything is to be queried anew, until cancelled: for listeners that do not hear of purges. */
   tellPurges({ push, signal }: FeedController<true>): Promise<void> {
     return new Promise((resolve, reject) => {
       const anew = (): void => void push(true);
@@ -110,7 +110,7 @@ export class LiveQueries<Content extends object = object> implements Live<Conten
     return new RunningQuery(this.#hub, make, signal);
   }
 
-  /** Asks anew each time, and keeps of the result before what is the same. */
+  /** Queries anew each time, and keeps the parts of the last result that are unchanged. */
   #again<Result extends object>(
     ask: () => Promise<Result>,
     keep: (next: Result, last: Result) => Result,

@@ -1,24 +1,24 @@
 /** The work of a live query while somebody listens. */
 import { type Changed, type ChangeHub, type Ending, endingOf, MAX_IDS } from './hub';
 
-/** Makes the results of one question. */
+/** Makes the results of one query. */
 export interface Evaluator<Result> {
   /**
    * @param changed what may differ from the last result; `undefined`: everything
-   * @param last the result before, to keep what is the same
+   * @param last the result before, whose unchanged parts are kept
    * @returns `last` itself when nothing changed
    */
   evaluate(changed: Changed | undefined, last: Result | undefined): Promise<Result>;
-  /** Whether a failure will pass: a result that there is stays as it is, and is asked for again after a while. Default: none does. */
+  /** Whether a failure will pass: the last result then stays, and the query is repeated after a while. Default: none does. */
   readonly isPassing?: ((error: unknown) => boolean) | undefined;
 }
 
 /**
- * ms between two evaluations: a frame. A burst of writes is one evaluation, and a question that takes long is asked at most
+ * ms between two evaluations: a frame. A burst of writes causes one evaluation, and a query that takes long runs at most
  * half of the time.
  */
 const MIN_INTERVAL_MS = 16;
-/** ms until a question is asked again whose failure will pass. */
+/** ms until a query is repeated after a failure that will pass. */
 const RETRY_MS = 1_000;
 
 interface RunEvents<Result> {
@@ -26,13 +26,13 @@ interface RunEvents<Result> {
   end(ending: Ending): void;
 }
 
-/** From the first listener to the last: hears changes, evaluates, tells. */
+/** From the first listener to the last: hears changes, evaluates, reports. */
 export class Run<Result> {
   current: Result | undefined;
   readonly #evaluator: Evaluator<Result>;
   readonly #events: RunEvents<Result>;
   readonly #leaveHub: () => void;
-  /** What was heard since the last evaluation began. */
+  /** Changes heard since the last evaluation began. */
   #changed: Set<string> | 'all' | undefined;
   #last: Result | undefined;
   #evaluating = false;
@@ -74,7 +74,7 @@ export class Run<Result> {
   #schedule(): void {
     if (this.#stopped || this.#evaluating || this.#timer !== undefined) return;
     const wait = Math.max(0, this.#notBefore - performance.now());
-    // Even without a wait not at once: the rest of a burst is on its way.
+    // Not at once even without a wait: the rest of a burst is on its way.
     this.#timer = setTimeout(() => void this.#evaluate(), wait);
   }
 

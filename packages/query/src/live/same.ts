@@ -1,6 +1,6 @@
-/** Keeping what is unchanged: a new result made of the parts of the last one, wherever they are equal. */
+/** Keeps what is unchanged: a new result is made of parts of the last one, wherever they are equal. */
 
-/** `last` when both say the same, else `next` with the rows of `last` that are the same. */
+/** `last` if both are equal, else `next` with those rows of `last` that are the same. */
 export function sameResult<
   Name extends string,
   Row,
@@ -12,8 +12,8 @@ export function sameResult<
 }
 
 /**
- * The rows of `next`, those that were there before as the same objects; the list before when all of them are.
- * @param keyOf tells a row from others; rows of equal keys are paired in their order
+ * The rows of `next`, with unchanged ones as the same objects; the former list if all of them are unchanged.
+ * @param keyOf tells rows apart; rows of equal keys are paired in their order
  */
 export function sameRows<Row>(
   next: readonly Row[],
@@ -32,14 +32,14 @@ export function sameRows<Row>(
   const rows = next.map((row, at) => {
     const candidates = known.get(keyOf(row));
     const found = candidates?.findIndex((each) => isEqual(row, each)) ?? -1;
-    const result = found < 0 ? row : candidates!.splice(found, 1)[0]!; // found there
+    const result = found < 0 ? row : candidates!.splice(found, 1)[0]!; // it was found there
     if (result !== last[at]) kept = false;
     return result;
   });
   return kept ? last : rows;
 }
 
-/** Of JSON; the order of members does not count. */
+/** For JSON; the order of members does not count. */
 export function isEqual(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;

@@ -1,5 +1,5 @@
 /**
- * How an index serves constraints: ranges of its rows that hold every document which can meet them.
+ * How an index serves constraints: by ranges of its rows that hold every document which can meet them.
  */
 import type { Json } from '@settledb/core';
 import { fieldPath } from '@settledb/core';
@@ -9,24 +9,24 @@ import { cover, type Interval, type Intervals, intersect, pointOf } from './inte
 import { BEYOND, MANY_ELEMENTS, type MangoIndex, PRESENT } from './mango-index';
 
 /**
- * Ranges read for one question. More single values than that are read as the one range from the least to the greatest: a
+ * Ranges read for one query. If there are more single values, they are read as one range from the least to the greatest: a
  * range costs a search in memory, so some hundreds cost less than the documents they find.
  */
 export const MAX_RANGES = 500;
 
 export interface Access {
   readonly index: MangoIndex;
-  /** Of plain rows ascending and apart; rows of elements come after them. */
+  /** Ranges of plain rows, ascending and disjoint; rows of elements come after them. */
   readonly ranges: readonly IndexRange[];
   /** Rows may name a document twice, and are not in the order of the index. */
   readonly byElements: boolean;
-  /** Leading fields that are held to single values. */
+  /** Number of leading fields that must have single values. */
   readonly exact: number;
   /** How much the next field's constraint leaves out (`narrowness`). */
   readonly narrowness: number;
 }
 
-/** Some field is constrained to less than everything. */
+/** Whether some field's constraint leaves anything out. */
 export const isSelective = ({ exact, narrowness }: Access): boolean => exact > 0 || narrowness > 0;
 
 export const pathsOf = (index: MangoIndex): (readonly string[])[] =>
@@ -34,7 +34,7 @@ export const pathsOf = (index: MangoIndex): (readonly string[])[] =>
 
 /**
  * @param ordered rows must come in the order of the index, each document once
- * @returns undefined when the index may lack documents: those without its first field
+ * @returns undefined if the index may lack documents: those without its first field
  */
 export function accessOf(index: MangoIndex, { fields }: Conjunction, ordered: boolean): Access | undefined {
   const constraints = pathsOf(index).map((path) => fields.get(pathKey(path)));
@@ -47,7 +47,7 @@ export function accessOf(index: MangoIndex, { fields }: Conjunction, ordered: bo
   if (elements !== undefined) values[at] = intersect(values[at]!, elements.plain);
   const plain = rangesOf(index, values);
   if (elements === undefined) return { index, byElements: false, ...plain };
-  // Where a list is looked into, the fields before it say where its elements lie.
+  // If a list is searched by its elements, the fields before it tell where the rows of elements lie.
   const among = rangesOf(index, [...values.slice(0, at), elements.elements, ...values.slice(at + 1)]);
   const many: Json = { [at]: MANY_ELEMENTS };
   return {
@@ -69,7 +69,7 @@ interface Ranges {
   readonly narrowness: number;
 }
 
-/** Single values of the leading fields, and whatever the field after them has. */
+/** Ranges by single values of the leading fields, and by the constraint on the field after them. */
 function rangesOf(index: MangoIndex, values: readonly Intervals[]): Ranges {
   const length = index.fields.length;
   let prefixes: Json[][] = [[]];
@@ -109,7 +109,7 @@ export function rangeWithin(prefix: readonly Json[], { from, to }: Interval, len
   const after = (key: Json): Json[] => (isLast ? [...start, key] : [...start, key, BEYOND]);
   const low: IndexRange['from'] =
     from === undefined
-      ? { key: start, inclusive: false } // Above the row that ends here, because the next field is absent.
+      ? { key: start, inclusive: false } // After the row that ends here because its next field is absent.
       : from.inclusive
         ? { key: [...start, from.key], inclusive: true }
         : { key: after(from.key), inclusive: false };
@@ -122,7 +122,7 @@ export function rangeWithin(prefix: readonly Json[], { from, to }: Interval, len
   return { from: low, to: high };
 }
 
-/** Objects sort after lists, and this before other objects: plain rows end here, and rows of elements begin. */
+/** Objects sort after lists, and this before all other objects: plain rows end here, and rows of elements begin. */
 const END_OF_LISTS: Json = {};
 
 function keyStart(values: readonly Json[]): Json[] {
@@ -143,11 +143,11 @@ const beyond = (key: readonly Json[]): Json[] => [...key.slice(0, -1), BEYOND];
 /** The range among the rows of elements of the field at `at`. */
 function within(at: number, { from, to }: IndexRange): IndexRange {
   return {
-    from: { ...from!, key: { [at]: from!.key } }, // rangesOf leaves no end open
+    from: { ...from!, key: { [at]: from!.key } }, // rangesOf always sets both ends.
     to: { ...to!, key: { [at]: to!.key } },
   };
 }
 
-/** A field that can have but one value takes no part in an order. */
+/** A field that can have only one value has no effect on an order. */
 export const isFixed = ({ fields }: Conjunction, path: readonly string[]): boolean =>
   fixedValue(fields.get(pathKey(path))) !== undefined;

@@ -1,7 +1,7 @@
 /**
- * Finds answered at once, from memory: those of a plain shape, by an index that is up to date, where this context is alone. All
- * of it is one turn of the event loop, or several between which nothing was written, so index and documents are of one state. Whatever is
- * otherwise takes the long way.
+ * Finds answered at once, from memory: those of a plain shape, by an index that is up to date, if no other context has the database
+ * open. All of it happens in one turn of the event loop, or in several between which nothing was written, so index and documents are
+ * of one state. All other finds take the usual way.
  */
 import {
   type DatabaseTables,
@@ -23,10 +23,10 @@ import { checkRequest, DEFAULT_LIMIT } from './request';
 import { type Prepared, prepare, rangeFor, type Shape, shapeOf } from './shape';
 import { proportionWarning } from './warning';
 
-/** How things stand at the moment. */
+/** The current state of the database and an index. */
 export interface Look {
   readonly info: InfoRow;
-  /** Names the rows of the index; `undefined` when changes are not in it yet. */
+  /** Names the rows of the index; `undefined` if it does not have all changes yet. */
   readonly tag: string | undefined;
 }
 
@@ -44,11 +44,11 @@ const SHAPES_MAX = 200;
 export class FindsAtOnce {
   readonly #indexes: LocalIndexes;
   readonly #catalog: IndexCatalog;
-  /** By shape; `undefined` for those that are planned anew each time. */
+  /** By shape; `undefined` for shapes that are planned anew each time. */
   #prepared = new Map<string, Prepared | undefined>();
-  /** What they were planned for. */
+  /** The indexes that they were planned for. */
   #list: readonly MangoIndex[] = [];
-  /** When that was looked at last. */
+  /** The counters when the list was last read. */
   #listed: InfoRow | undefined;
 
   constructor(indexes: LocalIndexes, catalog: IndexCatalog) {
@@ -57,8 +57,8 @@ export class FindsAtOnce {
   }
 
   /**
-   * The answer; what it will be, where the index has to follow first, or others have their turn; `undefined`, also in the end: ask the long
-   * way.
+   * The answer; or a promise of it, if the index has to follow first, or other tasks have their turn; or `undefined`, directly or from
+   * the promise: take the usual way.
    */
   find(request: FindRequest): Found {
     const shape = shapeOf(request);
@@ -91,14 +91,14 @@ export class FindsAtOnce {
     try {
       await this.#indexes.update(prepared.definition, request);
     } catch (error) {
-      if (isQuotaExceeded(error)) return undefined; // The long way knows how to do without.
+      if (isQuotaExceeded(error)) return undefined; // The usual way can do without the index.
       throw error;
     }
     const look = this.#indexes.lookNow(prepared.definition);
     return look && this.#answer(request, prepared, shape, look);
   }
 
-  /** No design document was written since. */
+  /** No design document was written since the list was read. */
   #isListed(info: InfoRow): boolean {
     return isOneState(info, this.#listed);
   }
@@ -133,7 +133,7 @@ export class FindsAtOnce {
     return reading.read() ? answer() : this.#readOn(reading, prepared, look, request.signal, answer);
   }
 
-  /** Goes on, as often as others have to have their turn, while nothing is written. */
+  /** Goes on after each turn of other tasks, while nothing is written. */
   async #readOn(
     reading: Reading,
     { definition }: Prepared,
@@ -144,7 +144,7 @@ export class FindsAtOnce {
     const { store } = this.#indexes;
     for (let wait = store.pause?.(); wait !== undefined; wait = store.pause?.()) {
       await wait;
-      if (store.pause?.() !== undefined) continue; // Others were first, and took all of this turn.
+      if (store.pause?.() !== undefined) continue; // Other tasks came first, and used up this turn.
       const now = this.#indexes.lookNow(definition);
       if (signal?.aborted || now?.tag !== tag || !isOneState(now?.info, info)) return undefined;
       if (reading.read()) return answer();
@@ -182,7 +182,7 @@ function resultOf(
 const isOneState = (one: InfoRow | undefined, other: InfoRow | undefined): boolean =>
   one?.update_seq === other?.update_seq && one?.purge_seq === other?.purge_seq;
 
-/** Nothing about it that the long way sees to: what is wrong, too. */
+/** Whether the request has nothing that only the usual way handles, errors included. */
 function isUsual({
   limit = DEFAULT_LIMIT,
   skip = 0,

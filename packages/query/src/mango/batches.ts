@@ -1,4 +1,4 @@
-/** What reading the documents of a plan takes and gives, and how many of them at a time. */
+/** What reading the documents of a plan takes and returns, and how many are read at a time. */
 import type { CallOptions, Database, ExistingDoc, Json, Seq } from '@settledb/core';
 import type { IndexReader } from '../index-reader';
 import type { WantedText } from './texts';
@@ -10,7 +10,7 @@ export interface Source {
 
 /** A place in the order of a plan. */
 export interface Place {
-  /** Of the row; `null` in the order of ids. */
+  /** The key of the row; `null` in the order of ids. */
   readonly key: Json;
   readonly id: string;
 }
@@ -18,9 +18,9 @@ export interface Place {
 export interface ReadOptions extends CallOptions {
   readonly update?: boolean | 'lazy' | undefined;
   readonly conflicts?: boolean | undefined;
-  /** What each document that matches has. */
+  /** Texts that every matching document has. */
   readonly texts?: readonly WantedText[] | undefined;
-  /** Documents that will do, if all of them match. */
+  /** Number of documents that suffices if all of them match. */
   readonly wanted: number;
   /** Goes on behind this place. */
   readonly after?: Place | undefined;
@@ -31,7 +31,7 @@ export interface Found {
   readonly doc: ExistingDoc<object>;
 }
 
-/** What was looked at, and the seqs of the states that answered. */
+/** How much was examined, and the seqs of the states that answered. */
 export interface Tally {
   keys: number;
   docs: number;
@@ -40,10 +40,10 @@ export interface Tally {
 
 /** Documents in memory at a time: at 1 KB each a megabyte. */
 const MAX_BATCH = 1_000;
-/** When what was wanted did not match, there is more that does not. */
+/** If the first batch did not suffice, many documents do not match. */
 const MIN_BATCH = 32;
 
-/** What is wanted first, which mostly is enough; then more and more. */
+/** First as many as are wanted, which usually suffices; then more and more. */
 export function* batchSizes(wanted: number): Generator<number, never> {
   for (let size = firstBatch(wanted); ; size = nextBatch(size)) yield size;
 }

@@ -1,8 +1,8 @@
 /**
  * Bookmarks: where in the order of its answer a `find` stopped, as opaque text.
  *
- * The place is that of the last document, not a count, so that what is written between two pages neither repeats a document nor
- * leaves one out. Only the plan that made a bookmark can go on from it: the text says which that was.
+ * The place is that of the last document, not a count, so that writes between two pages neither repeat a document nor
+ * leave one out. Only the plan that made a bookmark can go on from it: the text says which one that was.
  */
 import type { Json } from '@settledb/core';
 import { invalid } from './fields';
@@ -15,10 +15,10 @@ export interface Bookmark {
   readonly id: string;
 }
 
-/** What CouchDB answers when there is no place yet. */
+/** CouchDB's bookmark when there is no place yet. */
 export const NO_BOOKMARK = 'nil';
 
-/** How bookmarks of an order begin: half of their text, and mostly that of the one before. */
+/** The beginning of bookmarks of one order: half of their text, and usually the same as for the one before. */
 let known: { readonly order: string | undefined; readonly start: string } = { order: undefined, start: '' };
 
 /** URL-safe base64 of JSON. */
@@ -33,7 +33,7 @@ function base64Of(text: string): string {
     bytes = '';
     for (const byte of new TextEncoder().encode(text)) bytes += String.fromCharCode(byte);
   }
-  // Spaces behind a piece of JSON in place of `=` behind the base64: pieces can be put together, and nearly always nothing is to be replaced.
+  // JSON is padded with spaces instead of base64 with `=`: so pieces can be joined, and there is hardly ever anything to replace.
   const padded = bytes.padEnd(Math.ceil(bytes.length / 3) * 3);
   const base64 = btoa(padded);
   return /[+/]/.test(base64) ? base64.replaceAll('+', '-').replaceAll('/', '_') : base64;
@@ -47,7 +47,7 @@ export function readBookmark(given: unknown): Bookmark {
     const [order, key, id] = JSON.parse(text);
     if (typeof order === 'string' && key !== undefined && typeof id === 'string') return { order, key, id };
   } catch {
-    // Not one of ours: see below.
+    // Not one of our bookmarks: see below.
   }
   throw invalidBookmark(given);
 }

@@ -1,4 +1,4 @@
-/** The plan of a `find`, with what the caller has to say about it: the index to use, and the place to go on from. */
+/** The plan of a `find`, with the caller's own choices: the index to use, and the place to go on from. */
 import { DatabaseError } from '@settledb/core';
 import { invalidBookmark } from './bookmark';
 import { definitionOf, type MangoIndex } from './mango-index';
@@ -6,28 +6,28 @@ import { makePlan, makePlanWith, type Plan, type Question } from './planner';
 import type { Find, UseIndex } from './request';
 
 /**
- * @throws DatabaseError `unknown_error` for an index that is not there, `no_usable_index` for one that lacks documents which can
- *   match, 400 `invalid_bookmark` for one of an order that is no more
+ * @throws DatabaseError `unknown_error` for an index that does not exist, `no_usable_index` for one that lacks documents which can
+ *   match, 400 `invalid_bookmark` for one of an order that no longer exists
  */
 export function choosePlan(asked: Find, indexes: readonly MangoIndex[]): Plan {
   const { bookmark } = asked;
   const plan = preferredPlan(asked, indexes);
   if (bookmark === undefined || bookmark.order === orderName(asked, plan)) return plan;
-  // Made by another plan: since then an index was made, or one is gone.
+  // The bookmark is of another plan: since then an index was created or removed.
   const other = planOfOrder(asked, indexes, plan, bookmark.order);
   if (other === undefined || orderName(asked, other) !== bookmark.order)
     throw invalidBookmark(asked.request.bookmark);
   return other;
 }
 
-/** Names the order in which a plan answers. Plans of one order can go on from each other's bookmarks. */
+/** Names the order in which a plan answers. Plans of the same order can go on from each other's bookmarks. */
 export function orderName({ sortFields }: Find, plan: Plan): string {
   if (plan.sorts) return `sort ${JSON.stringify(sortFields.map(({ name, direction }) => [name, direction]))}`;
   const way = plan.kind === 'index' ? definitionOf(plan.access.index).id : 'ids';
   return plan.descending ? `${way} backwards` : way;
 }
 
-/** Indexes that are used without being named: a partial one does not have all documents. */
+/** Indexes that may be used without being named: a partial one does not have all documents. */
 export const openIndexes = (indexes: readonly MangoIndex[]): MangoIndex[] =>
   indexes.filter(({ partial }) => partial === undefined);
 
@@ -57,7 +57,7 @@ const isNamed = (index: MangoIndex, { ddoc, name }: UseIndex): boolean =>
     ? index.ddoc === ddoc || `${index.ddoc}/${index.name}` === ddoc
     : index.ddoc === ddoc && index.name === name;
 
-/** With the name in `error` too, where PouchDB's users look for it. */
+/** With the name in `error` too, because PouchDB's users look for it there. */
 function indexError(name: string, reason: string): DatabaseError {
   return Object.assign(new DatabaseError({ status: 400, name, reason }), { error: name });
 }

@@ -1,12 +1,12 @@
 /**
- * What a selector demands of each field for itself, read off its formula: what has to be there, and within which values.
+ * What a selector demands of each field separately, derived from its formula: whether it exists, and with which values.
  */
 import { isGroup, type Selector } from '@settledb/core';
 import { type FieldTest, type Formula, formulaOf } from './formula';
 import { ALL, type Intervals, intersect, isAll, NONE, pointOf, union } from './interval';
 import { operatorOf, points, scalars, spansOf } from './spans';
 
-/** Rows that hold single elements of a list, and the plain rows, that together have all documents of a test. */
+/** Rows of single elements of a list which, together with the plain rows, have all documents of a test. */
 export interface ElementAccess {
   readonly plain: Intervals;
   readonly elements: Intervals;
@@ -14,15 +14,15 @@ export interface ElementAccess {
 
 export interface Constraint {
   readonly path: readonly string[];
-  /** The field may only be absent: no index on it has the document. */
+  /** The field may only be absent: then no index on it has the document. */
   readonly absent: boolean;
-  /** Otherwise it is there, with one of these values. */
+  /** Otherwise it exists, with one of these values. */
   readonly values: Intervals;
-  /** The same documents by the elements of lists. */
+  /** Finds the same documents by the elements of lists. */
   readonly elements?: ElementAccess;
 }
 
-/** Constraints that all hold, by {@link pathKey}, and what else has to: one of the branches of each "or". */
+/** Constraints that all hold, by {@link pathKey}, and besides, one of the branches of each "or". */
 export interface Conjunction {
   readonly fields: ReadonlyMap<string, Constraint>;
   readonly ors: readonly (readonly Formula[])[];
@@ -61,7 +61,7 @@ function constraintOf(test: FieldTest): Constraint {
   return { path, absent: false, values: spansOf(test), ...(elements && { elements }) };
 }
 
-/** Another way to the documents of a test that looks into lists. */
+/** Another way to find the documents of a test that looks into lists. */
 function elementAccessOf(test: FieldTest): ElementAccess | undefined {
   const { value } = test;
   const name = operatorOf(test);
@@ -74,7 +74,7 @@ function elementAccessOf(test: FieldTest): ElementAccess | undefined {
   return element && { plain: NONE, elements: element.values };
 }
 
-/** What holds whichever branch does: fields that every branch constrains, with the values of any. */
+/** What holds for any branch: fields that every branch constrains, with the values of all branches. */
 function commonTo(branches: readonly Conjunction[]): Constraint[] {
   const [first] = branches;
   const common: Constraint[] = [];
@@ -103,7 +103,7 @@ function merged(one: Constraint, other: Constraint): Constraint {
   };
 }
 
-/** Either way has all documents; single values are likelier to be few. */
+/** Each has all documents; single values are likely to have fewer. */
 function better(one: ElementAccess | undefined, other: ElementAccess | undefined): ElementAccess | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return narrowness(other.elements) > narrowness(one.elements) ? other : one;
@@ -116,7 +116,7 @@ export function narrowness(intervals: Intervals): number {
   return intervals[0]?.from !== undefined && intervals.at(-1)?.to !== undefined ? 2 : 1;
 }
 
-/** The one value that a field can have, wherever it is constrained to one. */
+/** The only value that a field can have, if it is constrained to one. */
 export function fixedValue(constraint: Constraint | undefined): ReturnType<typeof pointOf> {
   if (constraint?.values.length !== 1) return undefined;
   return pointOf(constraint.values[0]!);

@@ -2,7 +2,7 @@
 import { copyOf, type IndexDescription } from '@settledb/core';
 import type { MangoIndex } from './mango-index';
 
-/** Always there: all documents by id. Anew each time: whoever is answered may change it. */
+/** The index that always exists: all documents by id. A new object each time, because the caller may change it. */
 export const allDocsIndex = (): IndexDescription => ({
   ddoc: null,
   name: '_all_docs',

@@ -1,5 +1,5 @@
 /**
- * The documents of a plan, in its order, a batch at a time, and what was looked at to find them. Not yet tested with the selector.
+ * The documents of a plan, in its order, a batch at a time, and a count of what was examined. Not yet tested with the selector.
  */
 import type { Found, ReadOptions, Source, Tally } from './batches';
 import { gathered } from './gathered';

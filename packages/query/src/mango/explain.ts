@@ -1,4 +1,4 @@
-/** `explain`: how `find` would answer, and why so. CouchDB's members, and `plan` with what this planner does. */
+/** `explain`: how `find` would answer, and why. CouchDB's members, and `plan` with what this planner does. */
 import type { Explanation, IndexDescription } from '@settledb/core';
 import type { IndexRange } from '../index-reader';
 import { type Access, accessOf } from './access';
@@ -66,7 +66,7 @@ function rangeOf(plan: Plan): Explanation['range'] {
   return { start_key: first.from?.key, end_key: last?.to?.key };
 }
 
-/** What is read, one line each. */
+/** The steps of a plan, one line each. */
 function steps(plan: Plan): string[] {
   if (plan.kind === 'scan') {
     const [only] = plan.ids;
@@ -85,7 +85,7 @@ function steps(plan: Plan): string[] {
   return [...reads, ...byId, 'read the documents found, each once, and test them with the selector'];
 }
 
-/** Ranges written out. */
+/** Ranges shown in full. */
 const SHOWN = 5;
 const names = ({ fields }: MangoIndex): string => fields.map(({ name }) => name).join(', ');
 const plural = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;

@@ -24,7 +24,7 @@ function checkField(given: unknown): IndexField {
   throw invalid('invalid_sort_field', `Invalid sort field: ${JSON.stringify(given) ?? 'null'}`);
 }
 
-/** What a sort goes by. */
+/** A path that a sort goes by. */
 export interface SortPath {
   readonly path: readonly string[];
   readonly descending: boolean;

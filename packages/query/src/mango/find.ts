@@ -1,4 +1,4 @@
-/** `find`: a plan carried out, its documents tested, sorted where they have to be, and cut to a page. */
+/** `find`: runs a plan, tests its documents, sorts them if necessary, and cuts them to a page. */
 import {
   compileSelector,
   type ExistingDoc,
@@ -19,18 +19,18 @@ import { textsIn } from './texts';
 import { warningOf } from './warning';
 
 /**
- * An index and its documents are read one after the other, and a write between the two shows in one of them only. Then both are
- * read again, so often; and if somebody writes all the time, the documents answered are right, but some may be missing whose
+ * An index and its documents are read one after the other, and a write in between shows in only one of them. Then both are
+ * read again, up to so many times; if somebody keeps writing, the documents answered are right, but some may be missing whose
  * fields changed just then.
  */
 const MAX_ATTEMPTS = 4;
 
-/** What a plan found: whole documents, tested, in order, from `skip` up to `limit`. */
+/** The result of a plan: whole documents, tested, in order, from `skip` up to `limit`. */
 export interface Page {
   readonly plan: Plan;
   readonly tally: Tally;
   readonly docs: readonly ExistingDoc<object>[];
-  /** Of the last one; nothing comes before it that was not looked at. */
+  /** The place of the last document; everything before it was examined. */
   readonly last?: Place | undefined;
 }
 
@@ -57,8 +57,9 @@ export async function find(source: Source, asked: Find, indexes: readonly MangoI
 }
 
 /**
- * The documents of an answer, and how they were found. An index that cannot be brought up to date because the storage is full is done
- * without: whoever has no room to write can read all the same. Not where that is another answer, or where the caller is in its midst.
+ * The documents of an answer, and how they were found. If an index cannot be brought up to date because the storage is full, the
+ * answer is made without it: full storage can still be read. Not if that changes the answer, or if the caller is in the middle of its
+ * pages.
  */
 export async function findPage(source: Source, asked: Find, indexes: readonly MangoIndex[]): Promise<Page> {
   const plan = choosePlan(asked, indexes);
@@ -85,11 +86,11 @@ type FoundDocs = Pick<Page, 'docs' | 'last'>;
 
 const newTally = (): Tally => ({ keys: 0, docs: 0, seqs: new Set() });
 
-/** As the documents come, until there are enough. */
+/** Takes the documents as they come, until there are enough. */
 async function orderedPage(source: Source, asked: Find, plan: Plan, tally: Tally): Promise<FoundDocs> {
   const { limit, bookmark } = asked;
   const options = { wanted: asked.skip + limit, after: bookmark, ...readOptions(asked) };
-  // By id: one that was moved by a write between two reads of an index would come twice.
+  // By id: a document that a write moved between two reads of an index would come twice.
   const docs = new Map<string, ExistingDoc<object>>();
   const accepts = acceptorOf(asked, plan);
   let skip = asked.skip;
@@ -118,7 +119,7 @@ async function sortedPage(source: Source, asked: Find, plan: Plan, tally: Tally)
   for await (const batch of documentsOf(source, plan, options, tally)) {
     for (const { doc } of batch) {
       if (!accepts(doc)) continue;
-      const item = sortable(doc, sort)!; // accepted ones are
+      const item = sortable(doc, sort)!; // accepted documents are sortable
       if (after === undefined || order(item, after) > 0) top.add(item);
     }
   }
@@ -137,7 +138,7 @@ const readOptions = ({ request, selector }: Find) => ({
   signal: request.signal,
 });
 
-/** Whether a document is part of the answer, whatever the plan took it for. */
+/** Whether a document is part of the answer: the full test, whatever the plan assumes. */
 export function acceptorOf({ matches, sort }: Find, plan: Plan): (doc: ExistingDoc<object>) => boolean {
   const partial = partialOf(plan);
   const inIndex = partial && compileSelector(partial);

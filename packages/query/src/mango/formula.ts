@@ -1,12 +1,12 @@
 /**
- * A selector as tests joined by "and" and "or", negations pushed down to the tests: what the planner looks at. It says the same
- * as core's `compileSelector`, which decides what matches; a difference would lose documents, and a property test looks for one.
+ * A selector as tests joined by "and" and "or", negations pushed down to the tests: this is what the planner reads. It must mean the
+ * same as core's `compileSelector`, which decides what matches; a difference would lose documents, and a property test looks for one.
  */
 import { fieldPath, type Selector } from '@settledb/core';
 
 export type Formula = { readonly kind: 'and' | 'or'; readonly parts: readonly Formula[] } | FieldTest;
 
-/** One operator on one field. But for `$exists` it is false of an absent field, negated or not. */
+/** One operator on one field. Except for `$exists`, it is false for an absent field, negated or not. */
 export interface FieldTest {
   readonly kind: 'test';
   /** Empty: the value itself, within `$elemMatch`. */

@@ -1,4 +1,4 @@
-/** Documents that any of several indexes leads to, in the order of their ids. */
+/** Documents found by any of several indexes, in the order of their ids. */
 import type { IndexRange, IndexReader } from '../index-reader';
 import type { Access } from './access';
 import type { Found, ReadOptions, Source, Tally } from './batches';
@@ -9,10 +9,10 @@ import { definitionOf } from './mango-index';
 import type { GatherPlan } from './planner';
 import { scanned } from './scanned';
 
-/** Rows of a range read at a time where only their ids are kept. */
+/** Rows of a range read at a time if only their ids are kept. */
 const ROWS_PER_READ = 5_000;
 /**
- * Ids that a gather collects, about 50 bytes each. Where there are more the question leaves out so little that all documents are
+ * Most ids that are gathered, about 50 bytes each. If there are more, the query leaves out so little that all documents are
  * read instead: the same answer in the same order.
  */
 const MAX_GATHERED = 500_000;

@@ -1,13 +1,13 @@
 /**
- * Sorting documents that no index has in order: the best of them so far, by values at paths and then by id. Only as many are
- * kept as will be answered, so a page of a large result takes the room of a page.
+ * Sorts documents that no index has in order: keeps the best so far, by values at paths and then by id. Only as many are
+ * kept as are answered, so a page of a large result takes the room of a page.
  */
 import { badRequest, compareJson, type ExistingDoc, fieldAt, type Json } from '@settledb/core';
 import type { SortPath } from './fields';
 
 /**
- * Documents of an answer that is sorted in memory: at 1 KB each 50 MB, and while it is made twice that. Beyond it a find fails
- * rather than take the page down; a `limit`, or an index that has the order, does without.
+ * Documents of an answer that is sorted in memory: at 1 KB each 50 MB, and twice that while it is made. Above this a find fails
+ * rather than bring the page down; with a `limit`, or an index that has the order, no sort is needed.
  */
 export const SORT_BUDGET = 50_000;
 
@@ -16,12 +16,12 @@ export interface Sorted {
   readonly doc: ExistingDoc<object>;
 }
 
-/** Ties go by id, backwards where the whole sort does. */
+/** Ties are ordered by id, descending if the whole sort is. */
 export function orderBy(sort: readonly SortPath[]): (one: Sorted, other: Sorted) => number {
   const backwards = sort.length > 0 && sort.every(({ descending }) => descending);
   return (one, other) => {
     for (let at = 0; at < sort.length; at++) {
-      const order = compareJson(one.values[at], other.values[at]!); // as long as the sort
+      const order = compareJson(one.values[at], other.values[at]!); // as many values as sort fields
       if (order !== 0) return sort[at]!.descending ? -order : order;
     }
     if (one.doc._id === other.doc._id) return 0;
@@ -29,7 +29,7 @@ export function orderBy(sort: readonly SortPath[]): (one: Sorted, other: Sorted)
   };
 }
 
-/** @returns undefined for a document without one of the fields: it has no place in the order */
+/** @returns undefined for a document that lacks one of the fields: it has no place in the order */
 export function sortable(doc: ExistingDoc<object>, sort: readonly SortPath[]): Sorted | undefined {
   const values: Json[] = [];
   for (const { path } of sort) {
@@ -44,10 +44,10 @@ export class TopOf {
   readonly #compare: (one: Sorted, other: Sorted) => number;
   readonly #count: number;
   #kept: Sorted[] = [];
-  /** The last that still counts, once there are enough. */
+  /** The last one that still counts, once there are enough. */
   #bar: Sorted | undefined;
 
-  /** @param count how many will be asked for */
+  /** @param count number of documents that will be taken */
   constructor(sort: readonly SortPath[], count: number) {
     this.#compare = orderBy(sort);
     this.#count = count;
@@ -57,7 +57,7 @@ export class TopOf {
   add(item: Sorted): void {
     if (this.#bar !== undefined && this.#compare(item, this.#bar) >= 0) return;
     this.#kept.push(item);
-    // Sorting at twice the number costs a constant share per document.
+    // Sorting only at twice the number costs a constant share per document.
     if (this.#kept.length >= 2 * this.#count) this.#prune();
     else if (this.#kept.length > SORT_BUDGET && this.#count > SORT_BUDGET) throw overBudget();
   }

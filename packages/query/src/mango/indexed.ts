@@ -6,7 +6,7 @@ import { joined } from './by-ids';
 import { definitionOf } from './mango-index';
 import type { IndexPlan } from './planner';
 
-/** Ranges of an index that are read at a time, of which each may give a batch. */
+/** Ranges of an index read at a time; each may fill a batch. */
 export const RANGES_PER_READ = 32;
 
 export async function* indexed(
@@ -25,7 +25,7 @@ export async function* indexed(
     const asked = ranges.slice(0, RANGES_PER_READ);
     const answers = await reader.read(definition, asked, { descending, limit, update, signal });
     tally.seqs.add(answers[0]!.update_seq);
-    // A range that gave its fill may have more, and comes before the others.
+    // A range that reached the limit may have more rows, which come before those of the next ones.
     const full = answers.findIndex(({ rows }) => rows.length >= limit);
     const complete = full < 0 ? answers : answers.slice(0, full + 1);
     const rows = complete.flatMap((answer) => answer.rows);
@@ -39,7 +39,7 @@ export async function* indexed(
   }
 }
 
-/** What of the ranges comes behind a place. */
+/** The part of the ranges that comes after a place. */
 export function behind(ranges: readonly IndexRange[], place: Place, descending: boolean): IndexRange[] {
   const { key, id } = place;
   const sign = descending ? -1 : 1;
@@ -55,11 +55,11 @@ export function behind(ranges: readonly IndexRange[], place: Place, descending: 
   });
 }
 
-/** Whether what ends at this bound, in the same key, has nothing behind `id`. */
+/** Whether a range that ends at this bound, in the same key, has nothing after `id`. */
 const endsBy = (end: IndexBound, id: string, sign: number): boolean =>
   end.id === undefined ? !end.inclusive : sign > 0 ? end.id <= id : end.id >= id;
 
-/** Whether what begins at this bound, in the same key, lies wholly behind `id`. */
+/** Whether a range that begins at this bound, in the same key, lies wholly after `id`. */
 function startsBehind(start: IndexBound, id: string, sign: number): boolean {
   if (start.id === undefined || start.id === id) return !start.inclusive;
   return sign > 0 ? start.id > id : start.id < id;

@@ -1,6 +1,6 @@
 /**
- * Indexes as design documents of the language `query`: made, listed, taken away. They replicate like any document, and a design
- * document that CouchDB made works here, and one made here there.
+ * Indexes as design documents of the language `query`: created, listed, removed. They replicate like any document, and design
+ * documents made by CouchDB work here, and ours work there.
  */
 import {
   type AllDocsRow,
@@ -25,7 +25,7 @@ import { type IndexField, indexesOf, type MangoIndex } from './mango-index';
 import { normalizeSelector } from './normalize';
 import { designId } from './request';
 
-/** What an index is made, or taken away, with: of a database, or of one that closes and lets it end. */
+/** Reads and writes of index definitions: a database, or one that is closing and lets the call finish. */
 export interface Documents extends Pick<Database, 'get'> {
   put(doc: Doc & { _id: string }, options: CallOptions): Promise<unknown>;
 }
@@ -35,7 +35,7 @@ interface View {
   readonly [more: string]: unknown;
 }
 
-/** Eight at once on one design document must work; each round lets one of them through. */
+/** Eight calls at once on one design document must work; each round lets one of them through. */
 const MAX_ATTEMPTS = 100;
 
 /** What `createIndex` was asked for. */
@@ -76,10 +76,10 @@ export function checkIndexRequest(request: unknown): NewIndex {
 }
 
 const INDEX_KEYS = new Set(['fields', 'partial_filter_selector', 'name', 'ddoc', 'type']);
-/** The last two are CouchDB's, and mean nothing here. */
+/** The last two are CouchDB's, and have no effect here. */
 const REQUEST_KEYS = new Set(['index', 'name', 'ddoc', 'type', 'w', 'partitioned']);
 
-/** A `partial_filter_selector` beside `index`, say, would be an index of all documents. */
+/** A `partial_filter_selector` next to `index`, for example, would be ignored and make an index of all documents. */
 function checkKeys(given: Readonly<Record<string, unknown>>, known: ReadonlySet<string>): void {
   const unknown = Object.keys(given).find((key) => given[key] !== undefined && !known.has(key));
   if (unknown !== undefined) throw invalid('invalid_key', `Invalid key ${unknown} for this request.`);
@@ -92,7 +92,7 @@ function nameOf(given: unknown): string | undefined {
   throw invalid('invalid_empty_string', 'Index name or ddoc cannot be empty string');
 }
 
-/** As CouchDB writes it, so that it can be read there: what the index is in `map`, what was asked for in `options`. */
+/** In CouchDB's form, so that it can be read there: the index in `map`, the request in `options`. */
 function viewOf(fields: readonly IndexField[], given: unknown, filter: unknown): View {
   // In a design document a RegExp would be an empty object.
   const partial = filter === undefined ? undefined : (withPatterns(checkSelector(filter)) as Selector);
@@ -107,7 +107,7 @@ function viewOf(fields: readonly IndexField[], given: unknown, filter: unknown):
 }
 
 /**
- * Writes the index into its design document. An index that is there already is left alone, revision and all.
+ * Writes the index into its design document. An index that exists already is left alone, revision included.
  * @throws DatabaseError 400 for a design document of another language, or one that has a view of that name
  */
 export async function createIndex(
@@ -153,7 +153,7 @@ const designWith = (view: View): ExistingDoc<object> =>
   ({ _id: '', _rev: '', language: 'query', views: { view } }) as ExistingDoc<object>;
 
 /**
- * Takes an index out of its design document, and the document away when nothing is left in it, unless that is to be kept.
+ * Removes an index from its design document, and the document if nothing is left in it, unless it is to be kept.
  * @throws DatabaseError 400 without `ddoc` and `name`, 404 `not_found`
  */
 export async function deleteIndex(
@@ -175,7 +175,7 @@ export async function deleteIndex(
     const left = Object.keys(views).length > 0 ? { ...rest, views } : rest;
     const isEmpty =
       !keepsDesign && Object.keys(left).every((key) => ['_id', '_rev', 'language'].includes(key));
-    const next = isEmpty ? { _id: ddoc, _rev: design._rev!, _deleted: true } : left; // it was read
+    const next = isEmpty ? { _id: ddoc, _rev: design._rev!, _deleted: true } : left; // it was read, so it has one
     if (await tryPut(database, next, signal, attempt)) return { ok: true };
   }
 }
@@ -193,7 +193,7 @@ async function getDesign(
   }
 }
 
-/** False when somebody else wrote it meanwhile, so that it has to be read again. */
+/** False if another write came first, so that it has to be read again. */
 async function tryPut(
   database: Documents,
   doc: object,
@@ -219,7 +219,7 @@ export class IndexCatalog {
     this.#database = database;
   }
 
-  /** As {@link list}, at once, when it is known and nothing changed since. */
+  /** Like {@link list}, but at once, if the list is known and nothing changed since. */
   listNow(store: Store<DatabaseTables>): readonly MangoIndex[] | undefined {
     const [rows] = store.readNow(DESIGN_ROWS) ?? [];
     if (rows === undefined) return undefined;
@@ -232,10 +232,10 @@ export class IndexCatalog {
     return known === this.#known.size ? this.#list : undefined;
   }
 
-  /** By design document, and in the order in which they stand there. */
+  /** Ordered by design document, and within one as they stand there. */
   async list({ signal }: CallOptions = {}): Promise<readonly MangoIndex[]> {
     const { rows } = await this.#database.allDocs({ ...DESIGNS, signal });
-    const designs = rows as readonly AllDocsRow[]; // of a range, none is missing
+    const designs = rows as readonly AllDocsRow[]; // a range has no missing rows
     const isKnown = ({ id, value }: AllDocsRow): boolean => this.#known.get(id)?.rev === value.rev;
     if (designs.length === this.#known.size && designs.every(isKnown)) return this.#list;
     const next = new Map(designs.filter(isKnown).map(({ id }) => [id, this.#known.get(id)!])); // known

@@ -7,7 +7,7 @@ export interface Bound {
   readonly key: Json;
   readonly inclusive: boolean;
 }
-/** A bound that is absent is no bound. */
+/** An absent bound does not limit. */
 export interface Interval {
   readonly from?: Bound;
   readonly to?: Bound;
@@ -22,7 +22,7 @@ export const point = (key: Json): Interval => ({
   to: { key, inclusive: true },
 });
 
-/** The only value of an interval that has just one. */
+/** The only value of an interval, if it has just one. */
 export function pointOf({ from, to }: Interval): { readonly key: Json } | undefined {
   return from?.inclusive && to?.inclusive && compareKeys(from.key, to.key) === 0 ? from : undefined;
 }
@@ -33,7 +33,7 @@ export const isAll = (intervals: Intervals): boolean =>
 export function intersect(some: Intervals, others: Intervals): Intervals {
   const both: Interval[] = [];
   for (let i = 0, j = 0; i < some.length && j < others.length; ) {
-    const [a, b] = [some[i]!, others[j]!]; // within both
+    const [a, b] = [some[i]!, others[j]!]; // both indices are in range
     const from = compareFrom(a.from, b.from) >= 0 ? a.from : b.from;
     const to = compareTo(a.to, b.to) <= 0 ? a.to : b.to;
     if (!isEmpty(from, to)) both.push(interval(from, to));
@@ -83,7 +83,7 @@ function compareTo(a: Bound | undefined, b: Bound | undefined): number {
   return compareKeys(a.key, b.key) || Number(a.inclusive) - Number(b.inclusive);
 }
 
-/** Something lies between the end of one and the beginning of the next. */
+/** Whether something lies between the end of one and the beginning of the next. */
 function isGap(to: Bound | undefined, from: Bound | undefined): boolean {
   if (to === undefined || from === undefined) return false;
   const order = compareKeys(to.key, from.key);

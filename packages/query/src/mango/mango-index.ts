@@ -1,5 +1,5 @@
 /**
- * An index by fields: how it stands in its design document, and which rows a document has in it.
+ * An index by fields: its form in its design document, and the rows that a document has in it.
  *
  * Rows of an index on `a, b`, by example (what stands between the values makes any range of them one range of keys):
  *
@@ -26,7 +26,7 @@ import { isPlainName, isUnescaped, textField, UNTOLD } from '../text-fields';
 
 export type Direction = 'asc' | 'desc';
 export interface IndexField {
-  /** As it was written, escapes included. */
+  /** As it was written, with escapes. */
   readonly name: string;
   readonly direction: Direction;
 }
@@ -42,17 +42,17 @@ export interface MangoIndex {
 }
 
 /**
- * Elements of one list that have rows of their own. A list with more has one row that says so, which every search among
- * elements also reads.
+ * Elements of one list that get rows of their own. A list with more elements has one row that says so, which every search by
+ * elements reads too.
  */
 const MAX_ELEMENTS = 1_000;
-/** Stands for the elements of lists with too many of them: below all rows of elements. */
+/** Stands for the elements of lists with too many of them; it sorts before all rows of elements. */
 export const MANY_ELEMENTS = true;
 
-/** Changes when rows come to look otherwise: an index of another layout is another index. */
+/** Goes up when the form of rows changes: an index of another layout is another index. */
 const LAYOUT = 1;
 
-/** What keeps the rows. Indexes of equal fields and filter share them, whatever their names and directions. */
+/** The index that holds the rows. Mango indexes of equal fields and filter share it, whatever their names and directions. */
 export function definitionOf(index: MangoIndex): IndexDefinition {
   const known = definitions.get(index);
   if (known !== undefined) return known;
@@ -66,7 +66,7 @@ function makeDefinition({ ddoc, name, fields, partial, policy }: MangoIndex): In
   const names = fields.map(({ name }) => name);
   const text = JSON.stringify([LAYOUT, names, partial ?? null]);
   const paths = names.map(fieldPath);
-  // Made when first needed: a filter that another database's design document brought may be none.
+  // Compiled when first needed: a filter in a replicated design document may be invalid.
   let accepts: ((doc: object) => boolean) | undefined;
   const isText = partial === undefined && names.every(isPlainName);
   const ended = names.map((name) => `${name}"`);
@@ -83,7 +83,7 @@ function makeDefinition({ ddoc, name, fields, partial, policy }: MangoIndex): In
   };
 }
 
-/** What of Mango a design document defines, for `viewCleanup` to keep. */
+/** The Mango indexes that a design document defines, so that `viewCleanup` keeps them. */
 export const mangoDefinitions: DefinitionsOf = (ddoc) =>
   indexesOf(ddoc).map((index) => {
     const definition = definitionOf(index);
@@ -107,7 +107,7 @@ export function keysOf(paths: readonly (readonly string[])[], doc: object): Json
   return plain;
 }
 
-/** As {@link keysOf}, of the content of a document as JSON; `undefined` where that does not tell. @param names see {@link textField} */
+/** Like {@link keysOf}, from the JSON of a document's content; `undefined` if that does not tell. @param names see {@link textField} */
 function keysIn(names: readonly string[], body: string): Json[] | undefined {
   if (!isUnescaped(body)) return undefined;
   const values: Json[] = [];
@@ -131,7 +131,7 @@ function elementKeys(values: readonly Json[], at: number, length: number): Json[
   }));
 }
 
-/** Values with marks between them, and one at the end when the next field is absent. */
+/** Values with marks between them, and a mark at the end if the next field is absent. */
 function rowKey(values: readonly Json[], length: number): Json[] {
   const key: Json[] = [];
   for (const value of values) key.push(value, PRESENT);
@@ -146,7 +146,7 @@ export const BEYOND = 1;
 
 type Views = Record<string, { map?: unknown; options?: unknown }>;
 
-/** The indexes of a design document, in its order; none when it is one of another language. */
+/** The indexes of a design document, in its order; none if it has another language. */
 export function indexesOf(doc: ExistingDoc<object>): MangoIndex[] {
   const { _id: ddoc, language, views } = doc as ExistingDoc<{ language?: unknown; views?: unknown }>;
   if (language !== 'query' || !isGroup(views)) return [];

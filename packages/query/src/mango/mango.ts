@@ -1,4 +1,4 @@
-/** Mango over a database and whoever keeps its indexes: the part of `Queries` that is about selectors. */
+/** Mango over a database and its indexes: the part of `Queries` that is about selectors. */
 import {
   type CallOptions,
   type CreateIndexRequest,
@@ -30,7 +30,7 @@ import {
 import { definitionOf } from './mango-index';
 import { checkRequest } from './request';
 
-/** A local one lets a call of several steps end that was begun before it was closed. */
+/** A local database lets a call of several steps finish that began before it was closed. */
 interface Served extends Database {
   inSteps?<T>(work: (documents: Documents) => Promise<T>): Promise<T>;
 }
@@ -50,7 +50,7 @@ export class Mango<Content extends object = object>
     if ('lookNow' in reader) this.#atOnce = new FindsAtOnce(reader, this.catalog);
   }
 
-  /** Answers when the index is built. Where there is no room for it, nothing is left of it, as far as there is room for that. */
+  /** Resolves when the index is built. If there is no room for it, it is removed again, as far as there is room for that. */
   async createIndex(
     request: CreateIndexRequest | IndexFields,
     options: CallOptions = {},
@@ -61,15 +61,15 @@ export class Mango<Content extends object = object>
     try {
       await this.#build(result, options);
     } catch (error) {
-      // It is written: who opens the database next, and asks for it, builds it.
+      // It is written: the next program that opens the database and queries the index builds it.
       if (isDatabaseError(error) && error.name === 'closed') return result;
-      if (isQuotaExceeded(error)) await this.#undo(made).catch(() => {}); // Who asked is told why it was to go.
+      if (isQuotaExceeded(error)) await this.#undo(made).catch(() => {}); // The caller gets the error for which it is undone.
       throw error;
     }
     return result;
   }
 
-  /** Only what the call made: an index that was there is another's, as is a design document. */
+  /** Removes only what the call made: an existing index, or design document, is not its own. */
   async #undo({ result, id, name, isNewDesign }: MadeIndex): Promise<void> {
     if (result === 'created')
       await this.#inSteps((documents) =>
@@ -100,7 +100,7 @@ export class Mango<Content extends object = object>
   }
 
   find(request: FindRequest): Promise<FindResult<Content>> {
-    // Not async: most finds are answered at once, and a promise each is enough.
+    // Not async: most finds are answered at once, and one promise each is enough.
     try {
       const found = this.#atOnce?.find(request);
       if (found === undefined) return this.#find(request);
@@ -123,5 +123,5 @@ export class Mango<Content extends object = object>
   }
 }
 
-/** A range that reading costs nothing. */
+/** A range that costs nothing to read. */
 const NO_ROWS = { to: { key: null, inclusive: false } };

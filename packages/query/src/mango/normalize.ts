@@ -1,6 +1,6 @@
 /**
- * Selectors with every equality said: `{ type: 'note' }` is `{ type: { $eq: 'note' } }`. This is the form in which CouchDB stores
- * the filters of partial indexes and answers `_explain`, and what the planner reads.
+ * Selectors with every equality written out: `{ type: 'note' }` is `{ type: { $eq: 'note' } }`. CouchDB stores the filters of partial
+ * indexes in this form and answers it in `_explain`, and the planner reads it.
  */
 import { isGroup, type Selector } from '@settledb/core';
 
@@ -10,7 +10,7 @@ type Group = Record<string, unknown>;
 const NESTED = new Set(['$not', '$elemMatch', '$allMatch', '$keyMapMatch']);
 const LISTS = new Set(['$and', '$or', '$nor']);
 
-/** @param selector checked (`checkSelector`); not changed */
+/** @param selector checked (`checkSelector`); it is not changed */
 export function normalizeSelector(selector: Selector): Selector {
   return mapMembers(selector, (key, value) => {
     if (LISTS.has(key)) return (value as Selector[]).map(normalizeSelector);
@@ -21,8 +21,8 @@ export function normalizeSelector(selector: Selector): Selector {
 }
 
 /**
- * The selector of a `find`, where conditions on `_id` by what is no string have a meaning of their own: nothing is below such a
- * value, everything above it, whatever its type. Applications say "all documents" as `{ _id: { $gt: null } }` and as
+ * The selector of a `find`, in which conditions on `_id` with a value that is not a string have a meaning of their own: no id is below
+ * such a value, all are above it, whatever its type. Applications write "all documents" as `{ _id: { $gt: null } }` and as
  * `{ _id: { $gt: {} } }`.
  *
  * @param selector normalized
@@ -47,7 +47,7 @@ function idConditions(conditions: Selector): Selector {
   return parts.length === 1 ? (parts[0] as Selector) : { $and: parts };
 }
 
-/** Own members only, in order, also one called `__proto__`. */
+/** Own members only, in order, including one called `__proto__`. */
 function mapMembers(group: Selector, map: (key: string, value: unknown) => unknown): Selector {
   return Object.fromEntries(Object.entries(group).map(([key, value]) => [key, map(key, value)])) as Group;
 }

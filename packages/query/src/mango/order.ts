@@ -1,4 +1,4 @@
-/** The order in which a plan answers, as a comparison of documents: for who keeps an answer and changes parts of it. */
+/** The order in which a plan answers, as a comparison of documents: for callers that keep an answer and change parts of it. */
 import { compareJson, type ExistingDoc, type Json } from '@settledb/core';
 import { pathsOf } from './access';
 import { sortable } from './in-memory';
@@ -6,14 +6,14 @@ import { keysOf } from './mango-index';
 import type { Plan } from './planner';
 import type { Find } from './request';
 
-/** Where a document stands. */
+/** The position of a document. */
 export interface Standing {
   readonly values: readonly Json[];
   readonly id: string;
 }
 
 export interface AnswerOrder {
-  /** @param doc accepted: it has all that the order needs */
+  /** @param doc an accepted one: it has all that the order needs */
   standingOf(doc: ExistingDoc<object>): Standing;
   compare(one: Standing, other: Standing): number;
 }
@@ -38,7 +38,7 @@ function ordered(
     standingOf: (doc) => ({ values: valuesOf(doc), id: doc._id }),
     compare(one, other) {
       for (let at = 0; at < descending.length; at++) {
-        const order = compareJson(one.values[at], other.values[at]!); // one for each direction
+        const order = compareJson(one.values[at], other.values[at]!); // one value for each direction
         if (order !== 0) return descending[at] ? -order : order;
       }
       if (one.id === other.id) return 0;

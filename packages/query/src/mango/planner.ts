@@ -1,11 +1,11 @@
 /**
- * Which way to the documents of a `find`: a pure function of its selector, its sort, and the indexes there are.
+ * How to find the documents of a `find`: a pure function of its selector, its sort, and the existing indexes.
  *
  *   scan    all documents by id, or a range of them, or some of them
  *   index   rows of one index in its order
  *   gather  rows of one index or of several: the ids are collected and sorted, then their documents read
  *
- * Of several indexes the one that holds most leading fields to single values is taken; then the one with the narrower range, the
+ * Of several indexes, the one is chosen that holds most leading fields to single values; then the one with the narrower range, the
  * one that saves a sort, the one with fewer fields, and the first by name. Every document found is tested with the whole
  * selector, so a plan can be slow but not wrong.
  */
@@ -22,20 +22,20 @@ export interface Question {
   /** Normalized, with the rule of `_id`. */
   readonly selector: Selector;
   readonly sort: readonly SortPath[];
-  /** Those that may be used. */
+  /** The indexes that may be used. */
   readonly indexes: readonly MangoIndex[];
 }
 
-/** How the documents of a plan come. */
+/** The order in which the documents of a plan come. */
 interface Order {
-  /** Not as asked for: they have to be sorted. */
+  /** Not in the order asked for: they have to be sorted. */
   readonly sorts: boolean;
   /** Backwards. */
   readonly descending: boolean;
 }
 export interface ScanPlan extends Order {
   readonly kind: 'scan';
-  /** The ids that can match; single ones are looked up. */
+  /** The ids that can match; single ids are looked up. */
   readonly ids: Intervals;
 }
 export interface IndexPlan extends Order {
@@ -45,17 +45,17 @@ export interface IndexPlan extends Order {
 export interface GatherPlan extends Order {
   readonly kind: 'gather';
   readonly accesses: readonly Access[];
-  /** Looked up besides. */
+  /** Ids that are looked up in addition. */
   readonly ids: readonly string[];
 }
 export type Plan = ScanPlan | IndexPlan | GatherPlan;
 
 const ID = ['_id'];
 
-/** Nothing leaves out any document. */
+/** Whether no document is left out. */
 export const isFullScan = (plan: Plan): boolean => plan.kind === 'scan' && narrowness(plan.ids) === 0;
 
-/** The best plan without an index that is asked for by name. */
+/** The best plan if no index is named. */
 export function makePlan(question: Question): Plan {
   const conjunction = conjunctionFor(question);
   const { sort, indexes } = question;
@@ -67,18 +67,18 @@ export function makePlan(question: Question): Plan {
   if (best !== undefined && isSelectivePlan(best)) return best;
   const union = unionOf(indexes, conjunction);
   if (union !== undefined) return { ...union, ...orderOf(sort, [ID], conjunction) };
-  // What is left only leaves out documents without the field, or saves a sort.
+  // The remaining indexes only leave out documents without the field, or save a sort.
   const saves = best !== undefined && scan.sorts && !best.sorts;
   return best !== undefined && (saves || narrowness(ids) === 0) ? best : scan;
 }
 
-/** As {@link makePlan} with these indexes and nothing else; `undefined` when none of them has all documents that can match. */
+/** Like {@link makePlan}, with only these indexes; `undefined` if none of them has all documents that can match. */
 export function makePlanWith(question: Question): Plan | undefined {
   const conjunction = conjunctionFor(question);
   return bestOf(question.indexes, conjunction, question.sort);
 }
 
-/** A document without a field that it is sorted by has no place in the order, and is none of the answer. */
+/** A document without a field of the sort has no place in the order, and is not part of the answer. */
 function conjunctionFor({ selector, sort }: Question): Conjunction {
   const present = sort.map(({ path }) => [pathKey(path), { path, absent: false, values: ALL }] as const);
   return joinedWith(conjunctionOf(formulaOf(selector)), { fields: new Map(present), ors: [] });
@@ -111,10 +111,10 @@ function candidateOf(
   if (access === undefined) return undefined;
   const byId = orderOf(sort, [ID], conjunction);
   const gather: GatherPlan = { kind: 'gather', accesses: [access], ids: [], ...byId };
-  const inOrder = access.byElements ? accessOf(index, conjunction, true)! : access; // usable either way
+  const inOrder = access.byElements ? accessOf(index, conjunction, true)! : access; // usable in both cases
   const order = orderOf(sort, [...pathsOf(index), ID], conjunction);
   const plain: IndexPlan = { kind: 'index', access: inOrder, ...order };
-  // What has to be sorted is gathered: by ids, each of them once.
+  // What has to be sorted is gathered: by ids, each once.
   const usesOrder = !order.sorts && (!access.byElements || (sort.length > 0 && byId.sorts));
   return usesOrder ? { plan: plain, access: inOrder } : { plan: gather, access };
 }
@@ -131,14 +131,14 @@ function compareCandidates(one: Candidate, other: Candidate): number {
 
 const nameOf = ({ access: { index } }: Candidate): string => JSON.stringify([index.name, index.ddoc]);
 
-/** How documents that come in the order of `paths` meet the sort. */
+/** How documents in the order of `paths` fit the sort. */
 function orderOf(
   sort: readonly SortPath[],
   paths: readonly (readonly string[])[],
   conjunction: Conjunction,
 ): Order {
   const asked = sort.filter(({ path }) => !isFixed(conjunction, path));
-  // A sort by what is the same everywhere still says which way ties go.
+  // A sort by fields with a single value still tells the direction of ties.
   const descending = (asked[0] ?? sort[0])?.descending ?? false;
   let at = 0;
   for (const path of paths) {
@@ -150,7 +150,7 @@ function orderOf(
   return served ? { sorts: false, descending } : { sorts: true, descending: false };
 }
 
-/** Reads every branch of an "or" by an index of its own. */
+/** Uses an index of its own for every branch of an "or". */
 function unionOf(indexes: readonly MangoIndex[], conjunction: Conjunction): GatherPlan | undefined {
   const { fields, ors } = conjunction;
   for (const branches of ors) {
@@ -186,7 +186,7 @@ function lookUp(ids: Intervals): Parts | undefined {
     : undefined;
 }
 
-/** The ids that the constraints allow. Ids are strings: a bound below or above all of them is none. */
+/** The ids that the constraints allow. Ids are strings: a bound below or above all strings does not limit. */
 function idsOf({ fields }: Conjunction): Intervals {
   const values = fields.get(pathKey(ID))?.values;
   return values === undefined ? ALL : intersect(values, STRINGS).map(withoutTypeBounds);

@@ -1,6 +1,6 @@
 /**
- * The most usual find of all, by a shorter way: each field of an index held to one value and nothing else asked, `{ name: 'x' }`. All
- * its rows have one key, which is known, so no range is made, no key read and nothing tested.
+ * A shortcut for the most frequent find: each field of an index held to one value and nothing else asked, `{ name: 'x' }`. All
+ * its rows have one key, which is known, so no range is made, no key is read and nothing is tested.
  */
 import {
   copyOf,
@@ -21,14 +21,14 @@ import { NO_BOOKMARK, writeBookmark } from './bookmark';
 import { DEFAULT_LIMIT } from './request';
 import type { Prepared } from './shape';
 
-/** Whether a request, of a shape that {@link Prepared.isPoint}, begins at the beginning, and wants nothing counted. */
+/** Whether a request whose shape is {@link Prepared.isPoint} begins at the beginning, and wants no counts. */
 export function asksForPoint({ bookmark, skip, execution_stats }: FindRequest): boolean {
   return !bookmark && !skip && !execution_stats;
 }
 
 /**
  * @param tag names the rows of the index
- * @returns undefined where something is not in memory, or more rows have to be read
+ * @returns undefined if something is not in memory, or more rows have to be read
  */
 export function findPoint(
   store: Store<DatabaseTables>,
@@ -40,7 +40,7 @@ export function findPoint(
   const key = keyOf(leading, values);
   const size = firstBatch(limit);
   const ids = store.fieldNow('index', 'id', [tag, toKey(key)], size);
-  // Of so many the last ones may be others, backwards.
+  // If there are that many, a descending read may have to end with others.
   if (ids === undefined || (descending && ids.length === size)) return undefined;
   if (descending) ids.reverse();
   const kept = keptDocs(store);
@@ -61,7 +61,7 @@ export function findPoint(
 
 const BODY = ['body'] as const;
 
-/** The document by `id`, the caller's own; `null`: it is deleted; `undefined`: it is not in memory. */
+/** The document by `id`, as the caller's own copy; `null`: it is deleted; `undefined`: it is not in memory. */
 function docNow(store: Store<DatabaseTables>, kept: KeptDocs, id: string): ExistingDoc | null | undefined {
   const doc = kept.current(id);
   if (doc !== undefined) return copyOf(doc);

@@ -1,4 +1,4 @@
-/** `fields` of a `find`: what of a document is answered. */
+/** `fields` of a `find`: which parts of a document are answered. */
 import { fieldAt, fieldPath } from '@settledb/core';
 import { invalid } from './fields';
 
@@ -7,7 +7,7 @@ export type Project = <D extends object>(doc: D) => D;
 
 /**
  * @returns documents made of the paths named, nested as they were; absent ones are left out
- * @throws DatabaseError 400 when `fields` is no list of names
+ * @throws DatabaseError 400 if `fields` is not a list of names
  */
 export function projection(fields: unknown): Project {
   const paths = projectedPaths(fields);
@@ -22,7 +22,7 @@ export function projection(fields: unknown): Project {
   };
 }
 
-/** What {@link projection} takes of a document, in order; `undefined`: all of it. */
+/** The paths that {@link projection} takes from a document, in order; `undefined`: all of it. */
 export function projectedPaths(fields: unknown): readonly (readonly string[])[] | undefined {
   if (fields === undefined || fields === 'all_fields') return undefined;
   if (!Array.isArray(fields) || fields.some((each) => typeof each !== 'string'))
@@ -30,26 +30,26 @@ export function projectedPaths(fields: unknown): readonly (readonly string[])[] 
       'invalid_fields_json',
       `Fields must be an array of strings, not: ${JSON.stringify(fields)}`,
     );
-  // As CouchDB: no fields are all fields.
+  // As in CouchDB: an empty list means all fields.
   if (fields.length === 0) return undefined;
   const all = fields.map(fieldPath);
   return all.filter((path) => !all.some((other) => isWithin(path, other)));
 }
 
-/** The other path brings this one along. */
+/** Whether the other path already brings this one along. */
 const isWithin = (path: readonly string[], other: readonly string[]): boolean =>
   other.length < path.length && other.every((name, at) => name === path[at]);
 
-/** Puts a value at a path, making what leads there. */
+/** Puts a value at a path, creating the objects on the way. */
 export function place(into: object, path: readonly string[], value: unknown): void {
   let parent = into as Fields;
   for (const name of path.slice(0, -1)) {
     parent = (Object.hasOwn(parent, name) ? parent[name] : define(parent, name, {})) as Fields;
   }
-  define(parent, path.at(-1)!, value); // a path has a part
+  define(parent, path.at(-1)!, value); // a path has at least one part
 }
 
-/** As `parent[name] = value`, also for `__proto__`. */
+/** Like `parent[name] = value`, but works for `__proto__` too. */
 function define(parent: Fields, name: string, value: unknown): unknown {
   Object.defineProperty(parent, name, { value, enumerable: true, configurable: true, writable: true });
   return value;

@@ -1,4 +1,4 @@
-/** Rows of an index and their documents, out of memory, tested and cut to a page: a batch at a time, each of one turn of the event loop. */
+/** Rows of an index and their documents, read from memory, tested and cut to a page: a batch in each turn of the event loop. */
 import {
   compareJson,
   copyOf,
@@ -22,17 +22,17 @@ import { ID, type Prepared } from './shape';
 
 const BODY = ['body'] as const;
 
-/** What is asked for of a range. */
+/** The documents wanted from a range. */
 interface Part {
   readonly range: IndexRange | undefined;
   readonly skip: number;
   readonly limit: number;
 }
 
-/** The reading of one answer. */
+/** The reading for one answer. */
 export class Reading {
   readonly docs: ExistingDoc<object>[] = [];
-  /** Of the last document that matched. */
+  /** The place of the last document that matched. */
   last: Place | undefined;
   keys = 0;
   looked = 0;
@@ -43,7 +43,7 @@ export class Reading {
   readonly #kept: KeptDocs;
   readonly #limit: number;
   #skip: number;
-  /** Of the range, and rows that are read next. */
+  /** The rest of the range; below, the number of rows to read next. */
   #rest: IndexRange | undefined;
   #size: number;
   #lastRow: IndexEntry | undefined;
@@ -68,8 +68,8 @@ export class Reading {
   }
 
   /**
-   * Reads to the end. In the same state of the index and of documents it goes on where it stopped.
-   * @returns false when something is not in memory, or it is time for others
+   * Reads to the end. If index and documents have not changed, it goes on where it stopped.
+   * @returns false if something is not in memory, or it is time for other tasks
    */
   read(): boolean {
     const { descending: reverse } = this.#prepared;
@@ -91,7 +91,7 @@ export class Reading {
     const { covering } = this.#prepared;
     if (covering === undefined) return this.#takeDocs(rows);
     const keys = rows.map(({ key }) => fromKey(key) as readonly Json[]);
-    // A key has the values up to the first that is absent, with a mark after each but the last of all.
+    // A key has the values up to the first absent field, with a mark after each value but the last field's.
     const isTold = (key: readonly Json[]): boolean => covering.last <= (key.length + 1) >> 1;
     if (!keys.every(isTold)) return this.#takeDocs(rows);
     for (const [i, row] of rows.entries()) {
@@ -134,7 +134,7 @@ export class Reading {
     return true;
   }
 
-  /** What the range itself does not tell. */
+  /** Tests what the range itself does not ensure. */
   #matches(find: (path: readonly string[], at: number) => unknown): boolean {
     const { tests, open, present } = this.#prepared;
     for (const i of open) {
@@ -146,7 +146,7 @@ export class Reading {
     return true;
   }
 
-  /** As {@link #matches}, of a document: without a function for each. */
+  /** Like {@link #matches}, for a document: without making a function for each. */
   #matchesDoc(doc: object): boolean {
     const { tests, open, present } = this.#prepared;
     for (const i of open) {
@@ -158,7 +158,7 @@ export class Reading {
     return true;
   }
 
-  /** Notes that `row` matched. */
+  /** Counts `row` as a match, and tells whether it is skipped. */
   #isSkipped(row: IndexEntry): boolean {
     this.#lastRow = row;
     return this.#skip > 0 && this.#skip-- > 0;

@@ -1,4 +1,4 @@
-/** What a `find` was asked: checked, with defaults, and with what follows from it. */
+/** The request of a `find`: checked, with defaults, and with what follows from it. */
 import {
   badRequest,
   checkedUpdate,
@@ -15,7 +15,7 @@ import type { IndexField } from './mango-index';
 import { normalizeSelector, withIdRule } from './normalize';
 import { type Project, projection } from './project';
 
-/** Documents answered when nobody says how many, as CouchDB and PouchDB do. */
+/** Documents answered without a `limit`, as in CouchDB and PouchDB. */
 export const DEFAULT_LIMIT = 25;
 
 export interface Find {
@@ -70,14 +70,14 @@ function count(name: string, given: unknown, otherwise: number): number {
 }
 
 function bookmarkOf(given: unknown): Bookmark | undefined {
-  // As CouchDB: null is none, too.
+  // As in CouchDB, null is no bookmark either.
   if (given === undefined || given === null || given === '') return undefined;
   if (given === NO_BOOKMARK) throw invalidBookmark(given);
   return readBookmark(given);
 }
 
 function useIndexOf(given: unknown): UseIndex | undefined {
-  // As CouchDB: null and an empty list name none; as PouchDB: an empty text neither.
+  // As in CouchDB, null and an empty list name no index; as in PouchDB, neither does an empty text.
   if (given === undefined || given === null || given === '') return undefined;
   const [ddoc, name, ...more] = Array.isArray(given) ? given : [given];
   if (Array.isArray(given) && given.length === 0) return undefined;

@@ -8,7 +8,7 @@ import { ALL, type Intervals, intersect, pointOf } from './interval';
 import type { ScanPlan } from './planner';
 import { mayMatch } from './texts';
 
-/** Ids of design documents lie between these: they are no content. */
+/** The ids outside those of design documents, which are no content. */
 const NO_DESIGN: Intervals = [
   { to: { key: '_design/', inclusive: false } },
   { from: { key: '_design0', inclusive: true } },
@@ -44,7 +44,7 @@ export async function* scanned(
         continue;
       }
       const [start, end] = descending ? [to, from] : [from, to];
-      // The start is always included: one more, where it is not wanted.
+      // The start is always included: one more is read if it is not wanted.
       const room = start && !start.inclusive ? limit + 1 : limit;
       const { rows } = await database.allDocs({
         ...(start && { startkey: start.key as string }),
@@ -72,7 +72,7 @@ export async function* scanned(
 
 type LocalReader = IndexReader & { readonly store: Store<DatabaseTables> };
 
-/** As the store has it; `undefined`: bounds that are no ids. */
+/** The range in the store's form; `undefined`: the bounds are no ids. */
 function rangeOfIds({ from, to }: Intervals[number]): Range | undefined {
   if (![from, to].every((bound) => bound === undefined || typeof bound.key === 'string')) return undefined;
   return {
@@ -81,7 +81,7 @@ function rangeOfIds({ from, to }: Intervals[number]): Range | undefined {
   };
 }
 
-/** Documents out of the store, of which those that surely do not match are not made. */
+/** Documents from the store; those that surely do not match are not parsed. */
 async function scanPage(
   store: Store<DatabaseTables>,
   range: Range,
@@ -111,7 +111,7 @@ async function scanPage(
 
 const BODY = ['body'] as const;
 
-/** What comes behind an id. */
+/** The ids after `key`. */
 function outward(key: string, descending: boolean): Intervals[number] {
   return descending ? { to: { key, inclusive: false } } : { from: { key, inclusive: false } };
 }

@@ -1,6 +1,6 @@
 /**
- * Questions of a plain shape, as most are: fields compared with single values, `{ role: 'admin', score: { $gte: 10 } }`. Two that
- * differ in those values alone have one plan but for its bounds, so it is made once for a shape.
+ * Queries of a plain shape, as most are: fields compared with single values, `{ role: 'admin', score: { $gte: 10 } }`. If two
+ * differ only in those values, their plans differ only in bounds, so one plan is made for each shape.
  */
 import { comparisons, type FindRequest, fieldPath, isGroup, type Json } from '@settledb/core';
 import type { IndexDefinition, IndexRange } from '../index-reader';
@@ -22,17 +22,17 @@ export interface Condition {
 }
 
 export interface Shape {
-  /** Equal for questions that differ in {@link values} alone. */
+  /** Equal for queries that differ only in {@link values}. */
   readonly key: string;
   readonly conditions: readonly Condition[];
   readonly values: readonly Json[];
 }
 
-/** No operators, no escapes, no fields of the database: `_id` is planned by rules of its own. And not {@link END}. */
+/** No operators, no escapes, no fields of the database (`_id` is planned by its own rules), and not {@link END}. */
 const PLAIN_NAME = /^[^_$\\\0][^\\\0]*$/;
 const END = '\0';
 
-/** @returns undefined for questions of any other shape, and for those that are wrong */
+/** @returns undefined for queries of any other shape, and for invalid ones */
 export function shapeOf(request: FindRequest): Shape | undefined {
   if (!isGroup(request) || !isGroup(request.selector)) return undefined;
   const { selector, sort, fields, use_index } = request;
@@ -51,7 +51,7 @@ export function shapeOf(request: FindRequest): Shape | undefined {
     if (!isSingle(value) || !PLAIN_NAME.test(name)) return undefined;
     conditions.push({ name, operator: operator as Comparison });
     values.push(value);
-    // A field that is to be equal is told by its name: for most questions that is the key, and no text has to be made.
+    // An equality adds only the field's name: for most queries that is the whole key, and no text has to be made.
     const part = operator === '$eq' ? name : name + END + operator;
     key = key === '' ? part : key + END + END + part;
   }
@@ -77,48 +77,48 @@ function isSortField(given: unknown): boolean {
   return values.length === 1 && isString(values[0]);
 }
 
-/** What all questions of a shape have in common. */
+/** What all queries of a shape have in common. */
 export interface Prepared {
   readonly definition: IndexDefinition;
   readonly order: string;
   readonly descending: boolean;
-  /** Leading fields of the index that rows are found by: the place of their condition; -1: any value will do. */
+  /** For each leading field of the index by which rows are found: the place of its condition; -1: any value will do. */
   readonly leading: readonly number[];
-  /** Fields of the index. */
+  /** Number of fields of the index. */
   readonly length: number;
   /** By condition. */
   readonly tests: readonly Test[];
-  /** Those of them that rows of the range need not fulfil: their places. */
+  /** Places of the tests that rows of the range need not fulfil. */
   readonly open: readonly number[];
-  /** Must be there besides, to have a place in the order. */
+  /** Fields that must exist besides, for a place in the order. */
   readonly present: readonly Covered[];
   readonly project: Project;
-  /** All fields of the index are held to single values, and nothing else is asked: all rows have one key. */
+  /** All fields of the index are held to single values, and nothing else is asked: all rows have the same key. */
   readonly isPoint: boolean;
-  /** Where rows of the index have all that is tested and answered. */
+  /** Set if rows of the index have all that is tested and answered. */
   readonly covering: Covering | undefined;
 }
 
 interface Covering {
   /** What is answered. */
   readonly fields: readonly Covered[];
-  /** The last field of the index that is tested or answered. A row in which one before it is absent does not tell. */
+  /** The last field of the index that is tested or answered. A row in which an earlier field is absent does not suffice. */
   readonly last: number;
 }
 
 interface Test extends Covered {
   readonly operator: Comparison;
-  /** @param order of what was found against the value */
+  /** @param order the comparison of the value found with the given value */
   readonly holds: (order: number) => boolean;
 }
 
-/** A field, and which of the index it is; -1: `_id`; below: none. */
+/** A field, and its place in the index; -1: `_id`; lower: not in the index. */
 export interface Covered {
   readonly path: readonly string[];
   readonly at: number;
 }
 
-/** @returns undefined where the plan is no reading of one index in its order */
+/** @returns undefined if the plan is not the reading of one index in its order */
 export function prepare({ conditions }: Shape, asked: Find, plan: Plan): Prepared | undefined {
   if (plan.kind !== 'index' || plan.sorts || plan.access.index.partial !== undefined) return undefined;
   const { index } = plan.access;
@@ -137,9 +137,9 @@ export function prepare({ conditions }: Shape, asked: Find, plan: Plan): Prepare
     if (condition < 0 && !present.some((each) => each.at === at)) break;
     leading.push(condition);
   }
-  // An index that begins with `_id`, whose place is none of its fields.
+  // An index that begins with `_id`, which has no place among its fields.
   if (leading.length === 0) return undefined;
-  // Single values, and what comes after them: there the range ends.
+  // Single values, and the condition after them: the range ends there.
   const last = leading.findIndex((condition) => tests[condition]?.operator !== '$eq');
   const held = last < 0 ? leading : leading.slice(0, last + 1);
   const open = [...tests.keys()].filter((condition) => !held.includes(condition));
@@ -160,7 +160,7 @@ export function prepare({ conditions }: Shape, asked: Find, plan: Plan): Prepare
   };
 }
 
-/** `undefined` where documents have to be read, for what is tested or for what is answered. */
+/** `undefined` if documents have to be read, for what is tested or for what is answered. */
 function coveringOf(
   places: readonly string[],
   { request }: Find,
@@ -194,7 +194,7 @@ export function rangeFor({ leading, length, tests }: Prepared, values: readonly 
   return exactRange(prefix, length);
 }
 
-/** @returns undefined: the value alone */
+/** @returns undefined for the value alone */
 function intervalOf(operator: Comparison, key: Json): Interval | undefined {
   switch (operator) {
     case '$eq':

@@ -1,12 +1,12 @@
 /**
- * What an operator says of the value it is true of, as intervals of keys. Always a superset: the planner only needs to lose
- * nothing, since every document found is tested with the whole selector.
+ * The values for which an operator can be true, as intervals of keys. Always a superset: the planner only must not lose
+ * documents, since every document found is tested with the whole selector.
  */
 import { type Json, normalizeKey } from '@settledb/core';
 import type { FieldTest } from './formula';
 import { ALL, type Interval, type Intervals, intersect, NONE, point, union } from './interval';
 
-/** First values of the types, in the order of keys: null, booleans, numbers, strings, lists, objects. */
+/** The first values of the types, in the order of keys: null, booleans, numbers, strings, lists, objects. */
 const FIRST_STRING = '';
 const FIRST_LIST: Json = [];
 const FIRST_OBJECT: Json = {};
@@ -28,11 +28,11 @@ export const STRINGS = ofType('string');
 
 export const points = (values: readonly unknown[]): Intervals =>
   union(values.map((each) => point(normalizeKey(each))));
-/** `$in` looks into a list, not at it. */
+/** `$in` tests the elements of a list, not the list. */
 export const scalars = (values: readonly unknown[]): Intervals =>
   points(values.filter((each) => !Array.isArray(each)));
 
-/** By operator; those that say nothing are absent. */
+/** By operator; those that do not limit the value are absent. */
 const SPANS: ReadonlyMap<string, (value: never) => Intervals> = new Map<string, (value: never) => Intervals>([
   ['$eq', (value: unknown) => points([value])],
   ['$gt', (value: unknown) => [from(normalizeKey(value), false)]],
@@ -51,7 +51,7 @@ const SPANS: ReadonlyMap<string, (value: never) => Intervals> = new Map<string, 
   ['$regex', (regex: string | RegExp) => textsFrom(literalStart(regex))],
 ]);
 
-/** What `not` makes of an operator, where that is an operator again; of others it says only that the field is there. */
+/** The operators whose negation is an operator again; any other negation only says that the field exists. */
 const OPPOSITE: ReadonlyMap<string, string> = new Map([
   ['$gt', '$lte'],
   ['$gte', '$lt'],
@@ -61,11 +61,11 @@ const OPPOSITE: ReadonlyMap<string, string> = new Map([
   ['$nin', '$in'],
 ]);
 
-/** The operator that a test comes to. */
+/** The operator that a test amounts to. */
 export const operatorOf = ({ operator, negated }: FieldTest): string | undefined =>
   negated ? OPPOSITE.get(operator) : operator;
 
-/** The values of which the test may be true. */
+/** The values for which the test may be true. */
 export function spansOf(test: FieldTest): Intervals {
   const { value } = test;
   const spans = SPANS.get(operatorOf(test) ?? '');
@@ -88,7 +88,7 @@ function following(start: string): string | undefined {
   return undefined;
 }
 
-/** What every text that matches begins with, as far as it is plain to see. */
+/** What every text that matches begins with, as far as that is obvious. */
 function literalStart(regex: string | RegExp): string {
   const source = typeof regex === 'string' ? regex : regex.source;
   const flags = typeof regex === 'string' ? '' : regex.flags;
@@ -96,6 +96,6 @@ function literalStart(regex: string | RegExp): string {
   const literal = /^\^([\w \-/:@,;=#%&!~'"<>\u00c0-\uffff]*)(.?)/s.exec(source);
   if (literal === null) return '';
   const [, text = '', next = ''] = literal;
-  // What stands before a quantifier may be absent.
+  // A character before a quantifier may be absent.
   return /[*?{+]/.test(next) ? text.slice(0, -1) : text;
 }

@@ -1,20 +1,20 @@
 /**
- * What must stand in the text of a document that matches: a value that a field is equal to. To look for it takes a fiftieth of the
- * time of parsing the document, and of most documents that is all that has to be known.
+ * Texts that must stand in the JSON of a matching document: values that a field is equal to. Searching for one takes a fiftieth of the
+ * time that parsing the document takes, and for most documents it is all that is needed.
  */
 import { isGroup, type Selector } from '@settledb/core';
 import { isPlainName, isUnescaped, textField, UNTOLD } from '../text-fields';
 
-/** A field that is equal to a text. */
+/** A field that must equal a text. */
 export interface WantedText {
   readonly value: string;
-  /** As JSON, without the quote in front. */
+  /** The text as JSON, without the opening quote. */
   readonly text: string;
-  /** The field's name likewise, if it can be looked for. */
+  /** The field's name in the same form, if it can be searched for. */
   readonly name: string | undefined;
 }
 
-/** @param selector normalized. @returns what every document that matches has, outside `_id` and the like */
+/** @param selector normalized. @returns texts that every matching document has, outside `_id` and the like */
 export function textsIn(selector: Selector): WantedText[] {
   return Object.entries(selector).flatMap(([name, conditions]): WantedText[] => {
     if (name === '$and') return (conditions as Selector[]).flatMap(textsIn);
@@ -27,11 +27,11 @@ export function textsIn(selector: Selector): WantedText[] {
   });
 }
 
-/** No operator, and no field that is kept beside the text: what begins with `_`, or with an escape. */
+/** No operator, and no field that is stored outside the text: no name that begins with `_`, or with an escape. */
 const IN_TEXT = /^[^_$\\]/;
 
 /**
- * Whether a document with this JSON may match. JSON in which nothing is escaped says a text in one way only.
+ * Whether a document with this JSON may match. Without escapes, JSON can write a text in only one way.
  * @param texts see {@link textsIn}
  */
 export function mayMatch(body: string, texts: readonly WantedText[]): boolean {

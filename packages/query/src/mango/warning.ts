@@ -1,4 +1,4 @@
-/** What a `find` says of itself when it was slower than it need be. */
+/** The warning of a `find` that was slower than necessary. */
 
 import type { Tally } from './batches';
 import { conjunctionOf, fixedValue } from './constraint';
@@ -6,13 +6,13 @@ import { formulaOf } from './formula';
 import { isFullScan, type Plan } from './planner';
 import type { Find } from './request';
 
-/** CouchDB's words, which tools look for. */
+/** CouchDB's words, which tools search for. */
 const NO_INDEX = 'No matching index found, create an index to optimize query time.';
 const MANY_EXAMINED =
   'The number of documents examined is high in proportion to the number of results returned. Consider adding a more specific index to improve this.';
-/** CouchDB's measure of high. */
+/** CouchDB's threshold for a high proportion. */
 const HIGH_PROPORTION = 10;
-/** Documents below which no proportion is worth a word. */
+/** Documents below which no proportion is worth a warning. */
 const FEW = 25;
 
 export function warningOf(asked: Find, plan: Plan, tally: Tally, returned: number): string | undefined {
@@ -27,7 +27,7 @@ export function warningOf(asked: Find, plan: Plan, tally: Tally, returned: numbe
 export const proportionWarning = (examined: number, returned: number): string | undefined =>
   returned > 0 && examined > FEW && examined > returned * HIGH_PROPORTION ? MANY_EXAMINED : undefined;
 
-/** Names the index that would help: what is held to one value first, then what it is sorted by. */
+/** Names the index that would help: fields held to one value first, then those of the sort. */
 function sortWarning({ exact, sortFields, sort }: Find): string {
   const { fields } = conjunctionOf(formulaOf(exact));
   const fixed = [...fields.values()].filter((each) => fixedValue(each) !== undefined);
@@ -39,5 +39,5 @@ function sortWarning({ exact, sortFields, sort }: Find): string {
   return `Sorted in memory: an index on ${index} would have this order.`;
 }
 
-/** A name as a part of a path. */
+/** A name as part of a path. */
 const escaped = (name: string): string => name.replaceAll(/[\\.]/g, '\\$&').replace(/^\$/, '\\$');
