@@ -1,8 +1,8 @@
 /**
  * Writes a database as a dump: every leaf of every document with its ancestry, in the order of changes, and its attachments.
  *
- * Works over the verbs of `Database`, so that a remote database is dumped as a local one is. Writes go on meanwhile: a document
- * changed while it is dumped comes in again at the end, with what it became, or comes only there.
+ * Uses the verbs of `Database`, so that a remote database is dumped like a local one. Writes go on meanwhile: a document
+ * changed during the dump comes again at the end, as it is then, or comes only there.
  */
 import {
   type CallOptions,
@@ -30,7 +30,7 @@ import { isMissing, unlessMissing } from './missing';
 
 /** What is dumped: the verbs used. */
 export type Source = Pick<Database, 'id' | 'info' | 'changes' | 'bulkGet' | 'openAttachment' | 'get'> & {
-  /** With it, `local` can be asked for. */
+  /** Needed for the option `local`. */
   localDocs?(options: CallOptions): Promise<ExistingDoc[]>;
 };
 
@@ -55,41 +55,41 @@ export interface DumpOptions extends CallOptions {
 /** A part of a dump: whole lines. */
 export interface Part {
   readonly text: string;
-  /** The sum at its end, where a section ends there and no content is to follow. */
+  /** The sum at its end, if a section ends there and no content follows. */
   readonly sum?: string;
 }
 
-/** What a dump says of itself when it is over. */
+/** What a dump tells when it is complete. */
 export interface Dumped {
   readonly uuid: string;
   readonly seq: Seq;
   readonly docs: number;
 }
 
-/** Revisions read at a time. Bodies of one batch are in memory together. */
+/** Revisions read at a time. The bodies of one batch are in memory together. */
 const BATCH = 250;
-/** Changes of one request of a remote database: the whole feed is not to be made, sent and held at once. */
+/** Changes in one request to a remote database: the whole feed must not be made, sent and held at once. */
 const PAGE = 1_000;
-/** Feeds one after the other: each has what was written during the one before. Beyond it the last one is asked for in one go. */
+/** Feeds read one after the other: each has what was written during the one before. The last one is requested in one go. */
 const PASSES_MAX = 10;
 const ALL = Number.MAX_SAFE_INTEGER;
-/** Attempts to dump a document whose content goes while it is read: each that fails means that it was edited, and compacted. */
+/** Attempts to dump a document whose content disappears while it is read: each failure means that it was edited, and compacted. */
 const TRIES_MAX = 10;
-/** Digests remembered as written. Beyond it content may come twice, which costs room and nothing else. */
+/** Digests remembered as written. Beyond this number, content may come twice, which only costs room. */
 const KNOWN_LIMIT = 100_000;
 
 interface Stubs {
   readonly [name: string]: { readonly digest: string; readonly encoding?: string };
 }
 
-/** The dump as lines, in parts. @throws what the database fails with; corrupt for content that is damaged */
+/** The dump as lines, in parts. @throws what the database fails with; corrupt for damaged content */
 export async function* parts(
   source: Source,
   options: DumpOptions & { readonly session?: string },
 ): AsyncGenerator<Part, Dumped> {
   const { signal, session } = options;
   const [uuid, info] = await Promise.all([source.id({ signal }), source.info({ signal })]);
-  // Read first: what changes from now on comes after it.
+  // Read first: later changes are in the feed after this position.
   const { update_seq: seq, doc_count } = info;
   const writer = new Sections();
   const header: Header = { settledb: FORMAT, version: VERSION, uuid, seq, doc_count };
@@ -141,14 +141,14 @@ class Sections {
     return this.#count >= SECTION_DOCS || this.#length >= SECTION_LENGTH;
   }
 
-  /** What was added, closed by its sum. */
+  /** Ends the section: its last lines, with the sum. */
   close(whole = true): Part {
     const sum = this.#chained();
     const text = `${this.#take()}${JSON.stringify({ sum })}\n`;
     return whole ? { text, sum } : { text };
   }
 
-  /** What was added, in the middle of a section. */
+  /** The lines so far, in the middle of a section. */
   flush(): Part {
     this.#chain.add(this.#text.join(''));
     return { text: this.#take() };
@@ -167,7 +167,7 @@ class Sections {
     return text;
   }
 
-  /** Attachments whose content was not written yet; it counts as written from now on. */
+  /** Attachments whose content was not written yet; from now on it counts as written. */
   unknown(doc: AnyDoc): string[] {
     const stubs = (doc._attachments ?? {}) as Stubs;
     const names = Object.keys(stubs).filter((name) => !this.#known.has(keyOf(stubs[name]!)));
@@ -175,7 +175,7 @@ class Sections {
     return names;
   }
 
-  /** Of content that is not whole. */
+  /** Called if the content is incomplete: it then counts as not written. */
   forget(doc: AnyDoc, names: readonly string[]): void {
     const stubs = doc._attachments as Stubs;
     for (const name of names) this.#known.delete(keyOf(stubs[name]!));
@@ -190,7 +190,7 @@ class Sections {
 const keyOf = ({ digest, encoding = '' }: Stubs[string]): string => `${digest} ${encoding}`;
 
 /**
- * Every leaf of every document, in batches. A document that is edited while its place in the feed is not read yet has gone beyond the
+ * Every leaf of every document, in batches. A document that is edited before its place in the feed is read moves beyond the
  * feed's end: so another feed follows where that one ended, until one was read in one go.
  */
 async function* leaves(
@@ -213,7 +213,7 @@ async function* leaves(
     }
     signal?.throwIfAborted();
     const ended = await feed;
-    // The database went away under it: what there is so far is not all of it.
+    // The database was closed or destroyed meanwhile: the dump is incomplete.
     if ('status' in ended)
       throw new DatabaseError({ status: 412, name: 'closed', reason: 'database is closed' });
     if (wanted.length > 0) yield { docs: await read(source, wanted, signal), last: since };
@@ -227,20 +227,20 @@ async function read(
   wanted: readonly { id: string; rev: string }[],
   signal: AbortSignal | undefined,
 ): Promise<AnyDoc[]> {
-  // A revision that was edited meanwhile is answered by the leaf of its branch.
+  // If a revision was edited meanwhile, the leaf of its branch is answered.
   const request = { docs: wanted, revs: true, latest: true, att_encoding_info: true, signal };
   const { results } = await source.bulkGet(request);
   const docs = results.flatMap(({ docs }) => docs).map((row) => ('ok' in row ? row.ok : failed(row.error)));
   return docs.filter((doc) => doc !== undefined) as AnyDoc[];
 }
 
-/** A document that was purged meanwhile is none. */
+/** A document that was purged meanwhile is no failure. */
 function failed(error: { readonly id: string; readonly error: string; readonly reason: string }): undefined {
   if (error.error === 'not_found') return undefined;
   throw new DatabaseError({ status: 500, name: error.error, reason: error.reason, docId: error.id });
 }
 
-/** A document and its content. Where that goes before it is read to its end, the document is called gone, and follows as it has become. */
+/** A document and its content. If that disappears before its end is read, the document is marked as gone, and follows in its new state. */
 async function* withContent(
   source: Source,
   first: AnyDoc,
@@ -314,15 +314,15 @@ async function* localParts(
   for (const { _id } of await source.localDocs({ signal })) {
     if (OWN_LOCALS.has(_id) || _id.startsWith(KEPT_PREFIX)) continue;
     const local = await source.get(_id, { attachments: true, signal }).catch(unlessMissing);
-    if (local === undefined) continue; // Removed since they were listed.
+    if (local === undefined) continue; // It was removed after it was listed.
     writer.add({ local: local as AnyDoc });
     if (writer.full) yield writer.close();
   }
 }
 
 /**
- * The whole database as a stream of bytes: NDJSON, gzipped. It is read as the stream is, in bounded memory; the stream fails with
- * what the database fails with, and with the reason of `signal`.
+ * The whole database as a stream of bytes: NDJSON, gzipped. The database is read as the stream is, in bounded memory; the stream fails
+ * with what the database fails with, and with the reason of `signal`.
  */
 export function dump(source: Source, options: DumpOptions = {}): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();

@@ -1,6 +1,6 @@
 /**
- * Files of others: CouchDB's `_all_docs?include_docs=true` and `_bulk_docs`, a bare list of documents, and what pouchdb-dump
- * writes. They have no checksums; what is cut off is found where the JSON is.
+ * Files of other programs: CouchDB's `_all_docs?include_docs=true` and `_bulk_docs`, a bare list of documents, and those of
+ * pouchdb-dump. They have no checksums; a file that is cut off is recognized by its JSON.
  */
 import { badRequest } from '@settledb/core';
 import { type AnyDoc, damaged, isObject, truncated } from './format';
@@ -8,7 +8,7 @@ import type { Writer } from './writer';
 
 const BATCH = 500;
 
-/** pouchdb-dump: a header, then lines of `{ docs }` and `{ seq }`. @returns the last seq told */
+/** pouchdb-dump: a header, then lines of `{ docs }` and `{ seq }`. @returns the last seq */
 export async function loadPouchDump(
   lines: AsyncIterable<readonly string[]>,
   writer: Writer,
@@ -53,13 +53,13 @@ function parsed(text: string): unknown {
 function documentOf(element: unknown, list: string): unknown {
   if (list !== 'rows') return element;
   if (!isObject(element)) throw damaged('a row that is no object');
-  // Of a deleted document, or of a key that there is none for.
+  // The row of a deleted document, or of a key without a document.
   if (element.doc === null || element.error !== undefined) return undefined;
   if (element.doc === undefined) throw badRequest('These rows have no documents: ask with include_docs=true');
   return element.doc;
 }
 
-/** Those with a revision are taken as they are, the others as new ones. `_local` documents are of the database they were in. */
+/** Documents with a revision keep it, the others become new ones. `_local` documents belong to the database they were in. */
 async function writeDocs(docs: readonly unknown[], writer: Writer): Promise<void> {
   const own = docs.filter((doc) => isObject(doc) && !String(doc._id ?? '').startsWith('_local/')) as AnyDoc[];
   if (docs.some((doc) => !isObject(doc))) throw damaged('a document that is no object');
@@ -71,16 +71,16 @@ async function writeDocs(docs: readonly unknown[], writer: Writer): Promise<void
 const ELEMENT_LIMIT = 256 * 1024 * 1024;
 const LISTS = new Set(['docs', 'rows']);
 
-/** Finds the elements of the list in a JSON text that comes in pieces, without having the whole of it at any time. */
+/** Finds the elements of the list in a JSON text that comes in pieces, without ever holding the whole text. */
 class ListScanner {
-  /** Of the list that elements are from; '' for a text that is a list. */
+  /** The name of the list that the elements come from; '' if the text itself is a list. */
   name = '';
   #depth = 0;
-  /** Depth of what is directly in the list; undefined outside of one. */
+  /** Depth of the list's elements; undefined outside of the list. */
   #inside: number | undefined;
   #inString = false;
   #escaped = false;
-  /** The last string outside of the list: a key, mostly. */
+  /** The last string outside of the list: usually a key. */
   #key = '';
   #held = '';
   #found = false;
@@ -115,7 +115,7 @@ class ListScanner {
       throw damaged(`a document of more than ${ELEMENT_LIMIT} characters`);
   }
 
-  /** @throws corrupt when the text was not whole, bad_request when it was of another kind */
+  /** @throws corrupt if the text was incomplete, bad_request if it was of another kind */
   end(): void {
     if (this.#depth !== 0 || this.#inString) throw truncated();
     if (!this.#found) throw badRequest('This is no dump: no header, and no list of docs or rows');

@@ -12,31 +12,31 @@
  *   {"local":{…}}                                                       a `_local` document
  *   {"end":true,"docs":…,"seq":…}  {"sum":"…"}
  *
- * A sum is the MD5 of the sum before it and the lines since, so that what is damaged, missing, twice or moved is found before it
- * is used. Content stands once, with the first document that has it.
+ * A sum is the MD5 of the sum before it and the lines since, so that data which is damaged, missing, doubled or moved is found before
+ * it is used. Content stands once, with the first document that has it.
  */
 import { corrupt, type DatabaseError, type ExistingDoc, Md5, type Seq, SNAPSHOT_ID } from '@settledb/core';
 
 export const FORMAT = 'dump';
 export const VERSION = 1;
 
-/** A section is written by one `bulkDocs`: as large as is quick, as small as is soon seen. */
+/** A section is written by one `bulkDocs`: large enough to be quick, small enough to show progress soon. */
 export const SECTION_DOCS = 1000;
 /** Characters. */
 export const SECTION_LENGTH = 1024 * 1024;
-/** Bytes of content on one line: a multiple of 3, so that base64 has no padding within. */
+/** Bytes of content on one line: a multiple of 3, so that base64 has no padding in between. */
 export const DATA_BYTES = 48 * 1024;
 
 export interface Header {
   readonly settledb: typeof FORMAT;
   readonly version: number;
-  /** What `id()` of the database dumped answers. */
+  /** What `id()` of the dumped database answers. */
   readonly uuid: string;
-  /** Every change up to here is in the dump, or has been replaced by one that is. */
+  /** Every change up to here is in the dump, or was replaced by a later one that is. */
   readonly seq: Seq;
-  /** Documents that were there when it began, deleted ones not counted. */
+  /** Documents that existed when the dump began, not counting deleted ones. */
   readonly doc_count: number;
-  /** Of a snapshot: the session that its source remembers it by. */
+  /** For a snapshot: the session under which its source remembers it. */
   readonly session?: string;
 }
 
@@ -51,10 +51,10 @@ export type Line =
   | { readonly sum: string }
   | { readonly end: true; readonly docs: number; readonly seq: Seq };
 
-/** Ids of what a load keeps for as long as it lasts, see `Writer.keep`. */
+/** Ids of documents that a load keeps while it lasts, see `Writer.keep`. */
 export const KEPT_PREFIX = '_local/settledb.load.';
 
-/** `_local` documents about the database they are in: of no meaning, or a wrong one, in another. */
+/** `_local` documents about their own database: in another they would mean nothing, or something wrong. */
 export const OWN_LOCALS: ReadonlySet<string> = new Set(['_local/compaction', SNAPSHOT_ID]);
 
 /** Characters hashed at a time. */
@@ -65,7 +65,7 @@ export class Chain {
   /** The sum of everything before this section; '' at the start. */
   last: string;
   readonly #encoder = new TextEncoder();
-  /** Added, and not yet hashed: many short lines are dear to encode and hash one by one. */
+  /** Lines added but not yet hashed: encoding and hashing many short lines one by one is expensive. */
   #lines: string[] = [];
   #length = 0;
   #hasher: Md5;
@@ -75,7 +75,7 @@ export class Chain {
     this.#hasher = this.#begin();
   }
 
-  /** @param text lines, each with its end */
+  /** @param text lines, each with its line end */
   add(text: string): void {
     this.#lines.push(text);
     this.#length += text.length;

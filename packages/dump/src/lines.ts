@@ -1,14 +1,14 @@
-/** Bytes as text: gunzipped where they are gzipped, in pieces as they come, or line by line. */
+/** Bytes as text: gunzipped if they are gzipped, in pieces as they come, or line by line. */
 import { badRequest } from '@settledb/core';
 import { damaged } from './format';
 
 /** What a dump may be read from. */
 export type Input = ReadableStream<Uint8Array> | AsyncIterable<Uint8Array> | Blob | Uint8Array;
 
-/** Characters of one line: engines end strings at 2^29, and a document that large is none. */
+/** Characters of one line: engines end strings at 2^29, and no document is that large. */
 const LINE_LIMIT = 256 * 1024 * 1024;
 
-/** The text of the input. @throws corrupt for what is no gzip after all, or is cut off; the reason of `signal` */
+/** The text of the input. @throws corrupt for gzip that is damaged or cut off; the reason of `signal` */
 export async function* textOf(input: Input, signal?: AbortSignal): AsyncGenerator<string> {
   const { first, rest } = await begun(bytesOf(input, signal));
   const isGzip = first[0] === 0x1f && first[1] === 0x8b;
@@ -30,7 +30,7 @@ function decodedBy(decoder: TextDecoder, piece?: Uint8Array): string {
   }
 }
 
-/** As many bytes as tell what it is. */
+/** Reads as many bytes as tell what the input is. */
 async function begun(
   bytes: AsyncGenerator<Uint8Array>,
 ): Promise<{ first: Uint8Array; rest: AsyncGenerator<Uint8Array> }> {
@@ -76,7 +76,7 @@ async function* gunzipped(first: Uint8Array, rest: AsyncIterable<Uint8Array>): A
     await feeding;
   } catch (error) {
     await feeding;
-    // The platform says that its input is bad by a TypeError; anything else is what the source of the bytes failed with.
+    // The platform reports bad input by a TypeError; any other error is that of the source of the bytes.
     const cause = failure?.error ?? error;
     throw cause instanceof TypeError || isZlibError(cause) ? damaged('it is no whole gzip', cause) : cause;
   } finally {
@@ -85,7 +85,7 @@ async function* gunzipped(first: Uint8Array, rest: AsyncIterable<Uint8Array>): A
   }
 }
 
-/** Node's, in some versions. */
+/** Node's error, in some versions. */
 const isZlibError = (error: unknown): boolean =>
   error instanceof Error && /^Z_|^ERR_/.test(String((error as { code?: unknown }).code ?? ''));
 
@@ -103,7 +103,7 @@ async function* bytesOf(input: Input, signal: AbortSignal | undefined): AsyncGen
   } else throw badRequest('A dump is loaded from a stream of bytes, a Blob or a Uint8Array');
 }
 
-/** A stream that is not read to its end is cancelled: whoever sends must not wait for ever. */
+/** A stream that is not read to its end is cancelled, so that its sender does not wait for ever. */
 async function* pulled(
   stream: ReadableStream<Uint8Array>,
   signal: AbortSignal | undefined,
@@ -124,17 +124,17 @@ async function* pulled(
   }
 }
 
-/** Bytes of another realm, too, as streams bring them where a page is imitated (jsdom). */
+/** Bytes of another realm too, as streams give them where a page is imitated (jsdom). */
 function checked(piece: unknown): Uint8Array {
   if (piece instanceof Uint8Array) return piece;
   if (ArrayBuffer.isView(piece)) return new Uint8Array(piece.buffer, piece.byteOffset, piece.byteLength);
   throw badRequest('A dump is a stream of bytes');
 }
 
-/** Characters read ahead: what is fetched and unpacked while what came before is written. */
+/** Characters read ahead: fetched and unpacked while the text before is written. */
 const AHEAD_LENGTH = 4 * 1024 * 1024;
 
-/** The same text, read before it is asked for, up to a bound; what reading fails with comes in its turn. */
+/** The same text, read ahead up to a bound; an error of reading comes in its turn. */
 export async function* ahead(text: AsyncGenerator<string>): AsyncGenerator<string> {
   const held: string[] = [];
   let length = 0;
@@ -178,7 +178,7 @@ export async function* ahead(text: AsyncGenerator<string>): AsyncGenerator<strin
   }
 }
 
-/** What reads for as long as `work` goes on: it ends with it, at once, wherever the reading was. */
+/** Reads for as long as `work` goes on: the reading ends with it, at once, wherever it is. */
 export async function whileReading<R>(
   signal: AbortSignal | undefined,
   work: (signal: AbortSignal) => Promise<R>,
@@ -195,13 +195,13 @@ export async function whileReading<R>(
   }
 }
 
-/** Lines without their ends, as many as each piece of the text ends. The last one need not have an end. */
+/** Lines without their ends, as many as each piece of the text completes. The last one need not have an end. */
 export async function* linesOf(text: AsyncIterable<string>): AsyncGenerator<string[]> {
   let open: string[] = [];
   let length = 0;
   for await (const piece of text) {
     const lines = piece.split('\n');
-    const rest = lines.pop()!; // Of a split there is one at least.
+    const rest = lines.pop()!; // A split gives at least one.
     if (lines.length > 0) {
       if (open.length > 0) lines[0] = open.join('') + lines[0];
       open = [];

@@ -29,7 +29,7 @@ export async function load(target: Target, input: Input, options: LoadOptions = 
     try {
       return await loadText(target, text, options);
     } finally {
-      // What does not end with a signal ends when it likes.
+      // A source that does not heed a signal ends when it likes.
       text.return(undefined).catch(() => {});
     }
   });
@@ -67,10 +67,10 @@ const isSeq = (value: unknown): value is Seq => typeof value === 'number' || typ
 const isPouchHeader = (line: Record<string, unknown> | undefined): boolean =>
   isObject(line?.db_info) && !('docs' in line!) && !('rows' in line!);
 
-/** Characters in which a header ends: a file of one long line has none. */
+/** Characters within which a header ends: a file of one long line has none. */
 const HEADER_LENGTH = 64 * 1024;
 
-/** What is before the first end of a line, if that comes soon; and the whole text again. */
+/** The text before the first line end, if that comes soon; and the whole text again. */
 async function firstLine(
   text: AsyncGenerator<string>,
 ): Promise<{ first: string; rest: AsyncGenerator<string> }> {

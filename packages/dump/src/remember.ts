@@ -10,10 +10,10 @@ import {
 } from '@settledb/core';
 import { unlessMissing } from './missing';
 
-/** Others may write it at the same moment. */
+/** Others may write the document at the same moment. */
 const TRIES = 20;
 
-/** Who may not write it makes, or loads, the snapshot all the same: a replication then compares everything once. */
+/** A caller that may not write it can make, or load, the snapshot all the same: a replication then compares everything once. */
 export async function remember(
   db: Pick<Database, 'get' | 'put'>,
   session: SnapshotSession,

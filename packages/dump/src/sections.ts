@@ -1,6 +1,6 @@
 /**
- * Loads the lines of a dump, section by section: none is written before its sum was found right. The content of attachments is
- * streamed into the database, which takes it only if it is what its digest says.
+ * Loads the lines of a dump, section by section: none is written before its sum was verified. The content of attachments is
+ * streamed into the database, which takes it only if it matches its digest.
  */
 import { type Doc, notImplemented, portableBytes, type Seq } from '@settledb/core';
 import {
@@ -16,7 +16,7 @@ import {
 } from './format';
 import type { Writer } from './writer';
 
-/** Lines of an open section, at most: what is damaged must not fill the memory. */
+/** Most lines of an open section: a damaged dump must not fill the memory. */
 const SECTION_LINES = 100_000;
 
 /** What the end of a dump tells. */
@@ -29,19 +29,19 @@ export interface Loaded {
 
 export class SectionLoader {
   readonly #batches: AsyncIterator<readonly string[]>;
-  /** Lines that came; those from `#at` on are not read yet. */
+  /** Lines that arrived; those from `#at` on are not read yet. */
   #lines: readonly string[] = [];
   #at = 0;
   readonly #writer: Writer;
   readonly #chain: Chain;
   #header: Header | undefined;
   #docs = 0;
-  /** What is wrong with the input: a database may take it for a fault of the document that it reads. */
+  /** The error in the input: the database may take it for an error of the document that it reads. */
   #fault: { readonly error: unknown } | undefined;
-  /** The content that is read has no end, and its document is none. */
+  /** The content being read was cut off, and its document is not to be written. */
   #isGone = false;
 
-  /** @param start the sum before the first of the lines, and the header, where they are not the dump's first */
+  /** @param start the sum before the first line, and the header, if the lines are not the beginning of the dump */
   constructor(
     lines: AsyncIterator<readonly string[]>,
     writer: Writer,
@@ -56,7 +56,7 @@ export class SectionLoader {
 
   /**
    * @param written called when everything before a section has been written, with the sum there and the documents so far
-   * @throws corrupt for what is damaged or cut off; what was in sections before is written then
+   * @throws corrupt for damaged or cut off input; the sections before are written by then
    */
   async load(written: (sum: string, docs: number) => Promise<void> = async () => {}): Promise<Loaded> {
     // One section is written while the next one is read.
@@ -78,13 +78,13 @@ export class SectionLoader {
         }
       }
     } finally {
-      // What was verified before the fault is written all the same.
+      // Sections verified before the error are written all the same.
       await writing.catch(() => {});
       await this.#writer.dropKept();
     }
   }
 
-  /** Notes what a section says of the dump. @returns the end, if it is that */
+  /** Notes what a section says about the dump. @returns the end, if the section is that */
   async #begin(section: Line[]): Promise<Loaded | undefined> {
     const [first] = section;
     if (first !== undefined && 'settledb' in first) {
@@ -104,18 +104,18 @@ export class SectionLoader {
     return { uuid, seq: last.seq, ...(typeof session === 'string' ? { session } : {}) };
   }
 
-  /** The next section, whole and right. */
+  /** The next section, complete and verified. */
   async #section(): Promise<Line[]> {
     const lines: Line[] = [];
     for (;;) {
-      // Without waiting where it is there: a dump is many short lines.
+      // Without waiting if a line is there: a dump has many short lines.
       const line = this.#at < this.#lines.length ? this.#read() : await this.#line();
       if ('sum' in line) return lines;
       if (lines.push(line) > SECTION_LINES) throw damaged('a section without an end');
     }
   }
 
-  /** A line, which is added to the section; or its sum, found right. */
+  /** A line, which is added to the section; or its sum, verified. */
   async #line(): Promise<Line> {
     try {
       while (this.#at === this.#lines.length) {
@@ -133,7 +133,7 @@ export class SectionLoader {
 
   #read(): Line {
     try {
-      return this.#parsed(this.#lines[this.#at++]!); // In range: the callers see to it.
+      return this.#parsed(this.#lines[this.#at++]!); // In range: the callers make sure.
     } catch (error) {
       this.#fault ??= { error };
       throw error;
@@ -162,7 +162,7 @@ export class SectionLoader {
   async #withContent(doc: AnyDoc, names: readonly string[]): Promise<void> {
     const isLacking = (await this.#writer.lacking([doc])).length > 0;
     this.#isGone = false;
-    // One after another, whoever asks first: a worker's messages pull at all streams that they carry.
+    // One after another, whichever is pulled first: a worker's messages pull at all streams that they carry.
     const contents: AsyncGenerator<Uint8Array>[] = [];
     let turn: Promise<void> = Promise.resolve();
     for (const _ of names) {
@@ -185,11 +185,11 @@ export class SectionLoader {
       ? this.#writer.keep(whole, isGone)
       : this.#writer.withContent(whole, isLacking, isGone);
     await written.catch((error: unknown) => {
-      // As it was before the database, or the way there, made something else of it.
+      // The error as it was before the database, or the way there, made another one of it.
       throw this.#fault === undefined ? error : this.#fault.error;
     });
     if (this.#fault !== undefined) throw this.#fault.error;
-    // Of a document that is there with its content, or was refused, the content is passed over.
+    // If the document has its content already, or was refused, the content is skipped.
     for (const content of contents) await passOver(content);
   }
 
@@ -215,7 +215,7 @@ export class SectionLoader {
   }
 }
 
-/** What the database is told that reads a content without an end: so it takes neither that nor the document. */
+/** The error given to the database when content was cut off: so it takes neither the content nor the document. */
 class Gone extends Error {
   constructor() {
     super('The content was gone before it was dumped whole');
@@ -230,7 +230,7 @@ async function passOver(content: AsyncGenerator<Uint8Array>): Promise<void> {
   }
 }
 
-/** Content is used before its sum is known to be right; the database takes it only if it is of its digest. */
+/** Content is used before its sum is verified; the database takes it only if it matches its digest. */
 function bytesOf(base64: string): Uint8Array {
   try {
     return portableBytes.fromBase64(base64);
@@ -239,7 +239,7 @@ function bytesOf(base64: string): Uint8Array {
   }
 }
 
-/** Read as it is pulled; not ended when it is cancelled, since what is left must be passed over. */
+/** Read as it is pulled; not ended when it is cancelled, because the rest must be skipped. */
 const streamOf = (pieces: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> =>
   new ReadableStream<Uint8Array>(
     {

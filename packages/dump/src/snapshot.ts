@@ -1,7 +1,7 @@
 /**
  * A dump as static files, from which an empty database is filled before its first replication: chunks of gzipped lines, named by
- * their hash so that caches may keep them for ever, and a manifest that names them. The sums of the dump run on from
- * chunk to chunk: chunks of two snapshots are never mixed.
+ * their hash so that caches may keep them for ever, and a manifest that names them. The sums of the dump continue from
+ * chunk to chunk, so chunks of two snapshots are never mixed.
  */
 import {
   badRequest,
@@ -35,7 +35,7 @@ export type Sink = (name: string, bytes: Uint8Array) => void | Promise<void>;
 
 export type SnapshotOptions = Pick<DumpOptions, 'signal' | 'on_progress'>;
 
-/** Characters of a chunk: some 1 MB gzipped, which is worth a request and is in memory twice. */
+/** Characters of a chunk: some 1 MB gzipped, which is worth a request, and is in memory twice. */
 const CHUNK_LENGTH = 4 * 1024 * 1024;
 const CHUNK_NAME = /^[0-9a-f]{32}\.ndjson\.gz$/;
 
@@ -50,7 +50,7 @@ export async function writeSnapshot(
 ): Promise<Manifest> {
   const session = uuid();
   const { update_seq } = await source.info({ signal: options.signal });
-  // Before the first line names it, and with a position that is not after that of the snapshot.
+  // Before the first line names the session, and with a position that is not after the snapshot's.
   await remember(source, { session_id: session, seq: update_seq }, options);
   const lines = parts(source, { ...options, local: false, session });
   const chunks: { name: string; length: number }[] = [];
@@ -103,7 +103,7 @@ export async function loadSnapshot(
   url: string | URL,
   options: LoadSnapshotOptions = {},
 ): Promise<SnapshotResult> {
-  // Called as a function of nothing: browsers' fetch refuses another `this`.
+  // Called as a plain function: browsers' fetch refuses another `this`.
   const get = options.fetch ?? ((input: RequestInfo | URL, init?: RequestInit) => fetch(input, init));
   const base = new URL(url, globalThis.location?.href);
   const response = await asked(get, base, options, 'no-cache');
@@ -116,7 +116,7 @@ export async function loadSnapshot(
       throw damaged('its manifest is of another snapshot');
     const { counts } = writer;
     const ok = counts.doc_write_failures === 0;
-    // Only what has all of it may say so.
+    // Only a database that has the whole snapshot may say so.
     if (ok && session !== undefined)
       await remember(target, { session_id: session, seq: await writer.onlyThese() }, options);
     return { ok, source: uuid, seq, ...counts };
@@ -171,7 +171,7 @@ function checkManifest(value: unknown): Manifest {
     !Array.isArray(value.chunks)
   )
     throw badRequest('This is no manifest of a snapshot, or one of another version');
-  // Names from outside must not lead elsewhere.
+  // Names from outside must not lead to other places.
   if (!value.chunks.every((chunk) => isObject(chunk) && CHUNK_NAME.test(String(chunk.name))))
     throw badRequest('The manifest names something that is not a chunk');
   return value as unknown as Manifest;

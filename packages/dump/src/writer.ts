@@ -1,4 +1,4 @@
-/** Writes what was read from a dump, and counts. Everything here can be repeated without harm. */
+/** Writes documents from a dump, and counts them. Everything here can be repeated without harm. */
 import {
   type CallOptions,
   type Database,
@@ -11,12 +11,12 @@ import {
 import { type AnyDoc, KEPT_PREFIX } from './format';
 import { unlessMissing } from './missing';
 
-/** What is loaded into: the verbs used. */
+/** The database that is loaded into: the verbs used. */
 export type Target = Pick<Database, 'id' | 'info' | 'bulkDocs' | 'revsDiff' | 'get' | 'put'>;
 
 export interface LoadProgress {
   readonly docs_read: number;
-  /** Those that were missing. */
+  /** Documents that were missing, and were written. */
   readonly docs_written: number;
 }
 
@@ -32,18 +32,18 @@ export interface Counts extends LoadProgress {
 }
 
 const ERRORS_LIMIT = 100;
-/** Documents whose content is kept at a time: their ids are in memory. */
+/** Documents whose content is kept at the same time: their ids are in memory. */
 const KEPT_LIMIT = 10_000;
-/** What a database answers that has no `_local` documents with attachments. */
+/** Answers of a database that has no `_local` documents with attachments. */
 const WITHOUT: ReadonlySet<number> = new Set([404, 405, 415, 501]);
 
-/** How often a `_local` document is written that others write at the same time: as often as replications try with their own. */
+/** How often a `_local` document is written that others write at the same time: as often as replications try with theirs. */
 const LOCAL_TRIES = 20;
 
 type Stubs = { readonly [name: string]: { readonly digest?: unknown } | undefined };
 const stubsOf = (attachments: unknown): Stubs => (attachments ?? {}) as Stubs;
 
-/** Of a replication: of this one, CouchDB's or PouchDB's. */
+/** Whether it is a replication's: ours, CouchDB's or PouchDB's. */
 const isCheckpoint = (doc: object): boolean => {
   const { session_id, history } = doc as { session_id?: unknown; history?: unknown };
   return typeof session_id === 'string' && Array.isArray(history);
@@ -53,7 +53,7 @@ const isConflict = (error: unknown): boolean => isDatabaseError(error) && error.
 export class Writer {
   readonly #target: Target;
   readonly #options: LoadOptions;
-  /** Nothing was ever written to it: all that comes is lacking. */
+  /** Nothing was ever written to the database: it lacks all that comes. */
   readonly #empty: boolean;
   #read = 0;
   #written = 0;
@@ -79,26 +79,26 @@ export class Writer {
     return { docs_read, docs_written, doc_write_failures: this.#failures, errors: this.#errors };
   }
 
-  /** Up to where all changes of the database are those written here; 0 where that is not known. */
+  /** The seq up to which all changes of the database were made here; 0 if that is not known. */
   async onlyThese(): Promise<number> {
     if (!this.#empty) return 0;
     const { update_seq } = await this.#target.info({ signal: this.#options.signal });
-    // Each revision written is one change: with as many as that, nobody else has written. Unless one came twice.
+    // Each revision written is one change: if there are as many, nobody else has written. Unless one came twice.
     return this.#apart.all && update_seq === this.#written ? update_seq : 0;
   }
 
-  /** Revisions as they are; those that are there are left alone. */
+  /** Writes revisions as they are; existing ones are left alone. */
   async revisions(docs: readonly AnyDoc[]): Promise<void> {
     if (docs.length > 0) await this.#revisions(docs, await this.lacking(docs));
   }
 
-  /** One document whose content is at hand only now. @param isGone asked once that was read: then neither is written, nor counted */
+  /** Writes one document whose content arrives only now. @param isGone asked after reading it: then neither is written, nor counted */
   async withContent(doc: Doc, isLacking: boolean, isGone: () => boolean): Promise<void> {
     if (isLacking) await this.#write([doc], false, isGone);
     if (!isGone()) this.#note(1);
   }
 
-  /** Can the target read that revision, with this content? Of one that was compacted it knows the name alone. */
+  /** Whether the target can read that revision, with this content. If it was compacted, only its name is known. */
   async holds({ _id, _rev, _attachments }: AnyDoc, names: readonly string[]): Promise<boolean> {
     const { signal } = this.#options;
     const there = await this.#target.get(_id, { rev: _rev, signal }).catch(unlessMissing);
@@ -107,8 +107,8 @@ export class Writer {
   }
 
   /**
-   * The content of a document that the target has by name only: documents to come may refer to it. Until the load is over, it is an
-   * attachment of a `_local` document, where the target has such; where it has not, those to come are refused, and told of.
+   * Keeps the content of a document that the target knows only by name, because later documents may refer to it. Until the load is
+   * over, it is an attachment of a `_local` document, if the target has such; if not, those later documents are refused, and reported.
    */
   async keep(doc: Doc, isGone: () => boolean): Promise<void> {
     const { _id, _rev, _attachments } = doc as AnyDoc;
@@ -128,14 +128,14 @@ export class Writer {
     if (!isGone()) this.#note(1);
   }
 
-  /** What was kept goes. What cannot be removed now is replaced, and removed, by the next load of the same dump. */
+  /** Removes what was kept. What cannot be removed now is replaced, and removed, by the next load of the same dump. */
   async dropKept(): Promise<void> {
     for (const id of this.#kept) await this.#dropKept(id).catch(() => {});
   }
 
   async #dropKept(id: string): Promise<void> {
     this.#kept.delete(id);
-    // Whatever ended the load: this is done all the same.
+    // Done however the load ended.
     const there = await this.#target.get(id).catch(() => undefined);
     if (there === undefined) return;
     await this.#target.put({ _id: id, _rev: (there as ExistingDoc)._rev, _deleted: true } as Doc);
@@ -146,7 +146,7 @@ export class Writer {
     this.#note(docs.length);
   }
 
-  /** Documents of a file without revisions, as new ones. */
+  /** Writes documents of a file without revisions, as new ones. */
   async edits(docs: readonly object[]): Promise<void> {
     if (docs.length === 0) return;
     await this.#write(docs, true);
@@ -164,7 +164,7 @@ export class Writer {
     return docs.filter(({ _id, _rev }) => Object.hasOwn(diff, _id) && diff[_id]!.missing.includes(_rev));
   }
 
-  /** A `_local` document, in place of the one there; but a checkpoint that is there stays: replications have gone on since. */
+  /** Writes a `_local` document over an existing one, except over a checkpoint: replications have gone on since. */
   async local({ _rev: _, ...doc }: AnyDoc): Promise<void> {
     const { signal } = this.#options;
     for (let tries = 1; ; tries++) {
@@ -174,7 +174,7 @@ export class Writer {
         await this.#target.put({ ...doc, ...(there && { _rev: there._rev }) } as Doc, { signal });
         return;
       } catch (error) {
-        if (!isConflict(error) || tries === LOCAL_TRIES) throw error; // It was written since it was read.
+        if (!isConflict(error) || tries === LOCAL_TRIES) throw error; // It was written after it was read.
       }
     }
   }
@@ -188,7 +188,7 @@ export class Writer {
     } catch (error) {
       if (isGone?.()) return;
       if (!isOfDocument(error)) throw error;
-      // Refused for one document in it: that one is told of, the others are written.
+      // The request was refused for one document in it: that one is reported, the others are written.
       if (docs.length > 1) for (const doc of docs) await this.#write([doc], new_edits);
       else this.#refused(docs[0] as { _id?: unknown }, error);
       return;
@@ -213,18 +213,18 @@ export class Writer {
   }
 }
 
-/** The fault is a document's: malformed, too large, not allowed, or without the content of a stub. */
+/** The error concerns the document: malformed, too large, not allowed, or a stub without content. */
 const isOfDocument = (error: unknown): error is DatabaseError =>
   isDatabaseError(error) &&
   ([400, 403, 412, 413].includes(error.status) || error.name === 'doc_validation') &&
   error.name !== 'closed';
 
-/** Ids remembered, to be sure that none comes again: some 20 MB. */
+/** Ids remembered, to make sure that none comes again: some 20 MB. */
 const IDS_LIMIT = 200_000;
 
-/** Whether all revisions added are different ones: those of a document one after another, and no document again later. */
+/** Whether all revisions added differ: those of a document come one after another, and no document comes again later. */
 class Apart {
-  /** False also where there were too many to tell. */
+  /** False also if there were too many to tell. */
   all = true;
   readonly #ids = new Set<string>();
   #id: string | undefined;

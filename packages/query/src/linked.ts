@@ -36,7 +36,7 @@ export async function withDocs(
   );
 }
 
-/** Like {@link withDocs}, for rows answered in this turn, if their documents are in memory and none names a revision; else `undefined`. */
+/** Like {@link withDocs}, for rows of this turn, if their documents are in memory and no row names a revision; else `undefined`. */
 export function withDocsNow(store: Store<DatabaseTables>, rows: readonly QueryRow[]): ViewRow[] | undefined {
   const kept = keptDocs(store);
   const ids: string[] = [];
