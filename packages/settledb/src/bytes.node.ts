@@ -1,9 +1,9 @@
-/** Bytes in Node: the revision's hash as WebAssembly, its own MD5 and base64, and `Buffer`, with a `type`, where browsers have a `Blob`. */
+/** Bytes in Node: the revision's hash as WebAssembly, Node's MD5 and base64, and a `Buffer` with a `type` for browsers' `Blob`. */
 import { createHash } from 'node:crypto';
 import { type Bytes, badArg, portableBytes, useBytes, useHash } from '@settledb/core';
 import { nodeHash } from './hash.node';
 
-/** Where law forbids MD5 (FIPS mode) Node has none. It keeps no secret here. */
+/** Where law forbids MD5 (FIPS mode), Node has none. Here it protects no secret. */
 function hasMd5(): boolean {
   try {
     createHash('md5');
@@ -17,7 +17,7 @@ export const nodeBytes: Bytes = {
   hasher: hasMd5() ? () => createHash('md5') : portableBytes.hasher,
   toBase64: (pieces) => (pieces.length === 1 ? view(pieces[0]!) : Buffer.concat(pieces)).toString('base64'),
   fromBase64(text) {
-    // Node takes the other alphabet too, and of wide characters the lower half; all else that is no base64 it passes over.
+    // Node also accepts the other alphabet and the lower half of wide characters, and skips everything else that is not base64.
     if (text.includes('-') || text.includes('_') || /[^\0-\xff]/.test(text)) throw badArg();
     return Buffer.from(text, 'base64');
   },

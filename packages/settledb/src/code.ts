@@ -1,4 +1,4 @@
-/** What is loaded when it is first needed. `static.ts` brings all of it along. */
+/** Code that is loaded when it is first needed. `static.ts` brings all of it along. */
 import { Later } from '@settledb/core';
 
 export const dumpCode = /* @__PURE__ */ new Later('dumps and snapshots', () => import('@settledb/dump'));

@@ -13,11 +13,11 @@ export interface Connection {
   destroy(options: CallOptions): Promise<{ ok: true }>;
 }
 
-/** What a connection tells its handle. */
+/** Events of a connection for its handle. */
 export interface ConnectionEvents {
   /** The database is open; `again`: another one was before. */
   opened(again: boolean): void;
-  /** The database was destroyed, by this handle or by whomever; `evicted`: by the browser. */
+  /** The database was destroyed, by this handle or another; `evicted`: by the browser. */
   destroyed(evicted?: boolean): void;
   /** Opening or destroying it waits for another context. */
   blocked?(waiting: Blocked): void;

@@ -1,9 +1,10 @@
 /**
- * `await using db = new SettleDB(…)`, also in browsers that do not know `Symbol.asyncDispose`. The class names its method by it all the
- * same: a name of our own would be an effect to bundlers, which keep the class for it in pages that have no use for it.
+ * `await using db = new SettleDB(…)`, also in browsers that do not know `Symbol.asyncDispose`. The class names its method by that
+ * symbol all the same: a name of our own would be a side effect to bundlers, which would then keep the class in pages that do not use
+ * it.
  */
 
-/** There the method is called `undefined`, and gets the name by which the helpers of compilers ask for it. */
+/** In those browsers the method is called `undefined`, and here gets the name that compilers' helpers look for. */
 export function nameDispose(prototype: object): void {
   if (Symbol.asyncDispose !== undefined) return;
   const method = Object.getOwnPropertyDescriptor(prototype, 'undefined');

@@ -1,4 +1,4 @@
-/** `db.dump()` before its code is there: that is loaded when the stream is first read. */
+/** `db.dump()` before its code is there: the code is loaded when the stream is first read. */
 import { type CallOptions, type Database, type ExistingDoc, either, notImplemented } from '@settledb/core';
 import type { DumpOptions } from '@settledb/dump';
 import { dumpCode } from './code';
@@ -15,7 +15,7 @@ export function lazyDump(
   given: DumpOptions | null | undefined,
   life: AbortSignal,
 ): ReadableStream<Uint8Array> {
-  // As pouchdb-replication-stream is called: a backup that nobody writes must not seem to be made.
+  // This is how pouchdb-replication-stream is called: a backup that nobody writes must not seem to be made.
   if (given != null && ('write' in given || 'getWriter' in given))
     throw new TypeError('dump() gives a stream: pipe it into yours');
   const { signal, leave } = either(life, given?.signal);

@@ -1,5 +1,5 @@
 /**
- * Feeds of a database that may still be opening, and that end with the handle they were asked of.
+ * Feeds of a database that may still be opening; they end with their handle.
  */
 import {
   BasicFeed,
@@ -14,7 +14,7 @@ import type { Connection } from './connection';
 
 type Changes = BasicFeed<Change, ChangesResult | Cancelled>;
 
-/** The changes feed over `connection`: the database's own once it is open, else one that passes on what that gives. */
+/** The changes feed over `connection`: the database's own once it is open, otherwise one that passes on what that gives. */
 export function connectedChanges(connection: Connection, options: ChangesOptions): Changes {
   return feedUntil([connection.life, options.signal], (signal) => changesUntil(signal, connection, options));
 }
@@ -22,8 +22,8 @@ export function connectedChanges(connection: Connection, options: ChangesOptions
 function changesUntil(signal: AbortSignal, connection: Connection, options: ChangesOptions): Changes {
   const database = connection.current;
   if (database !== undefined) return database.changes({ ...options, signal }) as Changes;
-  // Asked for now, so that it takes its turn among the calls that wait. In an object: a feed is thenable, and a promise of
-  // one would wait for its end. Iterated from the start: should it fail before this one looks, that is this one's failure.
+  // Requested now, so that it takes its turn among the calls that wait. Wrapped in an object: a feed is thenable, and a promise of
+  // one would wait for its end. Iterated from the start: if it fails before this feed reads it, the failure is this feed's.
   const opening = connection.run(async (opened) => {
     const feed = opened.changes({ ...options, signal });
     return { feed, changes: feed[Symbol.asyncIterator]() };
@@ -39,7 +39,7 @@ function changesUntil(signal: AbortSignal, connection: Connection, options: Chan
   const cancelled = (): Cancelled => ({ status: 'cancelled' });
   const outer: Changes = new BasicFeed(drive, { signal, cancelled, holds: true });
   outer.whenOver(() => {
-    // Also when it was cancelled before there was an inner one.
+    // Also if it was cancelled before there was an inner feed.
     opening.then(
       ({ feed }) => feed.cancel(),
       () => {},

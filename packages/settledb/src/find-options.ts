@@ -1,6 +1,6 @@
 /**
- * Selectors and sorts that know the documents: a misspelt field or a comparison with another type is an error of the compiler. Where
- * the content is not described, any selector will do.
+ * Selectors and sorts that know the documents: a misspelt field or a comparison with another type is a compile error. If
+ * the content is not described, any selector is accepted.
  */
 import type { ExistingDoc, FindRequest, FindResult, IndexFields, Loose, Selector } from '@settledb/core';
 import type { AnyContent } from './options';
@@ -30,7 +30,7 @@ type TypedSort<Content extends object> =
   | FieldPath<Content>
   | { readonly [path in FieldPath<Content>]?: 'asc' | 'desc' };
 
-/** What a find answers: whole documents, or what `fields` names of each. */
+/** What a find answers: whole documents, or those fields of each that `fields` names. */
 export type Found<Content extends object = AnyContent, Path extends string = never> = Omit<
   FindResult,
   'docs'
@@ -38,7 +38,7 @@ export type Found<Content extends object = AnyContent, Path extends string = nev
   readonly docs: readonly FoundDoc<Content, Path>[];
 };
 
-/** Whole where all paths may be meant, as of a request that was put together before, or where nobody described the content. */
+/** Whole documents if any path may be meant, as in a request made beforehand, or if the content is not described. */
 type FoundDoc<Content extends object, Path extends string> = [Path] extends [never]
   ? ExistingDoc<Content>
   : FieldPath<Content> extends Path
@@ -47,11 +47,11 @@ type FoundDoc<Content extends object, Path extends string> = [Path] extends [nev
       ? ExistingDoc<Content>
       : Parts<ExistingDoc<Content>, Path>;
 
-/** Of an object the fields with these paths: `'a'`, or of its objects `'a.b'`. */
+/** The fields of an object with these paths: `'a'`, or in inner objects `'a.b'`. */
 type Parts<Fields, Path extends string> = Fields extends unknown
   ? { [Name in keyof Fields as Name & Head<Path>]: Part<Fields[Name], Path, Name & string> }
   : never;
-/** What is no object has no fields, and is left out. Of a list an object with some of its places is made. */
+/** A value that is not an object has no fields, and is left out. A list becomes an object with some of its places. */
 type Part<Value, Path extends string, Name extends string> = Name extends Path
   ? Value
   : string extends Name
@@ -61,7 +61,7 @@ type Part<Value, Path extends string, Name extends string> = Name extends Path
       : Value extends object
         ? Kept<Value, Parts<Value, Tail<Path, Name>>>
         : undefined;
-/** Of an object whose names are any. */
+/** For an object that may have any names. */
 type NamedPart<Value, Path extends string> = Path extends `${string}.${string}` ? Loose : Value | undefined;
 /** An object of which nothing may be left is left out itself. */
 type Kept<Whole, Left> =
@@ -77,7 +77,7 @@ type Tail<Path extends string, Name extends string> = Path extends `${Name}.${in
  */
 export type TypedSelector<Content extends object> = SelectorAmong<Content, Content>;
 
-/** Those that are combined may each be for another of `All`. */
+/** Each of combined selectors may be for another member of `All`. */
 type SelectorAmong<Content extends object, All extends object> = Content extends unknown
   ? string extends keyof Content
     ? Selector
@@ -88,7 +88,7 @@ type SelectorAmong<Content extends object, All extends object> = Content extends
 type AcrossConditions<Content, All> = [All] extends [Content]
   ? never
   : { [name in Names<All>]?: Condition<NonNullable<FieldOf<All & Meta, name>>> | undefined };
-/** What a field is in any of the kinds that have it. */
+/** The type of a field in any of the kinds that have it. */
 type FieldOf<All, Name> = All extends unknown ? (Name extends keyof All ? All[Name] : never) : never;
 
 interface Meta {
@@ -100,15 +100,15 @@ type Combined<Content extends object> = {
   [operator in '$and' | '$or' | '$nor']?: readonly TypedSelector<Content>[] | undefined;
 } & { $not?: TypedSelector<Content> | undefined } & { [path in Dotted<Content>]?: unknown };
 
-/** What comes after the first name is not checked, and neither is a name that has a dot in it (`'a\\.b'`). */
+/** Only the first name of a path is checked, and no name that has a dot in it (`'a\\.b'`). */
 type Dotted<Content> = `${Names<Content>}.${string}` | `${string}\\.${string}`;
 
-/** What is `undefined` asks for nothing. A `readonly` of the content's own would keep conditions from being added later. */
+/** `undefined` as a condition asks for nothing. The content's own `readonly` would keep conditions from being added later. */
 type FieldConditions<Fields> = {
   -readonly [name in keyof Fields]?: Condition<NonNullable<Fields[name]>> | undefined;
 };
 
-/** A value, or conditions on it; of an object also conditions on its fields. */
+/** A value, or conditions on it; for an object also conditions on its fields. */
 type Condition<Value> =
   | Value
   | null

@@ -1,6 +1,7 @@
 /**
- * The revision's hash as a WebAssembly module: what `hash.node.ts` holds as base64 is made here. No entry imports this file; a test
- * says that both are the same, and that it answers as the function in TypeScript does (`core/src/model/hash.ts`, which has the same names).
+ * The revision's hash as a WebAssembly module: this makes what `hash.node.ts` holds as base64. No entry imports this file; a test
+ * ensures that both are the same, and that it answers like the function in TypeScript (`core/src/model/hash.ts`, which has the same
+ * names).
  *
  * `hash(k1, k2, k3, k4, length)` takes the four words and the number of code units, which lie in memory from {@link TEXT} on, and leaves
  * 32 hex digits at {@link DIGITS_AT}. Opcodes are those of WebAssembly's first version, in its binary format.
@@ -8,23 +9,23 @@
 
 import { DIGITS_AT, TEXT } from './hash.node';
 
-/** Pages of memory, 64 KB each: room for texts of half a million code units. The system gives those that are used. */
+/** Pages of memory, 64 KB each: room for texts of half a million code units. The system provides only pages that are used. */
 const PAGES = 16;
 
 type Code = readonly number[];
 
-/** A number as the format has it: seven bits to a byte, least first, the last byte without the eighth; the sign goes on. */
+/** A number in the binary format: seven bits to a byte, lowest first, the last byte without the eighth bit; the sign is extended. */
 function leb(value: number): number[] {
   const bytes: number[] = [];
   for (let rest = value | 0; ; rest >>= 7) {
     const byte = rest & 0x7f;
-    // Done where the seventh bit says what all others would.
+    // Done when the seventh bit says what all further bits would.
     if (rest >> 6 === 0 || rest >> 6 === -1) return [...bytes, byte];
     bytes.push(byte | 0x80);
   }
 }
 
-/** For numbers without a sign: those used here are small, and one byte or two. */
+/** For unsigned numbers: those used here are small, and take one byte or two. */
 const size = (value: number): number[] => (value < 128 ? [value] : [(value & 0x7f) | 0x80, value >> 7]);
 const list = (items: readonly Code[]): number[] => [...size(items.length), ...items.flat()];
 const sized = (code: Code): number[] => [...size(code.length), ...code];
@@ -43,11 +44,11 @@ const xor = (a: Code, b: Code): Code => [...a, ...b, 0x73];
 const shiftRight = (a: Code, bits: number): Code => [...a, ...num(bits), 0x76];
 const rotateLeft = (a: Code, bits: number): Code => [...a, ...num(bits), 0x77];
 const less = (a: Code, b: Code): Code => [...a, ...b, 0x49];
-/** A word at an address, which need not be a multiple of anything. */
+/** A word at an address, which need not be aligned. */
 const load = (at: Code, offset: number): Code => [...at, 0x28, 0, offset];
 const store = (at: Code, offset: number, value: Code): Code => [...at, ...value, 0x36, 0, offset];
 const storeByte = (at: Code, value: Code): Code => [...at, ...value, 0x3a, 0, 0];
-/** Again and again as long as the condition holds behind it. */
+/** Repeats the body as long as the condition after it holds. */
 const loop = (body: readonly Code[], condition: Code): Code => [
   ...[0x03, 0x40],
   ...body.flat(),
@@ -55,7 +56,7 @@ const loop = (body: readonly Code[], condition: Code): Code => [
   ...[0x0d, 0, 0x0b],
 ];
 const call = (index: number, given: readonly Code[]): Code => [...given.flat(), 0x10, index];
-/** Its locals behind the parameters: so many words. */
+/** Number of its locals after the parameters, all words. */
 const func = (locals: number, body: readonly Code[]): Code =>
   sized([...list(locals === 0 ? [] : [[...size(locals), I32]]), ...body.flat(), 0x0b]);
 
@@ -74,7 +75,7 @@ const avalanche = func(0, [
   xor(get(0), shiftRight(get(0), 16)),
 ]);
 
-/** The eight digits of a word, to an address that is a multiple of eight: letters are 39 behind where digits would go on. */
+/** Writes the eight digits of a word to an address that is a multiple of eight: letters are 39 beyond where digits would go on. */
 const hex = (() => {
   const [to, word, digit] = [0, 1, 2];
   const isLetter = less(num(9), get(digit));

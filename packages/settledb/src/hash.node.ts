@@ -1,10 +1,10 @@
 /**
- * The revision's hash in Node, as WebAssembly: V8 compiles it at once, where it interprets the function in TypeScript for the first
- * thousand documents of a process, at up to forty times the time (decisions/0001).
+ * The revision's hash in Node, as WebAssembly: V8 compiles it at once, while it interprets the function in TypeScript for the first
+ * thousand documents of a process, which takes up to forty times as long (decisions/0001).
  */
 import { type Hash128, portableHash, useHash } from '@settledb/core';
 
-/** What `hash-wasm.ts` makes, in base64. A test says so. */
+/** The module that `hash-wasm.ts` makes, in base64. A test ensures that. */
 export const HASH_WASM =
   'AGFzbQEAAAABEwNgAX8Bf2ACf38AYAV/f39/fwADBAMAAQIFAwEAEAcRAgZtZW1vcnkCAARoYXNoAAIK6wMDLAAgACAAQRB2c0HrlK+veGwhACAAIA' +
   'BBDXZzQbXcypV8bCEAIAAgAEEQdnMLNgEBfwNAIAFBBHchASABQQ9xIQIgACACQTBqQQkgAklBJ2xqOgAAIABBAWohACAAQQdxDQALC4QDAQZ/QcAA' +
@@ -14,14 +14,14 @@ export const HASH_WASM =
   'AGIARzIQYgByAEcyEHIAggBHMhCCAFIAZqIAdqIAhqIQUgBiAFaiEGIAcgBWohByAIIAVqIQggBRAAIQUgBhAAIQYgBxAAIQcgCBAAIQggBSAGaiAH' +
   'aiAIaiEFQRAgBRABQRggBiAFahABQSAgByAFahABQSggCCAFahABCw==';
 
-/** Where that module takes its text from, behind the digits that it answers. */
+/** Where the module reads its text, after the digits that it answers. */
 export const TEXT = 64;
-/** Where it leaves those: behind room for a generation of one digit and its dash. */
+/** Where it writes those digits: after room for a one-digit generation and its dash. */
 export const DIGITS_AT = 16;
 const DIGITS_END = DIGITS_AT + 32;
 const REV_AT = DIGITS_AT - 2;
 const ZERO = 48;
-/** Bytes behind the text that the module fills with zeros, and reads. */
+/** Bytes after the text that the module fills with zeros, and reads. */
 const BEHIND = 32;
 
 interface Exports {
@@ -29,7 +29,7 @@ interface Exports {
   hash(first: number, second: number, third: number, fourth: number, length: number): void;
 }
 
-/** Longer texts than its memory has room for are hashed in JavaScript. @throws where there is no WebAssembly */
+/** Texts too long for its memory are hashed in JavaScript. @throws if there is no WebAssembly */
 export function compiledHash(): Hash128 {
   const made = new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(HASH_WASM, 'base64')));
   const { memory, hash } = made.exports as unknown as Exports;
@@ -47,13 +47,13 @@ export function compiledHash(): Hash128 {
   };
 }
 
-/** Compiled with the first edit, in half a millisecond. Where there is no WebAssembly (`--jitless`) it is the other one. */
+/** Compiled with the first edit, in half a millisecond. Without WebAssembly (`--jitless`), the portable hash is used. */
 export const nodeHash: Hash128 = (...given) => {
   let best = portableHash;
   try {
     best = compiledHash();
   } catch {
-    // The same digits, only later.
+    // The portable hash gives the same digits, only more slowly.
   }
   useHash(best);
   return best(...given);

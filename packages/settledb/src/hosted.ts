@@ -1,6 +1,6 @@
 /**
- * The class of a page whose databases are in a worker: SettleDB's verbs, each a message. What they mean is done by the
- * SettleDB in the worker; here is only what must be there at once (names, feeds, events) or cannot cross.
+ * The class of a page whose databases are in a worker: SettleDB's verbs, each a message. The SettleDB in the worker does the
+ * work; here is only what must be there at once (names, feeds, events) or cannot cross.
  */
 import {
   type CallOptions,
@@ -53,7 +53,7 @@ import type { SettleDB } from './settledb';
 import { VERSION, withDefaults } from './statics';
 import { asVerb, refuseCallback, refuseText } from './verbs';
 
-/** Verbs that are a question and an answer. Those that this version's SettleDB has not are refused by the worker. */
+/** Verbs that are a question and an answer. The worker refuses those that its version of SettleDB lacks. */
 const CALLS = [
   ...[
     'put',
@@ -83,7 +83,7 @@ const CALLS = [
   ],
 ] as const;
 
-/** Verbs that are more than that, and begin in the page. */
+/** Verbs that do more than that, and begin in the page. */
 const HERE = ['close', 'destroy', 'sync', 'dump', 'load', 'writeSnapshot', 'loadSnapshot'] as const;
 
 /** What `connect` gives: SettleDB, with its databases in the worker. */
@@ -142,7 +142,7 @@ export function connect(worker: Targets, options: ConnectOptions = {}): HostedSe
   return Connected as unknown as HostedSettleDB;
 }
 
-/** Of two peers one is, or becomes, a handle of this class, and the other its peer. */
+/** One of two peers is, or becomes, a handle of this class; the other is its peer. */
 function between<F extends { then: PromiseLike<unknown>['then'] }>(
   Handle: new (name: string) => HostedHandle,
   one: Peer,
@@ -172,9 +172,9 @@ class HostedHandle extends Emitter {
   };
   readonly #link: Link;
   readonly #number: number;
-  /** Aborted when all that goes on in the page must end. */
+  /** Aborted when everything that runs in the page must end. */
   readonly #life = new AbortController();
-  /** As the above for replications that run in the page, and made anew: before what they ask is refused, or asked of what comes next. */
+  /** Likewise for replications in the page, made anew each time: before their requests are refused, or reach what comes next. */
   #here = new AbortController();
   #created = false;
   #over = false;
@@ -216,7 +216,7 @@ class HostedHandle extends Emitter {
     );
   }
 
-  /** Runs in the page, over the verbs. `_local` documents cannot be listed from there. */
+  /** Runs in the page, over the verbs. From there, `_local` documents cannot be listed. */
   dump(options: DumpOptions = {}): ReadableStream<Uint8Array> {
     return lazyDump(this, undefined, options, this.#life.signal);
   }
@@ -250,12 +250,12 @@ class HostedHandle extends Emitter {
   /** Results that stay current: asked anew of the worker when something changed; what did not keeps its identity. */
   get live(): LazyLive<AnyContent> {
     this.#live ??= lazyLive<AnyContent>(async () => {
-      // Who comes too late is told; what lives already is complete.
+      // A late caller gets an error; live results that exist already complete.
       if (this.#over) throw closed();
       const { LiveQueries } = await queryCode.load();
-      // A remote database tells of no purges there either.
+      // A remote database reports no purges in a worker either.
       const watch = (look: () => void): (() => void) => this.#watchPurges(look);
-      // Workers come and go, for hours where a device sleeps: as feeds do, results that there are go on with the next.
+      // Workers come and go, for hours if a device sleeps: like feeds, existing results go on with the next worker.
       return new LiveQueries(
         this as never,
         undefined,
@@ -280,14 +280,14 @@ class HostedHandle extends Emitter {
   }
 
   async #close(): Promise<void> {
-    // A worker may never come: a page waits for a service worker that a policy forbids it.
+    // A worker may never come: a page waits for a service worker that a policy forbids.
     const isUnheard = this.#link.isUnheard(this.#number);
     if (this.#over || isUnheard) {
       if (isUnheard) {
         this.#endHere();
         this.#end();
       }
-      // It was destroyed, and is of the host no more. In a microtask, so that who listens right after the call hears it too.
+      // It was destroyed, and the host no longer has it. In a microtask, so that a listener added right after the call hears it too.
       await undefined;
       this.fire('closed');
       return;
@@ -298,7 +298,7 @@ class HostedHandle extends Emitter {
     try {
       await answered;
     } catch (error) {
-      // With the worker its handles are closed too.
+      // When the worker ends, its handles are closed too.
       if (!isTerminated(error)) throw error;
       this.fire('closed');
     } finally {
@@ -312,9 +312,9 @@ class HostedHandle extends Emitter {
   }
 
   #replicate(verb: string, peer: Peer, options: ReplicateOptions): WatchedReplication {
-    // At the host it may be one with that of other pages, and not end with this handle by itself.
+    // At the host this replication may be shared with other pages, and then does not end with this handle by itself.
     const signals = [this.#life.signal, options.signal];
-    // An object of the page cannot cross: here, then, over the same verbs.
+    // An object of the page cannot cross: so it runs here, over the same verbs.
     if (typeof peer !== 'string' && !this.#link.knows(peer)) {
       const [source, target] = verb === 'replicate.to' ? [this, peer] : [peer, this];
       return feedUntil([this.#here.signal, ...signals], (signal) => {
@@ -337,7 +337,7 @@ class HostedHandle extends Emitter {
     return withEither(this.#life.signal, options.signal, (signal) => work({ ...options, signal }));
   }
 
-  /** @param look called when something may have been purged. @returns the way to stop */
+  /** @param look called when something may have been purged. @returns a function that stops this */
   #watchPurges(look: () => void): () => void {
     const { feed } = followLive(this.#link, this.#number, 'live.purges', [{ live: true }]);
     feed.on('change', look);
@@ -362,7 +362,7 @@ class HostedHandle extends Emitter {
     this.#link.drop(this.#number);
   }
 
-  /** Verbs work without their object. */
+  /** Makes verbs work without their object. */
   #bind(verb: string, value: Verb): void {
     Object.defineProperty(this, verb, { value: asVerb(verb, value), configurable: true, writable: true });
   }
@@ -386,7 +386,7 @@ function chooseName(adapters: readonly string[], adapter: unknown): string {
   });
 }
 
-/** @throws TypeError for what a worker cannot be given */
+/** @throws TypeError for options that cannot be passed to a worker */
 function checkOptions({ name: _, ...options }: SettleOptions & { name?: unknown }): object {
   for (const [key, value] of Object.entries(options)) {
     try {
@@ -402,7 +402,7 @@ function checkOptions({ name: _, ...options }: SettleOptions & { name?: unknown 
 }
 
 type MethodOf<T> = { [K in keyof T]: T[K] extends (...args: never[]) => unknown ? K : never }[keyof T];
-/** A verb that was added to SettleDB and not to {@link CALLS} is named here by the compiler. */
+/** The compiler names here a verb that was added to SettleDB and not to {@link CALLS}. */
 type Forgotten = Exclude<
   MethodOf<SettleDB<AnyContent>>,
   (typeof CALLS)[number] | 'changes' | keyof HostedHandle | keyof Emitter

@@ -2,7 +2,7 @@
 import { type IndexedDbOptions as AllOptions, indexeddb as adapter } from '@settledb/adapter-indexeddb';
 import type { Adapter } from '@settledb/engine';
 
-/** Without what is for our tests, whose types would bring those of `idb`, and so of the DOM, to every program. */
+/** Without the options for our tests, whose types would bring those of `idb`, and so of the DOM, into every program. */
 export interface IndexedDbOptions {
   /** Milliseconds after which opening or destroying gives up with an error. Default 10,000; the browser is asked again at half of that. */
   readonly openTimeoutMs?: number | undefined;

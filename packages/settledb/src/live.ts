@@ -1,4 +1,4 @@
-/** `db.live` before its code is there: that is loaded by the first subscription to any of its results. */
+/** `db.live` before its code is there: the first subscription to any of its results loads the code. */
 import {
   type AllDocsOptions,
   type AllDocsResult,
@@ -41,7 +41,7 @@ export function lazyLive<Content extends AnyContent>(load: () => Promise<LiveQue
     query: (view, options) => lazy((live) => live.query(view, options)),
     allDocs: (options?: AllDocsOptions) => lazy((live) => live.allDocs(options)),
   };
-  // Followed from a page, whose live results are its own: not for programs.
+  // Pages follow this verb, because their live results are their own: not for programs.
   const purges = (): BasicFeed<true, void> =>
     new BasicFeed(async (controller) => (await load()).tellPurges(controller));
   return Object.assign(live, { purges });
@@ -52,7 +52,7 @@ const observableSymbol: symbol =
 
 const DONE: IteratorResult<never, undefined> = { value: undefined, done: true };
 
-/** Said at the call: when its code is loaded, nobody would hear of it. */
+/** Throws at the call: once the code is loaded, nobody would hear of the error. */
 function checkObserver(observer: unknown): void {
   if (typeof observer === 'function') return;
   const { next, error, complete } = (observer ?? { next: 'none' }) as Record<string, unknown>;
@@ -87,7 +87,7 @@ class LazyQuery<Result> implements LiveQuery<Result> {
         (error: unknown) => {
           if (left) return;
           if (typeof observer === 'object' && observer.error) observer.error(error);
-          else void Promise.reject(error); // Nobody else would hear of it.
+          else void Promise.reject(error); // Nobody else would hear of the error.
         },
       );
     const unsubscribe = (): void => {
@@ -100,7 +100,7 @@ class LazyQuery<Result> implements LiveQuery<Result> {
   [Symbol.asyncIterator](): AsyncIterator<Result, undefined> {
     let inner: Promise<AsyncIterator<Result, undefined>> | undefined;
     let left = false;
-    // No async generator: that would keep a `return` waiting for the result that `next` waits for.
+    // Not an async generator: its `return` would wait for the result that `next` waits for.
     return {
       next: async () => {
         if (left) return DONE;
@@ -110,7 +110,7 @@ class LazyQuery<Result> implements LiveQuery<Result> {
       },
       return: async () => {
         left = true;
-        inner?.then((results) => results.return?.()).catch(() => {}); // Then `next` told.
+        inner?.then((results) => results.return?.()).catch(() => {}); // `next` has reported the error then.
         return DONE;
       },
     };
@@ -134,7 +134,7 @@ class LazyQuery<Result> implements LiveQuery<Result> {
         return live;
       },
       (error: unknown) => {
-        this.#loading = undefined; // The next who asks tries again.
+        this.#loading = undefined; // The next call tries again.
         throw error;
       },
     );

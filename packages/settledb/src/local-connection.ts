@@ -1,5 +1,5 @@
 /**
- * Between a handle and its local database: which one it is at the moment, and what waits while there is none.
+ * Between a handle and its local database: which database it is at the moment, and which calls wait while there is none.
  *
  *   opening ── open ── (destroyed by another) ── idle ── opening at the next call ── open …
  *      │                   └ closed, destroyed by itself: refuses every call from then on
@@ -57,7 +57,7 @@ export class LocalConnection implements Connection, Handle {
     return answer;
   }
 
-  /** Calls made before are handed on first. Idempotent. */
+  /** Calls made before are passed on first. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -71,7 +71,7 @@ export class LocalConnection implements Connection, Handle {
     try {
       await work;
     } catch (error) {
-      this.#closing = undefined; // It is still there, and so is this handle.
+      this.#closing = undefined; // The database still exists, and so does this handle.
       throw error;
     }
     return { ok: true };
@@ -120,7 +120,7 @@ export class LocalConnection implements Connection, Handle {
 
   #failed(shared: Shared, error: unknown): void {
     if (this.#shared !== shared) return;
-    // Another tab may let go of it by the next call, and a browser's storage come back.
+    // By the next call, another tab may have let go of it, or the browser's storage may be back.
     this.#shared = undefined;
     this.#calls.fail(error);
   }
@@ -128,19 +128,19 @@ export class LocalConnection implements Connection, Handle {
   async #close(): Promise<void> {
     const shared = await this.#settled();
     this.#endFeeds();
-    // A closed handle may be kept for long: what was in memory must not be kept with it.
+    // A closed handle may be kept for long, and must not keep what was in memory.
     this.#shared = undefined;
     this.#database = undefined;
     if (shared !== undefined) await release(this.#location, shared, this);
   }
 
-  /** Feeds asked for from now on are those of what comes next: another database, or an error. */
+  /** Feeds requested from now on are of what comes next: another database, or an error. */
   #endFeeds(): void {
     this.#life.abort(closed());
     this.#life = new AbortController();
   }
 
-  /** When opening is over, and with it the waiting of calls. */
+  /** When opening is over, and calls need not wait any more. */
   async #settled(): Promise<Shared | undefined> {
     await this.#shared?.opening.then(
       () => {},

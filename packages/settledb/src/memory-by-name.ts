@@ -1,4 +1,4 @@
-/** The adapter that is meant by `adapter: 'memory'` in a browser, where few need it: its code comes with the first database opened. */
+/** The adapter for `adapter: 'memory'` in browsers, where few programs need it: its code is loaded with the first database opened. */
 import type { Adapter } from '@settledb/engine';
 import { memoryCode } from './code';
 

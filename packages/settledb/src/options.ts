@@ -72,16 +72,16 @@ export type KeyRow<Content extends object = AnyContent> =
   | (AllDocsRow<Content> & Without<'error'>)
   | (MissingRow & Without<'id' | 'value' | 'doc'>);
 
-/** Where a name leads. */
+/** What a name stands for. */
 export type Address =
   | { readonly kind: 'local'; readonly name: string; readonly storedName: string }
   | { readonly kind: 'remote'; readonly url: string };
 
 const URL_PATTERN = /^https?:\/\//i;
-/** What somebody typed who meant a URL: `htp://…`, `http:/…`, `http//…`, `//host/…`, `localhost:5984/…`. Not `C:\\…`. */
+/** A mistyped URL: `htp://…`, `http:/…`, `http//…`, `//host/…`, `localhost:5984/…`. Not `C:\\…`. */
 const NEARLY_URL = /^\s*([a-z][a-z0-9+.-]+:[/\\]|(https?|wss?)?:?\/\/|[^/\\\s]+:\d+\/)/i;
 
-/** @throws TypeError without a name; bad_request for one that looks like a URL, and is none this can use, and for a prefix that is no text */
+/** @throws TypeError without a name; bad_request for a name that looks like a URL but is not a usable one, and for a prefix that is no text */
 export function addressOf(name: unknown, { prefix }: LocalSettleOptions): Address {
   if (typeof name !== 'string' || name === '')
     throw new TypeError(`A database needs a name, not ${name === '' ? 'an empty one' : String(name)}`);
@@ -90,9 +90,9 @@ export function addressOf(name: unknown, { prefix }: LocalSettleOptions): Addres
   if (prefix && URL_PATTERN.test(prefix))
     return { kind: 'remote', url: (prefix.endsWith('/') ? prefix : `${prefix}/`) + name };
   const storedName = (prefix ?? '') + name;
-  // Else a local database would be made, and "synced" with.
+  // Otherwise a local database would be made, and "synced" with.
   if (NEARLY_URL.test(name) || NEARLY_URL.test(storedName))
-    // Up to the `@` it may be a password.
+    // What stands before the `@` may be a password.
     throw badRequest(
       `'${name.replace(/^.*@/s, '')}' is neither the name of a local database nor a URL that begins with http:// or https://`,
     );

@@ -1,5 +1,5 @@
 /**
- * Replication between databases by whatever they are given as: a name, a URL, or an object with the verbs of a database.
+ * Replication between databases in whatever form they are given: a name, a URL, or an object with the verbs of a database.
  * A handle made here for a name is closed when the replication is over.
  */
 import { BasicFeed, type Database, feedUntil } from '@settledb/core';
@@ -24,13 +24,13 @@ type PouchLike = {
   ) => unknown;
 };
 
-/** Makes a handle of a name or URL. */
+/** Makes a handle for a name or URL. */
 export type MakeHandle = (name: string, options?: { readonly skip_setup: boolean }) => Database;
 
 /**
- * Copies what `target` lacks of `source` to it.
+ * Copies to `target` what it lacks of `source`.
  *
- * @param life ends it, beside the signal among the options
+ * @param life ends it, like the signal among the options
  * @throws TypeError, bad_request: at once, for what cannot be a database
  */
 export function replicateBetween(
@@ -49,7 +49,7 @@ export function replicateBetween(
   return afterwards(feed, [from, to]);
 }
 
-/** What is denied is carried over once more by handles of its own: those of the replication are closed when that is over. */
+/** Denied documents are transferred once more by handles of its own: those of the replication are closed when that is over. */
 function again(
   feed: Replication,
   make: MakeHandle,
@@ -78,7 +78,7 @@ export function syncBetween(make: MakeHandle, one: Peer, other: Peer, options: S
 /** Options of a remote database, which PouchDB takes here too. */
 const OF_DATABASES = ['auth', 'headers', 'fetch', 'credentials'] as const;
 
-/** @throws TypeError for what would be of no effect */
+/** @throws TypeError for options that would have no effect */
 function checkNamed(peers: readonly unknown[], options: object | null | undefined): void {
   if (!peers.some((peer) => typeof peer === 'string')) return;
   for (const name of OF_DATABASES)
@@ -90,7 +90,7 @@ function checkNamed(peers: readonly unknown[], options: object | null | undefine
 
 interface Open {
   readonly database: Replicable;
-  /** Made here, and to be closed here. */
+  /** A handle made here, and to be closed here. */
   readonly own?: Database;
 }
 
@@ -104,7 +104,7 @@ function open(make: MakeHandle, peer: Peer, create?: boolean): Open {
 
 function afterwards<F>(feed: F, peers: readonly Open[]): F {
   const close = (): void => {
-    // What closing could not do is the business of whoever opens the database next.
+    // Whatever closing could not do is left to the next one that opens the database.
     for (const { own } of peers) own?.close().catch(() => {});
   };
   if (feed instanceof BasicFeed) feed.whenOver(close);

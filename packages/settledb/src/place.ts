@@ -1,4 +1,4 @@
-/** Where the database of a handle is: what its name and its options mean, and the connection to it. */
+/** Where the database of a handle is: interprets its name and options, and makes the connection. */
 import type { Bytes } from '@settledb/core';
 import { nameOf } from '@settledb/remote/name';
 import { remoteCode } from './code';
@@ -10,7 +10,7 @@ import type { SharedOptions } from './registry';
 import { RemoteConnection } from './remote-connection';
 
 export interface Place {
-  /** As the handle says it; of a remote database the URL, without credentials. */
+  /** As the handle reports it; for a remote database the URL, without credentials. */
   readonly name: string;
   readonly adapter: string;
   readonly connection: Connection;
@@ -19,7 +19,7 @@ export interface Place {
 /**
  * Begins to open the database.
  *
- * @throws TypeError, DatabaseError 400 for what can be known at once: see {@link addressOf} and {@link chooseAdapter}
+ * @throws TypeError, DatabaseError 400 for errors that are known at once: see {@link addressOf} and {@link chooseAdapter}
  */
 export function placeOf(
   platform: Platform,
@@ -42,7 +42,7 @@ export function placeOf(
   return { name, adapter: adapter.name, connection };
 }
 
-/** `new SettleDB({ name, … })` names the database, not what it is called. */
+/** In `new SettleDB({ name, … })`, `name` says which database, and is no option for what to call it. */
 function withoutName(options: SettleOptions & { readonly name?: string }): SettleOptions {
   const { name: _, ...rest } = options;
   return rest;

@@ -1,18 +1,18 @@
 /**
- * What differs between the entries: the adapters that go by name, and which of them is meant when none is named.
+ * The differences between the entries: which adapters have names, and which one is the default.
  */
 import { type Bytes, DatabaseError } from '@settledb/core';
 import type { Adapter } from '@settledb/engine';
 
 export interface Platform {
-  /** By name. Made on first use, so that importing an entry touches no storage; one of each, so that handles share it. */
+  /** By name. Made on first use, so that importing an entry touches no storage; only one of each, so that handles share it. */
   readonly adapters: ReadonlyMap<string, () => Adapter>;
   readonly defaultAdapter: string | undefined;
   /** Attachments' bytes in the platform's forms. */
   readonly bytes?: Bytes | undefined;
 }
 
-/** Adapters only as objects. */
+/** No adapter has a name: they can only be given as objects. */
 export const NO_ADAPTERS: Platform = { adapters: new Map(), defaultAdapter: undefined };
 
 /** @param make by name; each is called at most once */
@@ -33,10 +33,10 @@ function once<T>(make: () => T): () => T {
   };
 }
 
-/** Where PouchDB has several adapters, what does their work here. */
+/** PouchDB's names of several adapters whose work the default one does here. */
 const POUCHDB = /^(idb|websql|indexeddb|leveldb|localstorage|node-websql)$/;
 
-/** @throws bad_request `Invalid Adapter: <name>`; its reason says which there are */
+/** @throws bad_request `Invalid Adapter: <name>`; its reason lists the known ones */
 export function chooseAdapter(platform: Platform, adapter: unknown): Adapter {
   if (typeof (adapter as Adapter | null)?.open === 'function') return adapter as Adapter;
   const name = adapter ?? platform.defaultAdapter;

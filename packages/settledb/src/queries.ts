@@ -1,13 +1,13 @@
 /**
- * What a handle asks by index. The code for it is loaded when it is first needed: a program that only reads by id does not pay for
- * it. The indexes of a database are one thing for all handles on it; functions and names of views are each handle's own.
+ * A handle's queries by index. Their code is loaded when it is first needed: a program that only reads by id does not pay for
+ * it. All handles on a database share its indexes; functions and names of views belong to each handle.
  */
 import { type Database, type LocalDatabase, notImplemented, type Queries } from '@settledb/core';
 import type { Indexes, IndexingProgress, LiveQueries, RegisteredViews } from '@settledb/query';
 import { queryCode } from './code';
 import type { LocalSettleOptions } from './options';
 
-/** What a handle tells its listeners. */
+/** Events for a handle's listeners. */
 export interface QueryEvents {
   indexing(progress: IndexingProgress): void;
   error(error: unknown): void;
@@ -16,14 +16,14 @@ export interface QueryEvents {
 interface Opened {
   readonly database: Database;
   readonly queries: Promise<Queries>;
-  /** Once they are there. */
+  /** Set once they are loaded. */
   ready: Queries | undefined;
   leave(): void;
 }
 
 const indexesOf = new WeakMap<Database, Indexes>();
 
-/** Queries that bring live ones of their own, which need not ask anew for each change. */
+/** Queries with live results of their own, which need not query anew for each change. */
 interface WithLive {
   live(host: LiveHost): LiveQueries;
 }
@@ -39,12 +39,12 @@ export class HandleQueries {
     this.#events = events;
   }
 
-  /** As {@link of}, where they are there already. */
+  /** Like {@link of}, if they are loaded already. */
   ready(database: Database): Queries | undefined {
     return this.#opened?.database === database ? this.#opened.ready : undefined;
   }
 
-  /** The queries of a database: its own, where it has them (a remote one), else those of its indexes. */
+  /** The queries of a database: its own, if it has them (a remote one), otherwise those of its indexes. */
   of(database: Database): Promise<Queries> {
     if ('query' in database) return Promise.resolve(database as unknown as Queries);
     if (!('store' in database)) return Promise.reject(notImplemented('This database answers no queries'));
@@ -66,7 +66,7 @@ export class HandleQueries {
   }
   #live: { readonly database: Database; readonly live: LiveQueries } | undefined;
 
-  /** Loads what follows writes unasked. */
+  /** Loads the code for indexes that follow writes without a query. */
   begin(database: Database | undefined): void {
     if (database !== undefined && hasPolicy(this.#options.views)) void this.of(database).catch(() => {});
   }
@@ -102,7 +102,7 @@ export class HandleQueries {
     queries.then(
       (ready) => (opened.ready = ready),
       () => {
-        // Whoever asks is told, and the next who asks tries again.
+        // This caller gets the error, and the next one tries again.
         if (this.#opened === opened) this.#opened = undefined;
       },
     );
@@ -110,6 +110,6 @@ export class HandleQueries {
   }
 }
 
-/** What is wrong with them, whoever asks first is told. */
+/** Invalid views count as no: the first query reports what is wrong with them. */
 const hasPolicy = (views: RegisteredViews | null = {}): boolean =>
   Object.values(views ?? {}).some((view) => typeof view === 'object' && (view?.update ?? 'lazy') !== 'lazy');

@@ -2,7 +2,7 @@
  * Which databases are open in this realm: handles on one location share one opened database, and the last one to leave closes it.
  *
  * A location is opened only after whatever ended it before (a close, a destruction) is over, so that a name can be opened
- * again at once. A destroyed database leaves its handles: they are told, and begin anew when they are next used.
+ * again at once. When a database is destroyed, its handles are told, and begin anew when they are next used.
  */
 import {
   checkLocalOptions,
@@ -21,18 +21,18 @@ export interface Location {
   readonly name: string;
 }
 
-/** What a database is opened with, apart from what its location says. */
+/** The options to open a database with, besides its location. */
 export type SharedOptions = Omit<LocalOptions, 'name' | 'adapter' | 'onDestroy'>;
 
-/** What the registry tells a handle. */
+/** Events of the registry for a handle. */
 export interface Handle {
-  /** The database is no more (destroyed), or cannot be reached any more (lost): what was acquired is of no more use. */
+  /** The database no longer exists (destroyed), or cannot be reached any more (lost): what was acquired is of no more use. */
   detached(): void;
   /** It was destroyed, here or in another context; `evicted`: by the browser. After {@link detached}, once nothing is left of it. */
   destroyed(evicted?: boolean): void;
   /** Opening or destroying it waits for another context. */
   blocked(waiting: Blocked): void;
-  /** Opening is about to read: it will hold what was acknowledged before. */
+  /** Opening is about to read: what was acknowledged before will be in it. */
   reading(): void;
 }
 
@@ -50,9 +50,9 @@ const endings = new Map<string, Promise<unknown>>();
 const keyOf = ({ adapter, name }: Location): string => `${adapter.name}\n${adapter.location(name)}`;
 
 /**
- * Joins the database at `location`, opening it if need be. Options count for who opens it; later handles share what it was
- * opened with, but that it is `strict` as soon as one asks for that: nobody is promised less than was asked for. Options that
- * are none are refused to each.
+ * Joins the database at `location`, opening it if necessary. The options of the first handle count; later handles share the opened
+ * database, except that it becomes `strict` as soon as one asks for that: no handle is promised less than it asked for. Invalid
+ * options are refused for every handle.
  */
 export function acquire(location: Location, handle: Handle, options: SharedOptions): Shared {
   try {
@@ -74,7 +74,7 @@ export function acquire(location: Location, handle: Handle, options: SharedOptio
 
 function begin(location: Location, handle: Handle, options: SharedOptions): Shared {
   const key = keyOf(location);
-  const before = endings.get(key); // And nothing that ends it later, which waits for this opening.
+  const before = endings.get(key); // Not a later ending, which waits for this opening.
   const handles = new Set([handle]);
   const blocked = (waiting: Blocked): void => {
     for (const each of handles) each.blocked(waiting);
@@ -93,7 +93,7 @@ function begin(location: Location, handle: Handle, options: SharedOptions): Shar
   return shared;
 }
 
-/** Where nothing is to be waited for the storage is asked at once: what a new handle has yet to do is done meanwhile. */
+/** If nothing has to be awaited, the storage is asked at once, while the new handle does the rest of its work. */
 async function openStore(
   { adapter, name }: Location,
   before: Promise<unknown> | undefined,
@@ -111,7 +111,7 @@ async function openDatabase(
 ): Promise<LocalDatabase> {
   store.watch((event) => {
     if (event.type === 'commit' || open.get(key) !== shared) return;
-    // Another context destroyed it, or the storage went away under it.
+    // Another context destroyed it, or its storage went away.
     const handles = detach(key, shared);
     void end(key, () => closeOpened(shared));
     if (event.type === 'destroyed') for (const handle of handles) handle.destroyed(event.evicted);
@@ -134,8 +134,8 @@ export async function release(location: Location, shared: Shared, handle: Handle
 }
 
 /**
- * Closes the database for all its handles, removes it, and tells them. What other handles ask for from now on, or wait for, is asked
- * of the one that comes next. `handle` keeps this one until it is open, so that its calls are served: it makes no new ones.
+ * Closes the database for all its handles, removes it, and tells them. Requests of other handles that come from now on, or wait, go
+ * to the next database. `handle` keeps this one until it is open, so that its calls are served: it makes no new ones.
  * @throws what the adapter's `destroy` throws; the handles then find the database as it is when they are next used
  */
 export async function destroy(location: Location, handle: Handle): Promise<void> {
@@ -166,7 +166,7 @@ function forget(key: string, shared: Shared): void {
   if (open.get(key) === shared) open.delete(key);
 }
 
-/** Does `work` after what is ending there already, and makes openings wait for it. */
+/** Does `work` after endings under way at this location, and makes openings wait for it. */
 function end(key: string, work: () => Promise<void>): Promise<void> {
   const done = (endings.get(key) ?? Promise.resolve()).then(work);
   const over = done.then(
@@ -181,9 +181,9 @@ function end(key: string, work: () => Promise<void>): Promise<void> {
 }
 
 interface Ending {
-  /** Reject when closing fails: something acknowledged may not be safe. */
+  /** Reject if closing fails: something acknowledged may not be safe. */
   readonly strict?: boolean;
-  /** It is removed next. */
+  /** The database is removed next. */
   readonly discard?: boolean;
 }
 

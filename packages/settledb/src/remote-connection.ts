@@ -6,12 +6,12 @@ import type { Connection, ConnectionEvents } from './connection';
 type Remote = Database & { readonly address: string | undefined };
 
 /**
- * The remote ones of this realm that are not closed, to tell them of a destruction. Not held by it: handles on URLs are made for a
- * call or two, and nobody need close them. What is left of those is swept here, not by a FinalizationRegistry: Chromium throws a page
+ * The remote connections of this realm that are not closed, to tell them of a destruction. Held weakly: handles on URLs are made for a
+ * call or two, and need not be closed. Dead references are swept here, not by a FinalizationRegistry: Chromium throws a page
  * that is called back out of the back/forward cache.
  */
 const remotes = new Set<WeakRef<RemoteConnection>>();
-/** Of so many, living and dead, the dead are swept; then of twice as many as live. */
+/** At so many references, living and dead, the dead are swept; then at twice the number of the living. */
 const SWEEP_MIN = 64;
 let sweepAt = SWEEP_MIN;
 
@@ -22,7 +22,7 @@ function remember(remote: WeakRef<RemoteConnection>): void {
   sweepAt = Math.max(SWEEP_MIN, 2 * remotes.size);
 }
 
-/** A connection to a database that is always there, whatever may become of its calls: a remote one. Only its code must come. */
+/** A connection to a remote database, which is always there, whatever happens to its calls. Only its code has to be loaded. */
 export class RemoteConnection implements Connection {
   readonly #self = new WeakRef(this);
   readonly #load: () => Promise<Remote>;
@@ -32,12 +32,12 @@ export class RemoteConnection implements Connection {
   #life = new AbortController();
   #closing: Promise<void> | undefined;
 
-  /** @param load the database; called again when it rejected */
+  /** @param load gives the database; called again after it rejected */
   constructor(load: () => Promise<Remote>, events: ConnectionEvents) {
     this.#load = load;
     this.#events = events;
     remember(this.#self);
-    this.#open().catch(() => {}); // The first call tells.
+    this.#open().catch(() => {}); // The first call reports the error.
     queueMicrotask(() => events.opened(false));
   }
 
@@ -64,7 +64,7 @@ export class RemoteConnection implements Connection {
         unlisten?.();
         throw error;
       };
-      // Whatever `work` throws rejects, too.
+      // Anything that `work` throws rejects, too.
       this.#open().then(start, fail).then(resolve, reject);
     });
   }
@@ -75,7 +75,7 @@ export class RemoteConnection implements Connection {
   }
 
   async destroy(options: CallOptions): Promise<{ ok: true }> {
-    // Should another one be destroying it too, each tells its own handle.
+    // If another handle is destroying it too, each tells its own handle.
     remotes.delete(this.#self);
     try {
       await this.run((database) => database.destroy(options), options.signal);
@@ -83,7 +83,7 @@ export class RemoteConnection implements Connection {
       if (this.#closing === undefined) remember(this.#self);
       throw error;
     }
-    const { address } = this.#database!; // It was asked.
+    const { address } = this.#database!; // It was used above.
     this.#closing = Promise.resolve();
     this.#endFeeds();
     this.#events.destroyed();
@@ -94,7 +94,7 @@ export class RemoteConnection implements Connection {
     return { ok: true };
   }
 
-  /** Another handle destroyed what is there: feeds end, as those of local handles. Calls go on to ask the server, which says so. */
+  /** Another handle destroyed the database: feeds end, like those of local handles. Calls still ask the server, which reports it. */
   async #destroyedBy(address: string | undefined): Promise<void> {
     const database = await this.#open().catch(() => undefined);
     if (database?.address !== address || !remotes.has(this.#self)) return;
@@ -106,7 +106,7 @@ export class RemoteConnection implements Connection {
     if (this.#opening !== undefined) return this.#opening;
     const opening = this.#load();
     this.#opening = opening;
-    // First of what waits for it, and with nothing in between: a call that need not wait comes after those that did.
+    // First among those that wait, with nothing in between: a call that need not wait comes after those that did.
     opening.then(
       (database) => {
         this.#database = database;
@@ -121,7 +121,7 @@ export class RemoteConnection implements Connection {
   async #close(): Promise<void> {
     remotes.delete(this.#self);
     this.#endFeeds();
-    // Calls made before go first.
+    // Calls made before come first.
     const database = await this.#open().catch(() => undefined);
     await database?.close();
   }

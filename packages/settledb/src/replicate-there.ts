@@ -1,6 +1,6 @@
 /**
- * Replications that run at a host, as a page follows them from one host to the next: each host tells of its own work only, and the
- * last one may be lost before it tells of the end.
+ * Replications that run at a host, as a page follows them from one host to the next: each host reports only its own work, and the
+ * last one may be lost before it reports the end.
  */
 import { DatabaseError, isDatabaseError } from '@settledb/core';
 import {
@@ -15,14 +15,14 @@ import {
 } from '@settledb/replication';
 import type { FollowedFeed, Request } from '@settledb/worker';
 
-/** What becomes of what hosts tell. @param progress is shown it, and how the replication ended for this page */
+/** Handles what hosts report. @param progress is told that, and how the replication ended for this page */
 export function replicationThere(progress: StatusBoard): Partial<Request> {
   let announcer: Announcer | undefined;
   return {
     at: (value) => {
       progress.status = value as ReplicationStatus;
     },
-    // In turn, as `active` and `paused` are promised: the next host, or one that works for other pages already, begins with either.
+    // In turn, as promised for `active` and `paused`: the next host, or one that works for other pages already, may begin with either.
     tell(emit, event, value) {
       announcer ??= new Announcer(emit);
       if (event === 'active') announcer.active();
@@ -34,14 +34,14 @@ export function replicationThere(progress: StatusBoard): Partial<Request> {
     failure(error) {
       const result = progress.failed(error);
       if (!isDatabaseError(error) || 'result' in error) return error;
-      // One of its own: everything that is lost with a host is told the same.
+      // An error of its own: everything that is lost with a host is given the same one.
       const { status, name, reason } = error;
       return Object.assign(new DatabaseError({ status, name, reason, cause: error }), { result });
     },
   };
 }
 
-/** A feed of replication changes with what else a replication has. @param again carries denied documents over once more */
+/** A feed of replication changes, with everything else a replication has. @param again transfers denied documents once more */
 export function withStatus(
   { feed, retried }: FollowedFeed,
   progress: StatusBoard,
@@ -51,7 +51,7 @@ export function withStatus(
     const { errors } = progress.status;
     const result = await again(errors);
     const told: Retried = { tried: errors, still: result.errors, written: result.docs_written };
-    // Shown here too: the one at the host may be over, and its next status is a while on its way.
+    // Counted here too: the replication at the host may be over, and its next status takes a while.
     progress.retried(told);
     retried(told);
     return result;

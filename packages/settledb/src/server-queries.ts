@@ -1,4 +1,4 @@
-/** What answers views and `_find` of the databases of a server. Loaded when it is first asked for. */
+/** Answers views and `_find` of the databases of a server. Loaded when first used. */
 import {
   type Database,
   type Evaluate,
@@ -9,7 +9,7 @@ import {
 } from '@settledb/core';
 import { queryCode } from './code';
 
-/** @param evaluate makes functions of design documents; the default refuses, which leaves `_find`, and views by Mango */
+/** @param evaluate compiles functions of design documents; the default refuses, which leaves `_find`, and views by Mango */
 export function serverQueries(
   evaluate: Evaluate = refuseToEvaluate,
 ): (database: Database) => Promise<Queries | undefined> {
@@ -28,7 +28,7 @@ export function serverQueries(
 
 async function open(database: LocalDatabase, evaluate: Evaluate): Promise<Queries> {
   const { definitionOf, Indexes, indexesOf, Mango, Views } = await queryCode.load();
-  // So that cleaning up after views keeps the indexes of Mango.
+  // So that cleaning up after views keeps Mango's indexes.
   const definitions = [
     (ddoc: ExistingDoc<object>) =>
       indexesOf(ddoc).map((index) => {

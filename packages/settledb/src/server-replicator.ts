@@ -1,4 +1,4 @@
-/** `_replicate` of a server: between databases of its own and those of hosts it was told of. */
+/** `_replicate` of a server: between its own databases and those of the hosts it was given. */
 import { type Database, DatabaseError, forbidden, notFound, uuid } from '@settledb/core';
 import {
   isDatabaseName,
@@ -9,10 +9,10 @@ import {
 } from '@settledb/remote';
 import { type ReplicateOptions, replicate } from '@settledb/replication';
 
-/** Redirects that are followed of one request: as many as the fetch standard allows. */
+/** Redirects followed for one request: as many as the fetch standard allows. */
 const MAX_REDIRECTS = 20;
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
-/** What is said of a body, and of the answer: all that another host is told. Other headers may be credentials. */
+/** Headers that describe a body, and the expected answer: all that another host gets. Others may hold credentials. */
 const HEADERS_FOR_ANYONE: readonly string[] = ['accept', 'content-type', 'content-encoding'];
 
 /** @param hosts `name` or `name:port`; `*` for any. @param given `fetch` in place of the platform's */
@@ -42,7 +42,7 @@ export function serverReplicator(hosts: readonly string[], given?: typeof global
     try {
       const source = await open(request.source, request.sourceHeaders, false);
       const target = await open(request.target, request.targetHeaders, request.create_target);
-      // Without a database on one side, that is what the client should hear, not how the replication fared.
+      // If a database is missing, the client should hear that, not how the replication failed.
       await Promise.all([check(source), check(target)]);
       return await run(source, target, request, task);
     } finally {
@@ -60,8 +60,8 @@ function checkHost(url: string, hosts: readonly string[]): void {
 }
 
 /**
- * A `fetch` that follows redirects to these hosts only: one that was let in must not lead to others. The method stays what it was, but
- * after 303. What is sent as a stream is not redirected at all.
+ * A `fetch` that follows redirects only to these hosts: a permitted one must not lead to others. The method is kept, except
+ * after 303. A request with a stream is not redirected at all.
  */
 function fetchWithin(hosts: readonly string[], given?: typeof globalThis.fetch): typeof globalThis.fetch {
   return async (input, init = {}) => {

@@ -108,7 +108,7 @@ export class FolderDatabases extends Folders {
 
 const isText = (value: unknown): boolean => typeof value === 'string';
 
-/** @throws TypeError for what is no adapter, at the start: found out by the first request it would be a 500 that only a log explains */
+/** @throws TypeError at the start for an invalid adapter: in the first request it would be a 500 that only a log explains */
 function opener(adapter: Adapter, evaluate: Evaluate, durability: Durability | undefined): OpenDatabase {
   if (typeof adapter?.open !== 'function')
     throw new TypeError("adapter must be an adapter, as memory() of 'settledb/memory', not its name");

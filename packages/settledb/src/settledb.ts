@@ -1,8 +1,8 @@
 /**
- * The handle that programs hold: a database by its name, wherever it is. Construction is synchronous and opening goes on behind
- * it; calls made meanwhile wait in their order. What the verbs mean is said by `Database`, and done below this package.
+ * The handle that programs hold: a database by its name, wherever it is. Construction is synchronous and opening continues in the
+ * background; calls made meanwhile wait in their order. `Database` says what the verbs mean; the packages below do the work.
  *
- * Longer than files are here: each verb says what it promises where an editor shows it, and a class is in one file.
+ * Longer than other files: each verb says what it promises where an editor shows it, and a class is in one file.
  */
 import {
   type AllDocsOptions,
@@ -133,7 +133,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   /** The version of this package: `1.2.3`. */
   static readonly version: string = VERSION;
 
-  /** By a call that bundlers take for pure: for a static block they would keep the class in pages that have no use for it. */
+  /** Made by a call that bundlers take for pure: for a static block, they would keep the class in pages that do not use it. */
   static readonly #own = /* @__PURE__ */ finished(SettleDB);
 
   /** The name as given; for a remote database the URL, without credentials. */
@@ -179,7 +179,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
    * @throws at once: TypeError without a name; bad_request for an unknown adapter, a prefix that is not a string, and a name that
    *   looks like a mistyped URL. Anything else that is wrong rejects the first call
    */
-  // A view that names the type of its documents says nothing about the others.
+  // If a view names the type of its documents, that says nothing about the others.
   constructor(name: string, options?: SettleOptions<NoInfer<Content>>);
   constructor(options: SettleOptions<NoInfer<Content>> & { readonly name: string });
   constructor(
@@ -201,7 +201,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     this.adapter = place.adapter;
     this.#connection = place.connection;
     const Handle = new.target;
-    // A peer that is only named is found where this database is.
+    // A peer given only by name is looked for where this database is.
     this.#makePeer = (peer, more) => new Handle(peer, { ...options, ...more });
     this.replicate = {
       to: asVerb('replicate.to', (peer: Peer, more: ReplicateOptions = {}) =>
@@ -214,7 +214,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     this.#bind();
   }
 
-  /** What the connection tells becomes events of this handle. */
+  /** Turns what the connection tells into events of this handle. */
   #told(): ConnectionEvents {
     return {
       opened: (again) => {
@@ -234,7 +234,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     for (const verb of BOUND) {
       const method = this[verb] as (...args: unknown[]) => unknown;
       const value = asVerb(verb, method.bind(this));
-      // Documents apart are for its own methods alone: one that was put in their place would not know them.
+      // Only its own methods know documents that were taken apart: a method that replaced one would not.
       if (verb === apart && method === SettleDB.#own[verb]) setTakesApart(value);
       Object.defineProperty(this, verb, { value, configurable: true, writable: true });
     }
@@ -318,7 +318,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
 
   info(options?: CallOptions): Promise<DatabaseInfo> {
     const name = this.#connection instanceof LocalConnection ? this.name : undefined;
-    // One that is remote has its own name.
+    // A remote database has its own name.
     return this.#run((database) => (database as LocalDatabase).info(options, name), options);
   }
 
@@ -549,12 +549,12 @@ export class SettleDB<Content extends AnyContent = AnyContent>
 
   async #remove(id: string, rev: Rev | undefined, options: BulkDocsOptions): Promise<Written> {
     if (rev === undefined) {
-      // Without a revision there is nothing this could extend: the document is missing, or it is a conflict.
+      // Without a revision, there is nothing this could extend: either the document is missing, or it is a conflict.
       await this.get(id, options);
       throw conflict(id);
     }
     return this.put({ _id: id, _rev: rev, _deleted: true }, options).catch(async (error: unknown) => {
-      // As CouchDB's DELETE has it: what never was is missing, not in conflict.
+      // As in CouchDB's DELETE: what never existed is missing, not in conflict.
       if (isDatabaseError(error) && error.status === 409)
         await this.get(id, { signal: options.signal }).catch((why: unknown) => {
           if (isDatabaseError(why) && why.reason === 'missing') throw why;
@@ -571,7 +571,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
 
 export type RemoveOptions = BulkDocsOptions & { readonly rev?: Rev };
 
-/** What is left to do when the class is made. @returns its own methods for documents apart */
+/** The rest of making the class. @returns its own methods that know documents taken apart */
 function finished({ prototype }: { readonly prototype: SettleDB }) {
   nameDispose(prototype);
   const { bulkDocs, bulkGet } = prototype;

@@ -1,5 +1,5 @@
 /**
- * `settledb/static`: imported beside `settledb`, brings all code along, of which else much is loaded when it is first needed. For
+ * `settledb/static`: imported along with `settledb`, brings all the code, much of which is otherwise loaded when first needed. For
  * service workers, where `import()` is forbidden, and for programs in one file.
  */
 import * as memory from '@settledb/adapter-memory';

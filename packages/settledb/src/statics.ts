@@ -1,13 +1,13 @@
-/** What the class has besides its handles, here and in a page whose databases are in a worker. */
+/** What the class has besides its handles, both here and in a page whose databases are in a worker. */
 import type { SettleOptions } from './options';
 import { refuseCallback, refuseText } from './verbs';
 
-/** That of package.json. */
+/** The version in package.json. */
 export const VERSION = '0.1.0';
 
 type HandleClass = new (first: never, second?: SettleOptions) => object;
 
-/** `Base` with `defaults` beneath what each handle is given. */
+/** `Base` with `defaults`, which the options of each handle override. */
 export function withDefaults<Class>(Base: Class, defaults: SettleOptions): Class {
   const Derived = class extends (Base as HandleClass) {
     constructor(first: unknown, second?: SettleOptions, third?: unknown) {

@@ -1,6 +1,6 @@
 /**
  * What the browser lets the origin keep. Unless it promised to keep it for good, all of an origin's storage may be evicted: when the disk
- * is full, beginning with the origin that was unused for longest; in Safari after seven days of use of the browser without a visit.
+ * is full, beginning with the origin unused for longest; in Safari after seven days of use of the browser without a visit.
  */
 
 export interface StorageRoom {
@@ -9,10 +9,10 @@ export interface StorageRoom {
   readonly quota: number;
 }
 
-/** ms for the user's answer. Firefox's question may be left unanswered, and then its promise never settles (seen in 153). */
+/** ms for the user's answer. Firefox's question may stay unanswered, and then its promise never settles (seen in 153). */
 const ANSWER_MS = 30_000;
 
-/** What the browser says, else `otherwise`: where there is nobody to ask, and in a frame without an origin, which may not ask. */
+/** The browser's answer, or `otherwise`: if there is none to ask, and in a frame without an origin, which may not ask. */
 async function ask<T>(
   question: (of: Partial<StorageManager>) => Promise<T> | undefined,
   otherwise: T,

@@ -9,17 +9,17 @@ export const BOUND = [
   ...['dump', 'load', 'writeSnapshot', 'loadSnapshot'],
 ] as const;
 
-/** Arguments up to which a verb may be given a function that is no callback: a view's map; where bytes come from, or go. */
+/** Up to this argument, a verb may get a function that is no callback: a view's map; a source or a sink of bytes. */
 const FUNCTIONS_UP_TO: Readonly<Record<string, number>> = { query: 1, putAttachment: 4, writeSnapshot: 1 };
 
-/** Where the options are, of verbs beside whose arguments a text could be taken for one: `get(id, rev)`. */
+/** The place of the options, for verbs next to whose arguments a text could be taken for one: `get(id, rev)`. */
 const OPTIONS_AT: Readonly<Record<string, number>> = {
   ...{ allDocs: 0, changes: 0, get: 1, put: 1, post: 1, bulkDocs: 1, query: 1 },
   ...{ getAttachment: 2, openAttachment: 2, compact: 0 },
   ...{ 'replicate.to': 1, 'replicate.from': 1, sync: 1, 'SettleDB.replicate': 2, 'SettleDB.sync': 2 },
 };
 
-/** The method; a TypeError where it is given a callback, or a text for its options. `null` is what programs without types pass for nothing. */
+/** The method; a TypeError if it is given a callback, or a text for its options. Programs without types pass `null` for nothing. */
 export const asVerb =
   <Args extends unknown[], Answer>(verb: string, method: (...args: Args) => Answer) =>
   (...args: Args): Answer => {
@@ -30,7 +30,7 @@ export const asVerb =
     return method(...args);
   };
 
-/** @throws TypeError for what PouchDB would call and nothing here would: an error must not go nowhere */
+/** @throws TypeError for a function that PouchDB would call and nothing here would: an error must not get lost */
 export function refuseCallback(verb: string, last: unknown): void {
   if (typeof last === 'function')
     throw new TypeError(`${verb}() takes no callback: it returns a promise, or a feed with events`);

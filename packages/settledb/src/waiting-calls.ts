@@ -1,10 +1,10 @@
-/** The calls made while a database opens: handed to it in their order, and answered before those made later. */
+/** The calls made while a database opens: passed to it in their order, and answered before those made later. */
 import { type Database, type LocalDatabase, onAbort } from '@settledb/core';
 
 type Work<T> = (database: Database) => Promise<T>;
 
 interface Waiting {
-  /** Asked for before opening read: what that read answers it. */
+  /** Called before opening had read: what it reads answers the call. */
   early: boolean;
   readonly start: (database: Database) => void;
   readonly fail: (error: unknown) => void;
@@ -12,7 +12,7 @@ interface Waiting {
 
 export class WaitingCalls {
   #waiting: Waiting[] = [];
-  /** Calls that waited and are not answered yet. */
+  /** Number of calls that waited and are not answered yet. */
   #late = 0;
 
   get none(): boolean {
@@ -42,12 +42,12 @@ export class WaitingCalls {
     });
   }
 
-  /** The answer of a call that need not wait: what waited is answered a step later than it was done, and is not overtaken there. */
+  /** The answer of a call that need not wait: it must not overtake calls that waited, answered a step after they are done. */
   behind<T>(answer: Promise<T>): Promise<T> {
     return this.#late === 0 ? answer : answer.then((value) => value);
   }
 
-  /** What opening reads from now on answers the calls that wait by now. */
+  /** What opening reads from now on answers the calls that wait already. */
   reading(): void {
     for (const waiting of this.#waiting) waiting.early = true;
   }
@@ -76,7 +76,7 @@ export class WaitingCalls {
         then(value);
       };
     };
-    // What one call throws must not keep those behind it waiting for ever.
+    // An error of one call must not keep those behind it waiting for ever.
     try {
       work(database).then(settled(resolve), settled(reject));
     } catch (error) {

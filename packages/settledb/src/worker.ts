@@ -10,7 +10,7 @@ import type { SettleDB as Base } from './settledb';
 export type { Target, Targets } from '@settledb/worker';
 export { named } from '@settledb/worker';
 export { type ConnectOptions, connect, type HostedSettleDB } from './hosted';
-/** What a hosted handle is, as a type: the declarations of a program that exports one have no other name for it. */
+/** The type of a hosted handle: the declarations of a program that exports one have no other name for it. */
 export type { SettleDB } from './settledb';
 
 export interface HostOptions extends Options {
