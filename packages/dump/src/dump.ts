@@ -240,7 +240,7 @@ function failed(error: { readonly id: string; readonly error: string; readonly r
   throw new DatabaseError({ status: 500, name: error.error, reason: error.reason, docId: error.id });
 }
 
-/** A document and its content. If that disappears before its end is read, the document is marked as gone, and follows in its new state. */
+/** A document and its content. If that disappears before its end is read, the document is called gone, and follows as it is then. */
 async function* withContent(
   source: Source,
   first: AnyDoc,

@@ -217,7 +217,7 @@ export class Http {
     return request.race(this.#send(call, request, false));
   }
 
-  /** From now on requests go to where the database was found. @throws redirected, to another host, which gets none of our credentials */
+  /** From now on, requests go where the database was found. @throws redirected, to another host, which gets none of our credentials */
   #follow({ base, path }: Call, url: string): void {
     const { database, credentials } = this.#line.target;
     const found = url.split('?')[0]!;

@@ -52,7 +52,7 @@ export class Validators {
     return refusals;
   }
 
-  /** A function meant to forbid something is not ignored because it has a syntax error: it forbids everything then. */
+  /** A function meant to forbid something is not ignored because it cannot be compiled: it forbids everything then. */
   #compile(id: string, source: string): Validate {
     try {
       return this.#evaluate(source)() as Validate;

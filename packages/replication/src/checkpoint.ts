@@ -236,7 +236,7 @@ export class Checkpoints {
     // The clock may be set back by hours; without `abs`, nothing would be written down for that long.
     const isSoon = Math.abs(Date.now() - this.#writtenAt) < INTERVAL_MS;
     if (!this.behind || this.#writing !== undefined || isSoon) return;
-    // Written while the transfer goes on. A failure is not lost: the next flush writes again, and rejects.
+    // Written while the transfer goes on. A failure is not lost: the next flush writes again, and reports it.
     this.flush(signal).catch(() => undefined);
   }
 

@@ -101,7 +101,7 @@ export class Fetcher {
 
   /**
    * The source did not find a revision that its feed had listed, or not its attachments. The feed is asked once more, about this
-   * document alone: if it no longer lists the revision, that was purged, or it was edited and the feed lists its successor later.
+   * document alone: if it no longer lists the revision, this was purged, or it was edited and its successor is listed later.
    */
   async isGone({ id, rev }: MissingRev, failure: unknown): Promise<boolean> {
     if (!isNotFound(failure)) return false;

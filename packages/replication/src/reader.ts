@@ -62,8 +62,8 @@ export async function* readChanges(init: ReaderInit): AsyncGenerator<ChangesBatc
 }
 
 /**
- * While PouchDB reads its changes, it skips documents that are edited meanwhile, as the other direction of a sync does, and lists them
- * at the end. A sync that stopped there would end with less than both had at its beginning. Such a source does not say how much is left.
+ * PouchDB skips documents that are edited while it reads its changes (the other direction of a sync edits them), and lists them at the
+ * end. A sync that stopped there would end with less than both had when it began. Such a source does not say how much is left.
  */
 async function isShort({ source, signal }: ReaderInit, { pending, seq }: ChangesBatch): Promise<boolean> {
   if (pending !== undefined || typeof seq !== 'number') return false;

@@ -81,7 +81,7 @@ const URL_PATTERN = /^https?:\/\//i;
 /** A mistyped URL: `htp://…`, `http:/…`, `http//…`, `//host/…`, `localhost:5984/…`. Not `C:\\…`. */
 const NEARLY_URL = /^\s*([a-z][a-z0-9+.-]+:[/\\]|(https?|wss?)?:?\/\/|[^/\\\s]+:\d+\/)/i;
 
-/** @throws TypeError without a name; bad_request for a name that looks like a URL but is not a usable one, and for a prefix that is no text */
+/** @throws TypeError without a name; bad_request for a name that looks like a URL but is no usable one, and for a prefix that is no text */
 export function addressOf(name: unknown, { prefix }: LocalSettleOptions): Address {
   if (typeof name !== 'string' || name === '')
     throw new TypeError(`A database needs a name, not ${name === '' ? 'an empty one' : String(name)}`);

@@ -99,7 +99,7 @@ export class Election {
     throw workerTerminated('No worker of this origin answers');
   }
 
-  /** Checks whether `host` is the owner and answers; if it does not, takes its place. @returns whether `host` is not, or no longer */
+  /** Checks whether `host` is the owner and answers; if nobody does, takes its place. @returns whether `host` is not, or no longer */
   async suspect(host: string): Promise<boolean> {
     if (this.#isOwner || !this.#wantsToBe) return host !== this.#host;
     const owner = await this.#ask(
