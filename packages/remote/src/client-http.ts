@@ -132,7 +132,7 @@ export class Http {
     return this.#options.fetch === undefined;
   }
 
-  /** Aborted as `closed` when the first on this line is closed: nothing tells when a source that is still being read will end. */
+  /** Aborted as `closed` when the first client on this line is closed: nothing tells when a source that is still being read will end. */
   get ending(): AbortSignal {
     return this.#line.ending.signal;
   }

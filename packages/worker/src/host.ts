@@ -157,8 +157,8 @@ export class Host {
 }
 
 /**
- * Tells this worker what happens to its page, since a worker hears nothing of it by itself; the storage listens to these events in
- * both.
+ * Tells this worker what happens to its page, since a worker hears nothing of it by itself. The storage listens to these events in pages
+ * and in workers.
  * @returns false if something is open that would stand in the way of other contexts, and only the worker's end can undo that
  */
 const tellHere = (type: 'pagehide' | 'pageshow'): boolean =>
