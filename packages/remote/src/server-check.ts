@@ -24,7 +24,9 @@ export function checkHandlerOptions({
         `cors.origins must be as browsers send them: '${originOf(origin) ?? 'https://app.example'}', not '${origin}'`,
       );
   if (cors?.credentials === true && cors.origins.includes('*'))
-    throw new TypeError("cors.origins must list origins if credentials is true: browsers send none for '*'");
+    throw new TypeError(
+      "cors.origins must be a list of origins if credentials is true: browsers send none for '*'",
+    );
   for (const [name, bytes] of Object.entries(limits ?? {}))
     if (bytes !== undefined) checkWhole(`limits.${name}`, bytes);
   const { timeout, sameSite } = cookies;
