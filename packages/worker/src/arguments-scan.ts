@@ -1,6 +1,6 @@
 /** Finds in a call's options what cannot be cloned: signals, handles of databases, functions. */
 import { badRequest, type DatabaseError } from '@settledb/core';
-import { isBinary, isObject, isPlain } from './arguments-kinds';
+import { isBinary, isObject, isPlain, withOwnJson } from './arguments-kinds';
 import type { Patch, Path } from './wire';
 
 const NAMED = Symbol.for('settledb.named');
@@ -45,11 +45,13 @@ export class Scan {
     if (!isObject(value) || isBinary(value)) return value;
     // A list as an argument may hold options, as for `queries`; lists further in are long, and hold keys or documents.
     if (Array.isArray(value))
-      return path.length > 1 ? value : value.map((each, at) => this.clean(each, [...path, at], depth - 1));
+      return path.length > 1
+        ? withOwnJson(value)
+        : value.map((each, at) => this.clean(each, [...path, at], depth - 1));
     if (isSignal(value)) return this.#signal(value, path);
     const handle = this.#encoding.handleOf(value);
     if (handle !== undefined) return this.#note([path, 'handle', handle]);
-    if (depth === 0 || !isPlain(value)) return value;
+    if (depth === 0 || !isPlain(value)) return withOwnJson(value);
     const clean: [string, unknown][] = [];
     for (const [key, each] of Object.entries(value)) {
       clean.push([

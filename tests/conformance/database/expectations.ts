@@ -180,3 +180,12 @@ export function shuffled<Item>(items: readonly Item[], random: () => number): It
 export function numbered(length: number): number[] {
   return Array.from({ length }, (_, index) => index);
 }
+
+/** A day of a library: its state is its own, and its JSON a text. */
+export class Day {
+  constructor(readonly ms: number) {}
+
+  toJSON(): string {
+    return new Date(this.ms).toISOString();
+  }
+}

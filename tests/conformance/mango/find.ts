@@ -1,5 +1,6 @@
 /** find: options, answers, order, and the fields that documents are asked by. */
 import { expect, it } from 'vitest';
+import { Day } from '../database/expectations';
 import { ids, type MangoContext, type MangoDatabase } from './context';
 
 const NO_INDEX = 'No matching index found, create an index to optimize query time.';
@@ -36,6 +37,23 @@ export function findConformance(context: MangoContext): void {
     expect(again.docs).toEqual(docs);
     expect(again).not.toHaveProperty('warning');
     expect(await db.find({ selector: { age: 99 } })).toEqual({ docs: [], bookmark: 'nil' });
+  });
+
+  it('takes values that write their own JSON: dates, and those of libraries', async () => {
+    const db = await context.with(
+      ...[0, 1, 2].map((n) => ({ _id: `d${n}`, day: { at: new Date(n * 86_400_000) } })),
+    );
+    const [, day, later] = [0, 1, 2].map((n) => new Day(n * 86_400_000));
+    for (const _index of [undefined, await db.createIndex({ fields: ['day.at'] })]) {
+      expect(await ids(db, { 'day.at': day })).toEqual(['d1']);
+      expect(await ids(db, { 'day.at': new Date(86_400_000) })).toEqual(['d1']);
+      expect(await ids(db, { day: { at: { $gte: day } } })).toEqual(['d1', 'd2']);
+      expect(await ids(db, { $or: [{ 'day.at': { $in: [day, 'x'] } }, { 'day.at': later }] })).toEqual([
+        'd1',
+        'd2',
+      ]);
+      expect(await ids(db, { day: { $eq: { at: day } } })).toEqual(['d1']);
+    }
   });
 
   it('answers 25 unless told otherwise, and none when told none', async () => {

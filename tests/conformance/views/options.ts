@@ -1,7 +1,7 @@
 /** Which rows a query answers (contract §12). */
 import { describe, expect, it } from 'vitest';
 import type { Context } from '../database/context';
-import { numbered, rejection } from '../database/expectations';
+import { Day, numbered, rejection } from '../database/expectations';
 import { type Asked, fresh, idsOf, keysOf, type ViewsDatabase, waysOf } from './support';
 
 const VIEW: Asked = { map: 'function (doc) { emit(doc.n, null); }' };
@@ -16,6 +16,18 @@ async function tens(context: Context): Promise<ViewsDatabase> {
 export function optionsConformance(context: Context): void {
   for (const [way, ask] of waysOf(context)) {
     describe(way, () => {
+      it('takes keys that write their own JSON: dates, and those of libraries', async () => {
+        const db = fresh(context);
+        await db.bulkDocs([0, 1, 2].map((n) => ({ _id: `d${n}`, n: new Date(n) })));
+        for (const options of [
+          { key: new Day(1) },
+          { key: new Date(1) },
+          { startkey: new Day(1), endkey: new Day(1) },
+          { keys: [new Day(1), ['x', new Day(1)]] },
+        ])
+          expect(idsOf(await ask(db, VIEW, options)), JSON.stringify(options)).toEqual(['d1']);
+      });
+
       it.each([
         ['key', { key: 2 }, 'd4 d5'],
         ['key, not there', { key: 'x' }, ''],
