@@ -136,6 +136,39 @@ describe('denied documents', () => {
     expect(replication.status().errors).toHaveLength(1);
   });
 
+  it('stay listed when the retry is given up, by a signal of its own', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 3);
+    const forbidden = new Set(['doc1']);
+    const replication = replicate(a, strict(b, forbidden), { live: true });
+    await new Promise((resolve) => void replication.once('paused', resolve));
+    forbidden.clear();
+    const signal = AbortSignal.abort();
+    expect(await replication.retryDenied({ signal })).toMatchObject({ status: 'cancelled' });
+    expect(replication.status()).toMatchObject({ phase: 'idle', doc_write_failures: 1 });
+    expect(replication.status().errors).toMatchObject([{ id: 'doc1' }]);
+    await replication.retryDenied();
+    expect(replication.status().errors).toEqual([]);
+    replication.cancel();
+  });
+
+  it('can be carried over after the replication’s own signal has ended it', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 3);
+    const forbidden = new Set(['doc1']);
+    const stop = new AbortController();
+    const replication = replicate(a, strict(b, forbidden), { live: true, signal: stop.signal });
+    await new Promise((resolve) => void replication.once('paused', resolve));
+    stop.abort();
+    await replication;
+    forbidden.clear();
+    expect(await replication.retryDenied()).toMatchObject({ status: 'cancelled', docs_written: 0 });
+    expect(replication.status()).toMatchObject({ doc_write_failures: 1, errors: [{ id: 'doc1' }] });
+    const { signal } = new AbortController();
+    expect(await replication.retryDenied({ signal })).toMatchObject({ status: 'complete', docs_written: 1 });
+    expect(replication.status()).toMatchObject({ doc_write_failures: 0, errors: [] });
+  });
+
   describe('between databases that are named, whose handles are closed when it is over', () => {
     let count = 0;
     /** Databases that forbid what they are told to. */
@@ -175,6 +208,9 @@ describe('denied documents', () => {
       expect(await replication).toMatchObject({ docs_written: 2, doc_write_failures: 1 });
       await new Promise((resolve) => setTimeout(resolve, 10)); // closed
       expect(await replication.retryDenied()).toMatchObject({ docs_written: 0, doc_write_failures: 1 });
+      const signal = AbortSignal.abort();
+      expect(await replication.retryDenied({ signal })).toMatchObject({ status: 'cancelled' });
+      expect(replication.status().errors).toMatchObject([{ id: 'doc1' }]);
       forbidden.clear();
       expect(await replication.retryDenied()).toMatchObject({ docs_written: 1, errors: [] });
       expect(replication.status()).toMatchObject({ docs_written: 3, doc_write_failures: 0, errors: [] });

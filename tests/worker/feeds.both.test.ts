@@ -417,6 +417,9 @@ describe('replication', () => {
       await vi.waitFor(() => expect(counted(feed)).toEqual([3, 1, ['a']]));
       feed.cancel();
       expect(await feed).toMatchObject({ docs_written: 3, doc_write_failures: 1, status: 'cancelled' });
+      const signal = AbortSignal.abort();
+      expect(await feed.retryDenied({ signal })).toMatchObject({ status: 'cancelled' });
+      expect(counted(feed)).toEqual([3, 1, ['a']]);
       allow('a');
       expect(await feed.retryDenied()).toMatchObject({ docs_written: 1 });
       expect(counted(feed)).toEqual([4, 0, []]);
@@ -448,6 +451,9 @@ describe('replication', () => {
       for (const feed of feeds) await vi.waitFor(() => expect(counted(feed)).toEqual([3, 1, ['a']]));
       feeds[0].cancel();
       expect(await feeds[0]).toMatchObject({ docs_written: 3, doc_write_failures: 1, status: 'cancelled' });
+      const signal = AbortSignal.abort();
+      expect(await feeds[0].retryDenied({ signal })).toMatchObject({ status: 'cancelled' });
+      expect(counted(feeds[0])).toEqual([3, 1, ['a']]);
       allow('a');
       expect(await feeds[0].retryDenied()).toMatchObject({ docs_written: 1 });
       expect(counted(feeds[0])).toEqual([4, 0, []]);

@@ -66,6 +66,12 @@ export interface Retried {
   readonly written: number;
 }
 
+/** What the transfer of `tried` once more came to: one that was cancelled does not say which of them it got to. */
+export const retriedOf = (
+  tried: readonly FailedRow[],
+  { status, errors, docs_written }: ReplicationResult,
+): Retried => ({ tried, still: status === 'cancelled' ? tried : errors, written: docs_written });
+
 /** Rows are compared by id and revision: those that crossed to a page and back are other objects. */
 export function afterRetry(errors: readonly FailedRow[], { tried, still }: Retried): FailedRow[] {
   const gone = new RevSet();

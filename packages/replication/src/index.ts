@@ -1,5 +1,11 @@
 export { Announcer } from './announcer';
-export type { Phase, ReplicationChange, ReplicationResult, ReplicationStatus, Retried } from './counters';
+export {
+  type Phase,
+  type ReplicationChange,
+  type ReplicationResult,
+  type ReplicationStatus,
+  retriedOf,
+} from './counters';
 export { runCode } from './load-run';
 export type { ReplicateOptions, SyncOptions } from './options';
 export type { FailedRow, Peer } from './peer';

@@ -1,8 +1,21 @@
 /**
  * Replication of one database into another, as its user holds it. The code that does the work (`run.ts`) is loaded with the first one.
  */
-import { BasicFeed, type Feed, type FeedController, type FeedError, type FeedEvents } from '@settledb/core';
-import type { ReplicationChange, ReplicationResult, ReplicationStatus, Retried } from './counters';
+import {
+  BasicFeed,
+  type CallOptions,
+  type Feed,
+  type FeedController,
+  type FeedError,
+  type FeedEvents,
+} from '@settledb/core';
+import {
+  type ReplicationChange,
+  type ReplicationResult,
+  type ReplicationStatus,
+  type Retried,
+  retriedOf,
+} from './counters';
 import { runCode } from './load-run';
 import type { ReplicateOptions } from './options';
 import type { FailedRow, Peer } from './peer';
@@ -35,9 +48,10 @@ export interface Replication extends Feed<ReplicationChange, ReplicationResult, 
    * Transfers the documents that the target has denied so far, as listed in `errors`, for when it has been made to accept
    * them. Also works after the replication has ended. Documents that are accepted leave that list.
    *
+   * @param options a `signal` ends this transfer alone, with the result `cancelled`. Without one, that of the replication does
    * @returns the result of this transfer alone; rejects as a replication does
    */
-  retryDenied(): Promise<ReplicationResult>;
+  retryDenied(options?: CallOptions): Promise<ReplicationResult>;
 }
 
 /**
@@ -72,8 +86,8 @@ export class ReplicationFeed
 {
   readonly progress: Progress;
   readonly #options: ReplicateOptions;
-  /** Replicates between the same two once more. Whoever closes the databases afterwards replaces this. */
-  again: (options: ReplicateOptions) => PromiseLike<ReplicationResult>;
+  /** Replicates between the same two once more, until `signal`. Whoever closes the databases afterwards replaces this. */
+  again: (options: ReplicateOptions, signal?: AbortSignal) => PromiseLike<ReplicationResult>;
 
   constructor(source: Peer, target: Peer, options: ReplicateOptions) {
     const progress = new Progress();
@@ -88,7 +102,7 @@ export class ReplicationFeed
     super(work, { signal: options.signal });
     this.progress = progress;
     this.#options = options;
-    this.again = (more) => replicate(source, target, more);
+    this.again = (more, own = more.signal) => replicate(source, target, { ...more, signal: own });
   }
 
   status(): ReplicationStatus {
@@ -99,10 +113,10 @@ export class ReplicationFeed
     return watch([this.progress], () => this.status());
   }
 
-  async retryDenied(): Promise<ReplicationResult> {
+  async retryDenied({ signal }: CallOptions = {}): Promise<ReplicationResult> {
     const { errors } = this.status();
-    const result = await this.again(againOptions(this.#options, errors));
-    this.retried({ tried: errors, still: result.errors, written: result.docs_written });
+    const result = await this.again(againOptions(this.#options, errors), signal);
+    this.retried(retriedOf(errors, result));
     return result;
   }
 

@@ -319,7 +319,7 @@ class HostedHandle extends Emitter {
       const [source, target] = verb === 'replicate.to' ? [this, peer] : [peer, this];
       return feedUntil([this.#here.signal, ...signals], (signal) => {
         const feed = new ReplicationFeed(source as never, target as never, { ...options, signal });
-        feed.again = (more) => this.#replicate(verb, peer, { ...more, signal: options.signal });
+        feed.again = (more, own = options.signal) => this.#replicate(verb, peer, { ...more, signal: own });
         return feed;
       });
     }
@@ -327,8 +327,8 @@ class HostedHandle extends Emitter {
     return feedUntil(signals, (signal) => {
       const args = [peer, { ...options, signal }];
       const followed = followLive(this.#link, this.#number, verb, args, replicationThere(progress));
-      return withStatus(followed, progress, (denied) =>
-        this.#replicate(verb, peer, againOptions(options, denied)),
+      return withStatus(followed, progress, (denied, own = options.signal) =>
+        this.#replicate(verb, peer, { ...againOptions(options, denied), signal: own }),
       );
     });
   }

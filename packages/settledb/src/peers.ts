@@ -60,7 +60,8 @@ function again(
   life?: AbortSignal,
 ): void {
   if (!(feed instanceof ReplicationFeed)) return;
-  feed.again = (more) => replicateBetween(make, source, target, { ...more, create_target, signal }, life);
+  feed.again = (more, own = signal) =>
+    replicateBetween(make, source, target, { ...more, create_target, signal: own }, life);
 }
 
 /** Copies both ways; `push` is from `one` to `other`. @throws as {@link replicateBetween} */

@@ -2,13 +2,13 @@
  * Replications that run at a host, as a page follows them from one host to the next: each host reports only its own work, and the
  * last one may be lost before it reports the end.
  */
-import { DatabaseError, isDatabaseError } from '@settledb/core';
+import { type CallOptions, DatabaseError, isDatabaseError } from '@settledb/core';
 import {
   Announcer,
   type FailedRow,
   type ReplicationResult,
   type ReplicationStatus,
-  type Retried,
+  retriedOf,
   type StatusBoard,
   type WatchedReplication,
   watch,
@@ -45,12 +45,12 @@ export function replicationThere(progress: StatusBoard): Partial<Request> {
 export function withStatus(
   { feed, retried }: FollowedFeed,
   progress: StatusBoard,
-  again: (denied: readonly FailedRow[]) => PromiseLike<ReplicationResult>,
+  again: (denied: readonly FailedRow[], signal?: AbortSignal) => PromiseLike<ReplicationResult>,
 ): WatchedReplication {
-  const retryDenied = async (): Promise<ReplicationResult> => {
+  const retryDenied = async ({ signal }: CallOptions = {}): Promise<ReplicationResult> => {
     const { errors } = progress.status;
-    const result = await again(errors);
-    const told: Retried = { tried: errors, still: result.errors, written: result.docs_written };
+    const result = await again(errors, signal);
+    const told = retriedOf(errors, result);
     // Counted here too: the replication at the host may be over, and its next status takes a while.
     progress.retried(told);
     retried(told);
