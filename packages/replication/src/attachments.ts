@@ -13,7 +13,7 @@ const INLINE_LENGTH = 1024 * 1024;
 
 type Hasher = ReturnType<Bytes['hasher']>;
 
-/** An attachment as any source may answer it. */
+/** An attachment in the answer of a source: ours, CouchDB or PouchDB. */
 interface Attachment {
   readonly content_type: string;
   readonly digest: string;

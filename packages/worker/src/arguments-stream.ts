@@ -3,7 +3,7 @@
 type Chunks = ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
 export type MakeStream = () => Chunks | Promise<Chunks>;
 
-/** Stands for what is not a stream: its reader refuses a piece that is not bytes; an error of the stream would cross as any other. */
+/** Read in place of a value that is not a stream. Its one piece is not bytes, so the reader refuses it by name; an error thrown here would look like one of the stream. */
 async function* noStream(): AsyncGenerator<never, void> {
   yield null as never;
 }

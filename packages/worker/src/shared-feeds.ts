@@ -1,6 +1,6 @@
 /**
  * One live replication for all pages that ask for the same one: every tab of an application begins its own sync when it starts,
- * but the origin should have only one. It runs as long as any page follows it.
+ * but the origin should have only one. It ends when no page follows it any more.
  *
  * "The same" means: handles opened alike, the verb, the peer, the options. If a function or an object of another handle is given,
  * or something that JSON has no text for, this cannot be told, and the replication is not shared.
