@@ -206,6 +206,43 @@ describe('making a handle', () => {
     }
   });
 
+  it('takes documents as they are at the call, though it opens first or asks a server', async () => {
+    const sent = new Map<string, unknown>();
+    const fetch = async (_url: unknown, { body }: RequestInit): Promise<Response> => {
+      const text = typeof body === 'string' ? body : '{}';
+      const { docs = [JSON.parse(text)] } = JSON.parse(text);
+      for (const { _id, n } of docs) sent.set(_id, n);
+      const rows = docs.map(({ _id: id }: { _id: string }) => ({ ok: true, id, rev: '1-a' }));
+      return Response.json(text.startsWith('{"docs"') ? rows : rows[0]);
+    };
+    const local = new SettleDB(name(), { adapter: memory() });
+    const remote = new SettleDB('http://127.0.0.1:9/db', { fetch: fetch as never, skip_setup: true });
+    for (const db of [local, remote]) {
+      const doc: { _id?: string | undefined; n: number } = { n: 0 };
+      const writes: Promise<unknown>[] = [];
+      const write = (): void => {
+        for (const write of [
+          () => db.put(doc as { _id: string; n: number }),
+          () => db.bulkDocs([doc]),
+          () => db.bulkDocs({ docs: [doc] }),
+          () => db.post(doc),
+        ]) {
+          doc.n++;
+          doc._id = `doc ${doc.n}`;
+          writes.push(write());
+        }
+        Object.assign(doc, { _id: 'none', n: doc.n });
+      };
+      write();
+      await Promise.all(writes);
+      write();
+      await Promise.all(writes);
+      for (let n = 1; n <= 8; n++)
+        expect(db === local ? await local.get(`doc ${n}`) : { n: sent.get(`doc ${n}`) }).toMatchObject({ n });
+    }
+    await Promise.all([local.close(), remote.close()]);
+  });
+
   it('may be by defaults, which add up and give way', async () => {
     const Kept = SettleDB.defaults({ adapter: 'memory', prefix: 'my-' }).defaults({
       revs_limit: 3,

@@ -5,7 +5,6 @@ import {
   type Bytes,
   badRequest,
   type CallOptions,
-  type Doc,
   errorWith,
   isDatabaseError,
   notFound,
@@ -22,6 +21,7 @@ import { isDotName } from './client-attachment-call';
 import { readDot, readDotPart } from './client-attachment-dots';
 import * as check from './client-check';
 import { download } from './client-download';
+import type { TextEdit } from './client-edits';
 import type { Call, Http, Opened } from './client-http';
 import { multipartCall, type Outgoing, streamOf, toBlob } from './client-outgoing';
 import { readOne } from './client-read';
@@ -37,15 +37,15 @@ export async function sendPrepared(
   http: Http,
   prepared: readonly Outgoing[],
   newEdits: boolean,
-  sendBulk: (docs: readonly Doc[]) => Promise<BulkDocsRow[]>,
+  sendBulk: (edits: readonly TextEdit[]) => Promise<BulkDocsRow[]>,
   signal: AbortSignal | undefined,
 ): Promise<BulkDocsRow[]> {
-  const together = prepared.flatMap((each) => ('doc' in each ? [each.doc] : []));
+  const together = prepared.flatMap((each) => ('json' in each ? [each] : []));
   const rows = together.length === 0 ? [] : await sendBulk(together);
   const all: BulkDocsRow[] = newEdits ? [] : rows;
   let next = 0;
   for (const each of prepared) {
-    if ('doc' in each) {
+    if ('json' in each) {
       if (newEdits) all.push(rows[next++]!);
       continue;
     }

@@ -13,6 +13,7 @@ import {
   portableBytes,
   uuid,
 } from '@settledb/core';
+import type { TextEdit } from './client-edits';
 import type { Call, OutStream } from './client-http';
 import { closing, partHead, quoteFilename } from './multipart';
 import { encodeDocId, isDotId, isObject, JSON_TYPE } from './wire';
@@ -25,7 +26,7 @@ const MULTIPART_BYTES = 64 * 1024;
 type Attachment = NewAttachment & { readonly stub?: unknown };
 
 /** A document ready to be sent: as JSON together with others, or by itself. */
-export type Outgoing = { readonly doc: Doc } | { readonly alone: Doc; readonly parts: readonly Part[] };
+export type Outgoing = TextEdit | { readonly alone: Doc; readonly parts: readonly Part[] };
 interface Part {
   readonly name: string;
   readonly type: string;
@@ -80,7 +81,7 @@ export async function prepareDoc(
     mustBeParts ||= packed;
   }
   const made = { ...doc, _attachments: attachments as AttachmentsInput };
-  if (parts.length === 0) return { doc: made };
+  if (parts.length === 0) return textOf(made);
   if (byPath && (mustBeParts || size >= MULTIPART_BYTES)) return { alone: made, parts };
   for (const { name, type, encoding, data } of parts) {
     if (data instanceof Source) continue; // It is larger than that.
@@ -90,8 +91,10 @@ export async function prepareDoc(
     const text = bytes.toBase64([new Uint8Array(await content)]);
     attachments[name] = { content_type: type, data: text, ...(revpos === undefined ? {} : { revpos }) };
   }
-  return { doc: made };
+  return textOf(made);
 }
+
+const textOf = (doc: Doc): TextEdit => ({ id: doc._id!, rev: doc._rev, json: JSON.stringify(doc) });
 
 /** @throws bad_request */
 async function unpacked(data: Blob, name: string): Promise<ArrayBuffer> {

@@ -43,13 +43,14 @@ import { remoteChanges } from './client-changes';
 import { checkRevsDiff } from './client-check';
 import { Connection } from './client-connection';
 import * as whole from './client-database';
+import { checkEdits, checkPut } from './client-edits';
 import { LazyQueries } from './client-lazy-queries';
 import { LocalDocs } from './client-local-docs';
 import { nameOf } from './client-name';
 import type { RemoteOptions } from './client-options';
 import { RemoteQueries } from './client-queries';
 import { allDocsCall, getCall, readAllDocs, readDoc } from './client-read';
-import { checkEdits, checkPut, putDoc, sendEdits } from './client-write';
+import { putDoc, sendEdits } from './client-write';
 import { isObject } from './wire';
 
 /**
@@ -106,8 +107,8 @@ export class RemoteDatabase<Content extends object = object>
 
   async put(doc: Doc<Content>, options: BulkDocsOptions = {}): Promise<Written> {
     const { signal } = options;
-    const { id, edit } = checkPut(doc, options);
-    return this.#connection.write((http) => putDoc(http, id, edit, signal, this.#options.bytes), signal);
+    const sent = checkPut(doc, options);
+    return this.#connection.write((http) => putDoc(http, sent, signal, this.#options.bytes), signal);
   }
 
   async bulkDocs(

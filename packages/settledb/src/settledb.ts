@@ -9,6 +9,8 @@ import {
   type AllDocsResult,
   type AllDocsRow,
   type AttachmentData,
+  allAsOfNow,
+  asOfNow,
   type BinaryData,
   type BulkDocsOptions,
   type BulkGetOptions,
@@ -251,11 +253,15 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     return this.#run((database) => database.get(id, options as never) as Promise<never>, options);
   }
 
-  /** Stores one document under its `_id`. To change a document, `_rev` must be the revision that is changed. @throws conflict */
+  /**
+   * Stores one document under its `_id`, as it is when this is called. To change a document, `_rev` must be the revision that is
+   * changed. @throws conflict
+   */
   put(doc: Doc<Content> & { _id: string }, options?: BulkDocsOptions): Promise<Written>;
   put(doc: Tombstone | ReservedDoc, options?: BulkDocsOptions): Promise<Written>;
   put(doc: object, options?: BulkDocsOptions): Promise<Written> {
-    return this.#run((database) => database.put(doc as Doc, options), options);
+    const given = this.#taken(doc, asOfNow) as Doc;
+    return this.#run((database) => database.put(given, options), options);
   }
 
   /** As {@link put}, with a random id unless the document has one. */
@@ -289,9 +295,8 @@ export class SettleDB<Content extends AnyContent = AnyContent>
       | { readonly docs: readonly BulkDoc<Content>[]; readonly new_edits?: boolean },
     options?: BulkDocsOptions,
   ): Promise<BulkDocsRow[]> {
-    return this.#run((database) => database.bulkDocs(docs as readonly Doc[], options), options) as Promise<
-      BulkDocsRow[]
-    >;
+    const given = this.#taken(docs, allAsOfNow) as readonly Doc[];
+    return this.#run((database) => database.bulkDocs(given, options), options) as Promise<BulkDocsRow[]>;
   }
 
   bulkGet(request: BulkGetRequest & BulkGetOptions): Promise<BulkGetResult<Content>> {
@@ -530,6 +535,11 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   /** `await using db = new SettleDB(…)` closes it at the end of the block. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  /** Documents of a write, which does not see what its caller makes of them later: a call that has to wait keeps them by `take`. */
+  #taken(given: unknown, take: (given: unknown) => unknown): unknown {
+    return this.#connection.current === undefined ? take(given) : given;
   }
 
   #run<T>(work: (database: Database) => Promise<T>, options: CallOptions | null | undefined): Promise<T> {

@@ -66,6 +66,30 @@ function puts(context: Context): void {
     await db.remove(Object.freeze(await getDoc(db, 'frozen')));
   });
 
+  it('takes documents as they are when it is called, though one object may serve for many', async () => {
+    const db = context.fresh();
+    const doc: Record<string, unknown> & { _id: string } = { _id: '', list: [] as string[] };
+    const ids = ['a', '_local/b', '_design/c', 'd'];
+    const writes: Promise<unknown>[] = [];
+    for (const [at, _id] of ids.entries()) {
+      Object.assign(doc, { _id, n: at });
+      (doc.list as string[]).push(_id);
+      writes.push(at % 2 === 0 ? db.put(doc) : db.bulkDocs({ docs: [doc] }));
+    }
+    const list = [doc];
+    Object.assign(doc, { _id: 'e', _rev: '3-e', _revisions: { start: 3, ids: ['e', 'f'] } });
+    writes.push(db.bulkDocs(list, { new_edits: false }));
+    list.length = 0;
+    Object.assign(doc, { _id: 'f', _rev: undefined, _revisions: undefined, list: 'changed' });
+    await Promise.all(writes);
+    for (const [at, id] of ids.entries()) {
+      const { _rev, ...read } = await getDoc(db, id);
+      expect(read).toEqual({ _id: id, n: at, list: ids.slice(0, at + 1) });
+    }
+    expect(await getDoc(db, 'e')).toMatchObject({ _rev: '3-e', n: 3, list: ids });
+    expect((await db.info()).doc_count).toBe(4);
+  });
+
   it('does not see what the caller changes in his object later', async () => {
     const db = context.fresh();
     const doc = { _id: 'a', list: [1] };

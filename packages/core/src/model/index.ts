@@ -1,4 +1,5 @@
 export * from './apart';
+export * from './as-of-now';
 export type { RevPath, RevTree } from './chain';
 export { compareJson, compareKeys, fromKey, normalizeKey, toKey, truncateKey } from './collate';
 export * from './document';
