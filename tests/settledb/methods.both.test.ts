@@ -78,6 +78,20 @@ describe('methods', () => {
     expect((await db.query((_doc, emit) => emit(1))).rows).toEqual([]);
   });
 
+  it('refuse a text or a list in place of options, which would be passed over', () => {
+    const db = new SettleDB(name(), { adapter: memory() });
+    for (const wrong of ['1-a', [], ['1-a']] as never[])
+      for (const call of [
+        () => db.get('a', wrong),
+        () => db.changes(wrong),
+        () => db.allDocs(wrong),
+        () => db.replicate.to('other', wrong),
+        () => SettleDB.sync(db, 'other', wrong),
+        () => new SettleDB(name(), wrong),
+      ])
+        expect(call).toThrow(/^[\w.]+\(\) takes its options as an object, not ("1-a"|a list)$/);
+  });
+
   it('refuse options of a database where a peer is only named, since they would be of no effect', () => {
     const db = new SettleDB(name(), { adapter: memory() });
     const auth = { username: 'me', password: 'secret' };

@@ -51,7 +51,7 @@ import type { Peer } from './peers';
 import { replicationThere, withStatus } from './replicate-there';
 import type { SettleDB } from './settledb';
 import { VERSION, withDefaults } from './statics';
-import { asVerb, refuseCallback, refuseText } from './verbs';
+import { asVerb, refuseCallback, refuseOther } from './verbs';
 
 /** Verbs that are a question and an answer. The worker refuses those that its version of SettleDB lacks. */
 const CALLS = [
@@ -113,7 +113,7 @@ export function connect(worker: Targets, options: ConnectOptions = {}): HostedSe
   class Connected extends HostedHandle {
     constructor(first: unknown, second?: SettleOptions, third?: unknown) {
       refuseCallback('SettleDB', third ?? second);
-      refuseText('SettleDB', second);
+      refuseOther('SettleDB', second);
       super(link, adapters, first, second);
     }
     static readonly version = VERSION;

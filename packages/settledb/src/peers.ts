@@ -42,11 +42,9 @@ export function replicateBetween(
 ): Replication {
   checkNamed([source, target], options);
   const [from, to] = [open(make, source), open(make, target, options.create_target)];
-  const begin = (more: ReplicateOptions) => replicate(from.database, to.database, more);
-  const feed =
-    life === undefined
-      ? begin(options)
-      : feedUntil([life, options.signal], (signal) => begin({ ...options, signal }));
+  const feed = feedUntil([life, options.signal], (signal) =>
+    replicate(from.database, to.database, { ...options, signal }),
+  );
   again(feed, make, [source, target], options, life);
   return afterwards(feed, [from, to]);
 }

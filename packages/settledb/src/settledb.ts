@@ -90,7 +90,7 @@ import { placeOf } from './place';
 import { NO_ADAPTERS, type Platform } from './platform';
 import { HandleQueries } from './queries';
 import { VERSION, withDefaults } from './statics';
-import { asVerb, BOUND, refuseCallback, refuseText } from './verbs';
+import { asVerb, BOUND, refuseCallback, refuseOther } from './verbs';
 
 /** A handle's events, and what their listeners get. */
 export interface SettleEvents {
@@ -191,7 +191,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   ) {
     super();
     refuseCallback('SettleDB', third ?? second);
-    refuseText('SettleDB', second);
+    refuseOther('SettleDB', second);
     const [name, options] =
       typeof first === 'object' && first !== null ? [first.name, first] : [first, second ?? {}];
     this.#queries = new HandleQueries(options, {
@@ -207,10 +207,10 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     this.#makePeer = (peer, more) => new Handle(peer, { ...options, ...more });
     this.replicate = {
       to: asVerb('replicate.to', (peer: Peer, more: ReplicateOptions = {}) =>
-        replicateBetween(this.#makePeer, this, peer, { ...more }, this.#connection.life),
+        replicateBetween(this.#makePeer, this, peer, more, this.#connection.life),
       ),
       from: asVerb('replicate.from', (peer: Peer, more: ReplicateOptions = {}) =>
-        replicateBetween(this.#makePeer, peer, this, { ...more }, this.#connection.life),
+        replicateBetween(this.#makePeer, peer, this, more, this.#connection.life),
       ),
     };
     this.#bind();

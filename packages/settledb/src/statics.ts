@@ -1,6 +1,6 @@
 /** What the class has besides its handles, both here and in a page whose databases are in a worker. */
 import type { SettleOptions } from './options';
-import { refuseCallback, refuseText } from './verbs';
+import { refuseCallback, refuseOther } from './verbs';
 
 /** The version in package.json. */
 export const VERSION = '0.1.0';
@@ -12,7 +12,7 @@ export function withDefaults<Class>(Base: Class, defaults: SettleOptions): Class
   const Derived = class extends (Base as HandleClass) {
     constructor(first: unknown, second?: SettleOptions, third?: unknown) {
       refuseCallback('SettleDB', third ?? second);
-      refuseText('SettleDB', second);
+      refuseOther('SettleDB', second);
       const named = typeof first === 'object' && first !== null;
       super((named ? { ...defaults, ...first } : first) as never, { ...defaults, ...second });
     }

@@ -12,21 +12,21 @@ export const BOUND = [
 /** Up to this argument, a verb may get a function that is no callback: a view's map; a source or a sink of bytes. */
 const FUNCTIONS_UP_TO: Readonly<Record<string, number>> = { query: 1, putAttachment: 4, writeSnapshot: 1 };
 
-/** The place of the options, for verbs next to whose arguments a text could be taken for one: `get(id, rev)`. */
+/** The place of the options, for verbs that are called with something else there: `get(id, rev)`, `replicate.to(peer, ids)`. */
 const OPTIONS_AT: Readonly<Record<string, number>> = {
   ...{ allDocs: 0, changes: 0, get: 1, put: 1, post: 1, bulkDocs: 1, query: 1 },
   ...{ getAttachment: 2, openAttachment: 2, compact: 0 },
   ...{ 'replicate.to': 1, 'replicate.from': 1, sync: 1, 'SettleDB.replicate': 2, 'SettleDB.sync': 2 },
 };
 
-/** The method; a TypeError if it is given a callback, or a text for its options. Programs without types pass `null` for nothing. */
+/** The method; a TypeError if it is given a callback, or a text or list for its options. Programs without types pass `null` for nothing. */
 export const asVerb =
   <Args extends unknown[], Answer>(verb: string, method: (...args: Args) => Answer) =>
   (...args: Args): Answer => {
     for (let i = 0; i < args.length; i++) args[i] ??= undefined;
     if (args.length > (FUNCTIONS_UP_TO[verb] ?? 0)) refuseCallback(verb, args[args.length - 1]);
     const at = OPTIONS_AT[verb];
-    if (at !== undefined) refuseText(verb, args[at]);
+    if (at !== undefined) refuseOther(verb, args[at]);
     return method(...args);
   };
 
@@ -36,8 +36,14 @@ export function refuseCallback(verb: string, last: unknown): void {
     throw new TypeError(`${verb}() takes no callback: it returns a promise, or a feed with events`);
 }
 
-/** @throws TypeError for options that are a text: `get(id, rev)` would answer another revision. A number may be the index of `map`. */
-export function refuseText(verb: string, options: unknown): void {
-  if (typeof options === 'string')
-    throw new TypeError(`${verb}() takes its options as an object, not ${JSON.stringify(options)}`);
+/**
+ * @throws TypeError for options that are a text or a list: `get(id, rev)` would answer another revision, and `replicate.to(peer, ids)`
+ *   would copy everything. A number may be the index of `map`.
+ */
+export function refuseOther(verb: string, options: unknown): void {
+  const isText = typeof options === 'string';
+  if (isText || Array.isArray(options))
+    throw new TypeError(
+      `${verb}() takes its options as an object, not ${isText ? JSON.stringify(options) : 'a list'}`,
+    );
 }
