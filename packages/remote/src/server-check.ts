@@ -25,7 +25,7 @@ export function checkHandlerOptions({
       );
   if (cors?.credentials === true && cors.origins.includes('*'))
     throw new TypeError(
-      "cors.origins must be a list of origins if credentials is true: browsers send none for '*'",
+      "cors.origins must be named one by one if credentials is true: browsers refuse '*' then",
     );
   for (const [name, bytes] of Object.entries(limits ?? {}))
     if (bytes !== undefined) checkWhole(`limits.${name}`, bytes);
