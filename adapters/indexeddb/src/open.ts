@@ -6,6 +6,7 @@
 import { ioError, notFound } from '@settledb/core';
 import type { Blocked } from '@settledb/engine';
 import { deleteDB, type IDBPDatabase, openDB, unwrap } from 'idb';
+import { after } from './after';
 import { nameOf, storageError } from './failure';
 import { createStores, FORMAT, PREFIX } from './schema';
 
@@ -123,18 +124,6 @@ export function deleteDatabase(
         for (const stop of stops) stop();
       });
   });
-}
-
-/**
- * A page that stood still (busy, frozen, in a debugger) finds its timer late and the answer behind it: so the time is measured in two
- * halves, of which a pause, however long, uses up only one.
- * @returns stops it
- */
-export function after(ms: number, work: () => void): () => void {
-  let timer = setTimeout(() => {
-    timer = setTimeout(work, ms / 2);
-  }, ms / 2);
-  return () => clearTimeout(timer);
 }
 
 function once(tell: ((waiting: Blocked) => void) | undefined): (waiting: Blocked) => void {

@@ -18,10 +18,10 @@
  *   afterwards; a fence read more than LEASE_MS after asking does not count.
  */
 import { ioError } from '@settledb/core';
+import { after } from './after';
 import type { Channel, Message } from './channel';
 import { Clock } from './clock';
 import { acquire, type Hold } from './lock';
-import { after } from './open';
 import { randomId } from './schema';
 import { unref } from './unref';
 

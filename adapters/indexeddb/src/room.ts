@@ -4,6 +4,7 @@
  */
 import { afterTimer, type MakesRoom } from '@settledb/core';
 import { RESERVED_SHARE } from '@settledb/engine';
+import { after } from './after';
 import type { Connection } from './connection';
 import type { Driver } from './open';
 import { Reserve } from './reserve';
@@ -25,8 +26,8 @@ export class Room {
   #storedBytes = 0;
   /** A write was refused for lack of room since the last tidying. */
   #isFull = false;
-  /** Runs while room that a compaction freed may not be counted yet. */
-  #counting: ReturnType<typeof setTimeout> | undefined;
+  /** Set while room that a compaction freed may not be counted yet; stops waiting for the end of that. */
+  #counting: (() => void) | undefined;
 
   constructor(connection: Connection, run: Run, driver: Driver) {
     this.#reserve = new Reserve(connection, run);
@@ -84,12 +85,10 @@ export class Room {
   async tidy(): Promise<void> {
     this.#isFull = false;
     await this.#tidying.tidy(true);
-    clearTimeout(this.#counting);
-    // Two halves: if the machine stands still, and the browser with it, only one of them is used up.
-    this.#wait(() => this.#wait(() => (this.#counting = undefined)));
-  }
-
-  #wait(then: () => void): void {
-    this.#counting = unref(setTimeout(then, COUNTED_MS / 2));
+    this.#counting?.();
+    const counted = (): void => {
+      this.#counting = undefined;
+    };
+    this.#counting = after(COUNTED_MS, counted, unref);
   }
 }
