@@ -24,6 +24,7 @@ import {
   policyOf,
 } from './index-reader';
 import type { Reducer } from './reducers';
+import { remember } from './remember';
 
 /** A view of the program's own, which is queried by its name. No text is evaluated for it. */
 export interface RegisteredView<Content extends object = Loose> {
@@ -62,8 +63,6 @@ interface KnownView {
   seen?: number | undefined;
 }
 
-/** Views and design documents kept ready; programs have tens of them. Those that make up names must not fill memory. */
-const FOUND_MAX = 500;
 /** View names listed in an error; more would not help. */
 const NAMED_MAX = 10;
 
@@ -113,8 +112,7 @@ export class Definitions {
       const doc = await this.design(ddoc, options).catch((error) => this.#refuse(name, error));
       known = { view: this.#inDocument(doc, view), ddoc: doc._id, rev: doc._rev };
     }
-    if (this.#found.size >= FOUND_MAX) this.#found.clear();
-    this.#found.set(name, known);
+    remember(this.#found, name, known);
     return known.view;
   }
 
@@ -147,8 +145,7 @@ export class Definitions {
     const [[whole]] = await this.#store.read([{ ...bare[0], texts: ['body'] }], { signal });
     if (whole === undefined || whole.deleted) return this.design(name, { signal });
     const doc = joinDoc(id, whole.rev, false, (whole.body as string | undefined) ?? '{}');
-    if (this.#parsed.size >= FOUND_MAX) this.#parsed.clear();
-    this.#parsed.set(id, { rev: whole.rev, doc });
+    remember(this.#parsed, id, { rev: whole.rev, doc });
     return doc;
   }
 

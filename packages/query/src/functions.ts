@@ -11,9 +11,7 @@ import {
 import { withGlobals } from './map';
 import { standsFor } from './reads';
 import { builtIn, checkReduce, customReducer, HELPERS, isBuiltIn, type Reducer } from './reducers';
-
-/** Compiled sources kept: programs have tens of views; those that make up sources must not fill memory. */
-const COMPILED_MAX = 500;
+import { remember } from './remember';
 
 /** 32 hex digits that depend on all of the texts. */
 export const textHash = (...texts: readonly string[]): string => hash128(0, 0, 0, 0, JSON.stringify(texts));
@@ -83,8 +81,7 @@ function kept<T>(made: Map<string, T>, source: string, make: () => T): T {
   const present = made.get(source);
   if (present !== undefined) return present;
   const value = make();
-  if (made.size >= COMPILED_MAX) made.clear();
-  made.set(source, value);
+  remember(made, source, value);
   return value;
 }
 

@@ -25,6 +25,7 @@ import type {
 } from './index-reader';
 import { KeptIndexes } from './kept';
 import { storeRange } from './ranges';
+import { remember } from './remember';
 import { rowOf } from './rows';
 import { type IndexingProgress, Updater } from './updater';
 
@@ -47,8 +48,6 @@ interface Look {
 
 /** Repeated reads because an index was dropped or changed meanwhile: each one means that another context did something. */
 const TRIES_MAX = 1_000;
-/** Tags remembered, of some 50 bytes each: programs have tens of indexes. Those that make up views must not fill memory. */
-const TAGS_MAX = 500;
 /** Repeated reads because others moved the index on before it was read: after so many it is taken as it is. */
 const WHOLE_TRIES = 50;
 
@@ -77,7 +76,7 @@ export class Indexes extends Emitter implements IndexReader {
   readonly store: Store<DatabaseTables>;
   readonly #updater: Updater;
   readonly #kept: KeptIndexes;
-  /** The tags found last, used to read at once. At most {@link TAGS_MAX}. */
+  /** The tags found last, used to read at once. */
   readonly #tags = new Map<string, string>();
   readonly #registered = new Set<string>();
   /** By index: its state in the state {@link #lookedAt} of the store. As many as are queried between two commits. */
@@ -240,10 +239,7 @@ export class Indexes extends Emitter implements IndexReader {
     const answer = this.store.readNow(asked) ?? (await this.store.read(asked, { signal }));
     const [[info], [state], ...found] = answer as unknown as Looked;
     if (state === undefined) this.#tags.delete(view);
-    else {
-      if (this.#tags.size >= TAGS_MAX && tag === undefined) this.#tags.clear();
-      this.#tags.set(view, state.tag);
-    }
+    else remember(this.#tags, view, state.tag);
     return {
       state,
       found: state !== undefined && state.tag === tag ? found : undefined,

@@ -26,7 +26,7 @@ export class FeedPump {
   #cancelled = false;
   #stopped = false;
   /** For a replication, which may go on for other pages: must be left, or it would keep this pump until the next change. */
-  #statuses: AsyncIterator<unknown> | undefined;
+  #statuses: AsyncIterableIterator<unknown> | undefined;
   onEnd: () => void = () => {};
 
   constructor(id: number, credit: number, send: (op: HostOp) => void) {
@@ -144,10 +144,8 @@ export class FeedPump {
 
   /** Tells of changes without an event, such as a new attempt. */
   async #tellStatuses(feed: FeedLike): Promise<void> {
-    const statuses = feed.statuses?.()?.[Symbol.asyncIterator]();
-    if (statuses === undefined) return;
-    this.#statuses = statuses;
-    for await (const _ of { [Symbol.asyncIterator]: () => statuses }) {
+    this.#statuses = feed.statuses?.();
+    for await (const _ of this.#statuses ?? []) {
       if (this.#stopped) return;
       this.#tellStatus();
       await new Promise((resolve) => setTimeout(resolve, STATUS_MS));

@@ -60,7 +60,7 @@ export class SharedFeeds {
       return shared.feed;
     });
     const status = (): unknown => shared.feed.status?.();
-    const statuses = (): AsyncIterable<unknown> | undefined => shared.feed.statuses?.();
+    const statuses = (): AsyncIterableIterator<unknown> | undefined => shared.feed.statuses?.();
     const retried = (again: unknown): void => shared.feed.retried?.(again);
     return Object.assign(feed, { status, statuses, retried });
   }

@@ -13,7 +13,7 @@ export interface FeedLike extends AsyncIterable<unknown>, PromiseLike<unknown> {
   cancel(): void;
   status?(): unknown;
   /** The status, now and whenever it has changed. */
-  statuses?(): AsyncIterable<unknown> | undefined;
+  statuses?(): AsyncIterableIterator<unknown> | undefined;
   /** Counts documents that were transferred once more. */
   retried?(again: unknown): void;
 }
