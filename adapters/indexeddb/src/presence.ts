@@ -31,7 +31,7 @@ const STEAL_AFTER_MS = 1000;
 const LEASE_MS = 700;
 /** The age at which a new echo is sent. */
 const RENEW_MS = 350;
-/** Time of renewing the lease after its last use: a person's pause between two actions. A read takes 1.5 ms without it, 0.02 with. */
+/** How long after its last use the lease is renewed: a person's pause between two actions. A read takes 1.5 ms without it, 0.02 with. */
 const KEEP_MS = 10_000;
 /** How often at most, while asked, a context checks whether the others have gone (crashed tabs say no bye). */
 const LOOK_AFTER_MS = 2000;

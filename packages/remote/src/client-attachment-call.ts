@@ -20,7 +20,7 @@ export function checkAttachmentUrl(id: string, name: string): void {
   checkCarried(id, name);
 }
 
-/** Reads the arguments like a local database. @throws bad_request; not_found for a local document, which cannot have attachments */
+/** Reads the arguments like a local database. @throws bad_request; not_found for a local document, whose attachments have no URLs */
 export function putAttachmentCall(given: readonly unknown[]): PutAttachment {
   const call = putAttachmentArguments(given);
   try {

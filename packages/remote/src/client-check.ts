@@ -186,7 +186,7 @@ export function checkBulkGetRow<Content extends object>(
   };
 }
 
-/** PouchDB Server has no member `error`: of a revision it says `{ missing }`, of a document that it has none of nothing at all. */
+/** PouchDB Server gives no member `error`: for a revision that it lacks the row is `{ missing }`, for a document that it lacks `{}`. */
 function failureIn(row: Record<string, unknown>): Record<string, unknown> {
   if (isObject(row.error)) return row.error;
   return typeof row.missing === 'string' ? { rev: row.missing, error: 'not_found', reason: 'missing' } : row;

@@ -71,6 +71,7 @@ export function syncBetween(make: MakeHandle, one: Peer, other: Peer, options: S
     open(make, other, push ?? options.create_target),
   ];
   const feed = sync(left.database, right.database, options);
+  // Each half may have a signal of its own; that of the sync is let go of when the sync has ended.
   again(feed.push, make, [one, other], { ...options, signal: undefined, ...options.push });
   again(feed.pull, make, [other, one], { ...options, signal: undefined, ...options.pull });
   return afterwards(feed, [left, right]);

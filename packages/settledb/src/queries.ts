@@ -110,6 +110,6 @@ export class HandleQueries {
   }
 }
 
-/** Invalid views count as no: the first query reports what is wrong with them. */
+/** Whether any index is to follow writes. Invalid views count as views that are not: the first query reports what is wrong with them. */
 const hasPolicy = (views: RegisteredViews | null = {}): boolean =>
   Object.values(views ?? {}).some((view) => typeof view === 'object' && (view?.update ?? 'lazy') !== 'lazy');

@@ -255,7 +255,7 @@ export class BasicFeed<Item, Result, Events extends object = AnyEvents>
   }
 }
 
-/** The feed that `begin` makes of a signal that is aborted when one of them is, as long as it goes on. */
+/** The feed that `begin` makes, given a signal that is aborted when one of `signals` is. They are listened to until the feed ends. */
 export function feedUntil<F extends object>(
   signals: readonly (AbortSignal | null | undefined)[],
   begin: (signal: AbortSignal) => F,
