@@ -1,4 +1,6 @@
 /** What the gate runs once more (docs/decisions/0024-a-second-run.md). */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { forSecondRun } from './support/second-run.mjs';
 
@@ -19,6 +21,20 @@ describe('a second run', () => {
       expect(names(failure(project, file))).toEqual([file]);
     expect(names(failure('node', 'tests/database/writer.test.ts'))).toEqual([]);
     expect(names(failure('architecture', 'tests/architecture.test.ts'))).toEqual([]);
+  });
+
+  it('is for each test in Node that opens pages', () => {
+    const files = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' });
+    const opening = files
+      .filter((file) => /(?<!\.browser)\.test\.ts$/.test(file))
+      .filter((file) =>
+        /from '(\.\.\/support\/pages|playwright)'/.test(
+          readFileSync(join(import.meta.dirname, file), 'utf8'),
+        ),
+      )
+      .map((file) => `tests/${file.replaceAll('\\', '/')}`);
+    expect(opening).toContain('tests/tabs/full.test.ts');
+    for (const file of opening) expect(names(failure('node', file))).toEqual([file]);
   });
 
   it('is not for what a seed found', () => {

@@ -1,5 +1,5 @@
 /**
- * Who may be run once more, under CI, and whether that went well: docs/decisions/0024-a-second-run.md says why.
+ * Which tests may be run once more, under CI, and whether that went well: docs/decisions/0024-a-second-run.md says why.
  *
  * Tests that drive a real browser, a few of them, and none that found its failure by a seed: what is random may not come again.
  */
@@ -8,7 +8,7 @@ import { runProject } from './vitest-run.mjs';
 /** More that fail are no accident of the machine. */
 const MOST_AGAIN = 3;
 /** In Node, what starts browsers. */
-const DRIVES_BROWSER = /^tests\/(tabs|worker|demo)\//;
+const DRIVES_BROWSER = /^tests\/((tabs|worker|demo)\/|replication\/pages\.test)/;
 
 /** @param runs of projects @returns the tests that failed, or none where one of them may not be run again */
 export function forSecondRun(runs) {
