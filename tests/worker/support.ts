@@ -42,6 +42,13 @@ export function hostAndPage(
   return { Hosted: page(), host, page };
 }
 
+/** A handle with one verb, to see what reaches it. */
+export const withVerb = (name: string, verb: (...args: never[]) => unknown) => () => ({
+  on: () => {},
+  close: async () => {},
+  [name]: verb,
+});
+
 /** Counts messages until `stop`: all ports of the context. */
 export function countMessages(): { stop(): number } {
   const post = MessagePort.prototype.postMessage;
