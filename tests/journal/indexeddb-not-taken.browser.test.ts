@@ -2,29 +2,21 @@
  * A disk that is full in WebKit (2.50), played where it runs elsewhere: it says that a record could not be stored, or nothing at all, and
  * what is queued behind a request that found no room is done by itself, and stays.
  */
-import type { Journal } from '@settledb/engine';
 import { beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { raiseFence } from '../../adapters/indexeddb/src/commits';
 import { transaction } from '../../adapters/indexeddb/src/transaction';
 import { commit, fill } from '../conformance/journal-bench';
 import { FaultyIdb } from '../support/faulty-idb';
+import { newName, numbers, START } from './support';
 
 const WEBKIT =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/60.5 Safari/605.1.15';
-const START = { epoch: 0, n: 0 };
 const FULL = { name: 'quota_exceeded', status: 507, cause: { name: 'Error' } };
-
-let serial = 0;
-const newName = (): string => `not-taken-${Date.now()}-${serial++}`;
 
 beforeEach(() => {
   const name = vi.spyOn(navigator, 'userAgent', 'get').mockReturnValue(WEBKIT);
   onTestFinished(() => name.mockRestore());
 });
-
-async function numbers(journal: Journal): Promise<number[]> {
-  return (await journal.read()).commits.map(({ n }) => n);
-}
 
 /** Undoes writes as WebKit does: with all requests done, and no word; or, given one, with it. */
 function untaken(message?: string): (tx: IDBTransaction) => void {

@@ -1,0 +1,242 @@
+/** IndexedDB whose connections die, and transactions that come to no end. */
+import { indexeddb } from '@settledb/adapter-indexeddb';
+import type { JournalEvent } from '@settledb/engine';
+import { deleteDB } from 'idb';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { commit, fill } from '../conformance/journal-bench';
+import { abortAs, FaultyIdb, invalidState } from '../support/faulty-idb';
+import { events, holdTime, newName, numbers, START } from './support';
+
+const ANSWER_MS = 60;
+
+describe('indexeddb when the connection dies', () => {
+  it('heals a handle that throws InvalidStateError at any one transaction', async () => {
+    for (let bad = 1; bad <= 12; bad++) {
+      const idb = new FaultyIdb();
+      const { journal } = await idb.open(newName());
+      let count = 0;
+      idb.tamper = (tx) => {
+        if (++count === bad) invalidState(tx);
+      };
+      for (let n = 0; n < 4; n++) {
+        expect(await journal.append(commit(n + 1, n % 2), { epoch: 0, n }, 'relaxed')).toBeUndefined();
+        expect((await journal.read({ epoch: 0, n })).commits).toHaveLength(1);
+      }
+      expect(await journal.load([4096, 2 * 4096 + 1])).toEqual(['tail 1', 'segment 2.0']);
+      const change = { put: [{ id: -1, text: 'p' }], manifest: { text: 'm', through: 2 } };
+      expect(await journal.rewrite(change, { epoch: 0, n: 4 })).toBeUndefined();
+      expect(await journal.read()).toMatchObject({ epoch: 1, commits: [{ n: 3 }, { n: 4 }] });
+    }
+  });
+
+  it('does a transaction again that the browser aborted without a reason, once', async () => {
+    for (const name of ['AbortError', 'UnknownError']) {
+      for (let bad = 1; bad <= 8; bad++) {
+        const idb = new FaultyIdb();
+        const { journal } = await idb.open(newName());
+        let count = 0;
+        idb.tamper = (tx) => {
+          if (++count === bad) abortAs(name)(tx);
+        };
+        for (let n = 0; n < 3; n++) {
+          expect(await journal.append(commit(n + 1, n), { epoch: 0, n }, 'relaxed')).toBeUndefined();
+        }
+        expect(await numbers(journal)).toEqual([1, 2, 3]);
+        expect(await journal.load([3 * 4096 + 2, 1])).toEqual(['segment 3.1', undefined]);
+      }
+    }
+  });
+
+  it('tells a commit that was written from one that was not when the connection dies under it', async () => {
+    const idb = new FaultyIdb();
+    const { journal } = await idb.open(newName());
+    let fate = '';
+    // Killed before the commit reached the storage, and after.
+    idb.tamper = (tx) => {
+      if (tx.mode !== 'readwrite') return;
+      if (fate === 'aborted') tx.abort();
+      if (fate !== '') idb.terminate();
+      fate = '';
+    };
+    for (let n = 0; n < 30; n++) {
+      fate = ['', 'aborted', 'written'][n % 3]!;
+      expect(await journal.append(commit(n + 1), { epoch: 0, n }, 'relaxed')).toBeUndefined();
+    }
+    expect(await numbers(journal)).toEqual(Array.from({ length: 30 }, (_, i) => i + 1));
+  });
+
+  it('says whether a rewrite was done when the connection dies under it', async () => {
+    const idb = new FaultyIdb();
+    const { journal } = await idb.open(newName());
+    await fill(journal, 1, 2);
+    let armed = true;
+    idb.tamper = (tx) => {
+      if (tx.mode === 'readwrite' && armed) {
+        armed = false;
+        idb.terminate();
+      }
+    };
+    expect(
+      await journal.rewrite({ manifest: { text: 'm', through: 2 } }, { epoch: 0, n: 2 }),
+    ).toBeUndefined();
+    expect((await journal.read()).epoch).toBe(1);
+  });
+
+  it('hints at a read when the browser closed the connection, which opens another', async () => {
+    const idb = new FaultyIdb();
+    const { journal } = await idb.open(newName());
+    await fill(journal, 1, 1);
+    const heard = events(journal);
+    idb.terminate();
+    expect(heard).toEqual(['commit']);
+    expect(await numbers(journal)).toEqual([1]);
+    expect(idb.handles).toHaveLength(2);
+  });
+
+  it('keeps no connection that nobody uses when it hears late that an earlier one was closed', async () => {
+    const idb = new FaultyIdb();
+    const { journal } = await idb.open(newName());
+    await fill(journal, 1, 1);
+    idb.terminate();
+    expect(await numbers(journal)).toEqual([1]);
+    idb.handles[0]!.dispatchEvent(new Event('close'));
+    expect(await numbers(journal)).toEqual([1]);
+    // By its name: each browser says in its own words that a connection is closed.
+    const refused = expect.objectContaining({ name: 'InvalidStateError' });
+    for (const old of idb.handles.slice(0, -1)) expect(() => old.transaction(['log'])).toThrow(refused);
+  });
+
+  it('rejects with the cause what fails time after time, and works again when the fault is over', async () => {
+    const idb = new FaultyIdb();
+    const { journal } = await idb.open(newName());
+    await fill(journal, 1, 1);
+    idb.tamper = (tx) => tx.mode === 'readwrite' && abortAs('UnknownError')(tx);
+    await expect(journal.append(commit(2), { epoch: 0, n: 1 }, 'relaxed')).rejects.toMatchObject({
+      name: 'io',
+      cause: { name: 'UnknownError' },
+    });
+    expect(await numbers(journal)).toEqual([1]);
+    idb.tamper = () => {};
+    await fill(journal, 2, 2);
+  });
+
+  it('refuses a write whose fate cannot be learned, and writes again when the storage is back, whatever became of it', async () => {
+    for (const isWritten of [false, true]) {
+      const idb = new FaultyIdb();
+      const { journal } = await idb.open(newName());
+      await fill(journal, 1, 1);
+      idb.tamper = (tx) => {
+        // The commit reaches the storage, or does not; then nothing does.
+        if (isWritten && tx.mode === 'readwrite') idb.terminate();
+        else invalidState(tx);
+      };
+      const failure = { name: 'io', reason: expect.stringContaining('not known') };
+      await expect(journal.append(commit(2), { epoch: 0, n: 1 }, 'relaxed')).rejects.toMatchObject(failure);
+      expect(journal.alone()).toBe(false);
+      idb.tamper = () => {};
+      const missed = await journal.append(commit(2), { epoch: 0, n: 1 }, 'relaxed');
+      expect(missed?.commits.map(({ n }) => n)).toEqual(isWritten ? [2] : undefined);
+      expect(await numbers(journal)).toEqual([1, 2]);
+      await fill(journal, 3, 3);
+    }
+  });
+
+  it('takes an evicted database for destroyed, also when another stands in its place', async () => {
+    for (const remade of [false, true]) {
+      const idb = new FaultyIdb();
+      const name = newName();
+      const { journal } = await idb.open(name);
+      await fill(journal, 1, 1);
+      const heard = events(journal);
+      const evicted: unknown[] = [];
+      journal.listen((event) => event.type === 'destroyed' && evicted.push(event.evicted));
+      idb.terminate();
+      await deleteDB(`settledb:${name}`);
+      const other = remade ? await indexeddb().open(name) : undefined;
+      await expect(journal.read()).rejects.toMatchObject({ name: 'closed' });
+      expect(heard.filter((type) => type !== 'commit')).toEqual(['destroyed']);
+      expect(evicted).toEqual([true]);
+      await expect(journal.append(commit(2), { epoch: 0, n: 1 }, 'relaxed')).rejects.toMatchObject({
+        name: 'closed',
+      });
+      await other?.close();
+    }
+  });
+
+  it('does not take one for evicted that was destroyed while it had no connection', async () => {
+    const idb = new FaultyIdb();
+    const name = newName();
+    const { journal } = await idb.open(name);
+    const ended = new Promise<JournalEvent>((resolve) => {
+      journal.listen((event) => event.type === 'destroyed' && resolve(event));
+    });
+    idb.terminate();
+    await indexeddb().destroy(name);
+    expect(await ended).toEqual({ type: 'destroyed' });
+  });
+
+  it('opens the next one when the database is destroyed while it is being opened', async () => {
+    const idb = new FaultyIdb();
+    const name = newName();
+    let deletion: Promise<void> | undefined;
+    idb.tamper = () => {
+      if (deletion !== undefined) return;
+      // As the browser says it to who has it open; here surely before the first read has ended. Of its own kind the event must not be:
+      // one that no request stands behind ends the whole page in WebKitGTK 2.50.
+      const event = Object.assign(new Event('versionchange'), { oldVersion: 2, newVersion: null });
+      idb.handles[0]!.dispatchEvent(event);
+      deletion = deleteDB(`settledb:${name}`);
+    };
+    const { journal } = await idb.open(name);
+    await deletion;
+    const heard = events(journal);
+    expect(await journal.append(commit(1), START, 'relaxed')).toBeUndefined();
+    expect(await numbers(journal)).toEqual([1]);
+    expect(heard).toEqual([]);
+  });
+
+  it('gives up transactions that come to no end, in bounded time, and works again afterwards', async () => {
+    holdTime();
+    const pass = (): void => void vi.advanceTimersByTime(2 * ANSWER_MS);
+    const idb = new FaultyIdb();
+    const name = newName();
+    const adapter = indexeddb({ driver: { openDB: idb.openDB }, answerTimeoutMs: ANSWER_MS });
+    const journal = await adapter.open(name);
+    onTestFinished(async () => {
+      await journal.close();
+      await adapter.destroy(name);
+    });
+    await fill(journal, 1, 1);
+    const mute = (tx: IDBTransaction): void => {
+      for (const event of ['oncomplete', 'onabort', 'onerror'])
+        Object.defineProperty(tx, event, { set() {} });
+    };
+    // The commit was done, and nobody said so: it is looked for, and found.
+    idb.tamper = (tx) => {
+      if (tx.mode !== 'readwrite') return;
+      mute(tx);
+      tx.addEventListener('complete', pass);
+    };
+    expect(await journal.append(commit(2), { epoch: 0, n: 1 }, 'relaxed')).toBeUndefined();
+    // No event of any comes, as when the storage process hangs.
+    let begun = 0;
+    idb.tamper = (tx) => {
+      mute(tx);
+      Object.defineProperty(tx, 'objectStore', {
+        value: () => new Proxy({}, { get: () => () => ({}) }),
+      });
+      begun++;
+      queueMicrotask(pass);
+    };
+    const reason = expect.stringContaining(`did not answer within ${ANSWER_MS} ms`);
+    await expect(journal.read()).rejects.toMatchObject({ name: 'io', reason });
+    begun = 0;
+    await expect(journal.append(commit(3), { epoch: 0, n: 2 }, 'relaxed')).rejects.toMatchObject({
+      name: 'io',
+    });
+    // It was tried, and looked for two times.
+    expect(begun).toBeLessThanOrEqual(3);
+    idb.tamper = () => {};
+    expect(await numbers(journal)).toEqual([1, 2]);
+  });
+});
