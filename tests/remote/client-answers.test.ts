@@ -2,9 +2,7 @@
 import { DatabaseError } from '@settledb/core';
 import { RemoteError, remote } from '@settledb/remote';
 import { describe, expect, it } from 'vitest';
-import { failureOf, meddled, ORIGIN } from './support';
-
-const URL_OF_DB = `${ORIGIN}/db`;
+import { failureOf, meddled, URL_OF_DB } from './support';
 
 describe('an answer not of the expected form is an error', () => {
   const WRONG: [string, () => Response][] = [

@@ -50,6 +50,7 @@ export class MemoryDatabases implements Databases {
 }
 
 export const ORIGIN = 'http://127.0.0.1:5984';
+export const URL_OF_DB = `${ORIGIN}/db`;
 
 export interface TestServer extends Handler {
   readonly databases: MemoryDatabases;
