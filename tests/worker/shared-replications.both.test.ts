@@ -1,0 +1,155 @@
+/** Live replications that are the same for several pages: one at the host, until the last page leaves it. */
+import { BasicFeed, onAbort } from '@settledb/core';
+import { type Replication, StatusBoard, watch } from '@settledb/replication';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { FeedPump } from '../../packages/worker/src/feed-pump';
+import { keyOf, SharedFeeds } from '../../packages/worker/src/shared-feeds';
+import type { FeedLike } from '../../packages/worker/src/verbs';
+import type { HostOp } from '../../packages/worker/src/wire';
+import { hostAndPage } from './support';
+
+describe('replication', () => {
+  it('that is live and the same for several pages is one, until the last of them leaves it', async () => {
+    const { page } = hostAndPage();
+    const pages = [page(), page(), page()];
+    const handles = pages.map((Hosted) => new Hosted('one'));
+    const feeds: Replication[] = handles.map((db) => db.replicate.to('two', { live: true }));
+    const idle = (feed: Replication): Promise<void> =>
+      vi.waitFor(() => expect(feed.status().phase).toBe('idle'));
+    await Promise.all(feeds.map(idle));
+    const starts = new Set(feeds.map((feed) => feed.status().start_time));
+    expect(starts.size).toBe(1);
+    await handles[0]!.put({ _id: 'a' });
+    const other = new pages[1]!('two');
+    await vi.waitFor(async () => expect((await other.info()).doc_count).toBe(1));
+    const ended = (async () => {
+      for await (const _ of feeds[0]!.statuses());
+    })();
+    feeds[0]!.cancel();
+    expect(await feeds[0]).toMatchObject({ status: 'cancelled', ok: true });
+    await ended;
+    expect(feeds[0]!.status().phase).toBe('cancelled');
+    await handles[0]!.put({ _id: 'b' });
+    await vi.waitFor(async () => expect((await other.info()).doc_count).toBe(2));
+    // A page that comes late hears at once how it stands.
+    const late = handles[2]!.replicate.to('two', { live: true });
+    await new Promise((resolve) => late.on('paused', resolve));
+    for (const feed of [...feeds, late]) feed.cancel();
+    await Promise.all(feeds);
+    const again = handles[0]!.replicate.to('two', { live: true });
+    await idle(again);
+    expect(starts.has(again.status().start_time)).toBe(false);
+    again.cancel();
+    await again;
+  });
+
+  it('that is the same for several pages goes on for the others when the page that began it closes its handle, or goes', async () => {
+    const { page } = hostAndPage();
+    const pages = [page(), page(), page()];
+    const handles = pages.map((Hosted) => new Hosted('one'));
+    const [first, second, third] = handles.map((db) => db.replicate.to('two', { live: true }));
+    await vi.waitFor(() => expect(third!.status().phase).toBe('idle'));
+    const { start_time } = third!.status();
+    await handles[0]!.close();
+    await first;
+    pages[1]!.disconnect();
+    await Promise.allSettled([second]);
+    await handles[2]!.put({ _id: 'a' });
+    const other = new pages[2]!('two');
+    await vi.waitFor(async () => expect((await other.info()).doc_count).toBe(1));
+    // The document may be there before the host says that it is idle again.
+    await vi.waitFor(() => expect(third!.status()).toMatchObject({ phase: 'idle', start_time }));
+    third!.cancel();
+    expect(await third).toMatchObject({ status: 'cancelled' });
+  });
+
+  it('that differs in a regular expression of its selector from another is none of it', async () => {
+    const { Hosted } = hostAndPage();
+    const [one, two] = [new Hosted('one'), new Hosted('two')];
+    await one.bulkDocs([
+      { _id: 'a', t: 'a' },
+      { _id: 'b', t: 'b' },
+    ]);
+    const begin = ($regex: RegExp): Replication =>
+      one.replicate.to('two', { live: true, selector: { t: { $regex } } });
+    const feeds = [begin(/^a/), begin(/^b/)];
+    await vi.waitFor(async () => expect((await two.info()).doc_count).toBe(2));
+    for (const feed of feeds) feed.cancel();
+    await Promise.all(feeds);
+  });
+
+  it('is one with another only where all that it was asked with can be told', () => {
+    const key = (selector: unknown): string | undefined =>
+      keyOf(['one', {}], 'replicate.to', [
+        'two',
+        { live: true, selector, signal: new AbortController().signal },
+      ]);
+    for (const selector of [{}, { t: { $regex: /^a/i } }, { t: ['a', 1, null, true] }, { t: undefined }])
+      expect(key(selector)).toBe(key(structuredClone(selector)));
+    const told = [{}, { t: /a/ }, { t: /a/i }, { t: '/a/' }, { t: '"/a/' }, { t: {} }].map(key);
+    expect(new Set(told).size).toBe(told.length);
+    expect(told).not.toContain(undefined);
+    for (const t of [new Map(), new Set(), Number.NaN, 1n, () => 1, new Date(0), new Uint8Array(1)])
+      expect(key({ t })).toBe(undefined);
+  });
+
+  it('keeps nothing of pages that came and left, and tells them nothing', async () => {
+    const shared = new SharedFeeds();
+    const progress = new StatusBoard();
+    let listening = 0;
+    const listen = progress.listen.bind(progress);
+    progress.listen = (hear) => {
+      const leave = listen(hear);
+      listening++;
+      return () => {
+        leave();
+        listening--;
+      };
+    };
+    let change = (): void => {};
+    const begin = (): FeedLike => {
+      const feed = new BasicFeed<unknown, unknown>(
+        ({ signal }) => new Promise((end) => onAbort(signal, () => end({}))),
+      );
+      change = () => {
+        progress.status = { ...progress.status };
+      };
+      return Object.assign(feed, {
+        status: () => progress.status,
+        statuses: () => watch([progress], () => progress.status),
+      }) as FeedLike;
+    };
+    const stays = shared.follow('key', begin);
+    const running = vi.spyOn(BasicFeed.prototype, 'then');
+    onTestFinished(() => running.mockRestore());
+    const told: HostOp[] = [];
+    const pages = 5;
+    for (let page = 0; page < pages; page++) {
+      const pump = new FeedPump(page, 100, (op) => told.push(op));
+      const left = new Promise<void>((resolve) => {
+        pump.onEnd = resolve;
+      });
+      let followed: FeedLike | undefined;
+      pump.run(() => {
+        followed = shared.follow('key', begin);
+        return followed;
+      });
+      pump.cancel();
+      await left;
+      // Asked for the end of its own, not of the one that goes on.
+      expect(running.mock.contexts.filter((feed) => feed !== followed)).toEqual([]);
+      running.mockClear();
+    }
+    // Before anything changes: it may be days.
+    await vi.waitFor(() => expect(listening).toBe(0));
+    const count = told.length;
+    change();
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    change();
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    expect(told).toHaveLength(count);
+    stays.cancel();
+    await stays;
+    expect(shared.size).toBe(0);
+  });
+});
