@@ -1,0 +1,139 @@
+/** Reads of the local database: lists and their pages, branches, and what changes between two passes of a plan. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { DatabaseTables } from '../../packages/core/src/store/schema';
+import type { Store } from '../../packages/core/src/store/store';
+import { newStore, open, path } from './local';
+
+describe('allDocs', () => {
+  it('shows what sorting, filtering and slicing all documents shows', async () => {
+    const key = fc.constantFrom('', 'a', 'a0', 'b', 'c', 'd5', 'zz');
+    const options = fc.record(
+      {
+        startkey: key,
+        endkey: key,
+        inclusive_end: fc.boolean(),
+        descending: fc.boolean(),
+        skip: fc.nat(8),
+        limit: fc.nat(8),
+        include_docs: fc.boolean(),
+        key,
+      },
+      { requiredKeys: [] },
+    );
+    const names = fc.uniqueArray(
+      fc.tuple(fc.constantFrom('a', 'b', 'c', 'd'), fc.nat(9)).map(([a, n]) => `${a}${n}`),
+    );
+    await fc.assert(
+      fc.asyncProperty(names, names, options, async (live, gone, asked) => {
+        const db = await open();
+        await db.bulkDocs([
+          ...live.map((_id) => ({ _id })),
+          ...gone.filter((_id) => !live.includes(_id)).map((_id) => ({ _id, _deleted: true })),
+        ]);
+        const { startkey, endkey, inclusive_end = true, descending, skip = 0, limit } = asked;
+        const [low, high] = descending ? [endkey, startkey] : [startkey, endkey];
+        const kept = [...live].sort().filter((id) => {
+          if (asked.key !== undefined) return id === asked.key;
+          if (endkey === id) return inclusive_end && (low ?? id) <= id && id <= (high ?? id);
+          return (low === undefined || id >= low) && (high === undefined || id <= high);
+        });
+        if (descending) kept.reverse();
+        const expected = kept.slice(skip, limit === undefined ? undefined : skip + limit);
+        const answer = await db.allDocs(asked);
+        expect(answer.rows.map((row) => row.key)).toEqual(expected);
+        expect(answer.total_rows).toBe(live.length);
+        for (const row of answer.rows) expect('doc' in row).toBe(asked.include_docs === true);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('pages exactly across more deleted documents than a page has room for', async () => {
+    const db = await open();
+    const ids = Array.from({ length: 700 }, (_, i) => `d${String(i).padStart(4, '0')}`);
+    await db.bulkDocs(ids.map((_id, i) => ({ _id, _deleted: i % 7 !== 0 || (i > 100 && i < 500) })));
+    const live = ids.filter((_, i) => i % 7 === 0 && !(i > 100 && i < 500));
+    for (const descending of [false, true]) {
+      const seen: string[] = [];
+      for (let last: string | undefined; ; last = seen.at(-1)) {
+        const page = await db.allDocs({
+          limit: 5,
+          descending,
+          ...(last === undefined ? {} : { startkey: last, skip: 1 }),
+        });
+        seen.push(...page.rows.map((row) => row.key));
+        if (page.rows.length < 5) break;
+      }
+      expect(seen).toEqual(descending ? [...live].reverse() : live);
+    }
+  });
+
+  it('refuses options that contradict each other or are of the wrong type', async () => {
+    const db = await open();
+    for (const bad of [
+      { limit: -1 },
+      { limit: 1.5 },
+      { skip: '1' },
+      { keys: 'a' },
+      { keys: ['a'], key: 'a' },
+      { keys: [], startkey: 'a' },
+    ]) {
+      await expect(db.allDocs(bad as never)).rejects.toMatchObject({ status: 400 });
+    }
+  });
+});
+
+describe('reads', () => {
+  it('follow branches and report what is missing when they changed between two passes', async () => {
+    const store = newStore();
+    const writer = await open(store);
+    await writer.bulkDocs([path('a', '1', 'x'), path('a', '1', 'y')], { new_edits: false });
+    // Between the pass that shows the tree and the one that reads the bodies, the loser becomes the winner.
+    let reads = 0;
+    const racing: Store<DatabaseTables> = {
+      ...store,
+      readNow: () => undefined,
+      read: async (queries, options) => {
+        const answer = await store.read(queries, options);
+        reads += 1;
+        if (reads === 2) await writer.put({ _id: 'a', _rev: '2-y', _deleted: true });
+        return answer;
+      },
+    };
+    const db = await open(racing);
+    reads = 1;
+    const leaves = await db.get('a', { open_revs: 'all' });
+    expect(leaves).toMatchObject([{ ok: { _rev: '2-x', text: '1x' } }, { ok: { _deleted: true } }]);
+    expect(reads).toBeGreaterThan(2);
+  });
+
+  it('answer bulkGet entry by entry, wrong ones too', async () => {
+    const db = await open();
+    await db.bulkDocs([path('x', '1', 'a'), path('x', '1', 'b'), path('p', '1')], { new_edits: false });
+    await db.bulkDocs([{ _id: 'gone', _deleted: true }]);
+    const { results } = await db.bulkGet({
+      docs: [
+        { id: 'x', rev: '2-a' },
+        { id: 'x' },
+        { id: 'x', rev: '1-1' },
+        { id: 'x', rev: 'bad' },
+        { id: 'gone' },
+        { id: 'no' },
+        { rev: '1-1' } as never,
+      ],
+      revs: true,
+    });
+    expect(results).toMatchObject([
+      { id: 'x', docs: [{ ok: { _rev: '2-a', text: '1a', _revisions: { start: 2, ids: ['a', '1'] } } }] },
+      { id: 'x', docs: [{ ok: { _rev: '2-b' } }] },
+      { id: 'x', docs: [{ error: { id: 'x', rev: '1-1', error: 'not_found', reason: 'missing' } }] },
+      { id: 'x', docs: [{ error: { error: 'bad_request', reason: 'Invalid rev format' } }] },
+      { id: 'gone', docs: [{ error: { error: 'not_found', reason: 'deleted' } }] },
+      { id: 'no', docs: [{ error: { error: 'not_found', reason: 'missing' } }] },
+      { docs: [{ error: { error: 'bad_request' } }] },
+    ]);
+    const latest = await db.bulkGet({ docs: [{ id: 'x', rev: '1-1' }], latest: true });
+    expect(latest.results[0]!.docs).toMatchObject([{ ok: { _rev: '2-b' } }, { ok: { _rev: '2-a' } }]);
+  });
+});
