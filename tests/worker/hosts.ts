@@ -1,0 +1,164 @@
+/**
+ * Hosts that a test makes, one after the other: sessions, each over a BroadcastChannel as another tab's worker has it, which the
+ * test moves or silences when it wants.
+ */
+import { BasicFeed, onAbort } from '@settledb/core';
+import { expose } from 'comlink';
+import { expect, onTestFinished } from 'vitest';
+import { connect } from '../../packages/settledb/src/hosted';
+import { Session } from '../../packages/worker/src/session';
+import type { Hosted } from '../../packages/worker/src/verbs';
+import type { Control, Endpoint, Hello, Welcome } from '../../packages/worker/src/wire';
+
+/** Of `vi.waitFor`. */
+export const PATIENCE = { timeout: 15_000, interval: 5 };
+
+export interface Doc {
+  readonly _id: string;
+  readonly n?: number;
+}
+
+/** One after the other serves the page. */
+export class Hosts {
+  readonly sessions: Session[] = [];
+  /** What each host has done, in order. */
+  readonly done: string[][] = [];
+  /** Hosts that hear nothing and say nothing. */
+  readonly silent = new Set<number>();
+  /** What verbs wait for. */
+  gate: (verb: string, host: number) => Promise<void> = async () => {};
+  /** Hosts whose handle was opened, and closed. */
+  readonly opened: number[] = [];
+  readonly closed: number[] = [];
+  /** Hosts that serve no more before their page listens to them. */
+  readonly brief = new Set<number>();
+  /** Pages that are yet to be refused. */
+  refusals = 0;
+  /** How many feeds were begun. They tell no items by themselves. */
+  feeds = 0;
+  /** What a feed does when it begins. */
+  onFeed: (emit: (event: string, value?: unknown) => void, push: (item: unknown) => unknown) => void =
+    () => {};
+  /** As the first host has them. */
+  #endpoint: EventTarget | undefined;
+  readonly #isOwn: boolean;
+
+  /** @param isOwn over a port of the page, as its own worker is reached */
+  constructor(isOwn = false) {
+    this.#isOwn = isOwn;
+  }
+
+  get now(): Session {
+    return this.sessions.at(-1)!;
+  }
+
+  /** The first host does nothing of what it takes from now on. @returns lets it go on */
+  holdFirst(): () => void {
+    let release!: () => void;
+    const open = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    this.gate = async (_verb, host) => (host === 0 ? open : undefined);
+    return release;
+  }
+
+  /** What the first host is told until `said` is over cannot be read by it. */
+  async garble(said: () => Promise<void>): Promise<void> {
+    this.silent.add(0);
+    await said();
+    this.silent.delete(0);
+    this.#endpoint!.dispatchEvent(new MessageEvent('messageerror'));
+  }
+
+  /** A class of handles that they serve. */
+  connect() {
+    const { port1, port2 } = new MessageChannel();
+    port1.addEventListener('message', ({ data }: MessageEvent<Hello>) => {
+      const control: Control = {
+        attach: async (port) => this.#attach(port),
+        suspect: async () => true,
+      };
+      expose(control, data.port);
+    });
+    port1.start();
+    const Connected = connect(port2, { timeout_ms: PATIENCE.timeout });
+    onTestFinished(() => {
+      Connected.disconnect();
+      for (const session of this.sessions) session.end();
+      port1.close();
+    });
+    return Connected;
+  }
+
+  #attach(port: MessagePort): Welcome {
+    if (this.refusals-- > 0) throw new Error('not now');
+    const host = this.sessions.length;
+    const link = `again ${crypto.randomUUID()}`;
+    this.done.push([]);
+    const options = {
+      open: () => this.#handle(host),
+      own: false,
+      functions: {},
+      follow: (_hosted: Hosted, verb: string) => {
+        this.feeds++;
+        this.done[host]!.push(verb);
+        return new BasicFeed<unknown, unknown>(({ signal, emit, push }) => {
+          this.onFeed(emit, push);
+          return new Promise((end) => onAbort(signal, () => end({})));
+        });
+      },
+    };
+    const endpoint = this.#isOwn ? port : new BroadcastChannel(link);
+    this.#endpoint ??= endpoint as unknown as EventTarget;
+    this.sessions.push(new Session(this.#unless(host, endpoint), options));
+    if (this.brief.has(host)) this.now.leave();
+    return { host: String(host), lock: undefined, link: this.#isOwn ? undefined : link };
+  }
+
+  #unless(host: number, endpoint: Endpoint): Endpoint {
+    return {
+      postMessage: (message, transfer) => {
+        if (!this.silent.has(host)) endpoint.postMessage(message, transfer ?? []);
+      },
+      addEventListener: (type, listener) =>
+        endpoint.addEventListener(type, (event) => {
+          if (!this.silent.has(host)) listener(event);
+        }),
+      start: () => endpoint.start?.(),
+      close: () => endpoint.close(),
+    };
+  }
+
+  #handle(host: number): Hosted {
+    const verb =
+      (name: string) =>
+      async (first: unknown): Promise<unknown> => {
+        const docs = Array.isArray(first) ? (first as Doc[]) : [first as Doc | string];
+        for (const doc of docs)
+          this.done[host]!.push(
+            `${name} ${typeof doc === 'string' ? doc : `${doc._id} ${doc.n ?? ''}`}`.trim(),
+          );
+        await this.gate(name, host);
+        return { ok: true, host };
+      };
+    const verbs = ['put', 'get', 'bulkDocs', 'putAttachment'].map((name) => [name, verb(name)] as const);
+    this.opened.push(host);
+    const close = async (): Promise<void> => {
+      this.closed.push(host);
+      await this.gate('close', host);
+    };
+    const info = async (): Promise<object> => ({ update_seq: 0 });
+    return Object.assign({ on: () => {}, close, info }, Object.fromEntries(verbs));
+  }
+}
+
+/** Never comes. */
+export const never = new Promise<void>(() => {});
+
+/** A handle that the first host serves. */
+export async function begun(hosts = new Hosts()) {
+  const db = new (hosts.connect())<Doc>('notes');
+  expect(await db.get('first')).toMatchObject({ host: 0 });
+  hosts.done[0]!.length = 0;
+  return { hosts, db };
+}
