@@ -137,6 +137,11 @@ export function meddled(answers: Record<string, (request: Request) => Response |
   return { server, fetch };
 }
 
+/** Of names and passwords in Latin-1, as `btoa` has them. */
+export const basic = (name: string, password: string) => ({
+  authorization: `Basic ${btoa(`${name}:${password}`)}`,
+});
+
 /** What a call is refused with. */
 export const failureOf = (call: PromiseLike<unknown>): Promise<DatabaseError> =>
   Promise.resolve(call).then(

@@ -1,0 +1,107 @@
+/** Feeds of a server: what they tell, how they end, and that they are let go. */
+import { describe, expect, it } from 'vitest';
+import { ORIGIN, testServer } from './support';
+
+describe('feeds', () => {
+  /** Pieces of a streamed answer as they come. */
+  async function opened(server: ReturnType<typeof testServer>, path: string, signal?: AbortSignal) {
+    const response = await server.handle(new Request(ORIGIN + path, signal === undefined ? {} : { signal }));
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+    return { response, reader, next: async () => (await reader.read()).value };
+  }
+
+  it('tell a longpoll of the first write, and a continuous one of each', async () => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    const waiting = server.ask('GET', '/db/_changes?feed=longpoll');
+    const { next, reader } = await opened(server, '/db/_changes?feed=continuous&heartbeat=60000');
+    expect(await next()).toBe('\n');
+    await server.ask('PUT', '/db/a', {});
+    expect(JSON.parse((await next())!)).toMatchObject({ id: 'a', seq: '1' });
+    expect((await waiting).body).toMatchObject({ results: [{ id: 'a' }], last_seq: '1' });
+    await server.ask('PUT', '/db/b', {});
+    expect(JSON.parse((await next())!)).toMatchObject({ id: 'b', seq: '2' });
+    await reader.cancel();
+  });
+
+  it('end in good order when the server closes', async () => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    await server.ask('PUT', '/db/a', {});
+    const continuous = await opened(server, '/db/_changes?feed=continuous&heartbeat=60000');
+    await continuous.next();
+    const longpoll = await opened(server, '/db/_changes?feed=longpoll&since=now&heartbeat=60000');
+    await longpoll.next();
+    const pending = [continuous.next(), longpoll.next()];
+    server.close();
+    const [last, empty] = await Promise.all(pending);
+    expect(JSON.parse(last!)).toMatchObject({ last_seq: '1' });
+    expect(empty).toContain('"last_seq":"1"');
+    expect(await continuous.next()).toBeUndefined();
+  });
+
+  it('are let go when the client goes away', async () => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    const database = (await server.databases.open('db'))!;
+    const feeds: PromiseLike<unknown>[] = [];
+    const { changes } = database;
+    let bothLive = (): void => {};
+    const live = new Promise<void>((resolve) => {
+      bothLive = resolve;
+    });
+    database.changes = (options) => {
+      const feed = changes.call(database, options);
+      if (options?.live) feeds.push(feed);
+      if (feeds.length === 2) bothLive();
+      return feed;
+    };
+    const aborting = new AbortController();
+    const aborted = await opened(server, '/db/_changes?feed=continuous&heartbeat=60000', aborting.signal);
+    await aborted.next();
+    const cancelled = await opened(server, '/db/_changes?feed=continuous&heartbeat=60000');
+    await cancelled.next();
+    const reading = [aborted.next().catch(() => undefined), cancelled.next()];
+    await live;
+    aborting.abort();
+    await cancelled.reader.cancel();
+    await Promise.all(reading);
+    expect(await Promise.all(feeds)).toEqual([{ status: 'cancelled' }, { status: 'cancelled' }]);
+  });
+
+  it('write 3,000 changes with documents piece by piece', async () => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    const docs = Array.from({ length: 3000 }, (_, i) => ({ _id: `d${i}`, text: 'x'.repeat(100) }));
+    await server.ask('POST', '/db/_bulk_docs', { docs });
+    const { reader } = await opened(server, '/db/_changes?include_docs=true');
+    const pieces: string[] = [];
+    for (let read = await reader.read(); !read.done; read = await reader.read()) pieces.push(read.value);
+    expect(pieces.length).toBeGreaterThan(4);
+    const { results, last_seq, pending } = JSON.parse(pieces.join(''));
+    expect([results.length, last_seq, pending]).toEqual([3000, '3000', 0]);
+  });
+
+  it('say how much is left when a limit ended them', async () => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    await server.ask('POST', '/db/_bulk_docs', { docs: [{ _id: 'a' }, { _id: 'b' }] });
+    const pending = async (query: string) =>
+      (await server.ask('GET', `/db/_changes?${query}`)).body.pending as number | undefined;
+    expect(await pending('limit=1')).toBe(1);
+    expect(await pending('limit=2')).toBe(0);
+    expect(await pending('limit=3')).toBe(0);
+    // A number without a change is not counted.
+    const { body } = await server.ask('GET', '/db/a');
+    await server.ask('PUT', '/db/a', body);
+    expect(await pending('limit=0')).toBe(2);
+    expect(await pending('limit=1')).toBe(1);
+    expect(await pending('limit=1&descending=true')).toBe(1);
+    expect(await pending('limit=1&since=2')).toBe(0);
+    expect(await pending('limit=2')).toBe(0);
+    const { reader } = await opened(server, '/db/_changes?feed=continuous&limit=1');
+    let text = '';
+    for (let read = await reader.read(); !read.done; read = await reader.read()) text += read.value;
+    expect(JSON.parse(text.trim().split('\n').at(-1)!)).toEqual({ last_seq: '2', pending: 1 });
+  });
+});
