@@ -1,11 +1,6 @@
-/**
- * Revision trees against a model: a set of revisions and a set of parent links, merged by union. `wild` histories draw any
- * parent for any revision, so that one revision has several; `honest` ones fix each revision's parent, as databases do.
- */
-
+/** Revision trees against a model: merging, stemming, the winner, leaves that are removed. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { RevPath, RevTree } from '../../packages/core/src/model';
 import {
   allRevs,
   ancestry,
@@ -15,7 +10,6 @@ import {
   hasRev,
   isDeleted,
   isLeaf,
-  isOneChain,
   leaves,
   leavesBelow,
   merge,
@@ -24,108 +18,20 @@ import {
   removeLeaf,
   singleton,
   stem,
-  unpackTree,
   winner,
 } from '../../packages/core/src/model';
-
-const ALL = Number.MAX_SAFE_INTEGER;
-
-/** Deletedness belongs to the revision. */
-const dead = (generation: number, hash: string): boolean => (generation + hash.charCodeAt(0)) % 3 === 0;
-
-const hash = fc.constantFrom('a', 'b', 'c');
-
-const wild: fc.Arbitrary<RevPath> = fc
-  .record({
-    generation: fc.integer({ min: 1, max: 6 }),
-    hashes: fc.array(hash, { minLength: 1, maxLength: 6 }),
-  })
-  .map(({ generation, hashes }) => ({
-    generation,
-    hashes: hashes.slice(0, generation),
-    deleted: dead(generation, hashes[0]!),
-  }));
-
-/** The parent of a revision is told by the revision; the path may end anywhere. */
-const honest: fc.Arbitrary<RevPath> = fc
-  .record({
-    generation: fc.integer({ min: 1, max: 8 }),
-    seed: fc.integer({ min: 0, max: 80 }),
-    length: fc.integer({ min: 1, max: 8 }),
-  })
-  .map(({ generation, seed, length }) => {
-    const hashes: string[] = [];
-    for (let at = generation, code = seed; at >= 1 && hashes.length < length; at--) {
-      hashes.push(String.fromCharCode(97 + (code % 81)));
-      code = Math.floor((code % 81) / 3);
-    }
-    return { generation, hashes, deleted: dead(generation, hashes[0]!) };
-  });
-
-const paths = fc.oneof(
-  fc.array(wild, { minLength: 1, maxLength: 12 }),
-  fc.array(honest, { minLength: 1, maxLength: 12 }),
-);
-
-function mergeAll(list: readonly RevPath[], limit = ALL): RevTree {
-  let tree: RevTree | undefined;
-  for (const path of list) tree = merge(tree, path, limit).tree;
-  return tree!;
-}
-
-interface Model {
-  revs: Set<string>;
-  parents: Map<string, Set<string>>;
-  dead: Set<string>;
-}
-
-function modelOf(list: readonly RevPath[]): Model {
-  const model: Model = { revs: new Set(), parents: new Map(), dead: new Set() };
-  for (const { generation, hashes, deleted } of list) {
-    const revs = hashes.map((each, at) => formatRev(generation - at, each));
-    if (deleted) model.dead.add(revs[0]!);
-    revs.forEach((rev, at) => {
-      model.revs.add(rev);
-      const parents = model.parents.get(rev) ?? new Set();
-      if (at + 1 < revs.length) parents.add(revs[at + 1]!);
-      model.parents.set(rev, parents);
-    });
-  }
-  return model;
-}
-
-function modelLeaves(model: Model): string[] {
-  const inner = new Set([...model.parents.values()].flatMap((parents) => [...parents]));
-  return [...model.revs].filter((rev) => !inner.has(rev));
-}
-
-function modelAncestry(model: Model, rev: string): string[] {
-  const ids = [];
-  for (let at: string | undefined = rev; at !== undefined; at = [...model.parents.get(at)!].sort().at(-1)) {
-    ids.push(at.split('-')[1]!);
-  }
-  return ids;
-}
-
-function modelBelow(model: Model, rev: string): string[] {
-  const reaches = (from: string): boolean => from === rev || [...model.parents.get(from)!].some(reaches);
-  return modelLeaves(model).filter(reaches);
-}
-
-/** Everything that can be asked of a tree. */
-function picture(tree: RevTree) {
-  const revs = allRevs(tree).sort();
-  return {
-    leaves: leaves(tree),
-    revs: revs.map((rev) => ({
-      rev,
-      deleted: isDeleted(tree, rev),
-      leaf: isLeaf(tree, rev),
-      ancestry: ancestry(tree, rev),
-      below: leavesBelow(tree, rev),
-    })),
-  };
-}
+import {
+  ALL,
+  type Model,
+  mergeAll,
+  modelAncestry,
+  modelBelow,
+  modelLeaves,
+  modelOf,
+  paths,
+  picture,
+  wild,
+} from './tree-model';
 
 describe('merging paths into a revision tree', () => {
   it('gives the union of what the paths tell (model)', () => {
@@ -370,154 +276,5 @@ describe('removing a leaf', () => {
         }
       }),
     );
-  });
-});
-
-describe('packing', () => {
-  it('brings every tree back', () => {
-    fc.assert(
-      fc.property(paths, (list) => {
-        const tree = mergeAll(list);
-        expect(unpackTree(packTree(tree))).toEqual(tree);
-      }),
-    );
-  });
-
-  it('holds any hash, also empty ones and those with separators in them', () => {
-    const any = fc.oneof(
-      fc.string({ unit: 'binary' }),
-      fc.constantFrom('', ':', ',', '1,2:', '\u0000', '\ud800'),
-    );
-    fc.assert(
-      fc.property(fc.array(any, { minLength: 1, maxLength: 5 }), any, (hashes, other) => {
-        const tree = mergeAll([
-          { generation: 7, hashes, deleted: true },
-          { generation: 8, hashes: [other, ...hashes], deleted: false },
-          { generation: 1, hashes: [other], deleted: true },
-        ]);
-        expect(unpackTree(packTree(tree))).toEqual(tree);
-      }),
-    );
-  });
-
-  it('shows whether it is one chain', () => {
-    const hash = fc.constantFrom('a', 'b', 'c', 'd').map((digit) => digit.repeat(32));
-    const path = fc.record({
-      generation: fc.integer({ min: 9, max: 12 }),
-      hashes: fc.uniqueArray(hash, { minLength: 1, maxLength: 4 }),
-      deleted: fc.boolean(),
-    });
-    fc.assert(
-      fc.property(fc.array(path, { minLength: 1, maxLength: 3 }), (list) => {
-        const tree = mergeAll(list);
-        const { chains } = tree;
-        expect(isOneChain(packTree(tree))).toBe(chains.length === 1 && chains[0]!.tip);
-      }),
-    );
-    fc.assert(
-      fc.property(paths, (list) => {
-        const tree = mergeAll(list);
-        if (isOneChain(packTree(tree))) expect(tree.chains).toHaveLength(1);
-      }),
-    );
-  });
-
-  it('takes 33 characters and little more a revision', () => {
-    const hashes = Array.from({ length: 1000 }, (_, n) => String(n).padStart(32, '0'));
-    expect(packTree(mergeAll([{ generation: 1000, hashes, deleted: false }])).length).toBeLessThan(32_020);
-  });
-
-  it('refuses what was not packed, or was cut', () => {
-    const packed = packTree(mergeAll([{ generation: 3, hashes: ['c', 'b', 'a'], deleted: true }]));
-    for (const text of ['', 'x', '{}', '9', '09,1:', packed.slice(0, -1), `${packed}0`]) {
-      expect(() => unpackTree(text)).toThrow(/damaged/);
-    }
-  });
-});
-
-describe('large trees', () => {
-  const LONG = 5000;
-  const WIDE = 500;
-  const name = (n: number): string => String(n).padStart(32, '0');
-  const sibling = (n: number): string => `s${name(n).slice(1)}`;
-
-  it('takes a history of 5,000 revisions edit by edit, at once, and stems it', () => {
-    let tree = singleton(`1-${name(1)}`, false);
-    for (let n = 2; n <= LONG; n++) {
-      const merged = merge(tree, { generation: n, hashes: [name(n), name(n - 1)], deleted: false }, 1000);
-      expect(merged.result).toBe('new leaf');
-      expect(merged.forgotten).toEqual(n <= 1000 ? [] : [`${n - 1000}-${name(n - 1000)}`]);
-      tree = merged.tree;
-    }
-    const hashes = Array.from({ length: LONG }, (_, at) => name(LONG - at));
-    const whole = merge(undefined, { generation: LONG, hashes, deleted: false }, ALL).tree;
-    expect(allRevs(whole)).toHaveLength(LONG);
-    expect(ancestry(whole, winner(whole).rev)?.ids).toEqual(hashes);
-    expect(stem(whole, 1000).tree).toEqual(tree);
-    expect(unpackTree(packTree(whole))).toEqual(whole);
-  });
-
-  it('takes 500 siblings on a long history, and ends them one by one', () => {
-    const hashes = Array.from({ length: LONG }, (_, at) => name(LONG - at));
-    let tree = merge(undefined, { generation: LONG, hashes, deleted: false }, ALL).tree;
-    for (let n = 0; n < WIDE; n++) {
-      const path = { generation: LONG + 1, hashes: [sibling(n), ...hashes], deleted: false };
-      expect(merge(tree, path, ALL).result).toBe(n === 0 ? 'new leaf' : 'new branch');
-      tree = merge(tree, path, ALL).tree;
-    }
-    expect(leaves(tree)).toHaveLength(WIDE);
-    expect(allRevs(tree)).toHaveLength(LONG + WIDE);
-    expect(leavesBelow(tree, `1-${name(1)}`)).toHaveLength(WIDE);
-    // What is shared is kept once, so the size grows with the siblings, not with siblings times history.
-    expect(packTree(tree).length).toBeLessThan(LONG * 33 + WIDE * 80);
-    for (let n = 1; n < WIDE; n++) {
-      const path = { generation: LONG + 2, hashes: [`end${n}`, sibling(n)], deleted: true };
-      tree = merge(tree, path, ALL).tree;
-    }
-    expect(conflicts(tree)).toEqual([]);
-    expect(winner(tree).rev).toBe(`${LONG + 1}-${sibling(0)}`);
-    expect(ancestry(tree, `${LONG + 2}-end7`)?.ids).toEqual(['end7', sibling(7), ...hashes]);
-  });
-
-  it('looks at a path a number of times that grows with its length, not with its square', () => {
-    const reads = (length: number, siblings: number): number => {
-      const hashes = Array.from({ length }, (_, at) => name(length - at));
-      let tree = merge(undefined, { generation: length, hashes, deleted: false }, ALL).tree;
-      let count = 0;
-      const counted = (list: string[]): string[] =>
-        new Proxy(list, {
-          get(target, key) {
-            count++;
-            return Reflect.get(target, key);
-          },
-        });
-      for (let n = 0; n < siblings; n++) {
-        const path = [sibling(n), ...hashes];
-        tree = merge(tree, { generation: length + 1, hashes: counted(path), deleted: false }, ALL).tree;
-      }
-      // Known; longer than known, below and above; and one that tells a second parent.
-      const known = counted([sibling(0), ...hashes]);
-      expect(merge(tree, { generation: length + 1, hashes: known, deleted: false }, ALL).result).toBe(
-        'known',
-      );
-      const longer = counted(['x', sibling(1), ...hashes]);
-      merge(tree, { generation: length + 2, hashes: longer, deleted: false }, ALL);
-      const other = counted([sibling(2), 'other', ...hashes.slice(1)]);
-      expect(merge(tree, { generation: length + 1, hashes: other, deleted: false }, ALL).result).toBe(
-        'inner',
-      );
-      return count;
-    };
-    expect(reads(2000, 5)).toBeLessThan(2.1 * reads(1000, 5));
-    expect(reads(1000, 20)).toBeLessThan(4.1 * reads(1000, 5));
-  });
-
-  it('takes 500 roots', () => {
-    let tree = singleton('1-root0', false);
-    for (let n = 1; n < WIDE; n++) {
-      tree = merge(tree, { generation: 1, hashes: [`root${n}`], deleted: false }, 1000).tree;
-    }
-    expect(leaves(tree)).toHaveLength(WIDE);
-    expect(winner(tree).rev).toBe('1-root99');
   });
 });
