@@ -9,7 +9,8 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { afterTimer, locked } from '@settledb/core';
 import { closeQuietly, codeOf, type Files } from './files';
-import { isOfAnotherBoot, isRunning, processStart } from './process-identity';
+import { BY_SYSTEM, isOfAnotherBoot, isRunning, processStart, UNKNOWN } from './process-identity';
+import { hasSystemLocks, isFileLocked, lockFile } from './system-lock';
 import { trouble } from './trouble';
 
 /** Two who take at once both step back and try again, after a random delay; in all well below a second. */
@@ -46,13 +47,22 @@ export interface Lock {
  * @throws DatabaseError `locked`, naming the process that has it; `io` when the folder cannot be written to
  */
 export async function takeLock(files: Files, folder: string): Promise<Lock> {
+  const start = processStart() === UNKNOWN && hasSystemLocks() ? BY_SYSTEM : processStart();
   for (let attempt = 1; ; attempt++) {
-    const own = `lock.${process.pid}.${processStart()}.${randomBytes(6).toString('hex')}`;
+    const own = `lock.${process.pid}.${start}.${randomBytes(6).toString('hex')}`;
     const path = join(folder, own);
     const fd = create(files, folder, path);
-    const release = (): void => remove(files, folder, own);
-    const forsake = (): void => disown(files, folder, own);
+    let unlock: (() => void) | undefined;
+    const end = (how: typeof remove): void => {
+      how(files, folder, own);
+      unlock?.();
+      unlock = undefined;
+    };
+    const release = (): void => end(remove);
+    const forsake = (): void => end(disown);
     try {
+      // Before it looks at others: of two takers at least one finds the other's file locked.
+      if (start === BY_SYSTEM) unlock = lockFile(path);
       const { living, ended } = owners(files, folder, own);
       const other = living[0];
       if (other === undefined) {
@@ -70,7 +80,9 @@ export async function takeLock(files: Files, folder: string): Promise<Lock> {
       }
     } catch (error) {
       release();
-      throw trouble(folder, error);
+      // Another taker found the file before it was locked, and removed it as a dead owner's.
+      const isTakenAway = start === BY_SYSTEM && codeOf(error) === 'ENOENT';
+      if (!isTakenAway || attempt === ATTEMPTS) throw trouble(folder, error);
     } finally {
       // If closing threw, the lock would be left behind with nobody to release it.
       closeQuietly(files, fd);
@@ -105,10 +117,15 @@ function owners(files: Files, folder: string, own: string): { living: Taker[]; e
   for (const name of files.list(folder)) {
     const taker = parse(name);
     if (taker === undefined || name === own) continue;
-    const lives = taker.pid !== NOBODY && !released.has(name) && isRunning(taker.pid, taker.start);
-    (lives ? living : ended).push(taker);
+    const isOwned = taker.pid !== NOBODY && !released.has(name);
+    (isOwned && lives(join(folder, name), taker) ? living : ended).push(taker);
   }
   return { living, ended };
+}
+
+function lives(path: string, { pid, start }: Taker): boolean {
+  const isLocked = start === BY_SYSTEM ? isFileLocked(path) : undefined;
+  return isLocked ?? isRunning(pid, start);
 }
 
 /** A byte in the file tells later takers that this one has decided: they need not try again. */

@@ -8,7 +8,9 @@ import { readFileSync } from 'node:fs';
 import { codeOf } from './files';
 
 /** Used where the moment cannot be known. */
-const UNKNOWN = '0';
+export const UNKNOWN = '0';
+/** Used instead where the system's own lock on the lock file says whether its owner lives (system-lock.ts). */
+export const BY_SYSTEM = 's';
 const BOOT_DIGITS = 8;
 /** Field 22 of /proc/pid/stat, counted from the state, which is field 3 and the first after the name in parentheses. */
 const START_FIELD = 19;
@@ -23,10 +25,11 @@ export function processStart(): string {
 
 /** False only when the process that had `pid` and began at `start` has ended. */
 export function isRunning(pid: number, start: string): boolean {
-  if (pid === process.pid) return start === processStart();
-  const current = startOf(pid);
-  if (current !== undefined && start !== UNKNOWN) return current.start === start && !current.ended;
-  return !isGone(pid);
+  // A thread of this process may know when it began where this one may not (Deno): then the lock may be that thread's.
+  if (pid === process.pid) return start === processStart() || processStart() === UNKNOWN;
+  const isMoment = start !== UNKNOWN && start !== BY_SYSTEM;
+  const current = isMoment ? startOf(pid) : undefined;
+  return current === undefined ? !isGone(pid) : current.start === start && !current.ended;
 }
 
 /** True when a process that began at `start` ran before this machine was last started. False if that is not known. */
