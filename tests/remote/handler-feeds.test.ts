@@ -40,6 +40,23 @@ describe('feeds', () => {
     expect(await continuous.next()).toBeUndefined();
   });
 
+  it('that wait do not begin once the server closes: nobody would end them', async () => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    // Asked for before, and not begun yet.
+    const feeds = ['longpoll', 'continuous', 'eventsource'];
+    const asked = feeds.map((feed) => server.ask('GET', `/db/_changes?feed=${feed}&since=now`));
+    server.close();
+    const after = feeds.map((feed) => server.ask('GET', `/db/_changes?feed=${feed}`));
+    for (const { status, body } of await Promise.all([...asked, ...after]))
+      expect([status, body.error, body.reason]).toEqual([
+        503,
+        'service_unavailable',
+        'The server is closing',
+      ]);
+    expect((await server.ask('GET', '/db/_changes')).body).toMatchObject({ results: [], last_seq: '0' });
+  });
+
   it('are let go when the client goes away', async () => {
     const server = testServer();
     await server.ask('PUT', '/db');

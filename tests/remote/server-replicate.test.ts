@@ -35,6 +35,16 @@ it('leaves what does not win behind, where that is asked for', async () => {
   expect(await written({})).toBe(1);
 });
 
+it('does not begin once the server closes: nobody would end it', async () => {
+  const server = await setUp();
+  server.close();
+  for (const continuous of [true, false]) {
+    const { status, body } = await server.ask('POST', '/_replicate', { ...between, continuous });
+    expect([status, body.error]).toEqual([503, 'service_unavailable']);
+  }
+  expect(await tasks(server)).toEqual([]);
+});
+
 it('goes on as one, however often it is asked for, until it is cancelled by what it does or by its id', async () => {
   const server = await setUp();
   const request = { ...between, continuous: true };

@@ -5,6 +5,9 @@ import { JSON_TYPE, toWireError } from './wire';
 export const failure = (status: number, name: string, reason: string): DatabaseError =>
   new DatabaseError({ status, name, reason });
 
+/** For what would be open for long. */
+export const closing = (): DatabaseError => failure(503, 'service_unavailable', 'The server is closing');
+
 export type HeaderList = { readonly [name: string]: string };
 
 /**

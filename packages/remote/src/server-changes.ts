@@ -11,7 +11,7 @@ import {
   notFound,
   type Seq,
 } from '@settledb/core';
-import { type Answer, failure, jsonResponse } from './server-answer';
+import { type Answer, closing, failure, jsonResponse } from './server-answer';
 import { checkObject, readJsonText } from './server-body';
 import type { DatabaseContext } from './server-context';
 import { continuousFeed, eventSourceFeed, longpollFeed, normalFeed, pendingAfter } from './server-feeds';
@@ -88,6 +88,7 @@ async function answerChanges(context: DatabaseContext, body: Record<string, unkn
     const headers = { 'content-type': 'application/json', 'cache-control': 'must-revalidate' };
     return new Response(null, { status: 200, headers });
   }
+  if (server.isClosing && name !== 'normal') throw closing();
   if (server.feeds.size >= MAX_FEEDS) throw failure(503, 'service_unavailable', 'Too many feeds are open');
   const ending = new AbortController();
   const end = (): void => ending.abort();

@@ -66,6 +66,8 @@ export interface ServerState {
   readonly replicator: Replicator | undefined;
   /** What is under way, for `_active_tasks`. */
   readonly tasks: Set<Task>;
+  /** The server closes: what would be open for long does not begin any more, because nothing would end it. */
+  isClosing: boolean;
   /** Open feeds; aborting one ends it in good order. */
   readonly feeds: Set<AbortController>;
   /** Databases that have received their settings. */

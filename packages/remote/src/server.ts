@@ -75,7 +75,10 @@ export interface HandlerOptions extends Accounts {
 export interface Handler {
   /** Never rejects. `address` is the client's; names are locked by it after wrong passwords. */
   handle(request: Request, from?: { readonly address?: string | undefined }): Promise<Response>;
-  /** Ends open feeds in good order; requests are still answered. Databases are left to whoever opened them. */
+  /**
+   * Ends open feeds in good order; requests are still answered, those for feeds that wait and for replications by 503. Databases are
+   * left to whoever opened them.
+   */
   close(): void;
 }
 
@@ -115,6 +118,7 @@ export function createAnswerer(options: HandlerOptions): Answerer {
       return answered;
     },
     close() {
+      server.isClosing = true;
       for (const feed of server.feeds) feed.abort();
       for (const task of server.tasks) task.cancel.abort();
     },
@@ -141,6 +145,7 @@ function makeState(options: HandlerOptions): ServerState {
     validators: runStoredFunctions === true ? new Validators(evaluate) : undefined,
     replicator: options.replicator,
     tasks: new Set(),
+    isClosing: false,
     feeds: new Set(),
     configured: new WeakSet(),
     compactions: new Map(),
