@@ -26,6 +26,36 @@ describe('handles', () => {
     expect(() => new Hosted('a', { views } as never)).toThrow(/'views' cannot cross.*SettleDB\.defaults/);
   });
 
+  it('whose database another one destroys do not take what comes next for the rest of it', async () => {
+    const { Hosted } = hostAndPage();
+    const open = async (): Promise<[SettleDB, SettleDB]> => {
+      const [one, other] = [new Hosted('destroyed'), new Hosted('destroyed')];
+      await one.putAttachment('a', 'f', null, new Uint8Array(3_000_000), 'a/b');
+      await other.info();
+      return [one, other];
+    };
+    const gone = { status: 412, name: 'closed' };
+    const [one, other] = await open();
+    const dump = one.dump({ gzip: false }).getReader();
+    await dump.read();
+    await other.destroy();
+    const whole = async (): Promise<void> => {
+      while (!(await dump.read()).done);
+    };
+    expect(await rejection(whole())).toMatchObject(gone);
+    const [two, another] = await open();
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    const loaded = rejection(two.load(readable));
+    const writer = writable.getWriter();
+    const write = (text: string): Promise<void> => writer.write(new TextEncoder().encode(text));
+    await write(`{"docs":[${JSON.stringify({ _id: 'b', text: 'x'.repeat(100_000) })},`);
+    await another.destroy();
+    await Promise.all([write('{"_id":"c"}]}'), writer.close()]).catch(() => {});
+    expect(await loaded).toMatchObject(gone);
+    expect((await two.info()).doc_count).toBe(0);
+    await two.close();
+  });
+
   it('of a URL do not show its password', () => {
     const { Hosted } = hostAndPage();
     const db = new Hosted('http://user:secret@127.0.0.1:9/notes');

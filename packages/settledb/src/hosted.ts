@@ -174,7 +174,7 @@ class HostedHandle extends Emitter {
   readonly #number: number;
   /** Aborted when everything that runs in the page must end. */
   readonly #life = new AbortController();
-  /** Likewise for replications in the page, made anew each time: before their requests are refused, or reach what comes next. */
+  /** Likewise for what works in the page over the verbs, made anew each time: before its requests are refused, or reach what comes next. */
   #here = new AbortController();
   #created = false;
   #over = false;
@@ -218,7 +218,7 @@ class HostedHandle extends Emitter {
 
   /** Runs in the page, over the verbs. From there, `_local` documents cannot be listed. */
   dump(options: DumpOptions = {}): ReadableStream<Uint8Array> {
-    return lazyDump(this, undefined, options, this.#life.signal);
+    return lazyDump(this, undefined, options, this.#here.signal);
   }
 
   /** Runs in the page, over the verbs. */
@@ -334,7 +334,7 @@ class HostedHandle extends Emitter {
   }
 
   #lifelong<O extends CallOptions, T>(options: O, work: (options: O) => Promise<T>): Promise<T> {
-    return withEither(this.#life.signal, options.signal, (signal) => work({ ...options, signal }));
+    return withEither(this.#here.signal, options.signal, (signal) => work({ ...options, signal }));
   }
 
   /** @param look called when something may have been purged. @returns a function that stops this */
@@ -345,6 +345,8 @@ class HostedHandle extends Emitter {
   }
 
   #told(event: string, value: unknown): void {
+    // By another handle: what is answered from here on is of the next database, and must not be taken for the rest of this one.
+    if (event === 'destroyed') this.#endHere();
     if (event === 'created') {
       if (!this.#created) this.fire('created', this);
       this.#created = true;
