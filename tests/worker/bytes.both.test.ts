@@ -1,7 +1,7 @@
 /** Bytes, Blobs and streams, which are handed over with the call or the answer that they belong to. */
-import type { Doc } from '@settledb/core';
+import { DatabaseError, type Doc } from '@settledb/core';
 import { describe, expect, it } from 'vitest';
-import { hostAndPage, withVerb } from './support';
+import { hostAndPage, rejection, withVerb } from './support';
 
 describe('calls', () => {
   it('hand bytes and streams over, both ways', async () => {
@@ -21,6 +21,28 @@ describe('calls', () => {
     }
     const blob = (await db.putAttachment('a', 'blob', '1-a', new Blob(['hello']), 'x')) as Blob;
     expect(await blob.text()).toBe('hello');
+  });
+
+  it('whose streams fail, or are ended by their signal, say it as in the page', async () => {
+    const { Hosted } = hostAndPage();
+    const db = new Hosted('streams');
+    await db.putAttachment('a', 'f', null, new Uint8Array(6_000_000), 'a/b');
+    const begun = async (signal?: AbortSignal) => {
+      const reader = (await db.openAttachment('a', 'f', { signal })).stream.getReader();
+      await reader.read();
+      return async (): Promise<void> => {
+        while (!(await reader.read()).done);
+      };
+    };
+    const [aborted, closed] = [new AbortController(), await begun()];
+    const rest = await begun(aborted.signal);
+    const reason = new Error('enough');
+    aborted.abort(reason);
+    expect(await rejection(rest())).toBe(reason);
+    await db.close();
+    const error = await rejection(closed());
+    expect(error).toMatchObject({ status: 412, name: 'closed' });
+    expect(error).toBeInstanceOf(DatabaseError);
   });
 
   it('hand streams and bytes over beside long lists, whose parts go ahead of them', async () => {

@@ -267,7 +267,8 @@ export class Channel {
     if (pending !== undefined) {
       const { call, parts } = pending;
       this.#forget(id, pending);
-      if (answer !== undefined) call.resolve(asStream(whole(answer.value, parts, answer.list), this.#lock));
+      if (answer !== undefined)
+        call.resolve(asStream(whole(answer.value, parts, answer.list), this.#lock, call.encoded.signals));
       else call.reject(failure!.error);
     }
     this.#checkIdle();

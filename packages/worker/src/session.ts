@@ -10,7 +10,7 @@ import { cloneable, encodeError } from './errors';
 import { FeedPump } from './feed-pump';
 import { type Later, Outbox } from './outbox';
 import { jsonOf, type Out, parsed } from './said';
-import { transfers, withoutStream } from './streams';
+import { transfers, withErrors, withoutStream } from './streams';
 import { bringsData, callVerb, type FeedLike, type Hosted } from './verbs';
 import {
   type ClientOp,
@@ -185,7 +185,7 @@ export class Session {
       const args = this.#decode(id, crossing, () => this.#signalOf(id), isLocal);
       const asked = own ? askForTexts(verb, args) : args;
       let answer: unknown = await callVerb(hosted, verb, asked);
-      if (!this.#transfers) answer = await withoutStream(answer);
+      answer = this.#transfers ? withErrors(answer) : await withoutStream(answer);
       if (asked !== args && typeof answer === 'string') last = ['text', id, answer];
       else if (asked !== args && verb === 'allDocs' && hasTexts(answer)) this.#addTexts(id, answer);
       else if (isLocal && verb === 'bulkDocs') last = this.#addWritten(id, answer as BulkDocsRow[]);

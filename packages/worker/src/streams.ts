@@ -2,10 +2,10 @@
  * Streams among arguments and answers. A stream is transferred, not copied; where that is impossible (Safari; a BroadcastChannel,
  * which leads to another tab's worker), it is read to its end and crosses as a Blob, which the browser may keep on disk.
  */
-import { noBytes } from '@settledb/core';
-import { workerTerminated } from './errors';
+import { either, noBytes, untilAborted } from '@settledb/core';
+import { decodeError, encodeError, workerTerminated } from './errors';
 import { whenGone } from './life';
-import type { ClientOp, Endpoint } from './wire';
+import type { ClientOp, Endpoint, WireError } from './wire';
 
 /** Deep enough for `docs[]._attachments[].data`. */
 const DEPTH = 6;
@@ -141,28 +141,79 @@ export async function withoutStream(answer: unknown): Promise<unknown> {
   return isStream(stream) ? { ...(answer as object), stream: await blobOf(stream) } : answer;
 }
 
-/** The answer that {@link withoutStream} was given. @param lock held as long as the worker lives */
-export function asStream(answer: unknown, lock: string | undefined): unknown {
+/** An answer whose `stream`, once transferred, fails with all that its error says: a clone of the error would keep only the message. */
+export function withErrors(answer: unknown): unknown {
   const { stream } = (answer ?? {}) as { stream?: unknown };
-  if (stream instanceof Blob) return { ...(answer as object), stream: streamOf(stream) };
-  if (lock === undefined || !isStream(stream)) return answer;
-  return { ...(answer as object), stream: mortal(stream, lock) };
+  if (!isStream(stream)) return answer;
+  const reader = stream.getReader();
+  const read = async (): Promise<ReadableStreamReadResult<Uint8Array>> => {
+    try {
+      return await reader.read();
+    } catch (error) {
+      throw encodeError(error);
+    }
+  };
+  return { ...(answer as object), stream: streamBy(reader, read) };
+}
+
+/**
+ * The answer that {@link withoutStream} or {@link withErrors} was given.
+ *
+ * @param lock held as long as the worker lives
+ * @param signals of the call: while its stream is read, too, they end it with their reason
+ */
+export function asStream(
+  answer: unknown,
+  lock: string | undefined,
+  signals: readonly AbortSignal[] = [],
+): unknown {
+  const { stream } = (answer ?? {}) as { stream?: unknown };
+  if (stream instanceof Blob)
+    return { ...(answer as object), stream: guarded(streamOf(stream), undefined, signals) };
+  return isStream(stream) ? { ...(answer as object), stream: guarded(stream, lock, signals) } : answer;
 }
 
 /** The same stream, but it fails when the worker ends: a transferred stream does not, and its reader would wait for ever. */
-function mortal(stream: ReadableStream<Uint8Array>, lock: string): ReadableStream<Uint8Array> {
+function guarded(
+  stream: ReadableStream<Uint8Array>,
+  lock: string | undefined,
+  signals: readonly AbortSignal[],
+): ReadableStream<Uint8Array> {
   const reader = stream.getReader();
+  return streamBy(reader, async () => {
+    let unwatch = (): void => {};
+    const gone = new Promise<never>((_, reject) => {
+      if (lock !== undefined)
+        unwatch = whenGone(lock, () => reject(workerTerminated('The worker has ended')));
+    });
+    const { signal, leave } = either(...signals);
+    try {
+      return await untilAborted(Promise.race([reader.read(), gone]), signal);
+    } catch (error) {
+      reader.cancel(error).catch(() => {});
+      throw isWire(error) ? decodeError(error) : error;
+    } finally {
+      unwatch();
+      leave();
+    }
+  });
+}
+
+const isWire = (error: unknown): error is WireError =>
+  typeof error === 'object' && error !== null && !(error instanceof Error) && 'type' in error;
+
+/** What `read` gives, when it is asked for. */
+function streamBy(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  read: () => Promise<ReadableStreamReadResult<Uint8Array>>,
+): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(
     {
-      pull: (controller) =>
-        new Promise((resolve, reject) => {
-          const unwatch = whenGone(lock, () => reject(workerTerminated('The worker has ended')));
-          const read = reader.read().then(({ done, value }) => {
-            if (done) controller.close();
-            else controller.enqueue(value);
-          });
-          read.then(resolve, reject).finally(unwatch);
-        }),
+      async pull(controller) {
+        const { done, value } = await read();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
       cancel: (reason) => reader.cancel(reason),
     },
     { highWaterMark: 0 },

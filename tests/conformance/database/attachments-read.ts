@@ -344,6 +344,21 @@ export function streams(context: Context): void {
     expect((await streamed(await db.openAttachment('empty', 'f'))).length).toBe(0);
   });
 
+  when('are ended by the signal of their call, with its reason', async () => {
+    const db = context.fresh();
+    await db.putAttachment('a', 'f', bytes, 'x/y');
+    const controller = new AbortController();
+    const { stream } = await db.openAttachment('a', 'f', { signal: controller.signal });
+    const reader = stream.getReader();
+    await reader.read();
+    const reason = new Error('enough');
+    controller.abort(reason);
+    const rest = async (): Promise<void> => {
+      while (!(await reader.read()).done);
+    };
+    await expect(rest()).rejects.toBe(reason);
+  });
+
   when('may be left before their end', async () => {
     const db = context.fresh();
     await db.putAttachment('a', 'f', bytes, 'x/y');

@@ -78,6 +78,7 @@ export function openAttachment(
       stream: streamOf(
         told(
           id,
+          options.signal,
           asStored ? storedBytes(source, row, start, end) : decodedPart(source, row, start, end, length),
         ),
       ),
@@ -112,10 +113,21 @@ async function* between(
   }
 }
 
-/** A stream that has begun cannot begin again: if its content was swept, the document has changed, and so the attachment is gone. */
-async function* told(id: string, chunks: AsyncGenerator<Uint8Array, void>): AsyncGenerator<Uint8Array, void> {
+/**
+ * A stream that has begun cannot begin again: if its content was swept, the document has changed, and so the attachment is gone.
+ *
+ * @throws the reason of the signal, which ends the stream too
+ */
+async function* told(
+  id: string,
+  signal: AbortSignal | undefined,
+  chunks: AsyncGenerator<Uint8Array, void>,
+): AsyncGenerator<Uint8Array, void> {
   try {
-    yield* chunks;
+    for await (const chunk of chunks) {
+      signal?.throwIfAborted();
+      yield chunk;
+    }
   } catch (error) {
     throw error instanceof Swept ? notFound('missing', id) : error;
   }

@@ -209,7 +209,7 @@ export interface Database<Content extends object = object> {
     options?: CallOptions & { readonly rev?: Rev | undefined },
   ): Promise<BinaryData>;
   /**
-   * One attachment to be read as a stream, or a part of it.
+   * One attachment to be read as a stream, or a part of it. The signal ends the stream too, with its reason.
    * @throws not_found; 416 `requested_range_not_satisfiable` when `start` is not before the end of the bytes
    */
   openAttachment(id: string, name: string, options?: OpenAttachmentOptions): Promise<OpenedAttachment>;
