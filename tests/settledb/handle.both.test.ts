@@ -3,6 +3,7 @@
 import { memory } from '@settledb/adapter-memory';
 import { quotaExceeded } from '@settledb/core';
 import type { Journal } from '@settledb/engine';
+import { runCode } from '@settledb/replication';
 import { describe, expect, it, vi } from 'vitest';
 import { queryCode } from '../../packages/settledb/src/code';
 import { isDatabaseError, SettleDB } from '../../packages/settledb/src/entry.browser';
@@ -389,6 +390,46 @@ describe('closing', () => {
       expect(isDatabaseError(error) && error.message).toBe('database is closed');
   });
 
+  for (const end of ['close', 'destroy'] as const)
+    it(`ends replications as cancelled that were begun while it opens, by ${end}`, async () => {
+      await runCode.load(); // Not only when it is open.
+      const slow = watched();
+      slow.open.mockImplementation(async (location) => {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        return memory().open(location);
+      });
+      const peer = new SettleDB(name(), { adapter: memory() });
+      const db = new SettleDB(name(), { adapter: slow });
+      const feeds = [db.replicate.to(peer), db.replicate.from(peer, { live: true })];
+      const both = db.sync(peer, { live: true, retry: true });
+      await db[end]();
+      for (const feed of feeds) expect(await feed).toMatchObject({ status: 'cancelled' });
+      expect(await both).toMatchObject({ push: { status: 'cancelled' }, pull: { status: 'cancelled' } });
+      expect([...feeds, both].map(({ canceled }) => canceled)).toEqual([true, true, true]);
+      await peer.close();
+    });
+
+  it('cancels the transfer of denied documents, of a sync as of a replication', async () => {
+    const peer = new SettleDB(name(), { adapter: memory() });
+    const db = new SettleDB(name(), { adapter: memory() });
+    await db.put({ _id: 'a' });
+    let refuses = true;
+    const { bulkDocs } = peer;
+    peer.bulkDocs = async (given, options) => {
+      if (!refuses) return bulkDocs(given, options);
+      const { docs } = given as unknown as { docs: { _id: string; _rev: string }[] };
+      return docs.map(({ _id: id, _rev: rev }) => ({ id, rev, error: 'forbidden', reason: 'no' }) as never);
+    };
+    const one = db.replicate.to(peer);
+    const both = db.sync(peer);
+    await Promise.all([one, both]);
+    refuses = false;
+    const retried = [one.retryDenied(), both.push.retryDenied()];
+    await db.close();
+    for (const again of retried) expect(await again).toMatchObject({ status: 'cancelled' });
+    await peer.close();
+  });
+
   it('says what went wrong where the storage cannot be closed, and the name can be opened again', async () => {
     const adapter = watched();
     const db = new SettleDB('a', { adapter });
@@ -485,6 +526,20 @@ describe('destroying', () => {
     await expect(db.destroy()).rejects.toThrow('in use');
     expect((await db.info()).doc_count).toBe(1);
     await db.destroy();
+  });
+
+  it('leaves the handle closed if that was asked for meanwhile, also when it could not be done', async () => {
+    const adapter = watched();
+    const db = new SettleDB('a', { adapter });
+    await db.put({ _id: 'a' });
+    adapter.destroy.mockRejectedValueOnce(new Error('in use'));
+    const refused = expect(db.destroy()).rejects.toThrow('in use');
+    await db.close();
+    await refused;
+    await expect(db.info()).rejects.toMatchObject({ name: 'closed' });
+    const again = new SettleDB('a', { adapter });
+    expect(await again.get('a')).toMatchObject({ _id: 'a' });
+    await again.destroy();
   });
 
   it('is also possible for a database that cannot be opened', async () => {

@@ -30,6 +30,8 @@ export class LocalConnection implements Connection, Handle {
   #life = new AbortController();
   #closing: Promise<void> | undefined;
   #created = false;
+  /** Closed by its user. */
+  #left = false;
   #over = false;
 
   /** Begins to open. */
@@ -59,6 +61,7 @@ export class LocalConnection implements Connection, Handle {
 
   /** Calls made before are passed on first. Idempotent. */
   close(): Promise<void> {
+    this.#left = true;
     this.#closing ??= this.#close();
     return this.#closing;
   }
@@ -68,10 +71,12 @@ export class LocalConnection implements Connection, Handle {
     signal?.throwIfAborted();
     const work = destroy(this.#location, this);
     this.#closing = work.catch(() => {});
+    this.#endFeeds();
     try {
       await work;
     } catch (error) {
-      this.#closing = undefined; // The database still exists, and so does this handle.
+      // The database still exists, and so does this handle, unless it was closed meanwhile.
+      if (!this.#left) this.#closing = undefined;
       throw error;
     }
     return { ok: true };
@@ -126,8 +131,9 @@ export class LocalConnection implements Connection, Handle {
   }
 
   async #close(): Promise<void> {
-    const shared = await this.#settled();
+    // Before anything is awaited: a replication whose requests are refused from now on would fail.
     this.#endFeeds();
+    const shared = await this.#settled();
     // A closed handle may be kept for long, and must not keep what was in memory.
     this.#shared = undefined;
     this.#database = undefined;

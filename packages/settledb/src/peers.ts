@@ -62,8 +62,19 @@ function again(
     replicateBetween(make, source, target, { ...more, create_target, signal: own }, life);
 }
 
-/** Copies both ways; `push` is from `one` to `other`. @throws as {@link replicateBetween} */
-export function syncBetween(make: MakeHandle, one: Peer, other: Peer, options: SyncOptions): Sync {
+/**
+ * Copies both ways; `push` is from `one` to `other`.
+ *
+ * @param life ends what `retryDenied` transfers; the sync itself ends with the signal among the options
+ * @throws as {@link replicateBetween}
+ */
+export function syncBetween(
+  make: MakeHandle,
+  one: Peer,
+  other: Peer,
+  options: SyncOptions,
+  life?: AbortSignal,
+): Sync {
   for (const given of [options, options.push, options.pull]) checkNamed([one, other], given);
   const [push, pull] = [options.push?.create_target, options.pull?.create_target];
   const [left, right] = [
@@ -72,8 +83,8 @@ export function syncBetween(make: MakeHandle, one: Peer, other: Peer, options: S
   ];
   const feed = sync(left.database, right.database, options);
   // Each half may have a signal of its own; that of the sync is let go of when the sync has ended.
-  again(feed.push, make, [one, other], { ...options, signal: undefined, ...options.push });
-  again(feed.pull, make, [other, one], { ...options, signal: undefined, ...options.pull });
+  again(feed.push, make, [one, other], { ...options, signal: undefined, ...options.push }, life);
+  again(feed.pull, make, [other, one], { ...options, signal: undefined, ...options.pull }, life);
   return afterwards(feed, [left, right]);
 }
 

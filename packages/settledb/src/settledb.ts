@@ -510,13 +510,14 @@ export class SettleDB<Content extends AnyContent = AnyContent>
 
   /** Replicates both ways. `push` is from this database to the peer. */
   sync(peer: Peer, options: SyncOptions = {}): Sync {
-    return feedUntil([this.#connection.life, options?.signal], (signal) =>
-      syncBetween(this.#makePeer, this, peer, { ...options, signal }),
+    const { life } = this.#connection;
+    return feedUntil([life, options?.signal], (signal) =>
+      syncBetween(this.#makePeer, this, peer, { ...options, signal }, life),
     );
   }
 
   /**
-   * Ends this handle: calls made before are finished, feeds end as cancelled. Other handles go on; the last one closes the
+   * Ends this handle: writes made before are finished, feeds end as cancelled. Other handles go on; the last one closes the
    * database. Called again, it gives the same promise. Calls after it reject with `database is closed`.
    */
   close(): Promise<void> {
