@@ -2,6 +2,7 @@
 import { remote } from '@settledb/remote';
 import { describe, expect, it, vi } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
+import { serverQueries } from '../../packages/settledb/src/server-queries';
 import { failureOf, meddled, ORIGIN, testServer } from './support';
 
 function setUp() {
@@ -117,6 +118,25 @@ describe('writes that were asked for before', () => {
     await closing;
   });
 
+  it('are those of indexes too, and the destruction of the database', async () => {
+    const server = testServer({ queries: serverQueries() });
+    const open = () => new SettleDB(`${ORIGIN}/db`, { fetch: server.fetch });
+    const [one, two, last] = [open(), open(), open()];
+    const made = one.createIndex({ fields: ['a'], ddoc: 'a', name: 'a' });
+    await one.close();
+    expect(await made).toMatchObject({ result: 'created' });
+    const gone = two.deleteIndex({ ddoc: 'a', name: 'a' });
+    await two.close();
+    expect(await gone).toEqual({ ok: true });
+    const told = vi.fn();
+    last.on('destroyed', told);
+    const destroyed = last.destroy();
+    await last.close();
+    expect(await destroyed).toEqual({ ok: true });
+    expect(told).toHaveBeenCalledTimes(1);
+    expect(await server.databases.list()).toEqual([]);
+  });
+
   it('are not waited for by destroy', async () => {
     const { db, write } = await asked();
     const failure = failureOf(write);
@@ -180,6 +200,12 @@ describe('destroyed by another handle of this page', () => {
     await one.destroy();
     expect(await told).toBe('told');
     expect(await failureOf(two.put({ _id: 'b' }))).toMatchObject({ status: 404 });
+    const three = open(server, `${ORIGIN}/db`);
+    await three.info();
+    await two.info();
+    await three.destroy();
+    // Not the end of a feed that was there before.
+    expect(await failureOf(two.changes())).toMatchObject({ status: 404 });
     await open(server, `${ORIGIN}/db`).put({ _id: 'c' });
     expect((await two.allDocs()).rows.map(({ id }) => id)).toEqual(['c']);
     const feed = two.changes({ live: true });

@@ -52,13 +52,19 @@ export class Connection {
     return reads;
   }
 
-  /** Makes a call that writes, once the database is known to exist: closing lets it finish, for a while. */
-  async write<T>(work: (http: Http) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  /**
+   * Makes a call that writes, once the database is known to exist: closing lets it finish, for a while.
+   *
+   * @param found whether that need not be known
+   */
+  async write<T>(
+    work: (http: Http) => Promise<T>,
+    signal: AbortSignal | undefined,
+    found = this.#found,
+  ): Promise<T> {
     const { writes } = this.#open();
     signal?.throwIfAborted();
-    const call = this.#found
-      ? work(writes)
-      : untilAborted(this.#find(writes), signal).then(() => work(writes));
+    const call = found ? work(writes) : untilAborted(this.#find(writes), signal).then(() => work(writes));
     this.#writing.add(call);
     try {
       return await call;

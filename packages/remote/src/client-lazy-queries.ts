@@ -21,11 +21,16 @@ type Given = CallOptions | null | undefined;
 
 /** Its subclasses say who answers once the database is known to exist. */
 export abstract class LazyQueries<Content extends object> implements Answers<Content> {
-  protected abstract answers(options: Given): Promise<Answers<Content>>;
+  /** @param writes whether closing lets it finish, as it does writes of documents */
+  protected abstract ask<T>(
+    options: Given,
+    work: (answers: Answers<Content>) => Promise<T>,
+    writes?: boolean,
+  ): Promise<T>;
 
   /** Rows of a stored view. @throws not_implemented for a function */
   query(view: string | MapFunction | ViewSource, options: ViewOptions = {}): Promise<ViewResult<Content>> {
-    return this.#ask(options, (answers) => answers.query(view, options));
+    return this.ask(options, (answers) => answers.query(view, options));
   }
 
   queries(
@@ -33,44 +38,40 @@ export abstract class LazyQueries<Content extends object> implements Answers<Con
     queries: readonly ViewOptions[],
     options: CallOptions = {},
   ): Promise<ViewResult<Content>[]> {
-    return this.#ask(options, (answers) => answers.queries(view, queries, options));
+    return this.ask(options, (answers) => answers.queries(view, queries, options));
   }
 
   viewCleanup(options: CallOptions = {}): Promise<{ readonly ok: true }> {
-    return this.#ask(options, (answers) => answers.viewCleanup(options));
+    return this.ask(options, (answers) => answers.viewCleanup(options));
   }
 
   viewInfo(ddoc: string, options: CallOptions = {}): Promise<ViewInfo> {
-    return this.#ask(options, (answers) => answers.viewInfo(ddoc, options));
+    return this.ask(options, (answers) => answers.viewInfo(ddoc, options));
   }
 
   createIndex(
     request: CreateIndexRequest | IndexFields,
     options: CallOptions = {},
   ): Promise<CreateIndexResult> {
-    return this.#ask(options, (answers) => answers.createIndex(request, options));
+    return this.ask(options, (answers) => answers.createIndex(request, options), true);
   }
 
   getIndexes(options: CallOptions = {}): Promise<IndexList> {
-    return this.#ask(options, (answers) => answers.getIndexes(options));
+    return this.ask(options, (answers) => answers.getIndexes(options));
   }
 
   deleteIndex(
     index: { readonly ddoc: string | null; readonly name: string; readonly type?: string },
     options: CallOptions = {},
   ): Promise<{ readonly ok: true }> {
-    return this.#ask(options, (answers) => answers.deleteIndex(index, options));
+    return this.ask(options, (answers) => answers.deleteIndex(index, options), true);
   }
 
   find(request: FindRequest): Promise<FindResult<Content>> {
-    return this.#ask(request, (answers) => answers.find(request));
+    return this.ask(request, (answers) => answers.find(request));
   }
 
   explain(request: FindRequest): Promise<Explanation> {
-    return this.#ask(request, (answers) => answers.explain(request));
-  }
-
-  async #ask<T>(options: Given, work: (answers: Answers<Content>) => Promise<T>): Promise<T> {
-    return work(await this.answers(options));
+    return this.ask(request, (answers) => answers.explain(request));
   }
 }

@@ -44,6 +44,7 @@ import { checkRevsDiff } from './client-check';
 import { Connection } from './client-connection';
 import * as whole from './client-database';
 import { checkEdits, checkPut } from './client-edits';
+import type { Http } from './client-http';
 import { LazyQueries } from './client-lazy-queries';
 import { LocalDocs } from './client-local-docs';
 import { nameOf } from './client-name';
@@ -220,9 +221,14 @@ export class RemoteDatabase<Content extends object = object>
     return this.#connection.write((http) => whole.purge(http, id, rev, options), options.signal);
   }
 
-  protected async answers(options: CallOptions | null | undefined): Promise<RemoteQueries<Content>> {
-    const http = await this.#connection.ready(options?.signal);
-    return new RemoteQueries<Content>(http, this.#options.bytes);
+  protected async ask<T>(
+    options: CallOptions | null | undefined,
+    work: (answers: RemoteQueries<Content>) => Promise<T>,
+    writes = false,
+  ): Promise<T> {
+    const signal = options?.signal;
+    const on = (http: Http): Promise<T> => work(new RemoteQueries<Content>(http, this.#options.bytes));
+    return writes ? this.#connection.write(on, signal) : on(await this.#connection.ready(signal));
   }
 
   /** Writes made before are finished, for some seconds at most; everything else ends at once. */
@@ -237,7 +243,7 @@ export class RemoteDatabase<Content extends object = object>
 
   /** A database that does not exist counts as destroyed. */
   async destroy(options: CallOptions = {}): Promise<{ ok: true }> {
-    await whole.destroy(this.#connection.http, options);
+    await this.#connection.write((http) => whole.destroy(http, options), options.signal, true);
     this.#connection.end();
     return { ok: true };
   }

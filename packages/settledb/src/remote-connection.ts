@@ -96,7 +96,8 @@ export class RemoteConnection implements Connection {
 
   /** Another handle destroyed the database: feeds end, like those of local handles. Calls still ask the server, which reports it. */
   async #destroyedBy(address: string | undefined): Promise<void> {
-    const database = await this.#open().catch(() => undefined);
+    // Without waiting where it is known: the feeds that are requested when `destroy` has resolved are of what is there then.
+    const database = this.#database ?? (await this.#open().catch(() => undefined));
     if (database?.address !== address || !remotes.has(this.#self)) return;
     this.#endFeeds();
     this.#events.destroyed();
