@@ -99,6 +99,18 @@ describe('a feed', () => {
     });
   });
 
+  it('says that it was cancelled when its database ended it, and not when it gave all that it was asked for', async () => {
+    const { Hosted } = hostAndPage();
+    const [db, other] = [new Hosted('ended'), new Hosted('ended')];
+    await Promise.all([db.put({ _id: 'a' }), other.info()]);
+    const [live, limited] = [db.changes({ live: true }), db.changes({ live: true, limit: 1 })];
+    expect(await limited).toEqual({ status: 'cancelled' });
+    await other.destroy();
+    expect(await live).toEqual({ status: 'cancelled' });
+    expect([live.canceled, limited.canceled]).toEqual([true, false]);
+    await db.close();
+  });
+
   it('whose items cannot cross says so, and is not read on', async () => {
     let cancelled = false;
     const changes = (): BasicFeed<unknown, unknown> =>

@@ -73,6 +73,17 @@ describe('replication', () => {
     expect((await here.info()).doc_count).toBe(2);
   });
 
+  it('both ways is not begun if its signal was aborted before', async () => {
+    const { Hosted } = hostAndPage();
+    const [one, other] = [new Hosted('one'), new Hosted('other')];
+    await one.put({ _id: 'a' });
+    await Promise.all([one.sync('other'), other.info()]); // The code for it is there.
+    for (let turn = 0; turn < 10; turn++) {
+      const sync = one.sync('other', { signal: AbortSignal.abort() });
+      expect(await sync).toMatchObject({ push: { status: 'cancelled' }, pull: { status: 'cancelled' } });
+    }
+  });
+
   for (const end of ['close', 'destroy'] as const) {
     it(`with a database that is only in the page is cancelled by ${end} of that of the worker, whatever it does just then`, async () => {
       const { Hosted } = hostAndPage();

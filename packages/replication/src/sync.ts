@@ -70,12 +70,18 @@ export function syncOf(
   pull: (options: ReplicateOptions) => WatchedReplication,
   options: SyncOptions,
 ): Sync {
-  const { push: pushed, pull: pulled, signal: _signal, ...common } = options;
+  const { push: pushed, pull: pulled, signal, ...common } = options;
+  // Nobody cancels halves that begin after the end: they would have to end by themselves, perhaps after a host has done their work.
+  const ended = signal?.aborted ? { signal } : {};
   // `false` is PouchDB's way to give no options; it does not switch a direction off.
   for (const [name, half] of Object.entries({ push: pushed, pull: pulled }))
     if (half && (typeof half !== 'object' || Array.isArray(half)))
       throw new TypeError(`${name} must be options, not ${Array.isArray(half) ? 'a list' : String(half)}`);
-  return new SyncFeed(push({ ...common, ...pushed }), pull({ ...common, ...pulled }), options);
+  return new SyncFeed(
+    push({ ...common, ...pushed, ...ended }),
+    pull({ ...common, ...pulled, ...ended }),
+    options,
+  );
 }
 
 class SyncFeed extends BasicFeed<SyncChange, SyncResult, SyncEvents> implements Sync {
@@ -99,7 +105,7 @@ class SyncFeed extends BasicFeed<SyncChange, SyncResult, SyncEvents> implements 
   /** Ends at once, not when the halves have ended: none of their events is heard any more. */
   override cancel(): void {
     super.cancel();
-    // The halves are not there yet when the signal was aborted beforehand: `run` handles that.
+    // The halves are not there yet when the signal was aborted beforehand: they have it too, then.
     this.push?.cancel();
     this.pull?.cancel();
   }
@@ -119,7 +125,6 @@ async function run(
     half.on('active', () => announce.active(direction));
     half.on('paused', (error: unknown) => announce.paused(direction, error));
   }
-  if (feed.cancelled) push.cancel();
   // When one half ends for any reason other than being done, the other is ended too.
   const settled = async (half: Replication, other: Replication): Promise<ReplicationResult> => {
     try {

@@ -266,8 +266,15 @@ class Following implements Sink {
 
   #finish(outcome: Outcome): void {
     const { result = same, failure = same } = this.#request;
-    if ('error' in outcome) this.#settle({ error: failure(outcome.error) });
-    else this.#settle({ value: result(outcome.value) });
+    if ('error' in outcome) {
+      this.#settle({ error: failure(outcome.error) });
+      return;
+    }
+    const value = result(outcome.value);
+    // By the end of its database, unless it has told all that was asked for.
+    const isCancelled = (value as { status?: unknown } | undefined)?.status === 'cancelled';
+    if (isCancelled && this.#request.whole?.() === undefined) this.#controller?.cancel();
+    this.#settle({ value });
   }
 }
 
