@@ -123,6 +123,23 @@ describe('denied documents', () => {
     expect(replication.status().errors).toEqual([]);
   });
 
+  it('are carried over and counted once by two retries at once', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 5);
+    const forbidden = new Set(['doc1', 'doc2', 'doc3']);
+    const replication = replicate(a, strict(b, forbidden));
+    await replication;
+    forbidden.delete('doc1');
+    forbidden.delete('doc2');
+    const retries = await Promise.all([replication.retryDenied(), replication.retryDenied()]);
+    expect(retries.map(({ docs_written }) => docs_written)).toEqual([2, 0]);
+    expect(replication.status()).toMatchObject({
+      docs_written: 4,
+      doc_write_failures: 1,
+      errors: [{ id: 'doc3' }],
+    });
+  });
+
   it('stay listed when the retry itself fails', async () => {
     const [a, b] = await openTwo();
     await fill(a, 3);

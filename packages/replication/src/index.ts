@@ -7,6 +7,7 @@ export {
   retriedOf,
 } from './counters';
 export { runCode } from './load-run';
+export { oneByOne } from './one-by-one';
 export type { ReplicateOptions, SyncOptions } from './options';
 export type { FailedRow, Peer } from './peer';
 export {

@@ -17,6 +17,7 @@ import {
   retriedOf,
 } from './counters';
 import { runCode } from './load-run';
+import { oneByOne } from './one-by-one';
 import type { ReplicateOptions } from './options';
 import type { FailedRow, Peer } from './peer';
 import { Progress } from './progress';
@@ -46,7 +47,8 @@ export interface Replication extends Feed<ReplicationChange, ReplicationResult, 
   statuses(): AsyncIterableIterator<ReplicationStatus>;
   /**
    * Transfers the documents that the target has denied so far, as listed in `errors`, for when it has been made to accept
-   * them. Also works after the replication has ended. Documents that are accepted leave that list.
+   * them. Also works after the replication has ended. Documents that are accepted leave that list. One of two calls at once waits
+   * for the other.
    *
    * @param options a `signal` ends this transfer alone, with the result `cancelled`. Without one, that of the replication does
    * @returns the result of this transfer alone; rejects as a replication does
@@ -113,12 +115,12 @@ export class ReplicationFeed
     return watch([this.progress], () => this.status());
   }
 
-  async retryDenied({ signal }: CallOptions = {}): Promise<ReplicationResult> {
+  readonly retryDenied = oneByOne(async ({ signal }: CallOptions = {}) => {
     const { errors } = this.status();
     const result = await this.again(againOptions(this.#options, errors), signal);
     this.retried(retriedOf(errors, result));
     return result;
-  }
+  });
 
   /** Counts documents that were transferred once more elsewhere: by the page of a hosted replication. */
   retried(again: Retried): void {

@@ -6,6 +6,7 @@ import { type CallOptions, DatabaseError, isDatabaseError } from '@settledb/core
 import {
   Announcer,
   type FailedRow,
+  oneByOne,
   type ReplicationResult,
   type ReplicationStatus,
   retriedOf,
@@ -47,7 +48,7 @@ export function withStatus(
   progress: StatusBoard,
   again: (denied: readonly FailedRow[], signal?: AbortSignal) => PromiseLike<ReplicationResult>,
 ): WatchedReplication {
-  const retryDenied = async ({ signal }: CallOptions = {}): Promise<ReplicationResult> => {
+  const retryDenied = oneByOne(async ({ signal }: CallOptions = {}) => {
     const { errors } = progress.status;
     const result = await again(errors, signal);
     const told = retriedOf(errors, result);
@@ -55,7 +56,7 @@ export function withStatus(
     progress.retried(told);
     retried(told);
     return result;
-  };
+  });
   return Object.assign(feed, {
     progress,
     status: () => progress.status,
