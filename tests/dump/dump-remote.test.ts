@@ -8,7 +8,7 @@ import { SettleDB } from '../../packages/settledb/src/entry.node';
 import { createServer } from '../../packages/settledb/src/server';
 import { ORIGIN, testServer } from '../remote/support';
 import { startExpressPouchDB } from '../support/express-pouchdb';
-import { type Db, fillAtRandom } from './content';
+import { bytesOf, contentsOf, type Db, fillAtRandom } from './content';
 import { dumpSuite } from './suite';
 
 const folder = mkdtempSync(join(tmpdir(), 'settledb-dump-remote-'));
@@ -28,6 +28,21 @@ describe('our server', () => {
     url = server.url;
   });
   dumpSuite('our server', { make: at(() => url), local: false });
+});
+
+it('is loaded into a server that has every request sent again with other credentials', async () => {
+  const admins = { me: 'a long password' };
+  const server = await createServer({ dir: join(folder, 'again'), port: 0, admins });
+  cleanUp.push(() => server.close());
+  const headers = (again?: boolean) => ({
+    authorization: `Basic ${btoa(`me:${again === true ? admins.me : 'wrong'}`)}`,
+  });
+  const far = new SettleDB(`${server.url}/again`, { headers });
+  const near = new SettleDB(`again-${count++}`, { adapter: memory() });
+  await near.put({ _id: 'a' });
+  await near.putAttachment('a', 'f', (await near.get('a'))._rev, bytesOf(1_500_000, 1) as never, 'x/y');
+  expect(await far.load(near.dump())).toMatchObject({ ok: true, docs_written: 1, errors: [] });
+  expect(await contentsOf(far)).toEqual(await contentsOf(near));
 });
 
 it('asks for the changes of a remote database in pages', async () => {

@@ -62,6 +62,17 @@ export function dumpSuite(name: string, context: DumpContext): void {
       expect(await contentsOf(all)).toEqual(await contentsOf(from));
     });
 
+    it('of large attachments before and after small ones is loaded', async () => {
+      const [from, to] = [fresh(), await make()];
+      const files = Object.entries({ a: 1_200_000, b: 700, c: 1_100_000, d: 80_000 });
+      const _attachments = Object.fromEntries(
+        files.map(([name, size]) => [name, { content_type: 'x/y', data: bytesOf(size, size) }]),
+      );
+      await from.bulkDocs([{ _id: 'large', _attachments }, { _id: 'z' }] as never);
+      expect(await to.load(from.dump())).toMatchObject({ ok: true, docs_written: 2 });
+      expect(await contentsOf(to)).toEqual(await contentsOf(from));
+    });
+
     it('that is damaged is refused, and what was loaded is of it', async () => {
       const from = await filled(9);
       const [bytes, all] = [await whole(from.dump({ gzip: false })), await leavesOf(from)];

@@ -176,7 +176,8 @@ export class SectionLoader {
     for (const [i, name] of names.entries()) {
       if (!isObject(attachments[name])) throw damaged(`content of ${name}, which is no attachment`);
       const { stub: _, ...attachment } = attachments[name];
-      attachments[name] = { ...attachment, encoded: true, data: () => streamOf(contents[i]!) };
+      // No function: a target may call one again, to send once more what there is only once.
+      attachments[name] = { ...attachment, encoded: true, data: streamOf(contents[i]!) };
     }
     const whole = { ...doc, _attachments: attachments } as unknown as Doc;
     const isKnownByName = !isLacking && !(await this.#writer.holds(doc, names));
