@@ -83,6 +83,26 @@ describe('a large attachment', () => {
     expect(await sent(renewed)).toBe(true);
   });
 
+  it('is what its data are, in their order, whatever length the document was read with', async () => {
+    const db = far();
+    await db.putAttachment('a', 'f', Buffer.from(noise(SIZE - 1)), 'x/y');
+    const { _rev, _attachments = {} } = await db.get('a');
+    const { stub: _, ...info } = _attachments.f as { stub?: true; length: number };
+    const from = pieces(SIZE + 50);
+    const next = async (length: number): Promise<Uint8Array[]> => {
+      const parts: Uint8Array[] = [];
+      for (let left = length; left > 0; left -= parts.at(-1)!.length) parts.push((await from.next()).value!);
+      return parts;
+    };
+    // Both are parts of one stream.
+    const data = (length: number) => async (): Promise<ReadableStream> =>
+      new Blob((await next(length)) as BlobPart[]).stream();
+    const files = { f: { ...info, data: data(SIZE) }, g: { content_type: 'x/y', data: data(50) } };
+    await db.put({ _id: 'a', _rev, _attachments: files } as never);
+    expect(await sent(db)).toBe(true);
+    expect((await db.get('a'))._attachments).toMatchObject({ f: { length: SIZE }, g: { length: 50 } });
+  });
+
   it('that stands still while it is read and sent is refused as closed, at once', async () => {
     const db = far();
     await db.info();

@@ -60,10 +60,11 @@ export async function prepareDoc(
       attachments[name] = { content_type, data, ...(revpos === undefined ? {} : { revpos }) };
       continue;
     }
+    // Without `encoded` the length means nothing, and the data are read in their order.
     const isStreamed =
-      ownFetch && byPath && bytes.streamsOut === true && typeof data === 'function' && encoding === undefined;
+      ownFetch && byPath && bytes.streamsOut === true && typeof data === 'function' && encoded === true;
     const blob =
-      isStreamed && length !== undefined && length >= STREAMED_BYTES
+      isStreamed && encoding === undefined && length !== undefined && length >= STREAMED_BYTES
         ? new Source(name, length, () => chunksOf(data, bytes, signal))
         : await toBlob(data, bytes, signal);
     const type = content_type ?? (blob.type || 'application/octet-stream');

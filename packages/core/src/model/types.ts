@@ -53,7 +53,8 @@ export interface FullAttachment extends AttachmentInfo {
  * for one when its turn comes.
  *
  * The data of one call are read one after another: document by document as given, within one in the order of the names in
- * `_attachments`. So the parts of one incoming stream can be handed on as streams without any being kept in memory.
+ * `_attachments`. So the parts of one incoming stream can be handed on as streams without any being kept in memory. Only of data that
+ * are `encoded` a remote database may call a function after others were read, and again if the request has to be sent again.
  */
 export type AttachmentData =
   | string
