@@ -28,6 +28,27 @@ describe('our server', () => {
     url = server.url;
   });
   dumpSuite('our server', { make: at(() => url), local: false });
+
+  it('takes content that came with a document of which it knows only the name', async () => {
+    const near = new SettleDB(`shared-${count++}`, { adapter: memory() });
+    const far = await at(() => url)();
+    const put = async (id: string): Promise<void> => {
+      for (const size of [700, 200_000]) {
+        const _attachments = { f: { content_type: 'x/y', data: bytesOf(size, size) } };
+        await near.bulkDocs([{ _id: `${id}${size}`, _attachments }] as never);
+      }
+    };
+    await put('a');
+    await near.replicate.to(far);
+    for (const { id, value } of (await far.allDocs()).rows) await far.put({ _id: id, _rev: value.rev });
+    await put('b');
+    await far.compact();
+    expect(await far.load(near.dump())).toMatchObject({ ok: true, docs_written: 2, errors: [] });
+    for (const size of [700, 200_000])
+      expect(
+        Buffer.from((await far.getAttachment(`b${size}`, 'f')) as Uint8Array).equals(bytesOf(size, size)),
+      ).toBe(true);
+  });
 });
 
 it('is loaded into a server that has every request sent again with other credentials', async () => {

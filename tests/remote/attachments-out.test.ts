@@ -50,6 +50,17 @@ const send = (db: Db, doc: object) => db.bulkDocs([doc] as never, { new_edits: f
 const sent = async (db: Db, name = 'f'): Promise<boolean> =>
   same((await db.getAttachment('a', name)) as Uint8Array, noise(SIZE));
 
+it('of a local document is sent in whatever form it is given', async () => {
+  const db = far();
+  const file = (data: unknown) => ({ content_type: 'x/y', data });
+  const bytes = noise(70_000);
+  const _attachments = { a: file('aGk='), b: file(Buffer.from('hi')), c: file(new Blob([bytes]).stream()) };
+  await db.put({ _id: '_local/files', _attachments } as never);
+  const stored = await db.get('_local/files', { attachments: true });
+  const data = Buffer.from(bytes).toString('base64');
+  expect(stored._attachments).toMatchObject({ a: { data: 'aGk=' }, b: { data: 'aGk=' }, c: { data } });
+});
+
 describe('a large attachment', () => {
   it('is replicated exactly, beside others of its document', async () => {
     const near: Db = new SettleDB('near', { adapter: memory() });

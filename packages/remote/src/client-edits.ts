@@ -126,7 +126,5 @@ function editOf(id: string, { rev, deleted, body, revisions, attachments }: Spli
     const head = writtenJson(meta)!;
     return { id, rev, json: body === '{}' ? head : `${head.slice(0, -1)},${body.slice(1)}` };
   }
-  const doc = { ...meta, ...JSON.parse(body), _attachments: attachments } as Doc;
-  // Those of local documents are the server's to refuse.
-  return isLocalId(id) ? { id, rev, json: writtenJson(doc)! } : { id, rev, doc };
+  return { id, rev, doc: { ...meta, ...JSON.parse(body), _attachments: attachments } };
 }

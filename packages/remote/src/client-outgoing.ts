@@ -9,6 +9,7 @@ import {
   chunksOf,
   type Doc,
   decoded,
+  isLocalId,
   type NewAttachment,
   portableBytes,
   uuid,
@@ -46,7 +47,8 @@ export async function prepareDoc(
   signal?: AbortSignal | undefined,
   ownFetch = false,
 ): Promise<Outgoing> {
-  const byPath = doc._id !== undefined && !isDotId(doc._id);
+  // Servers take attachments of local documents, where they do, within JSON only.
+  const byPath = doc._id !== undefined && !isDotId(doc._id) && !isLocalId(doc._id);
   const attachments: Record<string, unknown> = Object.create(null);
   const parts: Part[] = [];
   let size = 0;
