@@ -37,6 +37,7 @@ const doc = fc.oneof(
       toJSON: fc.constantFrom<unknown>(
         5,
         () => ({ _id: 'b', n: 2 }),
+        () => ({ _id: '_local/b', _rev: '0-1' }),
         () => undefined,
       ),
       n: fc.oneof(

@@ -12,6 +12,7 @@ import {
   isLocalId,
   missingId,
   parseRev,
+  plainDoc,
   type Rev,
   type SplitDoc,
   splitDoc,
@@ -82,7 +83,8 @@ function checkCarried(doc: unknown): void {
 }
 
 /** @throws the errors of the field rules */
-function splitOf(doc: unknown): SplitDoc {
+function splitOf(given: unknown): SplitDoc {
+  const doc = plainDoc(given);
   checkCarried(doc);
   const { _id, _rev } = (doc ?? {}) as { _id?: unknown; _rev?: unknown };
   // Revisions of local documents have generation 0; those of other documents never do.

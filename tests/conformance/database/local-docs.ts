@@ -61,6 +61,14 @@ function writing(context: Context): void {
     }
   });
 
+  it('is told by the id in its JSON, if it has its JSON made by itself', async () => {
+    const db = context.fresh();
+    const written = { toJSON: () => ({ _id: '_local/a', value: 1 }) };
+    expect(await db.bulkDocs([written])).toMatchObject([{ ok: true, id: '_local/a', rev: '0-1' }]);
+    expect(await getDoc(db, '_local/a')).toEqual({ _id: '_local/a', _rev: '0-1', value: 1 });
+    expect((await db.info()).doc_count).toBe(0);
+  });
+
   it('survives closing', async () => {
     const name = context.name();
     const db = context.open(name);

@@ -4,7 +4,7 @@
  */
 
 import type { RevPath } from '../model';
-import { pathOf, splitDoc } from '../model/document';
+import { pathOf, plainDoc, splitDoc } from '../model/document';
 import { type DatabaseError, invalidRev, isDatabaseError, missingId } from '../model/errors';
 import { isLocalId, uuid } from '../model/ids';
 import { formatRev, generationOf, MAX_GENERATION, nextRev } from '../model/revision';
@@ -81,12 +81,13 @@ export const localKey = (id: string): string => id.slice(LOCAL_PREFIX_LENGTH);
  * @param json its JSON, if known: see {@link TEXTS}
  * @throws DatabaseError by the field rules
  */
-export function toEdit(doc: unknown, options: EditOptions, mustName = false, json?: string): Edit {
+export function toEdit(given: unknown, options: EditOptions, mustName = false, json?: string): Edit {
+  const doc = plainDoc(given);
   const local = localIdOf(doc);
   if (local !== undefined) return toLocalEdit(doc as object, local);
-  const { id: given, rev, deleted, body, revisions, attachments } = splitDoc(doc, json);
-  if (given === undefined && (mustName || !options.newEdits)) throw missingId();
-  const id = given ?? uuid();
+  const { id: named, rev, deleted, body, revisions, attachments } = splitDoc(doc, json);
+  if (named === undefined && (mustName || !options.newEdits)) throw missingId();
+  const id = named ?? uuid();
   const edit = options.newEdits
     ? newEdit(id, rev, deleted, body, options)
     : replicatedEdit(id, rev, deleted, body, revisions);

@@ -1,20 +1,21 @@
 /** Documents of writes that have to wait: taken when the call is made, so what the caller makes of them meanwhile has no effect. */
-import { SPLIT, splitDoc } from './document';
+import { plainDoc, SPLIT, splitDoc } from './document';
 import { isLocalId } from './ids';
 
 /**
- * `doc` as it is now; the data of its attachments is read later. What would be refused stays as it is, and is refused when it is
+ * A document as it is now; the data of its attachments is read later. What would be refused stays as it is, and is refused when it is
  * written.
  */
-export function asOfNow(doc: unknown): unknown {
+export function asOfNow(given: unknown): unknown {
   try {
+    const doc = plainDoc(given);
     const { _id, _rev, ...rest } = doc as { _id?: unknown; _rev?: unknown };
     // The revisions of local documents are none that other documents may have.
     const isLocal = typeof _id === 'string' && isLocalId(_id);
     const split = splitDoc(isLocal ? { _id, ...rest } : doc);
     return { _id: split.id, _rev: isLocal ? _rev : split.rev, [SPLIT]: split };
   } catch {
-    return doc;
+    return given;
   }
 }
 

@@ -77,9 +77,13 @@ export function splitDoc(doc: unknown, json?: string): SplitDoc {
   const apart = (doc as { readonly [SPLIT]?: SplitDoc })[SPLIT];
   if (apart !== undefined) return apart;
   const fields = doc as Fields;
-  if (typeof fields.toJSON === 'function') return splitDoc(JSON.parse(toJson(fields) ?? 'null'));
+  if (typeof fields.toJSON === 'function') return splitDoc(plainDoc(doc));
   return splitText(fields, json) ?? splitFields(fields);
 }
+
+/** A document that has its JSON made by itself (`toJSON`) as that JSON says it; any other as it is. @throws what `toJSON` throws */
+export const plainDoc = (doc: unknown): unknown =>
+  typeof (doc as Fields | null | undefined)?.toJSON === 'function' ? JSON.parse(toJson(doc) ?? 'null') : doc;
 
 type Fields = Record<string, unknown>;
 
