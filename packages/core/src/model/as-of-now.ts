@@ -9,10 +9,10 @@ import { isLocalId } from './ids';
 export function asOfNow(given: unknown): unknown {
   try {
     const doc = plainDoc(given);
-    const { _id, _rev, ...rest } = doc as { _id?: unknown; _rev?: unknown };
+    const { _id, _rev } = doc as { _id?: unknown; _rev?: unknown };
     // The revisions of local documents are none that other documents may have.
     const isLocal = typeof _id === 'string' && isLocalId(_id);
-    const split = splitDoc(isLocal ? { _id, ...rest } : doc);
+    const split = splitDoc(isLocal ? { ...(doc as object), _rev: undefined } : doc);
     return { _id: split.id, _rev: isLocal ? _rev : split.rev, [SPLIT]: split };
   } catch {
     return given;
