@@ -8,11 +8,9 @@ import {
   type Doc,
   errorInList,
   errorWith,
-  invalidRev,
   isLocalId,
   missingId,
   parseRev,
-  plainDoc,
   type Rev,
   type SplitDoc,
   splitDoc,
@@ -75,23 +73,14 @@ function checkEdit(doc: unknown, newEdits: boolean): Edit {
   return editOf(id, split);
 }
 
-/** Local documents are reached only by URL, which cannot carry `.` and `..`: one that could be written but never read is refused. */
-function checkCarried(doc: unknown): void {
-  const id = isObject(doc) ? doc._id : undefined;
-  if (typeof id === 'string' && isLocalId(id) && isDotId(id))
-    throw badRequest(`No URL can name ${JSON.stringify(id)}`);
-}
-
 /** @throws the errors of the field rules */
-function splitOf(given: unknown): SplitDoc {
-  const doc = plainDoc(given);
-  checkCarried(doc);
-  const { _id, _rev } = (doc ?? {}) as { _id?: unknown; _rev?: unknown };
-  // Revisions of local documents have generation 0; those of other documents never do.
-  const local = typeof _id === 'string' && isLocalId(_id) && typeof _rev === 'string';
-  if (!local) return splitDoc(doc);
-  if (!/^0-\d+$/.test(_rev)) throw invalidRev();
-  return { ...splitDoc({ ...(doc as object), _rev: undefined }), rev: _rev };
+function splitOf(doc: unknown): SplitDoc {
+  const split = splitDoc(doc);
+  const { id } = split;
+  // Local documents are reached only by URL, which cannot carry `.` and `..`: one that could be written but never read is refused.
+  if (id !== undefined && isLocalId(id) && isDotId(id))
+    throw badRequest(`No URL can name ${JSON.stringify(id)}`);
+  return split;
 }
 
 /**

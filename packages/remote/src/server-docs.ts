@@ -11,6 +11,7 @@ import {
   type GetOptions,
   isDatabaseError,
   isLocalId,
+  isLocalRev,
   isRev,
   notFound,
   type Rev,
@@ -102,9 +103,7 @@ function readRevs(query: Query, name: string): string[] | undefined {
 
 /** @throws bad_request */
 export function checkRev(rev: unknown): asserts rev is string {
-  // `_local/` documents have generation 0.
-  if (!isRev(rev) && !(typeof rev === 'string' && /^0-\d+$/.test(rev)))
-    throw badRequest('Invalid rev format');
+  if (!isRev(rev) && !isLocalRev(rev)) throw badRequest('Invalid rev format');
 }
 
 function docResponse(request: ServerRequest, doc: ExistingDoc): Answer {

@@ -4,7 +4,7 @@
  */
 
 import type { RevPath } from '../model';
-import { pathOf, plainDoc, splitDoc } from '../model/document';
+import { pathOf, type SplitDoc, splitDoc } from '../model/document';
 import { type DatabaseError, invalidRev, isDatabaseError, missingId } from '../model/errors';
 import { isLocalId, uuid } from '../model/ids';
 import { formatRev, generationOf, MAX_GENERATION, nextRev } from '../model/revision';
@@ -66,8 +66,6 @@ export interface EditOptions {
 
 const NONE: readonly never[] = [];
 
-/** The `_rev` of a `_local/` document counts its writes. */
-const LOCAL_REV = /^0-\d{1,15}$/;
 const LOCAL_PREFIX_LENGTH = '_local/'.length;
 
 /** The key of a `_local/` document's row. */
@@ -81,11 +79,10 @@ export const localKey = (id: string): string => id.slice(LOCAL_PREFIX_LENGTH);
  * @param json its JSON, if known: see {@link TEXTS}
  * @throws DatabaseError by the field rules
  */
-export function toEdit(given: unknown, options: EditOptions, mustName = false, json?: string): Edit {
-  const doc = plainDoc(given);
-  const local = localIdOf(doc);
-  if (local !== undefined) return toLocalEdit(doc as object, local);
-  const { id: named, rev, deleted, body, revisions, attachments } = splitDoc(doc, json);
+export function toEdit(doc: unknown, options: EditOptions, mustName = false, json?: string): Edit {
+  const split = splitDoc(doc, json);
+  const { id: named, rev, deleted, body, revisions, attachments } = split;
+  if (named !== undefined && isLocalId(named)) return localEdit(named, split);
   if (named === undefined && (mustName || !options.newEdits)) throw missingId();
   const id = named ?? uuid();
   const edit = options.newEdits
@@ -178,16 +175,7 @@ export function derivedRev({ id, deleted, body, random }: NewEdit, parent: Rev |
 const randomRev = (parent: Rev | undefined, hash: string): Rev =>
   formatRev(parent === undefined ? 1 : generationOf(parent) + 1, hash);
 
-function localIdOf(doc: unknown): string | undefined {
-  if (typeof doc !== 'object' || doc === null) return undefined;
-  const id = (doc as { _id?: unknown })._id;
-  return typeof id === 'string' && isLocalId(id) ? id : undefined;
-}
-
-function toLocalEdit(doc: object, id: string): LocalEdit {
-  const { _rev: rev, ...rest } = doc as { _rev?: unknown };
-  if (rev !== undefined && (typeof rev !== 'string' || !LOCAL_REV.test(rev))) throw invalidRev();
-  const { deleted, body, attachments } = splitDoc(rest);
+function localEdit(id: string, { rev, deleted, body, attachments }: SplitDoc): LocalEdit {
   const edit: LocalEdit = { kind: 'local', id, rev, deleted, body };
   return attachments === undefined || deleted ? edit : { ...edit, given: attachments };
 }

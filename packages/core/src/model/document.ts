@@ -6,14 +6,15 @@
 
 import type { RevPath } from './chain';
 import { badRequest, docValidation, invalidIdType, invalidRev, notAnObject, reservedId } from './errors';
+import { isLocalId } from './ids';
 import { toJson } from './json';
-import { isRev, MAX_GENERATION, parseRev } from './revision';
+import { isLocalRev, isRev, MAX_GENERATION, parseRev } from './revision';
 import type { DocMeta, ExistingDoc, Revisions } from './types';
 
 export interface SplitDoc {
   /** Checked, if given. */
   readonly id: string | undefined;
-  /** Well-formed, if given. */
+  /** Well-formed for the kind of document that `id` names, if given. */
   readonly rev: string | undefined;
   readonly deleted: boolean;
   /** JSON of an object: what the user wrote, without the database's own fields. */
@@ -77,13 +78,10 @@ export function splitDoc(doc: unknown, json?: string): SplitDoc {
   const apart = (doc as { readonly [SPLIT]?: SplitDoc })[SPLIT];
   if (apart !== undefined) return apart;
   const fields = doc as Fields;
-  if (typeof fields.toJSON === 'function') return splitDoc(plainDoc(doc));
+  // A document that has its JSON made by itself is what that JSON says.
+  if (typeof fields.toJSON === 'function') return splitDoc(JSON.parse(toJson(doc) ?? 'null'));
   return splitText(fields, json) ?? splitFields(fields);
 }
-
-/** A document that has its JSON made by itself (`toJSON`) as that JSON says it; any other as it is. @throws what `toJSON` throws */
-export const plainDoc = (doc: unknown): unknown =>
-  typeof (doc as Fields | null | undefined)?.toJSON === 'function' ? JSON.parse(toJson(doc) ?? 'null') : doc;
 
 type Fields = Record<string, unknown>;
 
@@ -100,7 +98,7 @@ function splitText(fields: Fields, json: string | undefined): SplitDoc | undefin
   const { _id: id, _rev: rev, _deleted: deleted, _revisions: revisions } = fields;
   if (deleted !== undefined && typeof deleted !== 'boolean') return undefined;
   if (id !== undefined) checkId(id);
-  if (rev !== undefined && !isRev(rev)) throw invalidRev();
+  if (rev !== undefined) checkRevOf(id, rev);
   const text = json ?? toJson(fields);
   if (text === undefined || text.charCodeAt(0) !== BRACE) return undefined;
   const cut: Cut = { text, from: 1, to: text.length - 1 };
@@ -166,7 +164,7 @@ function splitFields(fields: Fields): SplitDoc {
   const revisions = meta.get('_revisions') as Revisions | undefined;
   const attachments = meta.get('_attachments') ?? {};
   if (id !== undefined) checkId(id);
-  if (rev !== undefined && !isRev(rev)) throw invalidRev();
+  if (rev !== undefined) checkRevOf(id, rev);
   if (typeof deleted !== 'boolean') throw docValidation('_deleted');
   if (typeof attachments !== 'object' || Array.isArray(attachments)) throw docValidation('_attachments');
   const named = Object.entries(attachments).filter(([, attachment]) => attachment !== undefined);
@@ -186,6 +184,12 @@ export function checkId(id: unknown): asserts id is string {
   if (id === '') throw badRequest('Document id must not be empty');
   if (id.charCodeAt(0) === UNDERSCORE && !/^_(design|local)\/./s.test(id)) throw reservedId();
   if (/\p{Surrogate}/u.test(id)) throw badRequest('_id must be valid Unicode');
+}
+
+/** @throws DatabaseError unless `rev` may be the revision of a document of this id */
+function checkRevOf(id: string | undefined, rev: unknown): asserts rev is string {
+  const isWellFormed = id !== undefined && isLocalId(id) ? isLocalRev : isRev;
+  if (!isWellFormed(rev)) throw invalidRev();
 }
 
 /** The document as its JSON text. @param body made by {@link splitDoc} */

@@ -28,6 +28,14 @@ export function isRev(value: unknown): value is string {
   return typeof value === 'string' && REV.test(value);
 }
 
+/** The revision of a `_local/` document, which counts its writes: generation 0, that other documents never have. */
+const LOCAL_REV = /^0-\d{1,15}$/;
+
+/** True for a primitive string that is a well-formed revision of a `_local/` document. */
+export function isLocalRev(value: unknown): value is string {
+  return typeof value === 'string' && LOCAL_REV.test(value);
+}
+
 /** @throws DatabaseError 400 `Invalid rev format` */
 export function parseRev(rev: unknown): ParsedRev {
   if (!isRev(rev)) throw invalidRev();
