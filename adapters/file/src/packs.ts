@@ -12,11 +12,11 @@ import { removeQuietly } from './folder';
 import { Pack, SLOTS, type Slot } from './pack';
 import { trouble } from './trouble';
 
-/** Content up to this size goes into packs. A file costs 0.3 ms more, as much as digest, checksum and copies of this many bytes. */
+/** Content up to this size goes into packs. A file costs as much more as digest, checksum and copies of this many bytes. */
 export const PACKED_BYTES = 64 * 1024;
 /** A pack of this size takes no more, so that little is rewritten for what is gone from it. */
 const PACK_BYTES = 8 * 1024 * 1024;
-/** Packs open at a time: each takes a descriptor and 8 KB. */
+/** Packs open at a time: each takes a descriptor and 12 KB. */
 const OPEN_MAX = 32;
 
 const NAME = /^pack\.(\d{1,15})(\.tmp)?$/;

@@ -34,7 +34,7 @@ export interface Work<Answer> {
   answer(value: Answer): void;
   /** Undoes the transaction, which rejects with `error`. */
   fail(error: unknown): void;
-  /** No request follows: the browser need not wait for one (0.51 instead of 0.58 ms a commit). A failing request undoes it. */
+  /** No request follows: the browser need not wait for one (decisions/0007). A failing request undoes it. */
   commit(): void;
   /** What the transaction rejects with if it undoes itself. */
   blame(error: unknown): void;

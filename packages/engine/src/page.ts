@@ -8,7 +8,7 @@ import { isRef, type Row, type TableLayout } from './layout';
 import { lowerBound } from './recent';
 import { decodeHead, decodePage, type StoredPage } from './stored-page';
 
-/** Pages kept in memory: 262,144 rows, about 40 MB in Node. With more documents pages are read as they are needed. */
+/** Pages kept in memory: 262,144 rows. With more documents pages are read as they are needed. */
 export const PAGES_LOADED_MAX = 1024;
 /** Rows per page: 20–40 KB of text, which one request reads in about 0.3 ms (storage.md, cost model). */
 export const PAGE_ROWS = 256;

@@ -47,7 +47,7 @@ export function jsonResponse(status: number, value: unknown, headers?: HeaderLis
 
 export function jsonTextResponse(status: number, text: string, headers?: HeaderList): Answer {
   const all: Record<string, string> = { 'content-type': JSON_TYPE, 'cache-control': 'must-revalidate' };
-  // One by one, because adding to a spread object costs Node 20 2 µs per field.
+  // One by one, because adding to a spread object costs Node 20 1.8 µs per field (decisions/0019).
   for (const name in headers) all[name] = headers[name]!;
   return new TextAnswer(status, text, all);
 }

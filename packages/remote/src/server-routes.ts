@@ -126,7 +126,7 @@ const ATTACHMENT = methods<(context: DatabaseContext, id: string, name: string) 
 });
 
 /**
- * No function that passes a request on is async: a promise for a promise takes a µs, and there were five of them.
+ * No function that passes a request on is async: a promise for a promise takes 0.7 µs (decisions/0019), and there were five of them.
  *
  * @throws whatever the route throws, and 404 for unknown paths; or rejects with it
  */
@@ -174,7 +174,7 @@ async function wasDestroyed({ server }: Context, name: string, error: unknown): 
 async function enter(context: Context, name: string, database: Database, isAdmin: boolean): Promise<Answer> {
   try {
     if (!context.server.configured.has(database)) await configure(context, name, database);
-    // Field by field: Node 20 takes 2 µs for each field added to a spread object.
+    // Field by field: Node 20 takes 1.8 µs for each field added to a spread object (decisions/0019).
     const { request, segments, query, origin, user, address, server } = context;
     return await ofDatabase({
       request,

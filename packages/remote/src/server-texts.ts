@@ -1,6 +1,6 @@
 /**
  * Documents' JSON as it stands in the text of a request: what arrived as `JSON.stringify` writes it need not be written again, which
- * saves a sixth of what a bulk write costs (`docs/decisions/0019-requests.md`).
+ * saves a fifth of what a bulk write costs (`docs/decisions/0019-requests.md`).
  *
  * Each text is compared, from its first character to its last, with the value that was parsed from it. A document with spaces, a key
  * twice, keys that JavaScript puts in another order, `1.0` or an unnecessary escape does not match and is written anew: equal content has one

@@ -54,7 +54,8 @@ export type DocTexts = readonly (string | null | undefined)[];
 
 /**
  * What one message carries: operations, or their JSON if all of them are plain JSON, which costs less than cloning their many
- * little objects: 1,000 calls together take 2.6 µs more than in the page, not 3.0 (the quickest of 40; medians 4.0 and 5.2, Chromium).
+ * little objects: when this was chosen 1,000 calls together took 2.6 µs each more than in the page, not 3.0 (the quickest of 40; medians
+ * 4.0 and 5.2, Chromium). What they take since, and that a lone call takes as long either way, is in decisions/0018.
  */
 export type Message<Op> = string | readonly Op[];
 

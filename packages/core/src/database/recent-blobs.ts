@@ -1,7 +1,8 @@
 /**
  * Blobs recently made from checked bytes, to be handed out again.
  *
- * Making one takes a browser time: in Chromium 0.2 ms whatever its size, and for 50 KB as long as reading and checking the bytes.
+ * Making one is a round trip to the browser's process, whatever its size, and for 50 KB takes as long as reading and checking the bytes
+ * (decisions/0015).
  * A Blob never changes and a place never names other bytes, so the same Blob serves every caller; pages ask for the same pictures
  * again and again. What is read for replication, or as base64, comes from the storage each time.
  */

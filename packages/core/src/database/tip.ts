@@ -13,7 +13,7 @@ import type { DocRow } from '../store/schema';
 import type { Text } from '../store/store';
 import type { NewEdit } from './edits';
 
-/** A write carries half a KB of tip on average, and every 32nd the tree: least in sum near the root of a thousand (`revs_limit`). */
+/** A write carries half a KB of tip on average, and every 33rd the tree: least in sum near the root of a thousand (`revs_limit`). */
 export const TIP_REVS_MAX = 32;
 const HASH_LENGTH = 32;
 

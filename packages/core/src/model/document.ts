@@ -207,7 +207,7 @@ export function joinDoc(
   meta?: Partial<DocMeta>,
   // biome-ignore lint/suspicious/noExplicitAny: the content is whatever was stored; the caller knows its type
 ): ExistingDoc<any> {
-  // Spreading the parsed body is quicker than parsing a concatenated text: 1.4 µs instead of 1.8 for 400 characters.
+  // Spreading the parsed body is quicker than parsing a concatenated text (decisions/0014).
   const content = JSON.parse(body);
   if (deleted) return { _id: id, _rev: rev, _deleted: true, ...content, ...meta };
   return meta === undefined
