@@ -4,6 +4,7 @@ import {
   type AllDocsResult,
   type AllDocsRow,
   BasicFeed,
+  checkSignal,
   type FindRequest,
   type Json,
   type Loose,
@@ -34,12 +35,14 @@ export interface LazyLive<Content extends AnyContent> {
 }
 
 export function lazyLive<Content extends AnyContent>(load: () => Promise<LiveQueries>): LazyLive<Content> {
-  const lazy = (make: (live: LiveQueries) => LiveQuery<unknown>) =>
-    new LazyQuery(() => load().then(make)) as LiveQuery<never>;
+  const lazy = (options: unknown, make: (live: LiveQueries) => LiveQuery<unknown>) => {
+    checkSignal(options);
+    return new LazyQuery(() => load().then(make)) as LiveQuery<never>;
+  };
   const live: LazyLive<Content> = {
-    find: (request) => lazy((live) => live.find(request as FindRequest)),
-    query: (view, options) => lazy((live) => live.query(view, options)),
-    allDocs: (options?: AllDocsOptions) => lazy((live) => live.allDocs(options)),
+    find: (request) => lazy(request, (live) => live.find(request as FindRequest)),
+    query: (view, options) => lazy(options, (live) => live.query(view, options)),
+    allDocs: (options?: AllDocsOptions) => lazy(options, (live) => live.allDocs(options)),
   };
   // Pages follow this verb, because their live results are their own: not for programs.
   const purges = (): BasicFeed<true, void> =>

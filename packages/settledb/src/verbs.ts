@@ -1,4 +1,5 @@
 /** How the verbs of a handle may be called: without their object, with `null` for nothing, and never with a callback. */
+import { checkSignal } from '@settledb/core';
 
 /** Verbs that work without their object: `ids.map(db.get)`. */
 export const BOUND = [
@@ -19,7 +20,10 @@ const OPTIONS_AT: Readonly<Record<string, number>> = {
   ...{ 'replicate.to': 1, 'replicate.from': 1, sync: 1, 'SettleDB.replicate': 2, 'SettleDB.sync': 2 },
 };
 
-/** The method; a TypeError if it is given a callback, or a text or list for its options. Programs without types pass `null` for nothing. */
+/** Verbs whose first argument is content, in which a `signal` is a field or an id like any other. */
+const CONTENT = /^(put|post|remove|bulkDocs|revsDiff)$/;
+
+/** The method; a TypeError if it is given a callback, a text or list for its options, or a `signal` that is none. Programs without types pass `null` for nothing. */
 export const asVerb =
   <Args extends unknown[], Answer>(verb: string, method: (...args: Args) => Answer) =>
   (...args: Args): Answer => {
@@ -27,6 +31,7 @@ export const asVerb =
     if (args.length > (FUNCTIONS_UP_TO[verb] ?? 0)) refuseCallback(verb, args[args.length - 1]);
     const at = OPTIONS_AT[verb];
     if (at !== undefined) refuseOther(verb, args[at]);
+    for (let i = CONTENT.test(verb) ? 1 : 0; i < args.length; i++) checkSignal(args[i]);
     return method(...args);
   };
 

@@ -1,5 +1,5 @@
 /** Finds in a call's options what cannot be cloned: signals, handles of databases, functions. */
-import { badRequest, type DatabaseError } from '@settledb/core';
+import { badRequest, type DatabaseError, isSignal } from '@settledb/core';
 import { isBinary, isObject, isPlain, withOwnJson } from './arguments-kinds';
 import type { Patch, Path } from './wire';
 
@@ -81,8 +81,6 @@ export class Scan {
     return undefined;
   }
 }
-
-const isSignal = (value: object): value is AbortSignal => value instanceof AbortSignal;
 
 const cannotCross = (path: Path): DatabaseError =>
   badRequest(

@@ -20,7 +20,7 @@ export { copyOf, type KeptDocs, keptDocs } from './kept-docs';
 export { Later } from './later';
 export { LocalDatabase } from './local';
 export { checkLocalOptions, type LocalOptions } from './local-options';
-export { either, onAbort, untilAborted, withEither } from './on-abort';
+export { checkSignal, either, isSignal, onAbort, untilAborted, withEither } from './on-abort';
 export type * from './queries';
 export * from './query-checks';
 export { onPageReturn, onReturn, tellReturn } from './return';

@@ -28,7 +28,20 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   };
 }
 
+/** Known by its shape: what comes from an iframe, or from jsdom, is no instance of this realm's class. */
+export const isSignal = (value: unknown): value is AbortSignal =>
+  typeof (value as Partial<AbortSignal> | null)?.addEventListener === 'function' &&
+  'aborted' in (value as object);
+
+/** @throws TypeError for an option `signal` that is none: it would end nothing */
+export function checkSignal(options: unknown): void {
+  const { signal } = (options ?? {}) as { signal?: unknown };
+  if (signal != null && !isSignal(signal))
+    throw new TypeError('`signal` must be an AbortSignal: the `signal` of an AbortController');
+}
+
 function begin(signal: AbortSignal): Watch {
+  checkSignal({ signal });
   const listeners = new Set<() => void>();
   const stop = (): void => {
     signal.removeEventListener('abort', callAll);
