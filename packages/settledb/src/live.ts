@@ -4,11 +4,13 @@ import {
   type AllDocsResult,
   type AllDocsRow,
   BasicFeed,
+  type CallOptions,
   checkSignal,
   type FindRequest,
   type Json,
   type Loose,
   type MapFunction,
+  onAbort,
   type ViewOptions,
   type ViewResult,
   type ViewSource,
@@ -35,9 +37,9 @@ export interface LazyLive<Content extends AnyContent> {
 }
 
 export function lazyLive<Content extends AnyContent>(load: () => Promise<LiveQueries>): LazyLive<Content> {
-  const lazy = (options: unknown, make: (live: LiveQueries) => LiveQuery<unknown>) => {
+  const lazy = (options: CallOptions | null | undefined, make: (live: LiveQueries) => LiveQuery<unknown>) => {
     checkSignal(options);
-    return new LazyQuery(() => load().then(make)) as LiveQuery<never>;
+    return new LazyQuery(() => load().then(make), options?.signal) as LiveQuery<never>;
   };
   const live: LazyLive<Content> = {
     find: (request) => lazy(request, (live) => live.find(request as FindRequest)),
@@ -64,13 +66,29 @@ function checkObserver(observer: unknown): void {
     throw new TypeError('subscribe takes a function, or an observer: { next, error, complete }');
 }
 
+/** What a live result is that ended before the database was open, or its code there. */
+const ENDED: LiveQuery<never> = {
+  current: undefined,
+  subscribe(observer) {
+    if (typeof observer === 'object') queueMicrotask(() => observer.complete?.());
+    return Object.assign(() => {}, { unsubscribe() {} });
+  },
+  [Symbol.asyncIterator]: () => ({ next: async () => DONE }),
+  cancel() {},
+};
+
 class LazyQuery<Result> implements LiveQuery<Result> {
   readonly #load: () => Promise<LiveQuery<Result>>;
+  readonly #signal: AbortSignal | null | undefined;
   #loading: Promise<LiveQuery<Result>> | undefined;
   #loaded: LiveQuery<Result> | undefined;
+  #isEnded = false;
+  /** Ends what waits for the loading. */
+  #end: () => void = () => {};
 
-  constructor(load: () => Promise<LiveQuery<Result>>) {
+  constructor(load: () => Promise<LiveQuery<Result>>, signal: AbortSignal | null | undefined) {
     this.#load = load;
+    this.#signal = signal;
   }
 
   get current(): Result | undefined {
@@ -124,6 +142,8 @@ class LazyQuery<Result> implements LiveQuery<Result> {
   }
 
   cancel(): void {
+    this.#isEnded = true;
+    this.#end();
     this.#get().then(
       (live) => live.cancel(),
       () => {},
@@ -131,7 +151,7 @@ class LazyQuery<Result> implements LiveQuery<Result> {
   }
 
   #get(): Promise<LiveQuery<Result>> {
-    this.#loading ??= this.#load().then(
+    this.#loading ??= this.#untilEnded().then(
       (live) => {
         this.#loaded = live;
         return live;
@@ -142,5 +162,16 @@ class LazyQuery<Result> implements LiveQuery<Result> {
       },
     );
     return this.#loading;
+  }
+
+  /** What was asked to load may take long: opening may wait for another tab, and a worker may not answer. */
+  #untilEnded(): Promise<LiveQuery<Result>> {
+    return new Promise((resolve, reject) => {
+      const end = (): void => resolve(ENDED);
+      if (this.#isEnded || this.#signal?.aborted) return end();
+      this.#end = end;
+      const stop = this.#signal && onAbort(this.#signal, end);
+      this.#load().then(resolve, reject).finally(stop);
+    });
   }
 }
