@@ -40,6 +40,25 @@ describe('feeds', () => {
     expect(await continuous.next()).toBeUndefined();
   });
 
+  it('do not say that nothing is left when the server closes before all was sent', async () => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    const docs = Array.from({ length: 3_000 }, (_, n) => ({ _id: `${n}`, text: 'x'.repeat(100) }));
+    await server.ask('POST', '/db/_bulk_docs', { docs });
+    const continuous = await opened(server, '/db/_changes?feed=continuous&include_docs=true');
+    let text = (await continuous.next())!;
+    server.close();
+    for (let piece = await continuous.next(); piece !== undefined; piece = await continuous.next())
+      text += piece;
+    const lines = text
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line));
+    const { last_seq, pending } = lines.pop();
+    expect(lines.length).toBeLessThan(3_000);
+    expect([last_seq, pending]).toEqual([lines.at(-1).seq, undefined]);
+  });
+
   it('that wait do not begin once the server closes: nobody would end them', async () => {
     const server = testServer();
     await server.ask('PUT', '/db');

@@ -72,7 +72,7 @@ async function* oneShotText(
   }
   const result = whole(await feed);
   const { last_seq, pending = count < limit ? 0 : undefined } = result;
-  yield `${piece}\n],\n${closing({ last_seq, ...(pending === undefined ? {} : { pending }) })}`;
+  yield `${piece}\n],\n${closing({ last_seq, pending })}`;
 }
 
 /** @throws if it was cancelled: the client is gone or the server closes, and a text that breaks off is not a complete answer */
@@ -88,7 +88,7 @@ export async function pendingAfter(database: Database, since: Seq): Promise<numb
 }
 
 /** With `pending` only if it is known: a client that believed a wrong 0 would stop there. */
-function closing({ last_seq, pending }: Omit<ChangesResult, 'results'>): string {
+function closing({ last_seq, pending }: { last_seq: Seq; pending: number | undefined }): string {
   return `"last_seq":${JSON.stringify(seqText(last_seq))}${pending === undefined ? '' : `,"pending":${pending}`}}\n`;
 }
 
@@ -106,7 +106,7 @@ async function* longpollText(feed: FeedRequest): AsyncGenerator<string> {
   const woken = yield* waitFor(live, feed, '\n');
   live.leave();
   // The change that woke us may be one of many: they are read together, like by a normal feed.
-  if (woken === undefined) yield `\n],\n${closing({ last_seq: since, pending: 0 })}`;
+  if (woken === undefined) yield `\n],\n${closing({ last_seq: since, pending: live.pending })}`;
   else yield* oneShotText(feed, { ...options, since }, '');
 }
 
@@ -145,7 +145,7 @@ async function* liveText(
   } finally {
     live.leave();
   }
-  yield last(since, count < limit ? 0 : await pendingAfter(database, since));
+  yield last(since, count < limit ? live.pending : await pendingAfter(database, since));
 }
 
 /** The next change, with heartbeats while there is none; undefined when the time is up or the feed was ended. */
@@ -167,10 +167,16 @@ class Waiter {
   readonly #iterator: AsyncIterator<Change>;
   #next: { readonly change: Change | undefined } | { readonly error: unknown } | undefined;
   #asked = false;
+  #ended = false;
   #wake: () => void = () => {};
 
   constructor(feed: ChangesFeed) {
     this.#iterator = feed[Symbol.asyncIterator]();
+  }
+
+  /** How many changes there are besides those given: none while the feed waits; not known when it was ended, perhaps amid them. */
+  get pending(): number | undefined {
+    return this.#ended ? undefined : 0;
   }
 
   async next(ms: number): Promise<Change | undefined | 'nothing'> {
@@ -201,7 +207,8 @@ class Waiter {
     this.#asked = true;
     this.#iterator.next().then(
       ({ done, value }) => {
-        this.#next = { change: done === true ? undefined : value };
+        this.#ended = done === true;
+        this.#next = { change: this.#ended ? undefined : value };
         this.#wake();
       },
       (error: unknown) => {
