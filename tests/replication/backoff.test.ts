@@ -53,6 +53,19 @@ describe('waiting', () => {
     expect(asked).toEqual([0, 100, 0]);
   });
 
+  it('is the usual one where the function gives no time, and never more than ten minutes', async () => {
+    for (const odd of [Number.NaN, -1, '5', '', undefined, null, {}, true, Promise.resolve(5), 10n]) {
+      const backOff = new BackOff((() => odd) as never);
+      for (const least of [370, 560, 840])
+        expect(await lasts(backOff.wait(undefined, never)), String(odd)).toBeGreaterThan(least);
+    }
+    const most = [Number.POSITIVE_INFINITY, 1e20, 2 ** 31];
+    for (const long of most)
+      expect(await lasts(new BackOff(() => long).wait(undefined, never))).toBe(LONGEST_DELAY_MS);
+    for (const short of [0, 0.5, 1.5])
+      expect(await lasts(new BackOff(() => short).wait(undefined, never))).toBeLessThan(3);
+  });
+
   const unreachable = { status: 503, name: 'unreachable' };
 
   it('by default finds whoever comes back within 10 s, however long nobody answered', async () => {
@@ -80,12 +93,6 @@ describe('waiting', () => {
     expect(waited).toBeLessThanOrEqual(LONGEST_DELAY_MS);
     backOff.reset();
     expect(await lasts(backOff.wait(broken, never))).toBeLessThanOrEqual(500);
-  });
-
-  it('takes no delay for an answer that is none', async () => {
-    for (const answer of [0, -5, Number.NaN, undefined as unknown as number]) {
-      expect(await lasts(new BackOff(() => answer).wait(undefined, never))).toBe(0);
-    }
   });
 
   it('takes the longest delay for one without end', async () => {

@@ -40,7 +40,7 @@ export class BackOff {
   #delay = 0;
   #failures = 0;
 
-  /** @param next the user's own function; it is asked every time */
+  /** @param next the user's own function; it is asked every time, and what it throws ends the replication */
   constructor(next?: (delay: number) => number) {
     this.#next = next;
   }
@@ -53,8 +53,10 @@ export class BackOff {
 
   /** Waits as this failure asks for. Ends early, without an error, when `signal` is aborted. */
   async wait(error: unknown, signal: AbortSignal): Promise<void> {
-    const next = this.#next ?? (++this.#failures > PATIENCE && isAnswered(error) ? rarely : soon);
-    this.#delay = bounded(next(this.#delay));
+    const own = this.#next?.(this.#delay);
+    // What is no time to wait (NaN, a promise, nothing) must not make us ask without end: as if nothing had been said.
+    const next = ++this.#failures > PATIENCE && isAnswered(error) ? rarely : soon;
+    this.#delay = bounded(typeof own === 'number' && own >= 0 ? own : next(this.#delay));
     const asked = retryAfterMs(error);
     await sleep(Math.max(this.#delay, asked), signal, { wakes: asked === 0 });
   }

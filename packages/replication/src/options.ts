@@ -17,7 +17,10 @@ export interface ReplicateOptions extends CallOptions {
   continuous?: boolean | undefined;
   /** Tries again after failures, waiting longer each time. Refused credentials and wrong requests end it all the same. Default false. */
   retry?: boolean | undefined;
-  /** Returns the ms to wait, given the last wait (0 at first, and again after progress). Default: doubling, jittered, up to 10 minutes. */
+  /**
+   * Returns the ms to wait, at most 10 minutes, given the last wait (0 at first, and again after progress). Default: doubling, jittered, up to
+   * 10 minutes; that also counts where it returns no number from 0 up. What it throws ends the replication.
+   */
   back_off_function?: ((delay: number) => number) | undefined;
   /**
    * Begin after this position, whatever was replicated without this option. What comes before it never counts as replicated: if
