@@ -111,6 +111,18 @@ describe('a feed', () => {
     await db.close();
   });
 
+  it('that gave all that it was asked for is whole, although its database ended just then', async () => {
+    const changes = (): BasicFeed<unknown, unknown> =>
+      new BasicFeed(async (controller) => {
+        for (const seq of [1, 2]) await controller.push({ id: `${seq}`, seq, changes: [] });
+        return { status: 'cancelled' };
+      });
+    const open = () => ({ on: () => {}, close: async () => {}, changes });
+    const db = new (hostAndPage({}, {}, open as never).Hosted)('notes');
+    expect(await db.changes({ limit: 2 })).toMatchObject({ results: [{ seq: 1 }, { seq: 2 }], last_seq: 2 });
+    expect(await db.changes({ limit: 3 })).toEqual({ status: 'cancelled' });
+  });
+
   it('whose items cannot cross says so, and is not read on', async () => {
     let cancelled = false;
     const changes = (): BasicFeed<unknown, unknown> =>

@@ -3,6 +3,7 @@ import { memory } from '@settledb/adapter-memory';
 import { BasicFeed } from '@settledb/core';
 import type { Replication } from '@settledb/replication';
 import { describe, expect, it, vi } from 'vitest';
+import { contextOf } from '../../packages/settledb/src/hosting';
 import { SettleDB } from '../../packages/settledb/src/settledb';
 import { hostAndPage, rejection } from './support';
 
@@ -82,6 +83,35 @@ describe('replication', () => {
       const sync = one.sync('other', { signal: AbortSignal.abort() });
       expect(await sync).toMatchObject({ push: { status: 'cancelled' }, pull: { status: 'cancelled' } });
     }
+  });
+
+  it('with a database that is only in the page is cancelled when another handle destroys that of the worker', async () => {
+    const inner = memory();
+    // Live feeds end when destroying begins; pages are told when nothing is left of the database.
+    const destroy = async (name: string): Promise<void> => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      await inner.destroy(name);
+    };
+    const Memory = SettleDB.defaults({ adapter: { ...inner, destroy } });
+    const { Hosted, page } = hostAndPage({}, {}, contextOf(Memory));
+    for (const Other of [Hosted, page()])
+      for (const retry of [false, true]) {
+        const db = new Hosted('there');
+        const [here, too] = ['here', 'too'].map((name) => new SettleDB(name, { adapter: memory() })) as [
+          SettleDB,
+          SettleDB,
+        ];
+        await db.put({ _id: 'a' });
+        const [to, sync] = [
+          db.replicate.to(here, { live: true, retry }),
+          db.sync(too, { live: true, retry }),
+        ];
+        await Promise.all([to, sync].map((feed) => new Promise((resolve) => feed.once('paused', resolve))));
+        await new Other('there').destroy();
+        expect(await to).toMatchObject({ status: 'cancelled', docs_written: 1 });
+        expect(await sync).toMatchObject({ push: { status: 'cancelled' }, pull: { status: 'cancelled' } });
+        await Promise.all([here.destroy(), too.destroy()]);
+      }
   });
 
   for (const end of ['close', 'destroy'] as const) {

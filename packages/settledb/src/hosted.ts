@@ -198,7 +198,7 @@ class HostedHandle extends Emitter {
     });
     for (const verb of CALLS) this.#bind(verb, (...args) => this.#call(verb, args));
     this.#bind('changes', (options = {}) =>
-      followChanges(link, this.#number, options as Record<string, unknown>),
+      followChanges(link, this.#number, options as Record<string, unknown>, () => this.#endHere()),
     );
     for (const verb of HERE) this.#bind(verb, (this[verb] as Verb).bind(this));
     const replicate = (verb: string) =>

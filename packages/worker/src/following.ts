@@ -34,6 +34,8 @@ export interface Request {
   canResume(): boolean;
   /** The result of a host that was lost after it had told all that was asked for; `undefined`: there is more to tell. */
   whole?(): unknown;
+  /** The feed was ended by its host, since the database is no more. */
+  gone?(): void;
   /** The result, made of what the host gave as such. */
   result?(value: unknown): unknown;
   /** The error that the feed fails with, wherever it comes from. */
@@ -47,11 +49,17 @@ type Message =
   | { readonly lost: unknown; readonly begun: boolean }
   | { readonly end: Outcome };
 
-/** The changes feed of a handle. */
-export function followChanges(link: Link, handle: number, given: Options): BasicFeed<unknown, unknown> {
+/** The changes feed of a handle. @param gone called, before anybody hears of the end, when the feed ends with its database */
+export function followChanges(
+  link: Link,
+  handle: number,
+  given: Options,
+  gone: () => void,
+): BasicFeed<unknown, unknown> {
   const { signal, ...options } = given as Options & { signal?: AbortSignal };
   const cancelled = (): unknown => ({ status: 'cancelled' });
-  return follow(link, handle, changesRequest(options), { signal, cancelled, holds: true }).feed;
+  const request = { ...changesRequest(options), gone };
+  return follow(link, handle, request, { signal, cancelled, holds: true }).feed;
 }
 
 /** A feed, and a way to tell the feed at the host, while there is one, which denied documents were transferred once more. */
@@ -273,8 +281,12 @@ class Following implements Sink {
     const value = result(outcome.value);
     // By the end of its database, unless it has told all that was asked for.
     const isCancelled = (value as { status?: unknown } | undefined)?.status === 'cancelled';
-    if (isCancelled && this.#request.whole?.() === undefined) this.#controller?.cancel();
-    this.#settle({ value });
+    const whole = isCancelled ? this.#request.whole?.() : undefined;
+    if (isCancelled && !this.#controller?.cancelled && whole === undefined) {
+      this.#request.gone?.();
+      this.#controller?.cancel();
+    }
+    this.#settle({ value: whole ?? value });
   }
 }
 
