@@ -210,6 +210,30 @@ describe('replication', () => {
     });
   });
 
+  for (const end of ['close', 'destroy', 'destroy by another'] as const)
+    it(`after ${end} of its handle, denied documents are not transferred: that is cancelled, as in the page`, async () => {
+      const { Hosted } = hostAndPage();
+      const Here = SettleDB.defaults({ adapter: memory() });
+      const peer = new SettleDB('peer', { adapter: memory() });
+      for (const Handle of [Here, Hosted]) {
+        const [db, other] = [new Handle('one'), new Handle('one')];
+        const feeds = [db.replicate.to('two'), db.replicate.to(peer)];
+        const sync = db.sync('two');
+        await Promise.all([...feeds, sync]);
+        const ended = new Promise((resolve) => db.once('destroyed', resolve));
+        if (end === 'destroy by another') await Promise.all([other.destroy(), ended]);
+        else await db[end]();
+        for (const feed of [...feeds, sync.push, sync.pull])
+          expect(await feed.retryDenied()).toMatchObject({ status: 'cancelled', docs_written: 0 });
+        if (end === 'destroy by another') continue;
+        for (const peers of ['two', peer])
+          for (const verb of ['to', 'from'] as const)
+            expect(await rejection(db.replicate[verb](peers))).toMatchObject({ name: 'closed' });
+        expect(await rejection(db.sync('two'))).toMatchObject({ name: 'closed' });
+        expect(await rejection(db.changes())).toMatchObject({ name: 'closed' });
+      }
+    });
+
   it('that is begun again in the same turn, before or after the one before is cancelled, goes on', async () => {
     const { Hosted } = hostAndPage();
     const [db, other] = [new Hosted('one'), new Hosted('two')];

@@ -172,8 +172,8 @@ class HostedHandle extends Emitter {
   };
   readonly #link: Link;
   readonly #number: number;
-  /** Aborted when everything that runs in the page must end. */
-  readonly #life = new AbortController();
+  /** Aborted when everything that runs in the page must end; made anew, because what is asked for afterwards is refused. */
+  #life = new AbortController();
   /** Likewise for what works in the page over the verbs, made anew each time: before its requests are refused, or reach what comes next. */
   #here = new AbortController();
   #created = false;
@@ -311,15 +311,18 @@ class HostedHandle extends Emitter {
     return this.#link.call(this.#number, verb, args);
   }
 
-  #replicate(verb: string, peer: Peer, options: ReplicateOptions): WatchedReplication {
+  /** @param until likewise ends it: for one that belongs to an earlier one, what ends that */
+  #replicate(verb: string, peer: Peer, options: ReplicateOptions, until?: AbortSignal): WatchedReplication {
     // At the host this replication may be shared with other pages, and then does not end with this handle by itself.
-    const signals = [this.#life.signal, options.signal];
+    const signals = [this.#life.signal, until, options.signal];
+    const here = this.#here.signal;
     // An object of the page cannot cross: so it runs here, over the same verbs.
     if (typeof peer !== 'string' && !this.#link.knows(peer)) {
       const [source, target] = verb === 'replicate.to' ? [this, peer] : [peer, this];
-      return feedUntil([this.#here.signal, ...signals], (signal) => {
+      return feedUntil([here, ...signals], (signal) => {
         const feed = new ReplicationFeed(source as never, target as never, { ...options, signal });
-        feed.again = (more, own = options.signal) => this.#replicate(verb, peer, { ...more, signal: own });
+        feed.again = (more, own = options.signal) =>
+          this.#replicate(verb, peer, { ...more, signal: own }, here);
         return feed;
       });
     }
@@ -328,7 +331,7 @@ class HostedHandle extends Emitter {
       const args = [peer, { ...options, signal }];
       const followed = followLive(this.#link, this.#number, verb, args, replicationThere(progress));
       return withStatus(followed, progress, (denied, own = options.signal) =>
-        this.#replicate(verb, peer, { ...againOptions(options, denied), signal: own }),
+        this.#replicate(verb, peer, { ...againOptions(options, denied), signal: own }, here),
       );
     });
   }
@@ -361,6 +364,7 @@ class HostedHandle extends Emitter {
   #end(): void {
     this.#over = true;
     this.#life.abort(closed());
+    this.#life = new AbortController();
     this.#link.drop(this.#number);
   }
 

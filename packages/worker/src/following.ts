@@ -274,6 +274,11 @@ class Following implements Sink {
 
   #finish(outcome: Outcome): void {
     const { result = same, failure = same } = this.#request;
+    if (this.#controller?.cancelled && 'error' in outcome && isClosed(outcome.error)) {
+      // Cancelled, it would not have asked: the host has only let go of the handle meanwhile.
+      this.#settle({ value: result({ status: 'cancelled' }) });
+      return;
+    }
     if ('error' in outcome) {
       this.#settle({ error: failure(outcome.error) });
       return;
@@ -290,4 +295,5 @@ class Following implements Sink {
   }
 }
 
+const isClosed = (error: unknown): boolean => (error as { name?: unknown } | null)?.name === 'closed';
 const same = (value: unknown): unknown => value;

@@ -6,7 +6,7 @@
  *                        └─ in vain: waiting calls reject                └─ calls in flight go to the next one, see call.ts; writes
  *                                                                           that were taken are waited for while the host lives
  */
-import { onAbort, onPageReturn } from '@settledb/core';
+import { closed, onAbort, onPageReturn } from '@settledb/core';
 import { encodeArguments } from './arguments';
 import type { Encoding } from './arguments-scan';
 import { Call } from './call';
@@ -166,14 +166,16 @@ export class Link {
     let cancelled = false;
     // If the feed never began at a host, nobody else says how it ended.
     const end = (): void => sink.end({ value: { status: 'cancelled' } });
-    this.#use({
-      handle: number,
-      end,
-      start: (channel) => {
-        if (!cancelled) on = { channel, id: channel.feed(number, verb, encoded, credit, sink) };
-      },
-      fail: (error) => sink.lost(error, false),
-    });
+    if (!this.#handles.has(number)) sink.end({ error: closed() });
+    else
+      this.#use({
+        handle: number,
+        end,
+        start: (channel) => {
+          if (!cancelled) on = { channel, id: channel.feed(number, verb, encoded, credit, sink) };
+        },
+        fail: (error) => sink.lost(error, false),
+      });
     return {
       more: (more) => on?.channel.send(['more', on.id, more]),
       retried: (again) => on?.channel.send(['retried', on.id, again]),
