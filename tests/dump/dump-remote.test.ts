@@ -51,6 +51,27 @@ describe('our server', () => {
   });
 });
 
+it('is loaded into a server that refuses the first document with some content, without harm to the others', async () => {
+  const near = new SettleDB(`refused-${count++}`, { adapter: memory() });
+  for (const _id of ['a', 'b', 'c'])
+    for (const size of [700, 200_000]) {
+      const _attachments = { f: { content_type: 'x/y', data: bytesOf(size, size) } };
+      await near.bulkDocs([{ _id: `${_id}${size}`, _attachments }] as never);
+    }
+  const { fetch } = testServer({ runStoredFunctions: true });
+  const far = new SettleDB(`${ORIGIN}/refuses`, { fetch });
+  const validate_doc_update = `function (doc) { if (doc._id[0] === 'a') throw { forbidden: 'no' } }`;
+  await far.put({ _id: '_design/v', validate_doc_update } as never);
+  const { docs_written, errors } = await far.load(near.dump());
+  expect([docs_written, errors.map(({ id, name }) => `${id} ${name}`)]).toEqual([
+    4,
+    ['a700 forbidden', 'a200000 forbidden'],
+  ]);
+  await far.remove(await far.get('_design/v'));
+  const [there, here] = [await contentsOf(far), await contentsOf(near)];
+  for (const id of ['b700', 'b200000', 'c700', 'c200000']) expect(there.get(id)).toEqual(here.get(id));
+});
+
 it('is loaded into a server that has every request sent again with other credentials', async () => {
   const admins = { me: 'a long password' };
   const server = await createServer({ dir: join(folder, 'again'), port: 0, admins });

@@ -1,6 +1,6 @@
 /** What a dump holds is what is loaded; what is damaged is found before it is used. */
 import { memory } from '@settledb/adapter-memory';
-import type { ChangesOptions } from '@settledb/core';
+import { type ChangesOptions, DatabaseError } from '@settledb/core';
 import { describe, expect, it } from 'vitest';
 import { load, type Target } from '../../packages/dump/src/index';
 import { iterate } from '../../packages/remote/src/server-streams';
@@ -10,6 +10,9 @@ import { bytesOf, contentsOf, type Db, fillAtRandom, gzip, numbers, whole } from
 let count = 0;
 const make = (): Db => new SettleDB(`dumped-${count++}`, { adapter: memory() });
 
+const refusal = (status: number, name: string) => (): DatabaseError =>
+  new DatabaseError({ status, name, reason: name });
+const [tooLarge, missingStub] = [refusal(413, 'too_large'), refusal(412, 'missing_stub')];
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 const plain = async (db: Db, more: object = {}): Promise<string> =>
   new TextDecoder().decode(await whole(db.dump({ gzip: false, ...more })));
@@ -119,6 +122,50 @@ describe('a dump', () => {
       const kept = await b.get(`_local/settledb.load.a ${first.rev}`).catch(({ status }) => status);
       expect(kept).toBe(404);
     }
+  });
+
+  it('restores what refers to the content of a document that is refused', async () => {
+    const [a, b] = [make(), make()];
+    const [f, g] = [bytesOf(700, 1), bytesOf(200_000, 2)].map((data) => ({ content_type: 'x/y', data }));
+    for (const _id of ['refused', 'other', 'third'])
+      await a.put({ _id, _attachments: { f, g, 'g again': g } } as never);
+    // One that brings content of its own, and one that is in conflict.
+    const own = { f, h: { content_type: 'x/y', data: bytesOf(300_000, 3) } };
+    await a.put({ _id: 'with its own', _attachments: own } as never);
+    for (const _rev of ['1-a', '1-b'])
+      await a.bulkDocs([{ _id: 'conflict', _rev, _attachments: { g } }] as never, { new_edits: false });
+    const { bulkDocs } = b;
+    b.bulkDocs = (async (docs: { _id: string }[], options: object) => {
+      const [no, yes] = [true, false].map((is) => docs.filter(({ _id }) => (_id === 'refused') === is));
+      const rows = await bulkDocs(yes as never, options);
+      return [...rows, ...no!.map(({ _id: id }) => ({ id, error: 'forbidden', reason: 'no', status: 403 }))];
+    }) as never;
+    const result = await b.load(a.dump());
+    expect(result).toMatchObject({ ok: false, docs_read: 6, docs_written: 5, doc_write_failures: 1 });
+    expect(result.errors.map(({ id }) => id)).toEqual(['refused']);
+    await a.remove(await a.get('refused'));
+    const { rows } = await a.allDocs();
+    expect((await b.allDocs()).rows).toEqual(rows);
+    for (const { id } of rows)
+      expect(await b.get(id, { attachments: true, conflicts: true })).toEqual(
+        await a.get(id, { attachments: true, conflicts: true }),
+      );
+  });
+
+  it('is loaded whether the first with some content is refused by a row or by the whole request', async () => {
+    const [a, b] = [make(), make()];
+    const f = { content_type: 'x/y', data: bytesOf(200_000, 2) };
+    for (const _id of ['refused', 'other']) await a.put({ _id, _attachments: { f } } as never);
+    const { bulkDocs } = b;
+    b.bulkDocs = (async (docs: { _id: string }[], options: object) => {
+      if (docs.some(({ _id }) => _id === 'refused')) throw tooLarge();
+      const rows = await bulkDocs(docs as never, options);
+      if (rows.some((row) => 'error' in row)) throw missingStub();
+      return rows;
+    }) as never;
+    const { errors, docs_written } = await b.load(a.dump());
+    expect([docs_written, errors.map(({ id }) => id)]).toEqual([1, ['refused']]);
+    expect(await b.get('other', { attachments: true })).toEqual(await a.get('other', { attachments: true }));
   });
 
   it('holds what is written while it is made, or what comes after its seq', async () => {

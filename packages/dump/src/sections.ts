@@ -162,12 +162,14 @@ export class SectionLoader {
   async #withContent(doc: AnyDoc, names: readonly string[]): Promise<void> {
     const isLacking = (await this.#writer.lacking([doc])).length > 0;
     this.#isGone = false;
+    const { held } = this.#writer;
+    const notes = held.note(doc, names);
     // One after another, whichever is pulled first: a worker's messages pull at all streams that they carry.
     const contents: AsyncGenerator<Uint8Array>[] = [];
     let turn: Promise<void> = Promise.resolve();
-    for (const _ of names) {
+    for (const note of notes) {
       let ended: () => void = () => {};
-      contents.push(this.#pieces(turn, () => ended()));
+      contents.push(this.#pieces(turn, note, () => ended()));
       turn = new Promise((resolve) => {
         ended = resolve;
       });
@@ -179,23 +181,30 @@ export class SectionLoader {
       // No function: a target may call one again, to send once more what there is only once.
       attachments[name] = { ...attachment, encoded: true, data: streamOf(contents[i]!) };
     }
-    const whole = { ...doc, _attachments: attachments } as unknown as Doc;
+    const own = { ...doc, _attachments: attachments } as unknown as AnyDoc;
+    const whole = held.fill(own) as Doc;
     const isKnownByName = !isLacking && !(await this.#writer.holds(doc, names));
     const isGone = (): boolean => this.#isGone;
-    const written = isKnownByName
+    const isTaken = await (isKnownByName
       ? this.#writer.keep(whole, isGone)
-      : this.#writer.withContent(whole, isLacking, isGone);
-    await written.catch((error: unknown) => {
+      : this.#writer.withContent(whole, isLacking, isGone)
+    ).catch((error: unknown) => {
       // The error as it was before the database, or the way there, made another one of it.
       throw this.#fault === undefined ? error : this.#fault.error;
     });
     if (this.#fault !== undefined) throw this.#fault.error;
     // If the document has its content already, or was refused, the content is skipped.
     for (const content of contents) await passOver(content);
+    if (this.#isGone) held.drop(doc, names);
+    else if (isTaken) held.drop(doc);
   }
 
   /** The content of one attachment: lines to the next sum. */
-  async *#pieces(turn: Promise<void>, ended: () => void): AsyncGenerator<Uint8Array, undefined> {
+  async *#pieces(
+    turn: Promise<void>,
+    note: (piece: Uint8Array) => void,
+    ended: () => void,
+  ): AsyncGenerator<Uint8Array, undefined> {
     await turn;
     try {
       for (;;) {
@@ -203,8 +212,11 @@ export class SectionLoader {
         if (this.#isGone) throw new Gone();
         const line = await this.#line();
         if ('sum' in line) return undefined;
-        if ('data' in line) yield bytesOf(line.data);
-        else if ('gone' in line && 'sum' in (await this.#line())) this.#isGone = true;
+        if ('data' in line) {
+          const piece = bytesOf(line.data);
+          note(piece);
+          yield piece;
+        } else if ('gone' in line && 'sum' in (await this.#line())) this.#isGone = true;
         else throw damaged('a line where content should be');
       }
     } catch (error) {

@@ -9,6 +9,7 @@ import {
   type WriteFailure,
 } from '@settledb/core';
 import { type AnyDoc, KEPT_PREFIX } from './format';
+import { Held } from './held';
 import { unlessMissing } from './missing';
 
 /** The database that is loaded into: the verbs used. */
@@ -34,6 +35,7 @@ export interface Counts extends LoadProgress {
 const ERRORS_LIMIT = 100;
 /** Documents whose content is kept at the same time: their ids are in memory. */
 const KEPT_LIMIT = 10_000;
+const NONE: ReadonlySet<string> = new Set();
 /** Answers of a database that has no `_local` documents with attachments. */
 const WITHOUT: ReadonlySet<number> = new Set([404, 405, 415, 501]);
 
@@ -60,6 +62,8 @@ export class Writer {
   #failures = 0;
   readonly #errors: WriteFailure[] = [];
   readonly #apart = new Apart();
+  /** Content that came with a document which was not written. */
+  readonly held = new Held();
   /** Ids, oldest first. */
   readonly #kept = new Set<string>();
 
@@ -92,10 +96,17 @@ export class Writer {
     if (docs.length > 0) await this.#revisions(docs, await this.lacking(docs));
   }
 
-  /** Writes one document whose content arrives only now. @param isGone asked after reading it: then neither is written, nor counted */
-  async withContent(doc: Doc, isLacking: boolean, isGone: () => boolean): Promise<void> {
+  /**
+   * Writes one document whose content arrives only now.
+   *
+   * @param isGone asked after reading it: then neither is written, nor counted
+   * @returns whether the database has the content: the document was not refused
+   */
+  async withContent(doc: Doc, isLacking: boolean, isGone: () => boolean): Promise<boolean> {
+    const before = this.#failures;
     if (isLacking) await this.#write([doc], false, isGone);
     if (!isGone()) this.#note(1);
+    return this.#failures === before;
   }
 
   /** Whether the target can read that revision, with this content. If it was compacted, only its name is known. */
@@ -108,9 +119,11 @@ export class Writer {
 
   /**
    * Keeps the content of a document that the target knows only by name, because later documents may refer to it. Until the load is
-   * over, it is an attachment of a `_local` document, if the target has such; if not, those later documents are refused, and reported.
+   * over, it is an attachment of a `_local` document, if the target has such.
+   *
+   * @returns whether it is kept
    */
-  async keep(doc: Doc, isGone: () => boolean): Promise<void> {
+  async keep(doc: Doc, isGone: () => boolean): Promise<boolean> {
     const { _id, _rev, _attachments } = doc as AnyDoc;
     const id = `${KEPT_PREFIX}${_id} ${_rev}`;
     this.#kept.add(id);
@@ -119,13 +132,17 @@ export class Writer {
       await this.#dropKept(oldest!);
     }
     const given = Object.entries(_attachments ?? {}).filter(([, value]) => !('stub' in value));
-    await this.local({ _id: id, _attachments: Object.fromEntries(given) } as unknown as AnyDoc).catch(
+    const local = { _id: id, _attachments: Object.fromEntries(given) } as unknown as AnyDoc;
+    const isKept = await this.local(local).then(
+      () => true,
       (error: unknown) => {
         if (!isGone() && !isOfDocument(error) && !(isDatabaseError(error) && WITHOUT.has(error.status)))
           throw error;
+        return false;
       },
     );
     if (!isGone()) this.#note(1);
+    return isKept;
   }
 
   /** Removes what was kept. What cannot be removed now is replaced, and removed, by the next load of the same dump. */
@@ -190,17 +207,40 @@ export class Writer {
       if (!isOfDocument(error)) throw error;
       // The request was refused for one document in it: that one is reported, the others are written.
       if (docs.length > 1) for (const doc of docs) await this.#write([doc], new_edits);
-      else this.#refused(docs[0] as { _id?: unknown }, error);
+      else await this.#refused(docs[0] as AnyDoc, new_edits, error);
       return;
     }
-    const failed = rows.filter((row): row is WriteFailure => 'error' in row);
+    const refused = rows.filter((row): row is WriteFailure => 'error' in row);
+    const again = new_edits ? NONE : this.#lackingHeld(docs as readonly AnyDoc[], refused);
+    const failed = refused.filter(({ id }) => !again.has(id));
     this.#failures += failed.length;
     this.#errors.push(...failed.slice(0, ERRORS_LIMIT - this.#errors.length));
-    this.#written += docs.length - failed.length;
-    for (const doc of docs as readonly AnyDoc[]) this.#apart.add(doc);
+    const done = (docs as readonly AnyDoc[]).filter(({ _id }) => !again.has(_id));
+    this.#written += done.length - failed.length;
+    for (const doc of done) this.#apart.add(doc);
+    for (const doc of docs as readonly AnyDoc[]) if (again.has(doc._id)) await this.#writeHeld(doc);
   }
 
-  #refused({ _id }: { _id?: unknown }, { status, name, message, reason }: DatabaseError): void {
+  /** Ids of documents that were refused for the lack of content that is held. */
+  #lackingHeld(docs: readonly AnyDoc[], refused: readonly WriteFailure[]): ReadonlySet<string> {
+    const lacking = refused.filter(({ name, error }) => [name, error].includes('missing_stub'));
+    if (lacking.length === 0) return NONE;
+    const fillable = new Set(docs.filter((doc) => this.held.has(doc)).map(({ _id }) => _id));
+    return new Set(lacking.map(({ id }) => id).filter((id) => fillable.has(id)));
+  }
+
+  /** One revision with what is held of its content. */
+  async #writeHeld(doc: AnyDoc): Promise<void> {
+    const before = this.#failures;
+    await this.#write([this.held.fill(doc)], false);
+    if (this.#failures === before) this.held.drop(doc);
+  }
+
+  async #refused(doc: AnyDoc, new_edits: boolean, error: DatabaseError): Promise<void> {
+    const { status, name, message, reason } = error;
+    // Of what is a file without revisions, anything may be given as `_attachments`.
+    if (status === 412 && !new_edits && this.held.has(doc)) return this.#writeHeld(doc);
+    const { _id } = doc as { _id?: unknown };
     this.#failures++;
     if (this.#errors.length < ERRORS_LIMIT)
       this.#errors.push({ id: String(_id ?? ''), error: true, status, name, message, reason });

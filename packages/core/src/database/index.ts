@@ -3,7 +3,7 @@ export { checkAttachmentName, type PutAttachment, putAttachmentArguments } from 
 export { chunksOf } from './attachment-data';
 export { checkAttsSince } from './atts-since';
 export { bulkGetRefusal } from './bulk-get-refusal';
-export { type Bytes, bestBytes, decoded, exactBytes, portableBytes, useBytes } from './bytes';
+export { type Bytes, bestBytes, decoded, exactBytes, joined, portableBytes, useBytes } from './bytes';
 export * from './changes';
 export { checkChangesOptions } from './changes-check';
 export { checkCount } from './count';
