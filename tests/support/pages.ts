@@ -57,6 +57,13 @@ export function canOpenPages(): boolean {
   return false;
 }
 
+/** Takes away all that the origin has stored, as when its user clears the site's data. */
+export async function clearData({ context, url }: Pages, page: Page): Promise<void> {
+  const session = await context.newCDPSession(page);
+  await session.send('Storage.clearDataForOrigin', { origin: new URL(url).origin, storageTypes: 'all' });
+  await session.detach();
+}
+
 export async function openPages(options: PagesOptions): Promise<Pages> {
   const scripts = new Map([['/entry.js', await bundle(options.entry)]]);
   for (const [path, entry] of Object.entries(options.scripts ?? {})) scripts.set(path, await bundle(entry));

@@ -9,6 +9,10 @@ export type Message =
   | { readonly type: 'hello' }
   /** The sender has gone, and released the lock. */
   | { readonly type: 'bye' }
+  /** The sender holds the presence lock as the only one, since that date. */
+  | { readonly type: 'solo'; readonly at: number }
+  /** The sender holds it too: their locks are not the same. */
+  | { readonly type: 'apart' }
   /** The sender has committed, or rewritten. */
   | { readonly type: 'commit'; readonly by: string }
   /** Hold back your writes until the sender (`to`) has committed, for at most `ms` (fairness.ts). */

@@ -16,6 +16,10 @@
  *   above compares nothing: it releases its lock only after its commits, and whoever takes the lock by force puts a barrier where its
  *   next commit would stand (raiseFence in commits.ts). While a database is opened the lock is asked for first, and the fence read
  *   afterwards; a fence read more than LEASE_MS after asking does not count.
+ *
+ * When Chromium clears the data of an origin whose pages are open, the pages that come later have locks of their own: neither kind sees
+ * the other's (156). But they do hear each other. So a context says when it has become solo, and whoever has held the lock for longer
+ * answers that they are apart. None of them is ever solo again.
  */
 import { ioError } from '@settledb/core';
 import { after } from './after';
@@ -78,6 +82,9 @@ export class Presence {
   #renewal: ReturnType<typeof setTimeout> | undefined;
   #lookedAt = Number.NEGATIVE_INFINITY;
   #heardHello = false;
+  /** The date at which the lock was taken, which other contexts' dates are compared with. */
+  #since = 0;
+  #isApart = false;
   /** The page is put away, or about to be. */
   #isAway = false;
   #over = false;
@@ -165,6 +172,10 @@ export class Presence {
     if (message.type === 'hello') {
       this.#heardHello = true;
       if (this.#mode === 'solo') this.#share();
+    } else if (message.type === 'solo') {
+      if (this.#since < message.at) this.#compare();
+    } else if (message.type === 'apart') {
+      this.#part();
     } else if (message.type === 'bye') {
       this.#lookedAt = Number.NEGATIVE_INFINITY;
       this.#look();
@@ -204,6 +215,27 @@ export class Presence {
     return joining;
   }
 
+  /** Another context says that it is alone, since a time when this one held the lock already. */
+  #compare(): void {
+    const hold = this.#hold;
+    if (hold === undefined) return;
+    // If the lock was taken from this context while it stood still, it hears so before an answer that it asks for now.
+    this.#host.locks?.query().then(
+      () => {
+        if (this.#hold !== hold) return;
+        this.#part();
+        this.#host.channel.post({ type: 'apart' });
+      },
+      () => {},
+    );
+  }
+
+  /** The locks do not show all contexts: from now on this one never takes itself for alone. */
+  #part(): void {
+    this.#isApart = true;
+    if (this.#mode === 'solo') this.#share();
+  }
+
   /** Not awaited by anybody: the next writer joins again, and is told of the failure. */
   async #joinQuietly(opening = false): Promise<void> {
     if (this.#host.locks !== undefined && !this.#over) await this.#join(opening).catch(() => {});
@@ -222,7 +254,7 @@ export class Presence {
 
   /** @param fenceAfter read the fence once the lock is held: just as good while the lock cannot have been taken by force */
   async #joinSolo(locks: LockManager, fenceAfter = false): Promise<boolean> {
-    if (!this.#host.channel.works) return false;
+    if (!this.#host.channel.works || this.#isApart) return false;
     this.#heardHello = false;
     const since = performance.now();
     const solo = await this.#acquire(locks, { ifAvailable: true });
@@ -244,7 +276,8 @@ export class Presence {
     }
     this.#take(solo, 'solo');
     this.#leaseFrom = since; // no hello that matters here is older: exclusive is granted only when nobody waits
-    if (this.#heardHello) this.#share();
+    if (this.#heardHello || this.#isApart) this.#share();
+    else this.#host.channel.post({ type: 'solo', at: this.#since });
     return true;
   }
 
@@ -296,6 +329,7 @@ export class Presence {
     }
     this.#hold = hold;
     this.#mode = mode;
+    this.#since = Date.now();
   }
 
   #letGo(): Promise<void> {
@@ -333,7 +367,7 @@ export class Presence {
     const { locks, channel } = this.#host;
     const now = performance.now();
     if (locks === undefined || !channel.works || this.#over || this.#joining !== undefined) return;
-    if (this.#mode === 'solo' || now - this.#lookedAt < LOOK_AFTER_MS) return;
+    if (this.#isApart || this.#mode === 'solo' || now - this.#lookedAt < LOOK_AFTER_MS) return;
     this.#lookedAt = now;
     if (this.#mode === 'out') {
       void this.#joinQuietly();
