@@ -1,5 +1,6 @@
 /** Storage that the browser takes away or refuses, under a hosted database: by the DevTools protocol of a real Chromium. */
 import { describe, expect, it, vi } from 'vitest';
+import { clearData } from '../support/pages';
 import { canOpenPages, HostedTab, type HostedTabs, openHosted } from './tabs';
 
 const PATIENCE = { timeout: 20_000, interval: 20 };
@@ -8,8 +9,6 @@ async function storageOf({ context, url }: HostedTabs, { page }: HostedTab) {
   const session = await context.newCDPSession(page);
   const origin = new URL(url).origin;
   return {
-    /** All of the origin, as a browser does: of IndexedDB alone Chromium 156 takes nothing. */
-    evict: () => session.send('Storage.clearDataForOrigin', { origin, storageTypes: 'all' }),
     /** @param quotaSize bytes; without, as before */
     allow: (quotaSize?: number) =>
       session.send('Storage.overrideQuotaForOrigin', {
@@ -25,7 +24,7 @@ describe.skipIf(!canOpenPages())('storage under a hosted database', () => {
     const [owner, other] = opened.tabs as [HostedTab, HostedTab];
     await other.run('put', { _id: 'before' });
     const id = await other.run<string>('id');
-    await (await storageOf(opened, owner)).evict();
+    await clearData(opened, owner.page);
     // Chromium says nothing to those that have it open: a write finds out, and is answered by nothing at all or by the new database.
     await other.call('run', 'put', { _id: 'meanwhile' });
     for (const tab of opened.tabs) expect(await tab.call('heard', 'evicted')).toContain('evicted');
@@ -34,6 +33,31 @@ describe.skipIf(!canOpenPages())('storage under a hosted database', () => {
     expect(await owner.run('get', 'after 0')).toMatchObject({ _id: 'after 0' });
     expect(await owner.call('run', 'get', 'before')).toMatchObject({ error: 'not_found' });
     expect(await owner.run('id')).not.toBe(id);
+  });
+
+  it.each([
+    'dedicated',
+    'shared',
+    'service',
+  ] as const)('that is evicted from a %s worker: tabs that come later, with locks of their own, are served like those from before', async (kind) => {
+    const opened = await openHosted(kind, 2);
+    const [stays, reloaded] = opened.tabs as [HostedTab, HostedTab];
+    await stays.run('put', { _id: 'before' });
+    await clearData(opened, stays.page);
+    await stays.call('run', 'put', { _id: 'meanwhile' });
+    await stays.call('putEach', 'stays', 1);
+    await reloaded.page.reload();
+    await reloaded.call('open', kind, 'hosted');
+    const tabs = [stays, reloaded, await opened.another()];
+    for (const tab of tabs) await tab.call('follow');
+    const ids = (await Promise.all(tabs.map((tab, n) => tab.call('putEach', `tab ${n}`, 20)))).flat();
+    for (const tab of tabs) {
+      expect(await tab.call('followed', ids)).toEqual(expect.arrayContaining(ids));
+      expect((await tab.run<{ rows: unknown[] }>('allDocs', { keys: ids })).rows).toHaveLength(ids.length);
+      expect(await tab.run('info')).toMatchObject({ doc_count: expect.any(Number) });
+    }
+    const counts = await Promise.all(tabs.map((tab) => tab.run<{ doc_count: number }>('info')));
+    expect(new Set(counts.map(({ doc_count }) => doc_count)).size).toBe(1);
   });
 
   it.each([

@@ -120,7 +120,8 @@ export class Host {
       follow: (hosted, verb, args) => this.#follow(hosted, verb, args),
     });
     this.#sessions.add(session);
-    const unwatch = client.lock === undefined ? undefined : whenGone(client.lock, () => session.end());
+    const unwatch =
+      client.lock === undefined ? undefined : whenGone(client.lock, () => session.end(), endpoint);
     session.onEnd = () => {
       unwatch?.();
       this.#sessions.delete(session);

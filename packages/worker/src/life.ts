@@ -4,6 +4,7 @@
  *
  * Without Web Locks (pages without https) there is no such notice: a context that answers nothing counts as gone (`pulse.ts`).
  */
+import type { Endpoint } from './wire';
 
 export interface Held {
   /** The name, once the lock is held. `undefined` if there are no locks. */
@@ -34,14 +35,26 @@ export function hold(name: string): Held {
   return { name: held, release };
 }
 
-/** Calls `gone` when the holder of `name` is no more. @returns a function that stops waiting */
-export function whenGone(name: string, gone: () => void): () => void {
+/**
+ * Calls `gone` when the holder of `name` is no more. If nobody is seen to hold it, the locks say nothing of the holder: when Chromium
+ * clears the data of an origin that has pages or workers open, whatever comes later has locks of its own (156). Then the end of `port`
+ * tells, in Chromium.
+ * @param port whose other end the holder has
+ * @returns a function that stops waiting
+ */
+export function whenGone(name: string, gone: () => void, port?: Endpoint): () => void {
   const manager = locks();
   if (manager === undefined) return () => {};
   const stop = new AbortController();
+  const { signal } = stop;
+  const end = (): void => {
+    if (!signal.aborted) gone();
+  };
   manager
-    .request(name, { mode: 'shared', signal: stop.signal }, () => {
-      if (!stop.signal.aborted) gone();
+    .request(name, { mode: 'shared', ifAvailable: true }, (lock) => {
+      if (signal.aborted) return;
+      if (lock === null) manager.request(name, { mode: 'shared', signal }, end).catch(() => {});
+      else port?.addEventListener('close', end);
     })
     .catch(() => {});
   return () => stop.abort();

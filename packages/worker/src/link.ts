@@ -269,8 +269,8 @@ export class Link {
       channel.leave(error);
       this.#reconnect();
     };
-    const unwatch =
-      lock === undefined ? () => {} : whenGone(lock, () => gone(workerTerminated('The worker has ended')));
+    const ended = (): void => gone(workerTerminated('The worker has ended'));
+    const unwatch = lock === undefined ? () => {} : whenGone(lock, ended, endpoint);
     let pulse = new Pulse(channel, link === undefined ? OWN : OTHER_TAB, {
       tick: () => this.#own.keepAwake(),
       silent: (times) => {

@@ -30,6 +30,8 @@ export interface Attached {
 interface Acquaintance {
   readonly target: Target;
   readonly control: RemoteControl;
+  /** Of the control. */
+  readonly port: MessagePort;
   /** Rejects when the worker has died. */
   readonly death: Promise<never>;
   readonly die: (error: unknown) => void;
@@ -166,6 +168,7 @@ export class OwnWorker {
     const known: Acquaintance = {
       target,
       control: controlOver(port1),
+      port: port1,
       death,
       die,
       unwatch: () => {},
@@ -183,7 +186,7 @@ export class OwnWorker {
   /** From here on its lock tells when it ends; an uncaught error in it does not mean its end. */
   #watch(known: Acquaintance, lock: string | undefined): void {
     known.unwatch();
-    known.unwatch = lock === undefined ? () => {} : whenGone(lock, () => this.#ended(known));
+    known.unwatch = lock === undefined ? () => {} : whenGone(lock, () => this.#ended(known), known.port);
   }
 
   #ended(known: Acquaintance): void {

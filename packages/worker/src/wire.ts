@@ -128,7 +128,7 @@ export type WireError =
 /** What operations travel over: a MessagePort, or a BroadcastChannel that only two contexts know. */
 export interface Endpoint {
   postMessage(message: unknown, transfer?: Transferable[]): void;
-  addEventListener(type: 'message' | 'messageerror', listener: (event: MessageEvent) => void): void;
+  addEventListener(type: 'message' | 'messageerror' | 'close', listener: (event: MessageEvent) => void): void;
   start?(): void;
   close(): void;
 }
