@@ -102,8 +102,8 @@ const calls = {
     worker.terminate();
     return running;
   },
-  /** Reads one chunk of an attachment, terminates the worker, reads on, and tells how that ended. */
-  async readAndTerminate(size: number): Promise<Told> {
+  /** Reads one chunk of an attachment, terminates the worker, reads on after `afterMs`, and tells how that ended. */
+  async readAndTerminate(size: number, afterMs: number): Promise<Told> {
     await db.put({
       _id: 'large',
       _attachments: { f: { content_type: 'a/b', data: new Blob([new Uint8Array(size)]) } },
@@ -112,6 +112,7 @@ const calls = {
     const reader = stream.getReader();
     await reader.read();
     worker.terminate();
+    await new Promise((resolve) => setTimeout(resolve, afterMs));
     const rest = async (): Promise<void> => {
       while (!(await reader.read()).done);
     };

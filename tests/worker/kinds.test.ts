@@ -39,12 +39,16 @@ describe.skipIf(!canOpenPages())('a database hosted in', () => {
     expect(heard.filter((id) => id !== 'in flight')).toEqual(['before', 'after', 'last']);
   });
 
-  it('a worker that is terminated while a stream of it is read: reading fails, soon', async () => {
-    const { tabs } = await openHosted('dedicated', 1);
-    const { error, ms } = await tabs[0]!.call('readAndTerminate', 20_000_000);
-    expect(error).toBe('worker_terminated');
-    expect(ms).toBeLessThan(SOON_MS);
-  });
+  for (const [when, pauseMs] of [
+    ['while a stream of it is read', 0],
+    ['long before a stream of it is read on', 500],
+  ] as const)
+    it(`a worker that is terminated ${when}: reading fails, soon`, async () => {
+      const { tabs } = await openHosted('dedicated', 1);
+      const { error, ms } = await tabs[0]!.call('readAndTerminate', 20_000_000, pauseMs);
+      expect(error).toBe('worker_terminated');
+      expect(ms).toBeLessThan(SOON_MS);
+    });
 
   it('a worker given as such, and terminated: every call rejects from then on, soon', async () => {
     const { tabs } = await openHosted('instance', 1);

@@ -1,34 +1,42 @@
 /** Who is taken for gone, by a lock that is held, released, or seen by nobody. */
 import { describe, expect, it, vi } from 'vitest';
-import { hold, whenGone } from '../../packages/worker/src/life';
+import { hold, whenGone, whenReleased } from '../../packages/worker/src/life';
 
 describe('a context', () => {
   it('is gone when its lock is released, and not before', async () => {
     const held = hold('life 1');
     await held.name;
-    const gone = vi.fn();
-    whenGone('life 1', gone);
-    const stopped = vi.fn();
-    whenGone('life 1', stopped)();
+    const [gone, seen, stopped] = [vi.fn(), vi.fn(), vi.fn()];
+    whenGone('life 1', gone, port(), seen);
+    whenGone('life 1', stopped, port())();
+    const stop = whenGone('life 1', stopped, port());
     await turnOfLocks();
+    stop();
     expect(gone).not.toHaveBeenCalled();
+    expect(seen).toHaveBeenCalledOnce();
     held.release();
     await vi.waitFor(() => expect(gone).toHaveBeenCalledOnce());
     await turnOfLocks();
     expect(stopped).not.toHaveBeenCalled();
+    const released = vi.fn();
+    whenReleased('life 1', released);
+    await vi.waitFor(() => expect(released).toHaveBeenCalledOnce());
   });
 
   it('whose lock is not to be seen is not taken for gone, but when its port ends, where a browser says so', async () => {
     const { port1, port2 } = new MessageChannel();
-    const gone = vi.fn();
-    whenGone('life 2', gone, port1);
+    const [gone, seen] = [vi.fn(), vi.fn()];
+    whenGone('life 2', gone, port1, seen);
     await turnOfLocks();
     expect(gone).not.toHaveBeenCalled();
+    expect(seen).not.toHaveBeenCalled();
     port1.start();
     port2.close();
     if ('onclose' in MessagePort.prototype) await vi.waitFor(() => expect(gone).toHaveBeenCalledOnce());
   });
 });
+
+const port = (): MessagePort => new MessageChannel().port1;
 
 /** Whatever was asked of the locks before has been answered. */
 const turnOfLocks = async (): Promise<void> => {

@@ -60,7 +60,6 @@ const ASKING: ReadonlySet<ClientOp[0]> = new Set(['call', 'part', 'feed']);
 export class Channel {
   readonly #endpoint: Endpoint;
   readonly #events: ChannelEvents;
-  readonly #lock: string | undefined;
   readonly #outbox: Outbox<ClientOp>;
   readonly #waits: Waits;
   readonly #pending = new Map<number, Pending>();
@@ -74,14 +73,14 @@ export class Channel {
   heard = false;
   /** Whether anything was ever heard. */
   answered = false;
+  /** Held as long as the host lives, once it was seen to be held. */
+  lock: string | undefined;
   /** Called when there is nothing more to wait for, after {@link leave}. */
   onIdle: () => void = () => {};
 
-  /** @param lock held as long as the host lives */
-  constructor(endpoint: Endpoint, events: ChannelEvents, lock: string | undefined) {
+  constructor(endpoint: Endpoint, events: ChannelEvents) {
     this.#endpoint = endpoint;
     this.#events = events;
-    this.#lock = lock;
     this.#outbox = new Outbox((ops) => this.#post(ops), 1);
     this.#waits = new Waits((isAwake) => this.send(['awake', isAwake]));
     endpoint.addEventListener('message', ({ data }: MessageEvent<Message<HostOp>>) => {
@@ -268,7 +267,7 @@ export class Channel {
       const { call, parts } = pending;
       this.#forget(id, pending);
       if (answer !== undefined)
-        call.resolve(asStream(whole(answer.value, parts, answer.list), this.#lock, call.encoded.signals));
+        call.resolve(asStream(whole(answer.value, parts, answer.list), this.lock, call.encoded.signals));
       else call.reject(failure!.error);
     }
     this.#checkIdle();

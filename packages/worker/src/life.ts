@@ -35,27 +35,41 @@ export function hold(name: string): Held {
   return { name: held, release };
 }
 
-/**
- * Calls `gone` when the holder of `name` is no more. If nobody is seen to hold it, the locks say nothing of the holder: when Chromium
- * clears the data of an origin that has pages or workers open, whatever comes later has locks of its own (156). Then the end of `port`
- * tells, in Chromium.
- * @param port whose other end the holder has
- * @returns a function that stops waiting
- */
-export function whenGone(name: string, gone: () => void, port?: Endpoint): () => void {
-  const manager = locks();
-  if (manager === undefined) return () => {};
+/** Calls `gone` when the holder of `name`, who was seen to hold it, is no more. @returns a function that stops waiting */
+export function whenReleased(name: string, gone: () => void): () => void {
   const stop = new AbortController();
   const { signal } = stop;
-  const end = (): void => {
+  const request = { mode: 'shared', signal } as const;
+  const granted = (): void => {
     if (!signal.aborted) gone();
   };
-  manager
-    .request(name, { mode: 'shared', ifAvailable: true }, (lock) => {
-      if (signal.aborted) return;
-      if (lock === null) manager.request(name, { mode: 'shared', signal }, end).catch(() => {});
-      else port?.addEventListener('close', end);
-    })
+  locks()
+    ?.request(name, request, granted)
     .catch(() => {});
   return () => stop.abort();
+}
+
+/**
+ * The same, for a holder that was not seen yet. If nobody is seen to hold the lock, the locks say nothing: when Chromium clears the data
+ * of an origin that has pages or workers open, whatever comes later has locks of its own (156). Then the end of `port` tells, in Chromium.
+ *
+ * @param port whose other end the holder has
+ * @param seen called when the holder is seen
+ */
+export function whenGone(name: string, gone: () => void, port: Endpoint, seen?: () => void): () => void {
+  let isOver = false;
+  let stop = (): void => {
+    isOver = true;
+  };
+  const look = (lock: Lock | null): void => {
+    if (isOver) return;
+    if (lock === null) {
+      seen?.();
+      stop = whenReleased(name, gone);
+    } else port.addEventListener('close', () => isOver || gone());
+  };
+  locks()
+    ?.request(name, { mode: 'shared', ifAvailable: true }, look)
+    .catch(() => {});
+  return () => stop();
 }

@@ -243,7 +243,7 @@ export class Link {
       moved: () => leave(workerTerminated('The worker serves no more')),
       broken: (error: unknown) => gone(error),
     };
-    const channel = new Channel(endpoint, events, lock);
+    const channel = new Channel(endpoint, events);
     const end = (error: unknown): void => {
       unwatch();
       pulse.stop();
@@ -270,7 +270,10 @@ export class Link {
       this.#reconnect();
     };
     const ended = (): void => gone(workerTerminated('The worker has ended'));
-    const unwatch = lock === undefined ? () => {} : whenGone(lock, ended, endpoint);
+    const seen = (): void => {
+      channel.lock = lock;
+    };
+    const unwatch = lock === undefined ? () => {} : whenGone(lock, ended, endpoint, seen);
     let pulse = new Pulse(channel, link === undefined ? OWN : OTHER_TAB, {
       tick: () => this.#own.keepAwake(),
       silent: (times) => {

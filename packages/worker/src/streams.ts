@@ -4,7 +4,7 @@
  */
 import { either, noBytes, untilAborted } from '@settledb/core';
 import { decodeError, encodeError, workerTerminated } from './errors';
-import { whenGone } from './life';
+import { whenReleased } from './life';
 import type { ClientOp, Endpoint, WireError } from './wire';
 
 /** Deep enough for `docs[]._attachments[].data`. */
@@ -184,7 +184,7 @@ function guarded(
     let unwatch = (): void => {};
     const gone = new Promise<never>((_, reject) => {
       if (lock !== undefined)
-        unwatch = whenGone(lock, () => reject(workerTerminated('The worker has ended')));
+        unwatch = whenReleased(lock, () => reject(workerTerminated('The worker has ended')));
     });
     const { signal, leave } = either(...signals);
     try {
