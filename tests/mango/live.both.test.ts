@@ -336,7 +336,11 @@ describe('the life of a live result', () => {
     await loop;
     expect(ended.slice(3).sort()).toEqual(['close', 'loop over']);
     await vi.waitFor(() => expect(feeds()).toBe(0));
-    const late = db.live.find({ selector: {}, signal: abort.signal });
+    // As a feed, which is then cancelled.
+    await new Promise<void>((complete) =>
+      db.live.find({ selector: {}, signal: abort.signal }).subscribe({ complete }),
+    );
+    const late = db.live.find({ selector: {} });
     await expect(new Promise((_, reject) => late.subscribe({ error: reject }))).rejects.toThrow('closed');
   });
 
