@@ -7,6 +7,8 @@ import { iterate } from '../../packages/remote/src/server-streams';
 import { SettleDB } from '../../packages/settledb/src/settledb';
 import { bytesOf, contentsOf, type Db, fillAtRandom, gzip, numbers, whole } from './content';
 
+// biome-ignore lint/suspicious/noExplicitAny: what types would not let through is asked for too
+type Any = any;
 let count = 0;
 const make = (): Db => new SettleDB(`dumped-${count++}`, { adapter: memory() });
 
@@ -503,4 +505,30 @@ describe('files of others', () => {
     for (const text of ['hello', '{}', '{"a":[]}', '7', rowsOnly, '<html></html>'])
       await expect(make().load(utf8(text)), text).rejects.toMatchObject({ status: 400 });
   });
+});
+
+it('what is no function where one is needed, or no options, is refused before anything is read or written', async () => {
+  const [db, other] = [make(), make()] as unknown as [Any, Any];
+  await db.put({ _id: 'a' });
+  const bytes = await whole(db.dump());
+  const calls: readonly (readonly [RegExp, () => unknown])[] = [
+    ...[undefined, './folder', {}].map((sink) => [/^sink must be/, () => db.writeSnapshot(sink)] as const),
+    ...['x', true, {}].flatMap((on_progress) => [
+      [/^on_progress must be/, () => other.load(bytes, { on_progress })] as const,
+      [/^on_progress must be/, () => whole(db.dump({ on_progress }))] as const,
+      [/^on_progress must be/, () => db.writeSnapshot(() => {}, { on_progress })] as const,
+      [/^on_progress must be/, () => other.loadSnapshot('http://127.0.0.1:9/', { on_progress })] as const,
+    ]),
+    [/^fetch must be/, () => other.loadSnapshot('http://127.0.0.1:9/', { fetch: 'x' })],
+    [/^dump\(\) takes its options as an object, not "\.\/file"/, () => db.dump('./file')],
+    [/^load\(\) takes its options as an object/, () => other.load(bytes, 'x')],
+  ];
+  for (const [message, call] of calls) {
+    const refused = (async () => call())();
+    await expect(refused).rejects.toThrow(TypeError);
+    await expect(refused).rejects.toThrow(message);
+  }
+  expect((await other.info()).update_seq).toBe(0);
+  await expect(db.get('_local/snapshot')).rejects.toMatchObject({ status: 404 });
+  expect(await whole(db.dump(7))).toEqual(await whole(db.dump({ on_progress: null })));
 });

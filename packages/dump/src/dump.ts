@@ -13,6 +13,7 @@ import {
   portableBytes,
   type Seq,
 } from '@settledb/core';
+import { checkProgress } from './check';
 import {
   type AnyDoc,
   Chain,
@@ -325,6 +326,7 @@ async function* localParts(
  * with what the database fails with, and with the reason of `signal`.
  */
 export function dump(source: Source, options: DumpOptions = {}): ReadableStream<Uint8Array> {
+  checkProgress(options);
   const encoder = new TextEncoder();
   const lines = parts(source, options);
   const stream = new ReadableStream<Uint8Array>(

@@ -1,5 +1,6 @@
 /** Loads a dump, of whichever kind, into a database. */
 import { badRequest, type Seq } from '@settledb/core';
+import { checkProgress } from './check';
 import { loadJson, loadPouchDump } from './foreign';
 import { FORMAT, isObject, truncated } from './format';
 import { ahead, type Input, linesOf, textOf, whileReading } from './lines';
@@ -24,6 +25,7 @@ export interface LoadResult extends Counts {
  *   input or the database fails with; the reason of `signal`
  */
 export async function load(target: Target, input: Input, options: LoadOptions = {}): Promise<LoadResult> {
+  checkProgress(options);
   return whileReading(options.signal, async (signal) => {
     const text = textOf(input, signal);
     try {

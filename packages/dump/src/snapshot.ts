@@ -12,6 +12,7 @@ import {
   type Seq,
   uuid,
 } from '@settledb/core';
+import { checkFunction, checkProgress } from './check';
 import { type DumpOptions, gzipped, parts, type Source } from './dump';
 import { damaged, isObject } from './format';
 import { ahead, linesOf, textOf, whileReading } from './lines';
@@ -48,6 +49,8 @@ export async function writeSnapshot(
   sink: Sink,
   options: SnapshotOptions = {},
 ): Promise<Manifest> {
+  checkFunction('sink', sink);
+  checkProgress(options);
   const session = uuid();
   const { update_seq } = await source.info({ signal: options.signal });
   // Before the first line names the session, and with a position that is not after the snapshot's.
@@ -103,6 +106,8 @@ export async function loadSnapshot(
   url: string | URL,
   options: LoadSnapshotOptions = {},
 ): Promise<SnapshotResult> {
+  checkProgress(options);
+  if (options.fetch != null) checkFunction('fetch', options.fetch);
   // Called as a plain function: browsers' fetch refuses another `this`.
   const get = options.fetch ?? ((input: RequestInfo | URL, init?: RequestInit) => fetch(input, init));
   const base = new URL(url, globalThis.location?.href);

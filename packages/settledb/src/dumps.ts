@@ -16,7 +16,7 @@ export function lazyDump(
   life: AbortSignal,
 ): ReadableStream<Uint8Array> {
   // This is how pouchdb-replication-stream is called: a backup that nobody writes must not seem to be made.
-  if (given != null && ('write' in given || 'getWriter' in given))
+  if ('write' in Object(given) || 'getWriter' in Object(given))
     throw new TypeError('dump() gives a stream: pipe it into yours');
   const { signal, leave } = either(life, given?.signal);
   const options = { ...given, signal };

@@ -16,7 +16,7 @@ const FUNCTIONS_UP_TO: Readonly<Record<string, number>> = { query: 1, putAttachm
 /** The place of the options, for verbs that are called with something else there: `get(id, rev)`, `replicate.to(peer, ids)`. */
 const OPTIONS_AT: Readonly<Record<string, number>> = {
   ...{ allDocs: 0, changes: 0, get: 1, put: 1, post: 1, bulkDocs: 1, query: 1 },
-  ...{ getAttachment: 2, openAttachment: 2, compact: 0 },
+  ...{ getAttachment: 2, openAttachment: 2, compact: 0, dump: 0, load: 1, writeSnapshot: 1, loadSnapshot: 1 },
   ...{ 'replicate.to': 1, 'replicate.from': 1, sync: 1, 'SettleDB.replicate': 2, 'SettleDB.sync': 2 },
 };
 
