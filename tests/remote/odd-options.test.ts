@@ -41,6 +41,8 @@ async function answerOf(db: Any, verb: string, args: readonly unknown[]): Promis
   }
 }
 
+const failure = (answer: Promise<unknown>): Promise<unknown> => answer.catch((error: unknown) => error);
+
 async function differing(verb: string, calls: readonly (readonly unknown[])[]): Promise<unknown[]> {
   const differences: unknown[] = [];
   for (const args of calls) {
@@ -138,6 +140,50 @@ describe('an option that is null, empty or no such thing means behind a URL what
         options.map((given) => [given]),
       ),
     ).toEqual([]);
+  });
+
+  it('of openAttachment: no end is the end of the content', async () => {
+    for (const db of [here, there]) {
+      await db.putAttachment('with', 'f', undefined, 'eHl6', 'text/plain');
+      for (const range of [{ end: null }, { end: undefined }, { start: 1, end: null }]) {
+        const { stream } = await db.openAttachment('with', 'f', range);
+        expect(await new Response(stream).text()).toBe('start' in range ? 'yz' : 'xyz');
+      }
+      const [error] = await Promise.allSettled([db.openAttachment('with', 'f', { end: 0 })]);
+      expect(error).toMatchObject({ reason: { status: 416 } });
+    }
+  });
+
+  it('is told as it was given, where JSON has another text for it, or none', async () => {
+    const cycle: Any = {};
+    cycle.cycle = cycle;
+    const odd = [
+      [Number.NaN, 'NaN'],
+      [Number.POSITIVE_INFINITY, 'Infinity'],
+      [() => 1, 'a function'],
+    ] as const;
+    for (const [value, text] of [...odd, [cycle, 'an object that is no JSON'], [10n, '10']] as const) {
+      const named = new RegExp(`(not:?|for limit:) ${text}$`);
+      const refused = expect.objectContaining({ status: 400, reason: expect.stringMatching(named) });
+      for (const db of [here, there]) expect(await failure(db.allDocs({ limit: value }))).toEqual(refused);
+      // What goes to a server as JSON it sees as that.
+      for (const name of ['limit', 'fields', 'sort'])
+        expect(await failure(here.find({ selector: {}, [name]: value }))).toEqual(refused);
+    }
+  });
+
+  it('is no JSON, and is refused as that', async () => {
+    const cycle: Any = {};
+    cycle.cycle = cycle;
+    const refused = (status: number) => expect.objectContaining({ status });
+    for (const db of [here, there])
+      for (const odd of [cycle, 10n]) {
+        expect(await failure(db.query('v/v', { key: odd }))).toEqual(refused(400));
+        expect(await failure(db.query('v/v', { startkey: [odd] }))).toEqual(refused(400));
+        expect(await failure(db.find({ selector: { n: odd } }))).toEqual(refused(400));
+        expect(await failure(db.find({ selector: {}, fields: odd }))).toEqual(refused(400));
+        expect(await failure(db.createIndex({ fields: odd }))).toEqual(refused(400));
+      }
   });
 
   it('of a live feed: a wait of null is the usual one', async () => {

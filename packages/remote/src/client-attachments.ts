@@ -123,8 +123,7 @@ export async function openAttachment(
   if (!Object.hasOwn(stubs, name)) throw notFound('Document is missing attachment', id);
   const { content_type, digest, revpos, length, encoding, encoded_length } = stubs[name]!;
   const last = Math.min(end ?? length, length);
-  if ((start > 0 && start >= length) || (end !== undefined && end <= start && length > 0))
-    throw unsatisfiable();
+  if ((start > 0 && start >= length) || (end != null && end <= start && length > 0)) throw unsatisfiable();
   const whole = start === 0 && last === length;
   const byDoc = { rev: doc._rev, start, last, length, signal, bytes };
   if (options.encoded === true && whole && encoding !== undefined && encoded_length !== undefined) {

@@ -31,6 +31,7 @@ import {
   type ViewSource,
   viewName,
   withPatterns,
+  writtenJson,
 } from '@settledb/core';
 import { checkObject, checkOk, readSeq, unexpected } from './client-check';
 import { type Call, flag, formatQuery, type Http } from './client-http';
@@ -101,7 +102,7 @@ export class RemoteQueries<Content extends object> implements Required<Queries<C
     { signal }: CallOptions = {},
   ): Promise<CreateIndexResult> {
     if (!isObject(request)) throw badRequest('You must provide an index to create');
-    const body = withPatterns(indexBody(request));
+    const body = bodyOf(indexBody(request));
     const call: Call = { method: 'POST', path: '/_index', body, signal };
     const { result, id, name } = checkObject(await this.#http.json(call), 'the answer');
     if ((result !== 'created' && result !== 'exists') || typeof name !== 'string')
@@ -253,8 +254,13 @@ function viewCall(place: Place, options: ViewOptions): Call {
   return { method: 'POST', ...place, query: flags, body: { ...bounds, keys }, signal };
 }
 
-const toJson = (value: unknown): string | undefined =>
-  value === undefined ? undefined : JSON.stringify(value);
+/** @throws bad_request for what is no JSON: patterns are looked for at any depth, and a cycle has none */
+function bodyOf(body: object): unknown {
+  writtenJson(body);
+  return withPatterns(body);
+}
+
+const toJson = (value: unknown): string | undefined => (value === undefined ? undefined : writtenJson(value));
 
 const queryBody = (options: ViewOptions): Values => ({ ...flagsOf(options), ...keysOf(options) });
 
@@ -277,5 +283,5 @@ function findCall(path: string, request: FindRequest): Call {
   if (!isObject(request)) throw badRequest('You must provide search parameters to find()');
   checkedUpdate({ update: request.update });
   const { signal, ...body } = request as FindRequest;
-  return { method: 'POST', path, body: withPatterns(body), signal };
+  return { method: 'POST', path, body: bodyOf(body), signal };
 }

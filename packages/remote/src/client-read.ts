@@ -18,6 +18,7 @@ import {
   parseRev,
   queryParseError,
   type Rev,
+  writtenJson,
 } from '@settledb/core';
 import { bulkGetOver } from './client-bulk-get';
 import * as check from './client-check';
@@ -241,5 +242,4 @@ function sentBounds({ key, startkey, endkey }: Bounds, descending: boolean): Bou
 
 const isAbove = (bound: unknown): boolean => typeof bound === 'object' && bound !== null;
 
-const toJson = (value: unknown): string | undefined =>
-  value === undefined ? undefined : JSON.stringify(value);
+const toJson = (value: unknown): string | undefined => (value === undefined ? undefined : writtenJson(value));

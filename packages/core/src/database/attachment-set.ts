@@ -10,6 +10,7 @@ import { badRequest, type DatabaseError, missingStub } from '../model/errors';
 import type { Stub } from '../model/types';
 import type { BlobRow } from '../store/schema';
 import { blobKey, type Content, isEncoded } from './attachment-content';
+import { show } from './show';
 
 /** Attachments by name, as stored. */
 export type Stubs = Readonly<Record<string, Stub>>;
@@ -191,7 +192,7 @@ export function stubsIn(body: string | undefined): Stubs | undefined {
 
 /** @throws DatabaseError 400 for a name that nobody could ask for */
 export function checkName(name: string): void {
-  if (typeof name !== 'string') throw badRequest(`Attachment name must be a string, not ${name}`);
+  if (typeof name !== 'string') throw badRequest(`Attachment name must be a string, not ${show(name)}`);
   if (name.startsWith('_'))
     throw badRequest(`Attachment name '${name}' starts with an underscore, which is reserved`);
   if (name === '') throw badRequest('Attachment name must not be empty');

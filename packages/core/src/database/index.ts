@@ -25,3 +25,4 @@ export type * from './queries';
 export * from './query-checks';
 export { onPageReturn, onReturn, tellReturn } from './return';
 export { checkRevLists } from './rev-lists';
+export { show } from './show';

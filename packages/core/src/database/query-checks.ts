@@ -2,6 +2,7 @@
 import { badRequest, type DatabaseError, queryParseError } from '../model/errors';
 import { isGroup } from '../model/selector';
 import type { ViewOptions } from './queries';
+import { show } from './show';
 
 /** @throws bad_request unless it is a list of query options */
 export function checkQueries(queries: unknown): asserts queries is readonly ViewOptions[] {
@@ -59,7 +60,7 @@ export function checkedReduce({ reduce }: Pick<ViewOptions, 'reduce'>): boolean 
   if (typeof reduce === 'boolean') return reduce;
   if (reduce === 'true' || reduce === 'false') return reduce === 'true';
   throw queryParseError(
-    `Invalid value for \`reduce\`: of a stored view it is true or false, not ${typeof reduce === 'function' ? 'a function' : show(reduce)}`,
+    `Invalid value for \`reduce\`: of a stored view it is true or false, not ${show(reduce)}`,
   );
 }
 
@@ -75,6 +76,3 @@ export function checkDocIds(options: Pick<ViewOptions, 'startkey_docid' | 'endke
 /** Any truthy value, as in PouchDB, except text that says the contrary. */
 export const isDescending = ({ descending }: Pick<ViewOptions, 'descending'>): boolean =>
   Boolean(descending) && (descending as unknown) !== 'false';
-
-const show = (value: unknown): string =>
-  typeof value === 'object' || typeof value === 'string' ? JSON.stringify(value) : String(value);

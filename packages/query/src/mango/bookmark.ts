@@ -4,7 +4,7 @@
  * The place is that of the last document, not a count, so that writes between two pages neither repeat a document nor
  * leave one out. Only the plan that made a bookmark can go on from it: the text says which one that was.
  */
-import type { Json } from '@settledb/core';
+import { type Json, show } from '@settledb/core';
 import { invalid } from './fields';
 
 export interface Bookmark {
@@ -53,4 +53,4 @@ export function readBookmark(given: unknown): Bookmark {
 }
 
 export const invalidBookmark = (given: unknown): Error =>
-  invalid('invalid_bookmark', `Invalid bookmark value: ${JSON.stringify(given)}`);
+  invalid('invalid_bookmark', `Invalid bookmark value: ${show(given)}`);

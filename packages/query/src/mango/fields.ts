@@ -1,5 +1,5 @@
 /** Lists of fields with directions, as `createIndex` and `sort` take them. */
-import { DatabaseError, fieldPath, isGroup } from '@settledb/core';
+import { DatabaseError, fieldPath, isGroup, show } from '@settledb/core';
 import type { IndexField } from './mango-index';
 
 /** 400 in CouchDB's words. */
@@ -9,7 +9,7 @@ export const invalid = (name: string, reason: string): DatabaseError =>
 /** @throws DatabaseError 400 `invalid_sort_json`, `invalid_sort_field` */
 export function checkFields(list: unknown): IndexField[] {
   if (!Array.isArray(list))
-    throw invalid('invalid_sort_json', `Sort must be an array of sort specs, not: ${JSON.stringify(list)}`);
+    throw invalid('invalid_sort_json', `Sort must be an array of sort specs, not: ${show(list)}`);
   return list.map(checkField);
 }
 
@@ -21,7 +21,7 @@ function checkField(given: unknown): IndexField {
     const [name, direction] = entry;
     if (direction === 'asc' || direction === 'desc') return { name, direction };
   }
-  throw invalid('invalid_sort_field', `Invalid sort field: ${JSON.stringify(given) ?? 'null'}`);
+  throw invalid('invalid_sort_field', `Invalid sort field: ${show(given ?? null)}`);
 }
 
 /** A path that a sort goes by. */

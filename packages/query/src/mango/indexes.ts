@@ -18,6 +18,7 @@ import {
   notFound,
   type Selector,
   type Store,
+  show,
   withPatterns,
 } from '@settledb/core';
 import { checkFields, invalid } from './fields';
@@ -56,8 +57,7 @@ export function checkIndexRequest(request: unknown): NewIndex {
   if (!isGroup(request)) throw badRequest('You must provide an index to create');
   const index = request.index ?? (request.fields === undefined ? undefined : request);
   if (index === undefined) throw invalid('missing_required_key', 'Missing required key: index');
-  if (!isGroup(index))
-    throw invalid('invalid_index', `JSON indexes must be an object, not: ${JSON.stringify(index)}`);
+  if (!isGroup(index)) throw invalid('invalid_index', `JSON indexes must be an object, not: ${show(index)}`);
   const type = request.type ?? index.type ?? 'json';
   if (type !== 'json') throw invalid('invalid_index', `Invalid type for index: ${String(type)}`);
   if (index !== request) checkKeys(request, REQUEST_KEYS);
@@ -87,7 +87,7 @@ function checkKeys(given: Readonly<Record<string, unknown>>, known: ReadonlySet<
 
 function nameOf(given: unknown): string | undefined {
   if (given === undefined || given === null) return undefined;
-  if (typeof given !== 'string') throw invalid('invalid_string', `Invalid string: ${JSON.stringify(given)}`);
+  if (typeof given !== 'string') throw invalid('invalid_string', `Invalid string: ${show(given)}`);
   if (given !== '') return given;
   throw invalid('invalid_empty_string', 'Index name or ddoc cannot be empty string');
 }

@@ -1,5 +1,5 @@
 /** `fields` of a `find`: which parts of a document are answered. */
-import { fieldAt, fieldPath } from '@settledb/core';
+import { fieldAt, fieldPath, show } from '@settledb/core';
 import { invalid } from './fields';
 
 type Fields = Record<string, unknown>;
@@ -26,10 +26,7 @@ export function projection(fields: unknown): Project {
 export function projectedPaths(fields: unknown): readonly (readonly string[])[] | undefined {
   if (fields === undefined || fields === 'all_fields') return undefined;
   if (!Array.isArray(fields) || fields.some((each) => typeof each !== 'string'))
-    throw invalid(
-      'invalid_fields_json',
-      `Fields must be an array of strings, not: ${JSON.stringify(fields)}`,
-    );
+    throw invalid('invalid_fields_json', `Fields must be an array of strings, not: ${show(fields)}`);
   // As in CouchDB: an empty list means all fields.
   if (fields.length === 0) return undefined;
   const all = fields.map(fieldPath);

@@ -8,6 +8,7 @@ import {
   type FindRequest,
   isGroup,
   type Selector,
+  show,
 } from '@settledb/core';
 import { type Bookmark, invalidBookmark, NO_BOOKMARK, readBookmark } from './bookmark';
 import { checkFields, invalid, type SortPath, sortPathsOf } from './fields';
@@ -66,7 +67,7 @@ export function checkRequest(request: FindRequest): Find {
 function count(name: string, given: unknown, otherwise: number): number {
   if (given === undefined) return otherwise;
   if (Number.isInteger(given) && (given as number) >= 0) return given as number;
-  throw invalid(`invalid_${name}_value`, `Invalid value for ${name}: ${JSON.stringify(given)}`);
+  throw invalid(`invalid_${name}_value`, `Invalid value for ${name}: ${show(given)}`);
 }
 
 function bookmarkOf(given: unknown): Bookmark | undefined {
@@ -83,7 +84,7 @@ function useIndexOf(given: unknown): UseIndex | undefined {
   if (Array.isArray(given) && given.length === 0) return undefined;
   const wellFormed =
     typeof ddoc === 'string' && (name === undefined || typeof name === 'string') && more.length === 0;
-  if (!wellFormed) throw invalid('invalid_index_name', `Invalid index name: ${JSON.stringify(given)}`);
+  if (!wellFormed) throw invalid('invalid_index_name', `Invalid index name: ${show(given)}`);
   if (ddoc === '_all_docs') return { ddoc: null };
   return { ddoc: designId(ddoc), name };
 }
