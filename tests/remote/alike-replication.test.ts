@@ -170,3 +170,19 @@ describe('compact', () => {
     for (const db of sources) await expect(async () => db.compact('x')).rejects.toThrow(TypeError);
   });
 });
+
+describe('a peer that is none', () => {
+  it('is refused at once, wherever the other is', () => {
+    for (const db of places())
+      for (const peer of [undefined, null, 0, true, Symbol('s'), 10n])
+        for (const begin of [
+          () => db.replicate.to(peer),
+          () => db.replicate.from(peer, { live: true, retry: true }),
+          () => db.sync(peer),
+          () => db.constructor.replicate(db, peer),
+          () => db.constructor.replicate(peer, db),
+          () => db.constructor.sync(peer, db, {}),
+        ])
+          expect(begin).toThrow(/^Replication needs a name, a URL or a database on either side, not /);
+  });
+});

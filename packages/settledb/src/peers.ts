@@ -108,9 +108,7 @@ interface Open {
 }
 
 function open(make: MakeHandle, peer: Peer, create?: boolean): Open {
-  if (typeof peer === 'object' && peer !== null) return { database: peer as Replicable };
-  if (typeof peer !== 'string')
-    throw new TypeError(`Replication needs a name, a URL or a database on either side, not ${String(peer)}`);
+  if (typeof peer !== 'string') return { database: peer as Replicable };
   const own = make(peer, create === undefined ? undefined : { skip_setup: !create });
   return { database: own, own };
 }

@@ -20,20 +20,32 @@ const OPTIONS_AT: Readonly<Record<string, number>> = {
   ...{ 'replicate.to': 1, 'replicate.from': 1, sync: 1, 'SettleDB.replicate': 2, 'SettleDB.sync': 2 },
 };
 
+/** Verbs whose arguments before the options are peers. */
+const OF_PEERS = /^(replicate|SettleDB|sync)\b/;
+
 /** Verbs whose first argument is content, in which a `signal` is a field or an id like any other. */
 const CONTENT = /^(put|post|remove|bulkDocs|revsDiff)$/;
 
 /** The method; a TypeError if it is given a callback, a text or list for its options, or a `signal` that is none. Programs without types pass `null` for nothing. */
-export const asVerb =
-  <Args extends unknown[], Answer>(verb: string, method: (...args: Args) => Answer) =>
-  (...args: Args): Answer => {
+export const asVerb = <Args extends unknown[], Answer>(verb: string, method: (...args: Args) => Answer) => {
+  const at = OPTIONS_AT[verb];
+  const peers = OF_PEERS.test(verb) ? at! : 0; // The options of each of these are in the table.
+  const content = CONTENT.test(verb) ? 1 : 0;
+  return (...args: Args): Answer => {
     for (let i = 0; i < args.length; i++) args[i] ??= undefined;
     if (args.length > (FUNCTIONS_UP_TO[verb] ?? 0)) refuseCallback(verb, args[args.length - 1]);
-    const at = OPTIONS_AT[verb];
     if (at !== undefined) refuseOther(verb, args[at]);
-    for (let i = CONTENT.test(verb) ? 1 : 0; i < args.length; i++) checkSignal(args[i]);
+    for (let i = 0; i < peers; i++) refuseNoPeer(args[i]);
+    for (let i = content; i < args.length; i++) checkSignal(args[i]);
     return method(...args);
   };
+};
+
+/** @throws TypeError: at once, wherever the replication would run */
+function refuseNoPeer(peer: unknown): void {
+  if (typeof peer !== 'string' && !(typeof peer === 'object' && peer !== null))
+    throw new TypeError(`Replication needs a name, a URL or a database on either side, not ${String(peer)}`);
+}
 
 /** @throws TypeError for a function that PouchDB would call and nothing here would: an error must not get lost */
 export function refuseCallback(verb: string, last: unknown): void {

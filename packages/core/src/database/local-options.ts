@@ -3,6 +3,7 @@ import { badRequest } from '../model';
 import type { Durability } from '../store/store';
 import type { Bytes } from './bytes';
 import type { Evaluate } from './functions';
+import { show } from './show';
 
 export interface LocalOptions {
   readonly name: string;
@@ -34,13 +35,13 @@ export function checkLocalOptions(options: Omit<LocalOptions, 'name' | 'adapter'
   for (const name of ['auto_compaction', 'deterministic_revs'] as const) {
     const value: unknown = options[name] ?? undefined;
     if (value !== undefined && typeof value !== 'boolean')
-      throw badRequest(`${name} must be true or false, not ${JSON.stringify(value)}`);
+      throw badRequest(`${name} must be true or false, not ${show(value)}`);
   }
   if (evaluate != null && typeof evaluate !== 'function')
     throw badRequest('evaluate must be a function: that of settledb/eval');
   // A misspelt value would promise less than was asked for.
   if (durability !== 'relaxed' && durability !== 'strict')
-    throw badRequest(`durability must be 'relaxed' or 'strict', not ${durability}`);
+    throw badRequest(`durability must be 'relaxed' or 'strict', not ${show(durability)}`);
 }
 
 /** @throws DatabaseError 400 */
