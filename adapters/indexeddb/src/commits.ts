@@ -95,7 +95,7 @@ export function addCommit(
   const early = alone && last === added && named.length === 0;
   after(named.at(-1) ?? (early ? asked : last), () => {
     const undone = objection(checkState(asked.result), expected);
-    if (undone !== undefined) return fail(new Undo(undone));
+    if (undone !== undefined) return fail(undone);
     if (named.some(({ result }) => result === undefined)) return fail(contentGone());
     answer(undefined);
     if (alone) work.commit(); // if not early, all requests have succeeded by now
@@ -111,7 +111,7 @@ export function addCommit(
     const winners = log.getAll(IDBKeyRange.lowerBound(expected.n, true));
     after(winners, () => {
       const undone = objection(checkState(asked.result), expected);
-      if (undone !== undefined) return fail(new Undo(undone));
+      if (undone !== undefined) return fail(undone);
       const [first] = winners.result as LogRecord[];
       // Our own record, from an attempt whose outcome we were not told.
       if (first?.by === by) return answer(undefined);
@@ -152,7 +152,7 @@ export function applyRewrite(
   after(ahead, () => {
     const state = checkState(asked.result);
     const undone = objection(state, expected);
-    if (undone !== undefined) return fail(new Undo(undone));
+    if (undone !== undefined) return fail(undone);
     if (manifest !== undefined && ahead.result !== undefined) return fail(new Undo('behind'));
     const through = manifest?.through ?? state.through;
     if (through < state.through || (manifest !== undefined && through > expected.n)) {
@@ -287,9 +287,9 @@ export function raiseFence({ log, meta, after, together, answer }: Work<number>)
   });
 }
 
-function objection(state: State, expected: Expectation): Undone | undefined {
-  if (state.epoch !== expected.epoch) return 'stale';
-  return expected.fence !== undefined && state.fence !== expected.fence ? 'fenced' : undefined;
+function objection(state: State, expected: Expectation): Undo | undefined {
+  if (state.epoch !== expected.epoch) return new Undo('stale');
+  return expected.fence !== undefined && state.fence !== expected.fence ? new Undo('fenced') : undefined;
 }
 
 function commits(records: readonly unknown[], known: number): JournalState['commits'] {

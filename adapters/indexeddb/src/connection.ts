@@ -5,10 +5,10 @@
  * data. The handle is then useless, so it is dropped and a new one opened, once for each call that met this.
  */
 import { closed, isDatabaseError } from '@settledb/core';
+import { readSmallState } from './commits';
 import { isRefusal } from './failure';
 import { needsTurns, OneAtATime } from './one-at-a-time';
 import { type OpenRequest, openDatabase, outdated } from './open';
-import { checkState } from './schema';
 import { connectionLost, noAnswer, type Scope, transaction, type Work } from './transaction';
 import { Watchdog } from './watchdog';
 
@@ -136,15 +136,8 @@ export class Connection {
 
   /** A database that was evicted and made anew by another tab must not pass for the old one. */
   async #isSame(db: IDBDatabase): Promise<boolean> {
-    const id = await this.#watched<string>(
-      db,
-      { stores: ['meta'], mode: 'readonly' },
-      ({ meta, after, answer }) => {
-        const state = meta.get('state');
-        after(state, () => answer(checkState(state.result).id));
-      },
-    );
-    this.#identity ??= id;
+    const { id } = await this.#watched(db, { stores: ['meta'], mode: 'readonly' }, readSmallState);
+    this.identify(id);
     return this.#identity === id;
   }
 

@@ -120,13 +120,8 @@ export class IndexedDbJournal implements Journal {
    * this context is current after reading. A failure is left to those who ask again.
    */
   async #begin(): Promise<void> {
-    const { term } = this.#presence;
     try {
-      const { state, journal } = await this.#readState(undefined, ({ fence }) => this.#tellFence(fence));
-      this.#connection.identify(state.id);
-      this.#epoch = state.epoch;
-      this.#opened = journal;
-      this.#presence.saw(term);
+      this.#opened = await this.#read(undefined, ({ fence }) => this.#tellFence(fence));
     } catch (cause) {
       this.#denyFence(cause);
     }
@@ -323,9 +318,12 @@ export class IndexedDbJournal implements Journal {
     return answer;
   }
 
-  async #read(known: Position | undefined): Promise<JournalState> {
+  async #read(known: Position | undefined, seen?: (state: State) => void): Promise<JournalState> {
     const { term } = this.#presence;
-    const { state, journal } = await this.#readState(known);
+    const { state, journal } = await this.#connection.replay<StateRead>(
+      { stores: ['meta', 'log'], mode: 'readonly' },
+      (work) => readState(work, known, seen),
+    );
     this.#connection.identify(state.id);
     this.#epoch = state.epoch;
     this.#saw(term);
@@ -345,12 +343,6 @@ export class IndexedDbJournal implements Journal {
     const state = await this.#connection.replay<State>(scope, readSmallState);
     this.#connection.identify(state.id);
     return state.fence;
-  }
-
-  #readState(known: Position | undefined, seen?: (state: State) => void): Promise<StateRead> {
-    return this.#connection.replay<StateRead>({ stores: ['meta', 'log'], mode: 'readonly' }, (work) =>
-      readState(work, known, seen),
-    );
   }
 
   #hear(message: Message): void {

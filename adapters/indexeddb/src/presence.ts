@@ -21,7 +21,7 @@
  * the other's (156). But they do hear each other. So a context says when it has become solo, and whoever has held the lock for longer
  * answers that they are apart. None of them is ever solo again.
  */
-import { ioError } from '@settledb/core';
+import { afterTimer, ioError } from '@settledb/core';
 import { after } from './after';
 import type { Channel, Message } from './channel';
 import { Clock } from './clock';
@@ -92,10 +92,7 @@ export class Presence {
   constructor(host: PresenceHost) {
     this.#host = host;
     this.#lockName = `settledb:${host.name}:presence`;
-    globalThis.addEventListener?.('pagehide', this.#onHide);
-    globalThis.addEventListener?.('pageshow', this.#onShow);
-    globalThis.document?.addEventListener('freeze', this.#onHide);
-    globalThis.document?.addEventListener('resume', this.#onShow);
+    this.#page('addEventListener');
   }
 
   /** Asks for the lock, while the database opens. Reading needs none. */
@@ -188,17 +185,11 @@ export class Presence {
   async close(): Promise<void> {
     if (this.#over) return;
     this.#over = true;
-    globalThis.removeEventListener?.('pagehide', this.#onHide);
-    globalThis.removeEventListener?.('pageshow', this.#onShow);
-    globalThis.document?.removeEventListener('freeze', this.#onHide);
-    globalThis.document?.removeEventListener('resume', this.#onShow);
+    this.#page('removeEventListener');
     this.#giveUp?.abort();
     clearTimeout(this.#renewal);
-    if (this.#joining !== undefined) {
-      const { promise, stop } = timeout(FAREWELL_MS);
-      await Promise.race([promise, this.#joining.catch(() => {})]);
-      stop();
-    }
+    if (this.#joining !== undefined)
+      await Promise.race([afterTimer(FAREWELL_MS), this.#joining.catch(() => {})]);
     await this.#letGo();
     this.#host.channel.post({ type: 'bye' });
   }
@@ -385,6 +376,14 @@ export class Presence {
     );
   }
 
+  /** Begins or ends hearing of the page, if this is one. */
+  #page(how: 'addEventListener' | 'removeEventListener'): void {
+    globalThis[how]?.('pagehide', this.#onHide);
+    globalThis[how]?.('pageshow', this.#onShow);
+    globalThis.document?.[how]('freeze', this.#onHide);
+    globalThis.document?.[how]('resume', this.#onShow);
+  }
+
   /** A page about to be frozen or put in the back/forward cache cannot answer a hello. */
   readonly #onHide = (event: Event): void => {
     // Not if the page ends.
@@ -406,13 +405,4 @@ export class Presence {
     if (this.#mode === 'out') void this.#joinQuietly();
     this.#host.missed();
   };
-}
-
-function timeout(ms: number): { promise: Promise<void>; stop: () => void } {
-  let stop = (): void => {};
-  const promise = new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    stop = () => clearTimeout(timer);
-  });
-  return { promise, stop };
 }
