@@ -25,7 +25,6 @@ import { allDocs } from './all-docs';
 import type { AttachmentSource } from './attachment-bytes';
 import type { Steps } from './attachment-verbs';
 import { type ChangesSource, localChanges } from './changes';
-import { Closing, Served } from './closing';
 import { loadAttachments, wantsData } from './code';
 import type {
   AllDocsOptions,
@@ -48,6 +47,7 @@ import { checkLocalOptions, checkRevsLimit, type LocalOptions, REVS_LIMIT } from
 import { untilAborted } from './on-abort';
 import type { Outcome } from './plan-edits';
 import type { Purged } from './purge';
+import { Served } from './served';
 import { upkeepCode } from './upkeep-code';
 import { writeEdits, writeEditsNow } from './write-edits';
 import { Writer } from './writer';
@@ -65,8 +65,8 @@ export class LocalDatabase<Content extends object = object> implements Database<
   readonly #uuid: string;
   readonly #writer: Writer;
   readonly #feeds: ChangesSource;
-  /** Through this, closing ends the feeds. */
-  readonly #feedsEnd = new Closing();
+  /** Through this, closing ends the feeds, however many: `onAbort` listens once for all of them. */
+  readonly #feedsEnd = new AbortController();
   readonly #attachments: AttachmentSource & { readonly seen: Set<string> };
   readonly #unwatch: () => void;
   /** Calls that closing waits for, besides those of the writer. */
@@ -115,8 +115,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
       store,
       bytes: options.bytes,
       evaluate: options.evaluate,
-      // `Closing` has all that feeds use of a signal.
-      closing: this.#feedsEnd as unknown as AbortSignal,
+      closing: this.#feedsEnd.signal,
     };
     this.#unwatch = store.watch((event) => this.#onStoreEvent(event));
   }
