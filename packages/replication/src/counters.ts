@@ -1,7 +1,6 @@
 /** What a replication counts, and the shapes in which that is shown: change, result, status. */
 import type { Seq } from '@settledb/core';
 import type { AnyDoc, FailedRow } from './peer';
-import { RevSet } from './rev-set';
 
 export interface Counters {
   readonly start_time: string;
@@ -74,9 +73,9 @@ export const retriedOf = (
 
 /** Rows are compared by id and revision: those that crossed to a page and back are other objects. */
 export function afterRetry(errors: readonly FailedRow[], { tried, still }: Retried): FailedRow[] {
-  const gone = new RevSet();
-  for (const { id, rev = '' } of tried) gone.add(id, rev);
-  return [...errors.filter(({ id, rev = '' }) => !gone.has(id, rev)), ...still];
+  const keyOf = ({ id, rev = '' }: FailedRow): string => JSON.stringify([id, rev]);
+  const gone = new Set(tried.map(keyOf));
+  return [...errors.filter((row) => !gone.has(keyOf(row))), ...still];
 }
 
 /** Failures of an attempt that ends with them: shown in its error, but not counted for good, since they are tried again. */
