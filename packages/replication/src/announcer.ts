@@ -17,17 +17,18 @@ export class Announcer {
   }
 
   caughtUp(): void {
-    if (this.#state === 'caught up') return;
-    if (this.#state === 'stalled') this.active();
-    this.#state = 'caught up';
-    this.#emit('paused');
+    this.#pause('caught up');
   }
 
-  /** A replication that was caught up becomes `active` for a moment, so that the listener hears of the error as of any other pause. */
   stalled(error: unknown): void {
-    if (this.#state === 'stalled') return;
-    if (this.#state === 'caught up') this.active();
-    this.#state = 'stalled';
+    this.#pause('stalled', error);
+  }
+
+  /** A replication that was paused becomes `active` for a moment, so that the listener hears of the error as of any other pause. */
+  #pause(as: 'caught up' | 'stalled', error?: unknown): void {
+    if (this.#state === as) return;
+    if (this.#state !== 'new') this.active();
+    this.#state = as;
     this.#emit('paused', error);
   }
 }
