@@ -37,12 +37,8 @@ export class Emitter<Events extends object = AnyEvents> {
   /** Removes the latest addition of `listener`; no error if there is none. */
   off<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this {
     const entries = this.#entries.get(event) ?? [];
-    const at = entries.map((entry) => entry.listener).lastIndexOf(listener);
-    if (at >= 0)
-      this.#keep(
-        event,
-        entries.filter((_, i) => i !== at),
-      );
+    const gone = entries[this.listeners(event).lastIndexOf(listener)];
+    if (gone !== undefined) this.#drop(event, gone);
     return this;
   }
 
@@ -100,14 +96,7 @@ export class Emitter<Events extends object = AnyEvents> {
   }
 
   #drop(event: string, gone: Entry): void {
-    const entries = this.#entries.get(event) ?? [];
-    this.#keep(
-      event,
-      entries.filter((entry) => entry !== gone),
-    );
-  }
-
-  #keep(event: string, entries: readonly Entry[]): void {
+    const entries = (this.#entries.get(event) ?? []).filter((entry) => entry !== gone);
     if (entries.length > 0) this.#entries.set(event, entries);
     else this.#entries.delete(event);
   }
