@@ -133,7 +133,8 @@ export class LocalConnection implements Connection, Handle {
   async #close(): Promise<void> {
     // Before anything is awaited: a replication whose requests are refused from now on would fail.
     this.#endFeeds();
-    const shared = await this.#settled();
+    await this.#shared?.opening.catch(() => {}); // whoever waits for it is told
+    const shared = this.#shared;
     // A closed handle may be kept for long, and must not keep what was in memory.
     this.#shared = undefined;
     this.#database = undefined;
@@ -144,14 +145,5 @@ export class LocalConnection implements Connection, Handle {
   #endFeeds(): void {
     this.#life.abort(closed());
     this.#life = new AbortController();
-  }
-
-  /** When opening is over, and calls need not wait any more. */
-  async #settled(): Promise<Shared | undefined> {
-    await this.#shared?.opening.then(
-      () => {},
-      () => {},
-    );
-    return this.#shared;
   }
 }

@@ -113,7 +113,7 @@ async function openDatabase(
     if (event.type === 'commit' || open.get(key) !== shared) return;
     // Another context destroyed it, or its storage went away.
     const handles = detach(key, shared);
-    void end(key, () => closeOpened(shared));
+    end(key, () => closeOpened(shared)).catch(() => {});
     if (event.type === 'destroyed') for (const handle of handles) handle.destroyed(event.evicted);
   });
   try {
@@ -130,7 +130,7 @@ export async function release(location: Location, shared: Shared, handle: Handle
   const key = keyOf(location);
   if (shared.handles.size > 0 || open.get(key) !== shared) return;
   forget(key, shared);
-  await end(key, () => closeOpened(shared, { strict: true }));
+  await end(key, () => closeOpened(shared));
 }
 
 /**
@@ -146,7 +146,7 @@ export async function destroy(location: Location, handle: Handle): Promise<void>
   await end(key, async () => {
     await shared?.opening.catch(() => {});
     if (isShared) handle.detached();
-    if (shared !== undefined) await closeOpened(shared, { discard: true });
+    if (shared !== undefined) await closeOpened(shared, true).catch(() => {});
     const blocked = (waiting: Blocked): void => {
       for (const told of handles) told.blocked(waiting);
     };
@@ -169,10 +169,7 @@ function forget(key: string, shared: Shared): void {
 /** Does `work` after endings under way at this location, and makes openings wait for it. */
 function end(key: string, work: () => Promise<void>): Promise<void> {
   const done = (endings.get(key) ?? Promise.resolve()).then(work);
-  const over = done.then(
-    () => {},
-    () => {},
-  );
+  const over = done.catch(() => {});
   endings.set(key, over);
   void over.then(() => {
     if (endings.get(key) === over) endings.delete(key);
@@ -180,18 +177,11 @@ function end(key: string, work: () => Promise<void>): Promise<void> {
   return done;
 }
 
-interface Ending {
-  /** Reject if closing fails: something acknowledged may not be safe. */
-  readonly strict?: boolean;
-  /** The database is removed next. */
-  readonly discard?: boolean;
-}
-
-async function closeOpened(shared: Shared, { strict, discard }: Ending = {}): Promise<void> {
-  const database = await shared.opening.catch(() => undefined);
-  try {
-    await database?.close(discard);
-  } catch (error) {
-    if (strict) throw error;
-  }
+/**
+ * @param discard the database is removed next
+ * @throws if closing fails: something acknowledged may not be safe
+ */
+async function closeOpened({ opening }: Shared, discard = false): Promise<void> {
+  const database = await opening.catch(() => undefined);
+  await database?.close(discard);
 }
