@@ -186,7 +186,7 @@ export class Image {
   }
 
   prepare(writes: readonly PlannedWrite[], wanted: Wanted): Prepared {
-    return prepare(writes, this.n + 1, this.directory, sortKey, wanted);
+    return prepare(writes, this.n + 1, this.directory, wanted);
   }
 
   /**

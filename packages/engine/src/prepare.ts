@@ -2,7 +2,7 @@
  * A plan's writes → a commit: the last write to each key counts, new texts are placed in blocks, and old rows show what becomes
  * free. Synchronous; what it lacks (an old row on a page that is not loaded) it leaves in `wanted`.
  */
-import type { SortKey, TextRef } from '@settledb/core';
+import { type Key, type SortKey, sortKey, type TextRef } from '@settledb/core';
 import { type CommitHead, encodeHead, type TableChange } from './commit';
 import type { Directory, TableState } from './directory';
 import { BLOCKS_PER_COMMIT, type Block, type Commit } from './journal';
@@ -13,7 +13,7 @@ import type { Wanted } from './wanted';
 export interface PlannedWrite {
   readonly into: string;
   readonly put?: readonly object[];
-  readonly delete?: readonly (string | number | readonly unknown[])[];
+  readonly delete?: readonly Key[];
   readonly fresh?: boolean;
 }
 
@@ -39,10 +39,9 @@ export function prepare(
   writes: readonly PlannedWrite[],
   n: number,
   directory: Directory,
-  toKey: (key: never) => SortKey,
   wanted: Wanted,
 ): Prepared {
-  const outcomes = outcomesOf(writes, directory, toKey);
+  const outcomes = outcomesOf(writes, directory);
   const small = fitsTail(outcomes);
   const texts = segmentsFor(n, small);
   const freed: Freed = { lengths: undefined };
@@ -83,17 +82,13 @@ class PlannedCommit implements Commit {
   }
 }
 
-function outcomesOf(
-  writes: readonly PlannedWrite[],
-  directory: Directory,
-  toKey: (key: never) => SortKey,
-): Outcome[] {
+function outcomesOf(writes: readonly PlannedWrite[], directory: Directory): Outcome[] {
   const outcomes: Outcome[] = [];
   // By index, here and below: until V8 has optimised it, `for of` makes an object for each step.
   for (let i = 0; i < writes.length; i++) {
     const write = writes[i]!;
     const table = directory.table(write.into);
-    const outcome = outcomeOf(write, table, toKey);
+    const outcome = outcomeOf(write, table);
     if (outcome.keys.length === 0) continue;
     const before = outcomeIn(outcomes, table);
     if (before === undefined) {
@@ -125,14 +120,14 @@ function freshKeysOf(before: Outcome, outcome: Outcome): Set<SortKey> {
 const outcomeIn = (outcomes: readonly Outcome[], table: TableState): Outcome | undefined =>
   outcomes.find((each) => each.table === table);
 
-function outcomeOf(write: PlannedWrite, table: TableState, toKey: (key: never) => SortKey): Outcome {
-  const gone = (write.delete ?? NONE) as readonly never[];
+function outcomeOf(write: PlannedWrite, table: TableState): Outcome {
+  const gone: readonly Key[] = write.delete ?? NONE;
   const rows = (write.put ?? NONE) as readonly PlannedRow[];
   const keys = rows.map(table.rows.layout.keyOf);
   if (gone.length === 0) return { table, keys, rows, fresh: write.fresh === true };
   return {
     table,
-    keys: [...gone.map(toKey), ...keys],
+    keys: [...gone.map(sortKey), ...keys],
     rows: [...gone.map(() => null), ...rows],
     fresh: false,
   };
