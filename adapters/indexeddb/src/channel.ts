@@ -2,7 +2,7 @@
  * What contexts on one database tell each other, over a BroadcastChannel. All of it is a hint that may be lost; without a
  * BroadcastChannel nothing is heard or said.
  */
-import { unref } from './unref';
+import { unref } from '@settledb/core';
 
 export type Message =
   /** The sender has come, and waits for the presence lock (presence.ts). */

@@ -21,13 +21,12 @@
  * the other's (156). But they do hear each other. So a context says when it has become solo, and whoever has held the lock for longer
  * answers that they are apart. None of them is ever solo again.
  */
-import { afterTimer, ioError } from '@settledb/core';
+import { afterTimer, ioError, unref } from '@settledb/core';
 import { after } from './after';
 import type { Channel, Message } from './channel';
 import { Clock } from './clock';
 import { acquire, type Hold } from './lock';
 import { randomId } from './schema';
-import { unref } from './unref';
 
 /** A living event loop answers a hello within a few ms; a blocked one is not waited for. */
 const STEAL_AFTER_MS = 1000;

@@ -2,7 +2,7 @@
  * Room in a storage that may be full: while there is room, a share is kept back; when a write finds none, a write that makes room
  * gets some of that share, after the browser was asked to tidy up.
  */
-import { afterTimer, type MakesRoom } from '@settledb/core';
+import { afterTimer, type MakesRoom, unref } from '@settledb/core';
 import { RESERVED_SHARE } from '@settledb/engine';
 import { after } from './after';
 import type { Connection } from './connection';
@@ -10,7 +10,6 @@ import type { Driver } from './open';
 import { Reserve } from './reserve';
 import type { Run } from './run';
 import { Tidying } from './tidying';
-import { unref } from './unref';
 
 /** A commit of this many characters may leave no room for its share of the reserve, which is therefore kept back before it. */
 const RESERVE_FIRST = 2 * 1024 * 1024;

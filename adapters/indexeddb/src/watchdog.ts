@@ -5,7 +5,7 @@
  * Ticks are counted, not time: a page that was frozen finds its timer late and the answers behind it. One transaction that ends
  * proves that the storage is alive, so waiting behind a large write is not taken for silence.
  */
-import { unref } from './unref';
+import { unref } from '@settledb/core';
 
 /** Far more than one transaction was ever seen to take; as long as a person waits before taking the page for dead. */
 export const ANSWER_TIMEOUT_MS = 30_000;

@@ -3,7 +3,7 @@
  * they cost little and nothing is being written; compaction happens when asked for, or when most of the texts are dead. The work
  * itself is in `rewrite-alone.ts`.
  */
-import { afterTimer, closed, type Store, type Tables, untilAborted, withEither } from '@settledb/core';
+import { afterTimer, closed, type Store, type Tables, unref, untilAborted, withEither } from '@settledb/core';
 import type { Follower } from './follower';
 import type { Image } from './image';
 import type { Journal } from './journal';
@@ -210,9 +210,4 @@ function storedRows({ directory }: Image): number {
 function isLong(image: Image): boolean {
   const { commits, rows } = lengthOf(image);
   return commits >= IDLE_COMMITS_MIN || rows >= IDLE_ROWS_MIN;
-}
-
-/** A timer must not keep a Node process alive; browsers' timers are numbers and cannot. */
-function unref(timer: unknown): void {
-  if (typeof timer === 'object' && timer !== null && 'unref' in timer) (timer as { unref(): void }).unref();
 }

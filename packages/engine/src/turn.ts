@@ -3,7 +3,7 @@
  * calls one by one kept timers, sockets and the page waiting until its end. So after some ms of calls the next one waits for a later
  * task.
  */
-import { nextTask } from '@settledb/core';
+import { nextTask, unref } from '@settledb/core';
 
 /** ms of consecutive calls before a pause: what a page or a server does not notice. */
 const TURN_MS = 10;
@@ -56,8 +56,7 @@ export class Turn {
     const timer = setTimeout(() => {
       this.#since = undefined;
     }, 0);
-    // It must not keep a Node process alive; in browsers timers are numbers.
-    if (typeof timer === 'object') (timer as { unref?(): void }).unref?.();
+    unref(timer);
     return now;
   }
 }

@@ -5,7 +5,7 @@
  *
  * Work without a query is bounded: after {@link UNASKED_DOCS_MAX} documents an index rests until it is queried.
  */
-import type { DatabaseTables, Store } from '@settledb/core';
+import { type DatabaseTables, type Store, unref } from '@settledb/core';
 import type { IndexDefinition } from './index-reader';
 
 /** Documents mapped for an index without a query meanwhile: a quarter of a second of work, or half of one. */
@@ -127,7 +127,7 @@ export class KeptIndexes {
   }
 
   #lookSoon(): void {
-    if (this.#timer === undefined) this.#timer = unrefed(() => void this.#look(), LOOK_MS);
+    if (this.#timer === undefined) this.#timer = unref(setTimeout(() => void this.#look(), LOOK_MS));
   }
 
   /** Eager indexes, and with them those that follow soon: documents are read once for all. */
@@ -199,10 +199,3 @@ export class KeptIndexes {
 /** Whether its policy lets it follow; without a policy, whether it was queried. */
 const follows = ({ index: { policy }, asked }: Kept): boolean =>
   policy === undefined ? asked : policy !== 'lazy';
-
-/** A timer that does not keep a Node process alive. */
-function unrefed(work: () => void, ms: number): ReturnType<typeof setTimeout> {
-  const timer = setTimeout(work, ms);
-  (timer as { unref?: () => void }).unref?.();
-  return timer;
-}

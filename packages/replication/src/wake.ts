@@ -2,7 +2,7 @@
  * Tells when the world may have changed under open connections: the network is back, the page is visible again, the machine was
  * asleep. Listeners exist only while somebody wants to know.
  */
-import { onReturn } from '@settledb/core';
+import { onReturn, unref } from '@settledb/core';
 
 /** Between two looks at the clock. */
 const LOOK_MS = 30_000;
@@ -22,9 +22,8 @@ export function onWake(wake: () => void): () => void {
     const slept = Date.now() - looked > LOOK_MS + SLEPT_MS;
     looked = Date.now();
     if (slept) wake();
-  }, LOOK_MS) as ReturnType<typeof setInterval> & { unref?: () => void };
-  // A process with nothing else to do may end.
-  timer.unref?.();
+  }, LOOK_MS);
+  unref(timer);
   return () => {
     clearInterval(timer);
     leave();

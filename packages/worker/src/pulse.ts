@@ -2,6 +2,7 @@
  * Notices that a host has fallen silent while it owes something: asks as long as nothing is heard. A page that was itself
  * asleep finds its timer late and the answers behind it, so time alone does not count: some ticks without a message are needed too.
  */
+import { unref } from '@settledb/core';
 import type { Channel } from './channel';
 
 export interface Beat {
@@ -54,8 +55,7 @@ export class Pulse {
         events.silent(++silences);
       } else if (isBusy) channel.send(['ping']);
     }, everyMs);
-    // In Node, a waiting database must not keep the process alive.
-    (this.#timer as { unref?: () => void }).unref?.();
+    unref(this.#timer);
   }
 
   stop(): void {

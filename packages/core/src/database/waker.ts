@@ -8,6 +8,7 @@
 import { closed } from '../model/errors';
 import type { DatabaseTables } from '../store/schema';
 import type { Store } from '../store/store';
+import { unref } from '../store/unref';
 import { onAbort } from './on-abort';
 
 /** Long enough to cost nothing (one read without result per feed), short enough that a lost message goes unnoticed. */
@@ -63,9 +64,7 @@ export class Waker {
     if (this.#pending || this.#controller.signal.aborted) return;
     await new Promise<void>((wake, fail) => {
       this.#sleeper = { wake, fail };
-      this.#timer = setTimeout(this.#wake, BACKSTOP_MS);
-      // A waiting feed does not keep a Node process alive.
-      (this.#timer as { unref?: () => void }).unref?.();
+      this.#timer = unref(setTimeout(this.#wake, BACKSTOP_MS));
     });
   }
 
