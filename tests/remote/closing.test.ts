@@ -1,9 +1,18 @@
 /** What becomes of the calls of a remote database that is closed or destroyed under them. */
 import { remote } from '@settledb/remote';
-import { describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { attachmentsCode } from '../../packages/core/src/database/code';
+import { historyCode } from '../../packages/core/src/database/history-code';
+import { upkeepCode } from '../../packages/core/src/database/upkeep-code';
+import { queryCode } from '../../packages/settledb/src/code';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
 import { serverQueries } from '../../packages/settledb/src/server-queries';
 import { failureOf, meddled, ORIGIN, testServer } from './support';
+
+/** The server in this process loads code when it first needs it: on a busy machine that may take longer than closing waits for a write. */
+beforeAll(async () => {
+  for (const code of [attachmentsCode, historyCode, upkeepCode, queryCode]) await code.load();
+});
 
 function setUp() {
   const server = testServer();
