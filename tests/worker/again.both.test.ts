@@ -1,9 +1,31 @@
 /** Calls whose host is lost: which of them are asked of the next one, and which are refused because they may have been done. */
 import fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { transfers } from '../../packages/worker/src/streams';
 import { begun, type Doc, Hosts, never, PATIENCE } from './hosts';
 import { rejection } from './support';
+
+/** Longer than a host's first word is waited for. */
+const STILL_MS = 450;
+
+it('a host is not passed over by a page that stood still while it answered', async () => {
+  const { postMessage } = BroadcastChannel.prototype;
+  let stood = false;
+  const said = vi.spyOn(BroadcastChannel.prototype, 'postMessage').mockImplementation(function (
+    this: BroadcastChannel,
+    message,
+  ) {
+    postMessage.call(this, message);
+    if (!JSON.stringify(message).includes('ping')) return;
+    said.mockRestore();
+    for (const end = performance.now() + STILL_MS; performance.now() < end; );
+    stood = true;
+  });
+  onTestFinished(() => void said.mockRestore());
+  const { hosts } = await begun();
+  expect(stood).toBe(true);
+  expect(hosts.sessions).toHaveLength(1);
+});
 
 describe('a call that its host did not take', () => {
   it('goes to the next host, a write too, and is done once', async () => {
