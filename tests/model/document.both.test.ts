@@ -383,4 +383,10 @@ describe('pathOf', () => {
     }
     expect(() => pathOf('x', false, undefined)).toThrow('Invalid rev format');
   });
+
+  it('says which document it is whose stored body is damaged', () => {
+    const damaged = expect.objectContaining({ name: 'corrupt', reason: expect.stringContaining("'a'") });
+    for (const body of ['{"x"', '{"x":"\u0001"}', ''])
+      expect(() => joinDoc('a', '1-b', false, body)).toThrow(damaged);
+  });
 });

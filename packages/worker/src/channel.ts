@@ -87,7 +87,14 @@ export class Channel {
       this.heard = true;
       this.answered = true;
       this.#waits.heard();
-      for (const op of opsIn(data)) this.#take(op);
+      let ops: readonly HostOp[];
+      try {
+        ops = opsIn(data);
+      } catch (cause) {
+        // Stored text crosses as it is, so it may be the storage that is damaged. Whose answers these were is not known.
+        return events.broken(workerTerminated(`An answer of the worker could not be read: ${cause}`, cause));
+      }
+      for (const op of ops) this.#take(op);
     });
     endpoint.addEventListener('messageerror', () => {
       events.broken(workerTerminated('A message of the worker could not be read'));

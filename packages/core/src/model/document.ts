@@ -5,7 +5,15 @@
  */
 
 import type { RevPath } from './chain';
-import { badRequest, docValidation, invalidIdType, invalidRev, notAnObject, reservedId } from './errors';
+import {
+  badRequest,
+  corrupt,
+  docValidation,
+  invalidIdType,
+  invalidRev,
+  notAnObject,
+  reservedId,
+} from './errors';
 import { isLocalId } from './ids';
 import { toJson } from './json';
 import { isLocalRev, isRev, MAX_GENERATION, parseRev } from './revision';
@@ -198,7 +206,12 @@ export function docText(id: string, rev: string, deleted: boolean, body: string)
   return body === '{}' ? `${meta}}` : `${meta},${body.slice(1)}`;
 }
 
-/** The document as users read it. @param meta further fields of the database, put last */
+/**
+ * The document as users read it.
+ *
+ * @param meta further fields of the database, put last
+ * @throws DatabaseError `corrupt` when the storage gave another body back than it was given
+ */
 export function joinDoc(
   id: string,
   rev: string,
@@ -208,11 +221,19 @@ export function joinDoc(
   // biome-ignore lint/suspicious/noExplicitAny: the content is whatever was stored; the caller knows its type
 ): ExistingDoc<any> {
   // Spreading the parsed body is quicker than parsing a concatenated text (decisions/0014).
-  const content = JSON.parse(body);
+  const content = parsedBody(id, rev, body);
   if (deleted) return { _id: id, _rev: rev, _deleted: true, ...content, ...meta };
   return meta === undefined
     ? { _id: id, _rev: rev, ...content }
     : { _id: id, _rev: rev, ...content, ...meta };
+}
+
+function parsedBody(id: string, rev: string, body: string): object {
+  try {
+    return JSON.parse(body);
+  } catch (cause) {
+    throw corrupt(`The stored body of revision ${rev} of document '${id}' is damaged`, cause);
+  }
 }
 
 /**
