@@ -87,6 +87,12 @@ export async function pendingAfter(database: Database, since: Seq): Promise<numb
   return pending === undefined ? undefined : pending + results.length;
 }
 
+/**
+ * How many changes follow the last one that a waiting feed gave: none, also where its database was deleted, as in CouchDB. Not known if
+ * the server ended the feed, perhaps amid changes.
+ */
+const leftAfter = ({ signal }: FeedRequest): number | undefined => (signal.aborted ? undefined : 0);
+
 /** With `pending` only if it is known: a client that believed a wrong 0 would stop there. */
 function closing({ last_seq, pending }: { last_seq: Seq; pending: number | undefined }): string {
   return `"last_seq":${JSON.stringify(seqText(last_seq))}${pending === undefined ? '' : `,"pending":${pending}`}}\n`;
@@ -106,7 +112,7 @@ async function* longpollText(feed: FeedRequest): AsyncGenerator<string> {
   const woken = yield* waitFor(live, feed, '\n');
   live.leave();
   // The change that woke us may be one of many: they are read together, like by a normal feed.
-  if (woken === undefined) yield `\n],\n${closing({ last_seq: since, pending: live.pending })}`;
+  if (woken === undefined) yield `\n],\n${closing({ last_seq: since, pending: leftAfter(feed) })}`;
   else yield* oneShotText(feed, { ...options, since }, '');
 }
 
@@ -145,7 +151,7 @@ async function* liveText(
   } finally {
     live.leave();
   }
-  yield last(since, count < limit ? live.pending : await pendingAfter(database, since));
+  yield last(since, count < limit ? leftAfter(feed) : await pendingAfter(database, since));
 }
 
 /** The next change, with heartbeats while there is none; undefined when the time is up or the feed was ended. */
@@ -167,16 +173,10 @@ class Waiter {
   readonly #iterator: AsyncIterator<Change>;
   #next: { readonly change: Change | undefined } | { readonly error: unknown } | undefined;
   #asked = false;
-  #ended = false;
   #wake: () => void = () => {};
 
   constructor(feed: ChangesFeed) {
     this.#iterator = feed[Symbol.asyncIterator]();
-  }
-
-  /** How many changes there are besides those given: none while the feed waits; not known when it was ended, perhaps amid them. */
-  get pending(): number | undefined {
-    return this.#ended ? undefined : 0;
   }
 
   async next(ms: number): Promise<Change | undefined | 'nothing'> {
@@ -207,8 +207,7 @@ class Waiter {
     this.#asked = true;
     this.#iterator.next().then(
       ({ done, value }) => {
-        this.#ended = done === true;
-        this.#next = { change: this.#ended ? undefined : value };
+        this.#next = { change: done === true ? undefined : value };
         this.#wake();
       },
       (error: unknown) => {
