@@ -1,8 +1,13 @@
 /** Random databases, and what two of them must have in common. */
+import { memory } from '@settledb/adapter-memory';
 import { Md5 } from '@settledb/core';
-import type { SettleDB } from '../../packages/settledb/src/settledb';
+import { SettleDB } from '../../packages/settledb/src/settledb';
 
 export type Db = SettleDB<Record<string, unknown>>;
+
+let count = 0;
+/** A database of its own, in memory. */
+export const make = (): Db => new SettleDB(`dumped-${count++}`, { adapter: memory() });
 
 /** Whole numbers below `limit`, the same for the same seed. */
 export function numbers(seed: number): (limit: number) => number {
@@ -20,7 +25,7 @@ export async function fillAtRandom(db: Db, seed: number, steps = 40): Promise<vo
   const below = numbers(seed);
   const ids = ['a', 'b/c', '_design/x', 'é ☃', 'constructor', 'line\nend', ...'defghij'];
   const contents = [bytesOf(0, 1), bytesOf(1, 2), bytesOf(700, 3), bytesOf(200_001, 4)];
-  const packed = await gzip(new TextEncoder().encode('encoded '.repeat(500)));
+  const packed = await gzip(utf8('encoded '.repeat(500)));
   for (let step = 0; step < steps; step++) {
     const id = ids[below(ids.length)]!;
     const start = 1 + below(5);
@@ -66,8 +71,14 @@ export async function gzip(data: Uint8Array): Promise<Uint8Array> {
   return whole(stream);
 }
 
+export const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
+
 export const whole = async (stream: ReadableStream<Uint8Array>): Promise<Uint8Array> =>
   new Uint8Array(await new Response(stream as ReadableStream<Uint8Array<ArrayBuffer>>).arrayBuffer());
+
+/** A dump that can be read. */
+export const plain = async (db: Db, more: object = {}): Promise<string> =>
+  new TextDecoder().decode(await whole(db.dump({ gzip: false, ...more })));
 
 /** Every leaf with its body, its ancestry and the bytes of its attachments; winners and conflicts. In order of ids. */
 export async function contentsOf(db: Db): Promise<Map<string, unknown>> {
@@ -89,7 +100,7 @@ export async function contentsOf(db: Db): Promise<Map<string, unknown>> {
 /** Keys in order, as remote and local databases have them differently; long texts by their hash, so that a failure can be read. */
 function sorted(_key: string, value: unknown): unknown {
   if (typeof value === 'string' && value.length > 100)
-    return `${value.length}: ${new Md5().update(new TextEncoder().encode(value)).digest().join(' ')}`;
+    return `${value.length}: ${new Md5().update(utf8(value)).digest().join(' ')}`;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   return Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
 }

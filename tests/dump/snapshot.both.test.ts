@@ -1,11 +1,7 @@
 /** A database filled from static files, and the replication that goes on from there. */
-import { memory } from '@settledb/adapter-memory';
 import { describe, expect, it } from 'vitest';
-import { SettleDB } from '../../packages/settledb/src/settledb';
-import { bytesOf, contentsOf, type Db, fillAtRandom } from './content';
+import { bytesOf, contentsOf, type Db, fillAtRandom, make } from './content';
 
-let count = 0;
-const make = (): Db => new SettleDB(`snapshot-${count++}`, { adapter: memory() });
 const URL_ = 'https://files.example/s/manifest.json';
 
 /** Files, and a fetch that serves them. */
