@@ -2,7 +2,7 @@
 import { indexeddb } from '@settledb/adapter-indexeddb';
 import { deleteDB, type IDBPDatabase, openDB } from 'idb';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { HostedSettleDB } from '../../packages/settledb/src/hosted';
+import type { HostedSettleDB } from '../../packages/settledb/src/connect';
 import type { Blocked } from '../../packages/settledb/src/public';
 import { SettleDB } from '../../packages/settledb/src/settledb';
 import { hostAndPage, rejection } from '../worker/support';

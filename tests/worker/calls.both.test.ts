@@ -4,7 +4,7 @@ import { named } from '@settledb/worker';
 import { expose, transfer, wrap } from 'comlink';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { connect } from '../../packages/settledb/src/hosted';
+import { connect } from '../../packages/settledb/src/connect';
 import { countMessages, hostAndPage, rejection, withVerb } from './support';
 
 describe('calls', () => {

@@ -1,7 +1,7 @@
 /** Handles of hosted databases: their events and names, and what is left when they, or the page's worker, are let go. */
 import { memory } from '@settledb/adapter-memory';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { connect } from '../../packages/settledb/src/hosted';
+import { connect } from '../../packages/settledb/src/connect';
 import { SettleDB } from '../../packages/settledb/src/settledb';
 import { hostAndPage, rejection } from './support';
 

@@ -5,7 +5,7 @@
 import { BasicFeed, onAbort } from '@settledb/core';
 import { expose } from 'comlink';
 import { expect, onTestFinished } from 'vitest';
-import { connect } from '../../packages/settledb/src/hosted';
+import { connect } from '../../packages/settledb/src/connect';
 import { Session } from '../../packages/worker/src/session';
 import type { Hosted } from '../../packages/worker/src/verbs';
 import type { Control, Endpoint, Hello, Welcome } from '../../packages/worker/src/wire';

@@ -6,7 +6,7 @@
 import { ioError } from '@settledb/core';
 import { Host } from '@settledb/worker';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { connect, type HostedSettleDB } from '../../packages/settledb/src/hosted';
+import { connect, type HostedSettleDB } from '../../packages/settledb/src/connect';
 import { contextOf } from '../../packages/settledb/src/hosting';
 import { memory } from '../../packages/settledb/src/memory';
 import { SettleDB } from '../../packages/settledb/src/settledb';

@@ -2,7 +2,7 @@
 import { memory } from '@settledb/adapter-memory';
 import { Host, type HostContext, type HostOptions } from '@settledb/worker';
 import { onTestFinished } from 'vitest';
-import { type ConnectOptions, connect, type HostedSettleDB } from '../../packages/settledb/src/hosted';
+import { type ConnectOptions, connect, type HostedSettleDB } from '../../packages/settledb/src/connect';
 import { contextOf } from '../../packages/settledb/src/hosting';
 import { SettleDB } from '../../packages/settledb/src/settledb';
 import { PATIENCE_MS } from '../support/timeouts';

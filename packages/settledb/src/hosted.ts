@@ -1,16 +1,8 @@
 /**
- * The class of a page whose databases are in a worker: SettleDB's verbs, each a message. The SettleDB in the worker does the
+ * A page's handle of a database that is in a worker: SettleDB's verbs, each a message. The SettleDB in the worker does the
  * work; here is only what must be there at once (names, feeds, events) or cannot cross.
  */
-import {
-  type CallOptions,
-  closed,
-  type Database,
-  DatabaseError,
-  Emitter,
-  feedUntil,
-  withEither,
-} from '@settledb/core';
+import { type CallOptions, closed, type Database, Emitter, feedUntil, withEither } from '@settledb/core';
 import type {
   DumpOptions,
   Input,
@@ -34,24 +26,16 @@ import {
   syncOf,
   type WatchedReplication,
 } from '@settledb/replication';
-import {
-  followChanges,
-  followLive,
-  isTerminated,
-  Link,
-  type LinkOptions,
-  type Targets,
-} from '@settledb/worker';
+import { followChanges, followLive, isTerminated, type Link } from '@settledb/worker';
 import { dumpCode, queryCode } from './code';
-import { nameDispose } from './dispose';
 import { lazyDump } from './dumps';
+import { checkOptions, chooseName } from './hosted-options';
 import { type LazyLive, lazyLive } from './live';
 import { type AnyContent, addressOf, type SettleOptions } from './options';
 import type { Peer } from './peers';
 import { replicationThere, withStatus } from './replicate-there';
 import type { SettleDB } from './settledb';
-import { VERSION, withDefaults } from './statics';
-import { asVerb, refuseCallback, refuseOther } from './verbs';
+import { asVerb } from './verbs';
 
 /** Verbs that are a question and an answer. The worker refuses those that its version of SettleDB lacks. */
 const CALLS = [
@@ -86,84 +70,9 @@ const CALLS = [
 /** Verbs that do more than that, and begin in the page. */
 const HERE = ['close', 'destroy', 'sync', 'dump', 'load', 'writeSnapshot', 'loadSnapshot'] as const;
 
-/** What `connect` gives: SettleDB, with its databases in the worker. */
-export type HostedSettleDB = typeof SettleDB & {
-  /** Lets the worker go: handles of this class cannot be used any more. The worker goes on running, and may serve other tabs. */
-  disconnect(): void;
-};
-
-export interface ConnectOptions extends LinkOptions {
-  /** Names of the adapters that the worker's class knows, first the one used when none is named. Default: `indexeddb` and `memory`. */
-  readonly adapters?: readonly string[] | undefined;
-}
-
-/**
- * The class SettleDB with its databases in `worker`, where {@link host} was called.
- *
- * @param worker a `Worker`, a `SharedWorker`, `navigator.serviceWorker`, or a function that makes one: it is called again when
- *   the worker has died
- * @example
- * const SettleDB = connect(() => new Worker(new URL('./db-worker.js', import.meta.url), { type: 'module' }));
- * const db = new SettleDB('notes');
- */
-export function connect(worker: Targets, options: ConnectOptions = {}): HostedSettleDB {
-  nameDispose(HostedHandle.prototype);
-  const link = new Link(worker, options);
-  const adapters = options.adapters ?? ['indexeddb', 'memory'];
-  class Connected extends HostedHandle {
-    constructor(first: unknown, second?: SettleOptions, third?: unknown) {
-      refuseCallback('SettleDB', third ?? second);
-      refuseOther('SettleDB', second);
-      super(link, adapters, first, second);
-    }
-    static readonly version = VERSION;
-    static defaults(given: SettleOptions): typeof Connected {
-      // biome-ignore lint/complexity/noThisInStatic: of the class it is asked of, which may be derived
-      return withDefaults(this, given);
-    }
-    static disconnect(): void {
-      link.close();
-    }
-    static replicate(...given: [source: Peer, target: Peer, options?: ReplicateOptions]): Replication {
-      return asVerb('SettleDB.replicate', (source: Peer, target: Peer, more: ReplicateOptions = {}) =>
-        between(Connected, source, target, (db, peer, to) =>
-          to ? db.replicate.to(peer, more) : db.replicate.from(peer, more),
-        ),
-      )(...given);
-    }
-    static sync(...given: [one: Peer, other: Peer, options?: SyncOptions]): Sync {
-      return asVerb('SettleDB.sync', (one: Peer, other: Peer, { push, pull, ...more }: SyncOptions = {}) =>
-        between(Connected, one, other, (db, peer, to) =>
-          db.sync(peer, to ? { ...more, push, pull } : { ...more, push: pull, pull: push }),
-        ),
-      )(...given);
-    }
-  }
-  return Connected as unknown as HostedSettleDB;
-}
-
-/** One of two peers is, or becomes, a handle of this class; the other is its peer. */
-function between<F extends { then: PromiseLike<unknown>['then'] }>(
-  Handle: new (name: string) => HostedHandle,
-  one: Peer,
-  other: Peer,
-  begin: (db: HostedHandle, peer: Peer, to: boolean) => F,
-): F {
-  if (one instanceof Handle) return begin(one, other, true);
-  if (other instanceof Handle) return begin(other, one, false);
-  const named = typeof one === 'string';
-  if (!named && typeof other !== 'string')
-    throw new TypeError('One of the two must be a database of the worker, or a name');
-  const own = new Handle((named ? one : other) as string);
-  const feed = begin(own, named ? other : one, named);
-  const close = (): void => void own.close().catch(() => {});
-  (feed as unknown as { whenOver(listener: () => void): void }).whenOver(close);
-  return feed;
-}
-
 type Verb = (...args: unknown[]) => unknown;
 
-class HostedHandle extends Emitter {
+export class HostedHandle extends Emitter {
   readonly name: string;
   readonly adapter: string;
   readonly replicate: {
@@ -372,39 +281,6 @@ class HostedHandle extends Emitter {
   #bind(verb: string, value: Verb): void {
     Object.defineProperty(this, verb, { value: asVerb(verb, value), configurable: true, writable: true });
   }
-}
-
-/** @throws TypeError for an adapter's object; bad_request `Invalid Adapter: <name>` */
-function chooseName(adapters: readonly string[], adapter: unknown): string {
-  if (adapter == null) return adapters[0] ?? 'indexeddb';
-  if (typeof adapter === 'object' && adapter !== null) {
-    throw new TypeError(
-      'An adapter cannot cross to the worker: give the host a class that knows it, and pass its name',
-    );
-  }
-  if (typeof adapter === 'string' && adapters.includes(adapter)) return adapter;
-  const reason = `The worker is said to have ${adapters.map((name) => `'${name}'`).join(', ')}: see the option \`adapters\` of connect`;
-  throw new DatabaseError({
-    status: 400,
-    name: 'bad_request',
-    message: `Invalid Adapter: ${adapter}`,
-    reason,
-  });
-}
-
-/** @throws TypeError for options that cannot be passed to a worker */
-function checkOptions({ name: _, ...options }: SettleOptions & { name?: unknown }): object {
-  for (const [key, value] of Object.entries(options)) {
-    try {
-      structuredClone(value);
-    } catch (cause) {
-      throw new TypeError(
-        `The option '${key}' cannot cross to the worker (functions do not): give it there, by host({ SettleDB: SettleDB.defaults({ ${key} }) })`,
-        { cause },
-      );
-    }
-  }
-  return options;
 }
 
 type MethodOf<T> = { [K in keyof T]: T[K] extends (...args: never[]) => unknown ? K : never }[keyof T];

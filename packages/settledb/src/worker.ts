@@ -9,7 +9,7 @@ import type { SettleDB as Base } from './settledb';
 
 export type { Target, Targets } from '@settledb/worker';
 export { named } from '@settledb/worker';
-export { type ConnectOptions, connect, type HostedSettleDB } from './hosted';
+export { type ConnectOptions, connect, type HostedSettleDB } from './connect';
 /** The type of a hosted handle: the declarations of a program that exports one have no other name for it. */
 export type { SettleDB } from './settledb';
 
