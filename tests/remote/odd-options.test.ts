@@ -172,6 +172,56 @@ describe('an option that is null, empty or no such thing means behind a URL what
     }
   });
 
+  it('is nothing that JSON leaves out: the server is not asked as if it had not been given', async () => {
+    const left = [() => 1, Symbol('s')];
+    const keys = left.flatMap((odd) => [
+      ...['key', 'keys', 'startkey', 'endkey'].map((name) => ({ [name]: odd })),
+      { startkey: 1, endkey: odd },
+      { key: [1, odd] },
+      { keys: [1, odd] },
+    ]);
+    const calls = keys.flatMap((options) => ['v/v', 'v/r'].map((view) => [view, options]));
+    expect(await differing('query', calls)).toEqual([]);
+    expect(
+      await differing(
+        'queries',
+        keys.map((options) => ['v/v', [options]]),
+      ),
+    ).toEqual([]);
+    for (const db of [here, there]) {
+      const refused = { status: 400, reason: '`keys` member must be an array.' };
+      expect(await failure(db.query('v/v', { keys: left[0] }))).toMatchObject(refused);
+    }
+    const requests = [...left, Number.NaN].flatMap((odd) =>
+      ['selector', 'fields', 'sort', 'limit', 'skip', 'bookmark', 'use_index', 'update'].map((name) => [
+        { selector: {}, [name]: odd },
+      ]),
+    );
+    for (const verb of ['find', 'explain']) expect(await differing(verb, requests)).toEqual([]);
+    expect(await failure(there.find({ selector: {}, bookmark: left[0] }))).toMatchObject({
+      status: 400,
+      reason: 'Cannot be written as JSON: bookmark is a function',
+    });
+    const indexes = [...left, Number.NaN].flatMap((odd) =>
+      ['name', 'ddoc', 'type', 'partial_filter_selector'].flatMap((name) => [
+        [{ fields: ['n'], [name]: odd }],
+        [{ index: { fields: ['n'], [name]: odd } }],
+      ]),
+    );
+    expect(await differing('createIndex', indexes)).toEqual([]);
+  });
+
+  it('of bulkGet is refused for its entry alone, and of an attachment for the document', async () => {
+    for (const odd of [() => 1, Symbol('s'), 10n, new Date(0)]) {
+      const entries = [{ id: 'a', rev: odd }, { id: 'a', atts_since: odd }, { id: 'b' }];
+      expect(await differing('bulkGet', [[{ docs: entries }]])).toEqual([]);
+      const docs = [{ _id: 'with odd', _attachments: { f: odd } }];
+      expect(await differing('put', [docs])).toEqual([]);
+      expect(await differing('bulkDocs', [[docs]])).toEqual([]);
+      for (const db of [here, there]) expect(await answerOf(db, 'get', ['with odd'])).toBe(404);
+    }
+  });
+
   it('is no JSON, and is refused as that', async () => {
     const cycle: Any = {};
     cycle.cycle = cycle;

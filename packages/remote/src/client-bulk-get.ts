@@ -10,6 +10,7 @@ import {
   type ExistingDoc,
   generationOf,
   hashOf,
+  isAttsSince,
   isDatabaseError,
   type Leaf,
   type OpenRevsRow,
@@ -35,7 +36,10 @@ const WITHOUT = new WeakSet<Http>();
 type Requested = BulkGetRequest['docs'][number];
 type Result<Content extends object> = BulkGetResult<Content>['results'][number];
 
-/** A senseless entry gets an error and is not sent: CouchDB may fail the whole request for it (if its id is a number). */
+/**
+ * A senseless entry gets an error and is not sent: CouchDB may fail the whole request for it (if its id is a number), and JSON may
+ * leave out what is senseless, such as a revision that is a function.
+ */
 export async function bulkGetOver<Content extends object>(
   http: Http,
   docs: readonly Requested[],
@@ -86,7 +90,11 @@ const leafOf = ({ _rev, _deleted }: ExistingDoc): Leaf => ({
 
 /** The server reports anything else that is wrong with an entry. */
 const isAskable = (entry: unknown): boolean =>
-  isObject(entry) && typeof entry.id === 'string' && entry.id !== '';
+  isObject(entry) &&
+  typeof entry.id === 'string' &&
+  entry.id !== '' &&
+  (entry.rev === undefined || typeof entry.rev === 'string') &&
+  isAttsSince(entry.atts_since);
 
 async function ask<Content extends object>(
   http: Http,

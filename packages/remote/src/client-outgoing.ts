@@ -11,8 +11,10 @@ import {
   decoded,
   isLocalId,
   type NewAttachment,
+  noData,
   portableBytes,
   uuid,
+  writtenJson,
 } from '@settledb/core';
 import type { TextEdit } from './client-edits';
 import type { Call, OutStream } from './client-http';
@@ -55,7 +57,9 @@ export async function prepareDoc(
   let mustBeParts = false;
   for (const [name, given] of Object.entries(doc._attachments ?? {}) as [string, Attachment][]) {
     attachments[name] = given;
-    if (!isObject(given) || given.stub === true || given.data === undefined || given.data === null) continue;
+    // JSON would leave out a function, and the document be stored without its attachment.
+    if (!isObject(given)) throw noData(name);
+    if (given.stub === true || given.data === undefined || given.data === null) continue;
     const { data, encoded, encoding, digest, length, revpos, content_type } = given;
     if (typeof data === 'string' && data.length < MULTIPART_BYTES) {
       for (const _piece of decoded(data, bytes)); // Throws for what is not base64.
@@ -97,7 +101,7 @@ export async function prepareDoc(
   return textOf(made);
 }
 
-const textOf = (doc: Doc): TextEdit => ({ id: doc._id!, rev: doc._rev, json: JSON.stringify(doc) });
+const textOf = (doc: Doc): TextEdit => ({ id: doc._id!, rev: doc._rev, json: writtenJson(doc)! });
 
 /** @throws bad_request */
 async function unpacked(data: Blob, name: string): Promise<ArrayBuffer> {
@@ -141,7 +145,7 @@ export function multipartCall(
   const boundary = uuid();
   const pieces: (string | Blob | Source)[] = [
     partHead({ 'Content-Type': JSON_TYPE }, boundary, true),
-    JSON.stringify(alone),
+    writtenJson(alone)!,
   ];
   for (const { name, type, encoding, data } of parts) {
     const headers = {

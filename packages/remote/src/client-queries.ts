@@ -22,9 +22,12 @@ import {
   isDatabaseError,
   isDescending,
   type MapFunction,
+  normalizeKey,
   notImplemented,
   type Queries,
+  show,
   type ViewInfo,
+  type ViewKey,
   type ViewOptions,
   type ViewResult,
   type ViewRow,
@@ -102,7 +105,9 @@ export class RemoteQueries<Content extends object> implements Required<Queries<C
     { signal }: CallOptions = {},
   ): Promise<CreateIndexResult> {
     if (!isObject(request)) throw badRequest('You must provide an index to create');
-    const body = bodyOf(indexBody(request));
+    const index = indexBody(request);
+    if (isObject(index.index)) checkSaid(index.index);
+    const body = bodyOf(index);
     const call: Call = { method: 'POST', path: '/_index', body, signal };
     const { result, id, name } = checkObject(await this.#http.json(call), 'the answer');
     if ((result !== 'created' && result !== 'exists') || typeof name !== 'string')
@@ -129,12 +134,9 @@ export class RemoteQueries<Content extends object> implements Required<Queries<C
     if (!ddoc) throw badRequest('You must supply an index.ddoc when deleting');
     if (!name) throw badRequest('You must supply an index.name when deleting');
     // In one segment and with its prefix, because PouchDB's server finds nothing otherwise.
-    const id = String(ddoc).startsWith('_design/') ? ddoc : `_design/${ddoc}`;
+    const id = `_design/${designName(String(ddoc))}`;
     const path = `/_index/${[id, type, name].map(String).map(segment).join('/')}`;
-    return checkOk(
-      await this.#http.json({ method: 'DELETE', path, design: String(id), signal }),
-      'the deletion',
-    );
+    return checkOk(await this.#http.json({ method: 'DELETE', path, design: id, signal }), 'the deletion');
   }
 
   async find(request: FindRequest): Promise<FindResult<Content>> {
@@ -207,11 +209,19 @@ const placeOfDesign = (name: string): Place => ({
 
 type Values = Record<string, unknown>;
 
-/** The keys as they are: they are sent as JSON in any case. */
+/** The keys as a view has them: what JSON would leave out, like a function, is null there too, and not no key. @throws bad_request */
 function keysOf(options: ViewOptions): Values {
   const { key, keys, startkey = options.start_key, endkey = options.end_key } = options;
-  return { key, keys, startkey, endkey };
+  return {
+    key: sentKey(key),
+    // In a list each is null by itself.
+    keys: Array.isArray(keys) ? keys : sentKey(keys as ViewKey),
+    startkey: sentKey(startkey),
+    endkey: sentKey(endkey),
+  };
 }
+
+const sentKey = (key: ViewKey): ViewKey => (key === undefined ? undefined : normalizeKey(key));
 
 /** All other options. Defaults are left out. @throws query_parse_error */
 function flagsOf(options: ViewOptions): Record<string, string | number | boolean | undefined> {
@@ -247,7 +257,7 @@ function viewCall(place: Place, options: ViewOptions): Call {
   const flags = flagsOf(options);
   const { keys, ...bounds } = keysOf(options);
   const { signal } = options;
-  const texts = Object.entries(bounds).map(([name, value]) => [name, toJson(value)]);
+  const texts = Object.entries(bounds).map(([name, value]) => [name, JSON.stringify(value)]);
   const query = { ...flags, ...Object.fromEntries(texts) };
   if (keys === undefined && formatQuery(query).length <= MAX_QUERY_LENGTH)
     return { method: 'GET', ...place, query, signal };
@@ -256,11 +266,19 @@ function viewCall(place: Place, options: ViewOptions): Call {
 
 /** @throws bad_request for what is no JSON: patterns are looked for at any depth, and a cycle has none */
 function bodyOf(body: object): unknown {
-  writtenJson(body);
+  checkSaid(body);
   return withPatterns(body);
 }
 
-const toJson = (value: unknown): string | undefined => (value === undefined ? undefined : writtenJson(value));
+/**
+ * An option that JSON leaves out, or has no value for, would be none to the server: it would answer as if nothing had been asked.
+ * @throws bad_request
+ */
+function checkSaid(options: object): void {
+  for (const [name, value] of Object.entries(options))
+    if (value != null && (writtenJson(value) ?? 'null') === 'null')
+      throw badRequest(`Cannot be written as JSON: ${name} is ${show(value)}`);
+}
 
 const queryBody = (options: ViewOptions): Values => ({ ...flagsOf(options), ...keysOf(options) });
 
