@@ -54,6 +54,22 @@ describe('a snapshot', () => {
     await expect(make().loadSnapshot(URL_, { fetch: late, signal: abort.signal })).rejects.toThrow('enough');
   });
 
+  it('is refused where the fetch that is given throws, or gives no Response', async () => {
+    // biome-ignore lint/suspicious/noExplicitAny: what types would not let through is what this is about
+    const load = (fetch: any) => make().loadSnapshot(URL_, { fetch });
+    const thrown = () => {
+      throw 'no';
+    };
+    for (const fetch of [thrown, () => Promise.reject('no')])
+      await expect(load(fetch)).rejects.toMatchObject({ status: 503, name: 'unreachable', cause: 'no' });
+    const reason = 'fetch must give a Response that nobody has read';
+    for (const answer of [1, undefined, null, 'text', {}, { ok: true }])
+      for (const fetch of [() => answer, async () => answer])
+        await expect(load(fetch)).rejects.toMatchObject({ status: 400, name: 'bad_request', reason });
+    const empty = load(async () => new Response(null));
+    await expect(empty).rejects.toMatchObject({ status: 400, reason: expect.stringMatching(/no manifest/) });
+  });
+
   it('that is not whole, or mixed, is refused, and loaded by another try', async () => {
     const [a, b] = [make(), make()];
     await a.bulkDocs([{ _id: 'x' }, { _id: 'y' }]);

@@ -41,6 +41,26 @@ describe('the database behind a URL', () => {
     expect(await db.get('a')).toEqual({ _id: 'a', _rev: '1-a' });
   });
 
+  it('says of a fetch without a Response that it gives none, not that the server cannot be reached', async () => {
+    const { fetch } = testServer();
+    const read = async (...asked: Parameters<Fetch>): Promise<Response> => {
+      const response = await fetch(...asked);
+      await response.text();
+      return response;
+    };
+    // The first asks and forgets to return the answer.
+    const odd = [(...asked: Parameters<Fetch>) => void fetch(...asked), read, () => 1, async () => 'text'];
+    for (const given of odd) {
+      const db = remote(URL_OF_DB, { fetch: given as never });
+      for (const call of [db.get('a'), db.put({ _id: 'a' }), db.changes()])
+        expect(await failureOf(call)).toMatchObject({
+          status: 400,
+          name: 'bad_request',
+          reason: 'fetch must give a Response that nobody has read',
+        });
+    }
+  });
+
   it('says of what is no JSON that it is none, not that the server cannot be reached', async () => {
     const { fetch, log } = testServer();
     const db = remote(URL_OF_DB, { fetch });

@@ -6,6 +6,7 @@
 import {
   badRequest,
   type CallOptions,
+  checkResponse,
   type Database,
   DatabaseError,
   Md5,
@@ -145,12 +146,14 @@ async function asked(
   { signal }: CallOptions,
   cache: RequestCache = 'default',
 ): Promise<Response> {
-  const response = await get(url, { cache, ...(signal === undefined ? {} : { signal }) }).catch(
-    (cause: unknown) => {
-      signal?.throwIfAborted();
-      throw unreachable(url, cause);
-    },
-  );
+  let response: Response;
+  try {
+    response = await get(url, { cache, ...(signal === undefined ? {} : { signal }) });
+  } catch (cause) {
+    signal?.throwIfAborted();
+    throw unreachable(url, cause);
+  }
+  checkResponse(response);
   if (response.ok) return response;
   await response.body?.cancel();
   throw new DatabaseError({

@@ -4,7 +4,7 @@
  * It either returns an answer of 2xx with JSON, or throws a DatabaseError. What cannot be understood is never taken for
  * an answer: neither HTML with status 200, nor half a JSON text.
  */
-import { closed, DatabaseError, writtenJson } from '@settledb/core';
+import { checkResponse, closed, DatabaseError, writtenJson } from '@settledb/core';
 import { parseJson, piecesOf, readText } from './client-answer';
 import { type Auth, makeAuth } from './client-auth';
 import type { Compressor } from './client-compress';
@@ -283,6 +283,7 @@ export class Http {
       ...(stream && ({ body: stream.open(), duplex: 'half', redirect: 'error' } as RequestInit)),
     };
     const response = await fetch(url, init);
+    checkResponse(response);
     this.#auth.heard(response);
     return response;
   }

@@ -11,6 +11,7 @@ export * from './leaf';
 export { type Hasher, Md5 } from './md5';
 export { comparisons } from './operators';
 export { withPatterns } from './patterns';
+export * from './response';
 export * from './revision';
 export { checkSelector, compileSelector, fieldAt, fieldPath, isGroup, matches } from './selector';
 export * from './snapshot-sessions';
