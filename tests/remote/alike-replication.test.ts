@@ -185,4 +185,20 @@ describe('a peer that is none', () => {
         ])
           expect(begin).toThrow(/^Replication needs a name, a URL or a database on either side, not /);
   });
+
+  it('by its name, too: an empty one, or what is nearly a URL', () => {
+    for (const db of places())
+      for (const [peer, message] of [
+        ['', /^A database needs a name, not an empty one$/],
+        ['htp://a', /^'htp:\/\/a' is neither the name of a local database nor a URL/],
+      ] as const)
+        for (const begin of [
+          () => db.replicate.to(peer),
+          () => db.replicate.from(peer, { live: true, retry: true }),
+          () => db.sync(peer),
+          () => db.constructor.replicate(db, peer),
+          () => db.constructor.sync(peer, db, {}),
+        ])
+          expect(begin).toThrow(message);
+  });
 });

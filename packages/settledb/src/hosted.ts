@@ -86,6 +86,7 @@ export class HostedHandle extends Emitter {
   /** Likewise for what works in the page over the verbs, made anew each time: before its requests are refused, or reach what comes next. */
   #here = new AbortController();
   #created = false;
+  readonly #options: SettleOptions;
   #over = false;
   #closing: Promise<void> | undefined;
 
@@ -100,6 +101,7 @@ export class HostedHandle extends Emitter {
     this.adapter = address.kind === 'local' ? chooseName(adapters, options.adapter) : 'http';
     this.#link = link;
     const given = address.kind === 'local' ? address.name : (name as string);
+    this.#options = options;
     this.#number = link.open(this, {
       name: given,
       options: checkOptions(options),
@@ -222,6 +224,8 @@ export class HostedHandle extends Emitter {
 
   /** @param until likewise ends it: for one that belongs to an earlier one, what ends that */
   #replicate(verb: string, peer: Peer, options: ReplicateOptions, until?: AbortSignal): WatchedReplication {
+    // At once, as where the database is of the page.
+    if (typeof peer === 'string') addressOf(peer, this.#options);
     // At the host this replication may be shared with other pages, and then does not end with this handle by itself.
     const signals = [this.#life.signal, until, options.signal];
     const here = this.#here.signal;
