@@ -1,6 +1,7 @@
 /**
  * A directory page: about {@link PAGE_ROWS} rows of a table in key order, by columns; or, for another order, its keys and
- * the primary keys they stand for. By columns a document's row takes about 160 bytes in Node, half of what objects take.
+ * the primary keys they stand for. By columns the row of a document takes some 165 bytes in Node, 215 if it was edited; as an object 220
+ * and 355.
  */
 import { newer, type SortKey, type TextRef } from '@settledb/core';
 import type { Fences } from './fences';
