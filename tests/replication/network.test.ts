@@ -99,6 +99,6 @@ async function oneShots(seed: number): Promise<void> {
 
 describe('over a network that fails', () => {
   it('no run is complete falsely, no checkpoint covers what is not there, and all end equal', async () => {
-    await trials(Number(process.env.TRIALS ?? 1000), oneShots);
+    await trials(Number(process.env.TRIALS ?? 300), oneShots);
   }, 600_000);
 });

@@ -26,6 +26,8 @@ interface Faults {
   left: number;
 }
 const FAULTS = 40;
+/** Trials of each kind; more are asked for by `RUNS=1000 npx vitest …`. */
+const RUNS = Number(process.env.RUNS ?? 50);
 
 function strikes(random: Random, faults: Faults): boolean {
   return faults.left > 0 && random.chance(faults.rate) && faults.left-- > 0;
@@ -204,10 +206,10 @@ async function live(seed: number): Promise<void> {
 
 describe('under faults', () => {
   it('no run is complete falsely, no checkpoint covers what is not there, and the replicas end equal', async () => {
-    await fc.assert(fc.asyncProperty(fc.integer(), oneShots), { numRuns: 150, endOnFailure: true });
+    await fc.assert(fc.asyncProperty(fc.integer(), oneShots), { numRuns: RUNS, endOnFailure: true });
   });
 
   it('a live sync with retry brings the replicas together once the network heals', async () => {
-    await fc.assert(fc.asyncProperty(fc.integer(), live), { numRuns: 150, endOnFailure: true });
+    await fc.assert(fc.asyncProperty(fc.integer(), live), { numRuns: RUNS, endOnFailure: true });
   });
 });
