@@ -7,6 +7,6 @@ import { badRequest } from './errors';
  * @throws bad_request for no Response, and for one that somebody reads already
  */
 export function checkResponse(answer: Response | undefined): void {
-  if (typeof answer?.headers?.get !== 'function' || answer.body?.locked === true)
+  if (typeof answer?.headers?.get !== 'function' || answer.bodyUsed || answer.body?.locked)
     throw badRequest('fetch must give a Response that nobody has read');
 }
