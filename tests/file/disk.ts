@@ -8,6 +8,7 @@ import { basename, dirname } from 'node:path';
 import type { FileState, Files } from '../../adapters/file/src/files';
 
 interface Inode {
+  /** As `durable`, never changed in place: both may be the same memory. */
   data: Buffer;
   durable: Buffer;
   /** Since the last sync, in order. A truncation is a write of its new length. */
@@ -89,11 +90,11 @@ export class Disk implements Files {
     } catch (error) {
       if ((error as { code?: string }).code === 'POWER') throw error;
       // As Linux does: what could not be written is dropped, and a later sync would succeed.
-      inode.data = Buffer.from(inode.durable);
+      inode.data = inode.durable;
       inode.since = [];
       throw error;
     }
-    inode.durable = Buffer.from(inode.data);
+    inode.durable = inode.data;
     inode.since = [];
   }
 
@@ -189,7 +190,7 @@ export class Disk implements Files {
     for (const folder of this.#folders) this.#durableFolders.add(folder);
     for (const [path, inode] of names) {
       inode.data = survived(inode, chance);
-      inode.durable = Buffer.from(inode.data);
+      inode.durable = inode.data;
       inode.since = [];
       inode.links = 1;
       this.#names.set(path.replace(/-[0-9a-f]{8}\.([0-9a-f]{12})$/, '-0badb007.$1'), inode);
@@ -236,16 +237,24 @@ function resize(inode: Inode, length: number): void {
   inode.data = inode.data.subarray(0, length);
 }
 
+/** How far memory is taken: what lies behind that may be written, for no file has it. */
+const taken = new WeakMap<ArrayBufferLike, number>();
+
+/** A file of these bytes and those. Appending takes no copy of what is there, as long as there is room behind it. */
 function written(data: Buffer, at: number, bytes: Buffer): Buffer {
-  const grown = Buffer.alloc(Math.max(data.length, at + bytes.length));
-  data.copy(grown);
+  const length = Math.max(data.length, at + bytes.length);
+  const isRoom = at === data.length && taken.get(data.buffer) === at && length <= data.buffer.byteLength;
+  const memory = isRoom ? data.buffer : new ArrayBuffer(2 * length);
+  const grown = Buffer.from(memory, 0, length);
+  if (!isRoom) data.copy(grown);
   bytes.copy(grown, at);
+  taken.set(memory, length);
   return grown;
 }
 
 /** What was synced, and of each write since: all of it, a part of it, or nothing; holes read as zeroes. */
 function survived(inode: Inode, chance: () => number): Buffer {
-  let data: Buffer = Buffer.from(inode.durable);
+  let data = inode.durable;
   for (const write of inode.since) {
     if (write.length !== undefined) {
       if (chance() < 0.5) data = data.subarray(0, write.length);
