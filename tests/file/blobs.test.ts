@@ -30,10 +30,15 @@ interface Told {
   errors: { readonly name?: string; readonly message?: string }[];
 }
 const NOTHING = 'none';
+/** Made once: hundreds of trials put the same. */
+const made = new Map<string, Uint8Array<ArrayBuffer>>();
 const bytesFor = (mark: string): Uint8Array<ArrayBuffer> => {
   const [seed, size] = mark.split(' ').map(Number) as [number, number];
-  return noise(size, seed);
+  const bytes = made.get(mark) ?? noise(size, seed);
+  made.set(mark, bytes);
+  return bytes;
 };
+const LAST = bytesFor('9 700000');
 
 /** Puts, replaces, removes and compacts until the disk gives up, or it is done. */
 async function workload(disk: Disk, random: () => number, durability: Durability): Promise<Told> {
@@ -106,8 +111,8 @@ async function check(disk: Disk, told: Told, isStrict: boolean, label: string): 
     expect(same(await bytesOf(await db.getAttachment(id, 'f', { rev })), bytesFor(mark)), label).toBe(true);
   }
   await db.compact();
-  await db.putAttachment('new', 'f', noise(700_000, 9), 'x/y');
-  expect(same(await bytesOf(await db.getAttachment('new', 'f')), noise(700_000, 9)), label).toBe(true);
+  await db.putAttachment('new', 'f', LAST, 'x/y');
+  expect(same(await bytesOf(await db.getAttachment('new', 'f')), LAST), label).toBe(true);
   const places = await db.store.read([{ from: 'blobs', range: {} }]);
   const names = new Set(places[0].flatMap(({ place }) => place || []));
   await db.close();
