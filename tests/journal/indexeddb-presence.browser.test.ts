@@ -375,7 +375,7 @@ describe('indexeddb readers', () => {
         }
         for (const context of contexts) context.kill();
       }),
-      { numRuns: 6 },
+      { numRuns: 3 }, // some eighty steps, and two dozen workers, other ones each time
     );
   });
 });
