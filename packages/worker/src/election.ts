@@ -7,6 +7,7 @@
  */
 import { uuid } from '@settledb/core';
 import { workerTerminated } from './errors';
+import { after } from './late';
 import { type ClientInfo, type Endpoint, PROTOCOL, type Welcome } from './wire';
 
 export interface ElectionEvents {
@@ -179,14 +180,14 @@ export class Election {
     return new Promise((resolve) => {
       const settle = (answer: Answer | undefined): void => {
         this.#heard.delete(hear);
-        clearTimeout(timer);
+        end();
         resolve(answer);
       };
       const hear = (heard: Word): void => {
         const answer = isAnswer(heard);
         if (answer !== undefined) settle(answer);
       };
-      const timer = setTimeout(() => settle(undefined), forMs);
+      const end = after(forMs, () => settle(undefined));
       this.#heard.add(hear);
       this.#say(word);
     });

@@ -7,6 +7,7 @@ import { uuid } from '@settledb/core';
 import { transfer } from 'comlink';
 import { controlOver, type RemoteControl } from './control';
 import { barred, fromControl, isTerminated, workerTerminated } from './errors';
+import { after } from './late';
 import { type Held, hold, whenGone } from './life';
 import { onPutAway } from './page-life';
 import { reached } from './reached';
@@ -39,11 +40,6 @@ interface Acquaintance {
   unlisten: () => void;
 }
 
-/**
- * The time for an answer is split into so many parts: a page that stood still (busy, frozen, in a debugger) finds its timer late with
- * the answer behind it, or finds a worker that could not start meanwhile. However long that was, it uses up one part.
- */
-const PARTS = 4;
 /** Workers of other tabs in a row that may be named but not answer: each time, the owner is asked for anew. */
 const ASKED = 5;
 
@@ -206,15 +202,11 @@ export class OwnWorker {
 
   #inTime<T>(promise: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      let left = PARTS;
-      const late = (): void => {
-        if (--left > 0) return;
-        clearInterval(timer); // the worker may never answer
-        const ms = this.#timeoutMs;
-        reject(workerTerminated(`The worker did not answer within ${ms} ms. Does it call host()?`));
-      };
-      const timer = setInterval(late, this.#timeoutMs / PARTS);
-      promise.then(resolve, reject).finally(() => clearInterval(timer));
+      const ms = this.#timeoutMs;
+      const end = after(ms, () =>
+        reject(workerTerminated(`The worker did not answer within ${ms} ms. Does it call host()?`)),
+      );
+      promise.then(resolve, reject).finally(end);
     });
   }
 }

@@ -3,12 +3,11 @@
  * named the channel and before this page listened there, nobody would be at the other end, and a write sent there would have to be
  * refused as one that may have been done. So nothing is sent before the worker was heard.
  */
+import { after } from './late';
 import { type ClientOp, type HostOp, type Message, opsIn } from './wire';
 
 /** ms to wait for the first message. The worker may be busy with a task; it answered the owner's call a moment ago. */
 const ANSWER_MS = 375;
-/** In so many parts, of which a page that stands still uses up one: its timer comes before the answer behind it. */
-const PARTS = 3;
 
 /** @returns `undefined` if nobody answers or the worker that does serves no more; it is then told that the page is gone */
 export function reached(link: string): Promise<BroadcastChannel | undefined> {
@@ -16,7 +15,7 @@ export function reached(link: string): Promise<BroadcastChannel | undefined> {
   const say = (op: ClientOp): void => channel.postMessage([op]);
   return new Promise((resolve) => {
     const settle = (isReached: boolean): void => {
-      clearInterval(timer);
+      end();
       channel.removeEventListener('message', heard);
       if (!isReached) {
         say(['bye']);
@@ -26,11 +25,7 @@ export function reached(link: string): Promise<BroadcastChannel | undefined> {
     };
     const heard = ({ data }: MessageEvent<Message<HostOp>>): void =>
       settle(!opsIn(data).some(([kind]) => kind === 'moved'));
-    let left = PARTS;
-    const late = (): void => {
-      if (--left === 0) settle(false);
-    };
-    const timer = setInterval(late, ANSWER_MS / PARTS);
+    const end = after(ANSWER_MS, () => settle(false));
     channel.addEventListener('message', heard);
     say(['ping']);
   });
