@@ -17,7 +17,7 @@ it('adds its store to a database of format 1, and keeps what is in it', async ()
     },
   });
   old.close();
-  const journal = await indexeddb().open(name);
+  const journal = await indexeddb().open(name, { mustExist: true });
   expect((await journal.read()).commits).toEqual([{ n: 1, head: 'head 1', tail: 'tail 1' }]);
   await journal.blobs.put(place, [noise(50_000)], 'relaxed');
   expect(same((await journal.blobs.get(place, 0))!, noise(50_000))).toBe(true);

@@ -1,8 +1,10 @@
 /** IndexedDB whose connections die, and transactions that come to no end. */
 import { indexeddb } from '@settledb/adapter-indexeddb';
 import type { JournalEvent } from '@settledb/engine';
-import { deleteDB } from 'idb';
+import { deleteDB, openDB, unwrap } from 'idb';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { applyRewrite } from '../../adapters/indexeddb/src/commits';
+import { transaction } from '../../adapters/indexeddb/src/transaction';
 import { commit, fill } from '../conformance/journal-bench';
 import { abortAs, FaultyIdb, invalidState } from '../support/faulty-idb';
 import { events, holdTime, newName, numbers, START } from './support';
@@ -45,6 +47,100 @@ describe('indexeddb when the connection dies', () => {
         expect(await journal.load([3 * 4096 + 2, 1])).toEqual(['segment 3.1', undefined]);
       }
     }
+  });
+
+  it('opens another connection when one is dead without a word, for what reads and for what writes', async () => {
+    const idb = new FaultyIdb();
+    const { journal } = await idb.open(newName());
+    await fill(journal, 1, 1);
+    const die = (modes: readonly IDBTransactionMode[]): void => {
+      const dead = idb.handles.at(-1);
+      idb.tamper = (tx) => {
+        if (tx.db === dead && modes.includes(tx.mode)) invalidState(tx);
+      };
+    };
+    die(['readonly', 'readwrite']);
+    expect(await numbers(journal)).toEqual([1]);
+    die(['readwrite']);
+    await fill(journal, 2, 2);
+    expect(await numbers(journal)).toEqual([1, 2]);
+    expect(idb.handles).toHaveLength(3);
+  });
+
+  it('knows a commit of its own that arrived after it had been looked for', async () => {
+    for (const isAlone of [true, false]) {
+      const idb = new FaultyIdb();
+      const name = newName();
+      const { journal } = await idb.open(name);
+      const other = isAlone ? undefined : await indexeddb().open(name);
+      await fill(journal, 1, 1);
+      if (other !== undefined) await fill(other, 2, 2);
+      else await fill(journal, 2, 2);
+      const late = await openDB(`settledb:${name}`);
+      let record: unknown;
+      let hasCome = false;
+      idb.tamper = (tx) => {
+        if (hasCome || !tx.objectStoreNames.contains('log')) return;
+        if (record !== undefined) {
+          // Behind the look, and before the second attempt.
+          void late.put('log', record, 3);
+          hasCome = true;
+        } else if (tx.mode === 'readwrite') {
+          const log = tx.objectStore('log');
+          log.add = (value, key) => {
+            record = value;
+            return IDBObjectStore.prototype.add.call(log, value, key);
+          };
+          abortAs('UnknownError')(tx);
+        }
+      };
+      expect(await journal.append(commit(3), { epoch: 0, n: 2 }, 'relaxed')).toBeUndefined();
+      expect(hasCome).toBe(true);
+      late.close();
+      expect(await numbers(journal)).toEqual([1, 2, 3]);
+      await other?.close();
+    }
+  });
+
+  it('does not take a commit for undone that was checkpointed before it could be looked for', async () => {
+    const idb = new FaultyIdb();
+    const name = newName();
+    const { journal } = await idb.open(name);
+    await fill(journal, 1, 1);
+    const other = await openDB(`settledb:${name}`);
+    const change = { manifest: { text: 'm', through: 2 }, drop: [4096, 2 * 4096] };
+    const steps: (() => unknown)[] = [
+      () => idb.terminate(), // when it was sent
+      () =>
+        transaction<undefined>(
+          unwrap(other),
+          { stores: ['log', 'block', 'meta'], mode: 'readwrite' },
+          (work) => applyRewrite(work, change, 'another', { epoch: 0, n: 2, fence: undefined }),
+        ),
+    ];
+    idb.tamper = () => void steps.shift()?.();
+    await expect(journal.append(commit(2), { epoch: 0, n: 1 }, 'relaxed')).rejects.toMatchObject({
+      name: 'io',
+      reason: expect.stringContaining('not known'),
+    });
+    other.close();
+    expect(await journal.read()).toMatchObject({ epoch: 1, manifest: change.manifest, commits: [] });
+  });
+
+  it('keeps its connection when another context was first', async () => {
+    const idb = new FaultyIdb();
+    const name = newName();
+    const { journal } = await idb.open(name);
+    const other = await indexeddb().open(name);
+    onTestFinished(() => other.close());
+    await fill(journal, 1, 1);
+    await fill(other, 2, 2);
+    // Whether its content is still there is asked only of who was first.
+    for (const more of [{}, { places: ['0'.repeat(32)] }]) {
+      const missed = await journal.append({ ...commit(2), ...more }, { epoch: 0, n: 1 }, 'relaxed');
+      expect(missed?.commits).toHaveLength(1);
+    }
+    expect(idb.handles).toHaveLength(1);
   });
 
   it('tells a commit that was written from one that was not when the connection dies under it', async () => {
@@ -91,6 +187,31 @@ describe('indexeddb when the connection dies', () => {
     expect(heard).toEqual(['commit']);
     expect(await numbers(journal)).toEqual([1]);
     expect(idb.handles).toHaveLength(2);
+  });
+
+  it('opens one connection for all who need one, and is not destroyed by failing to', async () => {
+    const idb = new FaultyIdb();
+    let isRefused = false;
+    const unwilling = ((...args) =>
+      isRefused
+        ? Promise.reject(new DOMException('simulated', 'UnknownError'))
+        : idb.openDB(...args)) as typeof openDB;
+    const name = newName();
+    const adapter = indexeddb({ driver: { openDB: unwilling } });
+    const journal = await adapter.open(name);
+    onTestFinished(async () => {
+      await journal.close();
+      await adapter.destroy(name);
+    });
+    await fill(journal, 1, 1);
+    const heard = events(journal);
+    isRefused = true;
+    idb.terminate();
+    await expect(journal.read()).rejects.toMatchObject({ name: 'io' });
+    isRefused = false;
+    expect(await Promise.all([numbers(journal), numbers(journal)])).toEqual([[1], [1]]);
+    expect(idb.handles).toHaveLength(2);
+    expect(heard).toEqual(['commit']);
   });
 
   it('keeps no connection that nobody uses when it hears late that an earlier one was closed', async () => {
@@ -207,6 +328,17 @@ describe('indexeddb when the connection dies', () => {
       await adapter.destroy(name);
     });
     await fill(journal, 1, 1);
+    // Time that passes over nothing says nothing, nor do transactions that are ended twice.
+    for (let i = 0; i < 3; i++) {
+      vi.advanceTimersByTime(10 * ANSWER_MS);
+      expect(await numbers(journal)).toEqual([1]);
+    }
+    expect(idb.handles).toHaveLength(1);
+    idb.tamper = () => {
+      idb.tamper = () => {};
+      idb.terminate();
+    };
+    expect(await numbers(journal)).toEqual([1]);
     const mute = (tx: IDBTransaction): void => {
       for (const event of ['oncomplete', 'onabort', 'onerror'])
         Object.defineProperty(tx, event, { set() {} });

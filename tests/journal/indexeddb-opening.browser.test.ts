@@ -1,5 +1,6 @@
 /** Opening IndexedDB on bad days: no answer, another format, storage that is denied, somebody who keeps it open. */
 import { indexeddb } from '@settledb/adapter-indexeddb';
+import { nextTask } from '@settledb/core';
 import { deleteDB, openDB } from 'idb';
 import { describe, expect, it, vi } from 'vitest';
 import { fill } from '../conformance/journal-bench';
@@ -31,6 +32,28 @@ describe('indexeddb opening', () => {
     await fill(journal, 1, 1);
     await journal.close();
     await adapter.destroy(name);
+  });
+
+  it('asks nothing more and says nothing once it is open, or once it is deleted', async () => {
+    holdTime();
+    const told: unknown[] = [];
+    const blocked = (waiting: unknown): void => void told.push(waiting);
+    let calls = 0;
+    const counted: typeof openDB = (...args) => {
+      calls++;
+      return openDB(...args);
+    };
+    const name = newName();
+    // WebKit (2.50) says of a connection closed just now that it is in the way.
+    const deaf: typeof deleteDB = (which) => deleteDB(which);
+    const adapter = indexeddb({ driver: { openDB: counted, deleteDB: deaf } });
+    const journal = await adapter.open(name, { blocked });
+    vi.advanceTimersByTime(60_000);
+    await journal.close();
+    await adapter.destroy(name, { blocked });
+    await nextTask();
+    vi.advanceTimersByTime(60_000);
+    expect([calls, told]).toEqual([1, []]);
   });
 
   it('closes a connection that comes after the deadline', async () => {

@@ -86,6 +86,22 @@ describe('indexeddb presence', () => {
     await vi.waitFor(() => expect(journal.alone()).toBe(true), PATIENCE);
   });
 
+  it('is not alone by writing blocks, which shows no commits of others', async () => {
+    const { name, journal } = await open();
+    await journal.read();
+    const other = await indexeddb().open(name);
+    expect(await other.append(commit(1), START, 'relaxed')).toBeUndefined();
+    await other.close();
+    await vi.waitFor(async () => {
+      journal.alone(); // so that it looks
+      const { held = [] } = await navigator.locks.query();
+      expect(held.filter((lock) => lock.name?.includes(name)).map(({ mode }) => mode)).toEqual(['exclusive']);
+    }, PATIENCE);
+    expect(await journal.rewrite({ put: [{ id: -1, text: 'page' }] }, START)).toBeUndefined();
+    expect(journal.alone()).toBe(false);
+    expect((await journal.read(START)).commits).toHaveLength(1);
+  });
+
   it('is alone by what opening read, once that was taken', async () => {
     for (let tries = 0; ; tries++) {
       const { journal } = await open();
