@@ -75,7 +75,9 @@ export function rewriting(bench: NewBench): void {
     const b = await bench();
     const journal = await b.open();
     await fill(journal, 1, 3, 0, 1);
-    const change = { drop: [tailId(1), tailId(1) + 1, tailId(2)], manifest: { text: 'm', through: 2 } };
+    // The last is not covered yet, and stays.
+    const drop = [tailId(1), tailId(1) + 1, tailId(2), tailId(3)];
+    const change = { drop, manifest: { text: 'm', through: 2 } };
     expect(await journal.rewrite(change, { epoch: 0, n: 3 })).toBeUndefined();
     const again = await b.reopen();
     expect(await again.load([tailId(1), tailId(1) + 1, tailId(2), tailId(2) + 1, tailId(3)])).toEqual([

@@ -88,9 +88,9 @@ export class Connection {
     try {
       return await this.transact(scope, requests);
     } catch (cause) {
-      if (this.#over !== undefined || isRefusal(cause)) throw this.#over ?? cause;
+      if (isRefusal(cause)) throw cause;
       this.drop();
-      return this.transact(scope, requests);
+      return this.transact(scope, requests); // rejects if the connection is over
     }
   }
 

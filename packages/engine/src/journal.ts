@@ -70,7 +70,7 @@ export interface JournalState {
 export interface Rewrite {
   /** New blocks. Until a manifest names them they are leftovers that a later rewrite may drop. */
   readonly put?: readonly Block[];
-  /** Blocks to drop. A tail's id means that commit's whole record. Ids that do not exist are ignored. */
+  /** Blocks to drop. A tail's id means that commit's whole record, which stays if no manifest covers it. Ids that do not exist are ignored. */
   readonly drop?: readonly number[];
   /** If the storage is full, it may use what `keepBack` kept. */
   readonly makesRoom?: boolean | undefined;
