@@ -66,12 +66,16 @@ describe('a large attachment', () => {
     const near: Db = new SettleDB('near', { adapter: memory() });
     const file = (data: Uint8Array) => ({ content_type: 'image/png', data });
     const _attachments = { 'é "1"': file(noise(SIZE)), small: file(noise(100)), empty: file(noise(0)) };
-    await near.bulkDocs([{ _id: 'a', _attachments }, { _id: 'b' }] as never);
+    await near.bulkDocs([
+      { _id: 'a', _attachments },
+      { _id: 'b' },
+      { _id: 'c', _attachments: { small: file(noise(100)) } },
+    ] as never);
     const db = far();
-    expect(await near.replicate.to(db)).toMatchObject({ ok: true, docs_written: 2, doc_write_failures: 0 });
+    expect(await near.replicate.to(db)).toMatchObject({ ok: true, docs_written: 3, doc_write_failures: 0 });
     expect(await sent(db, 'é "1"')).toBe(true);
     const whole = { attachments: true } as const;
-    expect(await db.get('a', whole)).toEqual(await near.get('a', whole));
+    for (const id of ['a', 'c']) expect(await db.get(id, whole)).toEqual(await near.get(id, whole));
     expect(await near.replicate.to(db)).toMatchObject({ docs_read: 0 });
   });
 
