@@ -266,7 +266,7 @@ describe('fences in blocks', () => {
         const hooks: Hooks = {};
         const run = new Run(n, hooked(memory(), hooks));
         await run.open();
-        await run.write(Array.from({ length: 500 }, (_, i) => idOf(i)));
+        await run.write(Array.from({ length: 300 }, (_, i) => idOf(i)));
         await run.stores[0]!.compact();
         await run.write([idOf(77)], true);
         for (let i = 0; i < 36; i++) await run.write([idOf(200 + i)]);

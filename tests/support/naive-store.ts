@@ -92,7 +92,7 @@ export function naiveStore<T extends Tables>(schema: Schema, options: NaiveOptio
     const fields = query.by === undefined ? table.key : table.orders?.[query.by];
     if (fields === undefined) throw new Error(`no order ${query.by}`);
     const sorted = [...rows.values()]
-      .map((row) => ({ row, at: sortKey(keyOf(row, fields)) }))
+      .map((row) => ({ row, at: placeOf(row, fields) }))
       .filter(({ at }) => within(at, query.range ?? query.count ?? {}))
       .sort((a, b) => (a.at < b.at ? -1 : 1));
     if (query.count !== undefined) return sorted.length;
@@ -113,7 +113,7 @@ export function naiveStore<T extends Tables>(schema: Schema, options: NaiveOptio
       rows.set(sortKey(keyOf(row as Row, table.key)), stored(row as Row, table));
     for (const key of write.delete ?? []) rows.delete(sortKey(key));
     for (const [order, fields] of Object.entries(table.orders ?? {})) {
-      const distinct = new Set([...rows.values()].map((row) => sortKey(keyOf(row, fields))));
+      const distinct = new Set([...rows.values()].map((row) => placeOf(row, fields)));
       if (distinct.size < rows.size) throw new Error(`values of order ${order} repeat`);
     }
   }
@@ -252,6 +252,17 @@ function naiveBlobs(): Blobs {
       return false;
     },
   };
+}
+
+/** Of rows that are stored, which never change: each write and each range looks at all of them. */
+const places = new WeakMap<Row, Map<string | readonly string[], SortKey>>();
+
+function placeOf(row: Row, fields: string | readonly string[]): SortKey {
+  const known = places.get(row) ?? new Map<string | readonly string[], SortKey>();
+  places.set(row, known);
+  const place = known.get(fields) ?? sortKey(keyOf(row, fields));
+  known.set(fields, place);
+  return place;
 }
 
 function keyOf(row: Row, fields: string | readonly string[]): Key {
