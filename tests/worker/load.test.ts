@@ -4,8 +4,8 @@ import { canOpenPages, type HostedTab, openHosted } from './tabs';
 
 const EACH = 1_000;
 /** Tabs killed in mid-write: as many as asked for, `KILLS=1000 npx vitest run tests/worker/load.test.ts`. */
-const KILLS = Number(process.env.KILLS ?? 100);
-vi.setConfig({ testTimeout: 600_000 * Math.max(1, KILLS / 100) });
+const KILLS = Number(process.env.KILLS ?? 40);
+vi.setConfig({ testTimeout: 600_000 * Math.max(1, KILLS / 40) });
 const PATIENCE = { timeout: 20_000, interval: 5 };
 
 describe.skipIf(!canOpenPages())('under load', () => {
