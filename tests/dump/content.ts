@@ -61,8 +61,12 @@ export async function fillAtRandom(db: Db, seed: number, steps = 40): Promise<vo
   }
 }
 
-export const bytesOf = (length: number, seed: number): Uint8Array =>
-  Uint8Array.from({ length }, (_, i) => (Math.imul(i + seed, 2654435761) >>> 13) & 255);
+/** Bytes that no compression makes shorter, the same for the same seed. */
+export function bytesOf(length: number, seed: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(length);
+  for (let i = 0; i < length; i++) bytes[i] = (Math.imul(i + seed, 2654435761) >>> 13) & 255;
+  return bytes;
+}
 
 export async function gzip(data: Uint8Array): Promise<Uint8Array> {
   const stream = new Blob([data as Uint8Array<ArrayBuffer>])

@@ -237,6 +237,6 @@ async function trial(seed: number): Promise<void> {
 
 describe('replicas that come apart and together', () => {
   it('have what follows from the revisions they heard of, and in the end all the same', async () => {
-    await trials(Number(process.env.TRIALS ?? 60), trial);
+    await trials(Number(process.env.TRIALS ?? 100), trial);
   }, 600_000);
 });
