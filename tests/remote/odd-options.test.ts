@@ -212,9 +212,11 @@ describe('an option that is null, empty or no such thing means behind a URL what
   });
 
   it('of bulkGet is refused for its entry alone, and of an attachment for the document', async () => {
-    for (const odd of [() => 1, Symbol('s'), 10n, new Date(0)]) {
+    for (const odd of [() => 1, Symbol('s')]) {
       const entries = [{ id: 'a', rev: odd }, { id: 'a', atts_since: odd }, { id: 'b' }];
       expect(await differing('bulkGet', [[{ docs: entries }]])).toEqual([]);
+    }
+    for (const odd of [() => 1, Symbol('s'), 10n, new Date(0)]) {
       const docs = [{ _id: 'with odd', _attachments: { f: odd } }];
       expect(await differing('put', [docs])).toEqual([]);
       expect(await differing('bulkDocs', [[docs]])).toEqual([]);

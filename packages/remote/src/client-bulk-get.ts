@@ -10,7 +10,6 @@ import {
   type ExistingDoc,
   generationOf,
   hashOf,
-  isAttsSince,
   isDatabaseError,
   type Leaf,
   type OpenRevsRow,
@@ -93,8 +92,10 @@ const isAskable = (entry: unknown): boolean =>
   isObject(entry) &&
   typeof entry.id === 'string' &&
   entry.id !== '' &&
-  (entry.rev === undefined || typeof entry.rev === 'string') &&
-  isAttsSince(entry.atts_since);
+  !isLost(entry.rev) &&
+  !isLost(entry.atts_since);
+
+const isLost = (value: unknown): boolean => typeof value === 'function' || typeof value === 'symbol';
 
 async function ask<Content extends object>(
   http: Http,

@@ -1,7 +1,7 @@
 export { DOCS_AS_TEXT } from './all-docs';
 export { checkAttachmentName, type PutAttachment, putAttachmentArguments } from './attachment-arguments';
 export { chunksOf } from './attachment-data';
-export { checkAttsSince, isAttsSince } from './atts-since';
+export { checkAttsSince } from './atts-since';
 export { bulkGetRefusal } from './bulk-get-refusal';
 export { type Bytes, bestBytes, decoded, exactBytes, joined, portableBytes, useBytes } from './bytes';
 export * from './changes';
