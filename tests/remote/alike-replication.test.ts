@@ -3,7 +3,7 @@
  * words, before anything is copied. None is passed over so that more is copied than was asked for, and none has a replication go on.
  */
 import { memory } from '@settledb/adapter-memory';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
 import { evaluate } from '../../packages/settledb/src/eval';
 import { contextOf } from '../../packages/settledb/src/hosting';
@@ -171,6 +171,18 @@ describe('compact', () => {
   });
 });
 
+it('by names is between databases of the class that is asked, with its defaults', async () => {
+  const { Hosted } = hostAndPage({}, {}, contextOf(Worker as never));
+  for (const Class of [Base, Hosted] as Any[]) {
+    const Prefixed = Class.defaults({ prefix: 'prefixed ' });
+    await new Class('prefixed one').put({ _id: 'a' });
+    expect(await Prefixed.replicate('one', 'two')).toMatchObject({ docs_written: 1 });
+    await new Class('prefixed two').put({ _id: 'b' });
+    await Prefixed.sync('one', 'two');
+    expect((await new Class('prefixed one').info()).doc_count).toBe(2);
+  }
+});
+
 describe('a peer that is none', () => {
   it('is refused at once, wherever the other is', () => {
     for (const db of places())
@@ -200,5 +212,30 @@ describe('a peer that is none', () => {
           () => db.constructor.sync(peer, db, {}),
         ])
           expect(begin).toThrow(message);
+  });
+
+  it('leaves nothing open that was opened for the other', async () => {
+    const { Hosted } = hostAndPage({}, {}, contextOf(Worker as never));
+    for (const Class of [Base, Hosted] as Any[]) {
+      const [opened, closed]: string[][] = [[], []];
+      class Watched extends Class {
+        constructor(name: string, options?: object) {
+          super(name, options);
+          opened!.push(name);
+          (this as Any).on('closed', () => closed!.push(name));
+        }
+      }
+      const { replicate, sync } = Watched as Any;
+      for (const begin of [replicate, sync]) {
+        for (const peers of [
+          ['one', ''],
+          ['one', 7],
+          [7, 'one'],
+        ])
+          expect(() => begin.call(Watched, ...peers)).toThrow();
+      }
+      expect(opened).not.toEqual([]);
+      await vi.waitFor(() => expect(closed).toEqual(opened));
+    }
   });
 });

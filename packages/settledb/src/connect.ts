@@ -1,6 +1,7 @@
 /** `connect`: the class whose databases are in a worker. */
 import type { ReplicateOptions, Replication, Sync, SyncOptions } from '@settledb/replication';
 import { Link, type LinkOptions, type Targets } from '@settledb/worker';
+import { begun } from './begun';
 import { nameDispose } from './dispose';
 import { HostedHandle } from './hosted';
 import type { SettleOptions } from './options';
@@ -49,15 +50,23 @@ export function connect(worker: Targets, options: ConnectOptions = {}): HostedSe
     }
     static replicate(...given: [source: Peer, target: Peer, options?: ReplicateOptions]): Replication {
       return asVerb('SettleDB.replicate', (source: Peer, target: Peer, more: ReplicateOptions = {}) =>
-        between(Connected, source, target, (db, peer, to) =>
-          to ? db.replicate.to(peer, more) : db.replicate.from(peer, more),
+        between(
+          Connected,
+          (name) => new this(name),
+          source,
+          target,
+          (db, peer, to) => (to ? db.replicate.to(peer, more) : db.replicate.from(peer, more)),
         ),
       )(...given);
     }
     static sync(...given: [one: Peer, other: Peer, options?: SyncOptions]): Sync {
       return asVerb('SettleDB.sync', (one: Peer, other: Peer, { push, pull, ...more }: SyncOptions = {}) =>
-        between(Connected, one, other, (db, peer, to) =>
-          db.sync(peer, to ? { ...more, push, pull } : { ...more, push: pull, pull: push }),
+        between(
+          Connected,
+          (name) => new this(name),
+          one,
+          other,
+          (db, peer, to) => db.sync(peer, to ? { ...more, push, pull } : { ...more, push: pull, pull: push }),
         ),
       )(...given);
     }
@@ -65,9 +74,10 @@ export function connect(worker: Targets, options: ConnectOptions = {}): HostedSe
   return Connected as unknown as HostedSettleDB;
 }
 
-/** One of two peers is, or becomes, a handle of this class; the other is its peer. */
-function between<F extends { then: PromiseLike<unknown>['then'] }>(
+/** One of two peers is, or becomes, a handle of this class, by `make` (of a class derived from it); the other is its peer. */
+function between<F>(
   Handle: new (name: string) => HostedHandle,
+  make: (name: string) => HostedHandle,
   one: Peer,
   other: Peer,
   begin: (db: HostedHandle, peer: Peer, to: boolean) => F,
@@ -77,9 +87,9 @@ function between<F extends { then: PromiseLike<unknown>['then'] }>(
   const named = typeof one === 'string';
   if (!named && typeof other !== 'string')
     throw new TypeError('One of the two must be a database of the worker, or a name');
-  const own = new Handle((named ? one : other) as string);
-  const feed = begin(own, named ? other : one, named);
-  const close = (): void => void own.close().catch(() => {});
-  (feed as unknown as { whenOver(listener: () => void): void }).whenOver(close);
-  return feed;
+  const own = make((named ? one : other) as string);
+  return begun(
+    () => void own.close().catch(() => {}),
+    () => begin(own, named ? other : one, named),
+  );
 }

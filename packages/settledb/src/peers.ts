@@ -2,7 +2,7 @@
  * Replication between databases in whatever form they are given: a name, a URL, or an object with the verbs of a database.
  * A handle made here for a name is closed when the replication is over.
  */
-import { BasicFeed, type Database, feedUntil } from '@settledb/core';
+import { type Database, feedUntil } from '@settledb/core';
 import {
   type Peer as Replicable,
   type ReplicateOptions,
@@ -13,6 +13,7 @@ import {
   type SyncOptions,
   sync,
 } from '@settledb/replication';
+import { begun } from './begun';
 
 /** A name or URL, or a database: any object with a database's methods, also a wrapped one, or a PouchDB. */
 export type Peer = string | Replicable | PouchLike;
@@ -41,12 +42,12 @@ export function replicateBetween(
   life?: AbortSignal,
 ): Replication {
   checkNamed([source, target], options);
-  const [from, to] = [open(make, source), open(make, target, options.create_target)];
-  const feed = feedUntil([life, options.signal], (signal) =>
-    replicate(from.database, to.database, { ...options, signal }),
+  const peers = [{ peer: source }, { peer: target, create: options.create_target }];
+  const feed = between(make, peers, (from, to) =>
+    feedUntil([life, options.signal], (signal) => replicate(from, to, { ...options, signal })),
   );
   again(feed, make, [source, target], options, life);
-  return afterwards(feed, [from, to]);
+  return feed;
 }
 
 /** Denied documents are transferred once more by handles of its own: those of the replication are closed when that is over. */
@@ -77,15 +78,15 @@ export function syncBetween(
 ): Sync {
   for (const given of [options, options.push, options.pull]) checkNamed([one, other], given);
   const [push, pull] = [options.push?.create_target, options.pull?.create_target];
-  const [left, right] = [
-    open(make, one, pull ?? options.create_target),
-    open(make, other, push ?? options.create_target),
+  const peers = [
+    { peer: one, create: pull ?? options.create_target },
+    { peer: other, create: push ?? options.create_target },
   ];
-  const feed = sync(left.database, right.database, options);
+  const feed = between(make, peers, (left, right) => sync(left, right, options));
   // Each half may have a signal of its own; that of the sync is let go of when the sync has ended.
   again(feed.push, make, [one, other], { ...options, signal: undefined, ...options.push }, life);
   again(feed.pull, make, [other, one], { ...options, signal: undefined, ...options.pull }, life);
-  return afterwards(feed, [left, right]);
+  return feed;
 }
 
 /** Options of a remote database, which PouchDB takes here too. */
@@ -101,23 +102,30 @@ function checkNamed(peers: readonly unknown[], options: object | null | undefine
       );
 }
 
-interface Open {
-  readonly database: Replicable;
-  /** A handle made here, and to be closed here. */
-  readonly own?: Database;
+interface Given {
+  readonly peer: Peer;
+  /** Whether a database that is not there is to be made; undefined: as a handle does by itself. */
+  readonly create?: boolean | undefined;
 }
 
-function open(make: MakeHandle, peer: Peer, create?: boolean): Open {
-  if (typeof peer !== 'string') return { database: peer as Replicable };
-  const own = make(peer, create === undefined ? undefined : { skip_setup: !create });
-  return { database: own, own };
-}
-
-function afterwards<F>(feed: F, peers: readonly Open[]): F {
+/** Opens what is named, for as long as the feed goes on; nothing stays open where it does not begin. */
+function between<F>(
+  make: MakeHandle,
+  peers: readonly Given[],
+  begin: (one: Replicable, other: Replicable) => F,
+): F {
+  const own: Database[] = [];
   const close = (): void => {
     // Whatever closing could not do is left to the next one that opens the database.
-    for (const { own } of peers) own?.close().catch(() => {});
+    for (const each of own) each.close().catch(() => {});
   };
-  if (feed instanceof BasicFeed) feed.whenOver(close);
-  return feed;
+  return begun(close, () => {
+    const [one, other] = peers.map(({ peer, create }) => {
+      if (typeof peer !== 'string') return peer as Replicable;
+      const handle = make(peer, create === undefined ? undefined : { skip_setup: !create });
+      own.push(handle);
+      return handle;
+    });
+    return begin(one!, other!);
+  });
 }
