@@ -1,29 +1,13 @@
 /** Who may believe to be alone, with dedicated workers as the other contexts. */
 import { indexeddb } from '@settledb/adapter-indexeddb';
-import { BLOCKS_PER_COMMIT, EMPTY_HEAD, type Journal, type Position } from '@settledb/engine';
-import fc from 'fast-check';
+import { BLOCKS_PER_COMMIT, EMPTY_HEAD, type Journal } from '@settledb/engine';
 import { openDB, unwrap } from 'idb';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { applyRewrite, raiseFence } from '../../adapters/indexeddb/src/commits';
 import { transaction } from '../../adapters/indexeddb/src/transaction';
 import { commit } from '../conformance/journal-bench';
 import { JournalContext } from '../support/journal-context';
-
-let serial = 0;
-const START: Position = { epoch: 0, n: 0 };
-/** For conditions that no event announces. */
-const PATIENCE = { timeout: 15_000, interval: 10 };
-
-async function open(): Promise<{ name: string; journal: Journal }> {
-  const name = `presence-${Date.now()}-${serial++}`;
-  const adapter = indexeddb();
-  const journal = await adapter.open(name);
-  onTestFinished(async () => {
-    await journal.close();
-    await adapter.destroy(name);
-  });
-  return { name, journal };
-}
+import { heard, open, PATIENCE, START } from './support';
 
 /** Reads until the journal knows itself alone. */
 async function becomesAlone(journal: Journal): Promise<void> {
@@ -53,15 +37,6 @@ async function rewriteAll(name: string, n: number): Promise<void> {
   );
   db.close();
 }
-
-const heard = (journal: Journal, type: string): Promise<void> =>
-  new Promise((resolve) => {
-    const stop = journal.listen((event) => {
-      if (event.type !== type) return;
-      stop();
-      resolve();
-    });
-  });
 
 describe('indexeddb presence', () => {
   it('is alone when nobody else has the database open, and only after a read', async () => {
@@ -351,133 +326,5 @@ describe('indexeddb presence', () => {
       inner = await journal.exclusively(async () => {});
     });
     expect([outer, inner]).toEqual([true, false]);
-  });
-});
-
-describe('indexeddb readers', () => {
-  // Contexts come, go and die at random; after each acknowledged write every one of them must see it. A failure prints its seed.
-  it('see every commit acknowledged before they began, whoever comes, goes or dies (I9)', async () => {
-    const step = fc.constantFrom(
-      'open',
-      'open',
-      'put',
-      'put',
-      'put',
-      'put',
-      'close',
-      'kill',
-      'close and open',
-    );
-    const steps = fc.array(fc.tuple(step, fc.nat(99)), { minLength: 30, maxLength: 30 });
-    await fc.assert(
-      fc.asyncProperty(steps, async (list) => {
-        const name = `presence-${Date.now()}-${serial++}`;
-        const contexts = [await JournalContext.open(name)];
-        let acknowledged = 0;
-        for (const [what, pick] of list) {
-          const at = pick % contexts.length;
-          if (what === 'put') acknowledged = await contexts[at]!.call('put');
-          else if (what !== 'open' && contexts.length > 1) {
-            const [leaver] = contexts.splice(at, 1);
-            if (what === 'kill') leaver!.kill();
-            else if (what === 'close') await leaver!.call('close');
-            else {
-              const [newcomer] = await Promise.all([JournalContext.open(name), leaver!.call('close')]);
-              contexts.push(newcomer);
-            }
-          } else if (contexts.length < 4) contexts.push(await JournalContext.open(name));
-          const seen = await Promise.all(contexts.map((context) => context.call('get')));
-          expect(seen).toEqual(contexts.map(() => acknowledged));
-        }
-        for (const context of contexts) context.kill();
-      }),
-      { numRuns: 3 }, // some eighty steps, and two dozen workers, other ones each time
-    );
-  });
-});
-
-describe('indexeddb between contexts', () => {
-  it('tells of commits in workers, and workers of commits here', async () => {
-    const { name, journal } = await open();
-    const other = await JournalContext.open(name);
-    await other.call('append', 1, 'a', START);
-    const hint = heard(journal, 'commit');
-    await other.call('append', 2, 'b', { epoch: 0, n: 1 });
-    await hint;
-    other.forget();
-    await journal.append(commit(3), { epoch: 0, n: 2 }, 'relaxed');
-    await other.heard('commit');
-  });
-
-  it('lets one context rewrite at a time', async () => {
-    const { name, journal } = await open();
-    const other = await JournalContext.open(name);
-    let there: boolean | undefined;
-    await journal.exclusively(async () => {
-      there = await other.call('exclusively');
-    });
-    expect(there).toBe(false);
-    // Chromium tells who held a lock that it is released before it tells its lock manager: another context may still be refused.
-    await vi.waitFor(async () => expect(await other.call('exclusively')).toBe(true), PATIENCE);
-  });
-
-  it('ends in every context when one destroys the database', async () => {
-    const { name, journal } = await open();
-    const [writer, reader] = [await JournalContext.open(name), await JournalContext.open(name)];
-    await writer.call('append', 1, 'a', START);
-    const here = heard(journal, 'destroyed');
-    await reader.call('destroy', name);
-    await Promise.all([here, writer.heard('destroyed'), reader.heard('destroyed')]);
-    await expect(journal.read()).rejects.toMatchObject({ name: 'closed' });
-    await expect(writer.call('read')).rejects.toMatchObject({ name: 'closed' });
-    expect(journal.alone()).toBe(false);
-    await expect(indexeddb().open(name, { mustExist: true })).rejects.toMatchObject({ name: 'not_found' });
-  });
-
-  it('loses no commit of two contexts that write 200 each, half of them on lost races', async () => {
-    const { name, journal } = await open();
-    const other = await JournalContext.open(name);
-    const writer = async (
-      who: string,
-      append: (n: number, head: string, expected: Position) => ReturnType<Journal['append']>,
-    ): Promise<void> => {
-      let n = 0;
-      for (let done = 0; done < 200; ) {
-        const behind = await append(n + 1, `${who} ${done}`, { epoch: 0, n });
-        n = behind === undefined ? n + 1 : (behind.commits.at(-1)?.n ?? n);
-        if (behind === undefined) done++;
-      }
-    };
-    await Promise.all([
-      writer('page', (n, head, at) => journal.append({ n, head, tail: '', segments: [] }, at, 'relaxed')),
-      writer('worker', (n, head, at) => other.call('append', n, head, at)),
-    ]);
-    const heads = (await journal.read()).commits.map((each) => each.head);
-    const all = ['page', 'worker'].flatMap((who) => Array.from({ length: 200 }, (_, i) => `${who} ${i}`));
-    expect([...heads].sort()).toEqual([...all].sort());
-    for (const who of ['page', 'worker']) {
-      const own = heads.filter((head) => head.startsWith(who));
-      expect(own).toEqual(all.filter((head) => head.startsWith(who)));
-    }
-  });
-
-  it('lets one with large commits have its turn beside one that writes small ones without pause', async () => {
-    const { name, journal } = await open();
-    const other = await JournalContext.open(name);
-    let over = false;
-    const small = (async () => {
-      while (!over) await other.call('put');
-    })();
-    const text = 'x'.repeat(100_000);
-    let n = 0;
-    for (let done = 0; done < 10; ) {
-      const large = { ...commit(n + 1), segments: [{ id: (n + 1) * 4096 + 1, text }] };
-      const behind = await journal.append(large, { epoch: 0, n }, 'relaxed');
-      n = behind?.commits.at(-1)?.n ?? n + 1;
-      if (behind === undefined) done++;
-    }
-    over = true;
-    await small;
-    expect((await journal.read()).commits.filter(({ head }) => head !== 'put')).toHaveLength(10);
   });
 });
