@@ -55,8 +55,7 @@ describe('a snapshot', () => {
   });
 
   it('is refused where the fetch that is given throws, or gives no Response', async () => {
-    // biome-ignore lint/suspicious/noExplicitAny: what types would not let through is what this is about
-    const load = (fetch: any) => make().loadSnapshot(URL_, { fetch });
+    const load = (fetch: unknown) => make().loadSnapshot(URL_, { fetch: fetch as never });
     const thrown = () => {
       throw 'no';
     };
