@@ -56,8 +56,8 @@ const KEPT_CODE = '--js-flags=--no-flush-bytecode';
 
 async function launchChromium(options) {
   const { chromium } = await import('playwright');
-  const { browserArgs, findBrowser } = await loadSupport('find-browser');
-  const executablePath = findBrowser();
+  const { browserArgs, findUsersBrowser } = await loadSupport('find-browser');
+  const executablePath = findUsersBrowser();
   if (executablePath === undefined)
     throw new Error('No Chromium was found: install one, or set CHROMIUM_PATH.');
   return chromium.launch({ executablePath, args: [...browserArgs, KEPT_CODE], ...options });

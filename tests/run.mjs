@@ -6,20 +6,13 @@
  * Where there is no browser, that part is left out and said so; for Chromium, under CI, that is a failure. So is a part that ran
  * no test. Under CI a few tests that need a browser and failed are run once more, and named as unsteady if they pass then.
  */
-import { existsSync, readFileSync } from 'node:fs';
-import { chromium } from 'playwright';
+import { readFileSync } from 'node:fs';
 import { loadSupport } from '../perf/bundle.mjs';
 import { forSecondRun, runAgain } from './support/second-run.mjs';
 import { runProject } from './support/vitest-run.mjs';
 
-const hasBrowser = [
-  process.env.CHROMIUM_PATH ?? '',
-  chromium.executablePath(),
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
-].some((path) => path !== '' && existsSync(path));
+const { findBrowser } = await loadSupport('find-browser');
+const hasBrowser = findBrowser() !== undefined;
 
 /** More say no more. */
 const MOST_NAMED = 20;

@@ -82,8 +82,8 @@ const server = createServer((request, response) => {
   response.end(request.url === '/worker.js' ? worker : '<!doctype html>');
 });
 await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-const { browserArgs, findBrowser } = await loadSupport('find-browser');
-const browser = await chromium.launch({ executablePath: findBrowser(), args: browserArgs });
+const { browserArgs, findUsersBrowser } = await loadSupport('find-browser');
+const browser = await chromium.launch({ executablePath: findUsersBrowser(), args: browserArgs });
 try {
   const page = await browser.newPage();
   await page.goto(`http://127.0.0.1:${server.address().port}/`);

@@ -10,11 +10,11 @@ import { type BrowserContext, chromium, type Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createServer, type RunningServer } from '../../packages/settledb/src/server';
 import { type AtlasServer, startServer, stopServer } from '../support/atlas-server';
-import { browserArgs, findBrowser } from '../support/find-browser';
+import { browserArgs, findUsersBrowser } from '../support/find-browser';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const artifacts = join(root, '.artifacts');
-const executablePath = findBrowser();
+const executablePath = findUsersBrowser();
 if (executablePath === undefined && process.env.CI) throw new Error('CI needs a Chromium');
 if (executablePath === undefined) console.log('skipped: the demo as an app, because no Chromium was found');
 
