@@ -117,7 +117,7 @@ export class World {
   #now = 5000;
 
   constructor() {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
     vi.spyOn(performance, 'now').mockImplementation(() => this.#now);
     vi.spyOn(Date, 'now').mockImplementation(() => 1_700_000_000_000 + this.#now);
     vi.stubGlobal('BroadcastChannel', this.air.Channel);

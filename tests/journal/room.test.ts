@@ -58,7 +58,7 @@ class World {
 let world: World;
 let room: Room;
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
   world = new World();
   const estimate = async () => ({ usage: world.records * RECORD, quota: world.quota });
   vi.stubGlobal('navigator', { storage: { estimate } });

@@ -24,7 +24,9 @@ const PATIENCE = { timeout: PATIENCE_MS, interval: 20 };
 let serial = 0;
 
 // What the browser does takes no time, however long it takes: time passes where a test says so.
-beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
+beforeEach(
+  () => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] }),
+);
 afterEach(() => void vi.useRealTimers());
 const pass = (): void => void vi.advanceTimersByTime(TIMEOUT_MS);
 

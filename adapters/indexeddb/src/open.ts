@@ -3,10 +3,9 @@
  *
  * An open request cannot be taken back; if it succeeds after the deadline, the connection is closed at once.
  */
-import { ioError, notFound } from '@settledb/core';
+import { after, ioError, notFound } from '@settledb/core';
 import type { Blocked } from '@settledb/engine';
 import { deleteDB, type IDBPDatabase, openDB, unwrap } from 'idb';
-import { after } from './after';
 import { nameOf, storageError } from './failure';
 import { createStores, FORMAT, PREFIX } from './schema';
 

@@ -21,8 +21,7 @@
  * the other's (156). But they do hear each other. So a context says when it has become solo, and whoever has held the lock for longer
  * answers that they are apart. None of them is ever solo again.
  */
-import { afterTimer, ioError, unref } from '@settledb/core';
-import { after } from './after';
+import { after, afterTimer, ioError, unref } from '@settledb/core';
 import type { Channel, Message } from './channel';
 import { Clock } from './clock';
 import { acquire, type Hold } from './lock';
@@ -277,7 +276,7 @@ export class Presence {
     this.#giveUp = giveUp;
     const waiting = this.#acquire(locks, { mode: 'shared', signal: giveUp.signal });
     this.#host.channel.post({ type: 'hello' });
-    // Measured in halves: if everything stood still, the holder has yet to hear the hello.
+    // Measured in parts: if everything stood still, the holder has yet to hear the hello.
     const stopStealing = after(STEAL_AFTER_MS, () => {
       this.#steal(locks).catch((cause) => giveUp.abort(cause));
     });

@@ -2,9 +2,8 @@
  * Room in a storage that may be full: while there is room, a share is kept back; when a write finds none, a write that makes room
  * gets some of that share, after the browser was asked to tidy up.
  */
-import { afterTimer, type MakesRoom, unref } from '@settledb/core';
+import { after, afterTimer, type MakesRoom, unref } from '@settledb/core';
 import { RESERVED_SHARE } from '@settledb/engine';
-import { after } from './after';
 import type { Connection } from './connection';
 import type { Driver } from './open';
 import { Reserve } from './reserve';

@@ -5,9 +5,8 @@
  *
  *   standing ─ lock granted ─▶ owner ─ resigned (frozen), or the lock was stolen (did not answer) ─▶ away ─▶ standing …
  */
-import { uuid } from '@settledb/core';
+import { after, uuid } from '@settledb/core';
 import { workerTerminated } from './errors';
-import { after } from './late';
 import { type ClientInfo, type Endpoint, PROTOCOL, type Welcome } from './wire';
 
 export interface ElectionEvents {

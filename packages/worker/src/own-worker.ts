@@ -3,11 +3,10 @@
  * make one, it is made again.
  */
 
-import { uuid } from '@settledb/core';
+import { after, uuid } from '@settledb/core';
 import { transfer } from 'comlink';
 import { controlOver, type RemoteControl } from './control';
 import { barred, fromControl, isTerminated, workerTerminated } from './errors';
-import { after } from './late';
 import { type Held, hold, whenGone } from './life';
 import { onPutAway } from './page-life';
 import { reached } from './reached';

@@ -3,7 +3,7 @@
  * named the channel and before this page listened there, nobody would be at the other end, and a write sent there would have to be
  * refused as one that may have been done. So nothing is sent before the worker was heard.
  */
-import { after } from './late';
+import { after } from '@settledb/core';
 import { type ClientOp, type HostOp, type Message, opsIn } from './wire';
 
 /** ms to wait for the first message. The worker may be busy with a task; it answered the owner's call a moment ago. */

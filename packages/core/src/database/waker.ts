@@ -8,7 +8,7 @@
 import { closed } from '../model/errors';
 import type { DatabaseTables } from '../store/schema';
 import type { Store } from '../store/store';
-import { unref } from '../store/unref';
+import { unref } from '../store/timers';
 import { onAbort } from './on-abort';
 
 /** Long enough to cost nothing (one read without result per feed), short enough that a lost message goes unnoticed. */

@@ -2,4 +2,4 @@ export * from './keys';
 export * from './next-task';
 export * from './schema';
 export * from './store';
-export * from './unref';
+export * from './timers';

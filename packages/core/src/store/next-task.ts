@@ -1,4 +1,5 @@
 /** Gives the turn to everybody else in the event loop. */
+import { afterTimer } from './timers';
 
 interface Scheduling {
   readonly setImmediate?: (work: () => void) => unknown;
@@ -7,7 +8,6 @@ interface Scheduling {
 
 /** Taken once: in a test that replaces these by its own clock, and does not advance it, calls are answered all the same. */
 const { setImmediate, MessageChannel: Channel } = globalThis as Scheduling;
-const { setTimeout } = globalThis;
 
 /**
  * Resolves in a later task, after everything that was waiting had its turn. It is sooner than a timer, which browsers delay by 4 ms
@@ -25,9 +25,4 @@ export function nextTask(): Promise<void> {
     };
     port2.postMessage(undefined);
   });
-}
-
-/** For the database's own waits: uses the platform's clock, even if it has been replaced since. */
-export function afterTimer(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

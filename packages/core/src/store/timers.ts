@@ -1,0 +1,41 @@
+/** Taken once: in a test that replaces it by its own clock, and does not advance it, calls are answered all the same. */
+const { setTimeout } = globalThis;
+
+/** For the database's own waits: uses the platform's clock, even if it has been replaced since. */
+export function afterTimer(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/**
+ * So many parts make up the time for an answer: a page or worker that stood still (busy, frozen, in a debugger) finds its timer late with
+ * the answer behind it, or finds a worker that could not start meanwhile. However long that was, it uses up one part, or two where a
+ * browser keeps to the beat of a timer.
+ */
+const PARTS = 4;
+
+/**
+ * Calls `late` once, after so many ms, if it is not called off before.
+ *
+ * @param timed is given the timer: `unref`, if a Node process may end meanwhile
+ * @returns calls it off
+ */
+export function after(ms: number, late: () => void, timed?: (timer: unknown) => void): () => void {
+  let left = PARTS;
+  const end = (): void => clearInterval(timer);
+  const timer = setInterval(() => {
+    if (--left > 0) return;
+    end();
+    late();
+  }, ms / PARTS);
+  timed?.(timer);
+  return end;
+}
+
+/**
+ * Lets a Node process end while `waiting`, a timer or a channel, waits: a database must not keep it alive. In browsers timers are
+ * numbers, and channels hold nothing.
+ */
+export function unref<T>(waiting: T): T {
+  (waiting as { unref?: () => void }).unref?.();
+  return waiting;
+}
