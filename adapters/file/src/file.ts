@@ -3,13 +3,11 @@
  *
  * One process at a time has a database open, and in it one journal: handles of a program share it by `location`.
  */
-import { realpathSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
 import { notFound } from '@settledb/core';
 import type { Adapter, Journal } from '@settledb/engine';
 import { BlobFiles } from './blobs';
 import { FileJournal } from './file-journal';
-import { codeOf, type Files, nodeFiles } from './files';
+import { type Files, nodeFiles } from './files';
 import {
   checkFolder,
   generations,
@@ -21,6 +19,7 @@ import {
 } from './folder';
 import { type Lock, takeLock } from './lock';
 import type { Log } from './log';
+import { realPath } from './real-path';
 import { trouble } from './trouble';
 
 export interface FileOptions {
@@ -110,18 +109,4 @@ async function destroyFolder(files: Files, folder: string): Promise<void> {
   }
   await files.syncFolder(folder);
   removeFolderIfEmpty(files, folder);
-}
-
-/** Absolute and without symbolic links, as far as the path exists: two ways to one folder are one location. */
-function realPath(name: string): string {
-  const path = resolve(name);
-  const missing: string[] = [];
-  for (let each = path; ; each = dirname(each)) {
-    try {
-      return join(realpathSync(each), ...missing);
-    } catch (error) {
-      if (codeOf(error) !== 'ENOENT' || each === dirname(each)) return path;
-      missing.unshift(basename(each));
-    }
-  }
 }

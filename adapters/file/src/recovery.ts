@@ -11,22 +11,11 @@
  */
 import { corrupt } from '@settledb/core';
 import { Contents } from './contents';
-import { crc32 } from './crc32';
 import type { Files } from './files';
-import {
-  checksum,
-  type FrameHeader,
-  type FrameMeaning,
-  headerAt,
-  KIND_BLOCK,
-  KIND_REWRITE,
-  meaningOf,
-  PREFIX_BYTES,
-} from './frame';
-import { FRAME_HEADER_BYTES } from './frame-layout';
-import { decodeHeader, HEADER_BYTES, isTornHeader, type LogHeader, SUMS_VERSION } from './header';
-import { type Sums, sumsOf } from './sums';
-import { WINDOW_BYTES, Window } from './window';
+import type { FrameHeader } from './frame';
+import { FrameScan } from './frame-scan';
+import { decodeHeader, HEADER_BYTES, isTornHeader, type LogHeader } from './header';
+import { Window } from './window';
 
 export interface Recovered {
   readonly header: LogHeader;
@@ -59,14 +48,9 @@ export async function recover(
   return new Recovery(window, path, header, lostPower).run();
 }
 
-interface Found {
-  readonly header: FrameHeader;
-  readonly meaning: FrameMeaning;
-  readonly sums: Sums | undefined;
-}
-
 class Recovery {
   readonly #window: Window;
+  readonly #scan: FrameScan;
   readonly #path: string;
   readonly #header: LogHeader;
   readonly #lostPower: boolean;
@@ -74,6 +58,7 @@ class Recovery {
 
   constructor(window: Window, path: string, header: LogHeader, lostPower: boolean) {
     this.#window = window;
+    this.#scan = new FrameScan(window, header);
     this.#path = path;
     this.#header = header;
     this.#lostPower = lostPower;
@@ -85,7 +70,7 @@ class Recovery {
     let end = HEADER_BYTES;
     let at = HEADER_BYTES;
     while (at < size) {
-      const found = await this.#frame(at);
+      const found = await this.#scan.frame(at);
       if (found === undefined) {
         await this.#damage(at, end);
         break;
@@ -112,48 +97,13 @@ class Recovery {
 
   /** The next whole frame that shows that record `sequence` had been on the disk. */
   async #findProof(from: number, sequence: number): Promise<number | undefined> {
-    const marker = Buffer.alloc(4);
-    marker.writeUInt32LE(this.#header.salt);
-    let at = from;
-    while (at + FRAME_HEADER_BYTES <= this.#window.size) {
-      const view = await this.#window.view(at, WINDOW_BYTES);
-      const hit = view.indexOf(marker);
-      if (hit < 0) {
-        // The marker may begin in the last three bytes.
-        at += Math.max(1, view.length - 3);
-        continue;
-      }
-      at += hit;
-      const found = await this.#frame(at);
-      if (found !== undefined && this.#proves(found.header, sequence)) return at;
-      at += found?.header.bytes ?? 1;
-    }
+    for await (const { at, header } of this.#scan.frames(from)) if (this.#proves(header, sequence)) return at;
     return undefined;
   }
 
   #proves(later: FrameHeader, sequence: number): boolean {
     if (this.#lostPower && later.sequence > sequence) return later.synced >= sequence;
     return later.sequence !== sequence;
-  }
-
-  /** The whole, sound frame at `at`. */
-  async #frame(at: number): Promise<Found | undefined> {
-    const { salt, version } = this.#header;
-    const header = headerAt(await this.#window.view(at, FRAME_HEADER_BYTES), salt);
-    if (header === undefined || at + header.bytes > this.#window.size) return undefined;
-    const inOne = header.bytes <= WINDOW_BYTES || header.kind === KIND_REWRITE;
-    let part = await this.#window.view(at, inOne ? header.bytes : WINDOW_BYTES);
-    const prefix = inOne ? part : Buffer.from(part.subarray(0, FRAME_HEADER_BYTES + PREFIX_BYTES));
-    const takesSums = inOne && header.kind === KIND_BLOCK && version < SUMS_VERSION;
-    const sums = takesSums ? sumsOf(part, salt) : undefined;
-    let crc = sums?.running.at(-1) ?? checksum(part, salt);
-    for (let done = part.length; done < header.bytes && part.length > 0; done += part.length) {
-      part = await this.#window.view(at + done, Math.min(WINDOW_BYTES, header.bytes - done));
-      crc = crc32(part, crc);
-    }
-    if (crc !== header.crc) return undefined;
-    const meaning = meaningOf(header, prefix.subarray(FRAME_HEADER_BYTES));
-    return meaning === undefined ? undefined : { header, meaning, sums };
   }
 
   #refuse(at: number, why: string): never {

@@ -1,2 +1,3 @@
 export * from './journal';
 export { type LogStoreOptions, openLogStore } from './log-store';
+export { type LostRows, mended, type NamedPage, namedPages } from './named-pages';

@@ -1,2 +1,11 @@
 /** `settledb/file`: databases in folders, for Node. */
-export * from '@settledb/adapter-file';
+export { type DamagedPart, type FileOptions, type Files, file } from '@settledb/adapter-file';
+export {
+  type LostRange,
+  type LostRevision,
+  type Recovered,
+  type RecoverOptions,
+  type RecoverProgress,
+  type RecoverTarget,
+  recover,
+} from './recover';

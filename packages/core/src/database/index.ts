@@ -26,3 +26,4 @@ export * from './query-checks';
 export { onPageReturn, onReturn, tellReturn } from './return';
 export { checkRevLists } from './rev-lists';
 export { show } from './show';
+export { TREE_TEXTS, treeOf } from './tip';

@@ -1,0 +1,79 @@
+/**
+ * What can still be read of a damaged database: every sound frame of its log, wherever it stands, and the contents of attachments.
+ * Nothing in the folder is changed.
+ *
+ * A log grows at its end only, and what a checkpoint replaces stays in it until the next vacuum. So it may have several directories, and
+ * the database can be seen through each of them and the commits since: where a page of the newest is lost, an older one may have its
+ * rows.
+ */
+import { notFound } from '@settledb/core';
+import { BlobFiles } from './blobs';
+import { closeQuietly, type Files, nodeFiles } from './files';
+import { generations, logPath } from './folder';
+import { FrameReader } from './frame-reader';
+import { takeLock } from './lock';
+import { realPath } from './real-path';
+import { SalvagedJournal } from './salvaged-journal';
+import { type DamagedPart, type Directory, type SoundLog, soundLog } from './sound-log';
+import { TornBlocks } from './torn-blocks';
+import { trouble } from './trouble';
+
+export type { DamagedPart } from './sound-log';
+
+export interface Salvage {
+  /** The parts of the log that are not what was written there, in order. */
+  readonly damage: readonly DamagedPart[];
+  /** The database through each directory that can be read, the newest first. Not to be closed. */
+  views(): Iterable<SalvagedJournal>;
+  close(): Promise<void>;
+}
+
+/**
+ * Reads the log of the database in `folder` from its first byte to its last, with the folder's lock held until it is closed.
+ *
+ * @throws DatabaseError `not_found` if there is no log; `locked`; `corrupt` if there is nothing sound in it; `io` for a newer format
+ */
+export async function salvage(folder: string, files: Files = nodeFiles): Promise<Salvage> {
+  const path = realPath(folder);
+  const generation = generations(files, path).at(-1);
+  if (generation === undefined) throw notFound();
+  const lock = await takeLock(files, path);
+  // A dead owner's lock stays, and says how it ended to whoever opens the database next.
+  try {
+    return await opened(files, path, logPath(path, generation), lock.release);
+  } catch (error) {
+    lock.release();
+    throw trouble(path, error);
+  }
+}
+
+async function opened(files: Files, folder: string, path: string, release: () => void): Promise<Salvage> {
+  const fd = files.open(path, 'r');
+  try {
+    const log = await soundLog(files, fd, path);
+    const frames = new FrameReader({ files, fd, path, header: log.header, enter: () => () => {} });
+    const torn = new TornBlocks(log, frames);
+    const blobs = new BlobFiles(files, folder, false, (error) => error as Error);
+    return {
+      damage: log.damage,
+      views: () => viewsOf(log, (directory) => new SalvagedJournal(log, torn, frames, blobs, directory)),
+      async close() {
+        await blobs.close(false);
+        closeQuietly(files, fd);
+        release();
+      },
+    };
+  } catch (error) {
+    closeQuietly(files, fd);
+    throw error;
+  }
+}
+
+function* viewsOf(
+  { directories, commits }: SoundLog,
+  through: (directory: Directory | undefined) => SalvagedJournal,
+): Generator<SalvagedJournal> {
+  for (const directory of [...directories].reverse()) yield through(directory);
+  // A log that was never vacuumed has all commits, from the first one on.
+  if (commits.has(1) || directories.length === 0) yield through(undefined);
+}

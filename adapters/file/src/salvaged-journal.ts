@@ -1,0 +1,149 @@
+/**
+ * A damaged log as a journal, through one of its directories. What cannot be read is not there: a lost commit changed nothing, a lost
+ * block is gone. It is never written to; what is appended stays in memory.
+ */
+import { ioError, type TextRef } from '@settledb/core';
+import {
+  BLOCKS_PER_COMMIT,
+  type BlobJournal,
+  type Commit,
+  type CommitRead,
+  EMPTY_HEAD,
+  type Journal,
+  type JournalState,
+  type Position,
+} from '@settledb/engine';
+import type { BlobFiles } from './blobs';
+import { commitOf, textOf } from './frame';
+import type { FrameReader } from './frame-reader';
+import type { Directory, SoundLog } from './sound-log';
+import type { TornBlocks } from './torn-blocks';
+
+const readOnly = () => Promise.reject(ioError('a damaged database is only read'));
+
+export class SalvagedJournal implements Journal {
+  readonly shared = false;
+  readonly transient = true;
+  readonly blobs: BlobJournal;
+  /** Texts that stand for blocks that are gone. */
+  readonly instead = new Map<number, string>();
+  readonly #log: SoundLog;
+  readonly #torn: TornBlocks;
+  readonly #frames: FrameReader;
+  readonly #directory: Directory | undefined;
+  readonly #own = new Map<number, string>();
+  #commits: CommitRead[] | undefined;
+
+  /** @param directory `undefined`: as if there never had been any */
+  constructor(
+    log: SoundLog,
+    torn: TornBlocks,
+    frames: FrameReader,
+    blobs: BlobFiles,
+    directory: Directory | undefined,
+  ) {
+    this.#log = log;
+    this.#torn = torn;
+    this.#frames = frames;
+    this.#directory = directory;
+    this.blobs = {
+      get: (place, index) => blobs.get(place, index),
+      put: readOnly,
+      drop: readOnly,
+      places: readOnly,
+      dropUnnamed: readOnly,
+    };
+  }
+
+  get through(): number {
+    return this.#directory?.through ?? 0;
+  }
+
+  /** How many commits after the directory are lost, with all that they changed. */
+  get lostCommits(): number {
+    let lost = 0;
+    for (let n = this.through + 1; n <= this.#log.last; n++) if (!this.#log.commits.has(n)) lost++;
+    return lost;
+  }
+
+  /** Whether the whole block can be read. */
+  has(id: number): boolean {
+    return this.#log.blocks.has(id);
+  }
+
+  /** The text of a block of which a part is damaged, with NULs instead of that; `undefined`: there is no such block. */
+  rest(id: number): string | undefined {
+    return this.#torn.rest(id);
+  }
+
+  alone(): boolean {
+    return true;
+  }
+
+  async read(known?: Position): Promise<JournalState> {
+    const epoch = this.#directory?.epoch ?? 0;
+    this.#commits ??= await this.#readCommits();
+    const all = this.#commits;
+    if (known?.epoch === epoch) return { epoch, commits: all.filter(({ n }) => n > known.n) };
+    if (this.#directory === undefined) return { epoch, commits: all };
+    const text = textOf(await this.#frames.frame(this.#directory.place));
+    return { epoch, manifest: { text, through: this.through }, commits: all };
+  }
+
+  async append({ n, head, tail, segments }: Commit): Promise<undefined> {
+    this.#commits?.push({ n, head, tail });
+    if (tail !== '') this.#own.set(n * BLOCKS_PER_COMMIT, tail);
+    for (const { id, text } of segments) this.#own.set(id, text);
+  }
+
+  rewrite(): Promise<never> {
+    return readOnly();
+  }
+
+  /** A block that is damaged is gone: read ahead, it does no harm. */
+  load(ids: readonly number[]): Promise<(string | undefined)[]> {
+    return Promise.all(
+      ids.map(async (id) => this.#own.get(id) ?? (await this.#text(id)) ?? this.instead.get(id)),
+    );
+  }
+
+  takesParts(block: number): boolean {
+    return !this.has(block) && this.#torn.has(block);
+  }
+
+  loadParts(refs: readonly TextRef[]): (string | undefined)[] {
+    return refs.map(({ block, at, length }) => this.#torn.part(block, at, length));
+  }
+
+  async blockIds(): Promise<number[]> {
+    return [...this.#log.blocks.keys()];
+  }
+
+  async exclusively(): Promise<boolean> {
+    return false;
+  }
+
+  listen(): () => void {
+    return () => {};
+  }
+
+  async close(): Promise<void> {}
+
+  async #text(id: number): Promise<string | undefined> {
+    const place = this.#log.blocks.get(id);
+    if (place === undefined) return undefined;
+    const frame = await this.#frames.frame(place);
+    return place.isTail ? commitOf(frame).tail : textOf(frame);
+  }
+
+  async #readCommits(): Promise<CommitRead[]> {
+    const commits: CommitRead[] = [];
+    for (let n = this.through + 1; n <= this.#log.last; n++) {
+      const place = this.#log.commits.get(n);
+      commits.push(
+        place === undefined ? { n, head: EMPTY_HEAD, tail: '' } : commitOf(await this.#frames.frame(place)),
+      );
+    }
+    return commits;
+  }
+}

@@ -1,0 +1,134 @@
+/** Every sound frame of a log, wherever it stands between damaged parts, and which parts those are. */
+import { BLOCKS_PER_COMMIT } from '@settledb/engine';
+import type { Place } from './contents';
+import type { Files } from './files';
+import { type FrameHeader, headerAt, KIND_BLOCK, KIND_COMMIT, KIND_REWRITE } from './frame';
+import { BLOCK_FIXED_BYTES, FRAME_HEADER_BYTES } from './frame-layout';
+import { type FoundFrame, FrameScan } from './frame-scan';
+import { decodeHeader, HEADER_BYTES, type LogHeader, newHeader } from './header';
+import { WINDOW_BYTES, Window } from './window';
+
+/** Bytes of a file that are not what was written there. */
+export interface DamagedPart {
+  readonly file: string;
+  readonly from: number;
+  /** The first byte after it. */
+  readonly to: number;
+  /** Nothing sound follows: it may be a write that was never finished. */
+  readonly isLast: boolean;
+}
+
+export interface Directory {
+  readonly epoch: number;
+  readonly through: number;
+  readonly place: Place;
+}
+
+export class SoundLog {
+  readonly header: LogHeader;
+  readonly blocks = new Map<number, Place>();
+  readonly commits = new Map<number, Place>();
+  /** Oldest first. */
+  readonly directories: Directory[] = [];
+  readonly damage: DamagedPart[] = [];
+  /** Frames of blocks, within damaged parts, of which some may be sound: what they say of their id and length is not checked. */
+  readonly torn: { readonly id: number; readonly place: Place }[] = [];
+  /** The last commit that is heard of. */
+  last = 0;
+
+  constructor(header: LogHeader) {
+    this.header = header;
+  }
+
+  take({ at, header: { bytes }, meaning }: FoundFrame): void {
+    const place: Place = { offset: at, bytes, isTail: false };
+    if (meaning.kind === KIND_BLOCK) this.blocks.set(meaning.id, place);
+    else if (meaning.kind === KIND_COMMIT) {
+      this.#reached(meaning.n);
+      this.commits.set(meaning.n, place);
+      if (meaning.hasTail)
+        this.blocks.set(meaning.n * BLOCKS_PER_COMMIT, { offset: at, bytes, isTail: true });
+    } else if (meaning.hasManifest) {
+      this.#reached(meaning.through);
+      this.directories.push({ epoch: meaning.epoch, through: meaning.through, place });
+    }
+  }
+
+  #reached(n: number): void {
+    if (n > this.last) this.last = n;
+  }
+}
+
+/** @throws DatabaseError `corrupt` if there is nothing sound in it; `io` for a newer format */
+export async function soundLog(files: Files, fd: number, path: string): Promise<SoundLog> {
+  const { size } = files.stat(fd);
+  const window = new Window(files, fd, size);
+  const start = Buffer.from(await window.view(0, HEADER_BYTES));
+  const [header, isDamaged] = await headerOf(window, start, path);
+  const log = new SoundLog(header);
+  if (isDamaged) log.damage.push({ file: path, from: 0, to: HEADER_BYTES, isLast: false });
+  let end = HEADER_BYTES;
+  for await (const found of new FrameScan(window, header).frames(HEADER_BYTES)) {
+    if (found.at > end) {
+      log.damage.push({ file: path, from: end, to: found.at, isLast: false });
+      await noteTorn(log, window, end, found.at);
+    }
+    log.take(found);
+    end = found.at + found.header.bytes;
+  }
+  if (end < size) {
+    log.damage.push({ file: path, from: end, to: size, isLast: true });
+    await noteTorn(log, window, end, size);
+  }
+  return log;
+}
+
+/** As long as each frame says where the next one begins. */
+async function noteTorn(log: SoundLog, window: Window, from: number, to: number): Promise<void> {
+  for (let at = from; ; ) {
+    const start = await window.view(at, FRAME_HEADER_BYTES + BLOCK_FIXED_BYTES);
+    const header = headerAt(start, log.header.salt);
+    if (header === undefined || at + header.bytes > to) return;
+    if (header.kind === KIND_BLOCK && header.bytes > start.length) {
+      const id = start.readDoubleLE(FRAME_HEADER_BYTES);
+      log.torn.push({ id, place: { offset: at, bytes: header.bytes, isTail: false } });
+    }
+    at += header.bytes;
+  }
+}
+
+/** The header; if it is damaged, what its first sound frame says of it. */
+async function headerOf(window: Window, start: Buffer, path: string): Promise<[LogHeader, boolean]> {
+  try {
+    return [decodeHeader(start, path), false];
+  } catch (error) {
+    if ((error as { name?: unknown }).name !== 'corrupt') throw error;
+    for (
+      let at = HEADER_BYTES;
+      at + FRAME_HEADER_BYTES <= window.size;
+      at += WINDOW_BYTES - FRAME_HEADER_BYTES
+    ) {
+      const view = Buffer.from(await window.view(at, WINDOW_BYTES));
+      for (let each = 0; each + FRAME_HEADER_BYTES <= view.length; each++) {
+        const salt = view.readUInt32LE(each);
+        if (!isLikely(headerAt(view, salt, each), window.size)) continue;
+        // Neither version nor generation matter to a reader of whole frames.
+        const header = { ...newHeader(0, Buffer.alloc(16), 0), salt };
+        if ((await new FrameScan(window, header).frame(at + each)) !== undefined) return [header, true];
+      }
+    }
+    throw error;
+  }
+}
+
+/** Whether it is worth reading a whole frame to find out. */
+function isLikely(header: FrameHeader | undefined, size: number): boolean {
+  return (
+    header !== undefined &&
+    header.kind >= KIND_BLOCK &&
+    header.kind <= KIND_REWRITE &&
+    header.bytes <= size &&
+    Number.isSafeInteger(header.sequence) &&
+    header.sequence > 0
+  );
+}

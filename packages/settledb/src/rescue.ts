@@ -1,0 +1,168 @@
+/**
+ * Copies a database of which parts are lost, as it is seen through one directory after another (`salvage.ts` of the file adapter).
+ * The first gives all that can be read through it; the next only what is lacking.
+ */
+import type { DamagedPart, SalvagedJournal } from '@settledb/adapter-file';
+import {
+  bestBytes,
+  type DatabaseTables,
+  type DocRow,
+  LocalDatabase,
+  leaves,
+  type Store,
+  schema,
+  TREE_TEXTS,
+  treeOf,
+} from '@settledb/core';
+import { mended, namedPages, openLogStore } from '@settledb/engine';
+import type { LostRevision, Recovered, RecoverOptions, RecoverTarget } from './recover';
+import { type Leaf, RescuedLeaves } from './rescued-leaves';
+
+/** Documents read at a time. */
+const BATCH = 200;
+
+/** Ids of a page that is lost. */
+interface Lack {
+  readonly from: string | undefined;
+  readonly to: string | undefined;
+  /** Documents, at most. */
+  docs: number;
+}
+
+export class Rescue {
+  readonly #to: RecoverTarget;
+  readonly #options: RecoverOptions;
+  readonly #leaves: RescuedLeaves;
+  #lacks: Lack[] | undefined;
+  /** Ids found so far that lie where others are lacking. */
+  readonly #found = new Set<string>();
+  readonly #lost = new Map<string, LostRevision>();
+  #docs = 0;
+  #commits = 0;
+
+  constructor(to: RecoverTarget, options: RecoverOptions) {
+    this.#to = to;
+    this.#options = options;
+    this.#leaves = new RescuedLeaves(to, options.signal);
+  }
+
+  /** Whether nothing is lacking that another directory could have. */
+  get isDone(): boolean {
+    return this.#lacks !== undefined && this.#lost.size === 0 && this.#lacks.every(({ docs }) => docs === 0);
+  }
+
+  /** @throws DatabaseError `corrupt` if the directory contradicts itself */
+  async through(view: SalvagedJournal): Promise<void> {
+    const lost = await blanked(view);
+    const store = await openLogStore<DatabaseTables>(view, schema, { checkpoint: false });
+    const source = await LocalDatabase.open(store, { name: '', adapter: 'file', bytes: bestBytes() });
+    try {
+      await this.#take(view, source, lost);
+    } finally {
+      await source.close();
+    }
+  }
+
+  async result(damage: readonly DamagedPart[]): Promise<Recovered> {
+    const { doc_count, doc_del_count = 0 } = await this.#to.info();
+    const revisions = [...this.#lost.values()];
+    const ranges = (this.#lacks ?? [])
+      .filter(({ docs }) => docs > 0)
+      .map(({ from, to, docs }) => ({
+        ...(from !== undefined && { from }),
+        ...(to !== undefined && { to }),
+        docs,
+      }));
+    const ok = revisions.length + ranges.length + this.#commits === 0;
+    const lost = { revisions, ranges, commits: this.#commits };
+    return { ok, docs: doc_count + doc_del_count, revisions: this.#leaves.written, lost, damage };
+  }
+
+  async #take(view: SalvagedJournal, source: LocalDatabase, lost: Lack[]): Promise<void> {
+    const lacks = this.#lacks;
+    if (lacks === undefined) {
+      await this.#range(source, { from: undefined, to: undefined, docs: 0 }, lost);
+      this.#lacks = lost;
+    } else {
+      for (const known of [...this.#lost.values()]) await this.#again(source, known);
+      for (const lack of lacks) if (lack.docs > 0) await this.#range(source, lack, lacks);
+    }
+    this.#commits = Math.max(this.#commits, view.lostCommits);
+  }
+
+  /** Copies the documents of a range that were not found before. */
+  async #range(source: LocalDatabase, range: Lack, lacks: readonly Lack[]): Promise<void> {
+    const { from, to } = range;
+    const upper = to === undefined ? {} : { lt: to };
+    for (let lower: object = from === undefined ? {} : { gte: from }; ; ) {
+      this.#options.signal?.throwIfAborted();
+      const [rows] = await source.store.read([
+        { from: 'docs', range: { ...lower, ...upper }, limit: BATCH, texts: false },
+      ]);
+      const fresh = rows.filter(({ id }) => !this.#found.has(id));
+      for (const { id } of fresh) if (lacks.some((lack) => isWithin(id, lack))) this.#found.add(id);
+      await this.#copy(source, fresh);
+      if (this.#lacks !== undefined) range.docs = Math.max(0, range.docs - fresh.length);
+      if (rows.length < BATCH) return;
+      lower = { gt: rows.at(-1)!.id };
+    }
+  }
+
+  async #again(source: LocalDatabase, known: LostRevision): Promise<void> {
+    const { id, rev } = known;
+    const [[row]] = await source.store.read([{ from: 'docs', keys: [id], texts: false }]);
+    if (row === undefined) return;
+    const wanted = (await leavesOf(source.store, [row])).filter(
+      (leaf) => rev === undefined || leaf.rev === rev,
+    );
+    if (wanted.length === 0) return;
+    this.#lost.delete(keyOf(known));
+    await this.#write(source, wanted);
+  }
+
+  async #copy(source: LocalDatabase, rows: readonly DocRow[]): Promise<void> {
+    if (rows.length === 0) return;
+    await this.#write(source, await leavesOf(source.store, rows));
+    this.#docs += rows.length;
+    this.#options.on_progress?.({ docs: this.#docs, revisions: this.#leaves.written });
+  }
+
+  async #write(source: LocalDatabase, wanted: readonly Leaf[]): Promise<void> {
+    const lost = await this.#leaves.copy(source, wanted);
+    for (const leaf of wanted) this.#lost.delete(keyOf(leaf));
+    for (const each of lost) this.#lost.set(keyOf(each), each);
+  }
+}
+
+const keyOf = ({ id, rev }: Pick<LostRevision, 'id' | 'rev'>): string => JSON.stringify([id, rev]);
+
+const isWithin = (id: string, { from, to }: Lack): boolean =>
+  (from === undefined || id >= from) && (to === undefined || id < to);
+
+/** Puts pages without rows in the place of those that are lost. @returns where documents are lacking */
+async function blanked(view: SalvagedJournal): Promise<Lack[]> {
+  const lacks: Lack[] = [];
+  for (const [id, page] of await namedPages(view, schema)) {
+    if (view.has(id)) continue;
+    const { text, lost } = mended(page, view.rest(id) ?? '');
+    view.instead.set(id, text);
+    if (page.table !== 'docs' || page.order > 0) continue;
+    for (const { first, next, rows } of lost)
+      lacks.push({ from: first as string | undefined, to: next as string | undefined, docs: rows });
+  }
+  return lacks;
+}
+
+/** The leaves of documents; where a tree cannot be read, the winner alone. */
+async function leavesOf(store: Store<DatabaseTables>, rows: readonly DocRow[]): Promise<Leaf[]> {
+  const keys = rows.map(({ id }) => id);
+  try {
+    const [whole] = await store.read([{ from: 'docs', keys, texts: TREE_TEXTS }]);
+    return whole.flatMap((row) => leaves(treeOf(row!)).map(({ rev }) => ({ id: row!.id, rev })));
+  } catch (error) {
+    if (rows.length === 1) return [{ id: rows[0]!.id, rev: rows[0]!.rev, alone: error }];
+    const each: Leaf[] = [];
+    for (const row of rows) each.push(...(await leavesOf(store, [row])));
+    return each;
+  }
+}

@@ -1,0 +1,122 @@
+/** Leaves on their way from a database of which parts are lost: what one of them lacks does not keep the others back. */
+import { type ExistingDoc, generationOf, hashOf, type LocalDatabase } from '@settledb/core';
+import type { LostRevision, RecoverTarget } from './recover';
+
+export interface Leaf {
+  readonly id: string;
+  readonly rev: string;
+  /** Why the document's tree cannot be read: this is its winner, and other leaves are not known. */
+  readonly alone?: unknown;
+}
+
+type Doc = ExistingDoc<{ _attachments?: Record<string, object> }>;
+
+export class RescuedLeaves {
+  readonly #to: RecoverTarget;
+  readonly #signal: AbortSignal | undefined;
+  written = 0;
+
+  constructor(to: RecoverTarget, signal: AbortSignal | undefined) {
+    this.#to = to;
+    this.#signal = signal;
+  }
+
+  /** @returns those that could not be read, or not wholly */
+  async copy(source: LocalDatabase, leaves: readonly Leaf[]): Promise<LostRevision[]> {
+    const lost: LostRevision[] = [];
+    const docs: Doc[] = [];
+    for (const read of await this.#read(source, leaves)) {
+      if ('reason' in read) lost.push(read);
+      else if (read._attachments === undefined) docs.push(read);
+      else {
+        const lacking = await this.#writeWithContent(source, read);
+        if (lacking !== undefined) lost.push(lacking);
+      }
+    }
+    await this.#write(docs);
+    return lost;
+  }
+
+  /** All at once if nothing is lost, otherwise one by one. */
+  async #read(source: LocalDatabase, leaves: readonly Leaf[]): Promise<(Doc | LostRevision)[]> {
+    this.#signal?.throwIfAborted();
+    const known = leaves.filter(({ alone }) => alone === undefined);
+    const found: (Doc | LostRevision)[] = [];
+    for (const leaf of leaves) if (leaf.alone !== undefined) found.push(...(await readAlone(source, leaf)));
+    try {
+      const { results } = await source.bulkGet({
+        docs: known.map(({ id, rev }) => ({ id, rev })),
+        revs: true,
+        att_encoding_info: true,
+      });
+      for (const [at, { docs }] of results.entries()) {
+        for (const row of docs) {
+          if ('ok' in row) found.push(row.ok as Doc);
+          else found.push({ ...pick(known[at]!), reason: `${row.error.error}: ${row.error.reason}` });
+        }
+      }
+    } catch (error) {
+      if (known.length === 1) found.push({ ...pick(known[0]!), reason: reasonOf(error) });
+      else for (const leaf of known) found.push(...(await this.#read(source, [leaf])));
+    }
+    return found;
+  }
+
+  async #write(docs: readonly object[]): Promise<void> {
+    if (docs.length === 0) return;
+    const [failed] = (await this.#to.bulkDocs(docs as never, {
+      new_edits: false,
+      signal: this.#signal,
+    })) as readonly unknown[];
+    if (failed !== undefined) throw failed;
+    this.written += docs.length;
+  }
+
+  async #writeWithContent(source: LocalDatabase, doc: Doc): Promise<LostRevision | undefined> {
+    const { _id, _rev } = doc;
+    const content: Record<string, object> = {};
+    const lacking: string[] = [];
+    let reason = '';
+    for (const [name, stub] of Object.entries(doc._attachments!)) {
+      const failed = await unreadable(source, _id, _rev, name);
+      if (failed !== undefined) {
+        lacking.push(name);
+        reason ||= reasonOf(failed);
+      }
+      content[name] = stub;
+    }
+    if (lacking.length > 0) return { id: _id, rev: _rev, reason, doc: doc as never, attachments: lacking };
+    for (const [name, { stub: _, ...stub }] of Object.entries(content as Record<string, { stub?: true }>)) {
+      const { stream } = await source.openAttachment(_id, name, { rev: _rev, encoded: true });
+      content[name] = { ...stub, encoded: true, data: stream };
+    }
+    await this.#write([{ ...doc, _attachments: content }]);
+    return undefined;
+  }
+}
+
+const pick = ({ id, rev }: Leaf): { id: string; rev: string } => ({ id, rev });
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** The winner of a document whose tree is lost, as a revision without ancestors. */
+async function readAlone(source: LocalDatabase, { id, rev, alone }: Leaf): Promise<(Doc | LostRevision)[]> {
+  const found: (Doc | LostRevision)[] = [{ id, reason: reasonOf(alone) }];
+  try {
+    const doc = await source.get(id, { rev });
+    found.push({ ...doc, _revisions: { start: generationOf(rev), ids: [hashOf(rev)] } } as never);
+  } catch (error) {
+    found.push({ id, rev, reason: reasonOf(error) });
+  }
+  return found;
+}
+
+/** Reads all of an attachment. @returns why that failed */
+async function unreadable(source: LocalDatabase, id: string, rev: string, name: string): Promise<unknown> {
+  try {
+    const { stream } = await source.openAttachment(id, name, { rev, encoded: true });
+    for (const reader = stream.getReader(); ; ) if ((await reader.read()).done) return undefined;
+  } catch (error) {
+    return error ?? new Error('it cannot be read');
+  }
+}

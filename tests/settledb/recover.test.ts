@@ -1,0 +1,265 @@
+/** A database with damage in its files, brought into another: what arrives is what was written, and what does not is named. */
+import { randomInt } from 'node:crypto';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { FRAME_HEADER_BYTES } from '../../adapters/file/src/frame-layout';
+import { HEADER_BYTES } from '../../adapters/file/src/header';
+import { SettleDB } from '../../packages/settledb/src/entry.node';
+import { type Recovered, recover } from '../../packages/settledb/src/file';
+import { memory } from '../../packages/settledb/src/memory';
+import { copyOf, home, logName } from '../file/support';
+
+const folder = join(home(), 'source');
+/** id, then leaf → what it is. */
+type Leaves = Map<string, Map<string, string>>;
+/** Now, and all that ever was. */
+let now: Leaves;
+const ever = new Map<string, string>();
+let bytes: Buffer;
+
+const TRIALS = Number(process.env.TRIALS ?? 30);
+const id = (n: number): string => `doc ${String(n).padStart(4, '0')}`;
+const text = (n: number, round: number): string => `${n} ${round} `.repeat(12);
+
+// biome-ignore lint/suspicious/noExplicitAny: of any content
+async function leavesOf(db: SettleDB<any>): Promise<Leaves> {
+  const all: Leaves = new Map();
+  for await (const { id, changes } of db.changes({ style: 'all_docs' })) {
+    const leaves = new Map<string, string>();
+    const { results } = await db.bulkGet({
+      docs: changes.map(({ rev }) => ({ id, rev })),
+      revs: true,
+      attachments: true,
+    });
+    for (const { docs } of results) {
+      const [row] = docs;
+      if (row === undefined || !('ok' in row)) throw new Error(`${id} cannot be read`);
+      leaves.set(row.ok._rev, JSON.stringify(row.ok));
+    }
+    all.set(id, leaves);
+  }
+  return all;
+}
+
+function note(leaves: Leaves): void {
+  for (const [id, each] of leaves) for (const [rev, doc] of each) ever.set(`${id} ${rev}`, doc);
+}
+
+/** Documents on several pages, edited, deleted and in conflict, with attachments of both kinds; two directories, and commits since. */
+beforeAll(async () => {
+  const db = new SettleDB<{ text: string }>(folder);
+  const edit = async (from: number, to: number, round: number): Promise<void> => {
+    const { rows } = await db.allDocs({ startkey: id(from), endkey: id(to) });
+    await db.bulkDocs(
+      rows.map((row) => ({
+        _id: row.id,
+        _rev: 'value' in row ? row.value.rev : '',
+        text: text(from, round),
+      })),
+    );
+    note(await leavesOf(db));
+  };
+  await db.bulkDocs(Array.from({ length: 900 }, (_, n) => ({ _id: id(n), text: text(n, 0) })));
+  await db.put({
+    _id: '_design/some',
+    views: { all: { map: 'function (doc) { emit(doc._id); }' } },
+  } as never);
+  note(await leavesOf(db));
+  for (const n of [3, 300, 600]) {
+    const [{ _rev: root }, other] = [await db.get(id(n)), '0'.repeat(32)];
+    const _revisions = { start: 2, ids: [other, root.slice(2)] };
+    await db.bulkDocs([{ _id: id(n), _rev: `2-${other}`, _revisions, text: 'other' }], { new_edits: false });
+    await db.put({ _id: id(n), _rev: root, text: 'edited' }, { force: true });
+    await db.remove(id(n + 1), (await db.get(id(n + 1)))._rev);
+  }
+  note(await leavesOf(db));
+  await db.compact();
+  await edit(100, 200, 1);
+  for (let n = 0; n < 20; n++)
+    await db.putAttachment(`picture ${n}`, 'small', Buffer.from(`small ${n}`), 'application/octet-stream');
+  await db.putAttachment('large', 'large', Buffer.alloc(200_000, 'large'), 'application/octet-stream');
+  await edit(110, 150, 2);
+  await db.close();
+  const again = new SettleDB<{ text: string }>(folder);
+  for (let n = 700; n < 710; n++) {
+    const { _rev } = await again.get(id(n));
+    await again.put({ _id: id(n), _rev, text: text(n, 2) });
+    note(await leavesOf(again));
+  }
+  now = await leavesOf(again);
+  note(now);
+  await again.close();
+  bytes = readFileSync(logName(folder));
+});
+
+const files = (path: string): string[] =>
+  readdirSync(path, { recursive: true }).map((name) => {
+    const each = join(path, name as string);
+    return statSync(each).isFile() ? `${name} ${readFileSync(each).toString('latin1')}` : `${name}`;
+  });
+
+/** Recovers into memory, and checks that whatever is not there is named. */
+async function check(path: string): Promise<Recovered> {
+  const before = files(path);
+  const to = new SettleDB<{ text: string }>('to', { adapter: memory() });
+  const recovered = await recover(path, to);
+  expect(files(path)).toEqual(before);
+  const found = await leavesOf(to);
+  await to.close();
+  const { lost, damage } = recovered;
+  const isUnknown = lost.commits > 0 || damage.some(({ isLast }) => isLast);
+  for (const [id, leaves] of found)
+    for (const [rev, doc] of leaves) {
+      const known = ever.get(`${id} ${rev}`);
+      const isAlone = lost.revisions.some((each) => each.id === id && each.rev === undefined);
+      if (!isAlone) expect(doc, `${id} ${rev}`).toBe(known);
+      else expect(known, `${id} ${rev}`).toBeDefined();
+    }
+  for (const [id, leaves] of now)
+    for (const rev of leaves.keys()) {
+      if (found.get(id)?.has(rev) || isUnknown) continue;
+      const isNamed = lost.revisions.some((each) => each.id === id && (each.rev ?? rev) === rev);
+      const isInRange = lost.ranges.some(({ from = '', to = '\uffff' }) => id >= from && id < to);
+      expect(isNamed || isInRange, `${id} ${rev} is not named: ${JSON.stringify(recovered)}`).toBe(true);
+    }
+  if (recovered.ok && !isUnknown) expect(found).toEqual(now);
+  return recovered;
+}
+
+describe('recover', () => {
+  it('copies a database that is sound, whole', async () => {
+    const told: number[] = [];
+    const to = new SettleDB('to', { adapter: memory() });
+    const recovered = await recover(folder, to, { on_progress: ({ docs }) => told.push(docs) });
+    expect(recovered).toEqual({
+      ok: true,
+      docs: now.size,
+      revisions: [...now.values()].reduce((sum, leaves) => sum + leaves.size, 0),
+      lost: { revisions: [], ranges: [], commits: 0 },
+      damage: [],
+    });
+    expect(await leavesOf(to)).toEqual(now);
+    expect(told.at(-1)).toBe(now.size);
+    await to.close();
+  });
+
+  it('brings all that is sound, and names the rest, whatever was damaged', async () => {
+    const copy = copyOf(folder);
+    const seed = randomInt(2 ** 31);
+    let state = seed;
+    const random = (most: number): number => {
+      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+      return Math.floor((state / 2 ** 32) * most);
+    };
+    const kinds = [0, 0, 0, 0];
+    for (let trial = 0; trial < TRIALS; trial++) {
+      const damaged = Buffer.from(bytes);
+      const at = random(bytes.length);
+      const length = 1 + random(4_000);
+      const kind = random(4);
+      kinds[kind]!++;
+      if (kind === 0) damaged[at]! ^= 1 << random(8);
+      else if (kind === 1) damaged.fill(0, at, at + length);
+      const parts =
+        kind === 2
+          ? [damaged.subarray(0, at), damaged.subarray(at + length)]
+          : kind === 3
+            ? [damaged.subarray(0, at + length), damaged.subarray(at)]
+            : [damaged];
+      writeFileSync(logName(copy), Buffer.concat(parts));
+      try {
+        await check(copy);
+      } catch (error) {
+        throw new Error(`seed ${seed}, trial ${trial}: kind ${kind}, byte ${at}, ${length} bytes`, {
+          cause: error,
+        });
+      }
+    }
+  });
+
+  it('gives up little for a bit in a frame, whichever it is', async () => {
+    const copy = copyOf(folder);
+    const seen = { whole: 0, revisions: 0, ranges: 0, commits: 0 };
+    for (let at = HEADER_BYTES; at < bytes.length; ) {
+      const length = FRAME_HEADER_BYTES + bytes.readUInt32LE(at + 8);
+      const damaged = Buffer.from(bytes);
+      damaged[at + (length >> 1)]! ^= 1;
+      writeFileSync(logName(copy), damaged);
+      const { ok, docs, lost, damage } = await check(copy);
+      expect(damage).toEqual([
+        { file: logName(copy), from: at, to: at + length, isLast: at + length === bytes.length },
+      ]);
+      if (ok) seen.whole++;
+      if (lost.revisions.length > 0) seen.revisions++;
+      if (lost.ranges.length > 0) seen.ranges++;
+      if (lost.commits > 0) seen.commits++;
+      // A piece of a block has some dozen documents; it may lie in two groups of a page, of 32 each.
+      if (lost.commits === 0) expect(docs).toBeGreaterThan(now.size - 80);
+      // A block of less than 16 KB carries no sums: it has up to 200 of these.
+      expect(lost.revisions.length).toBeLessThan(200);
+      at += length;
+    }
+    for (const count of Object.values(seen)) expect(count, JSON.stringify(seen)).toBeGreaterThan(0);
+  });
+
+  it('reads a log whose header is damaged, and one of which nothing is left but the end', async () => {
+    const copy = copyOf(folder);
+    const damaged = Buffer.from(bytes);
+    damaged.fill(0, 0, HEADER_BYTES);
+    writeFileSync(logName(copy), damaged);
+    expect(await check(copy)).toMatchObject({ ok: true, damage: [{ from: 0, to: HEADER_BYTES }] });
+    writeFileSync(logName(copy), damaged.fill(0, 0, bytes.length - 30_000));
+    expect(await check(copy)).toMatchObject({ ok: false });
+    writeFileSync(logName(copy), damaged.fill(0));
+    await expect(check(copy)).rejects.toMatchObject({ status: 500, name: 'corrupt' });
+  });
+
+  it('hands out a document of which attachments are lost, and does not write it', async () => {
+    const copy = copyOf(folder);
+    const blobs = join(copy, 'log.blobs');
+    for (const name of readdirSync(blobs)) {
+      const content = readFileSync(join(blobs, name));
+      content[content.indexOf(name.startsWith('pack') ? 'small 7' : 'largelarge')]! ^= 1;
+      writeFileSync(join(blobs, name), content);
+    }
+    const { ok, docs, lost } = await check(copy);
+    expect([ok, docs]).toEqual([false, now.size - 2]);
+    expect(lost.revisions).toMatchObject([
+      {
+        id: 'large',
+        attachments: ['large'],
+        doc: { _id: 'large', _attachments: { large: { length: 200_000 } } },
+      },
+      { id: 'picture 7', attachments: ['small'], reason: expect.stringContaining('damaged at byte') },
+    ]);
+  });
+
+  it('refuses what it cannot read from, or write to', async () => {
+    const to = new SettleDB('to', { adapter: memory() });
+    await expect(recover(join(folder, 'none'), to)).rejects.toMatchObject({ status: 404, name: 'not_found' });
+    await expect(recover(3 as never, to)).rejects.toThrow(TypeError);
+    await expect(recover(folder, 'to' as never)).rejects.toThrow(TypeError);
+    await expect(recover(folder, to, { signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow(
+      'enough',
+    );
+    const open = new SettleDB(folder);
+    await open.info();
+    await expect(recover(folder, to)).rejects.toMatchObject({ status: 423, name: 'locked' });
+    await open.close();
+    await to.put({ _id: 'a' });
+    await expect(recover(folder, to)).rejects.toMatchObject({ status: 400, name: 'bad_request' });
+    await to.close();
+  });
+
+  it('ends with what the other database fails with, and leaves the folder free', async () => {
+    const to = {
+      info: async () => ({ doc_count: 0 }),
+      bulkDocs: () => Promise.reject(new Error('full')),
+    };
+    await expect(recover(folder, to as never)).rejects.toThrow('full');
+    const db = new SettleDB(folder);
+    expect(await db.get(id(1))).toMatchObject({ text: text(1, 0) });
+    await db.close();
+  });
+});
