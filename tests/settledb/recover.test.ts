@@ -3,6 +3,7 @@ import { randomInt } from 'node:crypto';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { KIND_REWRITE } from '../../adapters/file/src/frame';
 import { FRAME_HEADER_BYTES } from '../../adapters/file/src/frame-layout';
 import { HEADER_BYTES } from '../../adapters/file/src/header';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
@@ -108,7 +109,7 @@ async function check(path: string): Promise<Recovered> {
   const found = await leavesOf(to);
   await to.close();
   const { lost, damage } = recovered;
-  const isUnknown = lost.commits > 0 || damage.some(({ isLast }) => isLast);
+  const isUnknown = lost.commits > 0 || lost.directory || damage.some(({ isLast }) => isLast);
   for (const [id, leaves] of found)
     for (const [rev, doc] of leaves) {
       const known = ever.get(`${id} ${rev}`);
@@ -127,6 +128,19 @@ async function check(path: string): Promise<Recovered> {
   return recovered;
 }
 
+/** What is recovered of a log whose manifests are damaged, all of them. */
+async function withoutDirectory(path: string, log: Buffer): Promise<Leaves> {
+  for (let at = HEADER_BYTES; at < log.length; at += FRAME_HEADER_BYTES + log.readUInt32LE(at + 8))
+    if (log[at + 12] === KIND_REWRITE) log[at + FRAME_HEADER_BYTES + 1]! ^= 1;
+  writeFileSync(logName(path), log);
+  const to = new SettleDB('to', { adapter: memory() });
+  const { ok, lost } = await recover(path, to);
+  expect([ok, lost]).toEqual([false, { revisions: [], ranges: [], commits: 0, directory: true }]);
+  const found = await leavesOf(to);
+  await to.close();
+  return found;
+}
+
 describe('recover', () => {
   it('copies a database that is sound, whole', async () => {
     const told: number[] = [];
@@ -136,7 +150,7 @@ describe('recover', () => {
       ok: true,
       docs: now.size,
       revisions: [...now.values()].reduce((sum, leaves) => sum + leaves.size, 0),
-      lost: { revisions: [], ranges: [], commits: 0 },
+      lost: { revisions: [], ranges: [], commits: 0, directory: false },
       damage: [],
     });
     expect(await leavesOf(to)).toEqual(now);
@@ -213,6 +227,19 @@ describe('recover', () => {
     expect(await check(copy)).toMatchObject({ ok: false });
     writeFileSync(logName(copy), damaged.fill(0));
     await expect(check(copy)).rejects.toMatchObject({ status: 500, name: 'corrupt' });
+  });
+
+  it('makes a directory of the pages, if the only one is lost', async () => {
+    const copy = copyOf(folder);
+    const compacted = new SettleDB(copy);
+    await compacted.compact();
+    await compacted.put({ _id: 'after', text: 'all' } as never);
+    const all = await leavesOf(compacted);
+    await compacted.close();
+    expect(await withoutDirectory(copy, readFileSync(logName(copy)))).toEqual(all);
+    // Of pages that replaced one another the newer rows count.
+    const other = copyOf(folder);
+    expect(await withoutDirectory(other, Buffer.from(bytes))).toEqual(now);
   });
 
   it('hands out a document of which attachments are lost, and does not write it', async () => {

@@ -25,6 +25,8 @@ export interface Salvage {
   readonly damage: readonly DamagedPart[];
   /** The database through each directory that can be read, the newest first. Not to be closed. */
   views(): Iterable<SalvagedJournal>;
+  /** The database without a directory, to be given one. Not to be closed. */
+  bare(): SalvagedJournal;
   close(): Promise<void>;
 }
 
@@ -54,9 +56,11 @@ async function opened(files: Files, folder: string, path: string, release: () =>
     const frames = new FrameReader({ files, fd, path, header: log.header, enter: () => () => {} });
     const torn = new TornBlocks(log, frames);
     const blobs = new BlobFiles(files, folder, false, (error) => error as Error);
+    const through = (directory?: Directory) => new SalvagedJournal(log, torn, frames, blobs, directory);
     return {
       damage: log.damage,
-      views: () => viewsOf(log, (directory) => new SalvagedJournal(log, torn, frames, blobs, directory)),
+      views: () => viewsOf(log, through),
+      bare: () => through(),
       async close() {
         await blobs.close(false);
         closeQuietly(files, fd);
@@ -70,10 +74,10 @@ async function opened(files: Files, folder: string, path: string, release: () =>
 }
 
 function* viewsOf(
-  { directories, commits }: SoundLog,
-  through: (directory: Directory | undefined) => SalvagedJournal,
+  { header, directories, commits }: SoundLog,
+  through: (directory?: Directory) => SalvagedJournal,
 ): Generator<SalvagedJournal> {
   for (const directory of [...directories].reverse()) yield through(directory);
-  // A log that was never vacuumed has all commits, from the first one on.
-  if (commits.has(1) || directories.length === 0) yield through(undefined);
+  // A log that was never vacuumed had all commits, from the first one on.
+  if (header.generation === 1 || commits.has(1)) yield through();
 }

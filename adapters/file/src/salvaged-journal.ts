@@ -32,6 +32,7 @@ export class SalvagedJournal implements Journal {
   readonly #frames: FrameReader;
   readonly #directory: Directory | undefined;
   readonly #own = new Map<number, string>();
+  #made: { readonly manifest: string; readonly through: number } | undefined;
   #commits: CommitRead[] | undefined;
 
   /** @param directory `undefined`: as if there never had been any */
@@ -55,8 +56,19 @@ export class SalvagedJournal implements Journal {
     };
   }
 
+  /**
+   * Takes a directory that was made from the pages there are, as of the commit before the first in the log, for all after it are read
+   * again. Before anything is read.
+   */
+  adopt(manifest: string, pages: ReadonlyMap<number, string>): void {
+    for (const [id, text] of pages) this.#own.set(id, text);
+    let through = this.#log.last;
+    for (const n of this.#log.commits.keys()) through = Math.min(through, n - 1);
+    this.#made = { manifest, through };
+  }
+
   get through(): number {
-    return this.#directory?.through ?? 0;
+    return (this.#made ?? this.#directory)?.through ?? 0;
   }
 
   /** How many commits after the directory are lost, with all that they changed. */
@@ -68,7 +80,7 @@ export class SalvagedJournal implements Journal {
 
   /** Whether the whole block can be read. */
   has(id: number): boolean {
-    return this.#log.blocks.has(id);
+    return this.#log.blocks.has(id) || this.#own.has(id);
   }
 
   /** The text of a block of which a part is damaged, with NULs instead of that; `undefined`: there is no such block. */
@@ -81,12 +93,12 @@ export class SalvagedJournal implements Journal {
   }
 
   async read(known?: Position): Promise<JournalState> {
-    const epoch = this.#directory?.epoch ?? 0;
+    const epoch = this.#made === undefined ? (this.#directory?.epoch ?? 0) : 1;
     this.#commits ??= await this.#readCommits();
     const all = this.#commits;
     if (known?.epoch === epoch) return { epoch, commits: all.filter(({ n }) => n > known.n) };
-    if (this.#directory === undefined) return { epoch, commits: all };
-    const text = textOf(await this.#frames.frame(this.#directory.place));
+    const text = this.#made?.manifest ?? (await this.#manifest());
+    if (text === undefined) return { epoch, commits: all };
     return { epoch, manifest: { text, through: this.through }, commits: all };
   }
 
@@ -128,6 +140,10 @@ export class SalvagedJournal implements Journal {
   }
 
   async close(): Promise<void> {}
+
+  async #manifest(): Promise<string | undefined> {
+    return this.#directory && textOf(await this.#frames.frame(this.#directory.place));
+  }
 
   async #text(id: number): Promise<string | undefined> {
     const place = this.#log.blocks.get(id);

@@ -52,6 +52,8 @@ export interface Recovered extends RecoverProgress {
     readonly ranges: readonly LostRange[];
     /** Commits that cannot be read. Documents that they changed are as they were before, and those that they made are not there. */
     readonly commits: number;
+    /** The lists of pages: what lay on pages that are lost too is not known. */
+    readonly directory: boolean;
   };
   /** The parts of the log that are not what was written there. */
   readonly damage: readonly DamagedPart[];
@@ -92,7 +94,8 @@ export async function recover(
       // A directory that contradicts itself is passed over, as one that cannot be read.
       await rescue.through(view).catch(unlessCorrupt);
     }
-    return rescue.result(salvaged.damage);
+    if (!rescue.isDone) await rescue.throughPages(salvaged.bare()).catch(unlessCorrupt);
+    return await rescue.result(salvaged.damage);
   } finally {
     await salvaged.close();
   }

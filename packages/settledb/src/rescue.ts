@@ -14,12 +14,32 @@ import {
   TREE_TEXTS,
   treeOf,
 } from '@settledb/core';
-import { mended, namedPages, openLogStore } from '@settledb/engine';
+import { mended, namedPages, openLogStore, type PageKind, rebuilt } from '@settledb/engine';
 import type { LostRevision, Recovered, RecoverOptions, RecoverTarget } from './recover';
 import { type Leaf, RescuedLeaves } from './rescued-leaves';
 
 /** Documents read at a time. */
 const BATCH = 200;
+
+const isRev = (value: unknown): boolean => typeof value === 'string' && /^[1-9]\d*-./.test(value);
+
+/** The tables of documents, as their pages tell. */
+const KINDS: readonly PageKind[] = [
+  {
+    table: 'docs',
+    isOf: ({ id, seq, rev }) => typeof id === 'string' && Number.isSafeInteger(seq) && isRev(rev),
+    isNewer: (row, than) => (row.seq as number) > (than.seq as number),
+  },
+  {
+    table: 'bodies',
+    isOf: ({ id, rev, deleted }) => typeof id === 'string' && isRev(rev) && (deleted ?? true) === true,
+  },
+  {
+    table: 'blobs',
+    isOf: ({ blob, place, size }) =>
+      String(blob).startsWith('md5-') && typeof place === 'string' && Number.isSafeInteger(size),
+  },
+];
 
 /** Ids of a page that is lost. */
 interface Lack {
@@ -38,6 +58,8 @@ export class Rescue {
   readonly #found = new Set<string>();
   readonly #lost = new Map<string, LostRevision>();
   #docs = 0;
+  /** Whether no directory was left. */
+  #isRebuilt = false;
   #commits = 0;
 
   constructor(to: RecoverTarget, options: RecoverOptions) {
@@ -49,6 +71,14 @@ export class Rescue {
   /** Whether nothing is lacking that another directory could have. */
   get isDone(): boolean {
     return this.#lacks !== undefined && this.#lost.size === 0 && this.#lacks.every(({ docs }) => docs === 0);
+  }
+
+  /** As {@link through}, by a directory that is made of the pages there are. */
+  async throughPages(view: SalvagedJournal): Promise<void> {
+    this.#isRebuilt = this.#lacks === undefined;
+    const { manifest, pages } = await rebuilt(view, schema, KINDS);
+    view.adopt(manifest, pages);
+    await this.through(view);
   }
 
   /** @throws DatabaseError `corrupt` if the directory contradicts itself */
@@ -73,8 +103,9 @@ export class Rescue {
         ...(to !== undefined && { to }),
         docs,
       }));
-    const ok = revisions.length + ranges.length + this.#commits === 0;
-    const lost = { revisions, ranges, commits: this.#commits };
+    const [commits, directory] = [this.#commits, this.#isRebuilt];
+    const ok = revisions.length + ranges.length + commits === 0 && !directory;
+    const lost = { revisions, ranges, commits, directory };
     return { ok, docs: doc_count + doc_del_count, revisions: this.#leaves.written, lost, damage };
   }
 

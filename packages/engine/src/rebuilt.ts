@@ -1,0 +1,107 @@
+/**
+ * A directory made anew from the pages that a storage has, where the manifest that named them is lost, or a block of fences. A page says
+ * by its columns of which table it is; what stands in several counts once, by `newer`.
+ */
+import type { Schema, SortKey } from '@settledb/core';
+import { encodeManifest, encodeRowPage } from './encode';
+import type { Fences } from './fences';
+import type { Journal } from './journal';
+import { layoutOf, type Row, type TableLayout } from './layout';
+import { columnsOf, decoderFor, PAGE_ROWS, type RowPage, rowAt } from './page';
+
+/** A row of a page: nothing of it is checked, and its long fields are references. */
+export type PageRow = Row;
+
+/** How pages of a table are told from others, and rows at one key from one another. */
+export interface PageKind {
+  readonly table: string;
+  isOf(row: PageRow): boolean;
+  isNewer?(row: PageRow, than: PageRow): boolean;
+}
+
+export interface Rebuilt {
+  readonly manifest: string;
+  readonly pages: ReadonlyMap<number, string>;
+}
+
+/** Blocks read at a time. */
+const BATCH = 16;
+
+/** @param journal one that answers `undefined` for blocks that cannot be read */
+export async function rebuilt(
+  journal: Pick<Journal, 'blockIds' | 'load'>,
+  schema: Schema,
+  kinds: readonly PageKind[],
+): Promise<Rebuilt> {
+  const layout = layoutOf(schema);
+  const tables = kinds.map((kind) => ({
+    kind,
+    table: layout.get(kind.table)!,
+    rows: new Map<SortKey, Row>(),
+  }));
+  // Pages are made by rewrites, whose blocks have negative ids.
+  const ids = (await journal.blockIds()).filter((id) => id < 0);
+  for (let at = 0; at < ids.length; at += BATCH) {
+    for (const text of await journal.load(ids.slice(at, at + BATCH))) {
+      if (!text?.startsWith('[')) continue;
+      for (const { kind, table, rows } of tables) {
+        const found = rowsIn(text, table);
+        if (found.length === 0 || !found.every((row) => kind.isOf(row))) continue;
+        for (const row of found) take(rows, table.orders[0]!.keyOf(row), row, kind);
+        break;
+      }
+    }
+  }
+  const pages = new Map<number, string>();
+  const stored = Object.fromEntries(
+    tables.map(({ table, rows }) => [table.name, [paged(table, rows, pages, Math.min(0, ...ids))]]),
+  );
+  return { manifest: encodeManifest({ tables: stored, blocks: [] }), pages };
+}
+
+function take(rows: Map<SortKey, Row>, key: SortKey, row: Row, { isNewer }: PageKind): void {
+  const before = rows.get(key);
+  if (before === undefined || isNewer?.(row, before)) rows.set(key, row);
+}
+
+/** The rows in a text, if it is a page of such a table; otherwise none, or rows that make no sense. */
+function rowsIn(text: string, table: TableLayout): Row[] {
+  try {
+    const groups = decoderFor(table, 0)(text).within() as RowPage[];
+    return groups.flatMap((group) => group.keys.map((_, at) => rowAt(table, group, at)));
+  } catch {
+    return [];
+  }
+}
+
+function paged(
+  table: TableLayout,
+  rows: Map<SortKey, Row>,
+  pages: Map<number, string>,
+  lowest: number,
+): Fences {
+  const fences: Fences = { keys: [], ids: [], counts: [] };
+  const sorted = [...rows].sort(([a], [b]) => (a < b ? -1 : 1));
+  for (let at = 0; at < sorted.length; at += PAGE_ROWS) {
+    const some = sorted.slice(at, at + PAGE_ROWS);
+    const keys = some.map(([key]) => key);
+    const id = lowest - pages.size - 1;
+    pages.set(
+      id,
+      encodeRowPage(
+        {
+          keys,
+          columns: columnsOf(
+            table,
+            some.map(([, row]) => row),
+          ),
+        },
+        table,
+      ),
+    );
+    fences.keys.push(keys[0]!);
+    fences.ids.push(id);
+    fences.counts.push(keys.length);
+  }
+  return fences;
+}
