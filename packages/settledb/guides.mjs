@@ -7,7 +7,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const GUIDES =
-  'reference queries conflicts migration worker pwa tools server dumps couchdb-differences file-format'.split(
+  'reference queries conflicts migration worker pwa tools server command-line dumps couchdb-differences file-format'.split(
     ' ',
   );
 

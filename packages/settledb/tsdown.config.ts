@@ -12,6 +12,7 @@ const entry = {
   static: 'src/static.ts',
   server: 'src/server.ts',
   worker: 'src/worker.ts',
+  cli: 'src/cli.ts',
 };
 const { browser, node, memory, indexeddb } = entry;
 

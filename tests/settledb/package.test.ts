@@ -53,6 +53,13 @@ describe('the package', () => {
     ).toEqual([]);
   });
 
+  it('has a command line, which says its version', () => {
+    const { bin, version } = JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'utf8'));
+    const program = join(installed, bin.settledb);
+    expect(readFileSync(program, 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
+    expect(execFileSync(process.execPath, [program, '--version'], { encoding: 'utf8' })).toBe(`${version}\n`);
+  });
+
   it('has types for every subpath, also where TypeScript reads no exports', () => {
     const { exports, main, types, typesVersions } = JSON.parse(
       readFileSync(join(packageFolder, 'package.json'), 'utf8'),

@@ -1,0 +1,134 @@
+/** What the command line offers. */
+import type { ParseArgsConfig } from 'node:util';
+import { recover } from '../recover';
+import { dump, load } from './dumps';
+import { existing, made, withDatabase } from './open';
+import { serve } from './serve';
+import { untilAsked } from './until-asked';
+
+export interface Command {
+  /** Names of the arguments; with a `?` at the end: may be left out. */
+  readonly takes: readonly string[];
+  readonly options?: NonNullable<ParseArgsConfig['options']>;
+  readonly does: string;
+  readonly more?: readonly string[];
+  /** @returns whether all that was asked for is done */
+  run(args: readonly string[], options: Readonly<Record<string, unknown>>): Promise<boolean>;
+}
+
+/** Documents listed at a time. */
+const PAGE = 1_000;
+
+const print = (answer: unknown): true => {
+  console.log(JSON.stringify(answer, undefined, 2));
+  return true;
+};
+
+export const commands = {
+  serve: {
+    takes: ['folder'],
+    options: {
+      port: { type: 'string' },
+      host: { type: 'string' },
+      admin: { type: 'string' },
+      anonymous: { type: 'boolean' },
+      cors: { type: 'string', multiple: true },
+      'run-stored-functions': { type: 'boolean' },
+    },
+    does: 'serves the databases in a folder over HTTP, as CouchDB would',
+    more: [
+      '--port 5984, --host 127.0.0.1',
+      '--admin NAME: may do everything, with the password in SETTLEDB_PASSWORD',
+      '--anonymous: whoever reaches it may do everything, without a password',
+      "--cors https://app.example: pages there may use it, with passwords; '*': all pages, without",
+      '--run-stored-functions: views, filters and validation in design documents run, with all rights of this process',
+    ],
+    run: ([folder], options) => serve(folder!, options),
+  },
+  info: {
+    takes: ['db'],
+    does: 'counts of documents and changes, and the identity',
+    run: ([name]) =>
+      withDatabase(existing(name!), async (db) => print({ ...(await db.info()), uuid: await db.id() })),
+  },
+  conflicts: {
+    takes: ['db'],
+    does: 'documents with conflicts, one line of JSON each',
+    run: ([name]) =>
+      withDatabase(existing(name!), async (db) => {
+        for (let range = {}; ; ) {
+          const { rows } = await db.allDocs({ ...range, limit: PAGE, include_docs: true, conflicts: true });
+          for (const row of rows) {
+            const {
+              _id: id,
+              _rev: rev,
+              _conflicts: conflicts,
+            } = (row as { doc: Record<string, unknown> }).doc;
+            if (conflicts !== undefined) console.log(JSON.stringify({ id, rev, conflicts }));
+          }
+          if (rows.length < PAGE) return true;
+          range = { startkey: rows.at(-1)!.key, skip: 1 };
+        }
+      }),
+  },
+  compact: {
+    takes: ['db'],
+    does: 'gives back the room of past revisions',
+    run: ([name]) => withDatabase(existing(name!), async (db) => print(await db.compact())),
+  },
+  replicate: {
+    takes: ['source', 'target'],
+    options: { live: { type: 'boolean' }, 'create-target': { type: 'boolean' } },
+    does: 'writes to a database what it lacks of another',
+    more: [
+      '--live: goes on until it is interrupted, through disconnections',
+      '--create-target: makes a target behind a URL; a folder is made anyway',
+    ],
+    run: ([source, target], options) =>
+      withDatabase(existing(source!), (from) =>
+        withDatabase(made(target!), async (to) => {
+          const live = options.live === true;
+          const replication = from.replicate.to(to, {
+            live,
+            retry: live,
+            create_target: options['create-target'] === true,
+          });
+          const stop = live ? untilAsked(() => replication.cancel()) : () => {};
+          try {
+            const answer = await replication;
+            return print(answer) && answer.doc_write_failures === 0;
+          } finally {
+            stop();
+          }
+        }),
+      ),
+  },
+  dump: {
+    takes: ['db', 'file?'],
+    options: { plain: { type: 'boolean' } },
+    does: 'all documents with their attachments into a file, or to standard output',
+    more: ['--plain: lines of JSON, not compressed'],
+    run: ([name, path], options) =>
+      withDatabase(existing(name!), (db) => dump(db, path, options.plain === true)),
+  },
+  load: {
+    takes: ['db', 'file?'],
+    does: 'reads a dump, of settledb, CouchDB or pouchdb-dump, from a file or standard input',
+    run: ([name, path]) =>
+      withDatabase(made(name!), async (db) => {
+        const answer = await load(db, path);
+        return print(answer) && answer.ok;
+      }),
+  },
+  recover: {
+    takes: ['folder', 'db'],
+    does: 'brings what is sound of a damaged folder into an empty database, and lists what is lost',
+    more: ['Exits with 1 if anything is lost. The folder stays as it is.'],
+    run: ([folder, name]) =>
+      withDatabase(made(name!), async (db) => {
+        const recovered = await recover(folder!, db);
+        print(recovered);
+        return recovered.ok;
+      }),
+  },
+} satisfies Record<string, Command>;

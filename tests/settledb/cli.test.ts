@@ -1,0 +1,225 @@
+/** The command line, as a process of its own. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { buildSync } from 'esbuild';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { SettleDB } from '../../packages/settledb/src/entry.node';
+import { home, logName } from '../file/support';
+
+const scratch = home();
+const program = join(scratch, 'package/dist/cli.mjs');
+mkdirSync(join(scratch, 'package/dist'), { recursive: true });
+writeFileSync(join(scratch, 'package/package.json'), '{ "version": "1.2.3" }');
+buildSync({
+  entryPoints: [fileURLToPath(new URL('../../packages/settledb/src/cli.ts', import.meta.url))],
+  outfile: program,
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  ignoreAnnotations: true,
+  logLevel: 'error',
+});
+
+interface Ended {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+function begun(args: readonly string[], password?: string): { child: ChildProcess; ended: Promise<Ended> } {
+  const { SETTLEDB_PASSWORD: _, ...env } = process.env;
+  const child = spawn(process.execPath, [program, ...args], {
+    cwd: scratch,
+    env: password === undefined ? env : { ...env, SETTLEDB_PASSWORD: password },
+  });
+  const ended = new Promise<Ended>((resolve) => {
+    const [out, err]: Buffer[][] = [[], []];
+    child.stdout.on('data', (data) => out!.push(data));
+    child.stderr.on('data', (data) => err!.push(data));
+    child.on('close', (code) =>
+      resolve({ code, out: Buffer.concat(out!).toString(), err: Buffer.concat(err!).toString() }),
+    );
+  });
+  return { child, ended };
+}
+
+/** Runs it to its end, with `input` on its standard input. */
+function settledb(
+  args: string,
+  { input = '', password }: { input?: string; password?: string } = {},
+): Promise<Ended> {
+  const { child, ended } = begun(args === '' ? [] : args.split(' '), password);
+  child.stdin!.end(input);
+  return ended;
+}
+
+const answerOf = async (args: string, input?: string): Promise<Record<string, unknown>> => {
+  const { code, out, err } = await settledb(args, input === undefined ? {} : { input });
+  expect([code, err]).toEqual([0, '']);
+  return JSON.parse(out);
+};
+
+const DOCS = JSON.stringify({
+  docs: [
+    { _id: 'a', n: 1 },
+    { _id: 'b', n: 2 },
+  ],
+});
+
+describe('the command line', () => {
+  it('says what it offers, its version, and what was not understood', async () => {
+    for (const args of ['', 'help', '--help', '-h'])
+      expect(await settledb(args)).toMatchObject({
+        code: 0,
+        err: '',
+        out: expect.stringContaining('settledb serve <folder>'),
+      });
+    expect(await settledb('--version')).toMatchObject({ code: 0, out: '1.2.3\n' });
+    expect(await settledb('dump --help')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('settledb dump <db> [file] [--plain]'),
+    });
+    for (const [args, words] of [
+      ['constructor', 'there is no command "constructor"'],
+      ['info', 'info takes <db>'],
+      ['info a b', 'info takes <db>'],
+      ['dump', 'dump takes <db> [file]'],
+      ['info a --fast', "Unknown option '--fast'"],
+    ] as const)
+      expect(await settledb(args)).toMatchObject({ code: 2, out: '', err: expect.stringContaining(words) });
+  });
+
+  it('makes no database where one is only to be read', async () => {
+    for (const args of ['info', 'conflicts', 'compact', 'dump']
+      .map((each) => `${each} none`)
+      .concat('replicate none other')) {
+      const { code, err } = await settledb(args);
+      expect([code, err]).toEqual([1, 'settledb: not_found: there is no database in none\n']);
+    }
+    expect(existsSync(join(scratch, 'none')) || existsSync(join(scratch, 'other'))).toBe(false);
+  });
+
+  it('loads, dumps, compacts and replicates', async () => {
+    expect(await answerOf('load one', DOCS)).toMatchObject({ ok: true, docs_written: 2 });
+    expect(await answerOf('info one')).toMatchObject({
+      doc_count: 2,
+      adapter: 'file',
+      uuid: expect.any(String),
+    });
+    expect(await answerOf('compact one')).toEqual({ ok: true });
+    const { out } = await settledb('dump one --plain');
+    expect(out.split('\n')[1]).toContain('"_id":"a"');
+    expect(await settledb('dump one one.dump.gz')).toEqual({ code: 0, out: '', err: '' });
+    expect(readdirSync(scratch)).not.toContain('one.dump.gz.tmp');
+    expect(await answerOf('load two one.dump.gz')).toMatchObject({
+      ok: true,
+      format: 'settledb',
+      docs_written: 2,
+    });
+    expect(await answerOf('replicate one three')).toMatchObject({ ok: true, docs_written: 2 });
+    expect(await answerOf('info three')).toMatchObject({ doc_count: 2 });
+    expect(await settledb('load two missing.gz')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('ENOENT'),
+    });
+    expect(await settledb('load two', { input: 'no dump' })).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('bad_request'),
+    });
+    const { code, err } = await settledb('dump one nowhere/one.gz');
+    expect([code, err]).toEqual([1, expect.stringContaining('ENOENT')]);
+  });
+
+  it('lists conflicts', async () => {
+    const db = new SettleDB(join(scratch, 'conflicts'));
+    await db.bulkDocs(Array.from({ length: 1_100 }, (_, n) => ({ _id: `${1_000_000 + n}` })));
+    const other = '1-00000000000000000000000000000000';
+    const conflicted = ['1000003', '1001050'];
+    await db.bulkDocs(
+      conflicted.map((_id) => ({ _id, _rev: other })),
+      { new_edits: false },
+    );
+    const revs = await Promise.all(conflicted.map(async (id) => (await db.get(id))._rev));
+    await db.close();
+    const { out } = await settledb('conflicts conflicts');
+    expect(
+      out
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).toEqual(conflicted.map((id, at) => ({ id, rev: revs[at], conflicts: [other] })));
+  });
+
+  it('recovers a damaged folder, and exits with 1 if anything is lost', async () => {
+    const folder = join(scratch, 'damaged');
+    const db = new SettleDB<{ text: string }>(folder);
+    await db.put({ _id: 'a', text: 'first' });
+    await db.put({ _id: 'b', text: 'second' });
+    await db.close();
+    const log = readFileSync(logName(folder));
+    log[log.indexOf('first')]! ^= 1;
+    writeFileSync(logName(folder), log);
+    expect(await settledb('info damaged')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('corrupt: '),
+    });
+    const { code, out } = await settledb('recover damaged again');
+    expect([code, JSON.parse(out)]).toMatchObject([1, { ok: false, docs: 1, lost: { commits: 1 } }]);
+    expect(await answerOf('recover again sound')).toMatchObject({ ok: true, docs: 1 });
+  });
+
+  it('serves a folder to whoever has the password, until it is interrupted', async () => {
+    await answerOf('load served/notes', DOCS);
+    expect(await settledb('serve served')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('nobody could use it'),
+    });
+    expect(await settledb('serve served --admin me')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('SETTLEDB_PASSWORD'),
+    });
+    expect(await settledb('serve served --anonymous --port x')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('--port'),
+    });
+    const { child, ended } = begun(
+      'serve served --admin me --port 0 --cors https://app.example'.split(' '),
+      'secret',
+    );
+    onTestFinished(() => void child.kill('SIGKILL'));
+    const [url] = await new Promise<string>((resolve) =>
+      child.stdout!.once('data', (data) => resolve(`${data}`)),
+    ).then((line) => line.split(' '));
+    const notes = `${url!.replace('//', '//me@')}/notes`;
+    expect(await settledb(`info ${notes}`, { password: 'secret' })).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('"doc_count": 2'),
+    });
+    const refused = await settledb(`info ${notes}`, { password: 'wrong' });
+    expect(refused).toEqual({
+      code: 1,
+      out: '',
+      err: 'settledb: unauthorized: Name or password is incorrect.\n',
+    });
+    expect(await settledb(`replicate ${notes} pulled`, { password: 'secret' })).toMatchObject({ code: 0 });
+    const { headers } = await fetch(url!, { headers: { origin: 'https://app.example' } });
+    expect(headers.get('access-control-allow-origin')).toBe('https://app.example');
+    child.kill('SIGINT');
+    const { code, out, err } = await ended;
+    expect([code, err]).toEqual([0, '']);
+    expect(out).not.toContain('secret');
+  });
+
+  it('replicates live until it is interrupted', async () => {
+    await answerOf('load source', DOCS);
+    const { child, ended } = begun(['replicate', 'source', 'mirror', '--live']);
+    onTestFinished(() => void child.kill('SIGKILL'));
+    await expect.poll(() => existsSync(join(scratch, 'mirror/log.1'))).toBe(true);
+    await expect.poll(() => readFileSync(join(scratch, 'mirror/log.1')).includes('"n":2')).toBe(true);
+    child.kill('SIGTERM');
+    const { code, out } = await ended;
+    expect([code, JSON.parse(out)]).toMatchObject([0, { docs_written: 2, status: 'cancelled' }]);
+  });
+});
