@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { KIND_REWRITE } from '../../adapters/file/src/frame';
+import { KIND_BLOCK, KIND_REWRITE } from '../../adapters/file/src/frame';
 import { FRAME_HEADER_BYTES } from '../../adapters/file/src/frame-layout';
 import { HEADER_BYTES } from '../../adapters/file/src/header';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
@@ -192,8 +192,9 @@ describe('recover', () => {
   it('gives up little for a bit in a frame, whichever it is', async () => {
     const copy = copyOf(folder);
     const seen = { whole: 0, revisions: 0, ranges: 0, commits: 0 };
+    let isReplacing = false;
     for (let at = HEADER_BYTES; at < bytes.length; ) {
-      const length = FRAME_HEADER_BYTES + bytes.readUInt32LE(at + 8);
+      const [length, kind] = [FRAME_HEADER_BYTES + bytes.readUInt32LE(at + 8), bytes[at + 12]];
       const damaged = Buffer.from(bytes);
       damaged[at + (length >> 1)]! ^= 1;
       writeFileSync(logName(copy), damaged);
@@ -201,6 +202,13 @@ describe('recover', () => {
       expect(damage).toEqual([
         { file: logName(copy), from: at, to: at + length, isLast: at + length === bytes.length },
       ]);
+      // What a checkpoint made after that of the compaction was there before, in what it replaced.
+      if (
+        isReplacing &&
+        (kind === KIND_REWRITE || (kind === KIND_BLOCK && bytes.readDoubleLE(at + FRAME_HEADER_BYTES) < 0))
+      )
+        expect(ok, `byte ${at}`).toBe(true);
+      isReplacing ||= kind === KIND_REWRITE;
       if (ok) seen.whole++;
       if (lost.revisions.length > 0) seen.revisions++;
       if (lost.ranges.length > 0) seen.ranges++;
