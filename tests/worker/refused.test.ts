@@ -92,6 +92,24 @@ describe('a page that is refused the worker itself', () => {
     Refused.disconnect();
   });
 
+  // What `navigator.serviceWorker` is on a page without https (Chromium 156, Firefox 153), or where service workers are switched off.
+  it.each([
+    ['that worker', undefined as never],
+    ['a function that gives it', () => undefined as never],
+  ])('because there is none is told so by every call, given %s', async (_, none) => {
+    const Absent = connect(none);
+    const db = new Absent('refused');
+    for (const refused of [db.info(), db.put({ _id: 'a' }), db.changes({ live: true })]) {
+      expect(await rejection(refused)).toMatchObject({
+        name: 'io',
+        status: 500,
+        reason: expect.stringMatching(/given undefined.*navigator\.serviceWorker/),
+      });
+    }
+    await db.close();
+    Absent.disconnect();
+  });
+
   it('by an error of the program is told that error', async () => {
     const bug = new TypeError('no');
     const Broken = connect(() => {

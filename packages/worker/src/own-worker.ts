@@ -3,7 +3,7 @@
  * make one, it is made again.
  */
 
-import { after, uuid } from '@settledb/core';
+import { after, ioError, uuid } from '@settledb/core';
 import { transfer } from 'comlink';
 import { controlOver, type RemoteControl } from './control';
 import { barred, fromControl, isTerminated, workerTerminated } from './errors';
@@ -211,9 +211,18 @@ export class OwnWorker {
 }
 
 function made(targets: Targets): Target {
-  if (typeof targets !== 'function') return targets;
+  const target = typeof targets === 'function' ? tried(targets) : targets;
+  // Which the types rule out, and yet `navigator.serviceWorker` may be.
+  if (!target)
+    throw ioError(
+      `No worker: \`connect\` was given ${target}. Without https there is no \`navigator.serviceWorker\``,
+    );
+  return target;
+}
+
+function tried(make: () => Target): Target {
   try {
-    return targets();
+    return make();
   } catch (cause) {
     throw barred(cause);
   }
