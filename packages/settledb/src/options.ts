@@ -81,8 +81,18 @@ const URL_PATTERN = /^https?:\/\//i;
 /** A mistyped URL: `htp://…`, `http:/…`, `http//…`, `//host/…`, `localhost:5984/…`. Not `C:\\…`. */
 const NEARLY_URL = /^\s*([a-z][a-z0-9+.-]+:[/\\]|(https?|wss?)?:?\/\/|[^/\\\s]+:\d+\/)/i;
 
-/** @throws TypeError without a name; bad_request for a name that looks like a URL but is no usable one, and for a prefix that is no text */
+/**
+ * Old libraries (Prototype before 1.7) give lists a `toJSON` that makes text of them. What is stored with that cannot be read any more,
+ * though it was acknowledged.
+ */
+function checkJson(): void {
+  if (JSON.stringify([{}]) !== '[{}]')
+    throw new TypeError('A `toJSON` of Array.prototype or Object.prototype makes JSON wrong here: delete it');
+}
+
+/** @throws TypeError without a name, and where JSON is made wrong; bad_request for a name that looks like a URL but is no usable one, and for a prefix that is no text */
 export function addressOf(name: unknown, { prefix }: LocalSettleOptions): Address {
+  checkJson();
   if (typeof name !== 'string' || name === '')
     throw new TypeError(`A database needs a name, not ${name === '' ? 'an empty one' : String(name)}`);
   if (prefix != null && typeof prefix !== 'string') throw badRequest('The option `prefix` must be text');
