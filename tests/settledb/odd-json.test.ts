@@ -27,7 +27,9 @@ it.each([
     () => new Hosted('odd-json'),
   ];
   for (const make of makes)
-    expect(() => withToJson(prototype, asText, make)).toThrow(/^A `toJSON` of Array.prototype or/);
+    expect(() => withToJson(prototype, asText, make)).toThrow(
+      /^Array.prototype or Object.prototype has a `toJSON`/,
+    );
   const db = makes[0]!();
   await db.put({ _id: 'a' });
   await db.destroy();

@@ -87,7 +87,7 @@ const NEARLY_URL = /^\s*([a-z][a-z0-9+.-]+:[/\\]|(https?|wss?)?:?\/\/|[^/\\\s]+:
  */
 function checkJson(): void {
   if (JSON.stringify([{}]) !== '[{}]')
-    throw new TypeError('A `toJSON` of Array.prototype or Object.prototype makes JSON wrong here: delete it');
+    throw new TypeError('Array.prototype or Object.prototype has a `toJSON`: delete it');
 }
 
 /** @throws TypeError without a name, and where JSON is made wrong; bad_request for a name that looks like a URL but is no usable one, and for a prefix that is no text */

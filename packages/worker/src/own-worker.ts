@@ -214,9 +214,7 @@ function made(targets: Targets): Target {
   const target = typeof targets === 'function' ? tried(targets) : targets;
   // Which the types rule out, and yet `navigator.serviceWorker` may be.
   if (!target)
-    throw ioError(
-      `No worker: \`connect\` was given ${target}. Without https there is no \`navigator.serviceWorker\``,
-    );
+    throw ioError(`connect() was given ${target}: is this a page without https and navigator.serviceWorker?`);
   return target;
 }
 
