@@ -18,10 +18,14 @@ const SOON_MS = 15_000;
 /** Ends the shared worker of all tabs of this address. */
 async function kill(browser: Browser, url: string): Promise<void> {
   const session = await browser.newBrowserCDPSession();
-  const { targetInfos } = await session.send('Target.getTargets');
-  const workers = targetInfos.filter((each) => each.type === 'shared_worker' && each.url.startsWith(url));
-  expect(workers).toHaveLength(1);
-  await session.send('Target.closeTarget', { targetId: workers[0]!.targetId });
+  // What the one before acknowledged may come to the test after its end, when there is none yet.
+  const targetId = await vi.waitFor(async () => {
+    const { targetInfos } = await session.send('Target.getTargets');
+    const workers = targetInfos.filter((each) => each.type === 'shared_worker' && each.url.startsWith(url));
+    expect(workers).toHaveLength(1);
+    return workers[0]!.targetId;
+  }, PATIENCE);
+  await session.send('Target.closeTarget', { targetId });
   await session.detach();
 }
 
