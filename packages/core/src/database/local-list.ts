@@ -24,7 +24,7 @@ export async function listLocal(
   const keyOf = (bound: string): string | undefined =>
     bound.startsWith(PREFIX) ? localKey(bound) : undefined;
   // A bound outside the prefix admits all of the documents, or none.
-  if ((low !== undefined && low > LAST) || (high !== undefined && high < PREFIX)) return [];
+  if ((low !== undefined && low >= LAST) || (high !== undefined && high < PREFIX)) return [];
   const from = low === undefined ? undefined : keyOf(low);
   const to = high === undefined ? undefined : keyOf(high);
   const openLow = descending && !inclusive_end;
