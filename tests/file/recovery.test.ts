@@ -117,7 +117,7 @@ describe('damage before the end', () => {
         const damaged = Buffer.concat([bytes.subarray(0, from), ...parts, bytes.subarray(to)]);
         if (!damaged.equals(bytes)) await refused(copy, damaged, `${kind} ${from}–${to}`);
       }),
-      { numRuns: 300 },
+      { numRuns: Number(process.env.RUNS ?? 300) },
     );
   });
 
