@@ -152,6 +152,20 @@ describe('merging paths into a revision tree', () => {
     expect(ancestry(tree, '3-x')).toEqual({ start: 3, ids: ['x', 'x', 'x'] });
   });
 
+  it('says nothing of a revision that it does not have, in one line, with branches, and with two parents', () => {
+    const line = { generation: 3, hashes: ['c', 'b', 'a'], deleted: false };
+    const branch = { generation: 2, hashes: ['x', 'a'], deleted: false };
+    const other = { generation: 3, hashes: ['c', 'x', 'a'], deleted: false };
+    for (const paths of [[line], [line, branch], [line, other]]) {
+      const tree = mergeAll(paths);
+      for (const rev of ['3-q', '4-c', '1-c', '7-a']) {
+        expect(ancestry(tree, rev)).toBeUndefined();
+        expect(leavesBelow(tree, rev)).toEqual([]);
+        expect(hasRev(tree, rev)).toBe(false);
+      }
+    }
+  });
+
   it('does not revive a tombstone that is told again as living', () => {
     const tree = singleton('1-a', true);
     const again = merge(tree, { generation: 1, hashes: ['a'], deleted: false }, ALL);
