@@ -1,6 +1,6 @@
 /** Sweeping against a writer in another context, at the very moments at which it could go wrong. */
 import { memory } from '@settledb/adapter-memory';
-import { type DatabaseTables, LocalDatabase, schema } from '@settledb/core';
+import { type ChangesResult, type DatabaseTables, LocalDatabase, schema } from '@settledb/core';
 import { type Adapter, openLogStore } from '@settledb/engine';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { bytesOf, noise, same } from '../conformance/database/attachment-bytes';
@@ -126,5 +126,35 @@ describe('sweeping', () => {
     };
     await expect(toEnd()).rejects.toMatchObject({ status: 404 });
     await expect(reader.getAttachment('a', 'f')).rejects.toMatchObject({ status: 404 });
+  });
+
+  it('under a feed that gives contents makes it give the document at its new place, or leave out one that is gone', async () => {
+    for (const ending of ['changed', 'deleted', 'purged'] as const) {
+      const world = memory();
+      const hooks: Hooks = {};
+      const [writer, reader] = [await open(world), await open(hooked(world, hooks))];
+      const { rev } = await writer.putAttachment('a', 'f', null, noise(700_000), 'x/y');
+      await writer.putAttachment('b', 'f', null, bytes, 'x/y');
+      once(hooks, 'get', async () => {
+        if (ending === 'changed') await writer.putAttachment('a', 'f', rev, bytes, 'x/y');
+        else if (ending === 'deleted') await writer.put({ _id: 'a', _rev: rev, _deleted: true });
+        else await writer.purge('a', rev);
+        await writer.compact();
+      });
+      const seen: string[] = [];
+      // As a reader goes on until nothing more comes.
+      for (let since = 0, more = true; more; ) {
+        const answer = await reader.changes({ since, include_docs: true, attachments: true });
+        const { results, last_seq } = answer as ChangesResult<Record<string, unknown>>;
+        for (const { id, seq, doc } of results) {
+          const data = (doc?._attachments as { f: { data: string } } | undefined)?.f.data;
+          seen.push(`${id} ${seq} ${data === undefined ? 'nothing' : atob(data).length}`);
+        }
+        more = results.length > 0;
+        since = last_seq as number;
+      }
+      const last = { changed: ['a 3 2000'], deleted: ['a 3 nothing'], purged: [] }[ending];
+      expect(seen, ending).toEqual(['b 2 2000', ...last]);
+    }
   });
 });
