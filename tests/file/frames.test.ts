@@ -74,6 +74,18 @@ describe('frames longer than what is read at once', () => {
     expect(await stateIn(log.folder)).toBe(log.states.at(-1));
   });
 
+  it('are read to their end although the log is closed, or another takes its place, meanwhile', async () => {
+    const [copy, ids] = [copyOf(log.folder), [tail(2) + 1, tail(1)]];
+    const journal = await file().open(copy);
+    const texts = await journal.load(ids);
+    const reading = [journal.load(ids), journal.load(ids)];
+    await journal.vacuum?.({ force: true });
+    expect(await Promise.all(reading)).toEqual([texts, texts]);
+    const last = journal.load(ids);
+    await journal.close();
+    expect(await last).toEqual(texts);
+  });
+
   it('are a torn end when cut anywhere', async () => {
     for (const start of large) {
       for (const past of [1, FRAME_HEADER_BYTES, WINDOW_BYTES - 1, WINDOW_BYTES, WINDOW_BYTES + 1]) {
