@@ -10,7 +10,7 @@ import { describe, expect, it } from 'vitest';
 import { type ReplicateOptions, replicate } from '../../packages/replication/src/index';
 import { ORIGIN, type TestServer, testServer } from '../remote/support';
 import { type AnyDatabase, contents, open } from './databases';
-import { edit, Random, trials } from './random';
+import { edit, Random, timeFor, trials } from './random';
 
 interface Place {
   readonly name: string;
@@ -170,7 +170,11 @@ async function trial(seed: number): Promise<void> {
 }
 
 describe('parts of databases', () => {
-  it('arrive whole, whatever becomes of checkpoints and of the databases', async () => {
-    await trials(Number(process.env.TRIALS ?? 20), trial);
-  }, 600_000);
+  it(
+    'arrive whole, whatever becomes of checkpoints and of the databases',
+    async () => {
+      await trials(20, trial);
+    },
+    timeFor(20),
+  );
 });

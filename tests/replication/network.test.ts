@@ -11,7 +11,7 @@ import { replicationId } from '../../packages/replication/src/replication-id';
 import { ORIGIN, testServer } from '../remote/support';
 import { type AnyDatabase, checkpointsOf, contents, open } from './databases';
 import { lossy, type NetworkFaults } from './network';
-import { edit, Random, trials } from './random';
+import { edit, Random, timeFor, trials } from './random';
 
 const FAULTS = 25;
 
@@ -98,7 +98,11 @@ async function oneShots(seed: number): Promise<void> {
 }
 
 describe('over a network that fails', () => {
-  it('no run is complete falsely, no checkpoint covers what is not there, and all end equal', async () => {
-    await trials(Number(process.env.TRIALS ?? 300), oneShots);
-  }, 600_000);
+  it(
+    'no run is complete falsely, no checkpoint covers what is not there, and all end equal',
+    async () => {
+      await trials(300, oneShots);
+    },
+    timeFor(300),
+  );
 });
