@@ -4,7 +4,7 @@
  */
 import { memory } from '@settledb/adapter-memory';
 import { type Schema, type Store, schema, type Tables } from '@settledb/core';
-import { openLogStore } from '@settledb/engine';
+import { type Adapter, openLogStore } from '@settledb/engine';
 import { describe, expect, it } from 'vitest';
 
 interface Row {
@@ -84,6 +84,49 @@ describe.each([
     const [rows] = await (await open(newer)).read([{ from: 'rows', range: {}, texts: true }]);
     expect(rows.filter(({ id }) => id !== 'b')).toEqual([{ id: 'a', text: 'first' }, { id: 'c' }]);
   });
+});
+
+it('commits of another form, in no form, or after one that lacks, are refused when they are opened', async () => {
+  const corrupt = (reason: string) => ({
+    status: 500,
+    name: 'corrupt',
+    reason: expect.stringContaining(reason),
+  });
+  const cases = [
+    [2, '[2,[],[],[]]', REFUSED],
+    [2, 'no JSON', corrupt('commit 2 cannot be read')],
+    [3, '[1,[],[],[]]', corrupt('commit 2 is missing: the next one is 3')],
+  ] as const;
+  for (const [n, head, error] of cases) {
+    const world = memory();
+    // As another program would give them: the journal's own writers number them one by one.
+    const odd: Adapter = {
+      ...world,
+      async open(name) {
+        const journal = await world.open(name);
+        const read = journal.read.bind(journal);
+        return Object.assign(journal, {
+          async read() {
+            const state = await read();
+            const last = { n, head, tail: '', segments: [] };
+            return state.commits.length === 0 ? state : { ...state, commits: [...state.commits, last] };
+          },
+        });
+      },
+    };
+    const store = await openLogStore<Rows>(await world.open('db'), older, { checkpoint: false });
+    await write(store, 'rows', { id: 'a', text: 'first' });
+    await store.close();
+    const opening = odd
+      .open('db')
+      .then((journal) => openLogStore<Rows>(journal, older, { checkpoint: false }));
+    await expect(opening).rejects.toMatchObject(error);
+    // Nothing was changed.
+    const again = await openLogStore<Rows>(await world.open('db'), older, { checkpoint: false });
+    const [rows] = await again.read([{ from: 'rows', range: {}, texts: true }]);
+    expect(rows).toEqual([{ id: 'a', text: 'first' }]);
+    await again.close();
+  }
 });
 
 it('the stored order of tables and fields only grows at its ends', () => {
