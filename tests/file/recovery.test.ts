@@ -5,6 +5,7 @@ import { file } from '@settledb/adapter-file';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Files, nodeFiles } from '../../adapters/file/src/files';
+import { HEADER_BYTES } from '../../adapters/file/src/header';
 import { act, commitOf, copyOf, home, logName, sampleActions, stateIn, stateOf, tail } from './support';
 
 const folder = join(home(), 'sample');
@@ -39,6 +40,14 @@ describe('a torn end', () => {
       if (state !== stateAt(cut)) expect.fail(`cut at ${cut}: ${state}`);
     }
   }, 300_000); // Thousands of openings: on a busy machine a minute is not enough.
+
+  it('may be of the header, which is then cut or zeroes: nothing was written yet', async () => {
+    const copy = copyOf(folder);
+    for (const length of [0, 1, 8, 20, HEADER_BYTES - 1]) {
+      writeFileSync(logName(copy), Buffer.alloc(length));
+      expect(await stateIn(copy), `${length} zeroes`).toBe(steps[0]!.state);
+    }
+  });
 
   it('is cut off for good: what is appended after it is found again', async () => {
     const copy = copyOf(folder);
