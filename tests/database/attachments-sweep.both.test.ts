@@ -128,6 +128,29 @@ describe('sweeping', () => {
     await expect(reader.getAttachment('a', 'f')).rejects.toMatchObject({ status: 404 });
   });
 
+  it('of content that is put again elsewhere lets a reader go on there', async () => {
+    const world = memory();
+    const hooks: Hooks = {};
+    const [writer, reader] = [await open(world), await open(hooked(world, hooks))];
+    const content = noise(1_500_000);
+    const { rev } = await writer.putAttachment('a', 'f', null, content, 'x/y');
+    const { stream } = await reader.openAttachment('a', 'f');
+    const pieces = stream.getReader();
+    const read: Uint8Array[] = [];
+    for (let piece = await pieces.read(); !piece.done; piece = await pieces.read()) {
+      if (read.push(piece.value) > 1) continue;
+      const journal = await world.open('db');
+      const [before] = await journal.blobs.places();
+      await writer.put({ _id: 'a', _rev: rev, _deleted: true });
+      await writer.compact();
+      expect(await journal.blobs.places()).toEqual([]);
+      await writer.putAttachment('b', 'f', null, content, 'x/y');
+      expect(await journal.blobs.places()).not.toEqual([before]);
+      await journal.close();
+    }
+    expect(same(new Uint8Array(await new Blob(read as BlobPart[]).arrayBuffer()), content)).toBe(true);
+  });
+
   it('under a feed that gives contents makes it give the document at its new place, or leave out one that is gone', async () => {
     for (const ending of ['changed', 'deleted', 'purged'] as const) {
       const world = memory();
