@@ -26,10 +26,7 @@ it.each([
     () => new SettleDB('http://127.0.0.1:9/odd-json'),
     () => new Hosted('odd-json'),
   ];
-  for (const make of makes)
-    expect(() => withToJson(prototype, asText, make)).toThrow(
-      /^Array.prototype or Object.prototype has a `toJSON`/,
-    );
+  for (const make of makes) expect(() => withToJson(prototype, asText, make)).toThrow('have toJSON');
   const db = makes[0]!();
   await db.put({ _id: 'a' });
   await db.destroy();
