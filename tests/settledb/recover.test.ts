@@ -23,8 +23,7 @@ const TRIALS = Number(process.env.TRIALS ?? 30);
 const id = (n: number): string => `doc ${String(n).padStart(4, '0')}`;
 const text = (n: number, round: number): string => `${n} ${round} `.repeat(12);
 
-// biome-ignore lint/suspicious/noExplicitAny: of any content
-async function leavesOf(db: SettleDB<any>): Promise<Leaves> {
+async function leavesOf<Note extends object>(db: SettleDB<Note>): Promise<Leaves> {
   const all: Leaves = new Map();
   for await (const { id, changes } of db.changes({ style: 'all_docs' })) {
     const leaves = new Map<string, string>();
@@ -81,6 +80,7 @@ beforeAll(async () => {
     await db.putAttachment(`picture ${n}`, 'small', Buffer.from(`small ${n}`), 'application/octet-stream');
   await db.putAttachment('large', 'large', Buffer.alloc(200_000, 'large'), 'application/octet-stream');
   await edit(110, 150, 2);
+  await db.putAttachment('odd', 'constructor', Buffer.from('odd'), 'application/octet-stream');
   await db.close();
   const again = new SettleDB<{ text: string }>(folder);
   for (let n = 700; n < 710; n++) {

@@ -66,8 +66,8 @@ export interface Recovered extends RecoverProgress {
  * is listed, and not written in part.
  *
  * `_local` documents are left out, checkpoints of replications among them: so replications of `to` begin anew, and bring what is lost
- * here, if their peer has it. Memory: a batch of documents, some 100 bytes for each
- * block and commit of the log, and the commits since an older directory, if one is asked.
+ * here, if their peer has it. Memory: a batch of documents, some 100 bytes for each block and commit of the log, and the commits since an
+ * older directory, if one is asked.
  *
  * @param from path of the folder, which nobody may have open
  * @param to a database without documents

@@ -9,7 +9,7 @@ export interface Leaf {
   readonly alone?: unknown;
 }
 
-type Doc = ExistingDoc<{ _attachments?: Record<string, object> }>;
+type Doc = ExistingDoc<{ _attachments?: Record<string, { stub?: true }> }>;
 
 export class RescuedLeaves {
   readonly #to: RecoverTarget;
@@ -74,23 +74,26 @@ export class RescuedLeaves {
 
   async #writeWithContent(source: LocalDatabase, doc: Doc): Promise<LostRevision | undefined> {
     const { _id, _rev } = doc;
-    const content: Record<string, object> = {};
-    const lacking: string[] = [];
-    let reason = '';
-    for (const [name, stub] of Object.entries(doc._attachments!)) {
-      const failed = await unreadable(source, _id, _rev, name);
-      if (failed !== undefined) {
-        lacking.push(name);
-        reason ||= reasonOf(failed);
-      }
-      content[name] = stub;
+    const stubs = Object.entries(doc._attachments!);
+    const failures = new Map<string, unknown>();
+    for (const [name] of stubs) {
+      const failure = await unreadable(source, _id, _rev, name);
+      if (failure !== undefined) failures.set(name, failure);
     }
-    if (lacking.length > 0) return { id: _id, rev: _rev, reason, doc: doc as never, attachments: lacking };
-    for (const [name, { stub: _, ...stub }] of Object.entries(content as Record<string, { stub?: true }>)) {
+    for (const [, failure] of failures)
+      return {
+        id: _id,
+        rev: _rev,
+        reason: reasonOf(failure),
+        doc: { ...doc },
+        attachments: [...failures.keys()],
+      };
+    const content: [string, object][] = [];
+    for (const [name, { stub: _, ...stub }] of stubs) {
       const { stream } = await source.openAttachment(_id, name, { rev: _rev, encoded: true });
-      content[name] = { ...stub, encoded: true, data: stream };
+      content.push([name, { ...stub, encoded: true, data: stream }]);
     }
-    await this.#write([{ ...doc, _attachments: content }]);
+    await this.#write([{ ...doc, _attachments: Object.fromEntries(content) }]);
     return undefined;
   }
 }
