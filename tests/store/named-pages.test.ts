@@ -1,6 +1,6 @@
 /** What a manifest says of its pages, and a page without its damaged rows. */
 import { schema } from '@settledb/core';
-import { mended, namedPages } from '@settledb/engine';
+import { listed, mended, namedPages } from '@settledb/engine';
 import { describe, expect, it } from 'vitest';
 import { encodeManifest, encodeOrderPage, encodeRowPage } from '../../packages/engine/src/encode';
 import { layoutOf } from '../../packages/engine/src/layout';
@@ -47,6 +47,41 @@ describe('namedPages', () => {
     expect([...(await namedPages(journal(text), schema)).keys()]).toEqual([-1, -3]);
     const none = { ...journal(''), read: async () => ({ epoch: 0, commits: [] }) };
     expect((await namedPages(none, schema)).size).toBe(0);
+  });
+});
+
+describe('listed', () => {
+  const page = (from: number): string => `[[${from},${from + 1}],["id ${from}","id ${from + 1}"]]`;
+  const all = async (text: string, blocks: Record<number, string>): Promise<unknown[]> => {
+    const found: unknown[] = [];
+    for await (const entry of listed(journal(text, blocks), schema, 'docs', 1)) found.push(entry);
+    return found;
+  };
+
+  it('reads the pages of an order that there are, those in the manifest too', async () => {
+    const order = { keys: [1, 3, 5], ids: [-4, -5, -6], counts: [2, 2, 2] };
+    const text = encodeManifest({
+      tables: { docs: [pageOf, order] } as never,
+      blocks: [],
+      inline: [[-6, page(5)]],
+    });
+    expect(await all(text, { [-4]: page(1) })).toEqual([
+      [1, 'id 1'],
+      [2, 'id 2'],
+      [5, 'id 5'],
+      [6, 'id 6'],
+    ]);
+  });
+
+  it('goes on behind a block of fences that is gone, and has nothing of what no manifest names', async () => {
+    const blocks = { keys: [1, 300], ids: [-10, -11], counts: [299, 2], pages: [2, 1] };
+    const text = encodeManifest({ tables: { docs: [pageOf, blocks] } as never, blocks: [] });
+    const fences = JSON.stringify({ keys: [300], ids: [-12], counts: [2] });
+    expect(await all(text, { [-11]: fences, [-12]: page(300) })).toEqual([
+      [300, 'id 300'],
+      [301, 'id 301'],
+    ]);
+    expect(await all(encodeManifest({ tables: { docs: [pageOf] } as never, blocks: [] }), {})).toEqual([]);
   });
 });
 

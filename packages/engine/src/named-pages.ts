@@ -1,9 +1,10 @@
-/** The pages that a manifest names, for whoever reads a storage of which some are lost. */
+/** The pages that a manifest names, and what they list, for whoever reads a storage of which some are lost. */
 import type { Schema, SortKey } from '@settledb/core';
 import { areBlocks, type Fences, noFences } from './fences';
 import type { Journal } from './journal';
 import { layoutOf, type TableLayout } from './layout';
 import { decodeManifest } from './manifest';
+import { decoderFor, type OrderPage } from './page';
 import { GROUP_ROWS } from './stored-page';
 
 /** Rows of a page, or of all pages whose fences lie in a block: from `first` (the lowest of all: no bound) to before `next`. */
@@ -37,23 +38,50 @@ export async function namedPages(
     for (const [order, stored] of orders.entries()) {
       const fences = stored.read();
       const span = { table: name, order };
-      if (!areBlocks(fences)) add(pages, fences, { ...span, blank: blankPage(table, order) }, within);
-      else {
-        add(pages, fences, { ...span, blank: JSON.stringify(noFences()) }, within);
-        for (const [at, text] of (await journal.load(fences.ids)).entries())
-          if (text !== undefined)
-            add(
-              pages,
-              JSON.parse(text) as Fences,
-              { ...span, blank: blankPage(table, order) },
-              within,
-              fences.keys[at + 1],
-              at === 0,
-            );
-      }
+      if (areBlocks(fences)) add(pages, fences, { ...span, blank: JSON.stringify(noFences()) }, within);
+      for await (const { part, next, isLowest } of partsOf(journal, fences))
+        add(pages, part, { ...span, blank: blankPage(table, order) }, within, next, isLowest);
     }
   }
   return pages;
+}
+
+/** The fences of pages: all, or block by block those that can be read. `next`: where the following part begins. */
+async function* partsOf(
+  journal: Pick<Journal, 'load'>,
+  fences: Fences,
+): AsyncGenerator<{ part: Fences; next?: SortKey | undefined; isLowest: boolean }> {
+  if (!areBlocks(fences)) return yield { part: fences, isLowest: true };
+  for (const [at, text] of (await journal.load(fences.ids)).entries())
+    if (text !== undefined)
+      yield { part: JSON.parse(text) as Fences, next: fences.keys[at + 1], isLowest: at === 0 };
+}
+
+/**
+ * What an order other than the first lists, as far as its pages can be read: each key with the primary key it stands for. As of the
+ * manifest: commits after it may have taken some of them away.
+ */
+export async function* listed(
+  journal: Pick<Journal, 'read' | 'load'>,
+  schema: Schema,
+  table: string,
+  order: number,
+): AsyncGenerator<readonly [key: SortKey, primary: SortKey]> {
+  const { manifest } = await journal.read();
+  if (manifest === undefined) return;
+  const layout = layoutOf(schema);
+  const { tables, inline } = decodeManifest(manifest.text, layout);
+  const within = new Map(inline);
+  const stored = tables[table]?.[order];
+  if (stored === undefined) return;
+  const decode = decoderFor(layout.get(table)!, order);
+  for await (const { part } of partsOf(journal, stored.read()))
+    for (const id of part.ids) {
+      const text = within.get(id) ?? (await journal.load([id]))[0];
+      if (text === undefined) continue;
+      for (const { keys, primary } of decode(text).within() as OrderPage[])
+        for (const [at, key] of keys.entries()) yield [key, primary[at]!];
+    }
 }
 
 function add(

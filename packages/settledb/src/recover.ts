@@ -25,7 +25,7 @@ export interface RecoverOptions extends CallOptions {
 /** A leaf that cannot be read. */
 export interface LostRevision {
   readonly id: string;
-  /** Absent: the document's revision tree is lost, so leaves besides its winner are not known. */
+  /** Absent: the document's row is lost, so its leaves are not known, or its revision tree, so that only the winner is. */
   readonly rev?: string;
   readonly reason: string;
   /** The document, if only attachments of it are lost. It was not written: with other content it would be another revision. */

@@ -14,12 +14,14 @@ import {
   TREE_TEXTS,
   treeOf,
 } from '@settledb/core';
-import { mended, namedPages, openLogStore, type PageKind, rebuilt } from '@settledb/engine';
+import { listed, mended, namedPages, openLogStore, type PageKind, rebuilt } from '@settledb/engine';
 import type { LostRevision, Recovered, RecoverOptions, RecoverTarget } from './recover';
 import { type Leaf, RescuedLeaves } from './rescued-leaves';
 
 /** Documents read at a time. */
 const BATCH = 200;
+/** The number of the order `seq` of documents. */
+const BY_SEQ = 1 + Object.keys(schema.docs.orders).indexOf('seq');
 
 const isRev = (value: unknown): boolean => typeof value === 'string' && /^[1-9]\d*-./.test(value);
 
@@ -49,12 +51,18 @@ interface Lack {
   docs: number;
 }
 
+interface Listed {
+  readonly seq: number;
+  readonly id: string;
+  readonly lack: Lack;
+}
+
 export class Rescue {
   readonly #to: RecoverTarget;
   readonly #options: RecoverOptions;
   readonly #leaves: RescuedLeaves;
   #lacks: Lack[] | undefined;
-  /** Ids found so far that lie where others are lacking. */
+  /** Ids accounted for so far that lie where others are lacking: copied, or known to be lost. */
   readonly #found = new Set<string>();
   readonly #lost = new Map<string, LostRevision>();
   #docs = 0;
@@ -118,7 +126,33 @@ export class Rescue {
       for (const known of [...this.#lost.values()]) await this.#again(source, known);
       for (const lack of lacks) if (lack.docs > 0) await this.#range(source, lack, lacks);
     }
+    await this.#name(view, source.store, lacks === undefined);
     this.#commits = Math.max(this.#commits, view.lostCommits);
+  }
+
+  /** Rows that are lost have names in the order by seq, which lies on pages of its own. */
+  async #name(view: SalvagedJournal, store: Store<DatabaseTables>, isFirst: boolean): Promise<void> {
+    const lacks = this.#lacks!.filter(({ docs }) => docs > 0);
+    if (lacks.length === 0) return;
+    const listedThere: Listed[] = [];
+    for await (const [seq, id] of listed(view, schema, 'docs', BY_SEQ)) {
+      const lack = lacks.find((each) => isWithin(id as string, each));
+      if (lack !== undefined) listedThere.push({ seq: seq as number, id: id as string, lack });
+    }
+    for (let at = 0; at < listedThere.length; at += BATCH) {
+      const some = listedThere.slice(at, at + BATCH);
+      const counts = await store.read(
+        some.map(({ seq }) => ({ from: 'docs', by: 'seq', count: { gte: seq, lte: seq } }) as const),
+      );
+      for (const [i, { id, lack }] of some.entries()) {
+        const isChanged = counts[i] === 0; // a later commit wrote it again, or purged it
+        if (lack.docs === 0 || (isChanged ? !isFirst : this.#found.has(id))) continue;
+        lack.docs--;
+        if (isChanged) continue;
+        this.#found.add(id);
+        this.#lost.set(keyOf({ id }), { id, reason: 'its row is damaged' });
+      }
+    }
   }
 
   /** Copies the documents of a range that were not found before. */
