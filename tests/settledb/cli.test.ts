@@ -165,9 +165,12 @@ describe('the command line', () => {
       code: 1,
       err: expect.stringContaining('corrupt: '),
     });
+    const verified = await settledb('verify damaged');
+    expect([verified.code, JSON.parse(verified.out)]).toMatchObject([1, { ok: false, lost: { commits: 1 } }]);
     const { code, out } = await settledb('recover damaged again');
     expect([code, JSON.parse(out)]).toMatchObject([1, { ok: false, docs: 1, lost: { commits: 1 } }]);
     expect(await answerOf('recover again sound')).toMatchObject({ ok: true, docs: 1 });
+    expect(await answerOf('verify sound')).toMatchObject({ ok: true, docs: 1, contradictions: [] });
   });
 
   it('serves a folder to whoever has the password, until it is interrupted', async () => {

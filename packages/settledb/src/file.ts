@@ -9,3 +9,4 @@ export {
   type RecoverTarget,
   recover,
 } from './recover';
+export { type Verified, verify } from './verify';

@@ -1,5 +1,5 @@
 /** Brings what can still be read of a damaged folder into another database. */
-import { type DamagedPart, salvage } from '@settledb/adapter-file';
+import { type DamagedPart, type Salvage, salvage } from '@settledb/adapter-file';
 import { badRequest, type CallOptions, checkSignal, DatabaseError } from '@settledb/core';
 import { Rescue } from './rescue';
 import type { SettleDB } from './settledb';
@@ -88,20 +88,30 @@ export async function recover(
   if (doc_count + (doc_del_count ?? 0) > 0) throw badRequest('The database to write to is not empty');
   const salvaged = await salvage(from);
   try {
-    const rescue = new Rescue(to, options);
-    let views = 0;
-    for (const view of salvaged.views()) {
-      if (views++ === VIEWS_MAX || rescue.isDone) break;
-      // A directory that contradicts itself is passed over, as one that cannot be read.
-      await rescue.through(view).catch(unlessCorrupt);
-    }
-    if (!rescue.isDone) await rescue.throughPages(salvaged.bare()).catch(unlessCorrupt);
-    return await rescue.result(salvaged.damage);
+    return await rescueTo(salvaged, to, options);
   } finally {
     await salvaged.close();
   }
 }
 
-function unlessCorrupt(error: unknown): void {
+/** Writes what there is to a database that is empty. */
+export async function rescueTo(
+  salvaged: Salvage,
+  to: RecoverTarget,
+  options: RecoverOptions,
+): Promise<Recovered> {
+  const rescue = new Rescue(to, options);
+  let views = 0;
+  for (const view of salvaged.views()) {
+    if (views++ === VIEWS_MAX || rescue.isDone) break;
+    // A directory that contradicts itself is passed over, as one that cannot be read.
+    await rescue.through(view).catch(unlessCorrupt);
+  }
+  if (!rescue.isDone) await rescue.throughPages(salvaged.bare()).catch(unlessCorrupt);
+  return rescue.result(salvaged.damage);
+}
+
+/** @throws what it is given, if it is anything else */
+export function unlessCorrupt(error: unknown): void {
   if (!(error instanceof DatabaseError) || error.name !== 'corrupt') throw error;
 }

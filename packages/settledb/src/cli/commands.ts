@@ -1,6 +1,7 @@
 /** What the command line offers. */
 import type { ParseArgsConfig } from 'node:util';
 import { recover } from '../recover';
+import { verify } from '../verify';
 import { dump, load } from './dumps';
 import { existing, made, withDatabase } from './open';
 import { serve } from './serve';
@@ -119,6 +120,15 @@ export const commands = {
         const answer = await load(db, path);
         return print(answer) && answer.ok;
       }),
+  },
+  verify: {
+    takes: ['folder'],
+    does: 'reads all of a folder, and says whether it is sound',
+    more: ['Exits with 1 if anything is damaged, lost or contradictory. The folder stays as it is.'],
+    async run([folder]) {
+      const verified = await verify(folder!);
+      return print(verified) && verified.ok;
+    },
   },
   recover: {
     takes: ['folder', 'db'],
