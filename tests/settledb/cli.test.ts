@@ -94,7 +94,7 @@ describe('the command line', () => {
   it('makes no database where one is only to be read', async () => {
     for (const args of ['info', 'conflicts', 'compact', 'dump']
       .map((each) => `${each} none`)
-      .concat('replicate none other')) {
+      .concat('replicate none other', 'verify none', 'recover none other')) {
       const { code, err } = await settledb(args);
       expect([code, err]).toEqual([1, 'settledb: not_found: there is no database in none\n']);
     }
@@ -120,10 +120,11 @@ describe('the command line', () => {
     });
     expect(await answerOf('replicate one three')).toMatchObject({ ok: true, docs_written: 2 });
     expect(await answerOf('info three')).toMatchObject({ doc_count: 2 });
-    expect(await settledb('load two missing.gz')).toMatchObject({
+    expect(await settledb('load four missing.gz')).toMatchObject({
       code: 1,
       err: expect.stringContaining('ENOENT'),
     });
+    expect(existsSync(join(scratch, 'four'))).toBe(false);
     expect(await settledb('load two', { input: 'no dump' })).toMatchObject({
       code: 1,
       err: expect.stringContaining('bad_request'),

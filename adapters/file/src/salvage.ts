@@ -38,7 +38,7 @@ export interface Salvage {
 export async function salvage(folder: string, files: Files = nodeFiles): Promise<Salvage> {
   const path = realPath(folder);
   const generation = generations(files, path).at(-1);
-  if (generation === undefined) throw notFound();
+  if (generation === undefined) throw notFound(`there is no database in ${folder}`);
   const lock = await takeLock(files, path);
   // A dead owner's lock stays, and says how it ended to whoever opens the database next.
   try {

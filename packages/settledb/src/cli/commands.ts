@@ -3,7 +3,7 @@ import type { ParseArgsConfig } from 'node:util';
 import { recover } from '../recover';
 import { verify } from '../verify';
 import { dump, load } from './dumps';
-import { existing, made, withDatabase } from './open';
+import { checkFolder, existing, made, withDatabase } from './open';
 import { serve } from './serve';
 import { untilAsked } from './until-asked';
 
@@ -115,11 +115,10 @@ export const commands = {
   load: {
     takes: ['db', 'file?'],
     does: 'reads a dump, of settledb, CouchDB or pouchdb-dump, from a file or standard input',
-    run: ([name, path]) =>
-      withDatabase(made(name!), async (db) => {
-        const answer = await load(db, path);
-        return print(answer) && answer.ok;
-      }),
+    async run([name, path]) {
+      const answer = await load(path, () => made(name!));
+      return print(answer) && answer.ok;
+    },
   },
   verify: {
     takes: ['folder'],
@@ -134,11 +133,10 @@ export const commands = {
     takes: ['folder', 'db'],
     does: 'brings what is sound of a damaged folder into an empty database, and lists what is lost',
     more: ['Exits with 1 if anything is lost. The folder stays as it is.'],
-    run: ([folder, name]) =>
-      withDatabase(made(name!), async (db) => {
-        const recovered = await recover(folder!, db);
-        print(recovered);
-        return recovered.ok;
-      }),
+    async run([folder, name]) {
+      checkFolder(folder!);
+      const recovered = await withDatabase(made(name!), (db) => recover(folder!, db));
+      return print(recovered) && recovered.ok;
+    },
   },
 } satisfies Record<string, Command>;

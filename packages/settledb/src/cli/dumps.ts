@@ -1,8 +1,10 @@
 /** `settledb dump` and `load`: dumps in files, or as standard output and input. */
-import { createReadStream, createWriteStream, renameSync, rmSync } from 'node:fs';
+import { createWriteStream, renameSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { SettleDB } from '../settledb';
+import { withDatabase } from './open';
 
 /** A file has its name only when it is whole: what was there before stays until then. */
 export async function dump(db: SettleDB, path: string | undefined, isPlain: boolean): Promise<boolean> {
@@ -15,7 +17,8 @@ export async function dump(db: SettleDB, path: string | undefined, isPlain: bool
   }
   const temporary = `${path}.tmp`;
   try {
-    await pipeline(made, createWriteStream(temporary));
+    // On the disk before it has the name: a backup is needed after the power failed, too.
+    await pipeline(made, createWriteStream(temporary, { flush: true }));
     renameSync(temporary, path);
   } catch (error) {
     rmSync(temporary, { force: true });
@@ -24,5 +27,13 @@ export async function dump(db: SettleDB, path: string | undefined, isPlain: bool
   return true;
 }
 
-export const load = (db: SettleDB, path: string | undefined) =>
-  db.load(Readable.toWeb(path === undefined ? process.stdin : createReadStream(path)) as never);
+/** @param made makes the database, and perhaps a folder: not before the file is found to be there */
+export async function load(path: string | undefined, made: () => SettleDB) {
+  const file = path === undefined ? undefined : await open(path);
+  const input = file?.createReadStream() ?? process.stdin;
+  try {
+    return await withDatabase(made(), (db) => db.load(Readable.toWeb(input) as never));
+  } finally {
+    await file?.close();
+  }
+}

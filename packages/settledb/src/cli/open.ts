@@ -18,8 +18,13 @@ export function made(name: string): SettleDB {
 
 /** @throws DatabaseError `not_found` for a folder without a database: reading must not make one */
 export function existing(name: string): SettleDB {
-  if (!isUrl(name) && !hasLog(name)) throw notFound(`there is no database in ${name}`);
+  if (!isUrl(name)) checkFolder(name);
   return made(name);
+}
+
+/** @throws DatabaseError `not_found` for a folder without a database */
+export function checkFolder(folder: string): void {
+  if (!hasLog(folder)) throw notFound(`there is no database in ${folder}`);
 }
 
 function hasLog(folder: string): boolean {
