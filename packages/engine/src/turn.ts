@@ -7,6 +7,11 @@ import { nextTask, unref } from '@settledb/core';
 
 /** ms of consecutive calls before a pause: what a page or a server does not notice. */
 const TURN_MS = 10;
+/**
+ * ms of calls before it is found out, by a timer, whether they are consecutive: for each of calls with tasks of their own, such as
+ * writes to IndexedDB, a timer would cost a page some 20 µs.
+ */
+const WATCHED_MS = TURN_MS / 2;
 /** Quick calls per look at the clock; so many take 0.1 to 2 ms. */
 const CALLS = 64;
 
@@ -17,8 +22,9 @@ export class Turn {
   /** How many turns were used up: it grows while calls go on without a pause of their own. */
   over = 0;
   #left = CALLS;
-  /** When calls were first seen in this turn of the event loop. */
+  /** When calls were first seen; once watched, in this turn of the event loop. */
   #since: number | undefined;
+  #isWatched = false;
   #pausing: Promise<void> | undefined;
 
   /** Whether a call should wait for {@link pause}: for quick calls. */
@@ -29,8 +35,10 @@ export class Turn {
   /** The same for calls that may take longer. */
   isLate(): boolean {
     const now = Date.now();
-    this.#since ??= this.#begin(now);
-    const late = Math.abs(now - this.#since) >= TURN_MS;
+    this.#since ??= now;
+    const isLong = Math.abs(now - this.#since) >= WATCHED_MS;
+    const late = isLong && this.#isWatched;
+    if (isLong && !late) this.#watch(now);
     this.#left = late ? 0 : CALLS;
     return late;
   }
@@ -52,11 +60,14 @@ export class Turn {
     return this.#pausing;
   }
 
-  #begin(now: number): number {
+  /** Calls may have begun in an earlier turn: they count from now on. */
+  #watch(now: number): void {
+    this.#since = now;
+    this.#isWatched = true;
     const timer = setTimeout(() => {
       this.#since = undefined;
+      this.#isWatched = false;
     }, 0);
     unref(timer);
-    return now;
   }
 }
