@@ -18,7 +18,7 @@ const BUDGETS = [
   ['settledb (browser)', 'browser.js', 25],
   ['settledb/memory', 'memory.js', 4],
   ['settledb/indexeddb', 'indexeddb.js', 8],
-  ['connect', 'worker.js', 32, '{ connect }'],
+  ['connect', 'worker.js', 24, '{ connect }'],
 ];
 const PARTS_SHOWN = 40;
 

@@ -14,7 +14,13 @@ const entry = {
   worker: 'src/worker.ts',
   cli: 'src/cli.ts',
 };
-const { browser, node, memory, indexeddb } = entry;
+const { browser, node, memory, indexeddb, worker } = entry;
+const whole = (source: string): string => `* from './${source}'`;
+/** What shares files, and what a page takes of the worker's entry, which has hosts besides. */
+const files = await together(
+  { browser: whole(browser), node: whole(node), memory: whole(memory), indexeddb: whole(indexeddb) },
+  { connect: `{ connect } from './${worker}'`, host: `{ host } from './${worker}'` },
+);
 
 /**
  * Rolldown's runtime takes what a module exports by `for … in`, and with it whatever a page has put on `Object.prototype`: a value
@@ -28,6 +34,17 @@ const ownExports = {
     if (mended === code)
       throw new Error('The runtime of rolldown is another one: does it still export what is inherited?');
     return mended;
+  },
+};
+
+/**
+ * Rolldown keeps an import of each file that a module came from, also if nothing is left of it. No file but that of `static` does anything
+ * when it is imported; yet esbuild, although it ignores such imports, puts what they name into a user's first script.
+ */
+const namedImports = {
+  name: 'named-imports',
+  renderChunk(code: string, { name }: { readonly name: string }): string | undefined {
+    return name === 'static' ? undefined : code.replaceAll(/^import "\.\/[^"]+";\n/gm, '');
   },
 };
 
@@ -57,9 +74,9 @@ export default defineConfig({
   // `query-….js`, which whole packages are, says more in a network panel than `src-….js`.
   outputOptions: {
     chunkFileNames: (chunk) => `${nameOf(chunk)}-[hash].js`,
-    advancedChunks: { groups: await together({ browser, node, memory, indexeddb }) },
+    advancedChunks: { groups: files },
   },
-  plugins: [ownExports],
+  plugins: [ownExports, namedImports],
   inputOptions: { resolve: { mainFields: ['module', 'main'] } },
   // Not eager, types of other workspaces come out empty (rolldown-plugin-dts 0.16).
   dts: {

@@ -2,7 +2,7 @@
  * Answers on their way to the page: long lists go in parts, so that no task of the page parses a long one at once; bytes and
  * streams of an answer are handed over rather than copied.
  */
-import { type BulkDocsRow, DOCS_AS_TEXT, GET_AS_TEXT } from '@settledb/core';
+import type { BulkDocsRow } from '@settledb/core';
 import { PART } from './wire';
 
 /** Members of an answer that may be long lists. */
@@ -15,18 +15,7 @@ interface TextRow {
   readonly doc: string;
 }
 
-/**
- * The arguments of a call, with a request for documents as JSON text, where they are sent so: they are stored as text, and then parsed
- * only once, in the page. 1,000 of 300 bytes then cost 2.0 ms more than in the page; as structured clones, 3.6.
- */
-export function askForTexts(verb: string, args: readonly unknown[]): readonly unknown[] {
-  if (verb === 'get' && args[1] === undefined) return [args[0], GET_AS_TEXT];
-  const [options] = args as [Record<string, unknown> | null | undefined];
-  if (verb !== 'allDocs' || !options?.include_docs) return args;
-  return [{ ...options, [DOCS_AS_TEXT]: true }];
-}
-
-/** Whether it is an answer of `allDocs` to {@link askForTexts} that has texts. Those of a remote database have none. */
+/** Whether it is an answer of `allDocs` to `askForTexts` that has texts. Those of a remote database have none. */
 export const hasTexts = (answer: unknown): answer is { rows: unknown[] } =>
   (answer as { rows?: Partial<TextRow>[] }).rows?.some(({ doc }) => typeof doc === 'string') ?? false;
 

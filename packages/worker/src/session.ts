@@ -3,8 +3,9 @@
  * forwarded by name; nothing here knows what they mean.
  */
 import { type BulkDocsRow, badRequest, closed, tellReturn } from '@settledb/core';
-import { askForTexts, flatRows, hasTexts, inParts, isJsonAnswer, messageOf, transferables } from './answers';
+import { flatRows, hasTexts, inParts, isJsonAnswer, messageOf, transferables } from './answers';
 import { decodeArguments } from './arguments-decode';
+import { askForTexts } from './ask-for-texts';
 import { Awake } from './awake';
 import { cloneable, encodeError } from './errors';
 import { FeedPump } from './feed-pump';
