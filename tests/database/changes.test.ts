@@ -6,6 +6,7 @@ import {
   type Change,
   type ChangesOptions,
   type DatabaseTables,
+  ioError,
   isDatabaseError,
   LocalDatabase,
   localChanges,
@@ -428,9 +429,11 @@ describe('a live feed', () => {
     const idle = watchers.size;
     const lost = db.changes({ live: true });
     await listen(lost).until(5);
-    tell({ type: 'lost', cause: new Error('gone') });
-    await expect(Promise.resolve(lost)).rejects.toMatchObject({ name: 'closed' });
-    expect(watchers.size).toBe(idle);
+    const cause = ioError('a newer program is needed');
+    tell({ type: 'lost', cause });
+    await db.close();
+    await expect(Promise.resolve(lost)).rejects.toBe(cause);
+    expect(watchers.size).toBe(idle - 1); // that of the database itself
 
     const other = await database();
     await other.db.put({ _id: 'a' });

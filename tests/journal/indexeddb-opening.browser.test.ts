@@ -89,7 +89,10 @@ describe('indexeddb opening', () => {
     const heard = events(journal);
     (await openDB(`settledb:${name}`, 7)).close();
     expect(heard).toEqual(['lost']);
-    await expect(journal.read()).rejects.toMatchObject({ name: 'closed' });
+    await expect(journal.read()).rejects.toMatchObject({
+      name: 'io',
+      reason: expect.stringMatching(/format 7/),
+    });
     await indexeddb().destroy(name);
   });
 

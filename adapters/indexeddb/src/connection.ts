@@ -4,7 +4,7 @@
  * Browsers close connections on their own: Safari after the storage process died, all of them when a user clears the site's
  * data. The handle is then useless, so it is dropped and a new one opened, once for each call that met this.
  */
-import { closed, isDatabaseError } from '@settledb/core';
+import { closed, type DatabaseError, isDatabaseError } from '@settledb/core';
 import { readSmallState } from './commits';
 import { isRefusal } from './failure';
 import { needsTurns, OneAtATime } from './one-at-a-time';
@@ -18,7 +18,7 @@ export interface ConnectionEvents {
   /** The database was deleted; `evicted`: it is missing, or replaced by another one, and nobody had announced that. */
   gone(evicted: boolean): void;
   /** Newer code wants to change the layout. */
-  outdated(cause: unknown): void;
+  outdated(cause: DatabaseError): void;
 }
 
 type Request = Omit<OpenRequest, 'terminated' | 'blocking'>;

@@ -89,7 +89,7 @@ export class IndexedDbJournal implements Journal {
       // The listener then reads, which heals the connection or finds the database gone.
       terminated: () => tell((opened) => opened.#emit({ type: 'commit' })),
       gone: (evicted) => tell((opened) => opened.#gone(evicted)),
-      outdated: (cause) => tell((opened) => opened.#end({ type: 'lost', cause }, closed(cause))),
+      outdated: (cause) => tell((opened) => opened.#end({ type: 'lost', cause }, cause)),
     });
     const opening = connection.open();
     // A channel is made and the lock asked for while the browser opens the database: together they take no longer.

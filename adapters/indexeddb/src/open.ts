@@ -3,7 +3,7 @@
  *
  * An open request cannot be taken back; if it succeeds after the deadline, the connection is closed at once.
  */
-import { after, ioError, notFound } from '@settledb/core';
+import { after, type DatabaseError, ioError, notFound } from '@settledb/core';
 import type { Blocked } from '@settledb/engine';
 import { deleteDB, type IDBPDatabase, openDB, unwrap } from 'idb';
 import { nameOf, storageError } from './failure';
@@ -169,8 +169,8 @@ async function newer(driver: Driver, name: string, cause: unknown): Promise<Erro
 }
 
 /** Names both formats; nothing is changed. */
-export function outdated(name: string, version: number | string, cause?: unknown): Error {
-  const reason = `Database "${name}" is of format ${version}, this program reads format ${FORMAT}: update the program`;
+export function outdated(name: string, version: number | string, cause?: unknown): DatabaseError {
+  const reason = `Database "${name}" is of format ${version}, this program reads format ${FORMAT}: update the program, or reload the page`;
   return ioError(reason, cause);
 }
 

@@ -8,7 +8,7 @@
  *
  * Concurrency: the engine calls `append`, `rewrite` and `vacuum` of one journal one at a time; `load` and `read` at any time.
  */
-import type { Durability, MakesRoom, TextRef } from '@settledb/core';
+import type { DatabaseError, Durability, MakesRoom, TextRef } from '@settledb/core';
 
 /** Block ids per commit: `n * BLOCKS_PER_COMMIT` is the tail of commit n, the next ones are its segments. */
 export const BLOCKS_PER_COMMIT = 4096;
@@ -117,8 +117,8 @@ export type JournalEvent =
   | { readonly type: 'commit' }
   /** The database was destroyed, here or elsewhere; `evicted`: by the browser or the user. The journal is of no more use. */
   | { readonly type: 'destroyed'; readonly evicted?: true }
-  /** The storage went away (the connection was lost and cannot be restored). The journal is of no more use. */
-  | { readonly type: 'lost'; readonly cause?: unknown };
+  /** Newer code changes the layout, as `cause` says, with which calls are refused. The journal is of no more use. */
+  | { readonly type: 'lost'; readonly cause: DatabaseError };
 
 export interface Journal {
   readonly blobs: BlobJournal;

@@ -82,10 +82,10 @@ export class LocalConnection implements Connection, Handle {
     return { ok: true };
   }
 
-  detached(): void {
+  detached(lost: boolean): void {
     this.#shared = undefined;
     this.#database = undefined;
-    this.#endFeeds();
+    if (!lost) this.#endFeeds();
     if (this.#calls.none) return;
     if (this.#closing === undefined) this.#open();
     else this.#calls.fail(closed());

@@ -26,8 +26,11 @@ export type SharedOptions = Omit<LocalOptions, 'name' | 'adapter' | 'onDestroy'>
 
 /** Events of the registry for a handle. */
 export interface Handle {
-  /** The database no longer exists (destroyed), or cannot be reached any more (lost): what was acquired is of no more use. */
-  detached(): void;
+  /**
+   * The database no longer exists (destroyed), or cannot be reached any more (lost): what was acquired is of no more use. If it is
+   * `lost`, its feeds fail by themselves, and say why.
+   */
+  detached(lost: boolean): void;
   /** It was destroyed, here or in another context; `evicted`: by the browser. After {@link detached}, once nothing is left of it. */
   destroyed(evicted?: boolean): void;
   /** Opening or destroying it waits for another context. */
@@ -111,8 +114,8 @@ async function openDatabase(
 ): Promise<LocalDatabase> {
   store.watch((event) => {
     if (event.type === 'commit' || open.get(key) !== shared) return;
-    // Another context destroyed it, or its storage went away.
-    const handles = detach(key, shared);
+    // Another context destroyed it, or newer code changed its layout.
+    const handles = detach(key, shared, event.type === 'lost');
     end(key, () => closeOpened(shared)).catch(() => {});
     if (event.type === 'destroyed') for (const handle of handles) handle.destroyed(event.evicted);
   });
@@ -145,7 +148,7 @@ export async function destroy(location: Location, handle: Handle): Promise<void>
   const handles = new Set(shared === undefined ? [] : detach(key, shared)).add(handle);
   await end(key, async () => {
     await shared?.opening.catch(() => {});
-    if (isShared) handle.detached();
+    if (isShared) handle.detached(false);
     if (shared !== undefined) await closeOpened(shared, true).catch(() => {});
     const blocked = (waiting: Blocked): void => {
       for (const told of handles) told.blocked(waiting);
@@ -155,10 +158,10 @@ export async function destroy(location: Location, handle: Handle): Promise<void>
   for (const told of handles) told.destroyed();
 }
 
-function detach(key: string, shared: Shared): Handle[] {
+function detach(key: string, shared: Shared, lost = false): Handle[] {
   forget(key, shared);
   const handles = [...shared.handles];
-  for (const handle of handles) handle.detached();
+  for (const handle of handles) handle.detached(lost);
   return handles;
 }
 

@@ -75,7 +75,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
   /** Aborted by closing, which cannot wait for the streams that attachments are being read from: they may never end. */
   readonly #sources = new AbortController();
   /** Set when the database was closed, destroyed or lost, from when on every call is refused; with the cause, if something failed. */
-  #gone: { readonly cause?: unknown } | undefined;
+  #gone: { readonly cause?: DatabaseError } | undefined;
   /** The running close. */
   #closing: Promise<void> | undefined;
 
@@ -394,7 +394,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
   }
 
   #closedError(): DatabaseError {
-    return closed(this.#gone?.cause);
+    return this.#gone?.cause ?? closed();
   }
 
   #editOptions(new_edits: boolean | undefined, force: boolean | undefined): EditOptions {

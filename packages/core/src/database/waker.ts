@@ -5,7 +5,6 @@
  *   a slow timer                        for a message of another tab that was lost
  *   the page is shown again             a hidden or frozen page hears nothing and its timers stand still
  */
-import { closed } from '../model/errors';
 import type { DatabaseTables } from '../store/schema';
 import type { Store } from '../store/store';
 import { unref } from '../store/timers';
@@ -43,11 +42,13 @@ export class Waker {
     this.#unwatch = source.store.watch((event) => {
       if (event.type === 'commit') this.#wake();
       else if (event.type === 'destroyed') controller.cancel();
-      else this.#fail(closed(event.cause));
+      else this.#fail(event.cause);
     });
     controller.signal.addEventListener('abort', this.#wake);
-    if (source.closing?.aborted) controller.cancel();
-    else if (source.closing) this.#unlisten = onAbort(source.closing, () => controller.cancel());
+    // What is lost is closed next: the feed fails, and says why.
+    const closing = (): void => void (this.#lost ?? controller.cancel());
+    if (source.closing?.aborted) closing();
+    else if (source.closing) this.#unlisten = onAbort(source.closing, closing);
     if (typeof document === 'undefined') return;
     document.addEventListener('visibilitychange', this.#seen);
     globalThis.addEventListener('pageshow', this.#wake);

@@ -5,6 +5,7 @@
  * A write reads what it names, decides synchronously, and commits its decision: all of it or nothing. A plan cannot
  * await, so no transaction can lapse during it, and after losing a race against another tab it is simply planned again.
  */
+import type { DatabaseError } from '../model/errors';
 import type { Key, KeyPart, SortKey } from './keys';
 
 /**
@@ -252,7 +253,8 @@ export type StoreEvent =
   | { readonly type: 'commit' }
   /** `evicted`: the storage itself took it away. */
   | { readonly type: 'destroyed'; readonly evicted?: true }
-  | { readonly type: 'lost'; readonly cause?: unknown };
+  /** Newer code changes the layout: calls are refused with `cause`, and so is opening it again. */
+  | { readonly type: 'lost'; readonly cause: DatabaseError };
 
 export interface StoreStats {
   readonly commits: number;
