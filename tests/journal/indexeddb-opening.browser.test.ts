@@ -83,6 +83,27 @@ describe('indexeddb opening', () => {
     await indexeddb().destroy(name);
   });
 
+  it('makes itself at home in a database that somebody made by opening it without a version', async () => {
+    for (const made of ['before', 'by asking how new it is']) {
+      const name = newName();
+      let isNewer = made !== 'before';
+      // It was of a newer format, and was deleted before it could be asked of which.
+      const gone: typeof openDB = (...args) => {
+        if (!isNewer || args[1] === undefined) return openDB(...args);
+        isNewer = false;
+        return Promise.reject(new DOMException('simulated', 'VersionError'));
+      };
+      const adapter = indexeddb({ driver: { openDB: gone } });
+      if (isNewer) await expect(adapter.open(name)).rejects.toMatchObject({ name: 'io' });
+      else (await openDB(`settledb:${name}`)).close();
+      const journal = await adapter.open(name);
+      await fill(journal, 1, 2);
+      expect((await journal.read()).commits).toHaveLength(2);
+      await journal.close();
+      await adapter.destroy(name);
+    }
+  });
+
   it('makes way for newer code, and is lost', async () => {
     const name = newName();
     const journal = await indexeddb().open(name);

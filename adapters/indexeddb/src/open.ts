@@ -148,7 +148,7 @@ async function openOnce(request: OpenRequest, blocked: () => void, isAgain = fal
         };
         absent = oldVersion === 0 && mustExist;
         if (absent) tx.abort();
-        else createStores(raw(fresh), unwrap(tx), oldVersion);
+        else createStores(raw(fresh), unwrap(tx));
       },
     });
     return raw(db);

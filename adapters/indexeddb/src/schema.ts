@@ -43,10 +43,10 @@ export interface LogRecord {
   readonly by: string;
 }
 
-/** @param from the existing version; 0: none */
-export function createStores(db: IDBDatabase, tx: IDBTransaction, from: number): void {
+/** Those that are not there: a database that was opened by its name alone, to look whether it exists, is of version 1 and has none. */
+export function createStores(db: IDBDatabase, tx: IDBTransaction): void {
   db.createObjectStore('blob' satisfies StoreName);
-  if (from > 0) return;
+  if (db.objectStoreNames.contains('log' satisfies StoreName)) return;
   for (const name of ['log', 'block', 'meta'] satisfies StoreName[]) db.createObjectStore(name);
   const state: State = { id: randomId(), epoch: 0, through: 0, fence: 0, by: '' };
   tx.objectStore('meta').put(state, 'state');
