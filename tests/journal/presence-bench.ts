@@ -19,10 +19,17 @@ export class Locks {
   thefts = 0;
   /** It gives no lock, nor says that it does not, to who is ready to wait. */
   isMute = false;
+  /** It answers nothing for a while, not even that a lock is taken. */
+  stopped: Promise<void> | undefined;
   /** How long it takes to answer. */
   lagMs = 0;
 
   readonly request = (name: string, options: LockOptions, work: LockGrantedCallback<unknown>) => {
+    if (this.stopped !== undefined) return this.stopped.then(() => this.#request(name, options, work));
+    return this.#request(name, options, work);
+  };
+
+  #request(name: string, options: LockOptions, work: LockGrantedCallback<unknown>): Promise<unknown> {
     this.asked++;
     if (options.steal) this.thefts++;
     return new Promise<unknown>((resolve, reject) => {
@@ -59,7 +66,7 @@ export class Locks {
         this.#serve();
       }
     });
-  };
+  }
 
   readonly query = async (): Promise<LockManagerSnapshot> => {
     this.queries++;

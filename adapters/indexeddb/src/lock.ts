@@ -1,9 +1,16 @@
 /** A Web Lock that is held until it is released, as a value instead of a callback. */
+import { after, ioError } from '@settledb/core';
+
+/** Longer than any honest wait: a lock taken by force takes one turn, and one that is asked for only if it is free, none. */
+export const LOCK_TIMEOUT_MS = 10_000;
 
 export interface Hold {
   /** Resolves when the lock manager has the lock back. */
   release(): Promise<void>;
 }
+
+export const lockSilent = (name: string): Error =>
+  ioError(`The browser's lock manager does not answer about "${name}"`);
 
 /** The lock manager; undefined on pages without https, in old browsers, and where a page is simulated (happy-dom has `null`). */
 export function lockManager(): LockManager | undefined {
@@ -45,5 +52,28 @@ export function acquire(
           else if (!released) stolen(hold);
         },
       );
+  });
+}
+
+/**
+ * The lock if it is free, in bounded time; one that is given later is released.
+ *
+ * @throws (rejects) as {@link acquire}; `io` when the lock manager does not answer
+ */
+export function acquireNow(
+  locks: LockManager,
+  name: string,
+  stolen?: (hold: Hold) => void,
+): Promise<Hold | undefined> {
+  const waiting = acquire(locks, name, { ifAvailable: true }, stolen);
+  return new Promise((resolve, reject) => {
+    const stop = after(LOCK_TIMEOUT_MS, () => {
+      reject(lockSilent(name));
+      waiting.then(
+        (hold) => hold?.release(),
+        () => {},
+      );
+    });
+    waiting.then(resolve, reject).finally(stop);
   });
 }

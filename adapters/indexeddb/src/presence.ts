@@ -21,10 +21,10 @@
  * the other's (156). But they do hear each other. So a context says when it has become solo, and whoever has held the lock for longer
  * answers that they are apart. None of them is ever solo again.
  */
-import { after, afterTimer, ioError, unref } from '@settledb/core';
+import { after, afterTimer, unref } from '@settledb/core';
 import type { Channel, Message } from './channel';
 import { Clock } from './clock';
-import { acquire, type Hold } from './lock';
+import { acquire, acquireNow, type Hold, LOCK_TIMEOUT_MS, lockSilent } from './lock';
 import { randomId } from './schema';
 
 /** A living event loop answers a hello within a few ms; a blocked one is not waited for. */
@@ -37,8 +37,6 @@ const RENEW_MS = 350;
 const KEEP_MS = 10_000;
 /** How often at most, while asked, a context checks whether the others have gone (crashed tabs say no bye). */
 const LOOK_AFTER_MS = 2000;
-/** Longer than any honest wait: a theft takes one turn. */
-const JOIN_TIMEOUT_MS = 10_000;
 /** How long closing waits for a lock being requested, so that the next opening finds it free: if all are alive it takes a ms. */
 const FAREWELL_MS = 100;
 
@@ -246,7 +244,7 @@ export class Presence {
     if (!this.#host.channel.works || this.#isApart) return false;
     this.#heardHello = false;
     const since = performance.now();
-    const solo = await this.#acquire(locks, { ifAvailable: true });
+    const solo = await acquireNow(locks, this.#lockName, this.#stolen);
     if (solo === undefined) return false;
     this.#term++;
     this.#fresh = false;
@@ -274,15 +272,14 @@ export class Presence {
   async #joinShared(locks: LockManager): Promise<void> {
     const giveUp = new AbortController();
     this.#giveUp = giveUp;
-    const waiting = this.#acquire(locks, { mode: 'shared', signal: giveUp.signal });
+    const options: LockOptions = { mode: 'shared', signal: giveUp.signal };
+    const waiting = acquire(locks, this.#lockName, options, this.#stolen);
     this.#host.channel.post({ type: 'hello' });
     // Measured in parts: if everything stood still, the holder has yet to hear the hello.
     const stopStealing = after(STEAL_AFTER_MS, () => {
       this.#steal(locks).catch((cause) => giveUp.abort(cause));
     });
-    const stopWaiting = after(JOIN_TIMEOUT_MS, () => {
-      giveUp.abort(ioError(`Database "${this.#host.name}": the browser's lock manager does not answer`));
-    });
+    const stopWaiting = after(LOCK_TIMEOUT_MS, () => giveUp.abort(lockSilent(this.#lockName)));
     try {
       const hold = await waiting;
       if (hold !== undefined) this.#take(hold, 'shared');
@@ -303,13 +300,11 @@ export class Presence {
     }
   }
 
-  #acquire(locks: LockManager, options: LockOptions): Promise<Hold | undefined> {
-    return acquire(locks, this.#lockName, options, (hold) => {
-      if (this.#hold !== hold) return;
-      this.#hold = undefined;
-      this.#mode = 'out';
-    });
-  }
+  readonly #stolen = (hold: Hold): void => {
+    if (this.#hold !== hold) return;
+    this.#hold = undefined;
+    this.#mode = 'out';
+  };
 
   #take(hold: Hold, mode: Mode): void {
     if (this.#over) {
