@@ -1,0 +1,32 @@
+/** Each call of a database's life on files fails once: what is acknowledged stays, every call ends, and a new opening goes on. */
+import { file } from '@settledb/adapter-file';
+import { expect, it } from 'vitest';
+import { SettleDB } from '../../packages/settledb/src/settledb';
+import { Disk, failure } from '../file/disk';
+import { Life } from '../support/short-life';
+
+it.each([
+  'EIO',
+  'ENOSPC',
+])('loses nothing that was acknowledged whichever call fails with %s', async (code) => {
+  for (let nth = 1; ; nth++) {
+    const disk = new Disk();
+    const name = `/settledb-no-such-folder/${code}-${nth}`;
+    // A failed sync takes what was not synced: that is promised only if it is asked for.
+    const open = (): SettleDB => new SettleDB(name, { adapter: file({ files: disk }), durability: 'strict' });
+    let count = 0;
+    disk.fail = () => {
+      if (++count === nth) throw failure(code);
+      return undefined;
+    };
+    const life = new Life();
+    const label = `call ${nth} with ${code}`;
+    await life.live(open, label);
+    disk.fail = () => undefined;
+    for (const { name } of life.errors) expect(name, label).toMatch(/^(io|quota_exceeded|corrupt)$/);
+    expect(disk.openFiles, label).toBe(0);
+    await life.check(open, label);
+    expect([disk.list(name), disk.hasFolder(name)], label).toEqual([[], false]);
+    if (count < nth) break;
+  }
+});
