@@ -60,9 +60,6 @@ const ROLES = [
   'auditor',
 ];
 
-/** Cases of a few ms need more rounds than others: on a busy machine one in three is disturbed. */
-export const OPERATION_ROUNDS = 5;
-
 export const operationUnits: Record<string, string> = {
   insertOne: 'each document, awaited one by one',
   insertMany: `as many again, ${MANY} at a time`,

@@ -10,7 +10,7 @@ import { ifThere, sqliteWasm } from '../contenders/sqlite-wasm';
 import { tinybase } from '../contenders/tinybase';
 import { inIndexedDB, removeIndexedDB, TINYBASE } from '../contenders/tinybase-indexeddb';
 import { documentContender, documentUnits } from '../document-cases';
-import type { Suite } from '../suite';
+import { ROUNDS_OF_SHORT_CASES, type Suite } from '../suite';
 
 PouchDB.plugin(indexeddbPlugin);
 const adapter = indexeddb();
@@ -18,6 +18,7 @@ const adapter = indexeddb();
 export const suite = (): Suite => ({
   title: 'documents of about 300 bytes',
   documents: 10_000,
+  rounds: ROUNDS_OF_SHORT_CASES,
   units: documentUnits,
   contenders: [
     settledb('settledb', (name) => new SettleDB(name, { adapter })),

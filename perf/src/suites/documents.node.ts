@@ -9,7 +9,7 @@ import { pouchdb } from '../contenders/pouchdb';
 import { settledb } from '../contenders/settledb';
 import { sqlite } from '../contenders/sqlite';
 import { documentContender, documentUnits } from '../document-cases';
-import type { Suite } from '../suite';
+import { ROUNDS_OF_SHORT_CASES, type Suite } from '../suite';
 
 export function suite(): Suite {
   const folder = mkdtempSync(join(tmpdir(), 'settledb-perf-'));
@@ -20,6 +20,7 @@ export function suite(): Suite {
   return {
     title: 'documents of about 300 bytes',
     documents: 10_000,
+    rounds: ROUNDS_OF_SHORT_CASES,
     units: documentUnits,
     contenders: [
       settledb('settledb', (name) => new SettleDB(pathOf(name), { adapter })),

@@ -12,8 +12,8 @@ import { peopleRxdbOver } from '../contenders/people-rxdb';
 import { ifThere, peopleSqliteWasm } from '../contenders/sqlite-wasm';
 import { peopleTinybase } from '../contenders/tinybase';
 import { inIndexedDB, removeIndexedDB, TINYBASE } from '../contenders/tinybase-indexeddb';
-import { OPERATION_ROUNDS, operationUnits, peopleContender } from '../operation-cases';
-import type { Suite } from '../suite';
+import { operationUnits, peopleContender } from '../operation-cases';
+import { ROUNDS_OF_SHORT_CASES, type Suite } from '../suite';
 
 for (const plugin of [indexeddbPlugin, find]) PouchDB.plugin(plugin);
 const adapter = indexeddb();
@@ -21,7 +21,7 @@ const adapter = indexeddb();
 export const suite = (): Suite => ({
   title: 'people of about 350 bytes, by ten operations',
   documents: 1_000,
-  rounds: OPERATION_ROUNDS,
+  rounds: ROUNDS_OF_SHORT_CASES,
   worst: true,
   units: operationUnits,
   contenders: [

@@ -18,8 +18,8 @@ import { peopleRxdb } from '../contenders/people-rxdb-memory';
 import { oneAtATime, peopleSqlite, type Sqlite } from '../contenders/people-sqlite';
 import { peopleTinybase } from '../contenders/tinybase';
 import { inFile } from '../contenders/tinybase-file';
-import { OPERATION_ROUNDS, operationUnits, peopleContender } from '../operation-cases';
-import type { RunOptions, Suite } from '../suite';
+import { operationUnits, peopleContender } from '../operation-cases';
+import { ROUNDS_OF_SHORT_CASES, type RunOptions, type Suite } from '../suite';
 
 PouchDB.plugin(find);
 
@@ -41,7 +41,7 @@ export function suite(options: RunOptions): Suite {
   return {
     title: 'people of about 350 bytes, by ten operations',
     documents: 1_000,
-    rounds: OPERATION_ROUNDS,
+    rounds: ROUNDS_OF_SHORT_CASES,
     worst: true,
     units: operationUnits,
     contenders: [
