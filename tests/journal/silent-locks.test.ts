@@ -1,0 +1,48 @@
+/** What asks for a lock ends, whatever the lock manager does. */
+import { expect, it, vi } from 'vitest';
+import { runExclusively } from '../../adapters/indexeddb/src/turn';
+import { Context, World } from './presence-bench';
+
+it('waits in vain for a lock manager that answers nothing at all only for a while, and keeps nothing that comes later', async () => {
+  const world = new World();
+  const context = new Context(world);
+  let go = (): void => {};
+  world.locks.stopped = new Promise((resolve) => {
+    go = resolve;
+  });
+  const refused = expect(context.write()).rejects.toMatchObject({
+    name: 'io',
+    reason: expect.stringContaining('lock manager does not answer'),
+  });
+  vi.stubGlobal('navigator', { locks: world.locks });
+  const alone = expect(runExclusively('rewriting', async () => {})).rejects.toMatchObject({ name: 'io' });
+  await world.pass(11_000);
+  await Promise.all([refused, alone]);
+  world.locks.stopped = undefined;
+  go();
+  await world.settle();
+  expect(world.locks.asked).toBeGreaterThan(1);
+  expect(world.locks.held).toEqual([]);
+  await context.write();
+  expect(world.locks.held.map(({ mode }) => mode)).toEqual(['exclusive']);
+});
+
+it('rewrites under a lock, and says as an error of the database that none could be asked for', async () => {
+  const world = new World();
+  const { locks } = world;
+  vi.stubGlobal('navigator', { locks });
+  const name = 'rewriting';
+  const cause = new Error('stopped');
+  const stopped = runExclusively(name, async () => {
+    expect(await runExclusively(name, async () => expect.fail())).toBe(false);
+    throw cause;
+  });
+  await expect(stopped).rejects.toBe(cause);
+  expect(await runExclusively(name, async () => expect(locks.held).toHaveLength(1))).toBe(true);
+  expect(locks.held).toEqual([]);
+  // As in a frame that was taken out of its page.
+  const request = () => Promise.reject(new DOMException('simulated', 'InvalidStateError'));
+  vi.stubGlobal('navigator', { locks: { request } });
+  const refused = runExclusively(name, async () => expect.fail());
+  await expect(refused).rejects.toMatchObject({ name: 'io', reason: expect.stringContaining(name) });
+});
