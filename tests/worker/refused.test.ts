@@ -101,8 +101,9 @@ describe('a page that is refused the worker itself', () => {
     const db = new Absent('refused');
     for (const refused of [db.info(), db.put({ _id: 'a' }), db.changes({ live: true })]) {
       expect(await rejection(refused)).toMatchObject({
-        name: 'TypeError',
-        message: 'connect() takes a worker, not undefined',
+        name: 'io',
+        status: 500,
+        reason: expect.stringMatching(/given undefined.*navigator\.serviceWorker/),
       });
     }
     await db.close();

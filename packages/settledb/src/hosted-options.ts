@@ -5,13 +5,13 @@ import type { SettleOptions } from './options';
 /** @throws TypeError for an adapter's object; bad_request `Invalid Adapter: <name>` */
 export function chooseName(adapters: readonly string[], adapter: unknown): string {
   if (adapter == null) return adapters[0] ?? 'indexeddb';
-  if (typeof adapter === 'object') {
+  if (typeof adapter === 'object' && adapter !== null) {
     throw new TypeError(
       'An adapter cannot cross to the worker: give the host a class that knows it, and pass its name',
     );
   }
-  if (adapters.includes(adapter as string)) return adapter as string;
-  const reason = `The worker is said to have ${adapters.map((name) => `'${name}'`).join(', ')}: see the option adapters of connect`;
+  if (typeof adapter === 'string' && adapters.includes(adapter)) return adapter;
+  const reason = `The worker is said to have ${adapters.map((name) => `'${name}'`).join(', ')}: see the option \`adapters\` of connect`;
   throw new DatabaseError({
     status: 400,
     name: 'bad_request',
@@ -27,7 +27,7 @@ export function checkOptions({ name: _, ...options }: SettleOptions & { name?: u
       structuredClone(value);
     } catch (cause) {
       throw new TypeError(
-        `The option '${key}' cannot cross to the worker. Give it there: host({ SettleDB: SettleDB.defaults({ ${key} }) })`,
+        `The option '${key}' cannot cross to the worker (functions do not): give it there, by host({ SettleDB: SettleDB.defaults({ ${key} }) })`,
         { cause },
       );
     }

@@ -82,18 +82,23 @@ const URL_PATTERN = /^https?:\/\//i;
 const NEARLY_URL = /^\s*([a-z][a-z0-9+.-]+:[/\\]|(https?|wss?)?:?\/\/|[^/\\\s]+:\d+\/)/i;
 
 /**
- * @throws TypeError without a name, and where JSON is made wrong; bad_request for a name that looks like a URL but is no usable one, and for a prefix
- *   that is no text
+ * Old libraries (Prototype before 1.7) give lists a `toJSON` that makes text of them. What is stored with that cannot be read any more,
+ * though it was acknowledged.
  */
+function checkJson(): void {
+  if (JSON.stringify([{}]) !== '[{}]')
+    throw new TypeError('Array.prototype or Object.prototype has a `toJSON`: delete it');
+}
+
+/** @throws TypeError without a name, and where JSON is made wrong; bad_request for a name that looks like a URL but is no usable one, and for a prefix that is no text */
 export function addressOf(name: unknown, { prefix }: LocalSettleOptions): Address {
-  // Old libraries (Prototype before 1.7) give lists a `toJSON` that makes text of them: what is acknowledged could not be
-  // read again.
-  if (JSON.stringify([{}]) !== '[{}]') throw new TypeError('Lists or objects have toJSON');
-  if (typeof name !== 'string' || !name)
+  checkJson();
+  if (typeof name !== 'string' || name === '')
     throw new TypeError(`A database needs a name, not ${name === '' ? 'an empty one' : String(name)}`);
   if (prefix != null && typeof prefix !== 'string') throw badRequest('The option `prefix` must be text');
   if (URL_PATTERN.test(name)) return { kind: 'remote', url: name };
-  if (prefix && URL_PATTERN.test(prefix)) return { kind: 'remote', url: prefix.replace(/\/?$/, '/') + name };
+  if (prefix && URL_PATTERN.test(prefix))
+    return { kind: 'remote', url: (prefix.endsWith('/') ? prefix : `${prefix}/`) + name };
   const storedName = (prefix ?? '') + name;
   // Otherwise a local database would be made, and "synced" with.
   if (NEARLY_URL.test(name) || NEARLY_URL.test(storedName))

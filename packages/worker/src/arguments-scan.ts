@@ -84,5 +84,5 @@ export class Scan {
 
 const cannotCross = (path: Path): DatabaseError =>
   badRequest(
-    `A function (${path.join('.')}) cannot cross to the worker. Put it into a design document and pass its name, give it to the host and pass named('…'), or connect with { functions: 'source' } if it uses nothing outside itself`,
+    `A function (${path.join('.')}) cannot cross to the worker. Put it into a design document and pass its name, give it to the host and pass named('…'), or connect with { functions: 'source' } if it refers to nothing outside itself`,
   );

@@ -97,7 +97,7 @@ export class Channel {
       for (const op of ops) this.#take(op);
     });
     endpoint.addEventListener('messageerror', () => {
-      events.broken(workerTerminated('An answer of the worker could not be read'));
+      events.broken(workerTerminated('A message of the worker could not be read'));
     });
     endpoint.start?.();
   }

@@ -96,7 +96,7 @@ export class Election {
       );
       if (linked !== undefined) return { host, lock, link };
     }
-    throw workerTerminated('The worker does not answer');
+    throw workerTerminated('No worker of this origin answers');
   }
 
   /** Checks whether `host` is the owner and answers; if nobody does, takes its place. @returns whether `host` is not, or no longer */

@@ -30,7 +30,7 @@ export const isTerminated = (error: unknown): boolean =>
  */
 export function barred(cause: unknown): unknown {
   if ((cause as { name?: unknown } | null)?.name !== 'SecurityError') return cause;
-  return refusedHere(`The worker cannot be made: ${cause}`, cause);
+  return refusedHere(`Making the worker failed: ${cause}`, cause);
 }
 
 /** For an error that came over comlink, which keeps only name and message: makes one of ours what it was. */

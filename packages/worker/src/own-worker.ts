@@ -3,7 +3,7 @@
  * make one, it is made again.
  */
 
-import { after, uuid } from '@settledb/core';
+import { after, ioError, uuid } from '@settledb/core';
 import { transfer } from 'comlink';
 import { controlOver, type RemoteControl } from './control';
 import { barred, fromControl, isTerminated, workerTerminated } from './errors';
@@ -74,7 +74,7 @@ export class OwnWorker {
       const attached = await this.#attachOnce();
       if (attached !== undefined) return attached;
     }
-    throw workerTerminated('The worker does not answer');
+    throw workerTerminated('The worker of another tab does not answer');
   }
 
   /** @returns `undefined` if another tab's worker was named but does not answer */
@@ -211,11 +211,16 @@ export class OwnWorker {
 }
 
 function made(targets: Targets): Target {
+  const target = typeof targets === 'function' ? tried(targets) : targets;
+  // Which the types rule out, and yet `navigator.serviceWorker` may be.
+  if (!target)
+    throw ioError(`connect() was given ${target}: is this a page without https and navigator.serviceWorker?`);
+  return target;
+}
+
+function tried(make: () => Target): Target {
   try {
-    const target = typeof targets === 'function' ? targets() : targets;
-    // The types rule it out, and yet `navigator.serviceWorker` may be: without https there is none.
-    if (!target) throw new TypeError(`connect() takes a worker, not ${target}`);
-    return target;
+    return make();
   } catch (cause) {
     throw barred(cause);
   }

@@ -33,7 +33,9 @@ async function posterOf(target: Target): Promise<Poster> {
   }
   if ('active' in target) {
     if (target.active === null)
-      throw new TypeError('No service worker is active: await navigator.serviceWorker.ready');
+      throw new TypeError(
+        'The registration has no active service worker: await navigator.serviceWorker.ready',
+      );
     return target.active;
   }
   if ('port' in target) {
