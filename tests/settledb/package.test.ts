@@ -1,6 +1,16 @@
 /** The package as it is published: built into a folder of its own, and used from there by a plain Node program. */
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { SourceMap, type SourceMapping } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { buildSync } from 'esbuild';
@@ -163,6 +173,24 @@ describe('the package', () => {
       '--conditions=browser',
     );
     expect(printed).toBe('indexeddb');
+  });
+
+  it('maps each function of its files to where it was written', () => {
+    let functions = 0;
+    for (const name of readdirSync(join(installed, 'dist')).filter((each) => each.endsWith('.js'))) {
+      const file = join(installed, 'dist', name);
+      if (!existsSync(`${file}.map`)) continue;
+      const map = new SourceMap(JSON.parse(readFileSync(`${file}.map`, 'utf8')));
+      for (const [at, line] of readFileSync(file, 'utf8').split('\n').entries()) {
+        const [, before, called] = /^((?:async )?function )(\w{6,})\(/.exec(line) ?? [];
+        if (called === undefined) continue;
+        const { originalSource, originalLine } = map.findEntry(at, before!.length) as SourceMapping;
+        const written = readFileSync(resolve(installed, 'dist', originalSource), 'utf8').split('\n');
+        expect(written[originalLine], `${name}:${at + 1}`).toContain(called);
+        functions++;
+      }
+    }
+    expect(functions).toBeGreaterThan(500);
   });
 
   it('brings few files with an import', () => {
