@@ -1,9 +1,11 @@
 import { playwright } from '@vitest/browser-playwright';
 import { defineConfig } from 'vitest/config';
+import { chromiumStorage, storageArgs, temporaryProfile } from './tests/support/chromium-storage.ts';
 import { browserArgs, findBrowser } from './tests/support/find-browser.ts';
 import { timeouts } from './tests/support/timeouts.ts';
 
 const browser = findBrowser();
+const storage = chromiumStorage();
 
 /** `*.test.ts` runs in Node; `*.both.test.ts` in Node and in Chromium; `*.browser.test.ts` in Chromium only. */
 export default defineConfig({
@@ -29,9 +31,12 @@ export default defineConfig({
             enabled: true,
             headless: true,
             screenshotFailures: false,
+            // Of one profile there can be one browser only.
+            fileParallelism: false,
             provider: playwright({
+              ...(storage === 'private' ? {} : { persistentContext: temporaryProfile() }),
               launchOptions: {
-                args: browserArgs,
+                args: [...browserArgs, ...storageArgs(storage)],
                 ...(browser === undefined ? {} : { executablePath: browser }),
               },
             }),

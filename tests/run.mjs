@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
  * npm test: everything in Node, then what needs a browser in a real Chromium.
- * npm run test:browser: what needs a browser in every one there is: Chromium, Firefox, WebKitGTK.
+ * npm run test:browser: what needs a browser in every one there is: Chromium, with each of its storages, Firefox, WebKitGTK.
  *
  * Where there is no browser, that part is left out and said so; for Chromium, under CI, that is a failure. So is a part that ran
  * no test. Under CI a few tests that need a browser and failed are run once more, and named as unsteady if they pass then.
@@ -12,6 +12,7 @@ import { forSecondRun, runAgain } from './support/second-run.mjs';
 import { runProject } from './support/vitest-run.mjs';
 
 const { findBrowser } = await loadSupport('find-browser');
+const { CHROMIUM_STORAGES, chromiumStorage, nameOfStorage } = await loadSupport('chromium-storage');
 const hasBrowser = findBrowser() !== undefined;
 
 /** More say no more. */
@@ -39,15 +40,28 @@ else {
   );
   if (process.env.CI) hasFailed = true;
 }
-browsers.push(hasBrowser ? 'Chromium: ran' : 'Chromium: not run, none was found');
-if (onlyBrowsers) await runOthers();
-else browsers.push('Firefox, WebKitGTK: not run here, by `npm run test:browser`');
+const used = chromiumStorage();
+browsers.push(hasBrowser ? `Chromium (${nameOfStorage(used)}): ran` : 'Chromium: not run, none was found');
+if (onlyBrowsers) {
+  if (hasBrowser) await runStorages();
+  await runOthers();
+} else
+  browsers.push("Chromium's other storages, Firefox, WebKitGTK: not run here, by `npm run test:browser`");
 const unsteady = process.env.CI && !hasFailed ? await secondRun() : [];
 console.log(`\n${browsers.join('\n')}`);
 if (!onlyBrowsers && !process.env.COUCHDB_URL)
   console.log('\nskipped: tests against a live CouchDB, because COUCHDB_URL is not set.');
 report();
 process.exit(hasFailed ? 1 : 0);
+
+/** Chromium again, with the storages that it has besides. */
+async function runStorages() {
+  for (const storage of CHROMIUM_STORAGES.filter((name) => name !== used)) {
+    const env = { CHROMIUM_STORAGE: storage };
+    conclude(await runProject('browser', { as: `browser-${storage}`, env }));
+    browsers.push(`Chromium (${nameOfStorage(storage)}): ran but for what opens several pages`);
+  }
+}
 
 /** What is held in every engine, in the system's other browsers. */
 async function runOthers() {

@@ -8,6 +8,13 @@ import type { AddressInfo } from 'node:net';
 import { build } from 'esbuild';
 import { type Browser, type BrowserContext, chromium, type LaunchOptions, type Page } from 'playwright';
 import { afterAll } from 'vitest';
+import {
+  type ChromiumStorage,
+  chromiumStorage,
+  removeProfile,
+  storageArgs,
+  temporaryProfile,
+} from './chromium-storage';
 import { browserArgs, findBrowser } from './find-browser';
 
 export interface PagesOptions {
@@ -21,7 +28,9 @@ export interface PagesOptions {
   readonly count?: number;
   /** The document of each page. Default: an empty one. The program is loaded at its end. */
   readonly html?: string;
-  /** A folder that keeps the browser's profile, so that it can be opened again. Default: a profile that is thrown away. */
+  /** Where Chromium keeps IndexedDB. Default: as {@link chromiumStorage} says. */
+  readonly storage?: ChromiumStorage;
+  /** A folder that keeps the browser's profile, so that it can be opened again. Default: a profile that is thrown away, if any. */
   readonly profile?: string;
 }
 
@@ -69,7 +78,7 @@ export async function openPages(options: PagesOptions): Promise<Pages> {
   for (const [path, entry] of Object.entries(options.scripts ?? {})) scripts.set(path, await bundle(entry));
   const server = await serve(scripts, options.html ?? '');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  const { context, quit } = await launch(options.profile, options.bfcache ?? false).catch(async (cause) => {
+  const { context, quit } = await launch(options).catch(async (cause) => {
     await stop(server);
     throw cause;
   });
@@ -142,19 +151,26 @@ function serve(scripts: ReadonlyMap<string, string>, html: string): Promise<Serv
   });
 }
 
-async function launch(
-  profile: string | undefined,
-  bfcache: boolean,
-): Promise<{ context: BrowserContext; quit: () => Promise<void> }> {
+interface Launched {
+  readonly context: BrowserContext;
+  readonly quit: () => Promise<void>;
+}
+
+async function launch({ storage = chromiumStorage(), profile, bfcache }: PagesOptions): Promise<Launched> {
   const executablePath = findBrowser();
   const options = {
-    args: browserArgs,
+    args: [...browserArgs, ...storageArgs(storage)],
     ...(executablePath === undefined ? {} : { executablePath }),
     ...(bfcache ? { ignoreDefaultArgs: ['--disable-back-forward-cache'] } : {}),
   };
-  if (profile !== undefined) {
-    const context = await chromium.launchPersistentContext(profile, options);
-    return { context, quit: () => context.close() };
+  if (profile !== undefined || storage !== 'private') {
+    const folder = profile ?? temporaryProfile();
+    const context = await chromium.launchPersistentContext(folder, options);
+    const quit = async (): Promise<void> => {
+      await context.close();
+      if (profile === undefined) removeProfile(folder);
+    };
+    return { context, quit };
   }
   if (bfcache) {
     const browser = await chromium.launch(options);

@@ -12,8 +12,8 @@ const DRIVES_BROWSER = /^tests\/((tabs|worker|demo)\/|replication\/pages\.test)/
 
 /** @param runs of projects @returns the tests that failed, or none where one of them may not be run again */
 export function forSecondRun(runs) {
-  const failed = runs.flatMap(({ project, config, files }) =>
-    files.flatMap((file) => file.failed.map((test) => ({ project, config, file, test }))),
+  const failed = runs.flatMap(({ project, config, env, files }) =>
+    files.flatMap((file) => file.failed.map((test) => ({ project, config, env, file, test }))),
   );
   return failed.length <= MOST_AGAIN && failed.every(isForBrowsers) ? failed : [];
 }
@@ -24,9 +24,9 @@ const isForBrowsers = ({ project, file, test }) =>
 
 /** Runs their files, whole and by themselves. @returns whether every test of them passed that had run before */
 export async function runAgain(failed) {
-  const files = new Map(failed.map(({ project, config, file }) => [file, { project, config }]));
-  for (const [{ name, passed, failed: before }, { project, config }] of files) {
-    const { status, files: again } = await runProject(project, { config, files: [name], as: 'again' });
+  const files = new Map(failed.map(({ project, config, env, file }) => [file, { project, config, env }]));
+  for (const [{ name, passed, failed: before }, { project, config, env }] of files) {
+    const { status, files: again } = await runProject(project, { config, env, files: [name], as: 'again' });
     if (status !== 0 || again?.length !== 1) return false;
     if (again[0].passed < passed + before.length) return false;
   }

@@ -13,10 +13,11 @@ const vitest = join(root, 'node_modules/vitest/vitest.mjs');
  * @param project its name, or a pattern of names
  * @param aside what it prints is kept, in the file that the answer names
  * @param files these alone
+ * @param env of its process, beside ours
  */
 export async function runProject(
   project,
-  { config = 'vitest.config.ts', aside = false, files = [], as = project },
+  { config = 'vitest.config.ts', aside = false, files = [], as = project, env = {} },
 ) {
   mkdirSync(artifacts, { recursive: true });
   const [report, unhandled, log] = ['json', 'unhandled', 'log'].map((kind) =>
@@ -31,14 +32,18 @@ export async function runProject(
   const child = spawn(
     process.execPath,
     [vitest, 'run', '--config', config, '--project', project, ...workers, ...options, ...files],
-    { cwd: root, stdio: ['ignore', out, out], env: { ...process.env, SETTLEDB_UNHANDLED: unhandled } },
+    {
+      cwd: root,
+      stdio: ['ignore', out, out],
+      env: { ...process.env, ...env, SETTLEDB_UNHANDLED: unhandled },
+    },
   );
   if (aside) closeSync(out);
   const status = await new Promise((resolve) => {
     child.once('error', resolve);
     child.once('close', (code, signal) => resolve(code ?? signal));
   });
-  return { project, config, status, log: aside ? log : undefined, ...outcome(report, unhandled) };
+  return { project, config, env, status, log: aside ? log : undefined, ...outcome(report, unhandled) };
 }
 
 /** What a project did, by file; nothing, where it wrote no report. */
