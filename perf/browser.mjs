@@ -13,14 +13,10 @@ const PATIENCE_MS = 36 * ALIVE_MS;
 
 /** What a browser is started by: it opens one page, and tells its version where it knows it. */
 export const BROWSERS = {
-  async chromium() {
-    const browser = await launchChromium();
-    return {
-      version: `Chromium ${browser.version()}`,
-      open: async (url) => void (await (await browser.newPage()).goto(url)),
-      close: () => browser.close(),
-    };
-  },
+  /** As people have it; the others keep IndexedDB elsewhere. */
+  chromium: () => openChromium('profile'),
+  'chromium-sqlite': () => openChromium('sqlite'),
+  'chromium-private': () => openChromium('private'),
   async firefox() {
     const { Firefox, findFirefox } = await loadSupport('firefox');
     const path = findFirefox();
@@ -54,13 +50,37 @@ export const BROWSERS = {
 /** As suites in Node (run.mjs): between two rounds of one contender are those of all others, and V8 throws away what is not at work. */
 const KEPT_CODE = '--js-flags=--no-flush-bytecode';
 
-async function launchChromium(options) {
+async function openChromium(storage) {
+  const { version, context, close } = await launchChromium(storage);
+  return { version, open: async (url) => void (await (await context.newPage()).goto(url)), close };
+}
+
+/** @param storage where it keeps IndexedDB: one of `tests/support/chromium-storage.ts` */
+async function launchChromium(storage, options) {
   const { chromium } = await import('playwright');
   const { browserArgs, findUsersBrowser } = await loadSupport('find-browser');
+  const { nameOfStorage, removeProfile, storageArgs, temporaryProfile } =
+    await loadSupport('chromium-storage');
   const executablePath = findUsersBrowser();
   if (executablePath === undefined)
     throw new Error('No Chromium was found: install one, or set CHROMIUM_PATH.');
-  return chromium.launch({ executablePath, args: [...browserArgs, KEPT_CODE], ...options });
+  const args = [...browserArgs, KEPT_CODE, ...storageArgs(storage)];
+  const launched = { executablePath, args, ...options };
+  const profile = storage === 'private' ? undefined : temporaryProfile();
+  const context =
+    profile === undefined
+      ? await (await chromium.launch(launched)).newContext()
+      : await chromium.launchPersistentContext(profile, launched);
+  const browser = context.browser();
+  return {
+    version: `Chromium ${browser.version()}, ${nameOfStorage(storage)}`,
+    context,
+    async close() {
+      await context.close();
+      await browser.close();
+      if (profile !== undefined) removeProfile(profile);
+    },
+  };
 }
 
 /**
@@ -70,19 +90,20 @@ async function launchChromium(options) {
  */
 export async function openTabs(program, bfcache) {
   const { url, close } = await alone(await programFiles(program));
-  const browser = await launchChromium(
-    bfcache ? { ignoreDefaultArgs: ['--disable-back-forward-cache'] } : {},
-  );
-  const context = await browser.newContext();
+  const {
+    version,
+    context,
+    close: closeBrowser,
+  } = await launchChromium('profile', bfcache ? { ignoreDefaultArgs: ['--disable-back-forward-cache'] } : {});
   return {
-    version: `Chromium ${browser.version()}`,
+    version,
     async open() {
       const page = await context.newPage();
       await page.goto(`${url}/`);
       return page;
     },
     async close() {
-      await browser.close();
+      await closeBrowser();
       await close();
     },
   };

@@ -13,9 +13,9 @@ import { figure } from './table.mjs';
 const results = fileURLToPath(new URL('results', import.meta.url));
 const page = fileURLToPath(new URL('../docs/performance.html', import.meta.url));
 const target = process.argv[2] ?? page;
-/** Suites that come first, in this order; each in Chromium, Firefox, WebKitGTK and Node. */
+/** Suites that come first, in this order; each in Chromium, with each of its storages, Firefox, WebKitGTK and Node. */
 const FIRST = ['documents', 'operations', 'views', 'find', 'replication', 'http'];
-const PLACES = ['browser', 'firefox', 'webkit', 'node'];
+const PLACES = ['browser', 'chromium-sqlite', 'chromium-private', 'firefox', 'webkit', 'node'];
 
 /** The scale's ends: a hundredth and a thousand times. What is beyond is drawn to the end; the figure stands beside it. */
 const [LOW, HIGH] = [0.01, 1000];
@@ -83,7 +83,7 @@ function lossesOf({ name, cases = {}, measures = {} }) {
 function suites() {
   const known = existsSync(page) ? readFileSync(page, 'utf8') : '';
   const found = new Map();
-  for (const [section, name] of known.matchAll(/<section><h2>([\w-]+\.\w+)<\/h2>.*?<\/section>/gs)) {
+  for (const [section, name] of known.matchAll(/<section><h2>([\w-]+\.[\w-]+)<\/h2>.*?<\/section>/gs)) {
     const rows = known.matchAll(new RegExp(`<tr><td>${name.replace('.', '\\.')}</td>.*?</tr>`, 'g'));
     found.set(name, { section, rows: [...rows].map(([row]) => row) });
   }

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
  * npm run perf [-- node | browser | <suite> | <suite>.node | <part of a case's name> …]
- *              [--docs 10000] [--rounds 3] [--browser chromium | firefox | webkit] [--node 24] [--check] [--accept]
- *              [--contenders memory,Dexie]
+ *              [--docs 10000] [--rounds 3] [--browser chromium | chromium-sqlite | chromium-private | firefox | webkit]
+ *              [--node 24] [--check] [--accept] [--contenders memory,Dexie]
  *
  * Measures settledb beside its peers, interleaved in one run: a table on standard output, JSON in perf/results.
  * --check names ratios that fell by more than a quarter below perf/baselines, and fails; --accept writes the baselines.
