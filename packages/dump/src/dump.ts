@@ -20,9 +20,8 @@ import {
   DATA_BYTES,
   FORMAT,
   type Header,
-  KEPT_PREFIX,
+  isOwnLocal,
   type Line,
-  OWN_LOCALS,
   SECTION_DOCS,
   SECTION_LENGTH,
   VERSION,
@@ -313,7 +312,7 @@ async function* localParts(
   if (source.localDocs === undefined)
     throw notImplemented('This database does not list its _local documents');
   for (const { _id } of await source.localDocs({ signal })) {
-    if (OWN_LOCALS.has(_id) || _id.startsWith(KEPT_PREFIX)) continue;
+    if (isOwnLocal(_id)) continue;
     const local = await source.get(_id, { attachments: true, signal }).catch(unlessMissing);
     if (local === undefined) continue; // It was removed after it was listed.
     writer.add({ local: local as AnyDoc });

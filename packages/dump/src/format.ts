@@ -57,6 +57,9 @@ export const KEPT_PREFIX = '_local/settledb.load.';
 /** `_local` documents about their own database: in another they would mean nothing, or something wrong. */
 export const OWN_LOCALS: ReadonlySet<string> = new Set(['_local/compaction', SNAPSHOT_ID]);
 
+/** Whether a `_local` document is one of those, or kept by a load. */
+export const isOwnLocal = (id: string): boolean => OWN_LOCALS.has(id) || id.startsWith(KEPT_PREFIX);
+
 /** Characters hashed at a time. */
 const SUMMED_LENGTH = 64 * 1024;
 

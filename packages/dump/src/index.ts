@@ -1,4 +1,5 @@
 export { type DumpOptions, type DumpProgress, dump, type Source } from './dump';
+export { isOwnLocal } from './format';
 export type { Input } from './lines';
 export { type LoadResult, load } from './load';
 export {
@@ -10,4 +11,4 @@ export {
   type SnapshotResult,
   writeSnapshot,
 } from './snapshot';
-export type { LoadOptions, LoadProgress, Target } from './writer';
+export { isCheckpoint, type LoadOptions, type LoadProgress, type Target } from './writer';

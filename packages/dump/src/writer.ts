@@ -45,8 +45,8 @@ const LOCAL_TRIES = 20;
 type Stubs = { readonly [name: string]: { readonly digest?: unknown } | undefined };
 const stubsOf = (attachments: unknown): Stubs => (attachments ?? {}) as Stubs;
 
-/** Whether it is a replication's: ours, CouchDB's or PouchDB's. */
-const isCheckpoint = (doc: object): boolean => {
+/** Whether a `_local` document is a replication's: ours, CouchDB's or PouchDB's. */
+export const isCheckpoint = (doc: object): boolean => {
   const { session_id, history } = doc as { session_id?: unknown; history?: unknown };
   return typeof session_id === 'string' && Array.isArray(history);
 };

@@ -65,9 +65,9 @@ export interface Recovered extends RecoverProgress {
  * folder is changed, and nothing that is written differs from what the database held: a document of which anything is lost
  * is listed, and not written in part.
  *
- * `_local` documents are left out, checkpoints of replications among them: so replications of `to` begin anew, and bring what is lost
- * here, if their peer has it. Memory: a batch of documents, some 100 bytes for each block and commit of the log, and the commits since an
- * older directory, if one is asked.
+ * `_local` documents are copied too, their revisions counted anew, but for those about the database itself. Such are checkpoints of
+ * replications: so replications of `to` begin anew, and bring what is lost here, if their peer has it. Memory: a batch of documents, some
+ * 100 bytes for each block and commit of the log, and the commits since an older directory, if one is asked.
  *
  * @param from path of the folder, which nobody may have open
  * @param to a database without documents

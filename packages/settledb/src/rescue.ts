@@ -7,6 +7,7 @@ import {
   bestBytes,
   type DatabaseTables,
   type DocRow,
+  isLocalRev,
   LocalDatabase,
   leaves,
   type Store,
@@ -14,9 +15,11 @@ import {
   TREE_TEXTS,
   treeOf,
 } from '@settledb/core';
-import { listed, mended, namedPages, openLogStore, type PageKind, rebuilt } from '@settledb/engine';
-import type { LostRevision, Recovered, RecoverOptions, RecoverTarget } from './recover';
+import { listed, openLogStore, type PageKind, rebuilt } from '@settledb/engine';
+import type { LostRange, LostRevision, Recovered, RecoverOptions, RecoverTarget } from './recover';
+import { blanked, isWithin, type Lack } from './rescue-lacks';
 import { type Leaf, RescuedLeaves } from './rescued-leaves';
+import { RescuedLocals } from './rescued-locals';
 
 /** Documents read at a time. */
 const BATCH = 200;
@@ -24,6 +27,8 @@ const BATCH = 200;
 const BY_SEQ = 1 + Object.keys(schema.docs.orders).indexOf('seq');
 
 const isRev = (value: unknown): boolean => typeof value === 'string' && /^[1-9]\d*-./.test(value);
+/** By the revision of a `_local` document. */
+const writesOf = (rev: unknown): number => Number(String(rev).slice('0-'.length));
 
 /** The tables of documents, as their pages tell. */
 const KINDS: readonly PageKind[] = [
@@ -41,15 +46,12 @@ const KINDS: readonly PageKind[] = [
     isOf: ({ blob, place, size }) =>
       String(blob).startsWith('md5-') && typeof place === 'string' && Number.isSafeInteger(size),
   },
+  {
+    table: 'local',
+    isOf: ({ id, rev }) => typeof id === 'string' && isLocalRev(rev),
+    isNewer: (row, than) => writesOf(row.rev) > writesOf(than.rev),
+  },
 ];
-
-/** Ids of a page that is lost. */
-interface Lack {
-  readonly from: string | undefined;
-  readonly to: string | undefined;
-  /** Documents, at most. */
-  docs: number;
-}
 
 interface Listed {
   readonly seq: number;
@@ -61,6 +63,7 @@ export class Rescue {
   readonly #to: RecoverTarget;
   readonly #options: RecoverOptions;
   readonly #leaves: RescuedLeaves;
+  readonly #locals: RescuedLocals;
   #lacks: Lack[] | undefined;
   /** Ids accounted for so far that lie where others are lacking: copied, or known to be lost. */
   readonly #found = new Set<string>();
@@ -74,11 +77,13 @@ export class Rescue {
     this.#to = to;
     this.#options = options;
     this.#leaves = new RescuedLeaves(to, options.signal);
+    this.#locals = new RescuedLocals(to, options.signal);
   }
 
   /** Whether nothing is lacking that another directory could have. */
   get isDone(): boolean {
-    return this.#lacks !== undefined && this.#lost.size === 0 && this.#lacks.every(({ docs }) => docs === 0);
+    const isWhole = this.#lost.size === 0 && this.#lacks?.every(({ docs }) => docs === 0) === true;
+    return isWhole && this.#locals.isDone;
   }
 
   /** As {@link through}, by a directory that is made of the pages there are. */
@@ -95,7 +100,8 @@ export class Rescue {
     const store = await openLogStore<DatabaseTables>(view, schema, { checkpoint: false });
     const source = await LocalDatabase.open(store, { name: '', adapter: 'file', bytes: bestBytes() });
     try {
-      await this.#take(view, source, lost);
+      await this.#take(view, source, lost.docs);
+      await this.#locals.take(source, lost.local);
     } finally {
       await source.close();
     }
@@ -103,14 +109,9 @@ export class Rescue {
 
   async result(damage: readonly DamagedPart[]): Promise<Recovered> {
     const { doc_count, doc_del_count = 0 } = await this.#to.info();
-    const revisions = [...this.#lost.values()];
-    const ranges = (this.#lacks ?? [])
-      .filter(({ docs }) => docs > 0)
-      .map(({ from, to, docs }) => ({
-        ...(from !== undefined && { from }),
-        ...(to !== undefined && { to }),
-        docs,
-      }));
+    const revisions = [...this.#lost.values(), ...this.#locals.lost];
+    const lacks = [...(this.#lacks ?? []), ...this.#locals.lacks];
+    const ranges = lacks.filter(({ docs }) => docs > 0).map(rangeOf);
     const [commits, directory] = [this.#commits, this.#isRebuilt];
     const ok = revisions.length + ranges.length + commits === 0 && !directory;
     const lost = { revisions, ranges, commits, directory };
@@ -199,24 +200,13 @@ export class Rescue {
   }
 }
 
+const rangeOf = ({ from, to, docs }: Lack): LostRange => ({
+  ...(from !== undefined && { from }),
+  ...(to !== undefined && { to }),
+  docs,
+});
+
 const keyOf = ({ id, rev }: Pick<LostRevision, 'id' | 'rev'>): string => JSON.stringify([id, rev]);
-
-const isWithin = (id: string, { from, to }: Lack): boolean =>
-  (from === undefined || id >= from) && (to === undefined || id < to);
-
-/** Puts pages without rows in the place of those that are lost. @returns where documents are lacking */
-async function blanked(view: SalvagedJournal): Promise<Lack[]> {
-  const lacks: Lack[] = [];
-  for (const [id, page] of await namedPages(view, schema)) {
-    if (view.has(id)) continue;
-    const { text, lost } = mended(page, view.rest(id) ?? '');
-    view.instead.set(id, text);
-    if (page.table !== 'docs' || page.order > 0) continue;
-    for (const { first, next, rows } of lost)
-      lacks.push({ from: first as string | undefined, to: next as string | undefined, docs: rows });
-  }
-  return lacks;
-}
 
 /** The leaves of documents; where a tree cannot be read, the winner alone. */
 async function leavesOf(store: Store<DatabaseTables>, rows: readonly DocRow[]): Promise<Leaf[]> {

@@ -100,7 +100,7 @@ export class RescuedLeaves {
 
 const pick = ({ id, rev }: Leaf): { id: string; rev: string } => ({ id, rev });
 
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** The winner of a document whose tree is lost, as a revision without ancestors. */
 async function readAlone(source: LocalDatabase, { id, rev, alone }: Leaf): Promise<(Doc | LostRevision)[]> {

@@ -63,7 +63,8 @@ const NOWHERE: RecoverTarget = {
   info: async () => ({ doc_count: 0 }) as never,
   async bulkDocs(input) {
     for (const { _attachments = {} } of input as Iterable<{ _attachments?: object }>)
-      for (const { data } of Object.values(_attachments)) await (data as ReadableStream).cancel();
+      for (const { data } of Object.values(_attachments))
+        if (data instanceof ReadableStream) await data.cancel();
     return [] as never;
   },
 };

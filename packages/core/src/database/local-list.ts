@@ -7,6 +7,9 @@ import type { AllDocsOptions } from './database';
 import { localKey } from './edits';
 
 const PREFIX = '_local/';
+
+/** By the key of its row. */
+export const localId = (key: string): string => PREFIX + key;
 /** Above every id with the prefix. */
 const LAST = '_local0';
 
@@ -36,5 +39,5 @@ export async function listLocal(
   const query = { from: 'local', range, texts: true, reverse: descending } as const;
   const bounded = { ...query, ...(limit === undefined ? {} : { limit }), ...(skip ? { skip } : {}) };
   const [rows] = await store.read([bounded], { signal });
-  return rows.map((row) => joinDoc(PREFIX + row.id, row.rev, false, row.body as string));
+  return rows.map((row) => joinDoc(localId(row.id), row.rev, false, row.body as string));
 }

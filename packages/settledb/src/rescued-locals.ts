@@ -1,0 +1,89 @@
+/**
+ * `_local` documents on their way from a database of which parts are lost. Those about their own database stay behind, checkpoints of
+ * replications above all: of what is lost they would say that it had been replicated.
+ */
+import { type ExistingDoc, type LocalDatabase, localId } from '@settledb/core';
+import { isCheckpoint, isOwnLocal } from '@settledb/dump';
+import type { LostRevision, RecoverTarget } from './recover';
+import { isWithin, type Lack } from './rescue-lacks';
+import { reasonOf } from './rescued-leaves';
+
+/** Documents listed at a time. */
+const BATCH = 200;
+
+export class RescuedLocals {
+  readonly #to: RecoverTarget;
+  readonly #signal: AbortSignal | undefined;
+  readonly #lost = new Map<string, LostRevision>();
+  /** Where documents are lacking that are not known by name. */
+  #lacks: Lack[] | undefined;
+  /** Ids of the documents there that were found. */
+  readonly #found = new Set<string>();
+
+  constructor(to: RecoverTarget, signal: AbortSignal | undefined) {
+    this.#to = to;
+    this.#signal = signal;
+  }
+
+  get lost(): Iterable<LostRevision> {
+    return this.#lost.values();
+  }
+
+  get lacks(): readonly Lack[] {
+    return this.#lacks ?? [];
+  }
+
+  /** Whether nothing is lacking that another directory could have. */
+  get isDone(): boolean {
+    return this.#lost.size === 0 && this.#lacks?.every(({ docs }) => docs === 0) === true;
+  }
+
+  /**
+   * Copies what was not copied before.
+   *
+   * @param keys of rows that are lacking in the directory through which the database is seen; those of the first one count
+   */
+  async take(source: LocalDatabase, keys: readonly Lack[]): Promise<void> {
+    const isFirst = this.#lacks === undefined;
+    this.#lacks ??= keys.map(({ from, to, docs }) => ({
+      from: localId(from ?? ''),
+      to: to === undefined ? undefined : localId(to),
+      docs,
+    }));
+    if (!isFirst && this.isDone) return;
+    for await (const id of idsOf(source)) {
+      this.#signal?.throwIfAborted();
+      const lack = this.#lacks.find((each) => isWithin(id, each));
+      const isNew = lack !== undefined && !this.#found.has(id);
+      if (isNew) {
+        this.#found.add(id);
+        if (!isFirst) lack.docs = Math.max(0, lack.docs - 1);
+      }
+      if (isFirst || isNew || this.#lost.has(id)) await this.#copy(source, id);
+    }
+  }
+
+  async #copy(source: LocalDatabase, id: string): Promise<void> {
+    let doc: ExistingDoc;
+    try {
+      doc = await source.get(id, { attachments: true });
+    } catch (error) {
+      this.#lost.set(id, { id, reason: reasonOf(error) });
+      return;
+    }
+    this.#lost.delete(id);
+    if (isOwnLocal(id) || isCheckpoint(doc)) return;
+    const { _rev: _, ...fields } = doc;
+    const [row] = await this.#to.bulkDocs([fields as never], { signal: this.#signal });
+    if (row !== undefined && 'error' in row) throw row;
+  }
+}
+
+async function* idsOf({ store }: LocalDatabase): AsyncGenerator<string> {
+  for (let range = {}; ; ) {
+    const [rows] = await store.read([{ from: 'local', range, limit: BATCH, texts: false }]);
+    for (const { id } of rows) yield localId(id);
+    if (rows.length < BATCH) return;
+    range = { gt: rows.at(-1)!.id };
+  }
+}
