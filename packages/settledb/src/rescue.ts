@@ -27,7 +27,7 @@ const BATCH = 200;
 const BY_SEQ = 1 + Object.keys(schema.docs.orders).indexOf('seq');
 
 const isRev = (value: unknown): boolean => typeof value === 'string' && /^[1-9]\d*-./.test(value);
-/** By the revision of a `_local` document. */
+/** How often a `_local` document was written, by its revision. */
 const writesOf = (rev: unknown): number => Number(String(rev).slice('0-'.length));
 
 /** The tables of documents, as their pages tell. */
