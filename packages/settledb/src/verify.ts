@@ -24,8 +24,8 @@ export interface Verified {
 }
 
 /**
- * Reads the database in `folder`: every byte of its log, every leaf with its attachments, counters, orders and revision trees. Nothing in
- * the folder is changed.
+ * Reads the database in `folder`: every byte of its log, every leaf with its attachments, `_local` documents, counters, orders and revision
+ * trees. Nothing in the folder is changed.
  *
  * @param folder path of the folder, which nobody may have open
  * @throws DatabaseError `not_found` without a log in the folder; `locked`; `corrupt` if nothing of the log is sound; `io` if a newer version
