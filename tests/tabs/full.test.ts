@@ -36,11 +36,11 @@ describe.skipIf(!canOpenPages())('a storage that is full', () => {
     expect(errors).toEqual([]);
   });
 
-  // On a disk, where Chromium keeps what is gone until it merges its files, and counts it.
+  // In LevelDB, where Chromium keeps what is gone until it merges its files, and counts it. SQLite on the disk: decisions/0023.
   it('of documents that all came at once takes removals and a compaction too', async () => {
     const profile = mkdtempSync(join(tmpdir(), 'settledb-full-'));
     onTestFinished(() => rmSync(profile, { recursive: true, force: true }));
-    const { pages, context, url, close } = await openPages({ entry, profile });
+    const { pages, context, url, close } = await openPages({ entry, profile, storage: 'profile' });
     onTestFinished(close);
     const [page] = pages as [Page];
     const cdp = await context.newCDPSession(page);
