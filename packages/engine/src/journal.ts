@@ -18,9 +18,10 @@ export const EMPTY_HEAD = '[1,[],[],[]]';
 
 /**
  * The share of what a database stores that is kept back for when there is no room ({@link Journal.keepBack}): removals take some 100
- * bytes a document, a checkpoint after them some 150.
+ * bytes a document, a checkpoint after them some 150, and what the storage exceeds its quota by has to be freed first. An eighth was too
+ * little in a SQLite of 16 MB (decisions/0023).
  */
-export const RESERVED_SHARE = 1 / 8;
+export const RESERVED_SHARE = 1 / 6;
 
 export interface Block {
   /** A safe integer that is never used again. Negative for blocks made by a rewrite. */
