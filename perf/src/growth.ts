@@ -19,6 +19,9 @@ export interface GrowthSetting {
 interface Row {
   readonly documents: number;
   readonly fillMsPer10k: number;
+  /** Closed at once after it was filled. */
+  readonly openSoonAndGetMs: number;
+  /** Left alone for a while before it was closed. */
   readonly openAndGetMs: number;
   readonly putUs: number;
   readonly getUs: number;
@@ -38,6 +41,8 @@ const PAGE = 100;
 const UPDATES = 20;
 /** A browser is still busy with what was written when the first of them comes. */
 const OPENINGS = 11;
+/** More than settledb waits, without a write, before it spends more on a short log. */
+const REST_MS = 7_000;
 /** What is read again: documents, and ranges. */
 const WORKING_SET = 1_000;
 const WORKING_RANGES = 10;
@@ -45,7 +50,8 @@ const WORKING_RANGES = 10;
 /** In the order of the table. */
 const LABELS: readonly (readonly [name: string, figure: keyof Row, unit: string])[] = [
   ['fill, 10,000 documents', 'fillMsPer10k', 'ms'],
-  ['open, get one', 'openAndGetMs', 'ms'],
+  ['open, get one, closed at once', 'openSoonAndGetMs', 'ms'],
+  ['open, get one, after a rest', 'openAndGetMs', 'ms'],
   ['put a new one', 'putUs', 'us'],
   ['get, any', 'getUs', 'us'],
   [`get, of ${WORKING_SET} read before`, 'getAgainUs', 'us'],
@@ -56,7 +62,7 @@ const LABELS: readonly (readonly [name: string, figure: keyof Row, unit: string]
   ['view after an edit', 'viewUpdateMs', 'ms'],
   ['heap a document', 'heapBytesPerDocument', 'B'],
 ];
-const LABEL_WIDTH = 28;
+const LABEL_WIDTH = 31;
 const CELL_WIDTH = 14;
 
 /** "Any" document of a database that is larger than memory comes from the storage: what grows there is first of all how often it does. */
@@ -91,18 +97,17 @@ async function measure({ options, nameOf, heap }: GrowthSetting, size: number): 
   await filled.close();
 
   const before = heap();
-  // No handle is left open: another would find all that the first one has read.
-  let db!: Handle;
-  const openings: number[] = [];
-  for (let i = 0; i < OPENINGS; i++) {
-    openings.push(
-      await timed(async () => {
-        db = new SettleDB(name, options);
-        await db.get(pick(ids, i));
-      }),
-    );
-    if (i < OPENINGS - 1) await db.close();
-  }
+  const open = async (i: number): Promise<Handle> => {
+    const opened: Handle = new SettleDB(name, options);
+    await opened.get(pick(ids, i));
+    return opened;
+  };
+  const openedSoon = await openings(open);
+  const resting = await open(OPENINGS);
+  await new Promise((resolve) => setTimeout(resolve, REST_MS));
+  await resting.close();
+  const opened = await openings(open);
+  const db = await open(OPENINGS);
   const gets = await several(CALLS, (i) => db.get(pick(ids, i * 7919)));
   const some = (i: number) => db.get(pick(ids, i % WORKING_SET));
   await several(WORKING_SET, some);
@@ -128,7 +133,8 @@ async function measure({ options, nameOf, heap }: GrowthSetting, size: number): 
   return {
     documents: size,
     fillMsPer10k: median(fills),
-    openAndGetMs: median(openings),
+    openSoonAndGetMs: median(openedSoon),
+    openAndGetMs: median(opened),
     putUs: median(puts) * 1000,
     getUs: median(gets) * 1000,
     getAgainUs: median(getsAgain) * 1000,
@@ -139,6 +145,21 @@ async function measure({ options, nameOf, heap }: GrowthSetting, size: number): 
     viewUpdateMs: median(updates),
     heapBytesPerDocument: (after - before) / size,
   };
+}
+
+/** No handle is left open: another would find all that the first one has read. */
+async function openings(open: (i: number) => Promise<Handle>): Promise<number[]> {
+  const times: number[] = [];
+  for (let i = 0; i < OPENINGS; i++) {
+    let opened!: Handle;
+    times.push(
+      await timed(async () => {
+        opened = await open(i);
+      }),
+    );
+    await opened.close();
+  }
+  return times;
 }
 
 const pick = (ids: readonly string[], i: number): string => ids[i % ids.length] as string;

@@ -43,6 +43,29 @@ async function writes(store: TestStore, count: number): Promise<void> {
   }
 }
 
+const row = (i: number) => ({
+  id: `s${String(i).padStart(5, '0')}`,
+  seq: ++seq,
+  rev: `${seq}-x`,
+  body: '""',
+});
+
+/** In each page of 40,000 documents. */
+const scattered = Array.from({ length: 2_500 }, (_, i) => i * 16);
+
+/** Puts documents by their numbers, in one commit. */
+const put = (store: TestStore, numbers: readonly number[]): Promise<number> =>
+  store.write([], () => ({ writes: [{ into: 'docs', put: numbers.map(row) }], value: 0 }));
+
+/** So many documents, in pages. */
+async function fill(store: TestStore, count: number): Promise<void> {
+  await put(
+    store,
+    Array.from({ length: count }, (_, i) => i),
+  );
+  await store.compact();
+}
+
 /** Waits until what has the turn now, as an installation, is done. */
 const turn = (store: TestStore): Promise<number> => store.write([], () => ({ writes: [], value: 0 }));
 
@@ -181,22 +204,36 @@ describe('checkpoints by themselves', () => {
 
   it('wait where few changes lie in many pages', async () => {
     const { store, open } = await setUp();
-    const row = (i: number) => ({
-      id: `s${String(i).padStart(5, '0')}`,
-      seq: ++seq,
-      rev: `${seq}-x`,
-      body: '""',
-    });
-    await store.write([], () => ({
-      writes: [{ into: 'docs', put: Array.from({ length: 10_000 }, (_, i) => row(i)) }],
-      value: 0,
-    }));
-    await store.compact();
-    for (let i = 0; i < 40; i++) {
-      await store.write([], () => ({ writes: [{ into: 'docs', put: [row(i * 250)] }], value: 0 }));
-    }
+    await fill(store, 10_000);
+    for (let i = 0; i < 40; i++) await put(store, [i * 250]);
     await store.close();
     expect((await open()).stats()).toMatchObject({ epoch: 1, recentRows: 40 });
+  });
+
+  it('wait no longer once nothing was written for a while, if opening would read many such changes', async () => {
+    const { store, open } = await setUp();
+    await fill(store, 40_000);
+    await put(store, scattered);
+    await store.close();
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const second = await open();
+      expect(second.stats()).toMatchObject({ epoch: 1, recentRows: 2_500 });
+      vi.advanceTimersByTime(4_999);
+      await put(second, [3]);
+      vi.advanceTimersByTime(5_000); // It is looked at again from then on.
+      await turn(second);
+      expect(second.stats()).toMatchObject({ epoch: 1, recentRows: 2_501 });
+      vi.advanceTimersByTime(5_000);
+      await vi.waitUntil(() => second.stats().epoch === 2);
+      expect(second.stats().recentRows).toBe(0);
+      await put(second, scattered);
+      await put(second, [3]);
+      await vi.waitUntil(() => vi.advanceTimersByTime(1_000) && second.stats().epoch === 3);
+      await second.close();
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('are not made twice when two contexts had one due', async () => {

@@ -10,7 +10,7 @@
 import type { BlockCache } from './block-cache';
 import type { BlockUse } from './block-use';
 import { type Directory, orderOf, type TableState } from './directory';
-import type { Fences } from './fences';
+import { type Fences, ORDER_PAGES_MAX } from './fences';
 import { type Decoder, decoderFor, PAGES_LOADED_MAX } from './page';
 import { blocksIn } from './runs';
 import { PAGE_GROUPS, type StoredPage } from './stored-page';
@@ -20,9 +20,7 @@ import { isTail } from './texts';
 const LACKING_MAX = 4;
 /** Pages, and blocks, read ahead at a time: some 2 ms together with what is lacking. */
 const AHEAD_MAX = 8;
-/** Orders of more pages are not read ahead: they would leave little room for those of other orders. */
-const ORDER_PAGES_MAX = PAGES_LOADED_MAX / 4;
-/** … except for rows with texts, such as documents: one row and its text answer a get, and the rows of 100,000 have room. */
+/** Of rows with texts, such as documents, more pages than of other orders are read ahead: one row and its text answer a get, and the rows of 100,000 have room. */
 const TEXT_PAGES_MAX = PAGES_LOADED_MAX / 2;
 
 interface Memory {
@@ -64,7 +62,7 @@ function placeOf({ tables }: Directory, needed: readonly number[]): Place | unde
   for (const table of tables.values()) {
     for (let order = 0; order < table.layout.orders.length; order++) {
       const { fences } = orderOf(table, order);
-      if (fences === undefined) continue; // they have no room in memory
+      if (fences === undefined) continue; // in blocks: too large to be read ahead
       const page = fences.ids.findIndex((id) => needed.includes(id));
       if (page >= 0) return { table, order, fences, at: page };
       const at = fences.runs?.findIndex((runs) => blocksIn(runs).some((id) => needed.includes(id))) ?? -1;

@@ -36,6 +36,8 @@ const BUSY_ROWS_MAX = 16_384;
 const BUSY_SHARE = 1 / 2;
 /** ms without a write after which a due checkpoint is made. */
 const DELAY = 100;
+/** ms without a write after which a checkpoint may write more pages, so that the next opening does not have to read a long log. */
+const QUIET_DELAY = 5_000;
 /** A compaction asked for while another context rewrites the storage looks again every this many ms, … */
 const OTHERS_MS = 50;
 /** … this many times, for a minute: then the dead room is left to the next one. A frozen tab may hold the place for hours. */
@@ -61,6 +63,9 @@ export class Checkpointer {
   readonly #ending = new AbortController();
   readonly #stopping = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** See {@link QUIET_DELAY}. */
+  #quietTimer: ReturnType<typeof setTimeout> | undefined;
+  #isQuiet = false;
   #running: Promise<boolean> | undefined;
   /** Whether what runs is a checkpoint, not a compaction. */
   #isCheckpoint = false;
@@ -74,6 +79,7 @@ export class Checkpointer {
   constructor(store: Rewritable, automatic: boolean) {
     this.#store = store;
     this.#automatic = automatic;
+    this.#awaitQuiet();
   }
 
   /** Called after each write: makes sure that a due checkpoint happens soon. */
@@ -87,7 +93,11 @@ export class Checkpointer {
       return;
     const { image } = this.#store;
     const { n } = image;
-    if (!isLong(image) || n < this.#notBefore || (n < this.#idleNotBefore && !isDue(image))) return;
+    if (!isLong(image) || n < this.#notBefore) return;
+    if (n < this.#idleNotBefore && !isDue(image)) {
+      this.#awaitQuiet();
+      return;
+    }
     const delay = this.#store.journal.transient === true ? DELAY_TRANSIENT : DELAY;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
@@ -97,6 +107,26 @@ export class Checkpointer {
       else this.consider();
     }, delay);
     unref(this.#timer);
+  }
+
+  /**
+   * Where changes lie scattered, 25,000 rows of 200,000 make no checkpoint due, and each opening took 60 ms longer for them. So called
+   * after opening, and once a checkpoint was found not to be worthwhile.
+   */
+  #awaitQuiet(): void {
+    const { image, journal } = this.#store;
+    if (this.#quietTimer !== undefined || !isReadSlowly(image)) return;
+    if (!this.#automatic || journal.transient === true || this.#ending.signal.aborted) return;
+    const { n } = image;
+    this.#quietTimer = setTimeout(() => {
+      this.#quietTimer = undefined;
+      if (image.n !== n || this.#running !== undefined) this.#awaitQuiet();
+      else {
+        this.#isQuiet = true;
+        this.#runUnasked();
+      }
+    }, QUIET_DELAY);
+    unref(this.#quietTimer);
   }
 
   #runUnasked(): void {
@@ -134,6 +164,7 @@ export class Checkpointer {
     this.#ending.abort(closed());
     if (makes && this.#isCheckpoint) await this.#running?.catch(() => undefined);
     clearTimeout(this.#timer);
+    clearTimeout(this.#quietTimer);
     this.#stopping.abort(closed());
     await this.#running?.catch(() => undefined);
     if (!makes || !this.#isConsidered()) return;
@@ -146,6 +177,7 @@ export class Checkpointer {
     // None begins before the last one has ended.
     this.#running = this.#rewrite(full, signal, ending).finally(() => {
       this.#running = undefined;
+      this.#isQuiet = false;
     });
     return this.#running;
   }
@@ -168,8 +200,10 @@ export class Checkpointer {
   async #isWanted(isWorthwhile: RewriteCode['isWorthwhile']): Promise<boolean> {
     const { image } = this.#store;
     if (!this.#isConsidered()) return false;
-    if (isDue(image) || (await isWorthwhile(this.#store))) return true;
+    const isQuiet = this.#isQuiet && isReadSlowly(image);
+    if (isDue(image) || (await isWorthwhile(this.#store, isQuiet))) return true;
     this.#idleNotBefore = image.n + IDLE_COMMITS_MIN;
+    if (!this.#isQuiet) this.#awaitQuiet();
     return false;
   }
 
@@ -188,10 +222,15 @@ interface Length {
 /** What an opening would have to read besides pages. Called after each write. */
 const lengthOf = (image: Image): Length => ({ commits: image.n - image.through, rows: image.recentRows });
 
-function isDue(image: Image): boolean {
+function isReadSlowly(image: Image): boolean {
   const { commits, rows } = lengthOf(image);
+  return commits >= COMMITS_MIN || rows >= ROWS_MIN;
+}
+
+function isDue(image: Image): boolean {
   // Rows are counted page by page, so only when it matters.
-  if (commits < COMMITS_MIN && rows < ROWS_MIN) return false;
+  if (!isReadSlowly(image)) return false;
+  const { commits, rows } = lengthOf(image);
   return rows >= storedRows(image) * CHANGED_SHARE || commits >= COMMITS_MAX || rows >= ROWS_MAX;
 }
 

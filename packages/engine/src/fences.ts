@@ -1,6 +1,6 @@
 /** Where the pages of an order begin, and what else is known of it. */
 import type { SortKey } from '@settledb/core';
-import type { OrderLayout } from './layout';
+import type { OrderLayout, TableLayout } from './layout';
 import { type Decoder, PAGES_LOADED_MAX } from './page';
 import { Recent, upperBound } from './recent';
 import type { Runs } from './runs';
@@ -24,10 +24,18 @@ export interface FenceBlocks extends Fences {
   readonly pages: number[];
 }
 
-/** Fences of up to this many pages lie in the manifest. Larger orders have no room in memory: no reading ahead, no places. */
-export const FENCES_WHOLE_MAX = PAGES_LOADED_MAX;
+/** Orders of more pages are not read ahead, and their fences lie in blocks: they would leave little room for those of other orders. */
+export const ORDER_PAGES_MAX = PAGES_LOADED_MAX / 4;
 /** Pages whose fences make a block: 10 to 17 KB, which are read and parsed in some 0.1 ms. */
 export const FENCES_PER_BLOCK = 256;
+
+/**
+ * Fences of up to this many pages lie in the manifest, which each opening reads whole. Rows with texts, such as documents, are what
+ * most databases are opened for: reading theirs, 75 bytes a page, takes less than another turn of the storage. Those of larger orders
+ * lie in blocks.
+ */
+export const fencesWholeMax = ({ textFields }: TableLayout, order: number): number =>
+  order === 0 && textFields.length > 0 ? PAGES_LOADED_MAX : ORDER_PAGES_MAX;
 
 /** Fences that are parsed when they are first asked for. */
 export interface StoredFences {

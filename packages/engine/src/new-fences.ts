@@ -3,27 +3,24 @@
  * as it is, and what lies between two such blocks is cut anew.
  */
 import type { SortKey } from '@settledb/core';
-import {
-  FENCES_PER_BLOCK,
-  FENCES_WHOLE_MAX,
-  type FenceBlocks,
-  type Fences,
-  noFences,
-  noRowFences,
-  rowsOf,
-} from './fences';
+import { FENCES_PER_BLOCK, type FenceBlocks, type Fences, noFences, noRowFences, rowsOf } from './fences';
 import type { Runs } from './runs';
 
 export class NewFences {
   readonly #isOfRows: boolean;
+  readonly #wholeMax: number;
   readonly #put: (fences: Fences) => Promise<number>;
   /** Fences of the pages since the last block that stayed. */
   #made: Fences;
   readonly #blocks: FenceBlocks = { ...noFences(), pages: [] };
 
-  /** @param put writes a block @returns its id */
-  constructor(isOfRows: boolean, put: (fences: Fences) => Promise<number>) {
+  /**
+   * @param wholeMax fences of more pages lie in blocks
+   * @param put writes a block @returns its id
+   */
+  constructor(isOfRows: boolean, wholeMax: number, put: (fences: Fences) => Promise<number>) {
     this.#isOfRows = isOfRows;
+    this.#wholeMax = wholeMax;
     this.#put = put;
     this.#made = this.#none();
   }
@@ -45,7 +42,7 @@ export class NewFences {
 
   /** Nothing follows. Fences of a database that was never large stay together, so that opening it needs nothing but the manifest. */
   async end(): Promise<Fences | FenceBlocks> {
-    if (this.#blocks.ids.length === 0 && this.#made.ids.length <= FENCES_WHOLE_MAX) return this.#made;
+    if (this.#blocks.ids.length === 0 && this.#made.ids.length <= this.#wholeMax) return this.#made;
     await this.#cut();
     return this.#blocks;
   }

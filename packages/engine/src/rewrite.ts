@@ -18,7 +18,14 @@ import { BlockUse, isMostlyDead, type Use } from './block-use';
 import type { Rewritable } from './checkpoint';
 import { orderOf, type TableState } from './directory';
 import { encodeManifest, encodeOrderPage, encodeRowPage, runsOf } from './encode';
-import { areBlocks, FENCES_DECODER, type FenceBlocks, type Fences, type OrderState } from './fences';
+import {
+  areBlocks,
+  FENCES_DECODER,
+  type FenceBlocks,
+  type Fences,
+  fencesWholeMax,
+  type OrderState,
+} from './fences';
 import { forget } from './forget';
 import type { Image } from './image';
 import { BLOCKS_PER_COMMIT } from './journal';
@@ -137,7 +144,8 @@ class Rewriting {
   async build(): Promise<void> {
     for (const snapshot of this.#snapshots) {
       const { table, order, entries } = snapshot;
-      const made = new NewFences(order === 0, (fences) => this.#put(fences, JSON.stringify(fences)));
+      const put = (fences: Fences): Promise<number> => this.#put(fences, JSON.stringify(fences));
+      const made = new NewFences(order === 0, fencesWholeMax(table.layout, order), put);
       if (order === 0) await this.#rewriteRows(snapshot as Snapshot<Row>, made);
       else await this.#rewriteOrder(snapshot as Snapshot<SortKey>, made);
       this.#orders.push({ table: table.layout.name, order, entries, fences: await made.end() });

@@ -8,21 +8,22 @@ import { Wanted } from './wanted';
 
 /** It is made if it writes at most one page for this many rows (an eighth of the rows is one in 16, in two orders), … */
 const ROWS_PER_PAGE = 16;
+/** … or after a while without a write, so that opening need not read what was changed: 7 KB for each row; */
+const ROWS_PER_PAGE_QUIET = 2;
 /** … and one for this many commits: about 6 KB for each. */
 const COMMITS_PER_PAGE = 4;
 
 /** For large databases fences in blocks are loaded, unless the pages known to change are too many already. */
-export async function isWorthwhile({ image, journal }: Rewritable): Promise<boolean> {
+export async function isWorthwhile({ image, journal }: Rewritable, isQuiet: boolean): Promise<boolean> {
+  const { n, through, recentRows } = image;
+  const max = recentRows / (isQuiet ? ROWS_PER_PAGE_QUIET : ROWS_PER_PAGE) + (n - through) / COMMITS_PER_PAGE;
   const wanted = new Wanted();
-  if (pagesChanged(image.directory, wanted) > pagesFor(image)) return false;
+  if (pagesChanged(image.directory, wanted) > max) return false;
   if (!wanted.any) return true;
   // Loads fences that lie in blocks. If one is gone, or damaged, the call that needs it reports that.
   await image.load(journal, wanted).catch(() => false);
-  return pagesChanged(image.directory, wanted) <= pagesFor(image);
+  return pagesChanged(image.directory, wanted) <= max;
 }
-
-const pagesFor = ({ n, through, recentRows }: Rewritable['image']): number =>
-  recentRows / ROWS_PER_PAGE + (n - through) / COMMITS_PER_PAGE;
 
 function pagesChanged(directory: Directory, wanted: Wanted): number {
   let pages = 0;
