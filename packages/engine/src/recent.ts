@@ -57,9 +57,12 @@ export class Recent<Value> {
     return this.#beside?.[place] ?? this.#values.get(this.#sorted[place] as SortKey) ?? null;
   }
 
+  /** More, if keys that were gone were added again, until something is asked for: it is read after each write, and puts nothing in order. */
   get size(): number {
-    this.#catchUp();
-    return this.#values.size + this.#besideCount;
+    if (this.#putOff.length > 0) this.#catchUp();
+    let size = this.#values.size + this.#besideCount;
+    for (const { keys } of this.#runs) size += keys.length;
+    return size;
   }
 
   /** Does `work`, which calls `set` and `add`, when this order is next asked for. All changes of an order go this way, or none. */
