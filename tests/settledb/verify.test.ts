@@ -2,30 +2,35 @@
 import { appendFileSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
+import { memory } from '@settledb/adapter-memory';
 import {
   type DatabaseTables,
   type DocRow,
   INFO,
+  type IndexEntry,
   type InfoRow,
   packTree,
   type Store,
   schema,
   singleton,
+  type ViewStateRow,
 } from '@settledb/core';
 import { openLogStore } from '@settledb/engine';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { FRAME_HEADER_BYTES } from '../../adapters/file/src/frame-layout';
 import { HEADER_BYTES } from '../../adapters/file/src/header';
+import { refKey } from '../../packages/core/src/database/attachment-plan';
 import { contradictionsIn } from '../../packages/settledb/src/contradictions';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
 import { verify } from '../../packages/settledb/src/file';
 import { copyOf, home, logName } from '../file/support';
+import { type Hooks, hooked } from '../support/hooked-adapter';
 
 const folder = join(home(), 'source');
 const SOUND = {
   ok: true,
-  docs: 302,
-  revisions: 303,
+  docs: 303,
+  revisions: 304,
   lost: { revisions: [], ranges: [], commits: 0, directory: false },
   damage: [],
   contradictions: [],
@@ -33,7 +38,7 @@ const SOUND = {
 const OTHER = `2-${'f'.repeat(32)}`;
 const id = (n: number): string => `doc ${String(n).padStart(3, '0')}`;
 
-/** 300 documents on pages and in commits since, one deleted, one in conflict, attachments of both kinds. */
+/** 300 documents on pages and in commits since, one deleted, one in conflict, attachments of both kinds, an index. */
 beforeAll(async () => {
   const db = new SettleDB<{ text: string }>(folder);
   await db.bulkDocs(Array.from({ length: 300 }, (_, n) => ({ _id: id(n), text: `text ${n} `.repeat(20) })));
@@ -41,6 +46,7 @@ beforeAll(async () => {
   await db.bulkDocs([{ _id: id(7), _rev: `1-${'0'.repeat(32)}`, _revisions, text: 'other' }], {
     new_edits: false,
   });
+  await db.createIndex({ fields: ['text'] });
   await db.compact();
   await db.remove(id(8), (await db.get(id(8)))._rev);
   await db.putAttachment('with small', 'small', Buffer.from('small'), 'application/octet-stream');
@@ -58,7 +64,7 @@ describe('verify', () => {
     const before = filesOf(folder);
     const told: number[] = [];
     expect(await verify(folder, { on_progress: ({ docs }) => told.push(docs) })).toEqual(SOUND);
-    expect(told.at(-1)).toBe(302);
+    expect(told.at(-1)).toBe(303);
     expect(filesOf(folder)).toEqual(before);
   });
 
@@ -107,7 +113,7 @@ describe('verify', () => {
       writeFileSync(join(blobs, name), content);
     }
     const { ok, docs, lost, damage } = await verify(copy);
-    expect([ok, docs, damage]).toEqual([false, 302, []]);
+    expect([ok, docs, damage]).toEqual([false, 303, []]);
     expect(lost.revisions).toMatchObject([
       { id: 'with large', attachments: ['large'] },
       { id: 'with small', attachments: ['small'] },
@@ -133,10 +139,84 @@ describe('verify', () => {
       expect.stringMatching(
         `^The winner of "${id(1)}" is ${OTHER} by its tree, and 1-[0-9a-f]{32} by its row$`,
       ),
-      'doc_count is 300, and there are 301',
+      'doc_count is 300, and there are 302',
       'doc_del_count is 2, and there are 1',
-      'update_seq is 5, and there is a change 304',
+      'update_seq is 5, and there is a change 305',
     ]);
+  });
+
+  it('finds attachments whose content nothing keeps, and indexes that do not list what there is', async () => {
+    const copy = copyOf(folder);
+    const store: Store<DatabaseTables> = await openLogStore(await file().open(copy), schema, {
+      checkpoint: false,
+    });
+    const [[index], [ref], rows] = await store.read([
+      { from: 'views', range: {} },
+      { from: 'blobrefs', by: 'doc', range: { gte: ['with small'], lte: ['with small', []] } },
+      { from: 'index', range: {} },
+    ]);
+    const [first, second] = rows as [IndexEntry, IndexEntry];
+    const { tag, view } = index as ViewStateRow;
+    await store.write([], () => ({
+      writes: [
+        { into: 'blobrefs', delete: [refKey(ref!)] },
+        { into: 'index', delete: [[tag, first.key, first.id, first.n]] },
+        {
+          into: 'index',
+          put: [
+            { ...second, id: 'nowhere' },
+            { ...second, tag: `${tag} other` },
+          ],
+        },
+        { into: 'views', put: [{ ...(index as ViewStateRow), rows: 7 }] },
+      ],
+      value: 0,
+    }));
+    await store.close();
+    const { ok, lost, contradictions } = await verify(copy);
+    expect([ok, lost]).toEqual([false, SOUND.lost]);
+    expect(contradictions).toEqual([
+      expect.stringMatching(/^Nothing keeps the content of an attachment of "with small", 1-[0-9a-f]{32}$/),
+      `The index ${view} lists "nowhere", which is not there`,
+      `The index ${view} says that it has 7 rows, and has ${rows.length}`,
+      '1 rows belong to no index',
+    ]);
+  });
+
+  it('finds nothing wrong after any commit, with indexes half made, behind the documents, or half removed', async () => {
+    const hooks: Hooks = {};
+    const world = memory();
+    const states = new Set<string>();
+    hooks.after = async ({ kind }) => {
+      if (kind !== 'append') return;
+      const store: Store<DatabaseTables> = await openLogStore(await world.open('db'), schema, {
+        checkpoint: false,
+      });
+      expect(await contradictionsIn(store, {})).toEqual([]);
+      const [views, rows] = await store.read([
+        { from: 'views', range: {} },
+        { from: 'index', count: {} },
+      ]);
+      states.add(JSON.stringify([views.map(({ view }) => view.slice(0, 8)), rows]));
+      await store.close();
+    };
+    const db = new SettleDB<{ text: string; n: number }>('db', { adapter: hooked(world, hooks) });
+    const docs = Array.from({ length: 2_500 }, (_, n) => ({ _id: id(n), text: `text ${n}`, n }));
+    await db.bulkDocs(docs);
+    const { id: ddoc, name } = await db.createIndex({ fields: ['n', 'text'] });
+    await db.query((doc, emit) => emit(doc.n % 7, doc.n), { reduce: '_sum' });
+    await db.remove(id(3), (await db.get(id(3)))._rev);
+    for (const n of [5, 6, 7, 8]) await db.put({ ...(await db.get(id(n))), n: -1 });
+    const { _rev } = await db.get(id(4));
+    await db.purge(id(4), _rev);
+    await db.put({ _id: id(4), text: 'again', n: 4 });
+    expect((await db.find({ selector: { n: { $lt: 3 } } })).docs).toHaveLength(7);
+    await db.deleteIndex({ ddoc, name });
+    await db.viewCleanup();
+    await db.close();
+    // Some with part of the rows, and some with an index that is being removed.
+    expect(states.size).toBeGreaterThan(5);
+    expect([...states].some((state) => state.includes('dropped:'))).toBe(true);
   });
 
   it('finds an order that lists other documents than there are, and names a hundred faults', async () => {
@@ -144,6 +224,7 @@ describe('verify', () => {
     const listed = (bySeq: object[]) => ({
       async read([query]: [{ from: string; by?: string }]) {
         if (query.from === 'info') return [[{ doc_count: 3, doc_del_count: 0, update_seq: 3 }]];
+        if (query.from !== 'docs') return [[]];
         return [query.by === undefined ? [row(0), row(1), row(2)] : bySeq];
       },
     });

@@ -2,7 +2,6 @@
 import {
   type CallOptions,
   type DatabaseTables,
-  type DocRow,
   INFO,
   infoOf,
   type Store,
@@ -10,32 +9,53 @@ import {
   treeOf,
   winner,
 } from '@settledb/core';
+import { batches } from './batches';
+import { indexesIn } from './contradictions-of-indexes';
+import { referencesIn } from './contradictions-of-references';
 
 /** Named at most; one fault may show in every document. */
 export const CONTRADICTIONS_MAX = 100;
-/** Rows read at a time. */
-const BATCH = 1_000;
 
-/** Counters against the rows they count, each order against the other, and rows against their revision trees. */
+/** Takes a contradiction, in words. */
+export type Note = (contradiction: string) => void;
+
+/**
+ * Counters against the rows they count, each order against the other, rows against their revision trees, attachments against the
+ * references that keep their content, and indexes against the documents.
+ */
 export async function contradictionsIn(
   store: Store<DatabaseTables>,
   { signal }: CallOptions,
 ): Promise<string[]> {
   const found: string[] = [];
-  const note = (contradiction: string): void => {
+  const note: Note = (contradiction) => {
     if (found.length < CONTRADICTIONS_MAX) found.push(contradiction);
   };
+  await documentsIn(store, note, signal);
+  await referencesIn(store, note, signal);
+  await indexesIn(store, note, signal);
+  return found;
+}
+
+async function documentsIn(
+  store: Store<DatabaseTables>,
+  note: Note,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   const counts = { live: 0, deleted: 0, last: 0 };
-  for await (const row of rows(store, undefined, signal)) {
-    counts[row.deleted ? 'deleted' : 'live']++;
-    if (row.seq > counts.last) counts.last = row.seq;
-    const { rev, deleted } = winner(treeOf(row));
-    if (rev !== row.rev || deleted !== (row.deleted === true))
-      note(`The winner of ${JSON.stringify(row.id)} is ${rev} by its tree, and ${row.rev} by its row`);
+  const byId = { from: 'docs', texts: TREE_TEXTS } as const;
+  for await (const rows of batches(store, byId, ({ id }) => id, signal)) {
+    for (const row of rows) {
+      counts[row.deleted ? 'deleted' : 'live']++;
+      if (row.seq > counts.last) counts.last = row.seq;
+      const { rev, deleted } = winner(treeOf(row));
+      if (rev !== row.rev || deleted !== (row.deleted === true))
+        note(`The winner of ${JSON.stringify(row.id)} is ${rev} by its tree, and ${row.rev} by its row`);
+    }
   }
   const [infos] = await store.read(INFO, { signal });
   // Whoever made the log was stopped before it wrote anything.
-  if (infos[0] === undefined && counts.live + counts.deleted === 0) return found;
+  if (infos[0] === undefined && counts.live + counts.deleted === 0) return;
   const info = infoOf(infos);
   const compare = (what: string, said: number, real: number): void => {
     if (said !== real) note(`${what} is ${said}, and there are ${real}`);
@@ -45,31 +65,13 @@ export async function contradictionsIn(
   if (info.update_seq < counts.last)
     note(`update_seq is ${info.update_seq}, and there is a change ${counts.last}`);
   let [changes, before] = [0, 0];
-  for await (const { id, seq } of rows(store, 'seq', signal)) {
-    changes++;
-    if (seq <= before)
-      note(`The change of ${JSON.stringify(id)} is listed after change ${before}, and is ${seq}`);
-    before = seq;
+  for await (const rows of batches(store, { from: 'docs', by: 'seq' }, ({ seq }) => seq, signal)) {
+    for (const { id, seq } of rows) {
+      changes++;
+      if (seq <= before)
+        note(`The change of ${JSON.stringify(id)} is listed after change ${before}, and is ${seq}`);
+      before = seq;
+    }
   }
   compare('The number of changes', changes, counts.live + counts.deleted);
-  return found;
-}
-
-/** All documents, by id with what their trees are made of, or by seq. */
-async function* rows(
-  store: Store<DatabaseTables>,
-  by: 'seq' | undefined,
-  signal: AbortSignal | undefined,
-): AsyncGenerator<DocRow> {
-  for (let range = {}; ; ) {
-    const query =
-      by === undefined
-        ? ({ from: 'docs', range, limit: BATCH, texts: TREE_TEXTS } as const)
-        : ({ from: 'docs', by, range, limit: BATCH, texts: false } as const);
-    const [some] = await store.read([query], { signal });
-    yield* some;
-    const last = some.at(-1);
-    if (last === undefined || some.length < BATCH) return;
-    range = { gt: by === undefined ? last.id : last.seq };
-  }
 }

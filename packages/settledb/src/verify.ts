@@ -24,8 +24,9 @@ export interface Verified {
 }
 
 /**
- * Reads the database in `folder`: every byte of its log, every leaf with its attachments, `_local` documents, counters, orders and revision
- * trees. Nothing in the folder is changed.
+ * Reads the database in `folder`: every byte of its log, every leaf with its attachments, `_local` documents, counters, orders, revision
+ * trees, references to attachments, and rows of indexes (against the documents there are, not against what they would be mapped to).
+ * Nothing in the folder is changed.
  *
  * @param folder path of the folder, which nobody may have open
  * @throws DatabaseError `not_found` without a log in the folder; `locked`; `corrupt` if nothing of the log is sound; `io` if a newer version

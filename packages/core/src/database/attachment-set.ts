@@ -190,6 +190,10 @@ export function stubsIn(body: string | undefined): Stubs | undefined {
   return body?.startsWith(FIELD) ? (JSON.parse(body) as { _attachments: Stubs })._attachments : undefined;
 }
 
+/** For each attachment of a stored body, the keys of `blobs` under which its content may be. */
+export const blobKeysIn = (body: string | undefined): string[][] =>
+  Object.values(stubsIn(body) ?? {}).map(({ digest }) => bothKeys(digest));
+
 /** @throws DatabaseError 400 for a name that nobody could ask for */
 export function checkName(name: string): void {
   if (typeof name !== 'string') throw badRequest(`Attachment name must be a string, not ${show(name)}`);

@@ -1,6 +1,7 @@
 export { DOCS_AS_TEXT } from './all-docs';
 export { checkAttachmentName, type PutAttachment, putAttachmentArguments } from './attachment-arguments';
 export { chunksOf } from './attachment-data';
+export { blobKeysIn } from './attachment-set';
 export { checkAttsSince } from './atts-since';
 export { bulkGetRefusal } from './bulk-get-refusal';
 export { type Bytes, bestBytes, decoded, exactBytes, joined, portableBytes, useBytes } from './bytes';
