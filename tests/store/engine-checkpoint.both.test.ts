@@ -225,7 +225,11 @@ describe('checkpoints by themselves', () => {
       await turn(second);
       expect(second.stats()).toMatchObject({ epoch: 1, recentRows: 2_501 });
       vi.advanceTimersByTime(5_000);
-      await vi.waitUntil(() => second.stats().epoch === 2);
+      await put(second, [4]); // before it began
+      let looks = 0;
+      await vi.waitUntil(() => vi.advanceTimersByTime(100) && ++looks === 10);
+      expect(second.stats()).toMatchObject({ epoch: 1, recentRows: 2_502 });
+      await vi.waitUntil(() => vi.advanceTimersByTime(1_000) && second.stats().epoch === 2);
       expect(second.stats().recentRows).toBe(0);
       await put(second, scattered);
       await put(second, [3]);
@@ -234,6 +238,51 @@ describe('checkpoints by themselves', () => {
     } finally {
       vi.useRealTimers();
     }
+  });
+
+  it('are not asked about again, where changes lie in too many pages, until something is written', async () => {
+    const { store, open } = await setUp();
+    await fill(store, 40_000);
+    for (let i = 0; i < 300; i++) await put(store, [i * 130]);
+    await store.close();
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const second = await open();
+      for (const written of [0, 1]) {
+        if (written > 0) await put(second, [7]);
+        expect(vi.getTimerCount()).toBe(1);
+        for (let seconds = 0; seconds < 12; seconds++) {
+          vi.advanceTimersByTime(1_000);
+          await turn(second);
+          await new Promise((resolve) => queueMicrotask(() => resolve(0)));
+        }
+        expect(vi.getTimerCount()).toBe(0);
+      }
+      expect(second.stats().epoch).toBe(1);
+      await second.close();
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('end on closing if they were made only because nothing happened', async () => {
+    const { store, hooks, open } = await setUp();
+    await fill(store, 40_000);
+    await put(store, scattered);
+    await store.close();
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const second = await open();
+      let closing: Promise<void> | undefined;
+      hooks.before = (step) => {
+        if (step.kind === 'rewrite' && step.change.put !== undefined) closing ??= second.close();
+      };
+      await vi.waitUntil(() => vi.advanceTimersByTime(500) && closing !== undefined);
+      await closing;
+    } finally {
+      vi.useRealTimers();
+    }
+    expect((await open()).stats()).toMatchObject({ epoch: 1, recentRows: 2_500 });
   });
 
   it('are not made twice when two contexts had one due', async () => {

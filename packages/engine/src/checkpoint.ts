@@ -65,7 +65,10 @@ export class Checkpointer {
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** See {@link QUIET_DELAY}. */
   #quietTimer: ReturnType<typeof setTimeout> | undefined;
-  #isQuiet = false;
+  /** While what runs may write more pages, unless something is written: the last commit when it began. */
+  #quietAt: number | undefined;
+  /** That was not worthwhile, or failed: it is not tried again before this commit. */
+  #quietNotBefore = 0;
   #running: Promise<boolean> | undefined;
   /** Whether what runs is a checkpoint, not a compaction. */
   #isCheckpoint = false;
@@ -101,6 +104,7 @@ export class Checkpointer {
     const delay = this.#store.journal.transient === true ? DELAY_TRANSIENT : DELAY;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
+      if (this.#running !== undefined) return;
       const paused = image.n === n;
       if (isDue(image) ? paused || isPressing(image, performance.now() < this.#restsUntil) : paused)
         this.#runUnasked();
@@ -115,29 +119,28 @@ export class Checkpointer {
    */
   #awaitQuiet(): void {
     const { image, journal } = this.#store;
-    if (this.#quietTimer !== undefined || !isReadSlowly(image)) return;
-    if (!this.#automatic || journal.transient === true || this.#ending.signal.aborted) return;
     const { n } = image;
+    if (this.#quietTimer !== undefined || n < this.#quietNotBefore || !isReadSlowly(image)) return;
+    if (!this.#automatic || journal.transient === true || this.#ending.signal.aborted) return;
     this.#quietTimer = setTimeout(() => {
       this.#quietTimer = undefined;
-      if (image.n !== n || this.#running !== undefined) this.#awaitQuiet();
-      else {
-        this.#isQuiet = true;
-        this.#runUnasked();
-      }
+      if (image.n !== n || this.#timer !== undefined || this.#running !== undefined) this.#awaitQuiet();
+      else this.#runUnasked(n);
     }, QUIET_DELAY);
     unref(this.#quietTimer);
   }
 
-  #runUnasked(): void {
+  /** @param quietAt see `#quietAt` */
+  #runUnasked(quietAt?: number): void {
     const from = performance.now();
+    this.#quietAt = quietAt;
     this.#run(false, this.#stopping.signal, this.#ending.signal).then(
       () => {
         const to = performance.now();
         this.#restsUntil = to + (to - from) * REST;
         this.consider();
       },
-      () => this.#putOff(),
+      () => this.#putOff(quietAt !== undefined),
     );
   }
 
@@ -157,12 +160,13 @@ export class Checkpointer {
 
   /**
    * Ends what is running. `finish`: a checkpoint that is due is made first, so that the next opening is quick; a running one goes on
-   * instead of beginning anew.
+   * instead of beginning anew, unless it was to be made only while nothing happens.
    */
   async stop(finish: boolean): Promise<void> {
     const makes = finish && this.#automatic;
     this.#ending.abort(closed());
-    if (makes && this.#isCheckpoint) await this.#running?.catch(() => undefined);
+    if (makes && this.#isCheckpoint && this.#quietAt === undefined)
+      await this.#running?.catch(() => undefined);
     clearTimeout(this.#timer);
     clearTimeout(this.#quietTimer);
     this.#stopping.abort(closed());
@@ -177,7 +181,7 @@ export class Checkpointer {
     // None begins before the last one has ended.
     this.#running = this.#rewrite(full, signal, ending).finally(() => {
       this.#running = undefined;
-      this.#isQuiet = false;
+      this.#quietAt = undefined;
     });
     return this.#running;
   }
@@ -200,17 +204,21 @@ export class Checkpointer {
   async #isWanted(isWorthwhile: RewriteCode['isWorthwhile']): Promise<boolean> {
     const { image } = this.#store;
     if (!this.#isConsidered()) return false;
-    const isQuiet = this.#isQuiet && isReadSlowly(image);
+    const { n } = image;
+    const isQuiet = n === this.#quietAt && !this.#ending.signal.aborted && isReadSlowly(image);
     if (isDue(image) || (await isWorthwhile(this.#store, isQuiet))) return true;
-    this.#idleNotBefore = image.n + IDLE_COMMITS_MIN;
-    if (!this.#isQuiet) this.#awaitQuiet();
+    this.#idleNotBefore = n + IDLE_COMMITS_MIN;
+    if (isQuiet) this.#quietNotBefore = n + 1;
+    this.#awaitQuiet();
     return false;
   }
 
-  #putOff(): void {
+  #putOff(wasQuiet: boolean): void {
     // Closing interrupted it: that is not a failure, and what is due then is made.
     if (this.#ending.signal.aborted) return;
-    this.#notBefore = this.#store.image.n + COMMITS_MIN;
+    const next = this.#store.image.n + COMMITS_MIN;
+    if (wasQuiet) this.#quietNotBefore = next;
+    else this.#notBefore = next;
   }
 }
 

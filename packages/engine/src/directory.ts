@@ -210,10 +210,12 @@ export class Directory {
     const { field } = state.layout;
     if (field < 0) return undefined;
     const parts = partSpan(state, bounds);
-    const part = this.held.fences(state, parts.first);
-    if (part === undefined) return undefined;
-    const { first, last } = pageSpan(part, bounds);
-    if (parts.last <= parts.first && last - first + 1 < PLACES_PAGES_MIN) return undefined;
+    if (parts.last <= parts.first) {
+      const part = this.held.fences(state, parts.first);
+      if (part === undefined) return undefined;
+      const { first, last } = pageSpan(part, bounds);
+      if (last - first + 1 < PLACES_PAGES_MIN) return undefined;
+    }
     // Checked first: building an index of more pages than are kept used to go through hundreds of them for each batch, in vain.
     if (!fences.ids.every((id) => this.held.peek(id)?.isWhole)) return undefined;
     const columns: number[][] = [];

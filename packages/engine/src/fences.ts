@@ -30,12 +30,12 @@ export const ORDER_PAGES_MAX = PAGES_LOADED_MAX / 4;
 export const FENCES_PER_BLOCK = 256;
 
 /**
- * Fences of up to this many pages lie in the manifest, which each opening reads whole. Rows with texts, such as documents, are what
- * most databases are opened for: reading theirs, 75 bytes a page, takes less than another turn of the storage. Those of larger orders
- * lie in blocks.
+ * Fences of up to this many pages lie in the manifest, which each opening reads whole. Rows with texts and one short key, such as
+ * documents, are what most databases are opened for: reading theirs, 75 bytes a page, takes less than another turn of the storage.
+ * Those of larger orders lie in blocks.
  */
-export const fencesWholeMax = ({ textFields }: TableLayout, order: number): number =>
-  order === 0 && textFields.length > 0 ? PAGES_LOADED_MAX : ORDER_PAGES_MAX;
+export const fencesWholeMax = ({ keyField, textFields }: TableLayout, order: number): number =>
+  order === 0 && keyField >= 0 && textFields.length > 0 ? PAGES_LOADED_MAX : ORDER_PAGES_MAX;
 
 /** Fences that are parsed when they are first asked for. */
 export interface StoredFences {

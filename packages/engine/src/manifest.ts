@@ -1,7 +1,8 @@
 /**
  * The manifest: where the directory's pages begin, and how much of each block of texts is in use, as of one commit.
  * It takes 60 to 75 bytes a page, and is read whole on opening, but parsed only as far as it is needed: some 40 KB for 100,000
- * documents. For an order of more than 256 pages it names the blocks that list them, for rows with texts of more than 1,024:
+ * documents. For an order of more than 256 pages it names the blocks that list them, for documents by id of more than
+ * 1,024:
  *
  *   {"format":4,"tables":{"docs":[[3,700,90],[3,700,62]]},"blocks":[90000,24]}
  *                                    of each order: pages, rows, length of its line; of blocks: characters, length of the line

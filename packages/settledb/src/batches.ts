@@ -1,8 +1,10 @@
 /** All rows of a table, a batch at a time: a database may be larger than memory. */
 import type { DatabaseTables, Key, Store } from '@settledb/core';
 
-/** Rows read at a time. */
+/** Rows read at a time … */
 const BATCH = 1_000;
+/** … and with their texts, of which a megabyte each is nothing unusual. */
+const BATCH_OF_TEXTS = 100;
 
 interface What<N> {
   readonly from: N;
@@ -18,12 +20,13 @@ export async function* batches<N extends keyof DatabaseTables & string>(
   keyOf: (row: DatabaseTables[N]) => Key,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<readonly DatabaseTables[N][]> {
+  const limit = what.texts === undefined ? BATCH : BATCH_OF_TEXTS;
   for (let range = {}; ; ) {
-    const query = { ...what, texts: what.texts ?? false, range, limit: BATCH };
+    const query = { ...what, texts: what.texts ?? false, range, limit };
     const [rows] = (await store.read([query as never], { signal })) as unknown as [DatabaseTables[N][]];
     yield rows;
     const last = rows.at(-1);
-    if (last === undefined || rows.length < BATCH) return;
+    if (last === undefined || rows.length < limit) return;
     range = { gt: keyOf(last) };
   }
 }
