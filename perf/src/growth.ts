@@ -96,7 +96,6 @@ async function measure({ options, nameOf, heap }: GrowthSetting, size: number): 
   await filled.createIndex({ fields: ['score'] });
   await filled.close();
 
-  const before = heap();
   const open = async (i: number): Promise<Handle> => {
     const opened: Handle = new SettleDB(name, options);
     await opened.get(pick(ids, i));
@@ -106,6 +105,7 @@ async function measure({ options, nameOf, heap }: GrowthSetting, size: number): 
   const resting = await open(OPENINGS);
   await new Promise((resolve) => setTimeout(resolve, REST_MS));
   await resting.close();
+  const before = heap();
   const opened = await openings(open);
   const db = await open(OPENINGS);
   const gets = await several(CALLS, (i) => db.get(pick(ids, i * 7919)));

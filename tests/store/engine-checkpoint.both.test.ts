@@ -2,7 +2,7 @@
 import { memory } from '@settledb/adapter-memory';
 import { DatabaseError, type DatabaseTables, type Store, schema } from '@settledb/core';
 import { type Journal, openLogStore, type Rewrite } from '@settledb/engine';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Hooks, hooked, type Step } from '../support/hooked-adapter';
 
 type TestStore = Store<DatabaseTables>;
@@ -64,6 +64,14 @@ async function fill(store: TestStore, count: number): Promise<void> {
     Array.from({ length: count }, (_, i) => i),
   );
   await store.compact();
+}
+
+/** Until the test ends, timers fire when it says so. */
+function fakeTimers(): void {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
 }
 
 /** Waits until what has the turn now, as an installation, is done. */
@@ -154,20 +162,16 @@ describe('checkpoints by themselves', () => {
   it('wait for a longer pause where all ends with the process', async () => {
     const journal = await memory().open('db');
     expect(journal.transient).toBe(true);
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    try {
-      const store = await openLogStore<DatabaseTables>(journal, schema);
-      await writes(store, DUE);
-      vi.advanceTimersByTime(1_999);
-      await turn(store);
-      expect(store.stats()).toMatchObject({ epoch: 0, recentRows: 100 });
-      vi.advanceTimersByTime(2_001); // It is looked at while they are written, and once more.
-      await vi.waitUntil(() => store.stats().epoch === 1);
-      await check(store);
-      await store.close();
-    } finally {
-      vi.useRealTimers();
-    }
+    fakeTimers();
+    const store = await openLogStore<DatabaseTables>(journal, schema);
+    await writes(store, DUE);
+    vi.advanceTimersByTime(1_999);
+    await turn(store);
+    expect(store.stats()).toMatchObject({ epoch: 0, recentRows: 100 });
+    vi.advanceTimersByTime(2_001); // It is looked at while they are written, and once more.
+    await vi.waitUntil(() => store.stats().epoch === 1);
+    await check(store);
+    await store.close();
   });
 
   it('go on while the store closes, and are not begun anew', async () => {
@@ -215,25 +219,21 @@ describe('checkpoints by themselves', () => {
     await fill(store, 40_000);
     await put(store, scattered);
     await store.close();
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    try {
-      const second = await open();
-      expect(second.stats()).toMatchObject({ epoch: 1, recentRows: 2_500 });
-      vi.advanceTimersByTime(4_999);
-      await put(second, [3]);
-      vi.advanceTimersByTime(5_000); // It is looked at again from then on.
-      await turn(second);
-      expect(second.stats()).toMatchObject({ epoch: 1, recentRows: 2_501 });
-      vi.advanceTimersByTime(5_000);
-      await vi.waitUntil(() => vi.advanceTimersByTime(1_000) && second.stats().epoch === 2);
-      expect(second.stats().recentRows).toBe(0);
-      await put(second, scattered);
-      await put(second, [3]);
-      await vi.waitUntil(() => vi.advanceTimersByTime(1_000) && second.stats().epoch === 3);
-      await second.close();
-    } finally {
-      vi.useRealTimers();
-    }
+    fakeTimers();
+    const second = await open();
+    expect(second.stats()).toMatchObject({ epoch: 1, recentRows: 2_500 });
+    vi.advanceTimersByTime(4_999);
+    await put(second, [3]);
+    vi.advanceTimersByTime(5_000); // It is looked at again from then on.
+    await turn(second);
+    expect(second.stats()).toMatchObject({ epoch: 1, recentRows: 2_501 });
+    vi.advanceTimersByTime(5_000);
+    await vi.waitUntil(() => vi.advanceTimersByTime(1_000) && second.stats().epoch === 2);
+    expect(second.stats().recentRows).toBe(0);
+    await put(second, scattered);
+    await put(second, [3]);
+    await vi.waitUntil(() => vi.advanceTimersByTime(1_000) && second.stats().epoch === 3);
+    await second.close();
   });
 
   it('are not asked about again, where changes lie in too many pages, until something is written', async () => {
@@ -241,25 +241,21 @@ describe('checkpoints by themselves', () => {
     await fill(store, 40_000);
     for (let i = 0; i < 300; i++) await put(store, [i * 130]);
     await store.close();
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    fakeTimers();
     const timers = vi.spyOn(globalThis, 'setTimeout');
     const asked = (): number => timers.mock.calls.filter(([, ms]) => ms === 5_000).length;
-    try {
-      const second = await open();
-      for (const times of [1, 2]) {
-        if (times > 1) await put(second, [7]);
-        for (let seconds = 0; seconds < 12; seconds++) {
-          expect(asked()).toBe(times);
-          vi.advanceTimersByTime(1_000);
-          await turn(second);
-        }
+    const second = await open();
+    for (const times of [1, 2]) {
+      if (times > 1) await put(second, [7]);
+      for (let seconds = 0; seconds < 12; seconds++) {
+        expect(asked()).toBe(times);
+        vi.advanceTimersByTime(1_000);
+        await turn(second);
       }
-      expect(second.stats().epoch).toBe(1);
-      await second.close();
-    } finally {
-      timers.mockRestore();
-      vi.useRealTimers();
     }
+    expect(second.stats().epoch).toBe(1);
+    await second.close();
+    timers.mockRestore();
   });
 
   it('wait again if another context writes before they begin', async () => {
@@ -277,15 +273,11 @@ describe('checkpoints by themselves', () => {
         return (await journal).exclusively(work);
       },
     };
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    try {
-      const second = await openLogStore<DatabaseTables>(interrupted, schema);
-      await vi.waitUntil(() => vi.advanceTimersByTime(1_000) && second.stats().epoch === 2);
-      expect(turns).toBe(2);
-      await second.close();
-    } finally {
-      vi.useRealTimers();
-    }
+    fakeTimers();
+    const second = await openLogStore<DatabaseTables>(interrupted, schema);
+    await vi.waitUntil(() => vi.advanceTimersByTime(1_000) && second.stats().epoch === 2);
+    expect(turns).toBe(2);
+    await second.close();
     expect((await open()).stats()).toMatchObject({ epoch: 2, recentRows: 0 });
   });
 
@@ -294,18 +286,14 @@ describe('checkpoints by themselves', () => {
     await fill(store, 40_000);
     await put(store, scattered);
     await store.close();
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    try {
-      const second = await open();
-      let closing: Promise<void> | undefined;
-      hooks.before = (step) => {
-        if (step.kind === 'rewrite' && step.change.put !== undefined) closing ??= second.close();
-      };
-      await vi.waitUntil(() => vi.advanceTimersByTime(500) && closing !== undefined);
-      await closing;
-    } finally {
-      vi.useRealTimers();
-    }
+    fakeTimers();
+    const second = await open();
+    let closing: Promise<void> | undefined;
+    hooks.before = (step) => {
+      if (step.kind === 'rewrite' && step.change.put !== undefined) closing ??= second.close();
+    };
+    await vi.waitUntil(() => vi.advanceTimersByTime(500) && closing !== undefined);
+    await closing;
     expect((await open()).stats()).toMatchObject({ epoch: 1, recentRows: 2_500 });
   });
 
