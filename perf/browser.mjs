@@ -47,8 +47,13 @@ export const BROWSERS = {
   },
 };
 
-/** As suites in Node (run.mjs): between two rounds of one contender are those of all others, and V8 throws away what is not at work. */
-const KEPT_CODE = '--js-flags=--no-flush-bytecode';
+/**
+ * As suites in Node (run.mjs): between two rounds of one contender are those of all others, and V8 throws away what is not at work. A
+ * suite that measures the heap collects what nobody uses before.
+ */
+const V8_FLAGS = '--js-flags=--no-flush-bytecode,--expose-gc';
+/** Otherwise the heap's size is rounded, and said again only after a while. */
+const HEAP = '--enable-precise-memory-info';
 
 async function openChromium(storage) {
   const { version, context, close } = await launchChromium(storage);
@@ -64,7 +69,7 @@ async function launchChromium(storage, options) {
   const executablePath = findUsersBrowser();
   if (executablePath === undefined)
     throw new Error('No Chromium was found: install one, or set CHROMIUM_PATH.');
-  const args = [...browserArgs, KEPT_CODE, ...storageArgs(storage)];
+  const args = [...browserArgs, V8_FLAGS, HEAP, ...storageArgs(storage)];
   const launched = { executablePath, args, ...options };
   const profile = storage === 'private' ? undefined : temporaryProfile();
   const context =

@@ -41,8 +41,8 @@ const PAGE = 100;
 const UPDATES = 20;
 /** A browser is still busy with what was written when the first of them comes. */
 const OPENINGS = 11;
-/** More than settledb waits, without a write, before it spends more on a short log. */
-const REST_MS = 7_000;
+/** More than settledb waits, without a write, before it spends more on a short log, and than that takes. */
+const REST_MS = 10_000;
 /** What is read again: documents, and ranges. */
 const WORKING_SET = 1_000;
 const WORKING_RANGES = 10;

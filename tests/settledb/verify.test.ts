@@ -179,7 +179,7 @@ describe('verify', () => {
       expect.stringMatching(/^Nothing keeps the content of an attachment of "with small", 1-[0-9a-f]{32}$/),
       `The index ${view} lists "nowhere", which is not there`,
       `The index ${view} says that it has 7 rows, and has ${rows.length}`,
-      '1 rows belong to no index',
+      'Rows that belong to no index: 1',
     ]);
   });
 

@@ -31,9 +31,9 @@ function aheadOf(name: string, order: number, count: number, held = 0): number {
   return found.at(-1)!;
 }
 
-it('reads pages of documents ahead up to 131,072 of them, those of other orders and tables to half of that', () => {
-  expect(aheadOf('docs', 0, 400)).toBe(8);
-  expect(aheadOf('docs', 0, 513)).toBe(0);
+it('reads up to 768 pages of documents ahead, and of other orders and tables 256', () => {
+  expect(aheadOf('docs', 0, 768)).toBe(8);
+  expect(aheadOf('docs', 0, 769)).toBe(0);
   for (const [name, order] of [
     ['docs', 1],
     ['rows', 0],

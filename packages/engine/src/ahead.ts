@@ -20,8 +20,11 @@ import { isTail } from './texts';
 const LACKING_MAX = 4;
 /** Pages, and blocks, read ahead at a time: some 2 ms together with what is lacking. */
 const AHEAD_MAX = 8;
-/** Of rows with texts, such as documents, more pages than of other orders are read ahead: one row and its text answer a get, and the rows of 100,000 have room. */
-const TEXT_PAGES_MAX = PAGES_LOADED_MAX / 2;
+/**
+ * Of rows with texts, such as documents, more pages are read ahead: one row and its text answer a get, and the rows of 100,000 have room.
+ * They have up to 650 pages if ids are random, as pages are then a half to two thirds full.
+ */
+const TEXT_PAGES_MAX = (PAGES_LOADED_MAX * 3) / 4;
 
 interface Memory {
   readonly directory: Directory;

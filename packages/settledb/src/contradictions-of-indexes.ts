@@ -51,7 +51,7 @@ const mayList = ({ seq }: ViewStateRow, doc: DocRow | undefined): boolean =>
   doc !== undefined && (doc.deleted !== true || doc.seq > seq);
 
 function compare({ state, byKey, byDoc }: Index, note: Note): void {
-  if (state === undefined) note(`${Math.max(byKey, byDoc)} rows belong to no index`);
+  if (state === undefined) note(`Rows that belong to no index: ${Math.max(byKey, byDoc)}`);
   else if (!isDropped(state)) {
     const name = `The index ${state.view}`;
     if (state.rows !== byKey) note(`${name} says that it has ${state.rows} rows, and has ${byKey}`);
