@@ -264,13 +264,13 @@ describe('checkpoints by themselves', () => {
     await put(store, scattered);
     await store.close();
     const other = await openLogStore<DatabaseTables>(await world.open('db'), schema, { checkpoint: false });
-    const journal = hooked(world, {}).open('db');
+    const journal = await hooked(world, {}).open('db');
     let turns = 0;
     const interrupted: Journal = {
-      ...(await journal),
+      ...journal,
       exclusively: async (work) => {
         if (++turns === 1) await put(other, [4]);
-        return (await journal).exclusively(work);
+        return journal.exclusively(work);
       },
     };
     fakeTimers();

@@ -7,6 +7,7 @@ import {
   type CallOptions,
   type DatabaseTables,
   type DocRow,
+  DROPPED,
   joinDoc,
   type Key,
   type Range,
@@ -17,7 +18,6 @@ import {
 import type { DefinitionsOf } from './index-reader';
 import { Slices } from './slices';
 
-const DROPPED = 'dropped:';
 /** Rows removed in one commit: some 5 ms of work. */
 const SLICE_ROWS = 1_000;
 

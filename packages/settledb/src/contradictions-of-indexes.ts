@@ -1,5 +1,13 @@
 /** Rows of indexes against what the index says of them, the order by documents, and the documents. */
-import type { DatabaseTables, DocRow, IndexEntry, Key, Store, ViewStateRow } from '@settledb/core';
+import {
+  type DatabaseTables,
+  type DocRow,
+  DROPPED,
+  type IndexEntry,
+  type Key,
+  type Store,
+  type ViewStateRow,
+} from '@settledb/core';
 import { batches } from './batches';
 import type { Note } from './contradictions';
 
@@ -9,9 +17,6 @@ interface Index {
   byKey: number;
   byDoc: number;
 }
-
-/** An index whose rows are still being removed: what is left of them need not agree with anything. */
-const DROPPED = 'dropped:';
 
 export async function indexesIn(
   store: Store<DatabaseTables>,
@@ -44,6 +49,7 @@ export async function indexesIn(
   for (const index of indexes.values()) compare(index, note);
 }
 
+/** What is left of its rows need not agree with anything. */
 const isDropped = ({ view }: ViewStateRow): boolean => view.startsWith(DROPPED);
 
 /** A document that was deleted after what the index has seen is taken out of it at its next update; what was purged, at once. */

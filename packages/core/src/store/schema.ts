@@ -47,9 +47,12 @@ export interface InfoRow {
   readonly purge_seq: number;
 }
 
+/** How the `view` of an index begins whose rows are still being removed. */
+export const DROPPED = 'dropped:';
+
 /**
- * The progress of one index. `view` is the hash of all that determines its rows; `dropped:…` stands for an index whose rows are still
- * being removed. Whoever changes rows of an index changes this row in the same commit.
+ * The progress of one index. `view` is the hash of all that determines its rows, or begins with {@link DROPPED}. Whoever changes rows of
+ * an index changes this row in the same commit.
  */
 export interface ViewStateRow {
   readonly view: string;
