@@ -67,5 +67,7 @@ function rising(numbers: readonly number[]): number[] {
   if (high - low > numbers.length * SPREAD_MAX) return sorted(numbers);
   const at = new Int32Array(high - low + 1).fill(-1);
   for (let i = 0; i < numbers.length; i++) at[numbers[i]! - low] = i;
-  return Array.from(at.filter((i) => i >= 0));
+  const places: number[] = [];
+  for (let i = 0; i < at.length; i++) if (at[i]! >= 0) places.push(at[i]!);
+  return places;
 }

@@ -47,6 +47,8 @@ interface Plan {
   readonly includeDocs: boolean;
   readonly conflicts: boolean;
   readonly keepResults: boolean;
+  /** Every row that is read is a change by itself: nothing is looked for in it, left out or added. */
+  readonly plain: boolean;
   /** Set when documents come with more of their attachments than stubs. */
   readonly fill: FillOptions | undefined;
 }
@@ -72,11 +74,12 @@ function makePlan(options: ChangesOptions, since: number, filter: Filter): Plan 
   const trees =
     style === 'all_docs' ? TREE_TEXTS : include_docs && options.conflicts ? (['tree'] as const) : [];
   const needsBody = include_docs || filter.acceptDoc !== undefined;
+  const descending = Boolean(options.descending);
   return {
     since,
     limit: limit === undefined || limit < 0 ? Number.POSITIVE_INFINITY : limit || 1,
     counts: limit !== undefined && limit >= 0,
-    descending: Boolean(options.descending),
+    descending,
     perRead: batch_size || (needsBody ? DOCS_PER_READ : ROWS_PER_READ),
     filter,
     texts: [...trees, ...(needsBody ? (['body'] as const) : [])],
@@ -84,6 +87,7 @@ function makePlan(options: ChangesOptions, since: number, filter: Filter): Plan 
     includeDocs: Boolean(include_docs),
     conflicts: Boolean(options.conflicts),
     keepResults: options.return_docs !== false && !(options.live || options.continuous),
+    plain: !needsBody && style !== 'all_docs' && !descending,
     fill: include_docs && wantsData(options) ? options : undefined,
   };
 }
@@ -200,6 +204,7 @@ class Delivery {
   async deliver(rows: readonly DocRow[]): Promise<void> {
     const plan = this.#plan;
     const controller = this.#controller;
+    if (plan.plain && !controller.heard && rows.length < this.#left) return this.#deliverAll(rows);
     for (const row of rows) {
       if (this.#ids?.has(row.id)) continue;
       const change = toChange(plan, row);
@@ -213,6 +218,14 @@ class Delivery {
       if (wait !== undefined) await wait;
       if (this.#left === 0 || controller.cancelled) return;
     }
+  }
+
+  /** Apart from the loop above, which asks much of each row: most feeds are read once in a page, before the engine has optimised it. */
+  #deliverAll(rows: readonly DocRow[]): void {
+    const results = this.#results;
+    if (this.#plan.keepResults) for (let i = 0; i < rows.length; i++) results.push(plainChange(rows[i]!));
+    this.#lastSeq = rows.at(-1)?.seq ?? this.#lastSeq;
+    this.#left -= rows.length;
   }
 
   /** @returns false when the document was changed or purged since: if it still exists it comes at its new seq */
@@ -243,13 +256,18 @@ function toChange(plan: Plan, row: DocRow): Change | undefined {
     doc = readDoc(row, includeDocs && plan.conflicts);
     if (filter.acceptDoc !== undefined && !filter.acceptDoc(doc)) return undefined;
   }
-  const changes =
-    allLeaves && row.tree !== undefined
-      ? leaves(treeOf(row)).map(({ rev }) => ({ rev }))
-      : [{ rev: row.rev }];
-  const change: { -readonly [K in keyof Change]: Change[K] } = { id: row.id, seq: row.seq, changes };
-  if (row.deleted) change.deleted = true;
+  const change = plainChange(row);
+  if (allLeaves && row.tree !== undefined) change.changes = leaves(treeOf(row)).map(({ rev }) => ({ rev }));
   if (includeDocs && doc !== undefined) change.doc = doc;
+  return change;
+}
+
+type Made = { -readonly [K in keyof Change]: Change[K] };
+
+function plainChange({ id, seq, rev, deleted }: DocRow): Made {
+  const changes = [{ rev }]; // not within the next literal: V8 makes that slowly until it has optimised the code
+  const change: Made = { id, seq, changes };
+  if (deleted) change.deleted = true;
   return change;
 }
 
