@@ -3,6 +3,7 @@ import type { SortKey } from '@settledb/core';
 import { isNew, type TableChange } from './commit';
 import type { TableState } from './directory';
 import type { OrderState } from './fences';
+import { placesInOrder } from './sorted-places';
 
 /** Numbers that spread over at most this many times their count are sorted by placing them. */
 const SPREAD_MAX = 2;
@@ -46,15 +47,12 @@ function applyToOrder(
     return;
   }
   // Seqs and new rows replace nothing that is there: {@link Recent} keeps them in arrays if they come in order.
-  const places = numbers ? rising(own as number[]) : sorted(own);
+  const places = numbers ? rising(own as number[]) : placesInOrder(own);
   recent.add(
     places.map((i) => own[i]!),
     places.map((i) => keys[i]!),
   );
 }
-
-const sorted = (keys: readonly SortKey[]): number[] =>
-  keys.map((_, i) => i).sort((a, b) => (keys[a]! < keys[b]! ? -1 : keys[a]! > keys[b]! ? 1 : 0));
 
 /** The places of distinct numbers, the lowest first. The seqs of a commit have few gaps, and need no sorting. */
 function rising(numbers: readonly number[]): number[] {
@@ -64,7 +62,7 @@ function rising(numbers: readonly number[]): number[] {
     if (number < low) low = number;
     if (number > high) high = number;
   }
-  if (high - low > numbers.length * SPREAD_MAX) return sorted(numbers);
+  if (high - low > numbers.length * SPREAD_MAX) return placesInOrder(numbers);
   const at = new Int32Array(high - low + 1).fill(-1);
   for (let i = 0; i < numbers.length; i++) at[numbers[i]! - low] = i;
   const places: number[] = [];

@@ -7,6 +7,7 @@ import { type CommitHead, encodeHead, type TableChange } from './commit';
 import type { Directory, TableState } from './directory';
 import { BLOCKS_PER_COMMIT, type Block, type Commit } from './journal';
 import { isRef, type PlannedRow, type Row } from './layout';
+import { placesInOrder } from './sorted-places';
 import { Segments, TAIL_LENGTH_MAX, TAIL_TEXTS_MAX } from './texts';
 import type { Wanted } from './wanted';
 
@@ -139,14 +140,16 @@ function sort(outcome: Outcome): void {
   let at = 1;
   while (at < keys.length && (keys[at - 1] as SortKey) < (keys[at] as SortKey)) at++;
   if (at >= keys.length) return;
-  const last = new Map<SortKey, PlannedRow | null>();
-  for (let i = 0; i < keys.length; i++) last.set(keys[i]!, rows[i] as PlannedRow | null);
-  const sorted = [...last.keys()];
-  // Texts in their natural order: V8 then sorts without calling a function of ours.
-  if (typeof sorted[0] === 'string') sorted.sort();
-  else sorted.sort((a, b) => (a as number) - (b as number));
-  outcome.keys = sorted;
-  outcome.rows = sorted.map((key) => last.get(key) as PlannedRow | null);
+  const places = placesInOrder(keys);
+  const sorted: { keys: SortKey[]; rows: (PlannedRow | null)[] } = { keys: [], rows: [] };
+  for (let i = 0; i < places.length; i++) {
+    const place = places[i]!;
+    // Equal keys are in the order in which they came.
+    if (i + 1 < places.length && keys[places[i + 1]!] === keys[place]) continue;
+    sorted.keys.push(keys[place]!);
+    sorted.rows.push(rows[place] as PlannedRow | null);
+  }
+  Object.assign(outcome, sorted);
 }
 
 /** Characters that become free, by block; made when there are any. */
