@@ -95,7 +95,9 @@ it('keeps a group that is read a second time, if that came soon', async () => {
       expect(store.readNow([{ from: 'docs', keys: [idOf(i)] }])?.[0]).toEqual([docs[i]]);
     return partsRead - before;
   };
-  expect(await readsOf(700, 701, 702, 703)).toBe(2);
+  expect(await readsOf(700, 702, 701, 703)).toBe(2);
+  // Neighbours are found where the last one was.
+  expect(await readsOf(800, 801, 802, 803)).toBe(1);
   expect(await readsOf(1_000, 1_300, 1_600, 1_900, 1_000)).toBe(5);
   expect(await readsOf(1_000)).toBe(0);
   const others = Array.from({ length: 20 }, (_, i) => 60 + i * 140);

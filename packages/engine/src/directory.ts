@@ -68,7 +68,10 @@ export class Directory {
     const recent = table.rows.recent.get(key);
     if (recent === null) return undefined;
     if (recent !== undefined) return fill === undefined ? recent : filled(recent, fill);
-    const fences = this.held.fences(table.rows, partAt(table.rows, key), wanted);
+    const { rows } = table;
+    if (rows.near?.keys[rows.nearAt + 1] === key)
+      return rowAt(table.layout, rows.near as RowPage, ++rows.nearAt, fill);
+    const fences = this.held.fences(rows, partAt(rows, key), wanted);
     if (fences === undefined || fences.ids.length === 0) return undefined;
     const number = upperBound(fences.keys, key) - 1;
     const group = this.held.at(fences, number, wanted)?.around(key) as RowPage | undefined;
@@ -77,7 +80,10 @@ export class Directory {
       return undefined;
     }
     const at = positionOf(group, key);
-    return at < 0 ? undefined : rowAt(table.layout, group, at, fill);
+    if (at < 0) return undefined;
+    rows.near = group;
+    rows.nearAt = at;
+    return rowAt(table.layout, group, at, fill);
   }
 
   /** The block that most likely holds the last long field of the row at `key`, if the row's page is not in memory. */

@@ -1,7 +1,7 @@
 /** Where the pages of an order begin, and what else is known of it. */
 import type { SortKey } from '@settledb/core';
 import type { OrderLayout, TableLayout } from './layout';
-import { type Decoder, PAGES_LOADED_MAX } from './page';
+import { type Decoder, PAGES_LOADED_MAX, type Page } from './page';
 import { Recent, upperBound } from './recent';
 import type { Runs } from './runs';
 import { StoredPage } from './stored-page';
@@ -57,6 +57,9 @@ export class OrderState<Value> {
   readonly layout: OrderLayout;
   readonly recent = new Recent<Value>();
   places?: Places;
+  /** The group in which a row was found last, and where: of many keys in order, each mostly is the next one there. */
+  near: Page | undefined;
+  nearAt = 0;
   /** Known without parsing the fences: page count and rows are asked for after each write. */
   pages = 0;
   rows = 0;
@@ -84,6 +87,7 @@ export class OrderState<Value> {
     this.#blocks = areBlocks(fences) ? fences : undefined;
     this.#fences = this.#blocks === undefined ? fences : undefined;
     this.#stored = undefined;
+    this.near = undefined;
     this.pages = pagesOf(fences);
     this.rows = rowsOf(fences);
   }
@@ -91,6 +95,7 @@ export class OrderState<Value> {
   /** As setting {@link fences}, but they are parsed when they are first asked for. */
   store(stored: StoredFences): void {
     this.#stored = stored;
+    this.near = undefined;
     this.pages = stored.pages;
     this.rows = stored.rows;
   }
