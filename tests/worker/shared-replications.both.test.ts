@@ -93,6 +93,38 @@ describe('replication', () => {
       expect(key({ t })).toBe(undefined);
   });
 
+  it('goes as fast as the fastest page, and keeps little for one that is slower, or stands still', async () => {
+    const COUNT = 1_000;
+    let pushed = 0;
+    const shared = new SharedFeeds();
+    const follow = (): AsyncIterator<unknown> =>
+      shared
+        .follow('same', () => {
+          const feed = new BasicFeed<unknown, unknown>(async (controller) => {
+            for (; pushed < COUNT && !controller.cancelled; pushed++) {
+              const wait = controller.push({ docs_read: pushed + 1, docs: ['a document'] });
+              if (wait !== undefined) await wait;
+            }
+            return { docs_read: pushed };
+          });
+          return feed as unknown as FeedLike;
+        })
+        [Symbol.asyncIterator]();
+    const [slow, fast] = [follow(), follow()];
+    const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
+    await Promise.all([slow.next(), fast.next()]);
+    await turn();
+    expect(pushed).toBeLessThan(10);
+    let last: unknown;
+    for (let next = await fast.next(); !next.done; next = await fast.next()) last = next.value;
+    expect(last).toEqual({ docs_read: COUNT, docs: ['a document'] });
+    const left: { readonly docs_read: number; readonly docs: readonly unknown[] }[] = [];
+    for (let next = await slow.next(); !next.done; next = await slow.next()) left.push(next.value as never);
+    expect(left.length).toBeLessThan(110);
+    expect(left[50]!.docs).toEqual(['a document']);
+    expect(left.at(-1)).toEqual({ docs_read: COUNT, docs: [] });
+  });
+
   it('keeps nothing of pages that came and left, and tells them nothing', async () => {
     const shared = new SharedFeeds();
     const progress = new StatusBoard();

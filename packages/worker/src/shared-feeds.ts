@@ -7,6 +7,7 @@
  */
 import { BasicFeed, type FeedController } from '@settledb/core';
 import { isObject, isPlain } from './arguments-kinds';
+import { Follower } from './shared-follower';
 import type { FeedLike } from './verbs';
 
 /** Events that late followers have to know at once. */
@@ -15,15 +16,12 @@ const EVENTS = [...STATES, 'denied'];
 
 interface Shared {
   readonly feed: FeedLike;
-  /** Each follower, with the function that tells it of the end. `feed.then` would keep all former followers until the feed ends. */
-  readonly followers: Map<Follower, () => void>;
+  readonly followers: Map<FeedController<unknown>, Follower>;
   /** Followers, and those about to become one. */
   users: number;
   state: readonly [event: string, value: unknown] | undefined;
   over: boolean;
 }
-
-type Follower = FeedController<unknown>;
 
 export class SharedFeeds {
   readonly #running = new Map<string, Shared>();
@@ -46,10 +44,12 @@ export class SharedFeeds {
             this.#forget(key, shared);
             shared.feed.cancel();
           }
+          shared.followers.get(controller)?.leave();
           shared.followers.delete(controller);
           resolve();
         };
-        shared.followers.set(controller, resolve);
+        // `feed.then` would keep all former followers until the feed ends.
+        shared.followers.set(controller, new Follower(controller, resolve));
         if (shared.over) resolve();
         if (controller.cancelled) leave();
         else controller.signal.addEventListener('abort', leave, { once: true });
@@ -74,14 +74,14 @@ export class SharedFeeds {
         for (const follower of shared.followers.keys()) follower.emit(event, value);
       });
     }
-    // A slow follower holds back no other: these are counters and a batch, and pages have their credit.
     feed.on('change', (item) => {
-      for (const follower of shared.followers.keys()) void follower.push(item);
+      for (const follower of shared.followers.values()) follower.push(item);
     });
+    hold(feed, shared.followers).catch(() => {}); // how it ends is told below
     const over = (): void => {
       this.#forget(key, shared);
       shared.over = true;
-      for (const end of shared.followers.values()) end();
+      for (const follower of shared.followers.values()) follower.end();
     };
     feed.then(over, over);
     return shared;
@@ -89,6 +89,17 @@ export class SharedFeeds {
 
   #forget(key: string, shared: Shared): void {
     if (this.#running.get(key) === shared) this.#running.delete(key);
+  }
+}
+
+/** Holds the feed back while none of its followers has room for more: it goes as fast as the fastest of them. */
+async function hold(feed: FeedLike, followers: ReadonlyMap<unknown, Follower>): Promise<void> {
+  for await (const _ of feed) {
+    for (;;) {
+      const waits = [...followers.values()].map(({ wait }) => wait);
+      if (waits.length === 0 || waits.includes(undefined)) break;
+      await Promise.race(waits);
+    }
   }
 }
 
