@@ -88,16 +88,19 @@ export interface AnswerParts {
   readonly list?: string;
 }
 
-/** @param most items that are sent with the answer itself; more come in parts */
-export function inParts(value: unknown, most = PART): AnswerParts {
+/**
+ * @param most items that are sent with the answer itself; more come in parts
+ * @param length characters of documents' texts that end a part
+ */
+export function inParts(value: unknown, most = PART, length = Number.POSITIVE_INFINITY): AnswerParts {
   if (Array.isArray(value)) {
-    return value.length > most ? { value: [], parts: split(value), list: '' } : { value, parts: [] };
+    return value.length > most ? { value: [], parts: split(value, length), list: '' } : { value, parts: [] };
   }
   if (typeof value !== 'object' || value === null) return { value, parts: [] };
   for (const list of LISTS) {
     const items = (value as Record<string, unknown>)[list];
     if (!Array.isArray(items) || items.length <= most) continue;
-    return { value: { ...value, [list]: [] }, parts: split(items), list };
+    return { value: { ...value, [list]: [] }, parts: split(items, length), list };
   }
   return { value, parts: [] };
 }
@@ -113,9 +116,19 @@ export function whole(
   return list === '' ? items : { ...(value as object), [list]: items };
 }
 
-function split(items: readonly unknown[]): unknown[][] {
+function split(items: readonly unknown[], length: number): unknown[][] {
   const parts: unknown[][] = [];
-  for (let at = 0; at < items.length; at += PART) parts.push(items.slice(at, at + PART));
+  let from = 0;
+  let left = length;
+  for (let at = 0; at < items.length; at++) {
+    const { doc } = (items[at] ?? {}) as Partial<TextRow>;
+    if (typeof doc === 'string') left -= doc.length;
+    if (at - from + 1 < PART && left > 0) continue;
+    parts.push(items.slice(from, at + 1));
+    from = at + 1;
+    left = length;
+  }
+  if (from < items.length) parts.push(items.slice(from));
   return parts;
 }
 

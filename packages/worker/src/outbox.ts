@@ -8,7 +8,7 @@
 /** Most operations in one message: see PART in wire.ts; one operation may be such a part. */
 const MOST = 2_000;
 
-/** An operation that is made when its turn comes, and after which other tasks get theirs. */
+/** An operation that is made when its turn comes, and after which other tasks get theirs. It must not throw. */
 export type Later<Op> = () => Op;
 
 export class Outbox<Op> {

@@ -83,7 +83,7 @@ export class OwnWorker {
     if (this.#known === undefined && this.#end !== undefined) throw this.#end;
     this.#life ??= hold(`settledb:page:${uuid()}`);
     const life = this.#life;
-    const lock = await life.name;
+    const lock = await this.#named(life);
     this.#known ??= this.#meet();
     const known = this.#known;
     const { port1, port2 } = new MessageChannel();
@@ -103,6 +103,18 @@ export class OwnWorker {
       port1.close();
       if (isTerminated(error)) this.giveUp();
       throw fromControl(error);
+    }
+  }
+
+  /** What comes of a lock that was not granted in time is released, and the next call asks for another. */
+  async #named(life: Held): Promise<string | undefined> {
+    const ms = this.#timeoutMs;
+    try {
+      return await inTime(life.name, ms, () => ioError(`The lock manager did not answer within ${ms} ms`));
+    } catch (error) {
+      life.release();
+      if (this.#life === life) this.#life = undefined;
+      throw error;
     }
   }
 
@@ -200,14 +212,18 @@ export class OwnWorker {
   }
 
   #inTime<T>(promise: Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const ms = this.#timeoutMs;
-      const end = after(ms, () =>
-        reject(workerTerminated(`The worker did not answer within ${ms} ms. Does it call host()?`)),
-      );
-      promise.then(resolve, reject).finally(end);
-    });
+    const ms = this.#timeoutMs;
+    return inTime(promise, ms, () =>
+      workerTerminated(`The worker did not answer within ${ms} ms. Does it call host()?`),
+    );
   }
+}
+
+function inTime<T>(promise: Promise<T>, ms: number, late: () => Error): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const end = after(ms, () => reject(late()));
+    promise.then(resolve, reject).finally(end);
+  });
 }
 
 function made(targets: Targets): Target {

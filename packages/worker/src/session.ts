@@ -45,6 +45,11 @@ const HOPS = 8;
 /** Characters of documents that fill a message: the page parses them in about a quarter of a millisecond. */
 const MESSAGE_LENGTH = 64 * 1024;
 
+/**
+ * Characters of documents in one part of a long answer: the page parses them in some ten ms; and a text has less than 512 MB.
+ */
+const TEXTS_LENGTH = 2 * 1024 * 1024;
+
 const NONE: Transferable[] = [];
 
 export class Session {
@@ -220,7 +225,7 @@ export class Session {
     };
     for (const part of parts) {
       const made = (): unknown[] | string => (isJson ? JSON.stringify(part) : (part as unknown[]));
-      this.#outbox.add((() => bringing(['part', id, made()])) satisfies Later<Out>);
+      this.#addLater(id, () => bringing(['part', id, made()]));
     }
     const ok = isJson ? 'json' : 'ok';
     return bringing(list === undefined ? [ok, id, value] : [ok, id, value, list]);
@@ -231,19 +236,31 @@ export class Session {
     for (let at = 0; at < answer.length; at += LIST) {
       const rows = answer.slice(at, at + LIST);
       const made = (): Out => ['rows', id, flatRows(rows)];
-      this.#outbox.add(answer.length > LIST ? (made satisfies Later<Out>) : made());
+      if (answer.length > LIST) this.#addLater(id, made);
+      else this.#outbox.add(made());
     }
     return ['json', id, [], ''];
   }
 
   /** In parts too; the last one goes with the rest of the answer. */
   #addTexts(id: number, answer: object): void {
-    const { value, parts, list } = inParts(answer, 0);
+    const { value, parts, list } = inParts(answer, 0, TEXTS_LENGTH);
     const ok = JSON.stringify(['json', id, value, list!] satisfies HostOp);
     for (const [at, part] of parts.entries()) {
       const more = at === parts.length - 1 ? ok : undefined;
-      this.#outbox.add((() => ['message', messageOf(id, part, more)]) satisfies Later<Out>);
+      this.#addLater(id, () => ['message', messageOf(id, part, more)]);
     }
+  }
+
+  /** If a part cannot be made, the call is refused, and what else comes of it is of no use any more. */
+  #addLater(id: number, make: Later<Out>): void {
+    this.#outbox.add(() => {
+      try {
+        return make();
+      } catch (cause) {
+        return ['no', id, encodeError(badRequest(`An answer could not cross from the worker: ${cause}`))];
+      }
+    });
   }
 
   #feed(id: number, number: number, verb: string, crossing: Crossing, credit: number): void {

@@ -1,0 +1,71 @@
+/** Answers that cannot be put together, and locks that nobody grants: the call is refused, and what comes after it is not. */
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { hostAndPage, rejection } from './support';
+
+/** As V8 does for a text of more than 512 MB. */
+const fails = vi.hoisted(() => ({ now: false }));
+vi.mock('../../packages/worker/src/answers', async (original) => {
+  const real = await original<typeof import('../../packages/worker/src/answers')>();
+  return {
+    ...real,
+    messageOf: (...args: Parameters<typeof real.messageOf>) => {
+      if (fails.now) throw new RangeError('Invalid string length');
+      return real.messageOf(...args);
+    },
+  };
+});
+
+it('an answer that cannot be put together is refused, and the connection goes on', async () => {
+  const { Hosted } = hostAndPage();
+  const db = new Hosted('notes');
+  await db.bulkDocs(Array.from({ length: 1_200 }, (_, i) => ({ _id: `doc-${i}` })));
+  fails.now = true;
+  onTestFinished(() => {
+    fails.now = false;
+  });
+  const refused = { status: 400, name: 'bad_request', reason: expect.stringContaining('Invalid string') };
+  expect(await rejection(db.allDocs({ include_docs: true }))).toMatchObject(refused);
+  fails.now = false;
+  expect((await db.allDocs({ include_docs: true })).rows).toHaveLength(1_200);
+  const heard: string[] = [];
+  const feed = db.changes({ live: true, since: 'now' }).on('change', ({ id }) => heard.push(id));
+  await db.info();
+  await db.put({ _id: 'after' });
+  await vi.waitFor(() => expect(heard).toEqual(['after']));
+  feed.cancel();
+});
+
+it('large documents come in parts of some megabytes', async () => {
+  const { Hosted } = hostAndPage();
+  const db = new Hosted('notes');
+  const text = 'x'.repeat(700_000);
+  await db.bulkDocs(Array.from({ length: 12 }, (_, i) => ({ _id: `doc-${i}`, text })));
+  const lengths: number[] = [];
+  const post = MessagePort.prototype.postMessage;
+  MessagePort.prototype.postMessage = function (this: MessagePort, ...args: unknown[]) {
+    if (typeof args[0] === 'string') lengths.push(args[0].length);
+    return Reflect.apply(post, this, args) as undefined;
+  };
+  onTestFinished(() => {
+    MessagePort.prototype.postMessage = post;
+  });
+  const { rows } = await db.allDocs({ include_docs: true });
+  expect(rows).toHaveLength(12);
+  expect(Math.max(...lengths)).toBeLessThan(3 * 1024 * 1024);
+});
+
+it('a lock that is not granted in time fails the call, and the next one asks for another', async () => {
+  const { page } = hostAndPage();
+  const Hosted = page({ timeout_ms: 50 });
+  vi.stubGlobal('navigator', { locks: { request: () => new Promise(() => {}) } });
+  onTestFinished(() => {
+    vi.unstubAllGlobals();
+  });
+  const db = new Hosted('notes');
+  expect(await rejection(db.info())).toMatchObject({
+    name: 'io',
+    reason: expect.stringContaining('lock manager'),
+  });
+  vi.unstubAllGlobals();
+  expect(await db.put({ _id: 'a' })).toMatchObject({ ok: true });
+});
