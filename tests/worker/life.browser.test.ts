@@ -1,6 +1,7 @@
 /** Who is taken for gone, by a lock that is held, released, or seen by nobody. */
 import { describe, expect, it, vi } from 'vitest';
 import { hold, whenGone, whenReleased } from '../../packages/worker/src/life';
+import { onPutAway } from '../../packages/worker/src/page-life';
 
 describe('a context', () => {
   it('is gone when its lock is released, and not before', async () => {
@@ -33,6 +34,31 @@ describe('a context', () => {
     port1.start();
     port2.close();
     if ('onclose' in MessagePort.prototype) await vi.waitFor(() => expect(gone).toHaveBeenCalledOnce());
+  });
+});
+
+describe('a page that is put away', () => {
+  it('is told of it once, and once of its return, however many events say so', () => {
+    const told: string[] = [];
+    const stop = onPutAway(
+      () => told.push('away'),
+      () => told.push('back'),
+    );
+    const turn = (type: string): boolean => dispatchEvent(new PageTransitionEvent(type, { persisted: true }));
+    const say = (type: string): boolean => document.dispatchEvent(new Event(type));
+    // As Chromium does, with the cache; then frozen only; then as Firefox and WebKit do.
+    turn('pagehide');
+    say('freeze');
+    say('resume');
+    turn('pageshow');
+    expect(told).toEqual(['away', 'back']);
+    say('freeze');
+    say('resume');
+    turn('pagehide');
+    turn('pageshow');
+    stop();
+    turn('pagehide');
+    expect(told).toEqual(['away', 'back', 'away', 'back', 'away', 'back']);
   });
 });
 
