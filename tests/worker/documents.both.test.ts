@@ -64,6 +64,8 @@ describe('calls', () => {
     expect((await db.bulkGet(state({ docs: [{ id: 'a' }] }))).results).toHaveLength(1);
     expect(await db.changes({ doc_ids: state(['b']) })).toMatchObject({ results: [{ id: 'b' }] });
     await db.createIndex(state({ fields: ['tags'] }));
+    const auth = { username: 'a', password: 'b' };
+    expect(new Hosted('http://127.0.0.1:9/notes', state({ auth })).adapter).toBe('http');
     await db.bulkDocs(state([{ _id: 'c', tags: [] }]));
     const selector = { tags: { $all: [{ deep: () => 1 }] } };
     expect(await rejection(db.find(state({ selector })))).toMatchObject({ status: 400, name: 'bad_request' });

@@ -1,5 +1,6 @@
 /** What of a handle's options can cross to the worker. */
 import { DatabaseError } from '@settledb/core';
+import { withoutProxies } from '@settledb/worker';
 import type { SettleOptions } from './options';
 
 /** @throws TypeError for an adapter's object; bad_request `Invalid Adapter: <name>` */
@@ -24,7 +25,8 @@ export function chooseName(adapters: readonly string[], adapter: unknown): strin
 export function checkOptions({ name: _, ...options }: SettleOptions & { name?: unknown }): object {
   for (const [key, value] of Object.entries(options)) {
     try {
-      structuredClone(value);
+      // Of a framework's proxies, what they stand for crosses.
+      structuredClone(withoutProxies(value));
     } catch (cause) {
       throw new TypeError(
         `The option '${key}' cannot cross to the worker (functions do not): give it there, by host({ SettleDB: SettleDB.defaults({ ${key} }) })`,

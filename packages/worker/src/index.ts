@@ -1,4 +1,5 @@
 /** Databases in a worker: what serves them there, and what calls them from a page. */
+export { withoutProxies } from './arguments-kinds';
 export { named } from './arguments-scan';
 export { isTerminated, workerTerminated } from './errors';
 export { type FollowedFeed, followChanges, followLive, type Request } from './following';
