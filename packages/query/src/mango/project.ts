@@ -29,13 +29,14 @@ export function projectedPaths(fields: unknown): readonly (readonly string[])[] 
     throw invalid('invalid_fields_json', `Fields must be an array of strings, not: ${show(fields)}`);
   // As in CouchDB: an empty list means all fields.
   if (fields.length === 0) return undefined;
-  const all = fields.map(fieldPath);
-  return all.filter((path) => !all.some((other) => isWithin(path, other)));
+  // By key, not each with each: a list of 40,000 names kept a server busy for 20 s.
+  const all = new Map(fields.map((field) => [keyOf(fieldPath(field)), fieldPath(field)]));
+  return [...all.values()].filter(
+    (path) => !path.some((_, at) => at > 0 && all.has(keyOf(path.slice(0, at)))),
+  );
 }
 
-/** Whether the other path already brings this one along. */
-const isWithin = (path: readonly string[], other: readonly string[]): boolean =>
-  other.length < path.length && other.every((name, at) => name === path[at]);
+const keyOf = (path: readonly string[]): string => JSON.stringify(path);
 
 /** Puts a value at a path, creating the objects on the way. */
 export function place(into: object, path: readonly string[], value: unknown): void {
