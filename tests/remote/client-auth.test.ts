@@ -159,14 +159,14 @@ describe('headers by a function', () => {
 });
 
 /** As `fetch` follows redirects: a POST becomes a GET. */
-function moved(server: { fetch: Fetch }, from: string): Fetch {
+function moved(server: { fetch: Fetch }, from: string, at = ORIGIN): Fetch {
   return async (input, init) => {
     const url = String(input);
     if (!url.startsWith(from)) return server.fetch(input, init);
-    const to = ORIGIN + url.slice(from.length);
+    const to = at + url.slice(from.length);
     const method = init?.method === 'POST' ? 'GET' : init?.method;
     const { body: _, ...rest } = init ?? {};
-    const response = await server.fetch(to, {
+    const response = await server.fetch(ORIGIN + url.slice(from.length), {
       ...(init?.method === 'POST' ? rest : init),
       ...(method && { method }),
     });
@@ -188,11 +188,31 @@ describe('a database that has moved', () => {
     expect((await db.info()).doc_count).toBe(2);
   });
 
-  it('to another host gets no credentials', async () => {
-    const server = testServer();
-    const fetch = moved(server, 'http://elsewhere.test');
-    const db = remote('http://elsewhere.test/db', { fetch, auth: { username: 'a', password: 'pw' } });
+  it.each([
+    'http://elsewhere.test',
+    ORIGIN.replace('5984', '5985'),
+    ORIGIN.replace('http:', 'https:'),
+  ])('to another server than %s gets no credentials: its host, port and scheme are those given', async (origin) => {
+    const fetch = moved(testServer(), origin);
+    const db = remote(`${origin}/db`, { fetch, auth: { username: 'a', password: 'pw' } });
     expect(await failureOf(db.info())).toMatchObject({ status: 400, name: 'redirected' });
+  });
+
+  it('from http to https gets them', async () => {
+    const authorized: string[] = [];
+    const server = testServer();
+    const at = 'https://couch.test';
+    const followed = moved(server, 'http://couch.test', at);
+    const fetch: Fetch = (input, init) => {
+      const url = String(input);
+      if (!url.startsWith(at)) return followed(input, init);
+      authorized.push(new Headers(init?.headers).get('authorization') ?? '');
+      return server.fetch(url.replace(at, ORIGIN), init);
+    };
+    const db = remote('http://couch.test/db', { fetch, auth: { username: 'a', password: 'pw' } });
+    expect(await failureOf(db.put({ _id: 'a' }))).toMatchObject({ name: 'unauthorized' });
+    expect(await failureOf(db.info())).toMatchObject({ name: 'unauthorized' });
+    expect(authorized).toContain(`Basic ${btoa('a:pw')}`);
   });
 });
 

@@ -217,7 +217,7 @@ export class Http {
     return request.race(this.#send(call, request, false));
   }
 
-  /** From now on, requests go where the database was found. @throws redirected, to another host, which gets none of our credentials */
+  /** From now on, requests go where the database was found. @throws redirected, to another server, which gets none of our credentials */
   #follow({ base, path }: Call, url: string): void {
     const { database, credentials } = this.#line.target;
     const found = url.split('?')[0]!;
@@ -226,8 +226,8 @@ export class Http {
     if (moved === database) return;
     const { headers, auth } = this.#options;
     const isSecret = (auth ?? credentials ?? headers) != null;
-    if (isSecret && new URL(moved).hostname !== new URL(database).hostname) {
-      const reason = `The database is at ${moved} now; credentials are not taken along to another host`;
+    if (isSecret && !isSameServer(new URL(database), new URL(moved))) {
+      const reason = `The database is at ${moved} now; credentials are not taken along to another server`;
       throw new RemoteError({ status: 400, name: 'redirected', reason });
     }
     const root = moved.slice(0, moved.lastIndexOf('/') + 1);
@@ -309,3 +309,12 @@ export class Http {
     return unreachable(name, error);
   }
 }
+
+/** The same scheme, host and port; or from http to https, where each has its usual port. */
+const isSameServer = (from: URL, to: URL): boolean =>
+  from.origin === to.origin ||
+  (from.hostname === to.hostname &&
+    to.protocol === 'https:' &&
+    from.protocol === 'http:' &&
+    !from.port &&
+    !to.port);
