@@ -4,6 +4,7 @@ import { BasicFeed, type Change, DatabaseError } from '@settledb/core';
 import { describe, expect, it, vi } from 'vitest';
 import { contextOf } from '../../packages/settledb/src/hosting';
 import { SettleDB } from '../../packages/settledb/src/settledb';
+import { PATIENCE } from './hosts';
 import { hostAndPage, rejection } from './support';
 
 /** Resolves when tasks and messages that were under way have had their turn, several times over. */
@@ -194,6 +195,43 @@ describe('live results', () => {
     // The page that lets its worker go ends them: nobody asks for ever.
     Hosted.disconnect();
     await vi.waitFor(() => expect(told).toEqual(['worker_terminated', 0, 1, 'worker_terminated']));
+  });
+
+  it('that there are go on when the feed that they follow was lost for a while', async () => {
+    const lost = new DatabaseError({ status: 503, name: 'worker_terminated', reason: 'no answer' });
+    let losses = 0;
+    const feeds: { cancel(): void }[] = [];
+    class Losing extends SettleDB<Record<string, unknown>> {
+      override changes(...args: unknown[]): never {
+        if (losses-- > 0) return new BasicFeed(() => Promise.reject(lost)) as never;
+        const feed = Reflect.apply(super.changes, this, args) as { cancel(): void };
+        const failing = new BasicFeed(async (controller) => {
+          for await (const change of feed as unknown as AsyncIterable<unknown>) controller.push(change);
+          if (!controller.cancelled) throw lost;
+        });
+        feeds.push(feed);
+        return failing as never;
+      }
+    }
+    const { Hosted } = hostAndPage({}, {}, contextOf(Losing.defaults({ adapter: memory() })));
+    const db = new Hosted('notes');
+    const told: unknown[] = [];
+    db.live.allDocs().subscribe({
+      next: ({ rows }) => told.push(rows.length),
+      error: (error) => told.push((error as Error).name),
+    });
+    await vi.waitFor(() => expect(told).toEqual([0]));
+    losses = Number.POSITIVE_INFINITY;
+    feeds[0]!.cancel();
+    await settled();
+    await db.put({ _id: 'a' });
+    losses = 0;
+    // The next feed is opened after a second; what was written meanwhile is found.
+    await vi.waitFor(() => expect(told).toEqual([0, 1]), PATIENCE);
+    await db.put({ _id: 'b' });
+    await vi.waitFor(() => expect(told).toEqual([0, 1, 2]), PATIENCE);
+    Hosted.disconnect();
+    await vi.waitFor(() => expect(told).toEqual([0, 1, 2, 'worker_terminated']), PATIENCE);
   });
 
   it('are complete when the handle is closed while they begin, and refused after', async () => {

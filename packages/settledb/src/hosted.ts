@@ -171,7 +171,7 @@ export class HostedHandle extends Emitter {
         this as never,
         undefined,
         this.adapter === 'http' ? undefined : watch,
-        isTerminated,
+        (error) => isTerminated(error) && !this.#link.isOver,
       );
     });
     return this.#live;

@@ -220,6 +220,11 @@ export class Link {
     });
   }
 
+  /** Whether there will be no worker any more: the page let it go, or did not say how to make another. */
+  get isOver(): boolean {
+    return this.#closed || this.#own.isOver;
+  }
+
   async #makeChannel(): Promise<void> {
     try {
       if (this.#closed) throw workerTerminated('The page has let the worker go');

@@ -118,6 +118,11 @@ export class OwnWorker {
     }
   }
 
+  /** Whether there can be no other worker. */
+  get isOver(): boolean {
+    return this.#known === undefined && this.#end !== undefined;
+  }
+
   suspect(host: string): Promise<boolean> {
     const known = this.#known;
     if (known === undefined) return Promise.resolve(true);

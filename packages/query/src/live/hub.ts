@@ -25,7 +25,15 @@ export interface HubListener {
   changed(ids: Changed | undefined): void;
   /** Nothing follows: the database was closed, or the feed failed. */
   end(ending: Ending): void;
+  /** Whether it waits if the feed failed in a way that will pass: then `ready` is called again. Default: it does not. */
+  waits?(): boolean;
 }
+
+/** Whether a failure will pass. */
+export type IsPassing = (error: unknown) => boolean;
+
+/** ms until a feed is opened, or a query repeated, after a failure that will pass. */
+export const RETRY_MS = 1_000;
 
 export interface HubSource {
   info(): Promise<DatabaseInfo>;
@@ -51,11 +59,17 @@ export class ChangeHub {
   /** Collected within one turn. */
   #ids = new Set<string>();
   #passing = false;
+  readonly #isPassing: IsPassing | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** @param watch if purges can be noticed: for a local database */
-  constructor(source: HubSource, watch?: WatchCommits | undefined) {
+  /**
+   * @param watch if purges can be noticed: for a local database
+   * @param isPassing which failures of the feed will pass. Default: none
+   */
+  constructor(source: HubSource, watch?: WatchCommits | undefined, isPassing?: IsPassing | undefined) {
     this.#source = source;
     this.#watch = watch;
+    this.#isPassing = isPassing;
   }
 
   /** @returns a function to leave */
@@ -82,11 +96,11 @@ export class ChangeHub {
       feed.on('change', ({ id }: { id: string }) => this.#hear(id));
       feed.then(
         (result: ChangesResult | Cancelled) => this.#over(feed, result && {}),
-        (error: unknown) => this.#over(feed, endingOf(error)),
+        (error: unknown) => this.#feed === feed && this.#fail(error),
       );
       for (const listener of [...this.#listeners]) listener.ready();
     } catch (error) {
-      if (this.#opening === opening) this.#end(endingOf(error));
+      if (this.#opening === opening) this.#fail(error);
     }
   }
 
@@ -119,6 +133,23 @@ export class ChangeHub {
     if (this.#feed === feed) this.#end(ending);
   }
 
+  #fail(error: unknown): void {
+    if (this.#isPassing?.(error) !== true) {
+      this.#end(endingOf(error));
+      return;
+    }
+    this.#close();
+    for (const listener of [...this.#listeners]) {
+      if (listener.waits?.()) continue;
+      this.#listeners.delete(listener);
+      listener.end({ error });
+    }
+    if (this.#listeners.size === 0) return;
+    const waiting = {};
+    this.#opening = waiting;
+    this.#timer = setTimeout(() => this.#opening === waiting && void this.#open(), RETRY_MS);
+  }
+
   #end(ending: Ending): void {
     this.#close();
     const listeners = [...this.#listeners];
@@ -130,6 +161,7 @@ export class ChangeHub {
     const feed = this.#feed;
     this.#feed = undefined;
     this.#opening = undefined;
+    clearTimeout(this.#timer);
     this.#unwatch?.();
     this.#unwatch = undefined;
     this.#ids = new Set();

@@ -14,7 +14,7 @@ import {
   type ViewSource,
 } from '@settledb/core';
 import type { Mango } from '../mango/mango';
-import { ChangeHub, type WatchCommits } from './hub';
+import { ChangeHub, type IsPassing, type WatchCommits } from './hub';
 import { LiveFind } from './live-find';
 import { type LiveQuery, RunningQuery } from './live-query';
 import type { Evaluator } from './run';
@@ -45,19 +45,19 @@ export class LiveQueries<Content extends object = object> implements Live<Conten
   /** Live finds use this; absent if finds are answered elsewhere, as for a remote database. */
   readonly #mango: Mango | undefined;
   readonly #hub: ChangeHub;
-  readonly #isPassing: Evaluator<unknown>['isPassing'];
+  readonly #isPassing: IsPassing | undefined;
 
   /** @param isPassing see {@link Evaluator.isPassing} */
   constructor(
     host: LiveHost,
     mango?: Mango | undefined,
     watch?: WatchCommits | undefined,
-    isPassing?: ((error: unknown) => boolean) | undefined,
+    isPassing?: IsPassing | undefined,
   ) {
     this.#isPassing = isPassing;
     this.#host = host;
     this.#mango = mango;
-    this.#hub = new ChangeHub(host, watch);
+    this.#hub = new ChangeHub(host, watch, isPassing);
   }
 
   find(request: FindRequest): LiveQuery<FindResult<Content>> {

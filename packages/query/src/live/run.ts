@@ -1,5 +1,13 @@
 /** The work of a live query while somebody listens. */
-import { type Changed, type ChangeHub, type Ending, endingOf, MAX_IDS } from './hub';
+import {
+  type Changed,
+  type ChangeHub,
+  type Ending,
+  endingOf,
+  type IsPassing,
+  MAX_IDS,
+  RETRY_MS,
+} from './hub';
 
 /** Makes the results of one query. */
 export interface Evaluator<Result> {
@@ -10,7 +18,7 @@ export interface Evaluator<Result> {
    */
   evaluate(changed: Changed | undefined, last: Result | undefined): Promise<Result>;
   /** Whether a failure will pass: the last result then stays, and the query is repeated after a while. Default: none does. */
-  readonly isPassing?: ((error: unknown) => boolean) | undefined;
+  readonly isPassing?: IsPassing | undefined;
 }
 
 /**
@@ -18,8 +26,6 @@ export interface Evaluator<Result> {
  * half of the time.
  */
 const MIN_INTERVAL_MS = 16;
-/** ms until a query is repeated after a failure that will pass. */
-const RETRY_MS = 1_000;
 
 interface RunEvents<Result> {
   next(result: Result): void;
@@ -53,6 +59,7 @@ export class Run<Result> {
       ready: () => this.#hear(undefined),
       changed: (ids) => this.#hear(ids),
       end: (ending) => this.#end(ending),
+      waits: () => this.current !== undefined,
     });
   }
 
