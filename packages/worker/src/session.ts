@@ -7,7 +7,7 @@ import { flatRows, hasTexts, inParts, isJsonAnswer, messageOf, transferables } f
 import { decodeArguments } from './arguments-decode';
 import { askForTexts } from './ask-for-texts';
 import { Awake } from './awake';
-import { cloneable, encodeError } from './errors';
+import { cloneable, encodeError, workerTerminated } from './errors';
 import { FeedPump } from './feed-pump';
 import { type Later, Outbox } from './outbox';
 import { jsonOf, type Out, parsed } from './said';
@@ -191,7 +191,9 @@ export class Session {
       const args = this.#decode(id, crossing, () => this.#signalOf(id), isLocal);
       const asked = own ? askForTexts(verb, args) : args;
       let answer: unknown = await callVerb(hosted, verb, asked);
-      answer = this.#transfers ? withErrors(answer) : await withoutStream(answer);
+      answer = this.#transfers
+        ? withErrors(answer, (error) => this.#meaningOf(error))
+        : await withoutStream(answer);
       if (asked !== args && typeof answer === 'string') last = ['text', id, answer];
       else if (asked !== args && verb === 'allDocs' && hasTexts(answer)) this.#addTexts(id, answer);
       else if (isLocal && verb === 'bulkDocs') last = this.#addWritten(id, answer as BulkDocsRow[]);
@@ -203,6 +205,11 @@ export class Session {
     if (this.#aborts.size > 0) this.#aborts.delete(id);
     if (last !== undefined && !this.#over) this.#addLast(last);
     if (this.#leaving) this.#endWhenIdle();
+  }
+
+  /** The page's handle is open, whatever became of the one here. */
+  #meaningOf(error: unknown): unknown {
+    return this.#over && this.#leaving ? workerTerminated('The worker serves no more', error) : error;
   }
 
   /** Sends an answer, or the rest of it. It waits only while other calls are under way; and the page parses while more is made. */

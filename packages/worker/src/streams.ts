@@ -141,8 +141,11 @@ export async function withoutStream(answer: unknown): Promise<unknown> {
   return isStream(stream) ? { ...(answer as object), stream: await blobOf(stream) } : answer;
 }
 
-/** An answer whose `stream`, once transferred, fails with all that its error says: a clone of the error would keep only the message. */
-export function withErrors(answer: unknown): unknown {
+/**
+ * An answer whose `stream`, once transferred, fails with all that its error says: a clone of the error would keep only the message.
+ * @param meaning what a failure is to the page
+ */
+export function withErrors(answer: unknown, meaning: (error: unknown) => unknown): unknown {
   const { stream } = (answer ?? {}) as { stream?: unknown };
   if (!isStream(stream)) return answer;
   const reader = stream.getReader();
@@ -150,7 +153,7 @@ export function withErrors(answer: unknown): unknown {
     try {
       return await reader.read();
     } catch (error) {
-      throw encodeError(error);
+      throw encodeError(meaning(error));
     }
   };
   return { ...(answer as object), stream: streamBy(reader, read) };
