@@ -3,7 +3,7 @@ import type { ChangesOptions } from '@settledb/core';
 import { describe, expect, it } from 'vitest';
 import { load, type Target } from '../../packages/dump/src/index';
 import { SettleDB } from '../../packages/settledb/src/settledb';
-import { contentsOf, fillAtRandom, make, plain, whole } from './content';
+import { contentsOf, type Db, fillAtRandom, make, plain, whole } from './content';
 
 // biome-ignore lint/suspicious/noExplicitAny: what types would not let through is asked for too
 type Any = any;
@@ -79,6 +79,20 @@ describe('a dump', () => {
     const watched = { id, info, get, put, changes, revsDiff, bulkGet, bulkDocs };
     expect(await SettleDB.replicate(watched as never, b)).toMatchObject({ docs_read: 0 });
     expect(since[0]).toBe(2);
+  });
+
+  // The numbers of its changes are others: a replication that went on at the old ones would skip what is new.
+  it('brings no checkpoint into the database that takes the place of the one dumped', async () => {
+    const [a, client, again] = [make(), make(), make()];
+    const id = async () => 'place';
+    const at = ({ info, get, put, changes, revsDiff, bulkGet, bulkDocs }: Db) =>
+      ({ id, info, get, put, changes, revsDiff, bulkGet, bulkDocs }) as never;
+    for (let n = 0; n < 10; n++) await a.put({ ...(await a.get('d').catch(() => ({}))), _id: 'd', n });
+    await SettleDB.replicate(at(a), client);
+    expect(await again.load(a.dump({ local: true }))).toMatchObject({ ok: true });
+    await again.bulkDocs(Array.from({ length: 12 }, (_, i) => ({ _id: `new${i}` })));
+    expect(await SettleDB.replicate(at(again), client)).toMatchObject({ docs_written: 12 });
+    expect(await contentsOf(client)).toEqual(await contentsOf(again));
   });
 
   it('has _local documents where they are asked for', async () => {

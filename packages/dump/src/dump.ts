@@ -44,7 +44,10 @@ export interface DumpProgress {
 }
 
 export interface DumpOptions extends CallOptions {
-  /** Include `_local` documents: replication checkpoints, and the program's own. For local databases only. Default false. */
+  /**
+   * Include `_local` documents, for the program's own: a load leaves out the checkpoints of replications. For local databases only.
+   * Default false.
+   */
   readonly local?: boolean | undefined;
   /** `false`: plain NDJSON. Default true. */
   readonly gzip?: boolean | undefined;

@@ -181,8 +181,12 @@ export class Writer {
     return docs.filter(({ _id, _rev }) => Object.hasOwn(diff, _id) && diff[_id]!.missing.includes(_rev));
   }
 
-  /** Writes a `_local` document over an existing one, except over a checkpoint: replications have gone on since. */
+  /**
+   * Writes a `_local` document over an existing one. Checkpoints are left out, and not replaced: they name positions in the changes
+   * of the database that was dumped, and a database that is loaded into numbers its own.
+   */
   async local({ _rev: _, ...doc }: AnyDoc): Promise<void> {
+    if (isCheckpoint(doc)) return;
     const { signal } = this.#options;
     for (let tries = 1; ; tries++) {
       const there: ExistingDoc | undefined = await this.#target.get(doc._id, { signal }).catch(unlessMissing);
