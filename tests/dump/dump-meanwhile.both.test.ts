@@ -1,6 +1,10 @@
 /** Databases that change, or are closed, while they are dumped or loaded. */
+
+import { memory } from '@settledb/adapter-memory';
 import { describe, expect, it } from 'vitest';
+import { dump } from '../../packages/dump/src/index';
 import { iterate } from '../../packages/remote/src/server-streams';
+import { SettleDB } from '../../packages/settledb/src/settledb';
 import { bytesOf, contentsOf, type Db, make, numbers } from './content';
 
 describe('a dump', () => {
@@ -41,6 +45,27 @@ describe('a dump', () => {
     const { seq } = await b.load(new Blob(pieces as Uint8Array<ArrayBuffer>[]));
     expect((await b.allDocs()).total_rows).toBe(documents);
     await b.replicate.from(a, { since: seq! });
+    expect(await contentsOf(b)).toEqual(await contentsOf(a));
+  });
+
+  it('has a document whose listed revision is pruned before it is read', async () => {
+    const a: Db = new SettleDB('pruned while dumped', { adapter: memory(), revs_limit: 1 });
+    await a.bulkDocs(['a', 'b', 'c'].map((_id) => ({ _id, n: 0 })));
+    const other = { _id: 'b', _rev: '1-other', _revisions: { start: 1, ids: ['other'] }, n: -1 };
+    await a.bulkDocs([other] as never, { new_edits: false });
+    await a.put({ _id: 'purged' });
+    const { id, info, changes, openAttachment } = a;
+    const get = a.get.bind(a);
+    const edit = async (_id: string) => a.put({ ...(await get(_id)), n: 1 });
+    const bulkGet = async (request: never) => {
+      for (const _id of ['b', 'c']) await edit(_id);
+      const purged = await get('purged').catch(() => undefined);
+      if (purged !== undefined) await a.purge('purged', purged._rev);
+      return a.bulkGet(request);
+    };
+    const source = { id, info, changes, openAttachment, get, bulkGet } as never;
+    const b = make();
+    expect(await b.load(dump(source))).toMatchObject({ ok: true, docs_read: 4, docs_written: 4 });
     expect(await contentsOf(b)).toEqual(await contentsOf(a));
   });
 

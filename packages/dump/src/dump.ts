@@ -233,15 +233,32 @@ async function read(
   // If a revision was edited meanwhile, the leaf of its branch is answered.
   const request = { docs: wanted, revs: true, latest: true, att_encoding_info: true, signal };
   const { results } = await source.bulkGet(request);
-  const docs = results.flatMap(({ docs }) => docs).map((row) => ('ok' in row ? row.ok : failed(row.error)));
-  return docs.filter((doc) => doc !== undefined) as AnyDoc[];
+  const docs: AnyDoc[] = [];
+  const lost = new Set<string>();
+  for (const { id, docs: rows } of results)
+    for (const row of rows) {
+      if ('ok' in row) docs.push(row.ok as AnyDoc);
+      else if (row.error.error === 'not_found') lost.add(id);
+      else throw failed(row.error);
+    }
+  if (lost.size === 0) return docs;
+  const whole = docs.filter(({ _id }) => !lost.has(_id));
+  for (const id of lost) whole.push(...(await leavesOf(source, id, signal)));
+  return whole;
 }
 
-/** A document that was purged meanwhile is no failure. */
-function failed(error: { readonly id: string; readonly error: string; readonly reason: string }): undefined {
-  if (error.error === 'not_found') return undefined;
-  throw new DatabaseError({ status: 500, name: error.error, reason: error.reason, docId: error.id });
+/**
+ * All leaves of a document of which a revision is not found: it was purged, or edited so often that its tree no longer has that one.
+ * One request tells, which no edit can come between.
+ */
+async function leavesOf(source: Source, id: string, signal: AbortSignal | undefined): Promise<AnyDoc[]> {
+  const options = { open_revs: 'all', revs: true, att_encoding_info: true, signal } as const;
+  const rows = (await source.get(id, options).catch(unlessMissing)) ?? [];
+  return rows.flatMap((row) => ('ok' in row ? [row.ok as AnyDoc] : []));
 }
+
+const failed = ({ id, error, reason }: { id: string; error: string; reason: string }): DatabaseError =>
+  new DatabaseError({ status: 500, name: error, reason, docId: id });
 
 /** A document and its content. If that disappears before its end is read, the document is called gone, and follows as it is then. */
 async function* withContent(
