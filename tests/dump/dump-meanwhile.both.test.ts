@@ -108,6 +108,30 @@ describe('a dump', () => {
         }
       });
 
+  it.each([
+    false,
+    true,
+  ])('has all leaves that a document became before its content was read; their own content: %o', async (own) => {
+    const [a, b] = [make(), make()];
+    const { rev } = await a.put({ _id: 'x', _attachments: { f: data(3, 2_000_000) } } as never);
+    const after = (hash: string, seed: number) => ({
+      _id: 'x',
+      _rev: `2-${hash}`,
+      _revisions: { start: 2, ids: [hash, rev.slice(2)] },
+      ...(own && { _attachments: { f: { ...data(seed, 5_000), revpos: 2 } } }),
+    });
+    const pieces: Uint8Array[] = [];
+    for await (const piece of iterate(a.dump({ gzip: false }))) {
+      pieces.push(piece);
+      if (pieces.length > 1) continue;
+      await a.bulkDocs([after('bbb', 5), after('ccc', 6)] as never, { new_edits: false });
+      await a.compact();
+    }
+    expect(await b.load(new Blob(pieces as Uint8Array<ArrayBuffer>[]))).toMatchObject({ ok: true });
+    expect((await b.get('x', { conflicts: true }))._conflicts).toEqual(['2-bbb']);
+    expect(await contentsOf(b)).toEqual(await contentsOf(a));
+  });
+
   it('has those _local documents that are still there', async () => {
     const [a, b] = [make(), make()];
     const ids = Array.from({ length: 1_500 }, (_, i) => `_local/l${String(i).padStart(4, '0')}`);

@@ -260,35 +260,34 @@ async function leavesOf(source: Source, id: string, signal: AbortSignal | undefi
 const failed = ({ id, error, reason }: { id: string; error: string; reason: string }): DatabaseError =>
   new DatabaseError({ status: 500, name: error, reason, docId: id });
 
-/** A document and its content. If that disappears before its end is read, the document is called gone, and follows as it is then. */
+/** A document and its content. If that disappears before its end is read, the document is called gone, and what it became follows. */
 async function* withContent(
   source: Source,
-  first: AnyDoc,
-  names: readonly string[],
+  doc: AnyDoc,
+  content: readonly string[],
   writer: Sections,
   signal: AbortSignal | undefined,
+  tries = 1,
 ): AsyncGenerator<Part> {
-  let doc: AnyDoc | undefined = first;
-  let content = names;
-  for (let tries = 1; content.length > 0; tries++) {
-    if (writer.pending) yield writer.close();
-    writer.add({ doc, content });
-    yield writer.close(false);
-    try {
-      for (const [i, name] of content.entries())
-        yield* contentOf(source, doc, name, writer, i === content.length - 1, signal);
-      return;
-    } catch (error) {
-      if (!isMissing(error) || tries === TRIES_MAX) throw error;
-    }
-    writer.add({ gone: true });
-    yield writer.close();
-    writer.forget(doc, content);
-    [doc] = await read(source, [{ id: doc._id, rev: doc._rev }], signal);
-    if (doc === undefined) return;
-    content = writer.unknown(doc);
+  if (writer.pending) yield writer.close();
+  writer.add({ doc, content });
+  yield writer.close(false);
+  try {
+    for (const [i, name] of content.entries())
+      yield* contentOf(source, doc, name, writer, i === content.length - 1, signal);
+    return;
+  } catch (error) {
+    if (!isMissing(error) || tries === TRIES_MAX) throw error;
   }
-  writer.add({ doc });
+  writer.add({ gone: true });
+  yield writer.close();
+  writer.forget(doc, content);
+  // A revision may have become several leaves.
+  for (const next of await read(source, [{ id: doc._id, rev: doc._rev }], signal)) {
+    const names = writer.unknown(next);
+    if (names.length > 0) yield* withContent(source, next, names, writer, signal, tries + 1);
+    else writer.add({ doc: next });
+  }
 }
 
 async function* contentOf(
