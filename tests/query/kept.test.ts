@@ -149,6 +149,35 @@ it('an idle index follows unasked, from the beginning', async () => {
   expect(world.passes).toEqual([{ one: 5 }]);
 });
 
+it.each([
+  'idle',
+  'eager',
+] as const)('an %s index that was dropped is not made anew, until it is asked', async (policy) => {
+  const world = new World();
+  const one = index('one', policy);
+  world.ask(one);
+  await wait(1_000);
+  world.states.delete('one');
+  world.write(1);
+  await wait(1_000);
+  expect(world.passes).toEqual([]);
+  world.ask(one);
+  world.write(1);
+  await wait(1_000);
+  expect(world.states.get('one')).toBe(2);
+});
+
+it('an index of the program’s own is made anew', async () => {
+  const world = new World();
+  world.kept.keep(index('one', 'idle'));
+  world.write(1);
+  await wait(1_000);
+  world.states.delete('one');
+  world.write(1);
+  await wait(1_000);
+  expect(world.passes).toEqual([{ one: 1 }, { one: 2 }]);
+});
+
 it('an eager index follows at once, and idle ones with it, but none without a policy', async () => {
   const world = new World();
   world.ask(index('plain'));

@@ -23,7 +23,7 @@ import type {
   IndexReadOptions,
   IndexRow,
 } from './index-reader';
-import { KeptIndexes } from './kept';
+import { type Due, KeptIndexes } from './kept';
 import { storeRange } from './ranges';
 import { remember } from './remember';
 import { rowOf } from './rows';
@@ -92,8 +92,9 @@ export class Indexes extends Emitter implements IndexReader {
       unasked: (view, docs) => this.#kept.unasked(view, docs),
     });
     this.#kept = new KeptIndexes(host.store, async (due, signal) => {
-      const unasked = { asked: false, signal };
-      await Promise.all(due.map(({ index, target }) => this.#updater.update(index, target, [], unasked)));
+      const update = ({ index, target, isNew }: Due) =>
+        this.#updater.update(index, target, { asked: false, builds: isNew, signal });
+      await Promise.allSettled(due.map(update)); // If one was dropped meanwhile, the others go on.
     });
   }
 
@@ -158,10 +159,12 @@ export class Indexes extends Emitter implements IndexReader {
         !isWhole(state, seq, whole) &&
         (tries < WHOLE_TRIES || !reaches(state, target))
       ) {
-        whole = await this.#updater.update(index, target, this.#kept.companions(companions), { signal });
+        const inUse = this.#kept.inUse();
+        whole = await this.#updater.update(index, target, { siblings: companions, inUse, signal });
         continue;
       }
       if (state !== undefined && found === undefined) continue; // It was built anew since its tag was read.
+      if (state !== undefined) this.#kept.asked(index, update === false, true);
       if (update === 'lazy') this.#updateSoon([index, ...companions], seq);
       return { state, found: found ?? [] };
     }
@@ -183,7 +186,7 @@ export class Indexes extends Emitter implements IndexReader {
     // In the same turn, so of the same state; and only once it is known that this state is the one to answer from.
     const found = this.store.readNow(queries(look.state.tag));
     if (found === undefined) return undefined;
-    this.#kept.asked(index, !update);
+    this.#kept.asked(index, !update, true);
     return { state: look.state, found: found as readonly unknown[][] };
   }
 
@@ -211,7 +214,7 @@ export class Indexes extends Emitter implements IndexReader {
     const look = this.#stands(index.id);
     if (look?.state === undefined || look.tag !== undefined || this.#updater.running) return look;
     const { state, info } = look;
-    const along = this.#kept.companions(companions);
+    const along = [...companions, ...this.#kept.inUse()];
     return followNow(this.store, index, state, info, along, this.#events) ? this.#stands(index.id) : look;
   }
 
@@ -250,14 +253,13 @@ export class Indexes extends Emitter implements IndexReader {
   /** The state of an index, which is brought up to date if that can be done at once; `undefined` if memory cannot tell. */
   lookNow(index: IndexDefinition): Look | undefined {
     const look = this.#followed(index);
-    if (look !== undefined) this.#kept.asked(index);
+    if (look !== undefined) this.#kept.asked(index, false, look.state !== undefined);
     return look;
   }
 
   /** In the background. Errors reach the next query. */
   #updateSoon(indexes: readonly IndexDefinition[], target: number): void {
-    for (const index of indexes)
-      this.#updater.update(index, target, [], { asked: false }).catch(() => undefined);
+    for (const index of indexes) this.#updater.update(index, target, { asked: false }).catch(() => undefined);
   }
 
   /** Like `readAt`, but only brings the index up to date. */

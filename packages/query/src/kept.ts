@@ -24,6 +24,10 @@ const FEW_CHANGES = 10;
 
 interface Kept {
   index: IndexDefinition;
+  /** The program defines it: no cleanup of its own drops it. */
+  registered: boolean;
+  /** It was seen to exist: if it does not any more, it was dropped. */
+  exists: boolean;
   /** It was queried by a caller that wants it up to date. */
   asked: boolean;
   /** Documents mapped since it was last queried. */
@@ -34,6 +38,8 @@ interface Kept {
 export interface Due {
   readonly index: IndexDefinition;
   readonly target: number;
+  /** It does not exist yet, and is to be built. */
+  readonly isNew: boolean;
 }
 
 export class KeptIndexes {
@@ -62,20 +68,27 @@ export class KeptIndexes {
     this.#update = update;
   }
 
-  /** Adds an index that was not queried. */
+  /** Adds an index of the program's own, which was not queried. */
   keep(index: IndexDefinition): void {
-    const kept = this.#kept.get(index.id) ?? this.#put({ index, asked: false, unasked: 0 });
+    const kept = this.#kept.get(index.id) ?? this.#put({ ...NEW, index });
+    kept.registered = true;
     if (follows(kept)) this.#watch();
   }
 
-  /** The index was queried. @param asIs without bringing it up to date, which alone is no reason to follow */
-  asked(index: IndexDefinition, asIs = false): void {
+  /**
+   * The index was queried.
+   * @param asIs without bringing it up to date, which alone is no reason to follow
+   * @param exists the query saw it
+   */
+  asked(index: IndexDefinition, asIs = false, exists = false): void {
     const last = this.#last;
-    if (last?.index === index && last.unasked === 0 && (last.asked || asIs)) return; // the usual case
-    const kept = this.#kept.get(index.id) ?? { index, asked: false, unasked: UNASKED_DOCS_MAX };
+    const isKnown = last?.index === index && last.unasked === 0;
+    if (isKnown && (last.asked || asIs) && (last.exists || !exists)) return; // the usual case
+    const kept = this.#kept.get(index.id) ?? { ...NEW, index, unasked: UNASKED_DOCS_MAX };
     const rested = kept.unasked >= UNASKED_DOCS_MAX || !follows(kept);
     kept.index = index;
     kept.asked ||= !asIs;
+    kept.exists ||= exists;
     kept.unasked = 0;
     this.#last = this.#put(kept);
     if (rested && follows(kept)) this.#watch();
@@ -86,10 +99,15 @@ export class KeptIndexes {
     if (kept !== undefined) kept.unasked += docs;
   }
 
-  /** `given`, and the indexes in use. */
-  companions(given: readonly IndexDefinition[]): IndexDefinition[] {
+  /** Some of them may have been dropped. */
+  inUse(): IndexDefinition[] {
     const inUse = [...this.#kept.values()].filter(({ unasked }) => unasked < UNASKED_DOCS_MAX);
-    return [...given, ...inUse.map(({ index }) => index)];
+    return inUse.map(({ index }) => index);
+  }
+
+  #forget(kept: Kept): void {
+    this.#kept.delete(kept.index.id);
+    kept.unasked = UNASKED_DOCS_MAX; // If it was the last one, the next query adds it anew.
   }
 
   #put(kept: Kept): Kept {
@@ -182,12 +200,17 @@ export class KeptIndexes {
         { from: 'views', keys: views },
       ]);
       const now = info?.update_seq ?? 0;
-      const due = following.flatMap(({ index, unasked }, i): Due[] => {
+      const due = following.flatMap((kept, i): Due[] => {
+        const { index, unasked, registered } = kept;
         const state = states[i];
-        // An index without a policy was queried: if it does not exist, it was dropped since.
-        if (state === undefined && index.policy === undefined) return [];
+        const isNew = state === undefined;
+        const wasDropped = isNew && kept.exists && !registered;
+        if (wasDropped) this.#forget(kept);
+        if (!isNew) kept.exists = true;
+        // An index without a policy was queried: either the query is building it, or it was dropped since.
+        if (wasDropped || (isNew && index.policy === undefined)) return [];
         const seq = state?.seq ?? 0;
-        return seq < now ? [{ index, target: Math.min(now, seq + UNASKED_DOCS_MAX - unasked) }] : [];
+        return seq < now ? [{ index, target: Math.min(now, seq + UNASKED_DOCS_MAX - unasked), isNew }] : [];
       });
       if (due.length > 0) await this.#update(due, signal);
     } catch {
@@ -195,6 +218,8 @@ export class KeptIndexes {
     }
   }
 }
+
+const NEW = { registered: false, exists: false, asked: false, unasked: 0 };
 
 /** Whether its policy lets it follow; without a policy, whether it was queried. */
 const follows = ({ index: { policy }, asked }: Kept): boolean =>

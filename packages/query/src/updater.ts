@@ -14,6 +14,7 @@ import {
   type DatabaseTables,
   type DocRow,
   type InfoRow,
+  ioError,
   isDesignId,
   onAbort,
   type Store,
@@ -62,6 +63,8 @@ export interface UpdaterEvents {
 interface Waiter {
   /** For a query rather than a policy: the index has to be whole. */
   readonly asked: boolean;
+  /** The index is built if it does not exist. */
+  readonly builds: boolean;
   readonly target: number;
   readonly resolve: (state: ViewStateRow) => void;
   readonly reject: (error: unknown) => void;
@@ -71,6 +74,19 @@ interface Wanted {
   readonly index: IndexDefinition;
   readonly mapper: Mapper;
   readonly waiters: Set<Waiter>;
+  /** The design document of a query has it. */
+  isSibling: boolean;
+}
+
+interface UpdateOptions extends CallOptions {
+  /** Other indexes of its design document: they come along in the same pass while it lasts, without being waited for. */
+  readonly siblings?: readonly IndexDefinition[];
+  /** Indexes that come along likewise, unless they were dropped. */
+  readonly inUse?: readonly IndexDefinition[];
+  /** For a query, which is the default. */
+  readonly asked?: boolean;
+  /** Whether the index is built if it does not exist, which is the default. Otherwise the call is rejected then. */
+  readonly builds?: boolean;
 }
 
 /** What a batch begins with. */
@@ -107,19 +123,17 @@ export class Updater {
   /**
    * Resolves when `index` holds every change up to `target`, and, for a query, is whole.
    * @returns the state in which that was seen
-   * @param companions indexes that come along in the same pass while it lasts, without being waited for
-   * @param options `asked`: for a query, which is the default
    */
   update(
     index: IndexDefinition,
     target: number,
-    companions: readonly IndexDefinition[] = [],
-    { signal, asked = true }: CallOptions & { readonly asked?: boolean } = {},
+    { siblings = [], inUse = [], signal, asked = true, builds = true }: UpdateOptions = {},
   ): Promise<ViewStateRow> {
     if (signal?.aborted) return Promise.reject(signal.reason);
     return new Promise((resolve, reject) => {
       const wanted = this.#want(index);
-      for (const companion of companions) this.#want(companion);
+      for (const sibling of siblings) this.#want(sibling).isSibling = true;
+      for (const other of inUse) this.#want(other);
       let unlisten = (): void => {};
       const settle = (how: () => void) => (): void => {
         wanted.waiters.delete(waiter);
@@ -128,6 +142,7 @@ export class Updater {
       };
       const waiter: Waiter = {
         asked,
+        builds,
         target,
         resolve: (state) => settle(() => resolve(state))(),
         reject: (error) => settle(() => reject(error))(),
@@ -141,7 +156,12 @@ export class Updater {
   #want(index: IndexDefinition): Wanted {
     const present = this.#wanted.get(index.id);
     if (present !== undefined) return present;
-    const wanted = { index, mapper: new Mapper(index.map), waiters: new Set<Waiter>() };
+    const wanted = {
+      index,
+      mapper: new Mapper(index.map),
+      waiters: new Set<Waiter>(),
+      isSibling: false,
+    };
     this.#wanted.set(index.id, wanted);
     return wanted;
   }
@@ -185,15 +205,14 @@ export class Updater {
   }
 
   async #batch(): Promise<void> {
-    const states = await this.#states();
-    if (!this.#awaited) return;
+    const { states, behind } = await this.#states();
+    if (!this.#awaited || behind.length === 0) return;
     let since = Number.POSITIVE_INFINITY;
-    for (const id of this.#wanted.keys()) since = Math.min(since, states.get(id)?.seq ?? 0);
+    for (const { index } of behind) since = Math.min(since, states.get(index.id)?.seq ?? 0);
     if (this.#indexed === undefined) {
       this.#indexed = 0;
       this.#events.indexing({ indexed_docs: 0 });
     }
-    const behind = [...this.#wanted.values()];
     const writing = new Writing();
     for (const began = performance.now(); ; ) {
       const batch = await this.#read(since);
@@ -206,17 +225,28 @@ export class Updater {
     await writing.last;
   }
 
-  /** The states of the needed indexes. Resolves the calls for which these are enough. */
-  async #states(): Promise<Map<string, ViewStateRow>> {
-    const ids = [...this.#wanted.keys()];
+  /**
+   * The needed indexes, and their states. Resolves the calls for which these are enough. Calls that come while states are read have to
+   * wait for the next batch: the states of their indexes are not known.
+   */
+  async #states(): Promise<{ states: Map<string, ViewStateRow>; behind: readonly Wanted[] }> {
+    const wanted = [...this.#wanted.values()];
     const [rows, [info]] = await this.#store.read([
-      { from: 'views', keys: ids },
+      { from: 'views', keys: wanted.map(({ index }) => index.id) },
       { from: 'info', keys: ['info'] },
     ]);
     const states = new Map<string, ViewStateRow>();
     for (const row of rows) if (row !== undefined) states.set(row.view, row);
     for (const state of states.values()) this.#settle(state, state.seq >= info!.update_seq);
-    return states;
+    const behind = wanted.filter((each) => states.has(each.index.id) || mayBuild(each));
+    for (const each of wanted) if (!behind.includes(each)) this.#dropped(each);
+    return { states, behind };
+  }
+
+  /** The index was dropped, perhaps by another context. To build it again, the whole database would be read for nobody. */
+  #dropped({ index, waiters }: Wanted): void {
+    this.#wanted.delete(index.id);
+    for (const waiter of [...waiters]) waiter.reject(ioError('the index was dropped'));
   }
 
   #settle(state: ViewStateRow, isWhole: boolean): void {
@@ -316,6 +346,12 @@ export class Updater {
     mapped.docs.push({ id, seq, emitted });
     part.rows += emitted.length;
   }
+}
+
+/** Whether the index is to be built if it does not exist. */
+function mayBuild({ isSibling, waiters }: Wanted): boolean {
+  for (const { builds } of waiters) if (builds) return true;
+  return isSibling;
 }
 
 /** The content of one commit. */

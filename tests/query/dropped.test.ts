@@ -1,0 +1,94 @@
+/** An index that was dropped is not built again because others are brought up to date, or because of its policy. */
+import { memory } from '@settledb/adapter-memory';
+import { evaluate } from '@settledb/core';
+import { afterEach, expect, it, vi } from 'vitest';
+import { SettleDB } from '../../packages/settledb/src/settledb';
+
+const adapter = memory();
+const opened: SettleDB[] = [];
+let count = 0;
+
+afterEach(async () => {
+  for (const db of opened.splice(0)) await db.close();
+});
+
+function open(name = `dropped ${++count}`): SettleDB {
+  const db = new SettleDB(name, { adapter, evaluate });
+  opened.push(db);
+  return db;
+}
+
+const counted = globalThis as unknown as { mappedOld: number };
+const OLD = 'function (doc) { globalThis.mappedOld++; emit(doc.n); }';
+const NEW = 'function (doc) { emit(doc.n, 1); }';
+const DOCS = 500;
+
+const docs = (prefix: string, length: number) => Array.from({ length }, (_, n) => ({ _id: prefix + n, n }));
+const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** A database with the views `old` and `new`, each in its design document. @param options of the old one */
+async function filled(options: object): Promise<SettleDB> {
+  const db = open();
+  await db.bulkDocs(docs('d', DOCS));
+  await db.put({ _id: '_design/old', ...options, views: { old: { map: OLD } } });
+  await db.put({ _id: '_design/new', views: { new: { map: NEW } } });
+  counted.mappedOld = 0;
+  return db;
+}
+
+it.each([
+  ['without a policy', {}, 'this'],
+  ['without a policy', {}, 'another'],
+  ['that is idle', { options: { update: 'idle' } }, 'this'],
+  ['that is eager', { options: { update: 'eager' } }, 'this'],
+  ['that is eager', { options: { update: 'eager' } }, 'another'],
+])('an index %s, %j, that %s context dropped stays dropped', async (_, options, who) => {
+  const db = await filled(options);
+  await db.query('old');
+  await db.query('new');
+  expect(counted.mappedOld).toBe(DOCS);
+  const cleaner = who === 'this' ? db : open(db.name);
+  await cleaner.remove(await cleaner.get('_design/old'));
+  await cleaner.viewCleanup();
+  await db.bulkDocs(docs('e', 50));
+  const { rows } = await db.query('new', { key: 7 });
+  expect(rows).toHaveLength(2);
+  await wait(400); // Indexes follow when writes pause.
+  expect(counted.mappedOld).toBe(DOCS);
+});
+
+it('an index by fields that was deleted stays so', async () => {
+  const db = open();
+  await db.bulkDocs(docs('d', DOCS));
+  await db.createIndex({ index: { fields: ['n', 'm'] }, ddoc: 'old', name: 'old' });
+  await db.createIndex({ index: { fields: ['n'] }, ddoc: 'new', name: 'new' });
+  await db.deleteIndex({ ddoc: '_design/old', name: 'old' });
+  await db.viewCleanup();
+  await db.bulkDocs(docs('e', 50));
+  const steps: number[] = [];
+  db.on('indexing', ({ results_count }) => steps.push(results_count ?? 0));
+  await db.find({ selector: { n: 7 } });
+  expect(steps.reduce((all, one) => all + one, 0)).toBeLessThan(60);
+});
+
+it('an index that was dropped and is defined again is built, and follows', async () => {
+  const db = await filled({});
+  await db.query('old');
+  const { _rev, ...ddoc } = (await db.get('_design/old')) as { _id: string; _rev: string };
+  await db.remove(ddoc._id, _rev);
+  await db.viewCleanup();
+  await db.put({ _id: 'one', n: 1 });
+  await wait(300);
+  await db.put(ddoc);
+  const total = async (stale?: 'ok') => (await db.query('old', { stale, limit: 0 })).total_rows;
+  expect(await total()).toBe(DOCS + 1);
+  await db.put({ _id: 'two', n: 2 });
+  await vi.waitFor(async () => expect(await total('ok')).toBe(DOCS + 2));
+});
+
+it.each(['idle', 'eager'])('an %s index that was only asked as it stands is built', async (update) => {
+  const db = await filled({ options: { update } });
+  const total = async () => (await db.query('old', { stale: 'ok', limit: 0 })).total_rows;
+  expect(await total()).toBe(0);
+  await vi.waitFor(async () => expect(await total()).toBe(DOCS));
+});
