@@ -58,7 +58,9 @@ export function errorResponse(error: unknown): Answer {
     ? error
     : isTooDeep(error)
       ? badRequest('The JSON is nested too deeply')
-      : failure(500, 'internal_server_error', 'The server failed; its log says how');
+      : isTooLong(error)
+        ? failure(413, 'too_large', 'The answer is too large: ask for less at a time')
+        : failure(500, 'internal_server_error', 'The server failed; its log says how');
   const { status, error: name, reason } = toWireError(known);
   return jsonResponse(status, { error: name, reason });
 }
@@ -66,6 +68,11 @@ export function errorResponse(error: unknown): Answer {
 /** V8 parses JSON of any depth but writes only some: such a body can be read but never stored. */
 function isTooDeep(error: unknown): boolean {
   return error instanceof RangeError && /call stack/i.test(error.message);
+}
+
+/** What is put together whole is one text, which has a greatest length. */
+function isTooLong(error: unknown): boolean {
+  return error instanceof RangeError && /string length/i.test(error.message);
 }
 
 export function methodNotAllowed(allowed: readonly string[]): Answer {

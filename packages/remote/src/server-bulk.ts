@@ -17,17 +17,24 @@ import {
   uuid,
 } from '@settledb/core';
 import { type OutgoingPart, writeMultipart } from './multipart';
-import { type Answer, jsonResponse, jsonTextResponse } from './server-answer';
+import { type Answer, jsonResponse } from './server-answer';
 import { checkObject, readJsonText, readObject } from './server-body';
 import type { DatabaseContext } from './server-context';
 import { checkDoc, checkRev } from './server-docs';
 import { parseJson } from './server-json';
 import { docJson, docPart, wantsMultipart } from './server-multipart';
 import { type OpenDoc, openDoc, roomAhead, whileThere } from './server-opened';
+import { gatheredResponse } from './server-several';
 import { respondWith, textStream, toStream } from './server-streams';
 import { textsOf } from './server-texts';
 import { checkSize, isToBeStored, prepareWrites, refusedRow } from './server-write';
 import { isObject, isTexts, JSON_TYPE, toWireError } from './wire';
+
+/**
+ * Documents read at a time by `_bulk_get`. One may be named as often as a request has room for, so they are never all held: with
+ * documents of 8 MB, this many are 256 MB at the very most.
+ */
+const READ_AT_ONCE = 32;
 
 export async function bulkDocs(context: DatabaseContext): Promise<Answer> {
   const { database, request, server } = context;
@@ -80,52 +87,98 @@ export async function bulkGet(context: DatabaseContext): Promise<Answer> {
   const { docs } = await readObject(request, { limit: server.limits.request });
   if (!Array.isArray(docs)) throw badRequest("Missing JSON list of 'docs'.");
   const asked = docs.map(checkRequested);
-  const good = asked.filter((item): item is Requested => 'id' in item);
   const multipart = wantsMultipart(request, 'mixed') && request.headers.get('accept')?.includes('multipart/');
   const all = multipart || query.flag('attachments') === true;
   // A client that says what it has of a document asks for the rest of it.
-  const attachments = all || good.some(({ atts_since }) => atts_since !== undefined);
+  const attachments = all || asked.some((item) => 'id' in item && item.atts_since !== undefined);
   const revs = query.flag('revs');
-  const wanted = {
-    // Which attachments go along is decided below, where they are written.
-    docs: good.filter((item) => !isWhole(item)).map(({ atts_since: _, ...entry }) => entry),
+  const options = {
     // The ancestry tells which attachments the client has.
     revs: revs || attachments,
     latest: query.flag('latest'),
     att_encoding_info: multipart || query.flag('att_encoding_info'),
     signal: request.signal,
   };
-  // For these requests all leaves are answered; for all others the number of answers is known.
-  const whole = new Map<Asked, Result>();
-  for (const item of good) if (isWhole(item)) whole.set(item, await leavesOf(database, item.id, wanted));
-  let next = 0;
-  if (!attachments && hasJson(database)) {
-    const found = await database.bulkGetJson(wanted);
-    const texts = asked.map((item) => {
-      const known = 'id' in item ? whole.get(item) : item.refused;
-      return known === undefined ? found[next++]! : JSON.stringify(known);
-    });
-    return jsonTextResponse(200, `{"results":[${texts.join(',')}]}\n`);
+  if (!attachments) return gatheredResponse(resultTexts(database, asked, options));
+  async function* sources(): AsyncGenerator<Source, void, void> {
+    for (const some of fewAtATime(asked)) {
+      const results = await resultsOf(database, some, options);
+      for (const [i, item] of some.entries()) {
+        const attsSince = 'id' in item ? item.atts_since : undefined;
+        const anew = async (): Promise<Result> => (await resultsOf(database, [item], options))[0]!;
+        const stubs = !all && attsSince === undefined;
+        yield { ...results[i]!, attsSince, stubs, dropRevisions: !revs, anew };
+      }
+    }
   }
-  const answer = await database.bulkGet(wanted);
-  const results = asked.map((item) => {
-    const known = 'id' in item ? whole.get(item) : item.refused;
-    return known ?? withNamedRev(answer.results[next++]!);
-  });
-  if (!attachments) return jsonResponse(200, { results });
-  const sources = results.map((result, i): Source => {
-    const item = asked[i]!;
-    const attsSince = 'id' in item ? item.atts_since : undefined;
-    const anew = async (): Promise<Result> => {
-      if (!('id' in item)) return item.refused;
-      if (isWhole(item)) return leavesOf(database, item.id, wanted);
-      const { atts_since: _, ...entry } = item;
-      return withNamedRev((await database.bulkGet({ ...wanted, docs: [entry] })).results[0]!);
-    };
-    return { ...result, attsSince, stubs: !all && attsSince === undefined, dropRevisions: !revs, anew };
-  });
-  return multipart ? asMultipart(context, sources) : asJson(context, sources);
+  return multipart ? asMultipart(context, sources()) : asJson(context, sources());
 }
+
+function* fewAtATime(asked: readonly Asked[]): Generator<Asked[], void, void> {
+  for (let at = 0; at < asked.length; at += READ_AT_ONCE) yield asked.slice(at, at + READ_AT_ONCE);
+}
+
+/** The results of a request as JSON, without the data of attachments. */
+async function* resultTexts(
+  database: Database,
+  asked: readonly Asked[],
+  options: BulkGetOptions,
+): AsyncGenerator<string, void, void> {
+  let before = '{"results":[';
+  for (const some of fewAtATime(asked)) {
+    for (const text of await textsOfResults(database, some, options)) {
+      yield before + text;
+      before = ',';
+    }
+  }
+  yield before === ',' ? ']}\n' : `${before}]}\n`;
+}
+
+async function textsOfResults(
+  database: Database,
+  asked: readonly Asked[],
+  options: BulkGetOptions,
+): Promise<string[]> {
+  if (!hasJson(database))
+    return (await resultsOf(database, asked, options)).map((result) => JSON.stringify(result));
+  const known = await knownResults(database, asked, options);
+  const found = await database.bulkGetJson({ ...options, docs: named(asked) });
+  let next = 0;
+  return known.map((result) => (result === undefined ? found[next++]! : JSON.stringify(result)));
+}
+
+async function resultsOf(
+  database: Database,
+  asked: readonly Asked[],
+  options: BulkGetOptions,
+): Promise<Result[]> {
+  const known = await knownResults(database, asked, options);
+  const { results } = await database.bulkGet({ ...options, docs: named(asked) });
+  let next = 0;
+  return known.map((result) => result ?? withNamedRev(results[next++]!));
+}
+
+/** What is not asked of `bulkGet`: refusals, and all leaves of a document. For all others the number of answers is known. */
+async function knownResults(
+  database: Database,
+  asked: readonly Asked[],
+  options: BulkGetOptions,
+): Promise<(Result | undefined)[]> {
+  const known: (Result | undefined)[] = [];
+  for (const item of asked) {
+    if (!('id' in item)) known.push(item.refused);
+    else known.push(isWhole(item) ? await leavesOf(database, item.id, options) : undefined);
+  }
+  return known;
+}
+
+/** The entries with a revision. Which attachments go along is decided where they are written. */
+const named = (asked: readonly Asked[]): Requested[] =>
+  asked.flatMap((item) => {
+    if (!('id' in item) || isWhole(item)) return [];
+    const { atts_since: _, ...entry } = item;
+    return [entry];
+  });
 
 /**
  * Without a revision all leaves are meant, deleted ones too, as in CouchDB: programs that save a database ask this way, and would lose
@@ -184,9 +237,9 @@ function openRows(
 }
 
 /** A part for each revision; those with attachments are multipart themselves. */
-function asMultipart(context: DatabaseContext, sources: readonly Source[]): Promise<Answer> {
+async function asMultipart(context: DatabaseContext, sources: AsyncIterable<Source>): Promise<Answer> {
   async function* parts(): AsyncGenerator<OutgoingPart, void, void> {
-    for (const source of sources) {
+    for await (const source of sources) {
       for (const row of await openRows(context, source, true)) {
         if ('error' in row)
           yield { headers: { 'Content-Type': `${JSON_TYPE}; error="true"` }, body: JSON.stringify(row) };
@@ -198,24 +251,27 @@ function asMultipart(context: DatabaseContext, sources: readonly Source[]): Prom
     }
   }
   const boundary = uuid();
-  const isEmpty = sources.every(({ docs }) => docs.length === 0);
-  const text = isEmpty ? [] : writeMultipart(parts(), boundary);
-  const stream = toStream(
-    (async function* () {
-      yield* text;
-    })(),
-  );
-  return respondWith(200, { 'content-type': `multipart/mixed; boundary="${boundary}"` }, stream);
+  const all = parts();
+  const first = await all.next();
+  async function* text(): AsyncGenerator<Uint8Array, void, void> {
+    if (first.done !== true) yield* writeMultipart(headed(first.value, all), boundary);
+  }
+  return respondWith(200, { 'content-type': `multipart/mixed; boundary="${boundary}"` }, toStream(text()));
+}
+
+async function* headed<T>(first: T, rest: AsyncIterable<T>): AsyncGenerator<T, void, void> {
+  yield first;
+  yield* rest;
 }
 
 /** Ids may be any text, which headers may not; readers take the id from the document. */
 const headerText = (text: string): string =>
   /^[\x20-\x7e]*$/.test(text) ? text : encodeURIComponent(text.replace(/[\ud800-\udfff]/g, '?'));
 
-async function asJson(context: DatabaseContext, sources: readonly Source[]): Promise<Answer> {
+async function asJson(context: DatabaseContext, sources: AsyncIterable<Source>): Promise<Answer> {
   async function* text(): AsyncGenerator<string, void, void> {
     let between = '{"results":[';
-    for (const source of sources) {
+    for await (const source of sources) {
       const rows = await openRows(context, source, false);
       yield `${between}{"id":${JSON.stringify(source.id)},"docs":[`;
       between = ']},';
@@ -231,7 +287,7 @@ async function asJson(context: DatabaseContext, sources: readonly Source[]): Pro
         }
       }
     }
-    yield sources.length === 0 ? '{"results":[]}\n' : ']}]}\n';
+    yield between === ']},' ? ']}]}\n' : `${between}]}\n`;
   }
   return respondWith(
     200,

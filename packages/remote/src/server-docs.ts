@@ -88,8 +88,8 @@ function readOpenRevs(query: Query): 'all' | string[] | undefined {
   const text = query.text('open_revs');
   if (text === undefined || text === 'all') return text;
   const revs = readRevs(query, 'open_revs');
-  // An empty list asks for nothing in particular, as in CouchDB.
-  return revs?.length === 0 ? undefined : revs;
+  // An empty list asks for nothing in particular, as in CouchDB. A revision is answered once: the rows are all held.
+  return revs === undefined || revs.length === 0 ? undefined : [...new Set(revs)];
 }
 
 /** @throws bad_request */

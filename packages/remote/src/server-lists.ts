@@ -13,26 +13,36 @@ import type { DatabaseContext, DatabaseRoute } from './server-context';
 import { Options } from './server-options';
 import type { Query } from './server-query';
 import { withSeqText } from './server-seq';
-import { MAX_QUERIES, severalResponse } from './server-several';
+import { gatheredResponse, type List, MAX_QUERIES, severalResponse } from './server-several';
 import { isObject } from './wire';
 
 /** Local documents named in one request: each one is read separately. */
 const MAX_LOCAL_KEYS = 1_000;
+/**
+ * Keys whose rows are read at a time. A key may be repeated as often as a request has room for, so their rows are never all held:
+ * with documents of 8 MB, this many are 256 MB at the very most.
+ */
+const KEYS_AT_ONCE = 32;
+/** The same without documents: rows are some 100 bytes. */
+const KEYS_AT_ONCE_BARE = 1_000;
+
+type Text = AsyncGenerator<string, void, void>;
 
 /** Which documents are listed. */
-type List = (context: DatabaseContext, asked: Asked) => Promise<object>;
+type Lister = (context: DatabaseContext, asked: Asked) => Promise<List>;
 
 const route =
-  (list: List): DatabaseRoute =>
+  (list: Lister): DatabaseRoute =>
   async (context) => {
     const { request, query, server } = context;
     const body = request.method === 'POST' ? await readObject(request, { limit: server.limits.request }) : {};
-    return jsonResponse(200, withSeqText(await list(context, allDocsOptions(query, body))));
+    const found = await list(context, allDocsOptions(query, body));
+    return isText(found) ? gatheredResponse(lineOf(found)) : jsonResponse(200, withSeqText(found));
   };
 
 /** `queries`: several lists, each with its options, in one answer. */
 const queriesRoute =
-  (list: List): DatabaseRoute =>
+  (list: Lister): DatabaseRoute =>
   async (context) => {
     const { request, query, server } = context;
     const { queries } = await readObject(request, { limit: server.limits.request });
@@ -43,11 +53,21 @@ const queriesRoute =
       if (!isObject(each)) throw badRequest('A query must be an object');
       return allDocsOptions(query, each);
     });
-    async function* lists(): AsyncGenerator<unknown, void, void> {
-      for (const each of asked) yield withSeqText(await list(context, each));
+    async function* lists(): AsyncGenerator<List, void, void> {
+      for (const each of asked) {
+        const found = await list(context, each);
+        yield isText(found) ? found : withSeqText(found);
+      }
     }
     return severalResponse(lists());
   };
+
+const isText = (list: List): list is Text => Symbol.asyncIterator in list;
+
+async function* lineOf(text: Text): Text {
+  yield* text;
+  yield '\n';
+}
 
 export const allDocs = route(listDocs);
 export const allDocsQueries = queriesRoute(listDocs);
@@ -56,33 +76,50 @@ export const designDocsQueries = queriesRoute(listDesigns);
 export const localDocs = route(listLocals);
 export const localDocsQueries = queriesRoute(listLocals);
 
-async function listDocs(
-  { database, request }: DatabaseContext,
-  { keys, ...options }: Asked,
-): Promise<object> {
+async function listDocs(context: DatabaseContext, { keys, ...options }: Asked): Promise<List> {
+  const { database, request } = context;
   if (keys === undefined) return database.allDocs({ ...(options as AllDocsOptions), signal: request.signal });
-  // Keys that are not strings are no mistake: no document has them.
-  const texts = keys.map((key) => (typeof key === 'string' ? key : undefined));
-  const known = texts.filter((key) => key !== undefined);
-  const { skip = 0, limit = keys.length, descending, ...rest } = options;
-  const answer = await database.allDocs({ ...(rest as AllDocsOptions), keys: known, signal: request.signal });
-  let next = 0;
-  const rows = texts.map((key, i) =>
-    key === undefined ? { key: keys[i], error: 'not_found' } : answer.rows[next++],
-  );
-  if (descending === true) rows.reverse();
-  return { ...answer, offset: null, rows: rows.slice(skip, skip + limit) };
+  return keyedText(context, { ...options, keys });
+}
+
+/** The rows of these keys, a few at a time. @param about replaces what the database says of itself */
+async function* keyedText(
+  { database, request }: DatabaseContext,
+  { keys, skip = 0, limit = keys.length, descending, ...rest }: Asked & { keys: unknown[] },
+  about: { total_rows?: number } = {},
+): Text {
+  const wanted = (descending === true ? [...keys].reverse() : keys).slice(skip, skip + limit);
+  // The data of attachments has no common bound: one document at a time.
+  const atOnce =
+    rest.include_docs !== true ? KEYS_AT_ONCE_BARE : rest.attachments === true ? 1 : KEYS_AT_ONCE;
+  let before = '';
+  for (let at = 0; at === 0 || at < wanted.length; at += atOnce) {
+    const some = wanted.slice(at, at + atOnce);
+    // Keys that are not strings are no mistake: no document has them.
+    const known = some.filter((key) => typeof key === 'string');
+    const options = { ...(rest as AllDocsOptions), keys: known, signal: request.signal };
+    const { rows, ...answer } = await database.allDocs(options);
+    if (at === 0)
+      yield `${JSON.stringify(withSeqText({ ...answer, ...about, offset: null })).slice(0, -1)},"rows":[`;
+    let next = 0;
+    for (const key of some) {
+      const row = typeof key === 'string' ? rows[next++] : { key, error: 'not_found' };
+      yield before + JSON.stringify(row);
+      before = ',';
+    }
+  }
+  yield ']}';
 }
 
 /** Like `_all_docs`, within the ids of design documents. */
-async function listDesigns(context: DatabaseContext, asked: Asked): Promise<object> {
+async function listDesigns(context: DatabaseContext, asked: Asked): Promise<List> {
   const { database, request } = context;
   const signal = request.signal;
   const all = { startkey: '_design/', endkey: '_design0', inclusive_end: false };
   const total_rows = (await database.allDocs({ ...all, signal })).rows.length;
   if (asked.keys !== undefined) {
     const keys = asked.keys.filter((key) => typeof key === 'string' && key.startsWith('_design/'));
-    return { ...(await listDocs(context, { ...asked, keys })), total_rows };
+    return keyedText(context, { ...asked, keys }, { total_rows });
   }
   const { startkey, endkey, key, keys: _, descending, inclusive_end, ...rest } = withTextBounds(asked);
   const [low, high] = descending ? [endkey, startkey] : [startkey, endkey];
@@ -108,7 +145,7 @@ interface ListsLocals {
 }
 
 /** The named ones of any database, or all of them if the database can list them. */
-async function listLocals({ database, request }: DatabaseContext, asked: Asked): Promise<object> {
+async function listLocals({ database, request }: DatabaseContext, asked: Asked): Promise<List> {
   const { keys, key, include_docs, skip = 0, limit } = asked;
   const signal = request.signal;
   const rowOf = (doc: ExistingDoc): object => ({
@@ -126,13 +163,18 @@ async function listLocals({ database, request }: DatabaseContext, asked: Asked):
   const wanted = (keys ?? [key]).slice(skip, limit === undefined ? undefined : skip + limit);
   if (wanted.length > MAX_LOCAL_KEYS) throw badRequest(`At most ${MAX_LOCAL_KEYS} keys at a time`);
   if (asked.descending) wanted.reverse();
-  const rows: object[] = [];
-  for (const each of wanted) {
-    const doc = typeof each === 'string' && each.startsWith('_local/') ? await find(each) : undefined;
-    if (doc !== undefined) rows.push(rowOf(doc));
-    else if (keys !== undefined) rows.push({ key: each, error: 'not_found' });
+  return text();
+
+  async function* text(): Text {
+    let before = '{"total_rows":null,"offset":null,"rows":[';
+    for (const each of wanted) {
+      const doc = typeof each === 'string' && each.startsWith('_local/') ? await find(each) : undefined;
+      if (doc === undefined && keys === undefined) continue;
+      yield before + JSON.stringify(doc === undefined ? { key: each, error: 'not_found' } : rowOf(doc));
+      before = ',';
+    }
+    yield before === ',' ? ']}' : `${before}]}`;
   }
-  return { total_rows: null, offset: null, rows };
 
   async function find(id: string): Promise<ExistingDoc | undefined> {
     try {

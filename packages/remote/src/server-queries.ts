@@ -21,7 +21,7 @@ import { Options } from './server-options';
 import type { Query } from './server-query';
 import { checkPatterns } from './server-regex';
 import { withSeqText } from './server-seq';
-import { MAX_QUERIES, severalResponse } from './server-several';
+import { type List, MAX_QUERIES, severalResponse } from './server-several';
 import { isObject, isTexts } from './wire';
 
 /** Indexes that are no longer defined are dropped; a database without any has nothing to drop. */
@@ -98,7 +98,7 @@ async function view(context: DatabaseContext, name: string, several: boolean): P
     return viewOptions(query, each);
   });
   // One by one, not by `queries.queries`: each list is sent before the next is made.
-  async function* lists(): AsyncGenerator<unknown, void, void> {
+  async function* lists(): AsyncGenerator<List, void, void> {
     for (const options of all) yield withSeqText(await queries.query(name, { ...options, signal }));
   }
   return severalResponse(lists());
