@@ -14,6 +14,7 @@ import type { Duplex } from 'node:stream';
 import { getRequestListener } from '@hono/node-server';
 import { ioError } from '@settledb/core';
 import { FolderDatabases, type FolderOptions, type OpenDatabase, serverUuid } from './folder-databases';
+import { Pipelines } from './node-pipeline';
 import { type NodeRequest, PlainHosts, plainRequest } from './node-request';
 import { Turns } from './node-turns';
 import { type Answerer, createAnswerer, type HandlerOptions, hasHooks } from './server';
@@ -119,6 +120,7 @@ function makeServer(ask: Ask, bridgeAll: boolean, { headers, request, idle }: Ti
   const bridge = makeBridge(ask);
   const hosts = new PlainHosts();
   const turns = new Turns();
+  const pipelines = new Pipelines();
   const connectionsCheckingInterval = Math.min(CHECK_INTERVAL_MS, headers, request);
   const asked = new WeakMap<Socket, Both>();
   const server = createHttpServer({ connectionsCheckingInterval }, (incoming, outgoing) => {
@@ -127,10 +129,8 @@ function makeServer(ask: Ask, bridgeAll: boolean, { headers, request, idle }: Ti
     incoming.headers.host ??= calledBy(incoming.socket);
     const before = asked.get(incoming.socket)?.outgoing;
     asked.set(incoming.socket, { incoming, outgoing });
-    // A client that sends requests without waiting for their answers may rely on their order: a document is read after it was written
-    // (RFC 9112, 9.3.2). Node begins all of them at once.
     if (before === undefined || before.writableFinished || before.closed) begin(incoming, outgoing);
-    else before.once('close', () => begin(incoming, outgoing));
+    else pipelines.beginAfter(before, incoming.socket, () => begin(incoming, outgoing));
   });
   server.timeout = idle;
   server.on('timeout', (socket) => {
