@@ -114,7 +114,7 @@ describe('a dump', () => {
   ])('has all leaves that a document became before its content was read; their own content: %o', async (own) => {
     const [a, b] = [make(), make()];
     const { rev } = await a.put({ _id: 'x', _attachments: { f: data(3, 2_000_000) } } as never);
-    const after = (hash: string, seed: number) => ({
+    const child = (hash: string, seed: number) => ({
       _id: 'x',
       _rev: `2-${hash}`,
       _revisions: { start: 2, ids: [hash, rev.slice(2)] },
@@ -124,7 +124,7 @@ describe('a dump', () => {
     for await (const piece of iterate(a.dump({ gzip: false }))) {
       pieces.push(piece);
       if (pieces.length > 1) continue;
-      await a.bulkDocs([after('bbb', 5), after('ccc', 6)] as never, { new_edits: false });
+      await a.bulkDocs([child('bbb', 5), child('ccc', 6)] as never, { new_edits: false });
       await a.compact();
     }
     expect(await b.load(new Blob(pieces as Uint8Array<ArrayBuffer>[]))).toMatchObject({ ok: true });
