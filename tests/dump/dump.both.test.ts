@@ -1,5 +1,5 @@
 /** What a dump holds is what is loaded. */
-import type { ChangesOptions } from '@settledb/core';
+import { type ChangesOptions, DatabaseError } from '@settledb/core';
 import { describe, expect, it } from 'vitest';
 import { load, type Target } from '../../packages/dump/src/index';
 import { SettleDB } from '../../packages/settledb/src/settledb';
@@ -106,6 +106,39 @@ describe('a dump', () => {
     await c.load(a.dump());
     await expect(c.get('_local/mine')).rejects.toMatchObject({ status: 404 });
     expect(await plain(a, { local: true })).not.toContain('_local/compaction');
+  });
+
+  it('is loaded whole, but for _local documents that the database refuses', async () => {
+    const [from, db] = [make(), make()];
+    const file = { content_type: 'a/b', data: new Uint8Array([1]) };
+    await from.put({ _id: 'd' });
+    await from.put({ _id: '_local/a', _attachments: { file } } as never);
+    await from.put({ _id: '_local/b', n: 2 } as never);
+    await from.put({ _id: '_local/c', n: 3 } as never);
+    const { id, info, get, bulkDocs, revsDiff } = db;
+    const refusing = (statuses: Record<string, number>): Target => {
+      const put = async (doc: Any) => {
+        const status = statuses[doc._id];
+        if (status === undefined) return db.put(doc);
+        throw new DatabaseError({ status, name: `no ${doc._id}`, reason: 'refused' });
+      };
+      return { id, info, get, bulkDocs, revsDiff, put } as never;
+    };
+    const dumped = await whole(from.dump({ local: true }));
+    expect(await load(refusing({ '_local/a': 405, '_local/b': 413 }), dumped)).toMatchObject({
+      ok: false,
+      docs_read: 1,
+      docs_written: 1,
+      doc_write_failures: 2,
+      errors: [
+        { id: '_local/a', status: 405, name: 'no _local/a' },
+        { id: '_local/b', status: 413, name: 'no _local/b' },
+      ],
+    });
+    expect(await db.get('_local/c')).toMatchObject({ n: 3 });
+    // What concerns the database ends the load.
+    for (const status of [404, 503])
+      await expect(load(refusing({ '_local/b': status }), dumped)).rejects.toMatchObject({ status });
   });
 
   it('tells its progress, and ends with its signal', async () => {

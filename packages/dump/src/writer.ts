@@ -133,11 +133,10 @@ export class Writer {
     }
     const given = Object.entries(_attachments ?? {}).filter(([, value]) => !('stub' in value));
     const local = { _id: id, _attachments: Object.fromEntries(given) } as unknown as AnyDoc;
-    const isKept = await this.local(local).then(
+    const isKept = await this.#local(local).then(
       () => true,
       (error: unknown) => {
-        if (!isGone() && !isOfDocument(error) && !(isDatabaseError(error) && WITHOUT.has(error.status)))
-          throw error;
+        if (!isGone() && !isOfLocal(error, local)) throw error;
         return false;
       },
     );
@@ -183,10 +182,19 @@ export class Writer {
 
   /**
    * Writes a `_local` document over an existing one. Checkpoints are left out, and not replaced: they name positions in the changes
-   * of the database that was dumped, and a database that is loaded into numbers its own.
+   * of the database that was dumped, and a database that is loaded into numbers its own. One that is refused is counted.
    */
-  async local({ _rev: _, ...doc }: AnyDoc): Promise<void> {
+  async local(doc: AnyDoc): Promise<void> {
     if (isCheckpoint(doc)) return;
+    try {
+      await this.#local(doc);
+    } catch (error) {
+      if (!isOfLocal(error, doc)) throw error;
+      this.#fail(doc, error);
+    }
+  }
+
+  async #local({ _rev: _, ...doc }: AnyDoc): Promise<void> {
     const { signal } = this.#options;
     for (let tries = 1; ; tries++) {
       const there: ExistingDoc | undefined = await this.#target.get(doc._id, { signal }).catch(unlessMissing);
@@ -241,9 +249,12 @@ export class Writer {
   }
 
   async #refused(doc: AnyDoc, new_edits: boolean, error: DatabaseError): Promise<void> {
-    const { status, name, message, reason } = error;
     // Of what is a file without revisions, anything may be given as `_attachments`.
-    if (status === 412 && !new_edits && this.held.has(doc)) return this.#writeHeld(doc);
+    if (error.status === 412 && !new_edits && this.held.has(doc)) return this.#writeHeld(doc);
+    this.#fail(doc, error);
+  }
+
+  #fail(doc: AnyDoc, { status, name, message, reason }: DatabaseError): void {
     const { _id } = doc as { _id?: unknown };
     this.#failures++;
     if (this.#errors.length < ERRORS_LIMIT)
@@ -262,6 +273,10 @@ const isOfDocument = (error: unknown): error is DatabaseError =>
   isDatabaseError(error) &&
   ([400, 403, 412, 413].includes(error.status) || error.name === 'doc_validation') &&
   error.name !== 'closed';
+
+/** The error concerns a `_local` document: it is refused as any, or for its attachments, which a database may not take there. */
+const isOfLocal = (error: unknown, { _attachments }: AnyDoc): error is DatabaseError =>
+  isOfDocument(error) || (_attachments !== undefined && isDatabaseError(error) && WITHOUT.has(error.status));
 
 /** Ids remembered, to make sure that none comes again: some 20 MB. */
 const IDS_LIMIT = 200_000;
