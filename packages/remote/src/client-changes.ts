@@ -16,6 +16,7 @@ import {
   checkChangesOptions,
   type ExistingDoc,
   type FeedController,
+  isDatabaseError,
   type Seq,
 } from '@settledb/core';
 import { checkChanges } from './client-check';
@@ -30,6 +31,8 @@ const LIVE_PAGE = 1_000;
 const DEFAULT_HEARTBEAT_MS = 10_000;
 /** Signs of life that may be missed before the connection counts as dead. */
 const MISSED_HEARTBEATS = 3;
+/** The status by which a server refuses a body for its size. */
+const TOO_LARGE = 413;
 /** ms that a longpoll should wait at least. A server that answers empty at once would otherwise be asked in a tight loop. */
 const MIN_POLL_MS = 1_000;
 
@@ -92,6 +95,8 @@ class Reader {
   /** Rows of the last page that came after the limit was reached. */
   #untaken = 0;
   #since: Seq;
+  /** The server refused our body for a request that waits. */
+  #refused = false;
 
   constructor(http: Http, options: ChangesOptions, bytes: Bytes | undefined, controller: Controller) {
     this.#bytes = bytes;
@@ -117,7 +122,7 @@ class Reader {
       await this.#deliver(page);
       if (this.#controller.cancelled) return cancelled();
     } while (this.#left > 0 && !this.#isLast(page));
-    if (this.#live) return this.#poll(continuous ? () => this.#listen() : () => this.#wait());
+    if (this.#live) return this.#poll(() => this.#ask(continuous));
     const pending = page.pending === undefined ? {} : { pending: page.pending + this.#untaken };
     return { results: this.#results, last_seq: this.#since, ...pending };
   }
@@ -131,6 +136,28 @@ class Reader {
       if (early > 0) await pause(early, this.#controller.signal);
     }
     return cancelled();
+  }
+
+  /** A server may bound the bodies of feeds that wait, which it holds for long, closer than those of others: many ids are asked for apart. */
+  async #ask(continuous: boolean): Promise<number> {
+    if (this.#refused) return this.#waitApart();
+    try {
+      return await (continuous ? this.#listen() : this.#wait());
+    } catch (error) {
+      if (this.#body === undefined || !isDatabaseError(error) || error.status !== TOO_LARGE) throw error;
+      this.#refused = true;
+      return this.#waitApart();
+    }
+  }
+
+  /** Waits for any change at all, then asks for those that are ours. */
+  async #waitApart(): Promise<number> {
+    const query = { feed: 'longpoll', ...waitOptions(this.#options), since: this.#since, limit: 1 };
+    const call: Call = { ...this.#call(query), method: 'GET', query, body: undefined };
+    if (checkChanges(await this.#http.json(call)).results.length === 0) return 0;
+    const page = await this.#fetch({ feed: 'normal' });
+    await this.#deliver(page);
+    return page.results.length;
   }
 
   async #wait(): Promise<number> {

@@ -30,6 +30,12 @@ const MAX_HEARTBEAT_MS = 60_000;
 /** Feeds open at a time. Each holds a connection and a place in the store's list of listeners. */
 const MAX_FEEDS = 5_000;
 
+/**
+ * Bytes of the body of a feed that waits, after decompression. What it filters by is kept as long as the feed is open, and 5,000 may be: this
+ * holds 25,000 ids. Whoever has more asks with `feed=normal`.
+ */
+const MAX_WAITING_BODY = 1024 * 1024;
+
 /** All that is needed to write a feed. */
 export interface FeedRequest {
   readonly database: Database;
@@ -60,7 +66,10 @@ export function changes(context: DatabaseContext): Promise<Answer> {
 }
 
 export async function postChanges(context: DatabaseContext): Promise<Answer> {
-  const text = await readJsonText(context.request, { limit: context.server.limits.request });
+  const { request, query, server } = context;
+  const most = server.limits.request;
+  const waits = (query.text('feed') ?? 'normal') !== 'normal';
+  const text = await readJsonText(request, { limit: waits ? Math.min(most, MAX_WAITING_BODY) : most });
   // An empty body is allowed, as in CouchDB: some clients never use GET.
   return answerChanges(context, text === '' ? {} : checkObject(parseJson(text)));
 }
@@ -163,7 +172,7 @@ function readFilter(query: Query, body: Record<string, unknown>): ChangesOptions
     case '_doc_ids': {
       const doc_ids = body.doc_ids ?? query.json('doc_ids');
       if (!isTexts(doc_ids)) throw badRequest('`doc_ids` filter parameter is not a list of doc ids.');
-      return { filter, doc_ids };
+      return { filter, doc_ids: [...new Set(doc_ids)] };
     }
     case '_selector': {
       if (!isObject(body.selector)) throw badRequest('Selector must be specified in POST payload');

@@ -1,0 +1,74 @@
+/** Feeds that wait keep what they filter by: the server bounds it, and our client and replication go on with more than that. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { memory } from '@settledb/adapter-memory';
+import { afterEach, describe, expect, it } from 'vitest';
+import { SettleDB } from '../../packages/settledb/src/entry.node';
+import { createServer } from '../../packages/settledb/src/server';
+
+const cleanUp: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const undo of cleanUp.splice(0).reverse()) await undo();
+});
+
+async function start() {
+  const dir = await mkdtemp(join(tmpdir(), 'settledb-filters-'));
+  cleanUp.push(() => rm(dir, { recursive: true, force: true }));
+  const server = await createServer({ dir, port: 0, anonymous: true });
+  cleanUp.push(() => server.close());
+  const db = new SettleDB<{ n?: number }>(`${server.url}/db`);
+  cleanUp.push(() => db.close());
+  await db.put({ _id: 'here', n: 0 });
+  return { server, db };
+}
+
+/** 1.6 MB of ids. */
+const IDS = ['here', 'later', ...Array.from({ length: 40_000 }, (_, i) => `id-${i}-${'x'.repeat(30)}`)];
+
+describe('more ids than a feed that waits may have', () => {
+  it('are refused, compressed ones too; a feed that does not wait takes them', async () => {
+    const { server } = await start();
+    const body = gzipSync(JSON.stringify({ doc_ids: IDS }));
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' };
+    for (const feed of ['longpoll', 'continuous', 'live', 'eventsource', 'normal']) {
+      const url = `${server.url}/db/_changes?filter=_doc_ids&since=now&timeout=100&feed=${feed}`;
+      const answer = await fetch(url, { method: 'POST', headers, body });
+      expect([feed, answer.status]).toEqual([feed, feed === 'normal' ? 200 : 413]);
+      await answer.text();
+    }
+  });
+
+  it.each(['longpoll', 'continuous'] as const)('are heard of all the same (%s)', async (feed) => {
+    const { server, db } = await start();
+    const own = new SettleDB(`${server.url}/db`, { feed });
+    cleanUp.push(() => own.close());
+    const seen: string[] = [];
+    const changes = own.changes({ live: true, doc_ids: IDS, timeout: 500, heartbeat: false });
+    for await (const { id } of changes) {
+      seen.push(id);
+      if (id === 'later') break;
+      setTimeout(async () => {
+        await db.put({ _id: 'other' });
+        await db.put({ _id: 'later' });
+      }, 200);
+    }
+    expect(seen).toEqual(['here', 'later']);
+  });
+
+  it('are replicated, live', async () => {
+    const { server, db } = await start();
+    const target = new SettleDB<{ n?: number }>('target', { adapter: memory() });
+    cleanUp.push(() => target.close());
+    const live = target.replicate.from(`${server.url}/db`, { live: true, doc_ids: IDS });
+    cleanUp.push(() => live.cancel());
+    const arrived = (id: string) =>
+      expect.poll(() => target.get(id).catch(() => undefined), { timeout: 10_000 });
+    await arrived('here').toBeDefined();
+    await db.put({ _id: 'other' });
+    await db.put({ _id: 'later' });
+    await arrived('later').toBeDefined();
+    expect(await target.get('other').catch((error: { status: number }) => error.status)).toBe(404);
+  });
+});
