@@ -30,16 +30,19 @@ export interface Body {
 export class KnownDoc {
   readonly row: DocRow;
   readonly #bodies: ReadonlyMap<Rev, BodyRow | undefined>;
-  #tree: RevTree | undefined;
+  readonly #trees: Map<DocRow, RevTree>;
 
-  constructor(row: DocRow, bodies: ReadonlyMap<Rev, BodyRow | undefined>) {
+  /** @param trees unpacked so far: many requests may be about one document, and its tree may be large */
+  constructor(row: DocRow, bodies: ReadonlyMap<Rev, BodyRow | undefined>, trees: Map<DocRow, RevTree>) {
     this.row = row;
     this.#bodies = bodies;
+    this.#trees = trees;
   }
 
   get tree(): RevTree {
-    this.#tree ??= treeOf(this.row);
-    return this.#tree;
+    const tree = this.#trees.get(this.row) ?? treeOf(this.row);
+    this.#trees.set(this.row, tree);
+    return tree;
   }
 
   /** Whether the body was looked up, whether or not there is one. */
@@ -96,10 +99,11 @@ async function readPass(
   ] as const;
   const [docs, bodies] = store.readNow(queries) ?? (await store.read(queries, { signal }));
   const rows = new Map(ids.map((id, i) => [id, docs[i]]));
+  const trees = new Map<DocRow, RevTree>();
   let at = 0;
   return pending.map(({ request, revs }) => {
     const found = new Map(revs.map((rev) => [rev, bodies[at++]]));
     const row = rows.get(request.id);
-    return row === undefined ? undefined : new KnownDoc(row, found);
+    return row === undefined ? undefined : new KnownDoc(row, found, trees);
   });
 }
