@@ -26,11 +26,20 @@ describe('a document with many leaves', () => {
       { id: 'a', rev },
       { id: 'b', rev: other },
     ]);
-    const { results } = await db.bulkGet({ docs });
+    const { results } = await db.bulkGet({ docs, latest: true, revs: true });
     expect(results).toHaveLength(docs.length);
     results.forEach(({ id, docs: found }, i) => {
       const { id: _id, rev: _rev } = docs[i]!;
-      expect({ id, found }).toEqual({ id: _id, found: [{ ok: { _id, _rev } }] });
+      const _revisions = { start: 1, ids: [_rev.slice(2)] };
+      expect({ id, found }).toEqual({ id: _id, found: [{ ok: { _id, _rev, _revisions } }] });
     });
+  });
+
+  it('takes 16,000, tells which are lacking, and opens them all', async () => {
+    const { db, revs } = await withLeaves(16_000);
+    expect(await db.revsDiff({ a: [...revs, revOf(16_000)] })).toEqual({ a: { missing: [revOf(16_000)] } });
+    const rows = await db.get('a', { open_revs: 'all', latest: true });
+    expect(rows).toEqual([...revs].reverse().map((_rev) => ({ ok: { _id: 'a', _rev } })));
+    expect(await db.get('a', { open_revs: revs, latest: true })).toHaveLength(revs.length);
   });
 });

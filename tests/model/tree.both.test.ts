@@ -34,6 +34,38 @@ import {
 } from './tree-model';
 
 describe('merging paths into a revision tree', () => {
+  it('gives the same beside so many roots that the chains have an index', () => {
+    // Roots of their own, above which the histories are what they would be alone.
+    const roots = Array.from({ length: 40 }, (_, n) => ({
+      generation: 1,
+      hashes: [`root${n}`],
+      deleted: false,
+    }));
+    const isOther = (rev: string): boolean => !rev.startsWith('1-root');
+    fc.assert(
+      fc.property(paths, fc.constantFrom(ALL, 3), (list, limit) => {
+        const alone = mergeAll(list, limit);
+        const tree = mergeAll([...roots, ...list], limit);
+        for (let n = 0; n < 100; n++) expect(hasRev(tree, '1-root39')).toBe(true); // the index is made at the latest now
+        expect(hasRev(tree, '9-none')).toBe(false);
+        expect(allRevs(tree).filter(isOther).sort()).toEqual(allRevs(alone).sort());
+        for (const rev of allRevs(alone)) {
+          expect(hasRev(tree, rev)).toBe(true);
+          expect(isLeaf(tree, rev)).toBe(isLeaf(alone, rev));
+          expect(isDeleted(tree, rev)).toBe(isDeleted(alone, rev));
+          expect(ancestry(tree, rev)).toEqual(ancestry(alone, rev));
+          expect(leavesBelow(tree, rev)).toEqual(leavesBelow(alone, rev));
+        }
+        for (const path of list) {
+          const again = merge(tree, path, ALL);
+          expect(again.result).toBe(merge(alone, path, ALL).result);
+          expect(again.tree.chains.length - roots.length).toBe(merge(alone, path, ALL).tree.chains.length);
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+
   it('gives the union of what the paths tell (model)', () => {
     fc.assert(
       fc.property(paths, (list) => {

@@ -5,11 +5,12 @@
  *           └ 3-d                  3: d b   (joined: its last revision, 2-b, belongs to another chain)
  *
  * A revision is its generation *and* hash: one hash at two generations is two revisions. Nearly all trees are one chain, so
- * a look-up is a comparison per chain; no map, no recursion. What chains do not show directly, a graph does (tree-graph.ts).
+ * a look-up is a comparison per chain; wide trees have a map (tree-index.ts). What chains do not show directly, a graph does (tree-graph.ts).
  *
  * Foreign or damaged histories may give one revision two parents. Both are kept, or else the order of arrival would matter;
  * the extra parent hangs on a chain that is not a tip: `child, parent, …`. Ancestry follows the greater parent.
  */
+import { placesOf } from './tree-index';
 
 /** A revision with its ancestors: `hashes[0]` at `generation`, newest first. At least one, at most `generation` of them. */
 export interface RevPath {
@@ -53,15 +54,17 @@ export function holds(chain: Chain, generation: number, hash: string): boolean {
 
 /** Some chain that holds the revision. */
 export function holderOf(tree: RevTree, generation: number, hash: string): Chain | undefined {
+  const places = placesOf(tree);
+  if (places !== undefined) return tree.chains[places.get(`${generation}-${hash}`) ?? -1];
   for (const chain of tree.chains) if (holds(chain, generation, hash)) return chain;
   return undefined;
 }
 
 /** The chain that holds the revision together with its parent, if it has one: not the one that holds it only as a joint. */
 export function ownerOf(tree: RevTree, generation: number, hash: string): Chain | undefined {
-  for (const chain of tree.chains) {
-    const at = chain.generation - generation;
-    if (holds(chain, generation, hash) && (!chain.joined || at < chain.hashes.length - 1)) return chain;
-  }
-  return undefined;
+  const owns = (chain: Chain): boolean =>
+    holds(chain, generation, hash) &&
+    (!chain.joined || chain.generation - generation < chain.hashes.length - 1);
+  const first = holderOf(tree, generation, hash);
+  return first === undefined || owns(first) ? first : tree.chains.find(owns);
 }

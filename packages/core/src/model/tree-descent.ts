@@ -3,8 +3,9 @@ import type { RevTree } from './chain';
 import { holderOf, ownerOf } from './chain';
 import type { Leaf } from './leaf';
 import { generationOf, hashOf } from './revision';
-import { hasRev, isLeaf, leaves } from './tree';
+import { hasRev, leafOf, leaves, tipAt } from './tree';
 import { type Graph, graphOf, type Node, newestFirst, parentsOf } from './tree-graph';
+import { indexOf } from './tree-index';
 
 /** `rev` and its ancestors, newest first, on its own branch; `undefined` for a revision that the tree does not have. */
 export function ancestry(tree: RevTree, rev: string): { start: number; ids: string[] } | undefined {
@@ -32,13 +33,15 @@ function ancestryByGraph(tree: RevTree, rev: string): { start: number; ids: stri
   return { start: first.generation, ids };
 }
 
-const hasExtraParents = (tree: RevTree): boolean => tree.chains.some((chain) => !chain.tip);
+const hasExtraParents = (tree: RevTree): boolean =>
+  indexOf(tree)?.isTangled ?? tree.chains.some((chain) => !chain.tip);
 
 /** Leaves that descend from `rev`, by rank; `rev` itself if it is a leaf; none if it is unknown. */
 export function leavesBelow(tree: RevTree, rev: string): Leaf[] {
+  if (tree.chains.length === 1) return hasRev(tree, rev) ? leaves(tree) : [];
+  const tip = tree.chains[tipAt(tree, generationOf(rev), hashOf(rev))];
+  if (tip !== undefined) return [leafOf(tip)];
   const all = leaves(tree);
-  if (tree.chains.length === 1) return hasRev(tree, rev) ? all : [];
-  if (isLeaf(tree, rev)) return all.filter((leaf) => leaf.rev === rev);
   const graph = graphOf(tree.chains);
   const below = descendants(graph, rev);
   return all.filter((leaf) => below.has(graph.get(leaf.rev)!)); // a leaf is in the graph

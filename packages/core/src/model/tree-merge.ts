@@ -6,11 +6,12 @@
  * chains; a path that adds something new about known revisions goes through the graph.
  */
 import type { Chain, RevPath, RevTree } from './chain';
-import { holderOf, treeOf } from './chain';
+import { holderOf, ownerOf, treeOf } from './chain';
 import { formatRev } from './revision';
 import { allRevs, hasRev, isDeleted, tipAt } from './tree';
 import type { Node } from './tree-graph';
 import { addPath, chainsOf, graphOf, newestFirst, parentsOf, without } from './tree-graph';
+import { indexOf, moveIndex } from './tree-index';
 
 /** How a path relates to a tree. `inner`: its newest revision was known, but something about it or its ancestors was not. */
 export type MergeResult = 'new leaf' | 'new branch' | 'inner' | 'known';
@@ -41,6 +42,7 @@ export function merge(tree: RevTree | undefined, path: RevPath, limit: number): 
   const generation = path.generation - known;
   const parent = joins ? tipAt(tree, generation, path.hashes[known]!) : -1;
   const grown = parent < 0 ? branch(tree, path, known) : extend(tree, path, known, parent);
+  moveIndex(tree, grown, parent < 0 ? tree.chains.length : parent);
   const { tree: stemmed, forgotten } = stem(grown, limit);
   return {
     tree: stemmed,
@@ -59,12 +61,17 @@ function firstKnown(tree: RevTree, { generation, hashes }: RevPath): number {
 
 /** True when the tree has all of the path from index `from` on, and its descent: each revision beside its parent in some chain. */
 function tellsNothingNew(tree: RevTree, { generation, hashes }: RevPath, from: number): boolean {
+  let teller: Chain | undefined;
   for (let at = from; at < hashes.length - 1; at++) {
-    const isKnown = tree.chains.some((chain) => {
+    const tells = (chain: Chain): boolean => {
       const index = chain.generation - generation + at;
       return index >= 0 && chain.hashes[index] === hashes[at] && chain.hashes[index + 1] === hashes[at + 1];
-    });
-    if (!isKnown) return false;
+    };
+    // Mostly the chain that told the step before; if not, the owner, who tells all but extra parents.
+    if (teller !== undefined && tells(teller)) continue;
+    teller = indexOf(tree) && ownerOf(tree, generation - at, hashes[at]!);
+    if (teller === undefined || !tells(teller)) teller = tree.chains.find(tells);
+    if (teller === undefined) return false;
   }
   return true;
 }
@@ -77,13 +84,15 @@ function extend(tree: RevTree, path: RevPath, length: number, index: number): Re
     hashes: [...path.hashes.slice(0, length), ...chain.hashes],
     deleted: path.deleted ? [path.generation, ...chain.deleted] : chain.deleted,
   };
-  return { chains: tree.chains.map((other, at) => (at === index ? grown : other)) };
+  const chains = tree.chains.slice();
+  chains[index] = grown;
+  return { chains };
 }
 
 function branch(tree: RevTree, path: RevPath, known: number): RevTree {
   const joined = known < path.hashes.length;
   const [chain] = treeOf({ ...path, hashes: path.hashes.slice(0, known + 1) }).chains;
-  return { chains: [...tree.chains, { ...chain!, joined }] };
+  return { chains: tree.chains.concat({ ...chain!, joined }) };
 }
 
 function mergeKnown(tree: RevTree, path: RevPath, limit: number): Merged {
@@ -135,10 +144,12 @@ export function stem(tree: RevTree, limit: number): { tree: RevTree; forgotten: 
 }
 
 /** Generations from the newest to the oldest revision. */
-function spread({ chains }: RevTree): number {
+function spread(tree: RevTree): number {
+  const index = indexOf(tree);
+  if (index !== undefined) return index.newest - index.oldest;
   let newest = 0;
   let oldest = Number.POSITIVE_INFINITY;
-  for (const { generation, hashes } of chains) {
+  for (const { generation, hashes } of tree.chains) {
     newest = Math.max(newest, generation);
     oldest = Math.min(oldest, generation - hashes.length + 1);
   }

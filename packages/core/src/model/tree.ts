@@ -6,6 +6,7 @@ import { holderOf, holds, treeOf } from './chain';
 import type { Leaf } from './leaf';
 import { outranks } from './leaf';
 import { formatRev, generationOf, hashOf } from './revision';
+import { placesOf } from './tree-index';
 
 /** A tree of one revision without parents. */
 export function singleton(rev: string, deleted: boolean): RevTree {
@@ -20,7 +21,7 @@ export function leaves(tree: RevTree): Leaf[] {
   return found.length === 1 ? found : found.sort((a, b) => (outranks(a, b) ? -1 : 1));
 }
 
-function leafOf({ generation, hashes, deleted }: Chain): Leaf {
+export function leafOf({ generation, hashes, deleted }: Chain): Leaf {
   const hash = hashes[0]!; // a chain is never empty
   return { rev: formatRev(generation, hash), generation, hash, deleted: deleted[0] === generation };
 }
@@ -34,10 +35,13 @@ export function isLeaf(tree: RevTree, rev: string): boolean {
 }
 
 /** The index of the chain that has this leaf; -1 if there is none. */
-export function tipAt({ chains }: RevTree, generation: number, hash: string): number {
-  return chains.findIndex(
-    (chain) => chain.tip && chain.generation === generation && chain.hashes[0] === hash,
-  );
+export function tipAt(tree: RevTree, generation: number, hash: string): number {
+  const isTip = (chain: Chain | undefined): boolean =>
+    chain?.tip === true && chain.generation === generation && chain.hashes[0] === hash;
+  const places = placesOf(tree);
+  if (places === undefined) return tree.chains.findIndex(isTip);
+  const place = places.get(formatRev(generation, hash)) ?? -1;
+  return isTip(tree.chains[place]) ? place : -1;
 }
 
 /** True for a tombstone, leaf or not. False for unknown revisions, and for past ones known only as an ancestor. */
