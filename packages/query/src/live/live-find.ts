@@ -5,7 +5,7 @@
  */
 import type { ExistingDoc, FindRequest, FindResult } from '@settledb/core';
 import type { Source } from '../mango/batches';
-import { acceptorOf, findPage } from '../mango/find';
+import { acceptorOf, findPage, readsConflicts } from '../mango/find';
 import type { IndexCatalog } from '../mango/indexes';
 import { type AnswerOrder, answerOrder, type Standing } from '../mango/order';
 import { checkRequest, type Find } from '../mango/request';
@@ -23,11 +23,16 @@ interface Item extends Standing {
 /** The state behind the last result. */
 interface Kept {
   readonly order: AnswerOrder;
-  readonly accepts: (doc: ExistingDoc<object>) => boolean;
+  readonly accepted: ReturnType<typeof acceptorOf>;
+  /** How documents are read for {@link accepted}. */
+  readonly conflicts: boolean;
   readonly items: readonly Item[];
   /** The items are all documents that match. */
   readonly complete: boolean;
 }
+
+/** By id, documents that changed; `undefined` for one that is not, or no longer, part of the answer. */
+type Accepted = ReadonlyMap<string, ExistingDoc<object> | undefined>;
 
 export class LiveFind implements Evaluator<FindResult> {
   readonly #source: Source;
@@ -55,19 +60,20 @@ export class LiveFind implements Evaluator<FindResult> {
     const { rows } = await this.#source.database.allDocs({
       keys: [...changed],
       include_docs: true,
-      conflicts: this.#asked.request.conflicts,
+      conflicts: kept.conflicts,
     });
-    const docs = new Map<string, ExistingDoc<object> | undefined>();
-    for (const row of rows) docs.set(row.key, ('doc' in row && row.doc) || undefined);
+    const docs: Accepted = new Map(
+      rows.map((row) => [row.key, 'doc' in row && row.doc ? kept.accepted(row.doc) : undefined]),
+    );
     if (!this.#concerns(kept, docs)) return last;
     return kept.complete ? this.#change(kept, docs, last) : this.#ask(last);
   }
 
   /** Whether one is in the result, or would be if nothing were cut off. What `skip` or a bookmark leaves out before is unknown. */
-  #concerns(kept: Kept, docs: ReadonlyMap<string, ExistingDoc<object> | undefined>): boolean {
+  #concerns(kept: Kept, docs: Accepted): boolean {
     const { skip, bookmark } = this.#asked;
     if (skip > 0 || bookmark !== undefined || kept.items.some(({ id }) => docs.has(id))) return true;
-    return [...docs.values()].some((doc) => doc !== undefined && kept.accepts(doc));
+    return [...docs.values()].some((doc) => doc !== undefined);
   }
 
   async #ask(last: FindResult | undefined): Promise<FindResult> {
@@ -77,25 +83,21 @@ export class LiveFind implements Evaluator<FindResult> {
     const shown = sameRows(docs.map(asked.project), last?.docs, nameOf) as FindResult['docs'];
     this.#kept = {
       order,
-      accepts: acceptorOf(asked, plan),
+      accepted: acceptorOf(asked, plan),
+      conflicts: readsConflicts(asked, plan),
       items: docs.map((doc, at) => ({ ...order.standingOf(doc), shown: shown[at]! })), // one for each
       complete: asked.skip === 0 && asked.bookmark === undefined && docs.length < asked.limit,
     };
     return resultOf(shown, warningOf(asked, plan, tally, docs.length), last);
   }
 
-  #change(
-    kept: Kept,
-    docs: ReadonlyMap<string, ExistingDoc<object> | undefined>,
-    last: FindResult,
-  ): FindResult {
-    const { order, accepts } = kept;
+  #change(kept: Kept, docs: Accepted, last: FindResult): FindResult {
+    const { order } = kept;
     const { limit } = this.#asked;
     const before = new Map(kept.items.map((item) => [item.id, item]));
     const stays = kept.items.filter(({ id }) => !docs.has(id));
     const comes = [...docs.values()]
       .filter((doc) => doc !== undefined)
-      .filter(accepts)
       .map((doc) => itemOf(doc, order, this.#asked, before.get(doc._id)))
       .sort(order.compare);
     const all = merged(stays, comes, order.compare);

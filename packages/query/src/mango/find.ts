@@ -89,15 +89,16 @@ const newTally = (): Tally => ({ keys: 0, docs: 0, seqs: new Set() });
 /** Takes the documents as they come, until there are enough. */
 async function orderedPage(source: Source, asked: Find, plan: Plan, tally: Tally): Promise<FoundDocs> {
   const { limit, bookmark } = asked;
-  const options = { wanted: asked.skip + limit, after: bookmark, ...readOptions(asked) };
+  const options = { wanted: asked.skip + limit, after: bookmark, ...readOptions(asked, plan) };
   // By id: a document that a write moved between two reads of an index would come twice.
   const docs = new Map<string, ExistingDoc<object>>();
-  const accepts = acceptorOf(asked, plan);
+  const accepted = acceptorOf(asked, plan);
   let skip = asked.skip;
   let last: Place | undefined;
   for await (const batch of documentsOf(source, plan, options, tally)) {
-    for (const { key, doc } of batch) {
-      if (!accepts(doc)) continue;
+    for (const { key, doc: read } of batch) {
+      const doc = accepted(read);
+      if (doc === undefined) continue;
       last = { key, id: doc._id };
       if (skip > 0) skip--;
       else if (!docs.has(doc._id)) {
@@ -113,12 +114,13 @@ async function sortedPage(source: Source, asked: Find, plan: Plan, tally: Tally)
   const { sort, skip, limit, bookmark } = asked;
   const order = orderBy(sort);
   const after = bookmark && { values: bookmark.key as readonly Json[], doc: { _id: bookmark.id, _rev: '' } };
-  const accepts = acceptorOf(asked, plan);
+  const accepted = acceptorOf(asked, plan);
   const top = new TopOf(sort, skip + limit);
-  const options = { wanted: Number.POSITIVE_INFINITY, ...readOptions(asked) };
+  const options = { wanted: Number.POSITIVE_INFINITY, ...readOptions(asked, plan) };
   for await (const batch of documentsOf(source, plan, options, tally)) {
-    for (const { doc } of batch) {
-      if (!accepts(doc)) continue;
+    for (const { doc: read } of batch) {
+      const doc = accepted(read);
+      if (doc === undefined) continue;
       const item = sortable(doc, sort)!; // accepted documents are sortable
       if (after === undefined || order(item, after) > 0) top.add(item);
     }
@@ -131,19 +133,39 @@ async function sortedPage(source: Source, asked: Find, plan: Plan, tally: Tally)
   };
 }
 
-const readOptions = ({ request, selector }: Find) => ({
-  texts: textsIn(selector),
-  update: request.update,
-  conflicts: request.conflicts,
-  signal: request.signal,
+const readOptions = (asked: Find, plan: Plan) => ({
+  texts: textsIn(asked.selector),
+  update: asked.request.update,
+  conflicts: readsConflicts(asked, plan),
+  signal: asked.request.signal,
 });
 
-/** Whether a document is part of the answer: the full test, whatever the plan assumes. */
-export function acceptorOf({ matches, sort }: Find, plan: Plan): (doc: ExistingDoc<object>) => boolean {
+/** Whether documents are read with `_conflicts`: if they are asked for, or the filter of the index names them, which saw them. */
+export const readsConflicts = ({ request }: Find, plan: Plan): boolean =>
+  !!request.conflicts || (JSON.stringify(partialOf(plan)) ?? '').includes('_conflicts');
+
+/**
+ * The full test, whatever the plan assumes.
+ * @returns for a document read as {@link readsConflicts} says: what is answered of it, `undefined` if it is not part of the answer
+ */
+export function acceptorOf(
+  asked: Find,
+  plan: Plan,
+): (read: ExistingDoc<object>) => ExistingDoc<object> | undefined {
+  const { request, matches, sort } = asked;
   const partial = partialOf(plan);
   const inIndex = partial && compileSelector(partial);
-  return (doc) =>
-    matches(doc) && (inIndex === undefined || inIndex(doc)) && (sort.length === 0 || !!sortable(doc, sort));
+  const hides = !request.conflicts && readsConflicts(asked, plan);
+  return (read) => {
+    if (inIndex !== undefined && !inIndex(read)) return undefined;
+    const doc = hides ? withoutConflicts(read) : read;
+    return matches(doc) && (sort.length === 0 || sortable(doc, sort) !== undefined) ? doc : undefined;
+  };
+}
+
+function withoutConflicts(read: ExistingDoc<object>): ExistingDoc<object> {
+  const { _conflicts: _, ...doc } = read;
+  return doc;
 }
 
 /** A partial index is only used alone. */

@@ -179,6 +179,8 @@ const ELSEWHERE = -2;
 
 function placeOf(path: readonly string[], places: readonly string[]): number {
   if (path.length === 1 && path[0] === '_id') return ID;
+  // Rows know of conflicts, which the documents of an answer show only if they are asked for.
+  if (path[0]!.startsWith('_') && path[0] !== '_rev') return ELSEWHERE;
   const at = places.indexOf(pathKey(path));
   return at < 0 ? ELSEWHERE : at;
 }
