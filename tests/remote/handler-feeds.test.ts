@@ -24,6 +24,23 @@ describe('feeds', () => {
     await reader.cancel();
   });
 
+  it.each([
+    'continuous',
+    'eventsource',
+  ])('tell each change once when they are descending (%s)', async (feed) => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    for (const id of ['a', 'b', 'c']) await server.ask('PUT', `/db/${id}`, {});
+    const path = `/db/_changes?feed=${feed}&descending=true&timeout=300`;
+    const { next } = await opened(server, path);
+    let text = (await next())!;
+    await server.ask('PUT', '/db/d', {});
+    await server.ask('PUT', '/db/e', {});
+    for (let piece = await next(); piece !== undefined; piece = await next()) text += piece;
+    expect([...text.matchAll(/"id":"(\w)"/g)].map(([, id]) => id)).toEqual(['c', 'b', 'a', 'd', 'e']);
+    if (feed === 'continuous') expect(text).toContain('{"last_seq":"5","pending":0}');
+  });
+
   it('end in good order when the server closes', async () => {
     const server = testServer();
     await server.ask('PUT', '/db');

@@ -116,7 +116,7 @@ async function* longpollText(feed: FeedRequest): AsyncGenerator<string> {
   else yield* oneShotText(feed, { ...options, since }, '');
 }
 
-/** All existing changes, then every change as it comes. */
+/** All existing changes, then every change as it comes: in the order of writes, also where the existing ones are descending. */
 async function* liveText(
   feed: FeedRequest,
   write: Write,
@@ -125,20 +125,22 @@ async function* liveText(
 ): AsyncGenerator<string> {
   const { database, options, signal } = feed;
   const limit = options.limit ?? Number.POSITIVE_INFINITY;
-  let since = options.since ?? 0;
+  const { descending } = options;
+  // Descending, the last row is the oldest one, and everything would come again after it.
+  let since = descending === true ? (await database.info()).update_seq : (options.since ?? 0);
   let count = 0;
   let piece = '';
   for await (const change of database.changes({ ...options, signal })) {
     piece += write(change);
     count++;
-    since = change.seq ?? since;
+    if (descending !== true) since = change.seq ?? since;
     if (piece.length < PIECE_LENGTH) continue;
     yield piece;
     piece = '';
   }
   // Sent even if it is empty: the first piece makes the bridge send the headers.
   yield piece === '' ? heartbeat : piece;
-  const { limit: _limit, ...unlimited } = options;
+  const { limit: _limit, descending: _descending, ...unlimited } = options;
   const live = new Waiter(database.changes({ ...unlimited, since, live: true, signal }));
   try {
     while (count < limit) {
