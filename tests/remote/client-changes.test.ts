@@ -27,6 +27,49 @@ describe('changes', () => {
     });
   });
 
+  it('may come without positions in a continuous feed, which goes on from the last one told', async () => {
+    const asked: (string | null)[] = [];
+    const lines = [
+      '{"seq":null,"id":"a","changes":[{"rev":"1-a"}]}\n',
+      '{"seq":"7-x","id":"b","changes":[{"rev":"1-a"}]}\n{"seq":null,"id":"c","changes":[{"rev":"1-a"}]}\n',
+      '{"seq":null,"id":"d","changes":[{"rev":"1-a"}]}\n',
+    ];
+    const { fetch } = meddled({
+      'GET /db/_changes': ({ url }) => {
+        const { searchParams } = new URL(url);
+        if (searchParams.get('feed') === 'normal')
+          return Response.json({ results: [], last_seq: '5-x', pending: 0 });
+        asked.push(searchParams.get('since'));
+        const bytes = lines.splice(0, 3).map((line) => new TextEncoder().encode(line));
+        const pull = (controller: ReadableStreamDefaultController) => {
+          const next = bytes.shift();
+          if (next === undefined) controller.close();
+          else controller.enqueue(next);
+        };
+        return new Response(new ReadableStream({ pull }));
+      },
+    });
+    const db = remote(URL_OF_DB, { fetch, feed: 'continuous' });
+    const changes = db.changes({ live: true, seq_interval: 10 });
+    const seen: string[] = [];
+    for await (const { id } of changes) {
+      seen.push(id);
+      if (seen.length === 4) break;
+    }
+    expect(seen).toEqual(['a', 'b', 'c', 'd']);
+    // When the server ends a feed, the next one is asked from the last position that was told.
+    lines.push(
+      '{"seq":null,"id":"e","changes":[{"rev":"1-a"}]}\n{"seq":"7-x","id":"f","changes":[{"rev":"1-a"}]}\n',
+    );
+    asked.length = 0;
+    const more = db.changes({ live: true, seq_interval: 10 });
+    for await (const { id } of more) {
+      if (id !== 'f') continue;
+      await expect.poll(() => asked, { timeout: 5_000 }).toEqual(['5-x', '7-x']);
+      break;
+    }
+  });
+
   it('are filtered on this side by functions, page by page, with last_seq where the limit ended it', async () => {
     const db = remote<{ n: number }>(URL_OF_DB, { fetch: testServer().fetch });
     await db.bulkDocs(numbered(50).map((doc, n) => ({ ...doc, n })));

@@ -172,7 +172,8 @@ class Reader {
       this.#http,
       this.#call({ feed: 'continuous', ...waitOptions(this.#options) }),
     )) {
-      await this.#deliver(page);
+      // The server goes on by itself, also where no row of the piece has a position.
+      await this.#deliver(page, true);
       count += page.results.length;
       if (this.#left <= 0 || this.#controller.cancelled) break;
     }
@@ -219,7 +220,8 @@ class Reader {
     return { ...page, results };
   }
 
-  async #deliver(given: ChangesResult): Promise<void> {
+  /** @param goesOn whether what follows comes without being asked for by its position */
+  async #deliver(given: ChangesResult, goesOn = false): Promise<void> {
     const page = await this.#received(given);
     const { include_docs, return_docs } = this.#options;
     const keep = return_docs !== false && !this.#live;
@@ -239,7 +241,8 @@ class Reader {
       return;
     }
     this.#since = page.last_seq;
-    const stuck = this.#pageSize !== undefined && page.results.length > 0 && before === page.last_seq;
+    const stuck =
+      !goesOn && this.#pageSize !== undefined && page.results.length > 0 && before === page.last_seq;
     if (stuck) throw badResponse('_changes gives rows but does not get on');
   }
 

@@ -9,11 +9,15 @@ import { isObject } from './wire';
 /** Characters of one line: a change with its document. */
 const MAX_LINE_LENGTH = 2 ** 27;
 
-/** The changes that arrived together, like pages of a normal feed. Ends when the server ends the feed. */
+/**
+ * The changes that arrived together, like pages of a normal feed. Ends when the server ends the feed. Rows may be without a position
+ * (`seq_interval`): then a page ends where the last row with one does, or where the page before ended.
+ */
 export async function* continuousPages(http: Http, call: Call): AsyncGenerator<ChangesResult, void, void> {
   const { pieces } = await http.open(call);
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let rest = '';
+  let position: unknown = call.query?.since;
   for await (const piece of pieces) {
     const lines = (rest + decode(decoder, piece)).split('\n');
     rest = lines.pop()!;
@@ -22,12 +26,12 @@ export async function* continuousPages(http: Http, call: Call): AsyncGenerator<C
     // The last line of a feed that ends in good order gives its position.
     const end = rows.find((row) => isObject(row) && 'last_seq' in row);
     const results = rows.filter((row) => row !== end);
-    const last = results.at(-1) as Partial<Change> | undefined;
-    if (rows.length > 0)
-      yield checkChanges({
-        results,
-        last_seq: (end as object & { last_seq: unknown })?.last_seq ?? last?.seq,
-      });
+    const seqs = (results as (Partial<Change> | null)[]).map((row) => row?.seq ?? undefined);
+    position =
+      (end as object & { last_seq: unknown })?.last_seq ??
+      seqs.filter((seq) => seq !== undefined).at(-1) ??
+      position;
+    if (rows.length > 0) yield checkChanges({ results, last_seq: position });
     if (end !== undefined) return;
   }
   // A line that is cut off is requested again: the position is that of the last whole line.
