@@ -1,4 +1,4 @@
-/** Answers that cannot be put together, and locks that nobody grants: the call is refused, and what comes after it is not. */
+/** Answers that cannot be put together: the call is refused, and what comes after it is not. */
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { hostAndPage, rejection } from './support';
 
@@ -52,20 +52,4 @@ it('large documents come in parts of some megabytes', async () => {
   const { rows } = await db.allDocs({ include_docs: true });
   expect(rows).toHaveLength(12);
   expect(Math.max(...lengths)).toBeLessThan(3 * 1024 * 1024);
-});
-
-it('a lock that is not granted in time fails the call, and the next one asks for another', async () => {
-  const { page } = hostAndPage();
-  const Hosted = page({ timeout_ms: 50 });
-  vi.stubGlobal('navigator', { locks: { request: () => new Promise(() => {}) } });
-  onTestFinished(() => {
-    vi.unstubAllGlobals();
-  });
-  const db = new Hosted('notes');
-  expect(await rejection(db.info())).toMatchObject({
-    name: 'io',
-    reason: expect.stringContaining('lock manager'),
-  });
-  vi.unstubAllGlobals();
-  expect(await db.put({ _id: 'a' })).toMatchObject({ ok: true });
 });

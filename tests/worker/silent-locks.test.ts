@@ -1,0 +1,19 @@
+/** A lock manager that answers nothing: no call waits for ever. In Node, since WebKit lets nobody replace its own. */
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { hostAndPage, rejection } from './support';
+
+it('a lock that is not granted in time fails the call, and the next one asks for another', async () => {
+  const { page } = hostAndPage();
+  const Hosted = page({ timeout_ms: 50 });
+  vi.stubGlobal('navigator', { locks: { request: () => new Promise(() => {}) } });
+  onTestFinished(() => {
+    vi.unstubAllGlobals();
+  });
+  const db = new Hosted('notes');
+  expect(await rejection(db.info())).toMatchObject({
+    name: 'io',
+    reason: expect.stringContaining('lock manager'),
+  });
+  vi.unstubAllGlobals();
+  expect(await db.put({ _id: 'a' })).toMatchObject({ ok: true });
+});
