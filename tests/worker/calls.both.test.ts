@@ -5,6 +5,7 @@ import { expose, transfer, wrap } from 'comlink';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { connect } from '../../packages/settledb/src/connect';
+import { timeless } from '../support/turns';
 import { countMessages, hostAndPage, rejection, withVerb } from './support';
 
 describe('calls', () => {
@@ -12,6 +13,7 @@ describe('calls', () => {
     // What is said now and then to a host that takes its time is no call.
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     onTestFinished(() => void vi.useRealTimers());
+    timeless();
     const { Hosted } = hostAndPage();
     const db = new Hosted('notes');
     await db.put({ _id: 'a', n: 1 });
