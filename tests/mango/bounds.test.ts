@@ -30,7 +30,10 @@ describe('sorting in memory', () => {
 it('of fields, those that others bring along are left out, in a time that does not grow with the square of their number', () => {
   const fields = ['d.e', 'a.b', 'a', 'a.b.c', 'd.e', 'd', '__proto__.x', 'a\\.b'];
   expect(projectedPaths(fields)).toEqual([['a'], ['d'], ['__proto__', 'x'], ['a.b']]);
-  // Each compared with each took minutes.
+  expect(projectedPaths(['ab', 'a', 'a"', 'a".b', 'a\0.c'])).toEqual([['ab'], ['a'], ['a"'], ['a\0', 'c']]);
+  // Each compared with each, or each beginning of each looked for, took minutes.
+  const deep = 'a.'.repeat(200_000);
+  expect(projectedPaths([`${deep}b`, `${deep}c`, `${deep}b.c`])).toHaveLength(2);
   const many = Array.from({ length: 200_000 }, (_, n) => `f${n}.g`);
   expect(projectedPaths([...many, ...many])).toHaveLength(200_000);
 });

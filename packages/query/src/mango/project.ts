@@ -29,14 +29,20 @@ export function projectedPaths(fields: unknown): readonly (readonly string[])[] 
     throw invalid('invalid_fields_json', `Fields must be an array of strings, not: ${show(fields)}`);
   // As in CouchDB: an empty list means all fields.
   if (fields.length === 0) return undefined;
-  // By key, not each with each: a list of 40,000 names kept a server busy for 20 s.
-  const all = new Map(fields.map((field) => [keyOf(fieldPath(field)), fieldPath(field)]));
-  return [...all.values()].filter(
-    (path) => !path.some((_, at) => at > 0 && all.has(keyOf(path.slice(0, at)))),
-  );
+  const all = new Map(fields.map(fieldPath).map((path) => [keyOf(path), path]));
+  const kept = new Set<string>();
+  // In order, what a path brings along follows it at once. Each compared with each, a list of 40,000 kept a server busy for 20 s.
+  let last: string | undefined;
+  for (const key of [...all.keys()].sort()) {
+    if (last !== undefined && key.startsWith(last)) continue;
+    last = key;
+    kept.add(key);
+  }
+  return [...all].flatMap(([key, path]) => (kept.has(key) ? [path] : []));
 }
 
-const keyOf = (path: readonly string[]): string => JSON.stringify(path);
+/** Begins with the key of another path exactly if the path does: where a name's JSON ends is plain from itself. */
+const keyOf = (path: readonly string[]): string => path.map((name) => JSON.stringify(name)).join('');
 
 /** Puts a value at a path, creating the objects on the way. */
 export function place(into: object, path: readonly string[], value: unknown): void {
