@@ -40,8 +40,11 @@ export class KnownDoc {
   }
 
   get tree(): RevTree {
-    const tree = this.#trees.get(this.row) ?? treeOf(this.row);
-    this.#trees.set(this.row, tree);
+    let tree = this.#trees.get(this.row);
+    if (tree === undefined) {
+      tree = treeOf(this.row);
+      this.#trees.set(this.row, tree);
+    }
     return tree;
   }
 
