@@ -13,9 +13,12 @@ import { naiveStore } from '../support/naive-store';
 
 export type AnyDatabase = Database<Record<string, unknown>>;
 
-export function open(name = 'db'): Promise<LocalDatabase<Record<string, unknown>>> {
+export function open(
+  name = 'db',
+  options: { readonly revs_limit?: number } = {},
+): Promise<LocalDatabase<Record<string, unknown>>> {
   const store = naiveStore(schema) as Store<DatabaseTables>;
-  return LocalDatabase.open<Record<string, unknown>>(store, { name, adapter: 'naive' });
+  return LocalDatabase.open<Record<string, unknown>>(store, { ...options, name, adapter: 'naive' });
 }
 
 /** A database as a backup of its storage would be: everything in it, seqs, checkpoints and identity included. */

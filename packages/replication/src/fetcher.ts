@@ -63,6 +63,7 @@ export class Fetcher {
   readonly #signal: AbortSignal;
   #portion: number;
   #streamFailure: SourceFailure | undefined;
+  #gone = false;
 
   /** @param most revisions in one request */
   constructor(source: Peer, target: Peer, most: number, signal: AbortSignal) {
@@ -99,6 +100,13 @@ export class Fetcher {
     return failure;
   }
 
+  /** Whether {@link isGone} was true since this was last asked. */
+  takeGone(): boolean {
+    const gone = this.#gone;
+    this.#gone = false;
+    return gone;
+  }
+
   /**
    * The source did not find a revision that its feed had listed, or not its attachments. The feed is asked once more, about this
    * document alone: if it no longer lists the revision, this was purged, or it was edited and its successor is listed later.
@@ -108,7 +116,9 @@ export class Fetcher {
     const signal = this.#signal;
     const options = { doc_ids: [id], style: 'all_docs', since: 0, signal } as const;
     const { rows } = checkChanges(await ask(signal, () => this.#source.changes(options)));
-    return !rows.some((row) => row.id === id && row.revs.includes(rev));
+    const gone = !rows.some((row) => row.id === id && row.revs.includes(rev));
+    this.#gone ||= gone;
+    return gone;
   }
 
   /** Fetches documents whole that were written with stubs unknown to the target. A document that is gone since is left out. */

@@ -69,10 +69,38 @@ export interface Start {
   readonly sourceSeq: Seq | undefined;
 }
 
+/** How often changes are read on for revisions that were gone. A program that keeps writing must not keep a replication from ending. */
+const LOOKS = 3;
+
 /** @param reading ends requests that can be repeated @param writing ends writes, which may have happened already */
 export async function transfer(
   run: Run,
+  start: Start,
+  reading: AbortSignal,
+  writing: AbortSignal,
+): Promise<void> {
+  const { source, target, settings, progress } = run;
+  const fetcher = new Fetcher(source, target, settings.batchSize.most, reading);
+  await transferChanges(run, start, fetcher, reading, writing);
+  // What replaced them may be listed behind the end that was read: without it, the target would have nothing of these documents.
+  for (let look = 0; look < LOOKS && fetcher.takeGone(); look++) {
+    await transferChanges(
+      run,
+      { ...start, since: progress.lastSeq ?? start.since },
+      fetcher,
+      reading,
+      writing,
+    );
+  }
+  await start.checkpoints.flush(writing);
+  run.announcer.caughtUp();
+}
+
+/** Everything that the source lists after `since`; a live replication goes on until `reading` is aborted. */
+async function transferChanges(
+  run: Run,
   { checkpoints, ...start }: Start,
+  fetcher: Fetcher,
   reading: AbortSignal,
   writing: AbortSignal,
 ): Promise<void> {
@@ -80,7 +108,6 @@ export async function transfer(
   const onTheWay = new OnTheWay();
   const rows = readChanges({ source, settings, progress, ...start, signal: reading });
   const batches = ahead(rows);
-  const fetcher = new Fetcher(source, target, settings.batchSize.most, reading);
   const init = { fetcher, target, onTheWay, progress, signal: reading };
   const failures = new Failures();
   for await (const chunk of ahead(fetchChunks(batches, init))) {
@@ -100,8 +127,6 @@ export async function transfer(
       run.announcer.caughtUp();
     }
   }
-  await checkpoints.flush(writing);
-  run.announcer.caughtUp();
 }
 
 /** The failures of single documents in a batch. The rest of the batch is written; then the attempt fails. */
