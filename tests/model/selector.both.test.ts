@@ -173,6 +173,18 @@ describe('a selector', () => {
       expect(test({ f })).toBe(false);
   });
 
+  it('may hold tens of thousands of lists and objects, and so may documents', () => {
+    // Each compared with each would be minutes.
+    const many = Array.from({ length: 30_000 }, (_, x) => (x % 2 === 0 ? { x } : [x, 'a']));
+    const matches = compileSelector({ a: { $in: many }, b: { $all: [...many].reverse() } });
+    const docs = many.slice(0, 2000).map((a, at) => ({ a, b: at === 998 ? many : [] }));
+    expect(docs.filter(matches).map(({ a }) => a)).toEqual([{ x: 998 }]);
+    expect(docs.filter(compileSelector({ a: { $in: many } })).length).toBe(1000);
+    expect(compileSelector({ a: { $in: many } })({ a: { x: 1 } })).toBe(false);
+    expect(compileSelector({ a: { $all: ['1', 1, '[1]', [1]] } })({ a: [[1], 1, '1'] })).toBe(false);
+    expect(compileSelector({ a: { $all: ['1', 1, '1', [1]] } })({ a: [[1], 1, '1', 1] })).toBe(true);
+  });
+
   it('sees own members only', () => {
     const odd = JSON.parse('{"__proto__":{"a":1}}');
     expect(matches(JSON.parse('{"__proto__":{"a":1}}'), odd)).toBe(true);

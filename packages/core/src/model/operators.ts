@@ -2,7 +2,7 @@
  * The operators of Mango selectors that look at one value: each checks its argument, and makes a test. The messages are
  * PouchDB's, to the letter. Tests get values that exist; only `$exists` gets `undefined`.
  */
-import { compareJson, normalizeKey } from './collate';
+import { compareJson, normalizeKey, toKey } from './collate';
 import { badRequest, type DatabaseError } from './errors';
 import type { Json } from './types';
 
@@ -64,8 +64,6 @@ const not =
   (value) =>
     !test(value);
 
-const equal = (value: unknown, wanted: Json): boolean => compareJson(value, wanted) === 0;
-
 function exists(given: unknown): Test {
   if (typeof given !== 'boolean') throw invalidOperator('$exists', 'must be a boolean', given);
   return (value) => (value !== undefined) === given;
@@ -86,23 +84,45 @@ function listOf(name: string, given: unknown): Json[] {
 
 const isNested = (value: unknown): boolean => typeof value === 'object' && value !== null;
 
+/** Distinct values, found without a look at each: ids that were collected may be tens of thousands. */
+class Values {
+  readonly #plain = new Set<unknown>();
+  /** Lists and objects, by their keys. */
+  readonly #nested = new Set<string>();
+
+  constructor(values: readonly Json[] = []) {
+    for (const value of values) this.add(value);
+  }
+
+  get size(): number {
+    return this.#plain.size + this.#nested.size;
+  }
+
+  add(value: unknown): void {
+    if (isNested(value)) this.#nested.add(toKey(value));
+    else this.#plain.add(value ?? null);
+  }
+
+  has(value: unknown): boolean {
+    if (isNested(value)) return this.#nested.size > 0 && this.#nested.has(toKey(value));
+    return this.#plain.has(value ?? null);
+  }
+}
+
 /** For a list, some element must be among them; the list itself does not count. */
 function among(name: string, given: unknown): Test {
-  const list = listOf(name, given);
-  // Collected ids may be tens of thousands: comparing each document with each of them took minutes.
-  const plain = new Set<unknown>(list.filter((wanted) => !isNested(wanted)));
-  const nested = list.filter(isNested);
-  const isAmong = (value: unknown): boolean =>
-    isNested(value) ? nested.some((wanted) => equal(value, wanted)) : plain.has(value ?? null);
-  return (value) => (Array.isArray(value) ? value.some(isAmong) : isAmong(value));
+  const wanted = new Values(listOf(name, given));
+  return (value) => (Array.isArray(value) ? value.some((element) => wanted.has(element)) : wanted.has(value));
 }
 
 function holdsAll(given: unknown): Test {
-  const list = listOf('$all', given);
-  return (value) =>
-    Array.isArray(value) &&
-    list.length > 0 &&
-    list.every((wanted) => value.some((element) => equal(element, wanted)));
+  const wanted = new Values(listOf('$all', given));
+  return (value) => {
+    if (!Array.isArray(value) || wanted.size === 0) return false;
+    const found = new Values();
+    for (const element of value) if (wanted.has(element)) found.add(element);
+    return found.size === wanted.size;
+  };
 }
 
 function ofSize(given: unknown): Test {

@@ -1,7 +1,7 @@
 /**
  * Sets of JSON values as intervals of the order of keys. A list of intervals is sorted, and no two of them overlap or touch.
  */
-import { compareKeys, type Json } from '@settledb/core';
+import { compareJson, type Json } from '@settledb/core';
 
 export interface Bound {
   readonly key: Json;
@@ -24,7 +24,7 @@ export const point = (key: Json): Interval => ({
 
 /** The only value of an interval, if it has just one. */
 export function pointOf({ from, to }: Interval): { readonly key: Json } | undefined {
-  return from?.inclusive && to?.inclusive && compareKeys(from.key, to.key) === 0 ? from : undefined;
+  return from?.inclusive && to?.inclusive && compareJson(from.key, to.key) === 0 ? from : undefined;
 }
 
 export const isAll = (intervals: Intervals): boolean =>
@@ -69,23 +69,23 @@ const interval = (from: Bound | undefined, to: Bound | undefined): Interval => (
 
 function isEmpty(from: Bound | undefined, to: Bound | undefined): boolean {
   if (from === undefined || to === undefined) return false;
-  const order = compareKeys(from.key, to.key);
+  const order = compareJson(from.key, to.key);
   return order > 0 || (order === 0 && !(from.inclusive && to.inclusive));
 }
 
 function compareFrom(a: Bound | undefined, b: Bound | undefined): number {
   if (a === undefined || b === undefined) return Number(a !== undefined) - Number(b !== undefined);
-  return compareKeys(a.key, b.key) || Number(b.inclusive) - Number(a.inclusive);
+  return compareJson(a.key, b.key) || Number(b.inclusive) - Number(a.inclusive);
 }
 
 function compareTo(a: Bound | undefined, b: Bound | undefined): number {
   if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined);
-  return compareKeys(a.key, b.key) || Number(a.inclusive) - Number(b.inclusive);
+  return compareJson(a.key, b.key) || Number(a.inclusive) - Number(b.inclusive);
 }
 
 /** Whether something lies between the end of one and the beginning of the next. */
 function isGap(to: Bound | undefined, from: Bound | undefined): boolean {
   if (to === undefined || from === undefined) return false;
-  const order = compareKeys(to.key, from.key);
+  const order = compareJson(to.key, from.key);
   return order < 0 || (order === 0 && !to.inclusive && !from.inclusive);
 }

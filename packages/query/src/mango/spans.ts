@@ -2,7 +2,7 @@
  * The values for which an operator can be true, as intervals of keys. Always a superset: the planner only must not lose
  * documents, since every document found is tested with the whole selector.
  */
-import { type Json, normalizeKey } from '@settledb/core';
+import { compareJson, type Json, normalizeKey } from '@settledb/core';
 import type { FieldTest } from './formula';
 import { ALL, type Interval, type Intervals, intersect, NONE, point, union } from './interval';
 
@@ -26,8 +26,10 @@ const TYPES: ReadonlyMap<unknown, Intervals> = new Map<unknown, Intervals>([
 const ofType = (name: string): Intervals => TYPES.get(name) as Intervals;
 export const STRINGS = ofType('string');
 
-export const points = (values: readonly unknown[]): Intervals =>
-  union(values.map((each) => point(normalizeKey(each))));
+export function points(values: readonly unknown[]): Intervals {
+  const keys = values.map(normalizeKey).sort(compareJson);
+  return keys.filter((key, at) => at === 0 || compareJson(keys[at - 1], key) !== 0).map(point);
+}
 /** `$in` tests the elements of a list, not the list. */
 export const scalars = (values: readonly unknown[]): Intervals =>
   points(values.filter((each) => !Array.isArray(each)));
