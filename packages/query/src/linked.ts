@@ -1,43 +1,17 @@
-/** The documents of a view's rows: their own, or those that their values name. */
+/** The documents of a view's rows that are in memory. */
 import {
+  type BareRow,
   copyOf,
-  type Database,
   type DatabaseTables,
-  type ExistingDoc,
-  isDatabaseError,
+  isLink,
   keptDocs,
-  type Loose,
+  linkedId,
   type Store,
-  type ViewOptions,
   type ViewRow,
 } from '@settledb/core';
-import type { QueryRow } from './rows';
 
-/**
- * Rows with their documents. A value `{ _id, _rev }` names another document, or a revision, as far as it has these fields. `null`: the
- * document is deleted, or never existed.
- */
-export async function withDocs(
-  database: Pick<Database, 'allDocs' | 'get'>,
-  rows: readonly QueryRow[],
-  options: ViewOptions,
-): Promise<ViewRow[]> {
-  const { conflicts, attachments, binary, signal } = options;
-  const keys = rows.map(linkedId);
-  const named = { keys: keys as readonly string[], include_docs: true };
-  const found = await database.allDocs({ ...named, conflicts, attachments, binary, signal });
-  return Promise.all(
-    rows.map(async (row, i): Promise<ViewRow> => {
-      const { doc = null } = (found.rows[i] ?? {}) as { doc?: ExistingDoc | null };
-      const rev = isLink(row.value) && typeof row.value._rev === 'string' ? row.value._rev : undefined;
-      if (rev === undefined || rev === doc?._rev) return { ...row, doc };
-      return { ...row, doc: await revision(database, keys[i], rev, options) };
-    }),
-  );
-}
-
-/** Like {@link withDocs}, for rows of this turn, if their documents are in memory and no row names a revision; else `undefined`. */
-export function withDocsNow(store: Store<DatabaseTables>, rows: readonly QueryRow[]): ViewRow[] | undefined {
+/** Like `withDocs`, for rows of this turn, if their documents are in memory and no row names a revision; else `undefined`. */
+export function withDocsNow(store: Store<DatabaseTables>, rows: readonly BareRow[]): ViewRow[] | undefined {
   const kept = keptDocs(store);
   const ids: string[] = [];
   const known = rows.map((row) => {
@@ -65,24 +39,3 @@ export function withDocsNow(store: Store<DatabaseTables>, rows: readonly QueryRo
 }
 
 const BODY = ['body'] as const;
-
-const isLink = (value: Loose): boolean => typeof value === 'object' && value !== null;
-
-/** A value that is not an id finds nothing. */
-function linkedId({ id, value }: QueryRow): unknown {
-  return isLink(value) && '_id' in value && value._id !== undefined ? value._id : id;
-}
-
-async function revision(
-  database: Pick<Database, 'get'>,
-  id: unknown,
-  rev: string,
-  { attachments, binary, signal }: ViewOptions,
-): Promise<ExistingDoc | null> {
-  try {
-    return await database.get(id as string, { rev, attachments, binary, signal });
-  } catch (error) {
-    if (isDatabaseError(error) && (error.status === 404 || error.status === 400)) return null;
-    throw error;
-  }
-}

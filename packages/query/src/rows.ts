@@ -1,15 +1,9 @@
 /** Rows of an index as queries answer them. */
-import { fromKey, type IndexEntry, type Json, type Loose } from '@settledb/core';
+import { type BareRow, fromKey, type IndexEntry, type Loose } from '@settledb/core';
 import { parseValue } from './map';
 
-export interface QueryRow {
-  readonly id: string;
-  readonly key: Json;
-  readonly value: Loose;
-}
-
 /** For a row read with its texts. */
-export function rowOf(entry: IndexEntry): QueryRow {
+export function rowOf(entry: IndexEntry): BareRow {
   return { id: entry.id, key: fromKey(entry.key), value: valueIn(entry) };
 }
 

@@ -1,5 +1,6 @@
 /** `query`, `queries`, `viewCleanup` and `viewInfo` of a local database, for one handle on it. */
 import {
+  type BareRow,
   badRequest,
   type CallOptions,
   checkedReduce,
@@ -19,6 +20,7 @@ import {
   type ViewRow,
   type ViewSource,
   type ViewStateRow,
+  withDocs,
 } from '@settledb/core';
 import { dropUnused } from './cleanup';
 import { Definitions, type RegisteredViews, type View, viewDefinitions } from './definitions';
@@ -27,14 +29,14 @@ import { Functions, textHash } from './functions';
 import { type Group, Groups } from './groups';
 import type { DefinitionsOf, IndexDefinition } from './index-reader';
 import type { Indexes, IndexHost } from './indexes';
-import { withDocs, withDocsNow } from './linked';
+import { withDocsNow } from './linked';
 import type { RowFilter } from './map';
 import { checkReduced, planQuery, type QueryPlan } from './options';
 import { compareRows, firstRows, rangeTest, storeRange } from './ranges';
 import { countGroups, countQueries, isCount } from './reduce';
 import { reduceRanges } from './reduce-ranges';
 import type { Reducer } from './reducers';
-import { type QueryRow, rowOf } from './rows';
+import { rowOf } from './rows';
 import { mapAll } from './temporary';
 
 export interface ViewsOptions {
@@ -290,7 +292,7 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
     return reduced(groups, all.seq, plan, options);
   }
 
-  async #withDocs(rows: readonly QueryRow[], options: ViewOptions): Promise<readonly ViewRow[]> {
+  async #withDocs(rows: readonly BareRow[], options: ViewOptions): Promise<readonly ViewRow[]> {
     return options.include_docs && rows.length > 0 ? withDocs(this.#database, rows, options) : rows;
   }
 }
@@ -329,7 +331,7 @@ function rowQueries(tag: string, plan: QueryPlan): RangeQuery<'index'>[] {
 
 const LONG = ['long'] as const;
 
-function rowsOf(found: readonly unknown[][], plan: QueryPlan): QueryRow[] {
+function rowsOf(found: readonly unknown[][], plan: QueryPlan): BareRow[] {
   const entries = found as readonly IndexEntry[][];
   return (plan.byKeys ? page(entries.flat(), plan) : (entries[0] ?? [])).map(rowOf);
 }

@@ -12,22 +12,13 @@ import { readObject } from './server-body';
 import type { DatabaseContext, DatabaseRoute } from './server-context';
 import { Options } from './server-options';
 import type { Query } from './server-query';
+import { keyedText, lineOf, rangeText, type Text } from './server-rows';
 import { withSeqText } from './server-seq';
 import { gatheredResponse, type List, MAX_QUERIES, severalResponse } from './server-several';
 import { isObject } from './wire';
 
 /** Local documents named in one request: each one is read separately. */
 const MAX_LOCAL_KEYS = 1_000;
-/**
- * Keys whose rows are read at a time. A key may be repeated as often as a request has room for, so their rows are never all held:
- * with documents of 8 MB, this many are 256 MB at the very most.
- */
-const KEYS_AT_ONCE = 32;
-/** The same without documents: rows are some 100 bytes. */
-const KEYS_AT_ONCE_BARE = 1_000;
-
-type Text = AsyncGenerator<string, void, void>;
-
 /** Which documents are listed. */
 type Lister = (context: DatabaseContext, asked: Asked) => Promise<List>;
 
@@ -64,11 +55,6 @@ const queriesRoute =
 
 const isText = (list: List): list is Text => Symbol.asyncIterator in list;
 
-async function* lineOf(text: Text): Text {
-  yield* text;
-  yield '\n';
-}
-
 export const allDocs = route(listDocs);
 export const allDocsQueries = queriesRoute(listDocs);
 export const designDocs = route(listDesigns);
@@ -77,38 +63,8 @@ export const localDocs = route(listLocals);
 export const localDocsQueries = queriesRoute(listLocals);
 
 async function listDocs(context: DatabaseContext, { keys, ...options }: Asked): Promise<List> {
-  const { database, request } = context;
-  if (keys === undefined) return database.allDocs({ ...(options as AllDocsOptions), signal: request.signal });
-  return keyedText(context, { ...options, keys });
-}
-
-/** The rows of these keys, a few at a time. @param about replaces what the database says of itself */
-async function* keyedText(
-  { database, request }: DatabaseContext,
-  { keys, skip = 0, limit = keys.length, descending, ...rest }: Asked & { keys: unknown[] },
-  about: { total_rows?: number } = {},
-): Text {
-  const wanted = (descending === true ? [...keys].reverse() : keys).slice(skip, skip + limit);
-  // The data of attachments has no common bound: one document at a time.
-  const atOnce =
-    rest.include_docs !== true ? KEYS_AT_ONCE_BARE : rest.attachments === true ? 1 : KEYS_AT_ONCE;
-  let before = '';
-  for (let at = 0; at === 0 || at < wanted.length; at += atOnce) {
-    const some = wanted.slice(at, at + atOnce);
-    // Keys that are not strings are no mistake: no document has them.
-    const known = some.filter((key) => typeof key === 'string');
-    const options = { ...(rest as AllDocsOptions), keys: known, signal: request.signal };
-    const { rows, ...answer } = await database.allDocs(options);
-    if (at === 0)
-      yield `${JSON.stringify(withSeqText({ ...answer, ...about, offset: null })).slice(0, -1)},"rows":[`;
-    let next = 0;
-    for (const key of some) {
-      const row = typeof key === 'string' ? rows[next++] : { key, error: 'not_found' };
-      yield before + JSON.stringify(row);
-      before = ',';
-    }
-  }
-  yield ']}';
+  const rest = options as AllDocsOptions;
+  return keys === undefined ? rangeText(context, rest) : keyedText(context, keys, rest);
 }
 
 /** Like `_all_docs`, within the ids of design documents. */
@@ -119,7 +75,7 @@ async function listDesigns(context: DatabaseContext, asked: Asked): Promise<List
   const total_rows = (await database.allDocs({ ...all, signal })).rows.length;
   if (asked.keys !== undefined) {
     const keys = asked.keys.filter((key) => typeof key === 'string' && key.startsWith('_design/'));
-    return keyedText(context, { ...asked, keys }, { total_rows });
+    return keyedText(context, keys, asked as AllDocsOptions, { total_rows });
   }
   const { startkey, endkey, key, keys: _, descending, inclusive_end, ...rest } = withTextBounds(asked);
   const [low, high] = descending ? [endkey, startkey] : [startkey, endkey];
@@ -128,7 +84,7 @@ async function listDesigns(context: DatabaseContext, asked: Asked): Promise<List
   const bounds = descending ? { startkey: highest, endkey: lowest } : { startkey: lowest, endkey: highest };
   if (key !== undefined && !key.startsWith('_design/')) return { total_rows, offset: 0, rows: [] };
   const range = key === undefined ? { ...bounds, inclusive_end } : { key };
-  return { ...(await database.allDocs({ ...rest, ...range, descending, signal })), total_rows };
+  return rangeText(context, { ...rest, ...range, descending }, { total_rows });
 }
 
 /** A database that can list its `_local/` documents, as `LocalDatabase` can. */

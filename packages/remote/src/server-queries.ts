@@ -9,20 +9,14 @@ import {
   notFound,
   notImplemented,
   type Queries,
-  queryParseError,
-  type ViewKey,
-  type ViewOptions,
 } from '@settledb/core';
 import { requireAdmin } from './server-access';
 import { type Answer, failure, jsonResponse, methodNotAllowed } from './server-answer';
 import { checkJsonType, readObject } from './server-body';
 import type { DatabaseContext, DatabaseRoute } from './server-context';
-import { Options } from './server-options';
-import type { Query } from './server-query';
 import { checkPatterns } from './server-regex';
-import { withSeqText } from './server-seq';
-import { type List, MAX_QUERIES, severalResponse } from './server-several';
-import { isObject, isTexts } from './wire';
+import { view } from './server-views';
+import { isTexts } from './wire';
 
 /** Indexes that are no longer defined are dropped; a database without any has nothing to drop. */
 export const viewCleanup: DatabaseRoute = async (context) => {
@@ -62,7 +56,7 @@ export async function designRoute(
   ) {
     if (more === 'queries' && method !== 'POST') return methodNotAllowed(['POST']);
     if (!/^(GET|HEAD|POST)$/.test(method)) return methodNotAllowed(['GET', 'HEAD', 'POST']);
-    return view(context, `${ddoc}/${name}`, more === 'queries');
+    return view(context, await queriesOf(context), `${ddoc}/${name}`, more === 'queries');
   }
   if (/^_(update|show|list|rewrite|search|nouveau|spatial)$/.test(kind!))
     throw notImplemented(`This server does not offer ${kind} of design documents`);
@@ -79,67 +73,6 @@ async function designInfo(context: DatabaseContext, ddoc: string): Promise<Answe
     throw notImplemented('This database has no information about its views');
   const { name, view_index } = await queries.viewInfo(ddoc, { signal });
   return jsonResponse(200, { name, view_index: { ...UNCOUNTED, ...view_index } });
-}
-
-async function view(context: DatabaseContext, name: string, several: boolean): Promise<Answer> {
-  const { query, request, server } = context;
-  const queries = await queriesOf(context);
-  const { signal } = request;
-  const body = request.method === 'POST' ? await readObject(request, { limit: server.limits.request }) : {};
-  if (!several && body.queries === undefined)
-    return jsonResponse(
-      200,
-      withSeqText(await queries.query(name, { ...viewOptions(query, inQuery(query, body)), signal })),
-    );
-  if (!Array.isArray(body.queries)) throw badRequest('`queries` member must be an array.');
-  if (body.queries.length > MAX_QUERIES) throw badRequest(`At most ${MAX_QUERIES} queries at a time`);
-  const all = body.queries.map((each: unknown) => {
-    if (!isObject(each)) throw badRequest('A query must be an object');
-    return viewOptions(query, each);
-  });
-  // One by one, not by `queries.queries`: each list is sent before the next is made.
-  async function* lists(): AsyncGenerator<List, void, void> {
-    for (const options of all) yield withSeqText(await queries.query(name, { ...options, signal }));
-  }
-  return severalResponse(lists());
-}
-
-/** For a view, unlike `_all_docs`, an option in the URL wins over the same option in the body. */
-const inQuery = (query: Query, body: Readonly<Record<string, unknown>>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(body).filter(([name]) => query.text(name) === undefined));
-
-/** @throws query_parse_error, bad_request */
-function viewOptions(query: Query, body: Readonly<Record<string, unknown>>): ViewOptions {
-  const options = new Options(query, body);
-  const keys = options.json('keys');
-  if (keys !== undefined && !Array.isArray(keys)) throw badRequest('`keys` member must be an array.');
-  const update = options.text('update');
-  if (update !== undefined && !['true', 'false', 'lazy'].includes(update))
-    throw queryParseError(`Invalid value for \`update\`.`);
-  const stale = options.text('stale');
-  if (stale !== undefined && stale !== 'ok' && stale !== 'update_after')
-    throw queryParseError('Invalid value for `stale`.');
-  return {
-    key: options.json('key') as ViewKey,
-    keys: keys as readonly never[] | undefined,
-    startkey: options.json('startkey', 'start_key') as ViewKey,
-    endkey: options.json('endkey', 'end_key') as ViewKey,
-    startkey_docid: options.text('startkey_docid', 'start_key_doc_id'),
-    endkey_docid: options.text('endkey_docid', 'end_key_doc_id'),
-    inclusive_end: options.flag('inclusive_end'),
-    descending: options.flag('descending'),
-    limit: options.count('limit'),
-    skip: options.count('skip'),
-    reduce: options.flag('reduce'),
-    group: options.flag('group'),
-    group_level: options.count('group_level'),
-    include_docs: options.flag('include_docs'),
-    conflicts: options.flag('conflicts'),
-    attachments: options.flag('attachments'),
-    update_seq: options.flag('update_seq'),
-    ...(update === undefined ? {} : { update: update === 'lazy' ? update : update === 'true' }),
-    ...(stale === undefined ? {} : { stale }),
-  };
 }
 
 export const listIndexes: DatabaseRoute = async (context) => {

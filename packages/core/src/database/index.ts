@@ -20,6 +20,7 @@ export { INFO, infoOf } from './info';
 export { checkInterval } from './interval';
 export { copyOf, type KeptDocs, keptDocs } from './kept-docs';
 export { Later } from './later';
+export { type BareRow, isLink, linkedId, withDocs } from './linked';
 export { LocalDatabase } from './local';
 export { localId } from './local-list';
 export { checkLocalOptions, type LocalOptions } from './local-options';
