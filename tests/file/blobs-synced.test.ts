@@ -117,3 +117,32 @@ function failingOnce(failing: Call, disk: Disk): Disk['fail'] {
     throw failure('EIO');
   };
 }
+
+it('no file can be opened to sync what was there before: a refused write does not happen later', async () => {
+  const disk = new Disk();
+  const options = { name: FOLDER, adapter: 'file' } as const;
+  const journal = await file({ files: disk }).open(FOLDER);
+  const db = await LocalDatabase.open(await openLogStore<DatabaseTables>(journal, schema), options);
+  await db.putAttachment('before', 'f', noise(LARGE), 'x/y');
+  db.beStrict();
+  const openFile = disk.open.bind(disk);
+  disk.open = (path, flags) => {
+    if (flags === 'r+') throw failure('EMFILE');
+    return openFile(path, flags);
+  };
+  expect(await put(db, ['refused'], 500)).toEqual([]);
+  await expect(db.put({ _id: 'refused too' })).rejects.toMatchObject({ status: 500, name: 'io' });
+  disk.open = openFile;
+  expect(await put(db, ['after'], 500)).toEqual(['after']);
+  await expectRows(db);
+  await db.close();
+  const again = await open(disk);
+  await expectRows(again);
+  await again.close();
+  await expectAfterPowerLoss(disk, ['after'], 500);
+});
+
+async function expectRows(db: LocalDatabase): Promise<void> {
+  expect((await db.allDocs()).rows.map(({ key }) => key)).toEqual(['after', 'before']);
+  expect(await bytesOf(await db.getAttachment('before', 'f'))).toEqual(noise(LARGE));
+}

@@ -83,6 +83,8 @@ export class FileJournal implements Journal {
     const { contents = [] } = commit;
     try {
       if (contents.length > 0) await this.#putContents(contents, durability);
+      // Before the log has anything: if it fails, for want of files for instance, nothing was written.
+      if (durability === 'strict') await this.#blobFiles.sync();
       for (let ahead = this.#ahead(); ahead !== undefined; ahead = this.#ahead()) await ahead;
       if (commit.n !== expected.n + 1) throw new TypeError(`commit ${commit.n} cannot follow ${expected.n}`);
       const { epoch, n } = this.#log.contents;
@@ -120,6 +122,7 @@ export class FileJournal implements Journal {
   }
 
   async rewrite(change: Rewrite, expected: Position): Promise<JournalState | undefined> {
+    if (change.manifest !== undefined) await this.#blobFiles.sync();
     for (let ahead = this.#ahead(); ahead !== undefined; ahead = this.#ahead()) await ahead;
     const { epoch, n, through } = this.#log.contents;
     const { put = [], manifest } = change;
@@ -272,12 +275,21 @@ export class FileJournal implements Journal {
     const log = this.#log;
     const written = log.append(parts);
     if (written !== undefined) return this.#writeLarge(log, written, durability);
-    if (durability === 'strict') return this.#sync(log);
+    if (durability === 'strict') return this.#syncWritten(log);
+  }
+
+  /** The log has the record: if it cannot be said that the disk has it, nobody may write on. */
+  async #syncWritten(log: Log): Promise<void> {
+    try {
+      await this.#sync(log);
+    } catch (error) {
+      throw log.isPoisoned ? error : log.poison(error);
+    }
   }
 
   async #writeLarge(log: Log, written: Promise<void>, durability: Durability): Promise<void> {
     await this.#hold(written);
-    if (durability === 'strict') await this.#sync(log);
+    if (durability === 'strict') await this.#syncWritten(log);
   }
 
   /** Content first: whatever the log names must be there when the log is. */
