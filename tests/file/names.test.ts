@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, unlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
 import { expect, it, onTestFinished } from 'vitest';
+import { SettleDB } from '../../packages/settledb/src/settledb';
 
 it.each([
   'a\0b',
@@ -12,4 +13,39 @@ it.each([
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const refused = { status: 400, name: 'bad_request' };
   await expect(file().open(join(folder, name))).rejects.toMatchObject(refused);
+});
+
+// As `current` is set from one release to the next.
+it('a handle stays with its database where a link in its name leads elsewhere by then', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'settledb-'));
+  onTestFinished(() => rmSync(home, { recursive: true }));
+  const [first, second, current] = ['first', 'second', 'current'].map((name) => join(home, name)) as [
+    string,
+    string,
+    string,
+  ];
+  const adapter = file();
+  const open = (folder: string) => new SettleDB(join(folder, 'notes'), { adapter });
+  const pointTo = (folder: string): void => {
+    if (existsSync(current)) unlinkSync(current);
+    symlinkSync(folder, current);
+  };
+  for (const folder of [first, second]) {
+    mkdirSync(folder);
+    const db = open(folder);
+    await db.put({ _id: folder });
+    await db.close();
+  }
+  pointTo(first);
+  const [one, other] = [open(current), open(first)];
+  await one.put({ _id: 'one' });
+  pointTo(second);
+  await one.destroy();
+  expect(existsSync(join(first, 'notes'))).toBe(false);
+  await other.put({ _id: 'new' });
+  await other.close();
+  expect(readdirSync(join(first, 'notes')).filter((name) => name.startsWith('lock'))).toEqual([]);
+  const db = open(current);
+  expect((await db.allDocs()).rows.map(({ key }) => key)).toEqual([second]);
+  await db.close();
 });

@@ -32,6 +32,17 @@ describe('sharing', () => {
     expect(await one.info()).toMatchObject({ db_name: 'bc', doc_count: 1 });
   });
 
+  it('waits for a destruction that is called while others wait for the opening', async () => {
+    const adapter = watched();
+    const [one, other] = [new SettleDB('a', { adapter }), new SettleDB('a', { adapter })];
+    const putting = other.put({ _id: 'x' });
+    await one.destroy();
+    expect(await putting).toMatchObject({ ok: true });
+    expect(await other.get('x')).toMatchObject({ _id: 'x' });
+    expect(adapter.open).toHaveBeenCalledTimes(2);
+    await other.close();
+  });
+
   it('waits for a close under way before it opens again', async () => {
     const adapter = watched();
     const db = new SettleDB('a', { adapter });

@@ -48,6 +48,7 @@ export function file(options: FileOptions = {}): Adapter {
   return {
     name: 'file',
     location: (name) => `file:${realPath(name)}`,
+    resolve: realPath,
     async open(name, openOptions) {
       const folder = realPath(name);
       try {

@@ -245,6 +245,11 @@ export interface Adapter {
   readonly name: string;
   /** Equal for two adapters and names exactly when they mean the same stored database; contexts of one realm share it. */
   location(name: string): string;
+  /**
+   * The name by which `open` and `destroy` reach the same database later on, for adapters whose names depend on something that
+   * changes, as paths do on links and on the working directory. Asked once for each handle. Default: the name itself.
+   */
+  resolve?(name: string): string;
   open(name: string, options?: OpenOptions): Promise<Journal>;
   /** Removes the database, and nothing that it did not make. No error if there is none. Contexts that have it open hear `destroyed`. */
   destroy(name: string, options?: BlockedOptions): Promise<void>;

@@ -6,7 +6,7 @@ import type { Connection, ConnectionEvents } from './connection';
 import { LocalConnection } from './local-connection';
 import { addressOf, type SettleOptions } from './options';
 import { chooseAdapter, type Platform } from './platform';
-import type { SharedOptions } from './registry';
+import { locationOf, type SharedOptions } from './registry';
 import { RemoteConnection } from './remote-connection';
 
 export interface Place {
@@ -38,7 +38,7 @@ export function placeOf(
   const { name, storedName } = address;
   const adapter = chooseAdapter(platform, options.adapter);
   const shared = { bytes: platform.bytes, ...sharedOptions(options) };
-  const connection = new LocalConnection({ adapter, name: storedName }, shared, events);
+  const connection = new LocalConnection(locationOf(adapter, storedName), shared, events);
   return { name, adapter: adapter.name, connection };
 }
 

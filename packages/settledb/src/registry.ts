@@ -14,11 +14,20 @@ import {
 } from '@settledb/core';
 import { type Adapter, type Blocked, openLogStore } from '@settledb/engine';
 
-/** Where a database lies. */
+/** Where a database lies. Decided once for a handle, whatever becomes of links and the working directory: see {@link Adapter.resolve}. */
 export interface Location {
   readonly adapter: Adapter;
   /** The stored name: prefix and all. */
   readonly name: string;
+  /** The name that the adapter is given. */
+  readonly path: string;
+  /** Equal for two locations exactly when they are one. */
+  readonly key: string;
+}
+
+export function locationOf(adapter: Adapter, name: string): Location {
+  const path = adapter.resolve?.(name) ?? name;
+  return { adapter, name, path, key: `${adapter.name}\n${adapter.location(path)}` };
 }
 
 /** The options to open a database with, besides its location. */
@@ -50,8 +59,6 @@ const open = new Map<string, Shared>();
 /** By location: what must be over before it is opened again. Never rejects. */
 const endings = new Map<string, Promise<unknown>>();
 
-const keyOf = ({ adapter, name }: Location): string => `${adapter.name}\n${adapter.location(name)}`;
-
 /**
  * Joins the database at `location`, opening it if necessary. The options of the first handle count; later handles share the opened
  * database, except that it becomes `strict` as soon as one asks for that: no handle is promised less than it asked for. Invalid
@@ -63,8 +70,7 @@ export function acquire(location: Location, handle: Handle, options: SharedOptio
   } catch (error) {
     return { opening: Promise.reject(error), handles: new Set([handle]) };
   }
-  const key = keyOf(location);
-  const present = open.get(key);
+  const present = open.get(location.key);
   if (present === undefined) return begin(location, handle, options);
   present.handles.add(handle);
   if (options.durability === 'strict')
@@ -76,7 +82,7 @@ export function acquire(location: Location, handle: Handle, options: SharedOptio
 }
 
 function begin(location: Location, handle: Handle, options: SharedOptions): Shared {
-  const key = keyOf(location);
+  const { key } = location;
   const before = endings.get(key); // Not a later ending, which waits for this opening.
   const handles = new Set([handle]);
   const blocked = (waiting: Blocked): void => {
@@ -98,12 +104,12 @@ function begin(location: Location, handle: Handle, options: SharedOptions): Shar
 
 /** If nothing has to be awaited, the storage is asked at once, while the new handle does the rest of its work. */
 async function openStore(
-  { adapter, name }: Location,
+  { adapter, path }: Location,
   before: Promise<unknown> | undefined,
   told: Pick<Handle, 'blocked' | 'reading'>,
 ): Promise<Store<DatabaseTables>> {
   if (before !== undefined) await before;
-  return openLogStore<DatabaseTables>(adapter.open(name, told), schema);
+  return openLogStore<DatabaseTables>(adapter.open(path, told), schema);
 }
 
 async function openDatabase(
@@ -115,8 +121,8 @@ async function openDatabase(
   store.watch((event) => {
     if (event.type === 'commit' || open.get(key) !== shared) return;
     // Another context destroyed it, or newer code changed its layout.
-    const handles = detach(key, shared, event.type === 'lost');
-    end(key, () => closeOpened(shared)).catch(() => {});
+    const handles = [...shared.handles];
+    detach(key, shared, () => closeOpened(shared), event.type === 'lost').catch(() => {});
     if (event.type === 'destroyed') for (const handle of handles) handle.destroyed(event.evicted);
   });
   try {
@@ -130,7 +136,7 @@ async function openDatabase(
 /** A handle leaves; resolves when the database is closed, if it was the last one. */
 export async function release(location: Location, shared: Shared, handle: Handle): Promise<void> {
   shared.handles.delete(handle);
-  const key = keyOf(location);
+  const { key } = location;
   if (shared.handles.size > 0 || open.get(key) !== shared) return;
   forget(key, shared);
   await end(key, () => closeOpened(shared));
@@ -141,28 +147,36 @@ export async function release(location: Location, shared: Shared, handle: Handle
  * to the next database. `handle` keeps this one until it is open, so that its calls are served: it makes no new ones.
  * @throws what the adapter's `destroy` throws; the handles then find the database as it is when they are next used
  */
-export async function destroy(location: Location, handle: Handle): Promise<void> {
-  const key = keyOf(location);
+export async function destroy({ adapter, path, key }: Location, handle: Handle): Promise<void> {
   const shared = open.get(key);
   const isShared = shared?.handles.delete(handle);
-  const handles = new Set(shared === undefined ? [] : detach(key, shared)).add(handle);
-  await end(key, async () => {
+  const told = [...(shared?.handles ?? []), handle];
+  const blocked = (waiting: Blocked): void => {
+    for (const each of told) each.blocked(waiting);
+  };
+  await detach(key, shared, async () => {
     await shared?.opening.catch(() => {});
     if (isShared) handle.detached(false);
     if (shared !== undefined) await closeOpened(shared, true).catch(() => {});
-    const blocked = (waiting: Blocked): void => {
-      for (const told of handles) told.blocked(waiting);
-    };
-    await location.adapter.destroy(location.name, { blocked });
+    await adapter.destroy(path, { blocked });
   });
-  for (const told of handles) told.destroyed();
+  for (const each of told) each.destroyed();
 }
 
-function detach(key: string, shared: Shared, lost = false): Handle[] {
-  forget(key, shared);
-  const handles = [...shared.handles];
-  for (const handle of handles) handle.detached(lost);
-  return handles;
+/**
+ * Nobody finds it here any more. The ending is registered before the handles are told of it: those with calls that wait begin anew at
+ * once, and must wait for it.
+ */
+function detach(
+  key: string,
+  shared: Shared | undefined,
+  ending: () => Promise<void>,
+  lost = false,
+): Promise<void> {
+  if (shared !== undefined) forget(key, shared);
+  const ended = end(key, ending);
+  for (const handle of [...(shared?.handles ?? [])]) handle.detached(lost);
+  return ended;
 }
 
 function forget(key: string, shared: Shared): void {
