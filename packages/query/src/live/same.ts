@@ -1,5 +1,17 @@
 /** Keeps what is unchanged: a new result is made of parts of the last one, wherever they are equal. */
 
+/**
+ * Most rows that one is compared with. Thousands of rows of one key and document, all of them new, would else be compared each with
+ * each: 10,000 took a minute. Behind more removed rows than these, equal rows of that key are new objects.
+ */
+const COMPARED_MAX = 16;
+
+/** Rows of one key, in their order, from the first that may still be kept. */
+interface Candidates<Row> {
+  readonly rows: Row[];
+  at: number;
+}
+
 /** `last` if both are equal, else `next` with those rows of `last` that are the same. */
 export function sameResult<
   Name extends string,
@@ -21,22 +33,34 @@ export function sameRows<Row>(
   keyOf: (row: Row) => unknown,
 ): readonly Row[] {
   if (last === undefined) return next;
-  const known = new Map<unknown, Row[]>();
+  const known = new Map<unknown, Candidates<Row>>();
   for (const row of last) {
     const key = keyOf(row);
-    const rows = known.get(key);
-    if (rows === undefined) known.set(key, [row]);
-    else rows.push(row);
+    const candidates = known.get(key);
+    if (candidates === undefined) known.set(key, { rows: [row], at: 0 });
+    else candidates.rows.push(row);
   }
   let kept = next.length === last.length;
   const rows = next.map((row, at) => {
     const candidates = known.get(keyOf(row));
-    const found = candidates?.findIndex((each) => isEqual(row, each)) ?? -1;
-    const result = found < 0 ? row : candidates!.splice(found, 1)[0]!; // it was found there
+    const result = (candidates && take(candidates, row)) ?? row;
     if (result !== last[at]) kept = false;
     return result;
   });
   return kept ? last : rows;
+}
+
+/** The next candidate that is equal, if it is near. Those before it are passed over: they are gone. */
+function take<Row>(candidates: Candidates<Row>, row: Row): Row | undefined {
+  const { rows, at } = candidates;
+  const end = Math.min(at + COMPARED_MAX, rows.length);
+  for (let i = at; i < end; i++) {
+    const candidate = rows[i] as Row;
+    if (!isEqual(row, candidate)) continue;
+    candidates.at = i + 1;
+    return candidate;
+  }
+  return undefined;
 }
 
 /** For JSON; the order of members does not count. */
