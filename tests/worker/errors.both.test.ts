@@ -3,6 +3,8 @@ import { conflict, DatabaseError } from '@settledb/core';
 import { describe, expect, it } from 'vitest';
 import { hostAndPage, rejection, withVerb } from './support';
 
+const UNTOLD = 'a value that cannot be shown';
+
 describe('errors', () => {
   it('come back with all they have: class, status, name, reason, docId, fields, causes', async () => {
     const cause = new TypeError('the first cause', { cause: conflict('b') });
@@ -55,6 +57,21 @@ describe('errors', () => {
     }
     for (const [at, value] of odd.entries())
       expect((await rejection(db.get(at as never))).odd).toStrictEqual(value);
+  });
+
+  it('cross as a text if they cannot be read', async () => {
+    const error = Object.defineProperty(new Error(), 'message', {
+      get(): never {
+        throw error;
+      },
+    });
+    for (const thrown of [error, { toString: 1, valueOf: 1, f: () => 1 }, conflict('a')]) {
+      if (thrown instanceof DatabaseError) Object.assign(thrown, { cause: error });
+      const { Hosted } = hostAndPage({}, {}, withVerb('get', async () => Promise.reject(thrown)) as never);
+      const got = await new Hosted('notes').get('a').catch((error: unknown) => error);
+      if (thrown instanceof DatabaseError) expect(got).toMatchObject({ status: 409, cause: UNTOLD });
+      else expect(got).toBe(UNTOLD);
+    }
   });
 
   it('may be anything', async () => {

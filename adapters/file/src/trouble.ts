@@ -1,5 +1,5 @@
 /** Translates errors of the system into errors of a database. */
-import { badRequest, DatabaseError, ioError, quotaExceeded } from '@settledb/core';
+import { badRequest, DatabaseError, ioError, quotaExceeded, whyOf } from '@settledb/core';
 import { codeOf } from './files';
 
 /** No room on the disk, in the user's quota, or within the file size limit. */
@@ -29,7 +29,6 @@ const NO_PATH = new Set(['ENAMETOOLONG', 'ERR_INVALID_ARG_VALUE']);
 export function trouble(what: string, error: unknown): DatabaseError {
   if (error instanceof DatabaseError) return error;
   if (isFull(error)) return quotaExceeded(error);
-  const why = error instanceof Error ? error.message : String(error);
-  const reason = `${what}: ${why}`;
+  const reason = `${what}: ${whyOf(error)}`;
   return NO_PATH.has(codeOf(error) ?? '') ? badRequest(reason, error) : ioError(reason, error);
 }

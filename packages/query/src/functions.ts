@@ -7,6 +7,7 @@ import {
   type Loose,
   type MapFunction,
   type ReduceFunction,
+  thrownText,
 } from '@settledb/core';
 import { withGlobals } from './map';
 import { standsFor } from './reads';
@@ -89,7 +90,7 @@ const compilationError = (source: string, cause: unknown): DatabaseError =>
   new DatabaseError({
     status: 500,
     name: 'compilation_error',
-    reason: `Expression does not eval to a function (${cause}): ${source}`,
+    reason: `Expression does not eval to a function (${thrownText(cause)}): ${source}`,
     cause,
   });
 

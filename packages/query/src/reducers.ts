@@ -10,6 +10,7 @@ import {
   type Json,
   type Loose,
   type ReduceFunction,
+  whyOf,
 } from '@settledb/core';
 import { approximateCount } from './approximate';
 import { statistics, sum } from './numbers';
@@ -87,12 +88,11 @@ export function customReducer(
     try {
       return [reduce(keys, values, keys === null)];
     } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause);
       failed(
         new DatabaseError({
           status: 500,
           name: 'reduce_function_error',
-          reason: `The reduce function threw: ${why}`,
+          reason: `The reduce function threw: ${whyOf(cause)}`,
           cause,
         }),
       );

@@ -1,5 +1,5 @@
 /** A document that is to be mapped, and the error for one on which a map threw. */
-import { DatabaseError, type DocRow, toKey } from '@settledb/core';
+import { DatabaseError, type DocRow, toKey, whyOf } from '@settledb/core';
 import type { IndexDefinition } from './index-reader';
 import { docOf, type Emitted, type Mapper, type SourceDoc } from './map';
 
@@ -35,12 +35,11 @@ export function mapError(
   docId: string,
   cause: unknown,
 ): DatabaseError {
-  const why = cause instanceof Error ? cause.message : String(cause);
   const name = index.name === undefined ? 'The map function' : `The map function of ${index.name}`;
   return new DatabaseError({
     status: 500,
     name: 'map_function_error',
-    reason: `${name} threw on document '${docId}', which is left out: ${why}`,
+    reason: `${name} threw on document '${docId}', which is left out: ${whyOf(cause)}`,
     docId,
     cause,
   });

@@ -18,6 +18,7 @@ import {
   type FeedController,
   isDatabaseError,
   type Seq,
+  thrownText,
 } from '@settledb/core';
 import { checkChanges } from './client-check';
 import { continuousPages } from './client-continuous';
@@ -274,7 +275,7 @@ function acceptBy(options: ChangesOptions): Accept | undefined {
     try {
       return Boolean(filter(doc as AnyDoc, { query: query_params ?? {} }));
     } catch (error) {
-      throw badRequest(`Filter function threw: ${error}`, error);
+      throw badRequest(`Filter function threw: ${thrownText(error)}`, error);
     }
   };
 }

@@ -6,7 +6,7 @@
 import { closeSync, fsyncSync, openSync, unlinkSync, writeFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, rmdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { type Database, ioError, isDatabaseError, uuid as makeUuid } from '@settledb/core';
+import { type Database, ioError, isDatabaseError, uuid as makeUuid, whyOf } from '@settledb/core';
 import { fromFolderName, isStoredName, toFolderName } from './names';
 import { OpenDatabases } from './open-databases';
 import type { Databases, UsedDatabase } from './server-context';
@@ -160,8 +160,6 @@ function makeIdentity(path: string): string {
   }
   return uuid;
 }
-
-const whyOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** Without `recursive`: Node tries for ever where the system answers ENOENT, as it does below /proc. */
 async function makeFolder(path: string): Promise<void> {

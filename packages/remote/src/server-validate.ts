@@ -11,6 +11,7 @@ import {
   isDatabaseError,
   type Seq,
   unauthorized,
+  whyOf,
 } from '@settledb/core';
 import type { User } from './server-auth';
 import type { Security } from './server-settings';
@@ -147,6 +148,13 @@ async function parentOf(
 function refusal(thrown: unknown): DatabaseError {
   if (isObject(thrown) && typeof thrown.forbidden === 'string') return forbidden(thrown.forbidden);
   if (isObject(thrown) && typeof thrown.unauthorized === 'string') return unauthorized(thrown.unauthorized);
-  const reason = thrown instanceof Error ? thrown.message : (JSON.stringify(thrown) ?? String(thrown));
-  return new DatabaseError({ status: 500, name: 'unknown_error', reason });
+  return new DatabaseError({ status: 500, name: 'unknown_error', reason: reasonOf(thrown) });
+}
+
+/** An object is shown as JSON, unless it has none. */
+function reasonOf(thrown: unknown): string {
+  try {
+    if (!(thrown instanceof Error)) return JSON.stringify(thrown) ?? whyOf(thrown);
+  } catch {}
+  return whyOf(thrown);
 }

@@ -1,7 +1,7 @@
 /**
  * The work of a replication: attempts, each a pipeline (`transfer.ts`), until one comes to its end.
  */
-import { DatabaseError, type FeedController } from '@settledb/core';
+import { DatabaseError, type FeedController, whyOf } from '@settledb/core';
 import { Announcer } from './announcer';
 import { BackOff } from './backoff';
 import type { Checkpoints } from './checkpoint';
@@ -157,6 +157,6 @@ function asError(error: unknown): DatabaseError {
   const told = isObject(error) ? error : {};
   const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
   const name = text(told.name) ?? text(told.error) ?? 'replication_failed';
-  const reason = text(told.reason) ?? text(told.message) ?? String(error);
+  const reason = text(told.reason) ?? text(told.message) ?? whyOf(error);
   return new DatabaseError({ status: statusOf(error) || 500, name, reason, cause: error });
 }

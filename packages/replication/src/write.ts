@@ -3,7 +3,7 @@
  *
  * Sorts what the target says about single documents: refused ones are skipped, anything else stops the run.
  */
-import { DatabaseError, type Doc } from '@settledb/core';
+import { DatabaseError, type Doc, whyOf } from '@settledb/core';
 import type { Fetcher } from './fetcher';
 import {
   type AnyDoc,
@@ -117,7 +117,7 @@ async function sourceFailed(
   const { error } = failure;
   const status = statusOf(error);
   const name = error instanceof DatabaseError ? error.name : 'fetch_failed';
-  const message = error instanceof Error ? error.message : String(error);
+  const message = whyOf(error);
   const reason = error instanceof DatabaseError ? error.reason : message;
   const row = { error: true, status, name, message, reason } as const;
   const gone: AnyDoc[] = [];

@@ -1,5 +1,5 @@
 /** Leaves on their way from a database of which parts are lost: what one of them lacks does not keep the others back. */
-import { type ExistingDoc, generationOf, hashOf, type LocalDatabase } from '@settledb/core';
+import { type ExistingDoc, generationOf, hashOf, type LocalDatabase, whyOf } from '@settledb/core';
 import type { LostRevision, RecoverTarget } from './recover';
 
 export interface Leaf {
@@ -56,7 +56,7 @@ export class RescuedLeaves {
         }
       }
     } catch (error) {
-      if (known.length === 1) found.push({ ...pick(known[0]!), reason: reasonOf(error) });
+      if (known.length === 1) found.push({ ...pick(known[0]!), reason: whyOf(error) });
       else for (const leaf of known) found.push(...(await this.#read(source, [leaf])));
     }
     return found;
@@ -84,7 +84,7 @@ export class RescuedLeaves {
       return {
         id: _id,
         rev: _rev,
-        reason: reasonOf(failure),
+        reason: whyOf(failure),
         doc: { ...doc },
         attachments: [...failures.keys()],
       };
@@ -100,16 +100,14 @@ export class RescuedLeaves {
 
 const pick = ({ id, rev }: Leaf): { id: string; rev: string } => ({ id, rev });
 
-export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
 /** The winner of a document whose tree is lost, as a revision without ancestors. */
 async function readAlone(source: LocalDatabase, { id, rev, alone }: Leaf): Promise<(Doc | LostRevision)[]> {
-  const found: (Doc | LostRevision)[] = [{ id, reason: reasonOf(alone) }];
+  const found: (Doc | LostRevision)[] = [{ id, reason: whyOf(alone) }];
   try {
     const doc = await source.get(id, { rev });
     found.push({ ...doc, _revisions: { start: generationOf(rev), ids: [hashOf(rev)] } } as never);
   } catch (error) {
-    found.push({ id, rev, reason: reasonOf(error) });
+    found.push({ id, rev, reason: whyOf(error) });
   }
   return found;
 }

@@ -2,11 +2,10 @@
  * `_local` documents on their way from a database of which parts are lost. Those about their own database stay behind, checkpoints of
  * replications above all: of what is lost they would say that it had been replicated.
  */
-import { type ExistingDoc, type LocalDatabase, localId } from '@settledb/core';
+import { type ExistingDoc, type LocalDatabase, localId, whyOf } from '@settledb/core';
 import { isCheckpoint, isOwnLocal } from '@settledb/dump';
 import type { LostRevision, RecoverTarget } from './recover';
 import { isWithin, type Lack } from './rescue-lacks';
-import { reasonOf } from './rescued-leaves';
 
 /** Documents listed at a time. */
 const BATCH = 200;
@@ -68,7 +67,7 @@ export class RescuedLocals {
     try {
       doc = await source.get(id, { attachments: true });
     } catch (error) {
-      this.#lost.set(id, { id, reason: reasonOf(error) });
+      this.#lost.set(id, { id, reason: whyOf(error) });
       return;
     }
     this.#lost.delete(id);

@@ -2,7 +2,7 @@
  * One connection of a page to a host: the calls that wait for it, the feeds it serves. It does not outlive its host; what happens
  * to calls and feeds then is up to {@link Link}, which makes the next connection.
  */
-import { badRequest } from '@settledb/core';
+import { badRequest, thrownText } from '@settledb/core';
 import { rowsOf, whole, writtenRows } from './answers';
 import type { Encoded } from './arguments';
 import { withoutProxies } from './arguments-kinds';
@@ -215,7 +215,9 @@ export class Channel {
     try {
       if (this.#pending.has(id)) return ['part', id, textsOf(list)];
     } catch (cause) {
-      this.#settle(id, undefined, { error: badRequest(`The documents are no JSON: ${cause}`, cause) });
+      this.#settle(id, undefined, {
+        error: badRequest(`The documents are no JSON: ${thrownText(cause)}`, cause),
+      });
     }
     return ['abort', id];
   }
@@ -325,7 +327,7 @@ export class Channel {
 
   /** Something in it cannot be cloned. */
   #refused(op: ClientOp, cause: unknown): void {
-    const error = badRequest(`The arguments could not cross to the worker: ${cause}`, cause);
+    const error = badRequest(`The arguments could not cross to the worker: ${thrownText(cause)}`, cause);
     if (op[0] === 'call') this.#settle(op[1], undefined, { error });
     if (op[0] !== 'feed') return;
     const sink = this.#feeds.get(op[1]);

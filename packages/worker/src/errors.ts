@@ -2,7 +2,7 @@
  * Errors on their way between page and host. A message would keep only `message`, and lose our classes; so errors
  * travel as plain data and are made again: status, name, reason, docId, stack, further fields (a replication's `result`), and causes.
  */
-import { badRequest, DatabaseError, isDatabaseError, refusedHere } from '@settledb/core';
+import { badRequest, DatabaseError, isDatabaseError, refusedHere, thrownText } from '@settledb/core';
 import type { WireError } from './wire';
 
 /** Depth of causes that travel along; deeper ones are dropped. */
@@ -41,8 +41,16 @@ export function fromControl(error: unknown): unknown {
   return name === 'bad_request' ? badRequest(message, error) : error;
 }
 
+/** What cannot be cloned crosses as a text, and so does an error whose fields cannot even be read. */
 export function encodeError(error: unknown, causes = CAUSES): WireError {
-  if (!(error instanceof Error)) return { type: 'value', value: cloneable(error) ? error : String(error) };
+  try {
+    if (error instanceof Error) return encodedFields(error, causes);
+    if (cloneable(error)) return { type: 'value', value: error };
+  } catch {}
+  return { type: 'value', value: thrownText(error) };
+}
+
+function encodedFields(error: Error, causes: number): WireError {
   const { message, name, stack, cause } = error;
   const fields: Record<string, unknown> = { message, name, stack };
   for (const [key, value] of Object.entries(error)) {

@@ -4,7 +4,7 @@
  * Tests on ids come first because they need no document; a change must pass all the tests asked for. A function of a design document
  * is read and evaluated once, when the feed begins: a later change of the design document does not reach a running feed.
  */
-import { badRequest, DatabaseError, notFound } from '../model/errors';
+import { badRequest, DatabaseError, notFound, thrownText } from '../model/errors';
 import { isDesignId } from '../model/ids';
 import { checkSelector, compileSelector } from '../model/selector';
 import type { ExistingDoc } from '../model/types';
@@ -74,7 +74,7 @@ function filterTest(
     try {
       return Boolean(filter(doc, req));
     } catch (error) {
-      throw badRequest(`Filter function threw: ${error}`, error);
+      throw badRequest(`Filter function threw: ${thrownText(error)}`, error);
     }
   };
 }

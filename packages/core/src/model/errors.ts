@@ -70,6 +70,26 @@ export function isDatabaseError(error: unknown): error is DatabaseError {
   );
 }
 
+/** `String(thrown)` for anything that a program throws, or a function of a document: not everything can become a string. */
+export function thrownText(thrown: unknown): string {
+  try {
+    return String(thrown);
+  } catch {
+    return UNTOLD;
+  }
+}
+
+/** What a thrown value says, of an error its message alone. */
+export function whyOf(thrown: unknown): string {
+  try {
+    return String(thrown instanceof Error ? thrown.message : thrown);
+  } catch {
+    return UNTOLD;
+  }
+}
+
+const UNTOLD = 'a value that cannot be shown';
+
 const make = (
   status: number,
   name: string,

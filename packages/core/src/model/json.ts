@@ -1,7 +1,7 @@
 /**
  * Values as JSON text for storing, such that every engine can write, send and read it again.
  */
-import { badRequest, type DatabaseError } from './errors';
+import { badRequest, type DatabaseError, whyOf } from './errors';
 
 /**
  * Most lists and objects within one another. Some engines write any depth and some overflow their stack at a few thousand, so that
@@ -31,8 +31,7 @@ export function writtenJson(value: unknown): string | undefined {
 }
 
 function unwritable(cause: unknown): DatabaseError {
-  const what = cause instanceof Error ? cause.message : String(cause);
-  return badRequest(`Cannot be written as JSON: ${what}`, cause);
+  return badRequest(`Cannot be written as JSON: ${whyOf(cause)}`, cause);
 }
 
 function isTooDeep(text: string): boolean {

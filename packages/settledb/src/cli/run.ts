@@ -1,7 +1,7 @@
 /** Which command is meant, and with what. */
 import { createRequire } from 'node:module';
 import { type ParseArgsConfig, parseArgs } from 'node:util';
-import { isDatabaseError } from '@settledb/core';
+import { isDatabaseError, whyOf } from '@settledb/core';
 import { type Command, commands } from './commands';
 
 /** The exit codes: what was asked is done; it failed; it was not understood. */
@@ -85,7 +85,7 @@ const version = (): string => createRequire(import.meta.url)('../package.json').
 
 function wordsOf(error: unknown): string {
   if (isDatabaseError(error)) return `${error.name}: ${error.reason}`;
-  return error instanceof Error ? error.message : String(error);
+  return whyOf(error);
 }
 
 function say(words: string): number {
