@@ -122,6 +122,31 @@ it('answers the first rows though those that were first change meanwhile', async
   await database.close();
 });
 
+const cycle: Loose[] = [];
+cycle.push(cycle);
+let deep: Loose = 1;
+for (let i = 0; i < 2_500; i++) deep = [deep];
+
+it.each<[string, unknown]>([
+  ['a BigInt', 10n],
+  ['a cycle', cycle],
+  ['nested too deep', deep],
+])('leaves a document out whose value is %s, whatever range is asked for', async (_, value) => {
+  const { database, views } = await openContext(memory(), 'db');
+  await database.bulkDocs([{ _id: 'odd' }, { _id: 'plain' }]);
+  const map: MapFunction = (doc, emit) => {
+    emit('a', 1);
+    emit('b', doc._id === 'odd' ? value : { n: 1 });
+  };
+  const ranges = [{}, { key: 'a' }, { endkey: 'a' }, { keys: ['a'] }, { limit: 1 }];
+  for (const range of [...ranges, { key: 'c' }, { descending: true, limit: 1 }]) {
+    const { rows, total_rows } = await views.query(map, range);
+    expect(rows.filter(({ id }) => id === 'odd')).toEqual([]);
+    expect(total_rows).toBe(2);
+  }
+  await database.close();
+});
+
 describe('a limit', () => {
   const documents = Array.from({ length: 300 }, (_, i) => ({ _id: `d${String(i).padStart(3, '0')}`, i }));
   const maps: Record<string, MapFunction> = {

@@ -86,13 +86,10 @@ export class Mapper {
   readonly #emit = (key?: unknown, value?: unknown): void => {
     if (this.#rows === undefined) return;
     const wanted = this.#wanted;
-    if (wanted?.key?.(key) === false) {
-      this.emitted++;
-      return;
-    }
-    const text = toKey(key);
-    if (wanted === undefined || wanted.row(text, this.#id))
+    const text = wanted?.key?.(key) === false ? undefined : toKey(key);
+    if (text !== undefined && (wanted === undefined || wanted.row(text, this.#id)))
       this.#rows.push({ key: text, value: valueText(value) });
+    else if (mayNotBeJson(value)) toJson(value); // It throws in every range then, as in an index that is stored.
     this.emitted++; // A value that is not JSON makes no row, whether or not the map goes on.
   };
 }
@@ -101,6 +98,10 @@ function compareRows(a: Emitted, b: Emitted): number {
   if (a.key !== b.key) return a.key < b.key ? -1 : 1;
   return compareKeys(parseValue(a.value), parseValue(b.value));
 }
+
+/** Nearly all values are known at once to be JSON. */
+const mayNotBeJson = (value: unknown): boolean =>
+  (typeof value === 'object' && value !== null) || typeof value === 'function' || typeof value === 'bigint';
 
 function valueText(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined;
