@@ -8,6 +8,7 @@ import {
   type DatabaseError,
   isDescending,
   type Json,
+  normalizeKeys,
   queryParseError,
   type ViewKey,
   type ViewOptions,
@@ -70,7 +71,7 @@ function keysOf(options: ViewOptions): readonly Json[] | undefined {
   for (const name of ['key', 'startkey', 'start_key', 'endkey', 'end_key'] as const)
     if (options[name] !== undefined)
       throw queryParseError('`keys` is incompatible with `key`, `start_key` and `end_key`');
-  return keys;
+  return normalizeKeys(keys);
 }
 
 /** Like CouchDB: descending also takes the list from its end. */

@@ -180,6 +180,17 @@ function keys(context: Context): void {
     expect(withDocs[2]!.doc).toBeNull();
   });
 
+  it('takes a hole, and a key that is undefined, as null', async () => {
+    const db = await lettered(context);
+    for (const keys of [Object.assign([], { 1: 'b' }), [undefined, 'b']]) {
+      const { rows } = await db.allDocs({ keys: keys as never });
+      expect(rows).toStrictEqual([
+        { key: null, error: 'not_found' },
+        { id: 'b', key: 'b', value: { rev: expect.any(String) } },
+      ]);
+    }
+  });
+
   it('takes many long keys', async () => {
     const db = context.fresh();
     const ids = numbered(75).map((index) => `${'long '.repeat(40)}${index}`);

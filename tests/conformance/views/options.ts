@@ -28,6 +28,13 @@ export function optionsConformance(context: Context): void {
           expect(idsOf(await ask(db, VIEW, options)), JSON.stringify(options)).toEqual(['d1']);
       });
 
+      it('takes a hole in the keys, and one that is undefined, as null', async () => {
+        const db = fresh(context);
+        await db.bulkDocs([null, 1].map((n, i) => ({ _id: `d${i}`, n })));
+        for (const keys of [Object.assign([], { 1: 1 }), [undefined, 1]])
+          expect(idsOf(await ask(db, VIEW, { keys: keys as never }))).toEqual(['d0', 'd1']);
+      });
+
       it.each([
         ['key', { key: 2 }, 'd4 d5'],
         ['key, not there', { key: 'x' }, ''],

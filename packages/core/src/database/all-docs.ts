@@ -4,8 +4,8 @@
  * Rows of deleted documents lie between the live ones, and the store counts them for `skip` and `limit`: its counting is right only if
  * it met none. Otherwise more rows are read, still within one snapshot, until there are enough live ones.
  */
-import { badRequest, conflicts, docText, queryParseError, unpackTree } from '../model';
-import type { AllDocsResult, AllDocsRow, MissingRow } from '../model/types';
+import { badRequest, conflicts, docText, normalizeKeys, queryParseError, unpackTree } from '../model';
+import type { AllDocsResult, AllDocsRow, Json, MissingRow } from '../model/types';
 import type { Key } from '../store/keys';
 import type { DatabaseTables, DocRow, InfoRow } from '../store/schema';
 import type { Range, Store } from '../store/store';
@@ -33,9 +33,9 @@ export async function allDocs(store: DatabaseStore, options: AllDocsOptions): Pr
   options.signal?.throwIfAborted();
   checkCount('limit', options.limit);
   checkCount('skip', options.skip);
-  if (options.keys !== undefined) checkKeys(options);
+  const keys = keysOf(options);
   const { info, rows } =
-    options.keys !== undefined ? await byKeys(store, options.keys, options) : await byRange(store, options);
+    keys !== undefined ? await byKeys(store, keys, options) : await byRange(store, options);
   return {
     total_rows: info.doc_count,
     offset: options.skip ?? 0,
@@ -44,13 +44,16 @@ export async function allDocs(store: DatabaseStore, options: AllDocsOptions): Pr
   };
 }
 
-function checkKeys(options: AllDocsOptions): void {
-  if (!Array.isArray(options.keys)) throw badRequest('`keys` must be an array');
+function keysOf(options: AllDocsOptions): readonly Json[] | undefined {
+  const { keys } = options;
+  if (keys === undefined) return undefined;
+  if (!Array.isArray(keys)) throw badRequest('`keys` must be an array');
   for (const name of ['key', 'startkey', 'start_key', 'endkey', 'end_key'] as const) {
     if (options[name] !== undefined) {
       throw queryParseError('`keys` is incompatible with `key`, `startkey` and `endkey`');
     }
   }
+  return normalizeKeys(keys);
 }
 
 /** Which long fields are needed: bodies only for documents, trees only for their conflicts. */
@@ -59,11 +62,7 @@ function textsFor(options: AllDocsOptions): boolean | readonly string[] {
   return options.conflicts ? true : ['body'];
 }
 
-async function byKeys(
-  store: DatabaseStore,
-  keys: readonly unknown[],
-  options: AllDocsOptions,
-): Promise<Page> {
+async function byKeys(store: DatabaseStore, keys: readonly Json[], options: AllDocsOptions): Promise<Page> {
   const { skip = 0, limit = Number.POSITIVE_INFINITY } = options;
   const ordered = options.descending ? [...keys].reverse() : keys;
   const wanted = ordered.slice(skip, skip + limit);

@@ -21,6 +21,10 @@ export function normalizeKey(value: unknown): Json {
   return text === undefined ? null : JSON.parse(text);
 }
 
+/** A list of keys likewise: a hole in it is null, as it is where the list crosses as JSON. @throws as {@link normalizeKey} */
+export const normalizeKeys = (keys: readonly unknown[]): Json[] =>
+  Array.from(keys, (key) => normalizeKey(key));
+
 /** Negative, 0 or positive, as `a` sorts before, with or after `b`. A total order of all values that {@link normalizeKey} takes. */
 export function compareKeys(a: unknown, b: unknown): number {
   return compare(normalizeKey(a), normalizeKey(b));

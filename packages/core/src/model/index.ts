@@ -1,7 +1,15 @@
 export * from './apart';
 export * from './as-of-now';
 export type { RevPath, RevTree } from './chain';
-export { compareJson, compareKeys, fromKey, normalizeKey, toKey, truncateKey } from './collate';
+export {
+  compareJson,
+  compareKeys,
+  fromKey,
+  normalizeKey,
+  normalizeKeys,
+  toKey,
+  truncateKey,
+} from './collate';
 export * from './document';
 export * from './errors';
 export { type Hash128, hash128, portableHash, useHash } from './hash';
