@@ -11,7 +11,7 @@ import { type Hooks, hooked } from '../support/hooked-adapter';
 import { atOnce, expectWhole, openContext, type PlainMap, type QueryContext } from '../support/query-context';
 import { mulberry32 } from '../support/slow-adapter';
 
-const IDS = ['a', 'b', 'c', 'd', 'constructor', '__proto__', 'é', 'g/h', 'i', 'j', 'k', 'l'];
+const IDS = ['a', 'b', 'c', 'd', 'constructor', 'toString', 'é', 'g/h', 'i', 'j', 'k', 'l'];
 const STEPS = 30;
 
 /** Sources, and the functions they stand for: few rows, doubled ones, none for some, an error for some; and very many. */
