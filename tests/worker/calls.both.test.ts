@@ -192,6 +192,9 @@ describe('functions', () => {
     const error = await rejection(db.changes({ filter: filter as never }));
     expect(error).toMatchObject({ status: 400, name: 'bad_request' });
     expect(error.reason).toMatch(/design document.*named\('…'\).*functions: 'source'/);
+    expect(error.reason).toMatch(/^A function \(argument 1\.filter\)/);
+    const { reason } = await rejection(db.query((_, emit) => emit(1)));
+    expect(reason).toMatch(/^A function \(argument 1\).*SettleDB\.defaults\({ views }\)/);
     expect(await rejection(db.replicate.to('other', { filter: filter as never }))).toMatchObject({
       status: 400,
     });

@@ -82,7 +82,8 @@ export class Scan {
   }
 }
 
-const cannotCross = (path: Path): DatabaseError =>
+/** Arguments are counted from 1: a lone `0` tells nobody that the first one is meant. */
+const cannotCross = ([first, ...rest]: Path): DatabaseError =>
   badRequest(
-    `A function (${path.join('.')}) cannot cross to the worker. Put it into a design document and pass its name, give it to the host and pass named('…'), or connect with { functions: 'source' } if it refers to nothing outside itself`,
+    `A function (${[`argument ${Number(first) + 1}`, ...rest].join('.')}) cannot cross to the worker. Name a map in the views of the host's class, host({ SettleDB: SettleDB.defaults({ views }) }), or put it into a design document, and pass the name; give any other to host({ functions }) and pass named('…'); or connect with { functions: 'source' } if it refers to nothing outside itself`,
   );
