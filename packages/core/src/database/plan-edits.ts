@@ -44,6 +44,8 @@ export function planEdits(batch: Batch, found: Found, rules: FoldRules): Plan<Da
   const { edits, places } = batch;
   const { attachments } = found;
   const folds = new Array<DocRow | DocFold | undefined>(batch.ids.length);
+  /** For the place of each simple row, the edit that made it. */
+  const firsts = new Array<DocEdit>(batch.ids.length);
   const locals = found.locals.length === 0 ? NONE : [...found.locals];
   let seq = found.info.update_seq;
   const outcomes = new Array<Outcome>(edits.length);
@@ -61,6 +63,7 @@ export function planEdits(batch: Batch, found: Found, rules: FoldRules): Plan<Da
     const simple = fold === undefined ? simpleRow(before, edit, seq + 1, found, rules) : undefined;
     if (simple !== undefined) {
       folds[place] = simple;
+      firsts[place] = edit;
       seq += 1;
       outcomes[i] = { ok: true, id: edit.id, rev: edit.rev };
       continue;
@@ -69,7 +72,7 @@ export function planEdits(batch: Batch, found: Found, rules: FoldRules): Plan<Da
       const begun = fold;
       if (isUnread(before?.tree)) return { writes: [], value: { outcomes, lacking: NONE, lacksTrees: true } };
       fold = new DocFold(edit.id, before, found.bodies?.get(edit.id), rules, attachments?.of(edit.id));
-      if (begun !== undefined) apply(fold, edits[places.indexOf(place)] as DocEdit, begun.seq);
+      if (begun !== undefined) apply(fold, firsts[place]!, begun.seq);
       folds[place] = fold;
     }
     const applied = apply(fold, edit, seq + 1);

@@ -1,0 +1,32 @@
+/** The plan of a write, by itself: its work grows with the edits, not with their square. */
+import { describe, expect, it } from 'vitest';
+import { batchOf } from '../../packages/core/src/database/edit-batch';
+import { toEdit } from '../../packages/core/src/database/edits';
+import { type Outcome, planEdits } from '../../packages/core/src/database/plan-edits';
+import { stepsOf } from '../support/steps';
+
+const RULES = { revsLimit: 1000, autoCompaction: false };
+const OPTIONS = { newEdits: true, force: false, deterministic: true };
+const COUNT = 500;
+const ids = Array.from({ length: COUNT }, (_, n) => `doc${n}`);
+const info = {
+  name: 'info' as const,
+  uuid: 'u',
+  update_seq: 0,
+  doc_count: 0,
+  doc_del_count: 0,
+  purge_seq: 0,
+};
+
+describe('a plan of many edits', () => {
+  it('in which each document occurs twice looks for no first edit', () => {
+    const batch = batchOf([...ids, ...ids].map((_id) => toEdit({ _id }, OPTIONS)));
+    const found = { info, docs: [], bodies: undefined, locals: [], attachments: undefined };
+    let outcomes: readonly Outcome[] = [];
+    const steps = stepsOf(() => {
+      ({ outcomes } = planEdits(batch, found, RULES).value);
+    });
+    expect(outcomes.map((each) => 'ok' in each)).toEqual([...ids.map(() => true), ...ids.map(() => false)]);
+    expect(steps).toBeLessThan(20 * COUNT);
+  });
+});
