@@ -5,8 +5,6 @@ import { type BodyKey, bodyRow, DocFold } from './doc-fold';
 
 export type Writes = Write<DatabaseTables>[];
 
-const NONE: readonly never[] = [];
-
 /** The rows of all folds, and the counters, which change by difference (I1). */
 export function finishDocuments(
   ids: readonly string[],
@@ -21,7 +19,7 @@ export function finishDocuments(
   lateAt: number;
 } {
   const rows: DocRow[] = [];
-  let refs: readonly BlobRefRow[] = NONE;
+  const refs: BlobRefRow[] = [];
   const bodies: BodyRow[] = [];
   const gone: BodyKey[] = [];
   const lacking: string[] = [];
@@ -40,7 +38,7 @@ export function finishDocuments(
       if (fold.isLate) lateAt = Math.min(lateAt, row.seq);
       for (const each of folded.bodies) bodies.push(each);
       for (const each of folded.gone) gone.push(each);
-      if (folded.refs.length > 0) refs = [...refs, ...folded.refs];
+      for (const each of folded.refs) refs.push(each);
     } else row = fold;
     if (row === undefined) continue;
     rows.push(row);
