@@ -4,6 +4,7 @@ import type { Edit } from '../../packages/core/src/database/edits';
 import type { Outcome } from '../../packages/core/src/database/plan-edits';
 import { Writer } from '../../packages/core/src/database/writer';
 import { ioError, quotaExceeded } from '../../packages/core/src/model/errors';
+import { stepsOf } from '../support/steps';
 
 const edit = (id: string, body = '{}'): Edit => ({ kind: 'local', id, rev: undefined, deleted: false, body });
 const ids = (edits: readonly { readonly id: string }[]): string[] => edits.map(({ id }) => id);
@@ -105,6 +106,39 @@ describe('the writer', () => {
     gate.finish();
     await Promise.all([calls[0], calls[2]]);
     expect(gate.batches).toEqual([['a', 'c']]);
+  });
+
+  it('takes back thousands of calls in any order without looking at all of them for each', async () => {
+    const gate = new Gate();
+    const first = gate.add([edit('first')]);
+    await gate.begun(1);
+    const calls = Array.from({ length: 1_000 }, (_, n) => ({ n, abort: new AbortController() }));
+    const answers = Promise.allSettled(calls.map(({ n, abort }) => gate.add([edit(`${n}`)], abort.signal)));
+    const steps = stepsOf(() => {
+      for (const { n, abort } of calls) if (n % 10 > 0) abort.abort(new Error('enough'));
+    });
+    expect(steps).toBeLessThan(20 * calls.length);
+    gate.finish();
+    await first;
+    await gate.begun(2);
+    gate.finish();
+    const left = calls.filter(({ n }) => n % 10 === 0).map(({ n }) => `${n}`);
+    expect((await answers).filter(({ status }) => status === 'fulfilled')).toHaveLength(left.length);
+    expect(gate.batches).toEqual([['first'], left]);
+  });
+
+  it('writes nothing when all that waited is taken back', async () => {
+    const gate = new Gate();
+    const first = gate.add([edit('first')]);
+    await gate.begun(1);
+    const abort = new AbortController();
+    const answers = Promise.allSettled(['a', 'b', 'c'].map((id) => gate.add([edit(id)], abort.signal)));
+    abort.abort();
+    gate.finish();
+    await first;
+    expect((await answers).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+    await gate.writer.close();
+    expect(gate.batches).toEqual([['first']]);
   });
 
   it('stops waiting for a write under way when aborted, and the neighbours get their answers', async () => {

@@ -6,6 +6,7 @@ import { memory } from '@settledb/adapter-memory';
 import { either } from '@settledb/core';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/settledb';
+import { stepsOf } from '../support/steps';
 import { hostAndPage } from '../worker/support';
 
 /** Of each signal that was ever listened to. */
@@ -115,4 +116,18 @@ it('either of several signals is aborted with the first of them, with its reason
   left.leave();
   third.abort();
   expect(left.signal.aborted).toBe(false);
+});
+
+it('a thousand calls that wait for the opening are taken back without looking at all of them for each', async () => {
+  const db = new SettleDB('opening', { adapter: memory() });
+  const controller = new AbortController();
+  const { signal } = controller;
+  const answers = Array.from({ length: 1_000 }, (_, n) => db.put({ _id: `${n}` }, { signal }));
+  const last = db.put({ _id: 'last' });
+  const settled = Promise.allSettled(answers);
+  expect(stepsOf(() => controller.abort())).toBeLessThan(20 * answers.length);
+  expect((await settled).every(({ status }) => status === 'rejected')).toBe(true);
+  await last;
+  expect((await db.allDocs()).rows.map(({ id }) => id)).toEqual(['last']);
+  await db.close();
 });

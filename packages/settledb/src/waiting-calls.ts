@@ -11,12 +11,12 @@ interface Waiting {
 }
 
 export class WaitingCalls {
-  #waiting: Waiting[] = [];
+  readonly #waiting = new Set<Waiting>();
   /** Number of calls that waited and are not answered yet. */
   #late = 0;
 
   get none(): boolean {
-    return this.#waiting.length === 0;
+    return this.#waiting.size === 0;
   }
 
   wait<T>(work: Work<T>, signal: AbortSignal | undefined): Promise<T> {
@@ -24,7 +24,7 @@ export class WaitingCalls {
       const unlisten =
         signal &&
         onAbort(signal, () => {
-          this.#waiting = this.#waiting.filter((each) => each !== waiting);
+          this.#waiting.delete(waiting);
           reject(signal.reason);
         });
       const waiting: Waiting = {
@@ -38,7 +38,7 @@ export class WaitingCalls {
           reject(error);
         },
       };
-      this.#waiting.push(waiting);
+      this.#waiting.add(waiting);
     });
   }
 
@@ -53,14 +53,20 @@ export class WaitingCalls {
   }
 
   start(database: LocalDatabase): void {
-    for (const { early, start } of this.#waiting.splice(0)) {
+    for (const { early, start } of this.#taken()) {
       if (early && database.store.asOpened) database.store.asOpened(() => start(database));
       else start(database);
     }
   }
 
   fail(error: unknown): void {
-    for (const waiting of this.#waiting.splice(0)) waiting.fail(error);
+    for (const waiting of this.#taken()) waiting.fail(error);
+  }
+
+  #taken(): readonly Waiting[] {
+    const all = [...this.#waiting];
+    this.#waiting.clear();
+    return all;
   }
 
   #begin<T>(

@@ -22,6 +22,8 @@ interface Call {
   readonly textLength: number;
   readonly resolve: (outcomes: readonly Outcome[]) => void;
   readonly reject: (error: unknown) => void;
+  /** Nobody waits for it any more: it is not written. */
+  takenBack?: true;
 }
 
 /**
@@ -47,6 +49,8 @@ const READY = /* @__PURE__ */ Promise.resolve();
 export class Writer {
   readonly #batch: WriteBatch;
   #waiting: Call[] = [];
+  /** At least as many as there are of them among `#waiting`. */
+  #takenBack = 0;
   #running: Promise<void> | undefined;
   #closed = false;
 
@@ -89,7 +93,10 @@ export class Writer {
 
   #abortable(call: Call, signal: AbortSignal): Call {
     const abort = (): void => {
-      this.#waiting = this.#waiting.filter((each) => each !== watched);
+      watched.takenBack = true;
+      this.#takenBack += 1;
+      // Together when they may be half of the calls: thousands share a signal, and each by itself would look at all.
+      if (this.#takenBack * 2 >= this.#waiting.length) this.#dropTakenBack();
       call.reject(signal.reason);
     };
     const stop = onAbort(signal, abort);
@@ -99,8 +106,13 @@ export class Writer {
         then(value);
       };
     };
-    const watched = { ...call, resolve: settle(call.resolve), reject: settle(call.reject) };
+    const watched: Call = { ...call, resolve: settle(call.resolve), reject: settle(call.reject) };
     return watched;
+  }
+
+  #dropTakenBack(): void {
+    this.#waiting = this.#waiting.filter((call) => call.takenBack === undefined);
+    this.#takenBack = 0;
   }
 
   readonly #run = (): Promise<void> | undefined => {
@@ -139,8 +151,9 @@ export class Writer {
     }
   }
 
-  /** Takes the calls of the next write. */
+  /** Takes the calls of the next write, which there are: not all that wait are taken back. */
   #next(): readonly Call[] {
+    if (this.#takenBack > 0) this.#dropTakenBack();
     const calls = this.#waiting;
     const length = calls.length === 1 ? 1 : this.#batchLength();
     this.#waiting = length === calls.length ? [] : calls.slice(length);
