@@ -166,6 +166,25 @@ describe('methods', () => {
       await expect(db.post(wrong as never)).rejects.toThrow('Document must be a JSON object');
   });
 
+  it('post stores what the toJSON of a document says, as put and bulkDocs do, under the id that it says', async () => {
+    class Note {
+      constructor(readonly said: object) {}
+      toJSON(): object {
+        return this.said;
+      }
+    }
+    const db = new SettleDB(name(), { adapter: memory() });
+    const { id } = await db.post(new Note({ n: 1 }));
+    expect(await db.get(id)).toEqual({ _id: id, _rev: expect.any(String), n: 1 });
+    expect(await db.post({ _id: 'other', toJSON: () => ({ _id: 'mine', n: 2 }) })).toMatchObject({
+      id: 'mine',
+    });
+    expect(await db.post({ _id: 'other', toJSON: () => ({ n: 3 }) })).not.toMatchObject({ id: 'other' });
+    for (const wrong of [new Date(0), new Note([]), { toJSON: () => undefined }])
+      await expect(db.post(wrong as never)).rejects.toThrow('Document must be a JSON object');
+    await expect(db.post(new Note({ n: 1n }))).rejects.toMatchObject({ status: 400 });
+  });
+
   it('bulkDocs writes nothing when one document is invalid, and says which', async () => {
     const db = new SettleDB(name(), { adapter: memory() });
     const refused = (docs: unknown[]): Promise<unknown> =>

@@ -10,6 +10,7 @@ import {
   type AllDocsRow,
   type AttachmentData,
   allAsOfNow,
+  asItSays,
   asOfNow,
   type BinaryData,
   type BulkDocsOptions,
@@ -266,8 +267,10 @@ export class SettleDB<Content extends AnyContent = AnyContent>
 
   /** As {@link put}, with a random id unless the document has one. */
   async post(doc: BulkDoc<Content>, options?: BulkDocsOptions): Promise<Written> {
-    if (typeof doc !== 'object' || doc === null || Array.isArray(doc)) throw notAnObject();
-    const withId = doc._id === undefined ? { ...doc, _id: uuid() } : doc;
+    // First what its `toJSON` says, which may name an id, and which a copy of its fields may not have.
+    const said = asItSays(doc) as BulkDoc<Content>;
+    if (typeof said !== 'object' || said === null || Array.isArray(said)) throw notAnObject();
+    const withId = said._id === undefined ? { ...said, _id: uuid() } : said;
     return this.put(withId as Doc<Content> & { _id: string }, options);
   }
 

@@ -86,12 +86,15 @@ export function splitDoc(doc: unknown, json?: string): SplitDoc {
   const apart = (doc as { readonly [SPLIT]?: SplitDoc })[SPLIT];
   if (apart !== undefined) return apart;
   const fields = doc as Fields;
-  // A document that has its JSON made by itself is what that JSON says.
-  if (typeof fields.toJSON === 'function') return splitDoc(JSON.parse(toJson(doc) ?? 'null'));
+  if (typeof fields.toJSON === 'function') return splitDoc(asItSays(doc));
   return splitText(fields, json) ?? splitFields(fields);
 }
 
 type Fields = Record<string, unknown>;
+
+/** The document, or, if it has its JSON made by itself, what that JSON says. */
+export const asItSays = (doc: unknown): unknown =>
+  typeof (doc as Fields | null | undefined)?.toJSON === 'function' ? JSON.parse(toJson(doc) ?? 'null') : doc;
 
 /**
  * The quick way, for documents of the usual form: no fields of the database but `_id`, `_rev`, `_deleted` and (from replicators)
