@@ -90,6 +90,25 @@ function puts(context: Context): void {
     expect((await db.info()).doc_count).toBe(4);
   });
 
+  it('takes what is said of attachments as it is when it is called', async () => {
+    const db = context.fresh();
+    const docs = ['a', '_local/b', 'c'].map((_id) => ({
+      _id,
+      _attachments: { f: { content_type: 'text/plain', data: 'YQ==' } as Record<string, unknown> },
+    }));
+    const writes = [db.put(docs[0]!), db.put(docs[1]!), db.bulkDocs([docs[2]!])];
+    for (const { _attachments } of docs) {
+      Object.assign(_attachments.f, { content_type: 'image/png', data: 'Yg==', stub: true });
+      Object.assign(_attachments, { g: 5 });
+    }
+    await Promise.all(writes);
+    for (const { _id } of docs) {
+      const { _attachments } = await getDoc(db, _id, { attachments: true });
+      expect(_attachments).toMatchObject({ f: { content_type: 'text/plain', data: 'YQ==' } });
+      expect(Object.keys(_attachments!)).toEqual(['f']);
+    }
+  });
+
   it('does not see what the caller changes in his object later', async () => {
     const db = context.fresh();
     const doc = { _id: 'a', list: [1] };

@@ -185,9 +185,15 @@ function splitFields(fields: Fields): SplitDoc {
     deleted,
     body: toJson(content) ?? '{}', // an object without toJSON always has a text
     ...(revisions === undefined ? {} : { revisions }),
-    ...(named.length === 0 ? {} : { attachments: Object.fromEntries(named) }),
+    ...(named.length === 0 ? {} : { attachments: Object.fromEntries(named.map(copied)) }),
   };
 }
+
+/** What is said of an attachment is taken now; its data, which may be a stream, is read later. */
+const copied = ([name, given]: [string, unknown]): [string, unknown] => [
+  name,
+  typeof given === 'object' && given !== null ? { ...given } : given,
+];
 
 /** @throws DatabaseError unless `id` may name a document: a non-empty string, not reserved, valid Unicode */
 export function checkId(id: unknown): asserts id is string {
