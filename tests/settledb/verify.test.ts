@@ -1,5 +1,5 @@
 /** A folder is read whole, and called sound only if nothing in it is damaged, lost or contradictory. */
-import { appendFileSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readdirSync, readFileSync, renameSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
 import { memory } from '@settledb/adapter-memory';
@@ -17,8 +17,9 @@ import {
 } from '@settledb/core';
 import { openLogStore } from '@settledb/engine';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { KIND_REWRITE } from '../../adapters/file/src/frame';
 import { FRAME_HEADER_BYTES } from '../../adapters/file/src/frame-layout';
-import { HEADER_BYTES } from '../../adapters/file/src/header';
+import { decodeHeader, encodeHeader, HEADER_BYTES } from '../../adapters/file/src/header';
 import { refKey } from '../../packages/core/src/database/attachment-plan';
 import { contradictionsIn } from '../../packages/settledb/src/contradictions';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
@@ -102,6 +103,61 @@ describe('verify', () => {
       at += length;
     }
     expect(frames).toBeGreaterThan(5);
+  });
+
+  it('finds what opening refuses though every frame is sound: lost, doubled, in another order, or in another log', async () => {
+    const copy = copyOf(folder);
+    const bytes = readFileSync(logName(copy));
+    const frames: Buffer[] = [];
+    for (let at = HEADER_BYTES; at < bytes.length; at += frames.at(-1)!.length)
+      frames.push(bytes.subarray(at, at + FRAME_HEADER_BYTES + bytes.readUInt32LE(at + 8)));
+    const refused = async (what: string, isRefused = true): Promise<void> => {
+      const opened = file()
+        .open(copy)
+        .then((journal) => journal.close());
+      if (isRefused) await expect(opened, what).rejects.toMatchObject({ name: 'corrupt' });
+      else await opened;
+      const { ok, damage } = await verify(copy);
+      expect([ok, damage.some(({ isLast }) => !isLast)], what).toEqual([!isRefused, isRefused]);
+    };
+    const put = (some: readonly Buffer[]): void =>
+      writeFileSync(logName(copy), Buffer.concat([bytes.subarray(0, HEADER_BYTES), ...some]));
+    for (const [at, frame] of frames.entries()) {
+      put(frames.filter((each) => each !== frame));
+      // Without its last frame the log ends earlier: it has one record less.
+      await refused(`frame ${at} lost`, at < frames.length - 1);
+      put(frames.flatMap((each) => (each === frame ? [each, each] : [each])));
+      await refused(`frame ${at} doubled`);
+      if (at === 0) continue;
+      put([...frames.slice(0, at - 1), frame, frames[at - 1]!, ...frames.slice(at + 1)]);
+      await refused(`frames ${at - 1} and ${at} swapped`);
+    }
+    put(frames);
+    renameSync(logName(copy), join(copy, 'log.9'));
+    await refused('a log with the name of another');
+  });
+
+  it('finds that the end is missing that was there when the log got its name', async () => {
+    const copy = copyOf(folder);
+    const bytes = readFileSync(logName(copy));
+    // As if all that follows the manifest had been written during the compaction.
+    encodeHeader({ ...decodeHeader(bytes, ''), base: bytes.length }).copy(bytes);
+    const ends: number[] = [];
+    for (let at = HEADER_BYTES; at < bytes.length; ) {
+      const isManifest = bytes[at + 12] === KIND_REWRITE;
+      at += FRAME_HEADER_BYTES + bytes.readUInt32LE(at + 8);
+      if (isManifest || ends.length > 0) ends.push(at);
+    }
+    expect(ends.length).toBeGreaterThan(3);
+    for (const end of ends.slice(0, -1)) {
+      writeFileSync(logName(copy), bytes.subarray(0, end));
+      const { ok, lost, damage } = await verify(copy);
+      expect([ok, lost]).toEqual([false, { ...SOUND.lost, commits: 1 }]);
+      expect(damage).toEqual([{ file: logName(copy), from: end, to: bytes.length, isLast: false }]);
+      await expect(file().open(copy)).rejects.toMatchObject({ name: 'corrupt' });
+    }
+    writeFileSync(logName(copy), bytes);
+    expect(await verify(copy)).toEqual(SOUND);
   });
 
   it('finds an attachment that is damaged, and one that is gone', async () => {

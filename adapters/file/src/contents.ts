@@ -6,6 +6,7 @@
 import { BLOCKS_PER_COMMIT } from '@settledb/engine';
 import { BlockPlaces } from './block-places';
 import { type FrameHeader, type FrameMeaning, KIND_BLOCK, KIND_COMMIT } from './frame';
+import { objectionTo } from './frame-order';
 import type { Sums } from './sums';
 
 /** Where a frame is. */
@@ -45,16 +46,7 @@ export class Contents {
 
   /** Why this frame cannot be the next one; `undefined` if it can. */
   objection(header: FrameHeader, meaning: FrameMeaning): string | undefined {
-    if (header.sequence !== this.sequence + 1) {
-      return `record ${header.sequence} follows record ${this.sequence}`;
-    }
-    if (header.index !== this.#pending.length) {
-      return `part ${header.index} of a record follows ${this.#pending.length} parts`;
-    }
-    if (meaning.kind === KIND_COMMIT && meaning.n !== this.n + 1) {
-      return `commit ${meaning.n} follows commit ${this.n}`;
-    }
-    return undefined;
+    return objectionTo(header, meaning, this);
   }
 
   /** Takes in the next frame. Blocks become visible once their mark is in. */

@@ -42,17 +42,23 @@ export async function salvage(folder: string, files: Files = nodeFiles): Promise
   const lock = await takeLock(files, path);
   // A dead owner's lock stays, and says how it ended to whoever opens the database next.
   try {
-    return await opened(files, path, logPath(path, generation), lock.release);
+    return await opened(files, path, generation, lock.release);
   } catch (error) {
     lock.release();
     throw trouble(path, error);
   }
 }
 
-async function opened(files: Files, folder: string, path: string, release: () => void): Promise<Salvage> {
+async function opened(
+  files: Files,
+  folder: string,
+  generation: number,
+  release: () => void,
+): Promise<Salvage> {
+  const path = logPath(folder, generation);
   const fd = files.open(path, 'r');
   try {
-    const log = await soundLog(files, fd, path);
+    const log = await soundLog(files, fd, path, generation);
     const frames = new FrameReader({ files, fd, path, header: log.header, enter: () => () => {} });
     const torn = new TornBlocks(log, frames);
     const blobs = new BlobFiles(files, folder, false, (error) => error as Error);

@@ -4,6 +4,7 @@ import type { Place } from './contents';
 import type { Files } from './files';
 import { type FrameHeader, headerAt, KIND_BLOCK, KIND_COMMIT, KIND_REWRITE } from './frame';
 import { BLOCK_FIXED_BYTES, FRAME_HEADER_BYTES } from './frame-layout';
+import { after, type Before, NOTHING, objectionTo } from './frame-order';
 import { type FoundFrame, FrameScan } from './frame-scan';
 import { decodeHeader, HEADER_BYTES, type LogHeader, newHeader } from './header';
 import { WINDOW_BYTES, Window } from './window';
@@ -14,7 +15,7 @@ export interface DamagedPart {
   readonly from: number;
   /** The first byte after it. */
   readonly to: number;
-  /** Nothing sound follows: it may be a write that was never finished. */
+  /** Nothing sound follows, and it may be a write that was never finished. */
   readonly isLast: boolean;
 }
 
@@ -35,9 +36,11 @@ export class SoundLog {
   readonly torn: { readonly id: number; readonly place: Place }[] = [];
   /** The last commit that is heard of. */
   last = 0;
+  readonly #path: string;
 
-  constructor(header: LogHeader) {
+  constructor(header: LogHeader, path: string) {
     this.header = header;
+    this.#path = path;
   }
 
   take({ at, header: { bytes }, meaning }: FoundFrame): void {
@@ -54,33 +57,66 @@ export class SoundLog {
     }
   }
 
+  damaged(from: number, to: number, isLast = false): void {
+    this.damage.push({ file: this.#path, from, to, isLast });
+  }
+
+  /** The end is missing that was on the disk before the file had its name: of what it held, one commit at least is lost. */
+  cutShort(from: number, to: number): void {
+    this.damaged(from, to);
+    this.last++;
+  }
+
   #reached(n: number): void {
     if (n > this.last) this.last = n;
   }
 }
 
-/** @throws DatabaseError `corrupt` if there is nothing sound in it; `io` for a newer format */
-export async function soundLog(files: Files, fd: number, path: string): Promise<SoundLog> {
+/**
+ * @param generation the one that the file is named for
+ * @throws DatabaseError `corrupt` if there is nothing sound in it; `io` for a newer format
+ */
+export async function soundLog(
+  files: Files,
+  fd: number,
+  path: string,
+  generation: number,
+): Promise<SoundLog> {
   const { size } = files.stat(fd);
   const window = new Window(files, fd, size);
   const start = Buffer.from(await window.view(0, HEADER_BYTES));
   const [header, isDamaged] = await headerOf(window, start, path);
-  const log = new SoundLog(header);
-  if (isDamaged) log.damage.push({ file: path, from: 0, to: HEADER_BYTES, isLast: false });
-  let end = HEADER_BYTES;
-  for await (const found of new FrameScan(window, header).frames(HEADER_BYTES)) {
-    if (found.at > end) {
-      log.damage.push({ file: path, from: end, to: found.at, isLast: false });
-      await noteTorn(log, window, end, found.at);
-    }
-    log.take(found);
-    end = found.at + found.header.bytes;
-  }
-  if (end < size) {
-    log.damage.push({ file: path, from: end, to: size, isLast: true });
-    await noteTorn(log, window, end, size);
-  }
+  const log = new SoundLog(header, path);
+  if (isDamaged || header.generation !== generation) log.damaged(0, HEADER_BYTES);
+  await takeFrames(log, window);
   return log;
+}
+
+/** Whatever makes an opening refuse the log is damage, also a sound frame that stands elsewhere than it was written. */
+async function takeFrames(log: SoundLog, window: Window): Promise<void> {
+  const { base } = log.header;
+  let before: Before | undefined = NOTHING;
+  let end = HEADER_BYTES;
+  /** Where the last whole record ends. */
+  let wholeEnd = end;
+  for await (const found of new FrameScan(window, log.header).frames(HEADER_BYTES)) {
+    const { at, header, meaning } = found;
+    if (at > end) {
+      log.damaged(end, at);
+      await noteTorn(log, window, end, at);
+      before = undefined;
+    } else if (before !== undefined && objectionTo(header, meaning, before) !== undefined) {
+      log.damaged(at, at + header.bytes);
+      before = undefined;
+    }
+    before = after(header, meaning, before?.n);
+    log.take(found);
+    end = at + header.bytes;
+    if (before.pending === 0) wholeEnd = end;
+  }
+  if (end < window.size) await noteTorn(log, window, end, window.size);
+  if (wholeEnd < base) log.cutShort(wholeEnd, Math.max(base, window.size));
+  else if (end < window.size) log.damaged(end, window.size, true);
 }
 
 /** As long as each frame says where the next one begins. */

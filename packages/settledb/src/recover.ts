@@ -50,7 +50,10 @@ export interface Recovered extends RecoverProgress {
   readonly lost: {
     readonly revisions: readonly LostRevision[];
     readonly ranges: readonly LostRange[];
-    /** Commits that cannot be read. Documents that they changed are as they were before, and those that they made are not there. */
+    /**
+     * Commits that cannot be read; an end that is missing counts as one. Documents that they changed are as they were before, and those
+     * that they made are not there.
+     */
     readonly commits: number;
     /** The lists of pages: what lay on pages that are lost too is not known. */
     readonly directory: boolean;
