@@ -2,12 +2,13 @@
 import { randomInt } from 'node:crypto';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { CHUNK_BYTES } from '@settledb/core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { KIND_BLOCK, KIND_REWRITE } from '../../adapters/file/src/frame';
 import { FRAME_HEADER_BYTES } from '../../adapters/file/src/frame-layout';
 import { HEADER_BYTES } from '../../adapters/file/src/header';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
-import { type Recovered, recover } from '../../packages/settledb/src/file';
+import { type Recovered, type RecoverTarget, recover, verify } from '../../packages/settledb/src/file';
 import { memory } from '../../packages/settledb/src/memory';
 import { copyOf, home, logName } from '../file/support';
 
@@ -314,6 +315,59 @@ describe('recover', () => {
       },
       { id: 'picture 7', attachments: ['small'], reason: expect.stringContaining('damaged at byte') },
     ]);
+  });
+
+  it('hands out a document of which an attachment has sound chunks, but not its own', async () => {
+    const source = join(home(), 'chunks');
+    const db = new SettleDB(source);
+    const content = Buffer.concat([Buffer.alloc(CHUNK_BYTES, 1), Buffer.alloc(CHUNK_BYTES, 2)]);
+    await db.putAttachment('two chunks', 'a', content, 'application/octet-stream');
+    await db.put({ _id: 'whole', _attachments: { a: { content_type: 'text/plain', data: 'bm90ZXM=' } } });
+    await db.close();
+    const blobs = join(source, 'log.blobs');
+    const path = join(blobs, readdirSync(blobs).find((name) => !name.startsWith('pack'))!);
+    const stored = readFileSync(path);
+    const second = (stored.length + 'settblob'.length) / 2;
+    const swapped = [stored.subarray(0, 8), stored.subarray(second), stored.subarray(8, second)];
+    writeFileSync(path, Buffer.concat(swapped));
+    const lost = [{ id: 'two chunks', attachments: ['a'], reason: expect.stringContaining('other content') }];
+    const to = new SettleDB('to', { adapter: memory() });
+    const recovered = await recover(source, to);
+    expect(recovered).toMatchObject({ ok: false, docs: 1, revisions: 1, lost: { revisions: lost } });
+    expect((await to.allDocs()).rows.map(({ id }) => id)).toEqual(['whole']);
+    await to.close();
+    expect(await verify(source)).toMatchObject({ ok: false, docs: 2, lost: { revisions: lost } });
+  });
+
+  it('names revisions that the other database refuses, and brings the rest', async () => {
+    const to = new SettleDB<{ text: string }>('to', { adapter: memory() });
+    const isRefused = (doc: { _id?: string; text?: string }): boolean =>
+      doc._id === id(5) || (doc._id === id(3) && doc.text === 'other');
+    const refusing: RecoverTarget = {
+      info: () => to.info(),
+      async bulkDocs(docs, options) {
+        const [refused, taken] = [true, false].map((which) =>
+          (docs as { _id: string; text: string }[]).filter((doc) => isRefused(doc) === which),
+        ) as [{ _id: string }[], { _id: string; text: string }[]];
+        const rows = await to.bulkDocs(taken, options);
+        const row = { error: true, status: 403, name: 'forbidden', message: 'no', reason: 'no' } as const;
+        return [...refused.map(({ _id }) => ({ id: _id, ...row })), ...rows];
+      },
+    };
+    const { docs, revisions, lost } = await recover(folder, refusing);
+    const found = await leavesOf(to);
+    await to.close();
+    const [third, fifth] = [now.get(id(3))!, now.get(id(5))!];
+    const other = [...third.keys()].find((rev) => third.get(rev)!.includes('"other"'))!;
+    expect(lost.revisions).toEqual([
+      { id: id(3), rev: other, reason: 'forbidden: no' },
+      { id: id(5), rev: [...fifth.keys()][0], reason: 'forbidden: no' },
+    ]);
+    expect([docs, revisions]).toEqual([
+      now.size - 1,
+      [...found.values()].reduce((sum, { size }) => sum + size, 0),
+    ]);
+    expect([...found.get(id(3))!.keys()]).toEqual([...third.keys()].filter((rev) => rev !== other));
   });
 
   it('refuses what it cannot read from, or write to', async () => {

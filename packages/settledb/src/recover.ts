@@ -22,7 +22,7 @@ export interface RecoverOptions extends CallOptions {
   readonly on_progress?: ((progress: RecoverProgress) => void) | undefined;
 }
 
-/** A leaf that cannot be read. */
+/** A leaf that cannot be read, or that the other database refuses. */
 export interface LostRevision {
   readonly id: string;
   /** Absent: the document's row is lost, so its leaves are not known, or its revision tree, so that only the winner is. */

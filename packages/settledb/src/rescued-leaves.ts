@@ -1,5 +1,15 @@
 /** Leaves on their way from a database of which parts are lost: what one of them lacks does not keep the others back. */
-import { type ExistingDoc, generationOf, hashOf, type LocalDatabase, whyOf } from '@settledb/core';
+import {
+  bestBytes,
+  corrupt,
+  digestText,
+  type ExistingDoc,
+  generationOf,
+  hashOf,
+  type LocalDatabase,
+  type WriteFailure,
+  whyOf,
+} from '@settledb/core';
 import type { LostRevision, RecoverTarget } from './recover';
 
 export interface Leaf {
@@ -21,19 +31,16 @@ export class RescuedLeaves {
     this.#signal = signal;
   }
 
-  /** @returns those that could not be read, or not wholly */
+  /** @returns those that could not be read, or not wholly, or are refused there */
   async copy(source: LocalDatabase, leaves: readonly Leaf[]): Promise<LostRevision[]> {
     const lost: LostRevision[] = [];
     const docs: Doc[] = [];
     for (const read of await this.#read(source, leaves)) {
       if ('reason' in read) lost.push(read);
       else if (read._attachments === undefined) docs.push(read);
-      else {
-        const lacking = await this.#writeWithContent(source, read);
-        if (lacking !== undefined) lost.push(lacking);
-      }
+      else lost.push(...(await this.#writeWithContent(source, read)));
     }
-    await this.#write(docs);
+    lost.push(...(await this.#write(docs)));
     return lost;
   }
 
@@ -62,17 +69,22 @@ export class RescuedLeaves {
     return found;
   }
 
-  async #write(docs: readonly object[]): Promise<void> {
-    if (docs.length === 0) return;
-    const [failed] = (await this.#to.bulkDocs(docs as never, {
-      new_edits: false,
-      signal: this.#signal,
-    })) as readonly unknown[];
-    if (failed !== undefined) throw failed;
-    this.written += docs.length;
+  /** @returns those that are refused */
+  async #write(docs: readonly Doc[]): Promise<LostRevision[]> {
+    if (docs.length === 0) return [];
+    const [failed] = await this.#to.bulkDocs(docs, { new_edits: false, signal: this.#signal });
+    if (failed === undefined) {
+      this.written += docs.length;
+      return [];
+    }
+    if (docs.length === 1) return [{ id: docs[0]!._id, rev: docs[0]!._rev, reason: refusalOf(failed) }];
+    // Rows do not say which leaf of a document they mean. To write one again changes nothing.
+    const lost: LostRevision[] = [];
+    for (const doc of docs) lost.push(...(await this.#write([doc])));
+    return lost;
   }
 
-  async #writeWithContent(source: LocalDatabase, doc: Doc): Promise<LostRevision | undefined> {
+  async #writeWithContent(source: LocalDatabase, doc: Doc): Promise<LostRevision[]> {
     const { _id, _rev } = doc;
     const stubs = Object.entries(doc._attachments!);
     const failures = new Map<string, unknown>();
@@ -81,24 +93,28 @@ export class RescuedLeaves {
       if (failure !== undefined) failures.set(name, failure);
     }
     for (const [, failure] of failures)
-      return {
-        id: _id,
-        rev: _rev,
-        reason: whyOf(failure),
-        doc: { ...doc },
-        attachments: [...failures.keys()],
-      };
+      return [
+        {
+          id: _id,
+          rev: _rev,
+          reason: whyOf(failure),
+          doc: { ...doc },
+          attachments: [...failures.keys()],
+        },
+      ];
     const content: [string, object][] = [];
     for (const [name, { stub: _, ...stub }] of stubs) {
       const { stream } = await source.openAttachment(_id, name, { rev: _rev, encoded: true });
       content.push([name, { ...stub, encoded: true, data: stream }]);
     }
-    await this.#write([{ ...doc, _attachments: Object.fromEntries(content) }]);
-    return undefined;
+    return this.#write([{ ...doc, _attachments: Object.fromEntries(content) } as Doc]);
   }
 }
 
 const pick = ({ id, rev }: Leaf): { id: string; rev: string } => ({ id, rev });
+
+/** Why a row was refused. */
+export const refusalOf = ({ name, reason }: Partial<WriteFailure>): string => `${name}: ${reason}`;
 
 /** The winner of a document whose tree is lost, as a revision without ancestors. */
 async function readAlone(source: LocalDatabase, { id, rev, alone }: Leaf): Promise<(Doc | LostRevision)[]> {
@@ -112,11 +128,19 @@ async function readAlone(source: LocalDatabase, { id, rev, alone }: Leaf): Promi
   return found;
 }
 
-/** Reads all of an attachment. @returns why that failed */
+/**
+ * Reads all of an attachment. Its chunks are checked one by one: only the digest tells that one stands in the place of another.
+ *
+ * @returns why that failed
+ */
 async function unreadable(source: LocalDatabase, id: string, rev: string, name: string): Promise<unknown> {
   try {
-    const { stream } = await source.openAttachment(id, name, { rev, encoded: true });
-    for (const reader = stream.getReader(); ; ) if ((await reader.read()).done) return undefined;
+    const { stream, digest } = await source.openAttachment(id, name, { rev, encoded: true });
+    const bytes = bestBytes();
+    const hasher = bytes.hasher();
+    for await (const chunk of stream as unknown as AsyncIterable<Uint8Array>) hasher.update(chunk);
+    if (digestText(bytes, hasher) === digest) return undefined;
+    return corrupt(`The stored attachment of digest ${digest} has other content`);
   } catch (error) {
     return error ?? new Error('it cannot be read');
   }

@@ -6,6 +6,7 @@ import { type ExistingDoc, type LocalDatabase, localId, whyOf } from '@settledb/
 import { isCheckpoint, isOwnLocal } from '@settledb/dump';
 import type { LostRevision, RecoverTarget } from './recover';
 import { isWithin, type Lack } from './rescue-lacks';
+import { refusalOf } from './rescued-leaves';
 
 /** Documents listed at a time. */
 const BATCH = 200;
@@ -74,7 +75,7 @@ export class RescuedLocals {
     if (isOwnLocal(id) || isCheckpoint(doc)) return;
     const { _rev: _, ...fields } = doc;
     const [row] = await this.#to.bulkDocs([fields as never], { signal: this.#signal });
-    if (row !== undefined && 'error' in row) throw row;
+    if (row !== undefined && 'error' in row) this.#lost.set(id, { id, reason: refusalOf(row) });
   }
 }
 

@@ -4,7 +4,16 @@ export { chunksOf } from './attachment-data';
 export { blobKeysIn } from './attachment-set';
 export { checkAttsSince } from './atts-since';
 export { bulkGetRefusal } from './bulk-get-refusal';
-export { type Bytes, bestBytes, decoded, exactBytes, joined, portableBytes, useBytes } from './bytes';
+export {
+  type Bytes,
+  bestBytes,
+  decoded,
+  digestText,
+  exactBytes,
+  joined,
+  portableBytes,
+  useBytes,
+} from './bytes';
 export * from './changes';
 export { checkChangesOptions } from './changes-check';
 export { checkCount } from './count';
