@@ -339,6 +339,19 @@ describe('recover', () => {
     expect(await verify(source)).toMatchObject({ ok: false, docs: 2, lost: { revisions: lost } });
   });
 
+  it('takes no document for a lost one, whatever fields it has', async () => {
+    const source = join(home(), 'fields');
+    const db = new SettleDB(source);
+    await db.put({ _id: 'a', id: 'b', rev: '1-b', reason: 'none', name: 'c', error: true });
+    const leaves = await leavesOf(db);
+    await db.close();
+    const to = new SettleDB<{ text: string }>('to', { adapter: memory() });
+    expect(await recover(source, to)).toMatchObject({ ok: true, docs: 1, lost: { revisions: [] } });
+    expect(await leavesOf(to)).toEqual(leaves);
+    await to.close();
+    expect(await verify(source)).toMatchObject({ ok: true, docs: 1 });
+  });
+
   it('names revisions that the other database refuses, and brings the rest', async () => {
     const to = new SettleDB<{ text: string }>('to', { adapter: memory() });
     const isRefused = (doc: { _id?: string; text?: string }): boolean =>

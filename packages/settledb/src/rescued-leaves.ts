@@ -36,7 +36,7 @@ export class RescuedLeaves {
     const lost: LostRevision[] = [];
     const docs: Doc[] = [];
     for (const read of await this.#read(source, leaves)) {
-      if ('reason' in read) lost.push(read);
+      if (!('_id' in read)) lost.push(read);
       else if (read._attachments === undefined) docs.push(read);
       else lost.push(...(await this.#writeWithContent(source, read)));
     }
