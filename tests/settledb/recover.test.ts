@@ -4,12 +4,15 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CHUNK_BYTES } from '@settledb/core';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { type Files, nodeFiles } from '../../adapters/file/src/files';
 import { KIND_BLOCK, KIND_REWRITE } from '../../adapters/file/src/frame';
 import { FRAME_HEADER_BYTES } from '../../adapters/file/src/frame-layout';
 import { HEADER_BYTES } from '../../adapters/file/src/header';
+import { salvage } from '../../adapters/file/src/salvage';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
 import { type Recovered, type RecoverTarget, recover, verify } from '../../packages/settledb/src/file';
 import { memory } from '../../packages/settledb/src/memory';
+import { rescueTo } from '../../packages/settledb/src/recover';
 import { copyOf, home, logName } from '../file/support';
 
 const folder = join(home(), 'source');
@@ -282,6 +285,56 @@ describe('recover', () => {
     expect(await check(copy)).toMatchObject({ ok: false });
     writeFileSync(logName(copy), damaged.fill(0));
     await expect(check(copy)).rejects.toMatchObject({ status: 500, name: 'corrupt' });
+  });
+
+  it('brings what lies around sectors that the disk cannot read, in a log and in contents', async () => {
+    const SECTOR = 4096;
+    const copy = copyOf(folder);
+    const log = logName(copy);
+    const paths = new Map<number, string>();
+    let [bad, failed] = [0, 0];
+    const fail = (fd: number, position: number, length: number): void => {
+      const isLog = paths.get(fd) === log;
+      if (
+        isLog ? position >= bad + SECTOR || position + length <= bad : !/[0-9a-f]{32}$/.test(paths.get(fd)!)
+      )
+        return;
+      failed++;
+      throw Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO' });
+    };
+    const files: Files = {
+      ...nodeFiles,
+      open(path, flag) {
+        const fd = nodeFiles.open(path, flag);
+        paths.set(fd, path);
+        return fd;
+      },
+      readSync(fd, data, offset, length, position) {
+        fail(fd, position, length);
+        return nodeFiles.readSync(fd, data, offset, length, position);
+      },
+      async read(fd, data, offset, length, position) {
+        fail(fd, position, length);
+        return nodeFiles.read(fd, data, offset, length, position);
+      },
+    };
+    for (bad of [0, 20 * SECTOR, bytes.length - (bytes.length % SECTOR)]) {
+      failed = 0;
+      const salvaged = await salvage(copy, files);
+      const to = new SettleDB<{ text: string }>('to', { adapter: memory() });
+      const { docs, lost, damage } = await rescueTo(salvaged, to, {});
+      await salvaged.close();
+      const found = await leavesOf(to);
+      await to.close();
+      expect(lost.revisions.find(({ id }) => id === 'large')?.attachments).toEqual(['large']);
+      expect(damage.some(({ from, to: end }) => from < bad + SECTOR && end > bad)).toBe(true);
+      // The first one has the id of a block that holds most of the documents.
+      if (bad > 0) expect(docs).toBeGreaterThan(now.size - 80);
+      for (const [id, leaves] of found)
+        for (const [rev, doc] of leaves) expect(doc).toBe(ever.get(`${id} ${rev}`));
+      // Each may take a disk seconds.
+      expect(failed).toBeLessThan(100);
+    }
   });
 
   it('makes a directory of the pages, if the only one is lost', async () => {

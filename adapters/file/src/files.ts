@@ -46,6 +46,8 @@ export interface Files {
   syncFolder(folder: string, change?: () => void): Promise<void>;
 }
 
+export type Reads = Pick<Files, 'read' | 'readSync'>;
+
 /** The disk itself. */
 export const nodeFiles: Files = {
   open: (path, flag) => fs.openSync(path, flag),

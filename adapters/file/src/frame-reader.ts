@@ -3,7 +3,7 @@
  */
 import { corrupt, type DatabaseError } from '@settledb/core';
 import type { Place } from './contents';
-import type { Files } from './files';
+import type { Reads } from './files';
 import { headerAt, isSound } from './frame';
 import { FRAME_HEADER_BYTES } from './frame-layout';
 import { type LogHeader, SUMS_VERSION } from './header';
@@ -19,7 +19,7 @@ const PARTS_FROM = 8 * 1024;
 
 /** The open file that frames are read from. */
 export interface FrameFile {
-  readonly files: Files;
+  readonly files: Reads;
   readonly fd: number;
   readonly path: string;
   readonly header: LogHeader;
@@ -28,7 +28,7 @@ export interface FrameFile {
 }
 
 export class FrameReader {
-  readonly #files: Files;
+  readonly #files: Reads;
   readonly #fd: number;
   readonly #path: string;
   readonly #header: LogHeader;

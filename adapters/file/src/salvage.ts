@@ -12,11 +12,13 @@ import { closeQuietly, type Files, nodeFiles } from './files';
 import { generations, logPath } from './folder';
 import { FrameReader } from './frame-reader';
 import { takeLock } from './lock';
+import { PastErrors } from './past-errors';
 import { realPath } from './real-path';
 import { SalvagedJournal } from './salvaged-journal';
 import { type DamagedPart, type Directory, type SoundLog, soundLog } from './sound-log';
 import { TornBlocks } from './torn-blocks';
 import { trouble } from './trouble';
+import { Window } from './window';
 
 export type { DamagedPart } from './sound-log';
 
@@ -58,8 +60,15 @@ async function opened(
   const path = logPath(folder, generation);
   const fd = files.open(path, 'r');
   try {
-    const log = await soundLog(files, fd, path, generation);
-    const frames = new FrameReader({ files, fd, path, header: log.header, enter: () => () => {} });
+    const reads = new PastErrors(files);
+    const log = await soundLog(new Window(reads, fd, files.stat(fd).size), path, generation);
+    const frames = new FrameReader({
+      files: reads,
+      fd,
+      path,
+      header: log.header,
+      enter: () => () => {},
+    });
     const torn = new TornBlocks(log, frames);
     const blobs = new BlobFiles(files, folder, false, (error) => error as Error);
     const through = (directory?: Directory) => new SalvagedJournal(log, torn, frames, blobs, directory);

@@ -1,13 +1,12 @@
 /** Every sound frame of a log, wherever it stands between damaged parts, and which parts those are. */
 import { BLOCKS_PER_COMMIT } from '@settledb/engine';
 import type { Place } from './contents';
-import type { Files } from './files';
 import { type FrameHeader, headerAt, KIND_BLOCK, KIND_COMMIT, KIND_REWRITE } from './frame';
 import { BLOCK_FIXED_BYTES, FRAME_HEADER_BYTES } from './frame-layout';
 import { after, type Before, NOTHING, objectionTo } from './frame-order';
 import { type FoundFrame, FrameScan } from './frame-scan';
 import { decodeHeader, HEADER_BYTES, type LogHeader, newHeader } from './header';
-import { WINDOW_BYTES, Window } from './window';
+import { WINDOW_BYTES, type Window } from './window';
 
 /** Bytes of a file that are not what was written there. */
 export interface DamagedPart {
@@ -76,14 +75,7 @@ export class SoundLog {
  * @param generation the one that the file is named for
  * @throws DatabaseError `corrupt` if there is nothing sound in it; `io` for a newer format
  */
-export async function soundLog(
-  files: Files,
-  fd: number,
-  path: string,
-  generation: number,
-): Promise<SoundLog> {
-  const { size } = files.stat(fd);
-  const window = new Window(files, fd, size);
+export async function soundLog(window: Window, path: string, generation: number): Promise<SoundLog> {
   const start = Buffer.from(await window.view(0, HEADER_BYTES));
   const [header, isDamaged] = await headerOf(window, start, path);
   const log = new SoundLog(header, path);

@@ -1,17 +1,17 @@
 /** Reads a file through one large buffer: front to back in long strides, with looks ahead. */
-import type { Files } from './files';
+import type { Files, Reads } from './files';
 
 /** So large that calls cost nothing beside the bytes, and small beside the memory of anything that runs Node. */
 export const WINDOW_BYTES = 1 << 20;
 
 export class Window {
   readonly size: number;
-  readonly #files: Files;
+  readonly #files: Pick<Reads, 'read'>;
   readonly #fd: number;
   #data = Buffer.alloc(0);
   #start = 0;
 
-  constructor(files: Files, fd: number, size: number) {
+  constructor(files: Pick<Reads, 'read'>, fd: number, size: number) {
     this.#files = files;
     this.#fd = fd;
     this.size = size;
@@ -33,7 +33,12 @@ export class Window {
 }
 
 /** Fills `data` from `position`; answers how many bytes there were. */
-export async function readFully(files: Files, fd: number, data: Buffer, position: number): Promise<number> {
+export async function readFully(
+  files: Pick<Reads, 'read'>,
+  fd: number,
+  data: Buffer,
+  position: number,
+): Promise<number> {
   let done = 0;
   while (done < data.length) {
     const got = await files.read(fd, data, done, Math.min(data.length - done, MOST_BYTES), position + done);
