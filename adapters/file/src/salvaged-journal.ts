@@ -83,6 +83,11 @@ export class SalvagedJournal implements Journal {
     return this.#log.blocks.has(id) || this.#own.has(id);
   }
 
+  /** Blocks of which a part is damaged. */
+  tornIds(): number[] {
+    return this.#torn.ids();
+  }
+
   /** The text of a block of which a part is damaged, with NULs instead of that; `undefined`: there is no such block. */
   rest(id: number): string | undefined {
     return this.#torn.rest(id);

@@ -23,6 +23,10 @@ export class TornBlocks {
     }
   }
 
+  ids(): number[] {
+    return [...this.#places.keys()];
+  }
+
   has(id: number): boolean {
     return this.#places.has(id);
   }

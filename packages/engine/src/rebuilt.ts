@@ -27,9 +27,16 @@ export interface Rebuilt {
 /** Blocks read at a time. */
 const BATCH = 16;
 
-/** @param journal one that answers `undefined` for blocks that cannot be read */
+/** One that answers `undefined` for blocks that cannot be read. */
+export interface DamagedJournal extends Pick<Journal, 'blockIds' | 'load'> {
+  /** Blocks of which a part is damaged. */
+  tornIds(): number[];
+  /** The text of such a block, with NULs where it is damaged. */
+  rest(id: number): string | undefined;
+}
+
 export async function rebuilt(
-  journal: Pick<Journal, 'blockIds' | 'load'>,
+  journal: DamagedJournal,
   schema: Schema,
   kinds: readonly PageKind[],
 ): Promise<Rebuilt> {
@@ -41,22 +48,34 @@ export async function rebuilt(
   }));
   // Pages are made by rewrites, whose blocks have negative ids.
   const ids = (await journal.blockIds()).filter((id) => id < 0);
-  for (let at = 0; at < ids.length; at += BATCH) {
-    for (const text of await journal.load(ids.slice(at, at + BATCH))) {
-      if (!text?.startsWith('[')) continue;
-      for (const { kind, table, rows } of tables) {
-        const found = rowsIn(text, table);
-        if (found.length === 0 || !found.every((row) => kind.isOf(row))) continue;
-        for (const row of found) take(rows, table.orders[0]!.keyOf(row), row, kind);
-        break;
-      }
+  const tornIds = journal.tornIds().filter((id) => id < 0);
+  for await (const text of textsOf(journal, ids, tornIds)) {
+    if (!text.startsWith('[')) continue;
+    for (const { kind, table, rows } of tables) {
+      const found = rowsIn(text, table);
+      if (found.length === 0 || !found.every((row) => kind.isOf(row))) continue;
+      for (const row of found) take(rows, table.orders[0]!.keyOf(row), row, kind);
+      break;
     }
   }
+  const lowest = [...ids, ...tornIds].reduce((least, id) => Math.min(least, id), 0);
   const pages = new Map<number, string>();
   const stored = Object.fromEntries(
-    tables.map(({ table, rows }) => [table.name, [paged(table, rows, pages, Math.min(0, ...ids))]]),
+    tables.map(({ table, rows }) => [table.name, [paged(table, rows, pages, lowest)]]),
   );
   return { manifest: encodeManifest({ tables: stored, blocks: [] }), pages };
+}
+
+/** What may be a page, or a group of its rows: a group has a line of its own, and is read as a page of no more than that. */
+async function* textsOf(
+  journal: DamagedJournal,
+  ids: readonly number[],
+  tornIds: readonly number[],
+): AsyncGenerator<string> {
+  for (let at = 0; at < ids.length; at += BATCH)
+    for (const text of await journal.load(ids.slice(at, at + BATCH))) if (text !== undefined) yield text;
+  for (const id of tornIds)
+    for (const line of journal.rest(id)?.split('\n') ?? []) if (!line.includes('\0')) yield line;
 }
 
 function take(rows: Map<SortKey, Row>, key: SortKey, row: Row, { isNewer }: PageKind): void {
