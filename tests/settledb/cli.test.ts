@@ -1,6 +1,15 @@
 /** The command line, as a process of its own. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildSync } from 'esbuild';
@@ -112,7 +121,7 @@ describe('the command line', () => {
     const { out } = await settledb('dump one --plain');
     expect(out.split('\n')[1]).toContain('"_id":"a"');
     expect(await settledb('dump one one.dump.gz')).toEqual({ code: 0, out: '', err: '' });
-    expect(readdirSync(scratch)).not.toContain('one.dump.gz.tmp');
+    expect(readdirSync(scratch).filter((name) => name.endsWith('.tmp'))).toEqual([]);
     expect(await answerOf('load two one.dump.gz')).toMatchObject({
       ok: true,
       format: 'settledb',
@@ -131,6 +140,26 @@ describe('the command line', () => {
     });
     const { code, err } = await settledb('dump one nowhere/one.gz');
     expect([code, err]).toEqual([1, expect.stringContaining('ENOENT')]);
+  });
+
+  it("dumps through links and into pipes, and replaces nobody else's file", async () => {
+    await answerOf('load linked', DOCS);
+    mkdirSync(join(scratch, 'elsewhere'));
+    writeFileSync(join(scratch, 'elsewhere/dump'), 'old');
+    writeFileSync(join(scratch, 'elsewhere/dump.tmp'), 'mine');
+    symlinkSync('elsewhere/dump', join(scratch, 'link'));
+    expect(await settledb('dump linked link --plain')).toEqual({ code: 0, out: '', err: '' });
+    expect(lstatSync(join(scratch, 'link')).isSymbolicLink()).toBe(true);
+    expect(readFileSync(join(scratch, 'elsewhere/dump'), 'utf8')).toContain('"_id":"a"');
+    expect(readFileSync(join(scratch, 'elsewhere/dump.tmp'), 'utf8')).toBe('mine');
+    expect(readdirSync(join(scratch, 'elsewhere'))).toHaveLength(2);
+    if (process.platform === 'win32') return;
+    const pipe = join(scratch, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    const read = readFile(pipe, 'utf8');
+    expect(await settledb('dump linked pipe --plain')).toEqual({ code: 0, out: '', err: '' });
+    expect(await read).toContain('"_id":"a"');
+    expect(lstatSync(pipe).isFIFO()).toBe(true);
   });
 
   it('lists conflicts', async () => {

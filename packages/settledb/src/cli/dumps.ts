@@ -1,12 +1,12 @@
 /** `settledb dump` and `load`: dumps in files, or as standard output and input. */
-import { createWriteStream, renameSync, rmSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { createWriteStream, realpathSync, renameSync, rmSync, type Stats, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { SettleDB } from '../settledb';
 import { withDatabase } from './open';
 
-/** A file has its name only when it is whole: what was there before stays until then. */
 export async function dump(db: SettleDB, path: string | undefined, isPlain: boolean): Promise<boolean> {
   const made = Readable.fromWeb(db.dump({ gzip: !isPlain }) as never);
   if (path === undefined) {
@@ -15,16 +15,25 @@ export async function dump(db: SettleDB, path: string | undefined, isPlain: bool
     await pipeline(made, process.stdout, { end: false });
     return true;
   }
-  const temporary = `${path}.tmp`;
+  const there: Stats | undefined = statSync(path, { throwIfNoEntry: false });
+  // A device or a pipe is written to, and not replaced; a folder refuses.
+  if (there?.isFile() === false) await pipeline(made, createWriteStream(path));
+  else await replace(there === undefined ? path : realpathSync(path), made);
+  return true;
+}
+
+/** A file has its name only when it is whole: what was there before stays until then. */
+async function replace(path: string, made: Readable): Promise<void> {
+  const temporary = `${path}.${randomBytes(4).toString('hex')}.tmp`;
+  // On the disk before it has the name: a backup is needed after the power failed, too.
+  const file = createWriteStream(temporary, { flags: 'wx', flush: true });
   try {
-    // On the disk before it has the name: a backup is needed after the power failed, too.
-    await pipeline(made, createWriteStream(temporary, { flush: true }));
+    await pipeline(made, file);
     renameSync(temporary, path);
   } catch (error) {
     rmSync(temporary, { force: true });
     throw error;
   }
-  return true;
 }
 
 /** @param made makes the database, and perhaps a folder: not before the file is found to be there */
