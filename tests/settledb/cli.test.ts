@@ -1,5 +1,5 @@
 /** The command line, as a process of its own. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
   existsSync,
   lstatSync,
@@ -160,6 +160,26 @@ describe('the command line', () => {
     expect(await settledb('dump linked pipe --plain')).toEqual({ code: 0, out: '', err: '' });
     expect(await read).toContain('"_id":"a"');
     expect(lstatSync(pipe).isFIFO()).toBe(true);
+  });
+
+  it('exits with 1 if a dump is not read to its end, or cannot be written, and closes the database', async () => {
+    const db = new SettleDB(join(scratch, 'long'));
+    // More than pipes and streams hold.
+    await db.bulkDocs(Array.from({ length: 100 }, (_, n) => ({ _id: `${n}`, text: 'x'.repeat(10_000) })));
+    await db.close();
+    const names = readdirSync(join(scratch, 'long'));
+    const { child, ended } = begun(['dump', 'long', '--plain']);
+    child.stdout!.once('data', () => child.stdout!.destroy());
+    expect(await ended).toMatchObject({ code: 1, err: expect.stringMatching(/^settledb: .*EPIPE.*\n$/) });
+    expect(readdirSync(join(scratch, 'long'))).toEqual(names);
+    if (!existsSync('/dev/full')) return;
+    for (const command of ['dump long --plain', 'info long']) {
+      const full = spawnSync('sh', ['-c', `"$0" "$1" ${command} > /dev/full`, process.execPath, program], {
+        cwd: scratch,
+        encoding: 'utf8',
+      });
+      expect([full.status, full.stderr]).toEqual([1, expect.stringMatching(/^settledb: .*ENOSPC.*\n$/)]);
+    }
   });
 
   it('lists conflicts', async () => {
