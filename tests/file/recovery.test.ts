@@ -1,11 +1,12 @@
 /** A log that was cut, damaged or lengthened, byte by byte, and what opening it gives. */
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Files, nodeFiles } from '../../adapters/file/src/files';
 import { HEADER_BYTES } from '../../adapters/file/src/header';
+import { WINDOW_BYTES } from '../../adapters/file/src/window';
 import { act, commitOf, copyOf, home, logName, sampleActions, stateIn, stateOf, tail } from './support';
 
 const folder = join(home(), 'sample');
@@ -81,20 +82,18 @@ describe('a torn end', () => {
 
 describe('damage before the end', () => {
   /** Opens a log of these bytes and expects a refusal that names file and byte and leaves all as it was. */
-  async function refused(copy: string, damaged: Buffer, what: string): Promise<void> {
+  async function refused(copy: string, damaged: Buffer, what: string, adapter = file()): Promise<void> {
     const path = logName(copy);
     writeFileSync(path, damaged);
     const before = readdirSync(copy).sort();
-    const error = await file()
-      .open(copy)
-      .then(
-        async (journal) => {
-          const state = await stateOf(journal);
-          await journal.close();
-          return expect.fail(`${what}: opened as ${state}`);
-        },
-        (reason) => reason,
-      );
+    const error = await adapter.open(copy).then(
+      async (journal) => {
+        const state = await stateOf(journal);
+        await journal.close();
+        return expect.fail(`${what}: opened as ${state}`);
+      },
+      (reason) => reason,
+    );
     expect(error).toMatchObject({ name: 'corrupt', status: 500 });
     expect(error.reason, what).toContain(path);
     expect(error.reason, what).toMatch(/byte \d+/);
@@ -155,6 +154,32 @@ describe('damage before the end', () => {
       await refused(copy, damaged, `flip at ${at}`);
       await refused(copy, vacuumed.subarray(0, at), `cut at ${at}`);
     }
+  });
+
+  it('of a length takes no memory: what is said to be long is checked piece by piece', async () => {
+    const copy = copyOf(folder);
+    const journal = await file().open(copy);
+    const text = 'manifest '.repeat(200_000);
+    await act(journal, { rewrite: { manifest: { text, through: 28 } } });
+    await act(journal, { append: commitOf(29) });
+    await journal.close();
+    rmSync(join(copy, 'log.places'));
+    let longest = 0;
+    const files: Files = {
+      ...unsynced,
+      async read(fd, data, offset, length, position) {
+        longest = Math.max(longest, length);
+        return nodeFiles.read(fd, data, offset, length, position);
+      },
+    };
+    // A manifest that is that long is read whole, once its checksum is right.
+    expect(await stateIn(copy, file({ files }))).toContain(text);
+    expect(longest).toBeGreaterThan(text.length);
+    const log = readFileSync(logName(copy));
+    log.writeUInt32LE(log.readUInt32LE(bytes.length + 8) + 2 ** 25, bytes.length + 8);
+    longest = 0;
+    await refused(copy, Buffer.concat([log, Buffer.alloc(2 ** 25)]), 'a length', file({ files }));
+    expect(longest).toBeLessThanOrEqual(WINDOW_BYTES);
   });
 
   it('is found on every load while the database is open, and is an error of that load alone', async () => {

@@ -39,7 +39,7 @@ export class FrameScan {
     const salt = this.#salt;
     const header = headerAt(await this.#window.view(at, FRAME_HEADER_BYTES), salt);
     if (header === undefined || at + header.bytes > this.#window.size) return undefined;
-    const inOne = header.bytes <= WINDOW_BYTES || header.kind === KIND_REWRITE;
+    const inOne = header.bytes <= WINDOW_BYTES;
     let part = await this.#window.view(at, inOne ? header.bytes : WINDOW_BYTES);
     const prefix = inOne ? part : Buffer.from(part.subarray(0, FRAME_HEADER_BYTES + PREFIX_BYTES));
     const takesSums = inOne && header.kind === KIND_BLOCK && this.#version < SUMS_VERSION;
@@ -50,7 +50,10 @@ export class FrameScan {
       crc = crc32(part, crc);
     }
     if (crc !== header.crc) return undefined;
-    const meaning = meaningOf(header, prefix.subarray(FRAME_HEADER_BYTES));
+    // Only now it is known to be that long: a damaged length may be as large as the file.
+    const isRead = inOne || header.kind !== KIND_REWRITE;
+    const described = isRead ? prefix : await this.#window.view(at, header.bytes);
+    const meaning = meaningOf(header, described.subarray(FRAME_HEADER_BYTES));
     return meaning === undefined ? undefined : { at, header, meaning, sums };
   }
 
