@@ -1,5 +1,13 @@
 /** A folder is read whole, and called sound only if nothing in it is damaged, lost or contradictory. */
-import { appendFileSync, readdirSync, readFileSync, renameSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
 import { memory } from '@settledb/adapter-memory';
@@ -9,6 +17,7 @@ import {
   INFO,
   type IndexEntry,
   type InfoRow,
+  isDatabaseError,
   packTree,
   type Store,
   schema,
@@ -296,6 +305,16 @@ describe('verify', () => {
   it('refuses what it cannot read, and ends when it is told to', async () => {
     await expect(verify(join(folder, 'none'))).rejects.toMatchObject({ status: 404, name: 'not_found' });
     await expect(verify(3 as never)).rejects.toThrow(TypeError);
+    symlinkSync('loop', join(folder, '..', 'loop'));
+    for (const [name, status] of [
+      [logName(folder), 500],
+      [join(folder, '..', 'loop'), 500],
+      [`${folder}\0`, 400],
+      [join(folder, 'x'.repeat(5_000)), 400],
+    ] as const) {
+      const refused = await verify(name).catch((error) => error);
+      expect([isDatabaseError(refused), refused.status], name.slice(0, 80)).toEqual([true, status]);
+    }
     await expect(verify(folder, { signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow(
       'enough',
     );

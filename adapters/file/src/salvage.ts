@@ -35,19 +35,22 @@ export interface Salvage {
 /**
  * Reads the log of the database in `folder` from its first byte to its last, with the folder's lock held until it is closed.
  *
- * @throws DatabaseError `not_found` if there is no log; `locked`; `corrupt` if there is nothing sound in it; `io` for a newer format
+ * @throws DatabaseError `not_found` if there is no log; `locked`; `corrupt` if there is nothing sound in it; `io` for a newer format, or what is no
+ *   folder; `bad_request` for an impossible name
  */
 export async function salvage(folder: string, files: Files = nodeFiles): Promise<Salvage> {
-  const path = realPath(folder);
-  const generation = generations(files, path).at(-1);
-  if (generation === undefined) throw notFound(`there is no database in ${folder}`);
-  const lock = await takeLock(files, path);
-  // A dead owner's lock stays, and says how it ended to whoever opens the database next.
   try {
-    return await opened(files, path, generation, lock.release);
+    const path = realPath(folder);
+    const generation = generations(files, path).at(-1);
+    if (generation === undefined) throw notFound(`there is no database in ${folder}`);
+    const lock = await takeLock(files, path);
+    // A dead owner's lock stays, and says how it ended to whoever opens the database next.
+    return await opened(files, path, generation, lock.release).catch((error) => {
+      lock.release();
+      throw error;
+    });
   } catch (error) {
-    lock.release();
-    throw trouble(path, error);
+    throw trouble(folder, error);
   }
 }
 
