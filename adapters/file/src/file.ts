@@ -103,6 +103,8 @@ async function destroyFolder(files: Files, folder: string): Promise<void> {
   const lock = await takeLock(files, folder);
   try {
     removeLogs(files, folder);
+    // After a loss of power a log that came back must find its contents.
+    await files.syncFolder(folder);
     BlobFiles.remove(files, folder);
     lock.clear();
   } finally {

@@ -1,0 +1,55 @@
+/** A database whose power fails while it is destroyed: it is gone, or there with all that it had. */
+import { file } from '@settledb/adapter-file';
+import { expect, it } from 'vitest';
+import { SettleDB } from '../../packages/settledb/src/entry.node';
+import { Disk, failure } from './disk';
+
+const FOLDER = '/settledb-no-such-folder/db';
+const SEEDS = 4;
+const DOCS = ['small', 'large'];
+const content = (id: string): Buffer => Buffer.alloc(id === 'large' ? 70_000 : 50, id);
+
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+/** Destroys a database, with the power failing at the call of this number. @returns whether it came to that, and how many documents came back */
+async function destroyed(at: number, seed: number): Promise<{ isCut: boolean; docs: number }> {
+  const disk = new Disk();
+  const adapter = file({ files: disk });
+  const db = new SettleDB(FOLDER, { adapter, durability: 'strict' });
+  for (const id of DOCS) await db.putAttachment(id, 'a', content(id), 'application/octet-stream');
+  let calls = 0;
+  disk.fail = () => {
+    if (++calls >= at) throw failure('POWER');
+    return undefined;
+  };
+  await db.destroy().catch(() => {});
+  disk.fail = () => undefined;
+  const isCut = calls >= at;
+  if (isCut) disk.powerLoss(seeded(seed));
+  const after = new SettleDB(FOLDER, { adapter });
+  const { rows } = await after.allDocs();
+  for (const { id } of rows)
+    expect(
+      content(id).equals((await after.getAttachment(id, 'a')) as Uint8Array),
+      `call ${at}, seed ${seed}`,
+    ).toBe(true);
+  await after.close();
+  return { isCut, docs: rows.length };
+}
+
+it('comes back whole or not at all', async () => {
+  const seen = new Set<number>();
+  for (let [at, isCut] = [1, true]; isCut; at++)
+    for (let seed = 0; seed < SEEDS; seed++) {
+      const result = await destroyed(at, seed);
+      isCut = result.isCut;
+      seen.add(result.docs);
+    }
+  expect(seen).toEqual(new Set([0, DOCS.length]));
+});
