@@ -51,6 +51,39 @@ it.each([1, 2, 5])('a purged document leaves no content behind, with revs_limit 
   expect(await kept(db)).toEqual({ contents: 0, references: 0 });
 });
 
+it('a purge drops the content of revisions that revs_limit forgot, though others of the document stay', async () => {
+  const db = await open(memory(), { revs_limit: 1 });
+  const attached = { f: { content_type: 'x/y', data: noise(200, 1) } };
+  const leaves = [
+    { _id: 'a', _rev: '1-c' },
+    { _id: 'a', _rev: '1-a', _attachments: attached },
+  ];
+  await db.bulkDocs(leaves, { new_edits: false });
+  const { rev } = await db.put({ _id: 'a', _rev: '1-a' });
+  expect(await db.purge('a', rev)).toMatchObject({ deletedRevs: [rev], documentWasRemovedCompletely: false });
+  expect(await db.get('a')).toEqual({ _id: 'a', _rev: '1-c' });
+  expect(await kept(db)).toEqual({ contents: 0, references: 0 });
+});
+
+it('compaction drops the content of local documents that were deleted, and made anew with other content', async () => {
+  const db = await open(memory(), {});
+  const put = (name: string, seed: number) =>
+    db.put({ _id: '_local/a', _attachments: { [name]: { content_type: 'x/y', data: noise(200, seed) } } });
+  for (const seed of [1, 2, 3]) {
+    expect(await put('f', seed)).toMatchObject({ rev: '0-1' });
+    await db.put({ _id: '_local/a', _rev: '0-1', _deleted: true });
+  }
+  const { rev } = await put('g', 4);
+  await db.compact();
+  expect(await kept(db)).toEqual({ contents: 1, references: 1 });
+  const { _attachments } = await db.get('_local/a', { attachments: true });
+  expect(_attachments).toMatchObject({ g: { content_type: 'x/y' } });
+  await db.put({ _id: '_local/a', _rev: rev, _deleted: true });
+  await db.put({ _id: '_local/a' });
+  await db.compact();
+  expect(await kept(db)).toEqual({ contents: 0, references: 0 });
+});
+
 it('a refused edit takes nothing from past revisions, whenever auto_compaction was switched on', async () => {
   const world = memory();
   const before = await open(world, {});

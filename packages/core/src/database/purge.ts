@@ -14,7 +14,7 @@ import {
   winner,
 } from '../model';
 import type { Rev } from '../model/types';
-import type { BodyRow, DatabaseTables, DocRow, InfoRow } from '../store/schema';
+import type { BlobRefRow, BodyRow, DatabaseTables, DocRow, InfoRow } from '../store/schema';
 import type { CallOptions, Durability, Plan, Store, Write } from '../store/store';
 import { loadAttachments } from './code';
 import { docRow } from './doc-fold';
@@ -52,17 +52,9 @@ export async function purge(
         ...runQueries(expected),
       ],
       ([info, [row], bodies, refs, views, rows, ...runs]) => {
-        const planned = planPurge(infoOf(info), row, bodies, id, rev);
-        const { deletedRevs, documentWasRemovedCompletely: isGone } = planned.value;
-        // When the whole document goes, references of revisions that `revs_limit` forgot go too.
-        const stale = isGone ? refs : refs.filter((ref) => deletedRevs.includes(ref.rev));
-        const writes = [
-          ...planned.writes,
-          { into: 'blobrefs' as const, delete: stale.map(({ blob, rev: of }) => [blob, id, of] as const) },
-        ];
-        const value = { purged: planned.value, freed: stale.map(({ blob }) => blob) };
+        const { writes, value } = planPurge(infoOf(info), row, bodies, refs, id, rev);
         // A document that still exists has a new seq, from which its indexes learn of the change.
-        if (!isGone) return { writes, value };
+        if (!value.purged.documentWasRemovedCompletely) return { writes, value };
         if (!samePlaces(rows, expected)) return { writes: [], value: undefined };
         return { writes: [...writes, ...withoutRows(rows, runsAt(rows, runs), views)], value };
       },
@@ -91,9 +83,10 @@ function planPurge(
   info: InfoRow,
   row: DocRow | undefined,
   bodies: readonly BodyRow[],
+  refs: readonly BlobRefRow[],
   id: string,
   rev: Rev,
-): Plan<DatabaseTables, Purged> {
+): Plan<DatabaseTables, { readonly purged: Purged; readonly freed: readonly string[] }> {
   const before = row === undefined ? undefined : treeOf(row);
   if (row === undefined || before === undefined || !hasRev(before, rev)) throw notFound('missing', id);
   const rest = removeLeaf(before, rev);
@@ -101,20 +94,22 @@ function planPurge(
   const { tree, removed } = rest;
   const seq = info.update_seq + 1;
   const after = tree === undefined ? undefined : rowAfter(row, tree, seq, bodies);
-  const gone = bodies.filter(
-    ({ rev: each }) => each === after?.rev || tree === undefined || !hasRev(tree, each),
-  );
+  const isGone = (row: { readonly rev: Rev }): boolean => tree === undefined || !hasRev(tree, row.rev);
+  const gone = bodies.filter((body) => body.rev === after?.rev || isGone(body));
+  // Those too of revisions that `revs_limit` forgot: a compaction does not look at a document of which only a first revision is left.
+  const stale = refs.filter(isGone);
   const writes: Write<DatabaseTables>[] = [
     { into: 'bodies', delete: gone.map((body) => [id, body.rev]) },
+    { into: 'blobrefs', delete: stale.map((ref) => [ref.blob, id, ref.rev]) },
     after === undefined ? { into: 'docs', delete: [id] } : { into: 'docs', put: [after] },
     { into: 'info', put: [counted(info, row, after, seq)] },
   ];
-  const value = {
+  const purged: Purged = {
     ok: true,
     deletedRevs: removed,
     documentWasRemovedCompletely: after === undefined,
-  } as const;
-  return { writes, value };
+  };
+  return { writes, value: { purged, freed: stale.map(({ blob }) => blob) } };
 }
 
 function rowAfter(row: DocRow, tree: RevTree, seq: number, bodies: readonly BodyRow[]): DocRow {

@@ -3,9 +3,11 @@
  * to it either precedes the commit, and keeps it, or follows it, and finds it gone. The bytes are dropped only afterwards.
  */
 
-import type { DatabaseTables } from '../store/schema';
+import type { DatabaseTables, LocalRow } from '../store/schema';
 import type { CallOptions, Durability, Plan, Store, Write } from '../store/store';
 import { refKey } from './attachment-plan';
+import { blobKeysIn } from './attachment-set';
+import { localKey } from './edits';
 
 type DatabaseStore = Store<DatabaseTables>;
 
@@ -60,7 +62,10 @@ export async function sweepAll(store: DatabaseStore, { signal }: CallOptions): P
   });
 }
 
-/** Removes references of `_local/` documents that were changed or deleted since: writing those does not look for them. */
+/**
+ * Removes references of `_local/` documents that were changed or deleted since: writing those does not look for them. One that was
+ * deleted and made anew has the same revision again, so its body has the word.
+ */
 async function sweepLocalRefs(store: DatabaseStore, signal: AbortSignal | undefined): Promise<void> {
   for (let after: readonly string[] = ['_local/']; ; ) {
     signal?.throwIfAborted();
@@ -70,13 +75,21 @@ async function sweepLocalRefs(store: DatabaseStore, signal: AbortSignal | undefi
     const last = refs.at(-1);
     if (last === undefined) return;
     after = [last.id, last.rev, last.blob];
+    const ids = [...new Set(refs.map(({ id }) => id))];
     await store.write(
-      [{ from: 'local', keys: refs.map(({ id }) => id.slice('_local/'.length)) }],
+      [{ from: 'local', keys: ids.map(localKey), texts: true }],
       ([rows]): Plan<DatabaseTables, undefined> => {
-        const stale = refs.filter((ref, i) => rows[i]?.rev !== ref.rev);
+        const named = new Map(ids.map((id, i) => [id, blobsNamed(rows[i])]));
+        const stale = refs.filter(({ id, rev, blob }) => !named.get(id)!.has(`${rev} ${blob}`));
         return { writes: [{ into: 'blobrefs', delete: stale.map(refKey) }], value: undefined };
       },
       { makesRoom: 'now' },
     );
   }
 }
+
+/** What a row refers to: its revision, and each content under the keys that it may have. */
+const blobsNamed = (row: LocalRow | undefined): ReadonlySet<string> =>
+  new Set(
+    blobKeysIn(row?.body as string | undefined).flatMap((keys) => keys.map((blob) => `${row!.rev} ${blob}`)),
+  );
