@@ -1,7 +1,8 @@
 /** Writes of the local database: their plans, their revisions, and how they use the store. The contract has a suite of its own. */
 import fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
-import { MAX_GENERATION, quotaExceeded } from '../../packages/core/src/index';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { hash128, MAX_GENERATION, quotaExceeded, useHash } from '../../packages/core/src/index';
+import { nextRev } from '../../packages/core/src/model/revision';
 import type { DatabaseTables } from '../../packages/core/src/store/schema';
 import type { Store } from '../../packages/core/src/store/store';
 import { newStore, open, path } from './local';
@@ -44,6 +45,32 @@ describe('an id', () => {
     expect(await db.put(own)).toMatchObject({ id: 'n2' });
     expect(await db.put({ toJSON: () => ({ _id: 'n3' }) } as never)).toMatchObject({ id: 'n3' });
     expect((await db.allDocs()).rows.map(({ key }) => key)).toEqual(['n2', 'n3']);
+  });
+});
+
+describe('an edit that is forced again and again', () => {
+  it.each([
+    1, 1000,
+  ])('makes a branch each time, for which no more revisions are tried the more there are, with revs_limit %i', async (limit) => {
+    const db = await open(newStore(), { revs_limit: limit });
+    const { rev: parent } = await db.put({ _id: 'a' });
+    const forced = { _id: 'a', _rev: parent, n: 1 };
+    const hash = hash128;
+    let hashes = 0;
+    onTestFinished(() => useHash(hash));
+    useHash((...given) => {
+      hashes += 1;
+      return hash(...given);
+    });
+    const many = await db.bulkDocs(new Array(200).fill(forced), { force: true });
+    const rows = [...many, await db.put(forced, { force: true }), await db.put(forced, { force: true })];
+    // Each is hashed as it is taken, and each plan is made twice.
+    expect(hashes).toBeLessThan(4 * rows.length);
+    const revs = rows.map((row) => ('rev' in row ? row.rev : undefined));
+    expect(revs[0]).toBe(nextRev('a', parent, false, '{"n":1}'));
+    expect(new Set(revs).size).toBe(rows.length);
+    const leaves = await db.get('a', { open_revs: 'all' });
+    expect(leaves.map((row) => 'ok' in row && row.ok._rev).sort()).toEqual(revs.sort());
   });
 });
 

@@ -267,14 +267,15 @@ function parentFor(tree: RevTree | undefined, edit: NewEdit): Rev | undefined {
   return isLeaf(tree, edit.parent) ? edit.parent : undefined;
 }
 
-/** Forcing the same edit twice makes two branches: the second revision is derived as if its body had one more space. */
+/**
+ * Forcing the same edit twice makes two branches: the second revision is derived as if a number stood behind its body. That of the
+ * chains, of which each such edit adds one, is most likely free: for a thousandth branch no thousand revisions are tried.
+ */
 function freshRev(tree: RevTree | undefined, edit: NewEdit, parent: Rev): Rev {
   let rev = revOf(edit, parent);
-  let salted = edit.body;
-  while (tree !== undefined && edit.force && hasRev(tree, rev)) {
-    salted += ' ';
-    rev = nextRev(edit.id, parent, edit.deleted, salted);
-  }
+  if (tree === undefined || !edit.force || !hasRev(tree, rev)) return rev;
+  for (let salt = tree.chains.length; hasRev(tree, rev); salt++)
+    rev = nextRev(edit.id, parent, edit.deleted, `${edit.body} ${salt}`);
   return rev;
 }
 
