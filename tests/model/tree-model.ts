@@ -99,6 +99,18 @@ export function modelBelow(model: Model, rev: string): string[] {
   return modelLeaves(model).filter(reaches);
 }
 
+/** What stemming keeps: at most `limit` generations above some leaf that descends from it. */
+export function modelKept(model: Model, limit: number): string[] {
+  const near = new Set<string>();
+  const walk = (rev: string, left: number): void => {
+    if (left === 0) return;
+    near.add(rev);
+    for (const parent of model.parents.get(rev)!) walk(parent, left - 1);
+  };
+  for (const leaf of modelLeaves(model)) walk(leaf, limit);
+  return [...near].sort();
+}
+
 /** Everything that can be asked of a tree. */
 export function picture(tree: RevTree) {
   const revs = allRevs(tree).sort();

@@ -22,10 +22,10 @@ import {
 } from '../../packages/core/src/model';
 import {
   ALL,
-  type Model,
   mergeAll,
   modelAncestry,
   modelBelow,
+  modelKept,
   modelLeaves,
   modelOf,
   paths,
@@ -215,25 +215,13 @@ describe('merging paths into a revision tree', () => {
 });
 
 describe('stemming', () => {
-  /** Kept: at most `limit` generations above some leaf that descends from it. */
-  const kept = (model: Model, limit: number): string[] => {
-    const near = new Set<string>();
-    const walk = (rev: string, left: number): void => {
-      if (left === 0) return;
-      near.add(rev);
-      for (const parent of model.parents.get(rev)!) walk(parent, left - 1);
-    };
-    for (const leaf of modelLeaves(model)) walk(leaf, limit);
-    return [...near].sort();
-  };
-
   it('keeps the newest generations of every branch, all leaves, and tells what it forgot', () => {
     fc.assert(
       fc.property(paths, fc.integer({ min: 1, max: 5 }), (list, limit) => {
         const tree = mergeAll(list);
         const { tree: stemmed, forgotten } = stem(tree, limit);
         const revs = allRevs(stemmed).sort();
-        expect(revs).toEqual(kept(modelOf(list), limit));
+        expect(revs).toEqual(modelKept(modelOf(list), limit));
         expect(leaves(stemmed)).toEqual(leaves(tree));
         expect([...revs, ...forgotten].sort()).toEqual(allRevs(tree).sort());
         expect(stem(stemmed, limit).forgotten).toEqual([]);

@@ -6,9 +6,10 @@
  */
 
 import {
+  GrowingTree,
+  type Grown,
   hasRev,
   isLeaf,
-  leaves,
   merge,
   packTree,
   type RevPath,
@@ -74,7 +75,7 @@ export class DocFold {
   readonly #rules: FoldRules;
   readonly #attacher: Attacher | undefined;
   /** Made when first needed: an edit that makes a document needs none. */
-  #tree: RevTree | undefined;
+  #tree: GrowingTree | undefined;
   readonly #held: Held[] = [];
   #forgotten: readonly Rev[] = NONE;
   #seq: number;
@@ -100,7 +101,11 @@ export class DocFold {
     this.#attacher = attacher;
     this.#seq = before?.seq ?? 0;
     if (before !== undefined) {
-      if (hasPast(before)) ({ tree: this.#tree, forgotten: this.#forgotten } = wholeTree(before));
+      if (hasPast(before)) {
+        const { tree, forgotten } = wholeTree(before);
+        this.#tree = new GrowingTree(tree, rules.revsLimit);
+        this.#forgotten = forgotten;
+      }
       this.#held.push({ rev: before.rev, deleted: before.deleted === true, body: before.body });
     }
   }
@@ -148,7 +153,7 @@ export class DocFold {
   finish(): Folded | undefined {
     if (this.#lacking) return undefined;
     if (!this.#dirty) return UNCHANGED;
-    const tree = this.#tree;
+    const tree = this.#tree?.tree;
     if (tree === undefined) {
       const [first] = this.#held as [Held]; // the edit that made the document
       const { rev, deleted, body } = first;
@@ -185,13 +190,13 @@ export class DocFold {
 
   /** Whether `rev` is a leaf after the edits. */
   isLeaf(rev: Rev): boolean {
-    const tree = this.#known();
-    return tree !== undefined && isLeaf(tree, rev);
+    return this.#known()?.isLeaf(rev) === true;
   }
 
-  #known(): RevTree | undefined {
+  #known(): GrowingTree | undefined {
     const [first] = this.#held;
-    if (this.#tree === undefined && first !== undefined) this.#tree = singleton(first.rev, first.deleted);
+    if (this.#tree === undefined && first !== undefined)
+      this.#tree = new GrowingTree(singleton(first.rev, first.deleted), this.#rules.revsLimit);
     return this.#tree;
   }
 
@@ -201,27 +206,33 @@ export class DocFold {
     { body, blobs }: { readonly body: string; readonly blobs?: readonly string[] },
     seq: number,
   ): Applied {
-    const before = this.#known();
-    const merged = merge(before, path, this.#rules.revsLimit);
+    const { result, forgotten, covers } = this.#grow(path);
     const held: Held = { rev, deleted: path.deleted, body: bodyText(body), blobs };
-    const known = merged.result === 'known' || merged.result === 'inner';
-    if (known) this.#holdLate(merged.tree, held);
-    if (merged.result === 'known') return { rev, changed: false };
+    const known = result === 'known' || result === 'inner';
+    if (known) this.#holdLate(held);
+    if (result === 'known') return { rev, changed: false };
     // `inner`: only older ancestors are new. That is no change, unless they join branches so that a leaf is no longer one.
-    const changed = !known || before === undefined || leaves(before).length !== leaves(merged.tree).length;
-    this.#tree = merged.tree;
+    const changed = !known || covers;
     this.#dirty = true;
-    if (merged.forgotten.length > 0) this.#forgotten = [...this.#forgotten, ...merged.forgotten];
+    if (forgotten.length > 0) this.#forgotten = [...this.#forgotten, ...forgotten];
     if (!known) this.#held.push(held);
     if (changed) this.#seq = seq;
     return { rev, changed };
   }
 
+  #grow(path: RevPath): Grown {
+    const tree = this.#known();
+    if (tree !== undefined) return tree.merge(path);
+    const { revsLimit } = this.#rules;
+    const { tree: first, ...merged } = merge(undefined, path, revsLimit);
+    this.#tree = new GrowingTree(first, revsLimit);
+    return { ...merged, covers: false };
+  }
+
   /** A past revision known only by name gets its body, as in CouchDB, so that what is readable does not depend on the order. */
-  #holdLate(tree: RevTree, late: Held): void {
+  #holdLate(late: Held): void {
     const { rev } = late;
-    if (this.#rules.autoCompaction || isLeaf(tree, rev) || this.#held.some((each) => each.rev === rev))
-      return;
+    if (this.#rules.autoCompaction || this.isLeaf(rev) || this.#held.some((each) => each.rev === rev)) return;
     if (this.#stored === undefined) {
       this.#lacking = true;
     } else if (!this.#stored.some((each) => each.rev === rev)) {
@@ -255,26 +266,26 @@ export class DocFold {
 }
 
 /** The revision that `edit` may extend; `undefined`: it begins the document, or conflicts. A forced edit extends whatever it names. */
-function parentFor(tree: RevTree | undefined, edit: NewEdit): Rev | undefined {
+function parentFor(tree: GrowingTree | undefined, edit: NewEdit): Rev | undefined {
   if (edit.force && edit.parent !== undefined) return edit.parent;
   if (tree === undefined) return undefined;
   if (edit.parent === undefined) {
     // Writing a deleted document anew needs no revision: the edit continues its tombstone.
-    const best = winner(tree);
+    const best = winner(tree.tree);
     const isOpen = best.deleted && !edit.deleted && best.generation < MAX_GENERATION;
     return isOpen ? best.rev : undefined;
   }
-  return isLeaf(tree, edit.parent) ? edit.parent : undefined;
+  return tree.isLeaf(edit.parent) ? edit.parent : undefined;
 }
 
 /**
  * Forcing the same edit twice makes two branches: the second revision is derived as if a number stood behind its body. That of the
- * chains, of which each such edit adds one, is most likely free: for a thousandth branch no thousand revisions are tried.
+ * branches, of which each such edit adds one, is most likely free: for a thousandth branch no thousand revisions are tried.
  */
-function freshRev(tree: RevTree | undefined, edit: NewEdit, parent: Rev): Rev {
+function freshRev(tree: GrowingTree | undefined, edit: NewEdit, parent: Rev): Rev {
   let rev = revOf(edit, parent);
-  if (tree === undefined || !edit.force || !hasRev(tree, rev)) return rev;
-  for (let salt = tree.chains.length; hasRev(tree, rev); salt++)
+  if (tree === undefined || !edit.force || !tree.has(rev)) return rev;
+  for (let salt = tree.branches; tree.has(rev); salt++)
     rev = nextRev(edit.id, parent, edit.deleted, `${edit.body} ${salt}`);
   return rev;
 }

@@ -14,7 +14,9 @@ export interface Node {
   parent: Node | undefined;
   /** Further parents. */
   others: Node[] | undefined;
-  children: number;
+  children: Node[];
+  /** Generation of the nearest leaf that descends from it; kept by tree-stem.ts, where it is needed. */
+  nearest: number;
 }
 
 /** By revision. */
@@ -30,12 +32,21 @@ export function graphOf(chains: readonly Chain[]): Graph {
   return graph;
 }
 
-/** Adds revisions and their descent, but not deletedness. @param hashes newest first */
-export function addPath(graph: Graph, generation: number, hashes: readonly string[]): void {
+/** What a path told that a graph did not have. */
+export interface Added {
+  readonly nodes: Set<Node>;
+  /** Newest first. */
+  readonly links: { readonly child: Node; readonly parent: Node }[];
+}
+
+/** Adds revisions and their descent, but not deletedness. @param hashes newest first @param added notes what is new */
+export function addPath(graph: Graph, generation: number, hashes: readonly string[], added?: Added): void {
   let child: Node | undefined;
   for (let at = 0; at < hashes.length; at++) {
+    const size = graph.size;
     const node = nodeFor(graph, generation - at, hashes[at]!);
-    if (child !== undefined) link(child, node);
+    if (graph.size > size) added?.nodes.add(node);
+    if (child !== undefined && link(child, node)) added?.links.push({ child, parent: node });
     child = node;
   }
 }
@@ -44,26 +55,39 @@ function nodeFor(graph: Graph, generation: number, hash: string): Node {
   const rev = formatRev(generation, hash);
   let node = graph.get(rev);
   if (node === undefined) {
-    node = { rev, generation, hash, deleted: false, parent: undefined, others: undefined, children: 0 };
+    node = {
+      rev,
+      generation,
+      hash,
+      deleted: false,
+      parent: undefined,
+      others: undefined,
+      children: [],
+      nearest: generation,
+    };
     graph.set(rev, node);
   }
   return node;
 }
 
-function link(child: Node, parent: Node): void {
-  if (child.parent === parent || child.others?.includes(parent)) return;
-  parent.children++;
-  if (child.parent === undefined) {
+/** @returns false if they were linked already */
+function link(child: Node, parent: Node): boolean {
+  if (child.parent === parent || child.others?.includes(parent)) return false;
+  parent.children.push(child);
+  addParent(child, parent);
+  return true;
+}
+
+function addParent(child: Node, parent: Node): void {
+  const first = child.parent;
+  if (first === undefined) {
     child.parent = parent;
     return;
   }
+  const isGreater = parent.hash > first.hash;
+  if (isGreater) child.parent = parent;
   child.others ??= [];
-  if (parent.hash > child.parent.hash) {
-    child.others.push(child.parent);
-    child.parent = parent;
-  } else {
-    child.others.push(parent);
-  }
+  child.others.push(isGreater ? first : parent);
 }
 
 export function parentsOf(node: Node): Node[] {
@@ -75,17 +99,23 @@ export function newestFirst(graph: Graph): Node[] {
   return [...graph.values()].sort((a, b) => b.generation - a.generation);
 }
 
-/** The graph of the remaining nodes, with their descent as far as it is known. Consumes `graph`. */
-export function without(graph: Graph, dropped: ReadonlySet<Node>): Graph {
-  for (const node of dropped) graph.delete(node.rev);
-  for (const node of graph.values()) node.children = 0;
-  for (const node of graph.values()) {
-    const parents = parentsOf(node);
-    node.parent = undefined;
-    node.others = undefined;
-    for (const parent of parents) if (!dropped.has(parent)) link(node, parent);
+/** Takes nodes out of the graph. The remaining ones keep their descent as far as it is known. */
+export function drop(graph: Graph, dropped: ReadonlySet<Node>): void {
+  const stays = (node: Node): boolean => !dropped.has(node);
+  const parents = new Set<Node>();
+  const children = new Set<Node>();
+  for (const node of dropped) {
+    graph.delete(node.rev);
+    for (const parent of parentsOf(node)) if (stays(parent)) parents.add(parent);
+    for (const child of node.children) if (stays(child)) children.add(child);
   }
-  return graph;
+  for (const parent of parents) parent.children = parent.children.filter(stays);
+  for (const child of children) {
+    const kept = parentsOf(child).filter(stays);
+    child.parent = undefined;
+    child.others = undefined;
+    for (const parent of kept) addParent(child, parent);
+  }
 }
 
 /** The graph as chains: leaves from the newest on, each followed down until it meets an earlier chain; then the extra parents. */
@@ -93,7 +123,7 @@ export function chainsOf(graph: Graph): Chain[] {
   const nodes = [...graph.values()];
   const seen = new Set<Node>();
   const chains: Chain[] = [];
-  for (const leaf of nodes.filter((node) => node.children === 0).sort(newest)) {
+  for (const leaf of nodes.filter((node) => node.children.length === 0).sort(newest)) {
     chains.push(chainFrom(leaf, leaf.parent, true, seen));
   }
   const tangled = nodes.filter((node) => node.others !== undefined).sort(newest);

@@ -3,15 +3,14 @@
  *
  * A merge adds the path's revisions and descent to the known ones: a union, so before stemming the order of merges
  * cannot matter (I3). The usual cases (an edit of a leaf, a new branch, a path known already) are handled on the
- * chains; a path that adds something new about known revisions goes through the graph.
+ * chains; a path that adds something new about known revisions, and the stemming of branches, go through the graph.
  */
 import type { Chain, RevPath, RevTree } from './chain';
 import { holderOf, ownerOf, treeOf } from './chain';
 import { formatRev } from './revision';
-import { allRevs, hasRev, isDeleted, tipAt } from './tree';
-import type { Node } from './tree-graph';
-import { addPath, chainsOf, graphOf, newestFirst, parentsOf, without } from './tree-graph';
-import { indexOf, moveIndex } from './tree-index';
+import { hasRev, isDeleted, tipAt } from './tree';
+import { GrowingGraph } from './tree-growth';
+import { indexOf } from './tree-index';
 
 /** How a path relates to a tree. `inner`: its newest revision was known, but something about it or its ancestors was not. */
 export type MergeResult = 'new leaf' | 'new branch' | 'inner' | 'known';
@@ -35,20 +34,30 @@ export interface Merged {
  */
 export function merge(tree: RevTree | undefined, path: RevPath, limit: number): Merged {
   if (tree === undefined) return { tree: stem(treeOf(path), limit).tree, result: 'new leaf', forgotten: [] };
+  const merged = mergeByChains(tree, path, limit);
+  if (merged !== undefined) return merged;
+  const graph = new GrowingGraph(tree, limit);
+  const { result, forgotten } = graph.merge(path);
+  return { tree: result === 'known' ? tree : graph.toTree(), result, forgotten };
+}
+
+/** As {@link merge}. `undefined`: that takes the graph. */
+export function mergeByChains(tree: RevTree, path: RevPath, limit: number): Merged | undefined {
   const known = firstKnown(tree, path);
-  if (known === 0) return mergeKnown(tree, path, limit);
+  if (known === 0) {
+    return isKnown(tree, path) ? { tree, result: 'known', forgotten: [] } : undefined;
+  }
   const joins = known < path.hashes.length;
-  if (joins && !tellsNothingNew(tree, path, known)) return mergeByGraph(tree, path, limit, 'new');
-  const generation = path.generation - known;
-  const parent = joins ? tipAt(tree, generation, path.hashes[known]!) : -1;
+  if (joins && !tellsNothingNew(tree, path, known)) return undefined;
+  const parent = joins ? tipAt(tree, path.generation - known, path.hashes[known]!) : -1;
   const grown = parent < 0 ? branch(tree, path, known) : extend(tree, path, known, parent);
-  moveIndex(tree, grown, parent < 0 ? tree.chains.length : parent);
-  const { tree: stemmed, forgotten } = stem(grown, limit);
+  const stemmed = stemByChains(grown, limit);
+  if (stemmed === undefined) return undefined;
   return {
-    tree: stemmed,
+    tree: stemmed.tree,
     result: parent < 0 ? 'new branch' : 'new leaf',
     // A long path may bring ancestors that are not kept.
-    forgotten: known > limit ? forgotten.filter((rev) => hasRev(tree, rev)) : forgotten,
+    forgotten: known > limit ? stemmed.forgotten.filter((rev) => hasRev(tree, rev)) : stemmed.forgotten,
   };
 }
 
@@ -95,27 +104,19 @@ function branch(tree: RevTree, path: RevPath, known: number): RevTree {
   return { chains: tree.chains.concat({ ...chain!, joined }) };
 }
 
-function mergeKnown(tree: RevTree, path: RevPath, limit: number): Merged {
-  const leaf = tipAt(tree, path.generation, path.hashes[0]!) >= 0;
-  const flagKnown = leaf || !path.deleted || isDeleted(tree, formatRev(path.generation, path.hashes[0]!));
-  if (flagKnown && tellsNothingNew(tree, path, 0)) return { tree, result: 'known', forgotten: [] };
-  return mergeByGraph(tree, path, limit, leaf ? 'leaf' : 'inner');
+/** Whether the path, whose newest revision the tree has, tells nothing new. */
+function isKnown(tree: RevTree, path: RevPath): boolean {
+  const { generation, hashes, deleted } = path;
+  const endsNothing =
+    !deleted ||
+    tipAt(tree, generation, hashes[0]!) >= 0 ||
+    isDeleted(tree, formatRev(generation, hashes[0]!));
+  return endsNothing && tellsNothingNew(tree, path, 0);
 }
 
-function mergeByGraph(tree: RevTree, path: RevPath, limit: number, head: 'new' | 'leaf' | 'inner'): Merged {
-  const graph = graphOf(tree.chains);
-  const before = chainsOf(graph);
-  const leavesBefore = before.filter((chain) => chain.tip);
-  addPath(graph, path.generation, path.hashes);
-  if (path.deleted && head !== 'leaf') graph.get(formatRev(path.generation, path.hashes[0]!))!.deleted = true;
-  const { tree: merged } = stem({ chains: chainsOf(graph) }, limit);
-  if (head !== 'new' && JSON.stringify(before) === JSON.stringify(merged.chains))
-    return { tree, result: 'known', forgotten: [] };
-  const covered = leavesBefore.some(
-    ({ generation, hashes }) => graph.get(formatRev(generation, hashes[0]!))!.children > 0,
-  );
-  const result = head !== 'new' ? 'inner' : covered ? 'new leaf' : 'new branch';
-  return { tree: merged, result, forgotten: allRevs(tree).filter((rev) => !hasRev(merged, rev)) };
+interface Stemmed {
+  readonly tree: RevTree;
+  readonly forgotten: readonly string[];
 }
 
 /**
@@ -123,10 +124,18 @@ function mergeByGraph(tree: RevTree, path: RevPath, limit: number, head: 'new' |
  *
  * @param limit generations kept on each branch, ≥ 1
  */
-export function stem(tree: RevTree, limit: number): { tree: RevTree; forgotten: readonly string[] } {
+export function stem(tree: RevTree, limit: number): Stemmed {
+  const stemmed = stemByChains(tree, limit);
+  if (stemmed !== undefined) return stemmed;
+  const graph = new GrowingGraph(tree, limit);
+  const forgotten = [...graph.stem()].map((node) => node.rev);
+  return { tree: forgotten.length === 0 ? tree : graph.toTree(), forgotten };
+}
+
+/** As {@link stem}. `undefined`: that takes the graph. */
+function stemByChains(tree: RevTree, limit: number): Stemmed | undefined {
   const [chain] = tree.chains;
-  if (tree.chains.length > 1)
-    return spread(tree) < limit ? { tree, forgotten: [] } : stemByGraph(tree, limit);
+  if (tree.chains.length > 1) return spread(tree) < limit ? { tree, forgotten: [] } : undefined;
   const { generation, hashes, deleted } = chain!; // a tree is never empty
   if (hashes.length <= limit) return { tree, forgotten: [] };
   return {
@@ -144,33 +153,12 @@ export function stem(tree: RevTree, limit: number): { tree: RevTree; forgotten: 
 }
 
 /** Generations from the newest to the oldest revision. */
-function spread(tree: RevTree): number {
-  const index = indexOf(tree);
-  if (index !== undefined) return index.newest - index.oldest;
+function spread({ chains }: RevTree): number {
   let newest = 0;
   let oldest = Number.POSITIVE_INFINITY;
-  for (const { generation, hashes } of tree.chains) {
+  for (const { generation, hashes } of chains) {
     newest = Math.max(newest, generation);
     oldest = Math.min(oldest, generation - hashes.length + 1);
   }
   return newest - oldest;
-}
-
-function stemByGraph(tree: RevTree, limit: number): { tree: RevTree; forgotten: readonly string[] } {
-  const graph = graphOf(tree.chains);
-  const nearestLeaf = new Map<Node, number>();
-  const dropped = new Set<Node>();
-  for (const node of newestFirst(graph)) {
-    // Children come first and have noted their nearest leaf; a node without such a note is a leaf.
-    const leaf = nearestLeaf.get(node) ?? node.generation;
-    if (leaf - node.generation >= limit) dropped.add(node);
-    for (const parent of parentsOf(node)) {
-      nearestLeaf.set(parent, Math.min(leaf, nearestLeaf.get(parent) ?? leaf));
-    }
-  }
-  if (dropped.size === 0) return { tree, forgotten: [] };
-  return {
-    tree: { chains: chainsOf(without(graph, dropped)) },
-    forgotten: [...dropped].map((node) => node.rev),
-  };
 }

@@ -1,5 +1,5 @@
 import type { RevTree } from './chain';
-import { chainsOf, graphOf, parentsOf, without } from './tree-graph';
+import { chainsOf, drop, graphOf, type Node, parentsOf } from './tree-graph';
 
 /**
  * Removes a leaf, with the ancestors that no other leaf descends from (purge).
@@ -12,12 +12,17 @@ export function removeLeaf(
 ): { tree: RevTree | undefined; removed: string[] } | undefined {
   const graph = graphOf(tree.chains);
   const leaf = graph.get(rev);
-  if (leaf === undefined || leaf.children > 0) return undefined;
+  if (leaf === undefined || leaf.children.length > 0) return undefined;
   const dropped = new Set([leaf]);
+  const left = new Map<Node, number>(); // children that stay
   for (const node of dropped) {
-    for (const parent of parentsOf(node)) if (--parent.children === 0) dropped.add(parent);
+    for (const parent of parentsOf(node)) {
+      const rest = (left.get(parent) ?? parent.children.length) - 1;
+      left.set(parent, rest);
+      if (rest === 0) dropped.add(parent);
+    }
   }
-  const rest = without(graph, dropped);
+  drop(graph, dropped);
   const removed = [...dropped].map((node) => node.rev);
-  return { tree: rest.size === 0 ? undefined : { chains: chainsOf(rest) }, removed };
+  return { tree: graph.size === 0 ? undefined : { chains: chainsOf(graph) }, removed };
 }

@@ -1,0 +1,66 @@
+/** A revision tree that takes the edits of one write, one after another. */
+import type { RevPath, RevTree } from './chain';
+import { hasRev, isLeaf } from './tree';
+import { GrowingGraph, type Grown } from './tree-growth';
+import { COST, FEW } from './tree-index';
+import { mergeByChains } from './tree-merge';
+
+export class GrowingTree {
+  readonly #limit: number;
+  /** Chains that there were, and one for each path since: at least as many as there are, unless stemming cuts one in two. */
+  branches: number;
+  /** `undefined`: the graph is ahead of it. */
+  #tree: RevTree | undefined;
+  /** Made when it is first needed, or pays; from then on it takes all edits. */
+  #graph: GrowingGraph | undefined;
+  /** Chains that were copied and compared so far. */
+  #work = 0;
+
+  /** @param limit as `merge` takes it */
+  constructor(tree: RevTree, limit: number) {
+    this.#tree = tree;
+    this.#limit = limit;
+    this.branches = tree.chains.length;
+  }
+
+  /** As it is now. */
+  get tree(): RevTree {
+    this.#tree ??= this.#graph!.toTree(); // which is ahead
+    return this.#tree;
+  }
+
+  has(rev: string): boolean {
+    return this.#graph?.has(rev) ?? hasRev(this.tree, rev);
+  }
+
+  isLeaf(rev: string): boolean {
+    return this.#graph?.isLeaf(rev) ?? isLeaf(this.tree, rev);
+  }
+
+  /** As `merge` does. */
+  merge(path: RevPath): Grown {
+    this.branches++;
+    return this.#mergeByChains(path) ?? this.#mergeByGraph(path);
+  }
+
+  #mergeByChains(path: RevPath): Grown | undefined {
+    if (this.#graph !== undefined) return undefined;
+    const { chains } = this.tree;
+    if (chains.length > FEW) {
+      const revs = chains.reduce((sum, { hashes }) => sum + hashes.length, 0);
+      if (this.#work > COST * revs) return undefined;
+      this.#work += chains.length * path.hashes.length;
+    }
+    const merged = mergeByChains(this.tree, path, this.#limit);
+    if (merged === undefined) return undefined;
+    this.#tree = merged.tree;
+    return { result: merged.result, forgotten: merged.forgotten, covers: merged.result === 'new leaf' };
+  }
+
+  #mergeByGraph(path: RevPath): Grown {
+    this.#graph ??= new GrowingGraph(this.tree, this.#limit);
+    const grown = this.#graph.merge(path);
+    if (grown.result !== 'known') this.#tree = undefined;
+    return grown;
+  }
+}
