@@ -90,11 +90,9 @@ async function getOpenRevs(
 /** The revisions asked for, each once; with `latest` each known one is replaced by the leaves that descend from it. */
 export function followed(tree: RevTree, revs: readonly Rev[], latest: boolean): Rev[] {
   if (!latest) return [...new Set(revs)];
-  return [
-    ...new Set(
-      revs.flatMap((rev) => (hasRev(tree, rev) ? leavesBelow(tree, rev).map((leaf) => leaf.rev) : [rev])),
-    ),
-  ];
+  const seen = new Set<object>();
+  const below = (rev: Rev): Rev[] => leavesBelow(tree, rev, seen).map((leaf) => leaf.rev);
+  return [...new Set(revs.flatMap((rev) => (hasRev(tree, rev) ? below(rev) : [rev])))];
 }
 
 /** One revision as a document. `undefined`: its body is not there. */

@@ -14,3 +14,6 @@ export function outranks(a: Leaf, b: Leaf): boolean {
   if (a.generation !== b.generation) return a.generation > b.generation;
   return a.hash > b.hash;
 }
+
+/** For sorting: the winner first. No two leaves of a tree have the same rank. */
+export const byRank = (a: Leaf, b: Leaf): number => (outranks(a, b) ? -1 : 1);

@@ -1,11 +1,20 @@
 /** Descent within a revision tree. */
 import type { RevTree } from './chain';
 import { holderOf, ownerOf } from './chain';
-import type { Leaf } from './leaf';
+import { byRank, type Leaf } from './leaf';
 import { generationOf, hashOf } from './revision';
 import { hasRev, leafOf, leaves, tipAt } from './tree';
-import { type Graph, graphOf, type Node, newestFirst, parentsOf } from './tree-graph';
+import { type Graph, graphOf } from './tree-graph';
 import { indexOf } from './tree-index';
+
+/** A call may ask for many revisions of one tree. */
+const graphs = new WeakMap<RevTree, Graph>();
+
+function graphBeside(tree: RevTree): Graph {
+  const graph = graphs.get(tree) ?? graphOf(tree.chains);
+  graphs.set(tree, graph);
+  return graph;
+}
 
 /** `rev` and its ancestors, newest first, on its own branch; `undefined` for a revision that the tree does not have. */
 export function ancestry(tree: RevTree, rev: string): { start: number; ids: string[] } | undefined {
@@ -25,7 +34,7 @@ export function ancestry(tree: RevTree, rev: string): { start: number; ids: stri
 }
 
 function ancestryByGraph(tree: RevTree, rev: string): { start: number; ids: string[] } | undefined {
-  const first = graphOf(tree.chains).get(rev);
+  const first = graphBeside(tree).get(rev);
   if (first === undefined) return undefined;
   const ids: string[] = [];
   for (let node: typeof first | undefined = first; node !== undefined; node = node.parent)
@@ -36,26 +45,25 @@ function ancestryByGraph(tree: RevTree, rev: string): { start: number; ids: stri
 const hasExtraParents = (tree: RevTree): boolean =>
   indexOf(tree)?.isTangled ?? tree.chains.some((chain) => !chain.tip);
 
-/** Leaves that descend from `rev`, by rank; `rev` itself if it is a leaf; none if it is unknown. */
-export function leavesBelow(tree: RevTree, rev: string): Leaf[] {
+/**
+ * Leaves that descend from `rev`, by rank; `rev` itself if it is a leaf; none if it is unknown.
+ *
+ * @param seen given for several revisions of a tree, nothing that they share is passed twice, so later ones may lack leaves of earlier
+ *   ones
+ */
+export function leavesBelow(tree: RevTree, rev: string, seen = new Set<object>()): Leaf[] {
   if (tree.chains.length === 1) return hasRev(tree, rev) ? leaves(tree) : [];
   const tip = tree.chains[tipAt(tree, generationOf(rev), hashOf(rev))];
   if (tip !== undefined) return [leafOf(tip)];
-  const all = leaves(tree);
-  const graph = graphOf(tree.chains);
-  const below = descendants(graph, rev);
-  return all.filter((leaf) => below.has(graph.get(leaf.rev)!)); // a leaf is in the graph
-}
-
-/** All nodes that descend from `rev`, itself included. */
-function descendants(graph: Graph, rev: string): Set<Node> {
-  const found = new Set<Node>();
-  const first = graph.get(rev);
-  if (first === undefined) return found;
-  found.add(first);
-  // A parent is one generation older than its child, so going from the oldest on decides each node before its children.
-  for (const node of newestFirst(graph).reverse()) {
-    if (parentsOf(node).some((parent) => found.has(parent))) found.add(node);
+  const first = graphBeside(tree).get(rev);
+  const found: Leaf[] = [];
+  const waiting = first === undefined ? [] : [first];
+  for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
+    if (seen.has(node)) continue;
+    seen.add(node);
+    const { generation, hash, deleted, children } = node;
+    if (children.length === 0) found.push({ rev: node.rev, generation, hash, deleted });
+    for (const child of children) waiting.push(child);
   }
-  return found;
+  return found.sort(byRank);
 }

@@ -3,8 +3,7 @@
  */
 import type { Chain, RevTree } from './chain';
 import { holderOf, holds, treeOf } from './chain';
-import type { Leaf } from './leaf';
-import { outranks } from './leaf';
+import { byRank, type Leaf } from './leaf';
 import { formatRev, generationOf, hashOf } from './revision';
 import { placesOf } from './tree-index';
 
@@ -18,7 +17,7 @@ export function singleton(rev: string, deleted: boolean): RevTree {
 export function leaves(tree: RevTree): Leaf[] {
   const found: Leaf[] = [];
   for (const chain of tree.chains) if (chain.tip) found.push(leafOf(chain));
-  return found.length === 1 ? found : found.sort((a, b) => (outranks(a, b) ? -1 : 1));
+  return found.length === 1 ? found : found.sort(byRank);
 }
 
 export function leafOf({ generation, hashes, deleted }: Chain): Leaf {
