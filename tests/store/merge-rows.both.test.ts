@@ -1,10 +1,10 @@
 /** Pages made anew of pages and what changed since: against a plain map, and cuts that leave nothing out. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { chunks, PAGE_LENGTH } from '../../packages/engine/src/cuts';
 import { encodeRows } from '../../packages/engine/src/encode';
 import { layoutOf, type Row } from '../../packages/engine/src/layout';
 import {
-  chunks,
   type Entries,
   type Kind,
   mergePlaces,
@@ -157,6 +157,8 @@ describe('a page and what changed of it', () => {
 const withoutAbsent = (each: Row): Row =>
   Object.fromEntries(Object.entries(each).filter(([, value]) => value !== undefined)) as Row;
 
+const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
+
 describe('cuts into pages', () => {
   it('hold every row once, in pages neither empty nor above their size; only whole ones but at the end', () => {
     fc.assert(
@@ -172,6 +174,30 @@ describe('cuts into pages', () => {
         }
         expect(end).toBe(all ? length : length - (length % PAGE_ROWS));
       }),
+    );
+  });
+
+  it('hold long rows by their characters, in pages of about the same length, neither empty nor far above it', () => {
+    const lengths = fc.array(fc.oneof(fc.nat(300), fc.nat(PAGE_LENGTH / 8), fc.nat(PAGE_LENGTH * 3)), {
+      maxLength: 600,
+    });
+    fc.assert(
+      fc.property(lengths, fc.boolean(), (rows, all) => {
+        const cuts = chunks(rows.length, all, (at) => rows[at]!);
+        let end = 0;
+        for (const [from, to] of cuts) {
+          expect(from).toBe(end);
+          expect(to - from).toBeGreaterThan(0);
+          expect(to - from).toBeLessThanOrEqual(PAGE_ROWS);
+          const page = rows.slice(from, to);
+          expect(sum(page)).toBeLessThanOrEqual(PAGE_LENGTH + Math.max(...page));
+          end = to;
+        }
+        const left = rows.slice(end);
+        if (all) expect(left).toEqual([]);
+        else expect(sum(left)).toBeLessThan(PAGE_LENGTH + (left[0] ?? 0));
+      }),
+      { numRuns: 200 },
     );
   });
 });

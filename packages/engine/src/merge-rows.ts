@@ -1,10 +1,11 @@
 /**
- * Merges pages with what has changed since, and cuts the result into new pages.
+ * Merges pages with what has changed since; `cuts.ts` says where the result is cut into new pages.
  *
  * No rows are made for that, since where ids are random a checkpoint writes every row anew for a few new ones. A merge says where each
  * row comes from, and columns are copied value by value.
  */
 import type { SortKey, TextRef } from '@settledb/core';
+import { lengthOf } from './cuts';
 import { isRef, type Row, type TableLayout } from './layout';
 import { type Column, type OrderPage, PAGE_ROWS, type RowPage } from './page';
 
@@ -36,13 +37,6 @@ export function mergePlaces(pageKeys: readonly SortKey[], { keys, values }: Entr
   return places.subarray(0, count);
 }
 
-/** Where to cut `length` rows into pages; without `all`, only whole pages are cut. */
-export function chunks(length: number, all: boolean): [from: number, to: number][] {
-  const count = all ? Math.ceil(length / PAGE_ROWS) : Math.floor(length / PAGE_ROWS);
-  const rows = all ? length / count : PAGE_ROWS;
-  return Array.from({ length: count }, (_, i) => [Math.round(i * rows), Math.round((i + 1) * rows)]);
-}
-
 /** The entries that fall into each of the pages or parts that begin with `firsts`; those before the first go with it. */
 export function partsBy<Value>(
   firsts: readonly SortKey[],
@@ -61,11 +55,17 @@ export function partsBy<Value>(
 
 /** How one kind of pages is merged: how rows at some places become a page, and two pages one. */
 export interface Kind<P, Value> {
+  /** The characters of a row, or of an entry, by its place. */
+  length(place: number, page: P | undefined, entries: Entries<Value>): number;
   pick(places: Places, page: P | undefined, entries: Entries<Value>): P;
   join(a: P, b: P): P;
 }
 
 export const orderKind: Kind<OrderPage, SortKey> = {
+  length: (place, page, { keys, values }) =>
+    place < 0
+      ? lengthOf(keys[~place]) + lengthOf(values[~place])
+      : lengthOf(page?.keys[place]) + lengthOf(page?.primary[place]),
   pick: (places, page, { keys, values }) => ({
     keys: pick(places, page?.keys, (e) => keys[e]),
     primary: pick(places, page?.primary, (e) => values[e] as SortKey),
@@ -75,6 +75,13 @@ export const orderKind: Kind<OrderPage, SortKey> = {
 
 export function rowKind({ fields, isText, keyField }: TableLayout): Kind<RowPage, Row> {
   return {
+    length(place, page, { values }) {
+      const row = place < 0 ? (values[~place] as Row) : undefined;
+      let length = 0;
+      for (let i = 0; i < fields.length; i++)
+        if (!isText[i]) length += lengthOf(row ? row[fields[i]!] : page?.columns[i]?.[place]);
+      return length;
+    },
     pick(places, page, { keys, values }) {
       const columns = fields.map((field, i): Column => {
         const column = page?.columns[i] ?? undefined;

@@ -3,7 +3,8 @@
  * as it is, and what lies between two such blocks is cut anew.
  */
 import type { SortKey } from '@settledb/core';
-import { FENCES_PER_BLOCK, type FenceBlocks, type Fences, noFences, noRowFences, rowsOf } from './fences';
+import { blockCuts, lengthOf, PAGE_LENGTH } from './cuts';
+import { type FenceBlocks, type Fences, noFences, noRowFences, rowsOf } from './fences';
 import type { Runs } from './runs';
 
 export class NewFences {
@@ -12,10 +13,12 @@ export class NewFences {
   readonly #put: (fences: Fences) => Promise<number>;
   /** Fences of the pages since the last block that stayed. */
   #made: Fences;
+  /** Characters of their keys. */
+  #length = 0;
   readonly #blocks: FenceBlocks = { ...noFences(), pages: [] };
 
   /**
-   * @param wholeMax fences of more pages lie in blocks
+   * @param wholeMax fences of more pages lie in blocks, as do those of long keys
    * @param put writes a block @returns its id
    */
   constructor(isOfRows: boolean, wholeMax: number, put: (fences: Fences) => Promise<number>) {
@@ -32,6 +35,7 @@ export class NewFences {
     ids.push(id);
     counts.push(count);
     this.#made.runs?.push(runs);
+    this.#length += lengthOf(key);
   }
 
   /** The next pages are those of a block that stays as it is. */
@@ -42,21 +46,17 @@ export class NewFences {
 
   /** Nothing follows. Fences of a database that was never large stay together, so that opening it needs nothing but the manifest. */
   async end(): Promise<Fences | FenceBlocks> {
-    if (this.#blocks.ids.length === 0 && this.#made.ids.length <= this.#wholeMax) return this.#made;
+    const isShort = this.#made.ids.length <= this.#wholeMax && this.#length <= PAGE_LENGTH;
+    if (this.#blocks.ids.length === 0 && isShort) return this.#made;
     await this.#cut();
     return this.#blocks;
   }
 
-  /** Cuts into blocks of about the same length, so that what grows at its end, or anywhere within, is seldom cut again. */
   async #cut(): Promise<void> {
     const { keys, ids, counts, runs } = this.#made;
-    const pages = ids.length;
-    if (pages === 0) return;
     this.#made = this.#none();
-    const blocks = Math.max(Math.round(pages / FENCES_PER_BLOCK), 1);
-    for (let i = 0; i < blocks; i++) {
-      const from = Math.round((i * pages) / blocks);
-      const to = Math.round(((i + 1) * pages) / blocks);
+    this.#length = 0;
+    for (const [from, to] of blockCuts(ids.length, (at) => lengthOf(keys[at]))) {
       const block: Fences = {
         keys: keys.slice(from, to),
         ids: ids.slice(from, to),

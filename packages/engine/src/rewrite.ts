@@ -16,6 +16,7 @@ import { corrupt, ioError, type SortKey } from '@settledb/core';
 import type { Aside } from './aside';
 import { BlockUse, isMostlyDead, type Use } from './block-use';
 import type { Rewritable } from './checkpoint';
+import { chunks } from './cuts';
 import { orderOf, type TableState } from './directory';
 import { encodeManifest, encodeOrderPage, encodeRowPage, runsOf } from './encode';
 import {
@@ -31,7 +32,7 @@ import type { Image } from './image';
 import { BLOCKS_PER_COMMIT } from './journal';
 import type { Row } from './layout';
 import type { Manifest } from './manifest';
-import { chunks, type Entries, type Kind, mergePlaces, orderKind, partsBy, rowKind } from './merge-rows';
+import { type Entries, type Kind, mergePlaces, orderKind, partsBy, rowKind } from './merge-rows';
 import { TextMover } from './move-texts';
 import { NewBlocks, Overtaken } from './new-blocks';
 import { NewFences } from './new-fences';
@@ -180,7 +181,8 @@ class Rewriting {
       const whole = rest !== undefined && page !== undefined ? kind.join(rest, page) : (rest ?? page);
       const places = mergePlaces(whole?.keys ?? [], part);
       let end = 0;
-      for (const [from, to] of chunks(places.length, all)) {
+      const lengthAt = (at: number): number => kind.length(places[at]!, whole, part);
+      for (const [from, to] of chunks(places.length, all, lengthAt)) {
         await put(kind.pick(places.subarray(from, to), whole, part));
         end = to;
       }
