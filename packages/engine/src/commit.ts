@@ -9,6 +9,7 @@
 import { corrupt, newer, type SortKey } from '@settledb/core';
 import type { Row, TableLayout } from './layout';
 import { type Column, columnsOf, rowAt } from './page';
+import { storedJson } from './stored-json';
 
 const FORMAT = 1;
 
@@ -38,7 +39,7 @@ export interface CommitHead {
 }
 
 export function encodeHead(head: CommitHead): string {
-  return JSON.stringify([FORMAT, head.changes.map(encodeChange), head.blocks, head.freed]);
+  return storedJson([FORMAT, head.changes.map(encodeChange), head.blocks, head.freed]);
 }
 
 const encodeChange = ({ table, rows, olds, deleted, oldsOfDeleted }: TableChange): unknown[] => [

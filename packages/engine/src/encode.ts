@@ -5,10 +5,11 @@ import type { TableLayout } from './layout';
 import { MANIFEST_FORMAT, MANIFEST_FORMAT_BLOCKS, type Manifest, type ManifestHead } from './manifest';
 import type { Column, OrderPage, RowPage } from './page';
 import type { Runs } from './runs';
+import { storedJson } from './stored-json';
 import { GROUP_ROWS } from './stored-page';
 
 /** A group of rows. */
-export const encodeRows = ({ columns }: Pick<RowPage, 'columns'>): string => JSON.stringify(columns);
+export const encodeRows = ({ columns }: Pick<RowPage, 'columns'>): string => storedJson(columns);
 
 /** See `stored-page.ts`. */
 export const encodeRowPage = ({ keys, columns }: RowPage, { isText }: TableLayout): string =>
@@ -19,7 +20,7 @@ export const encodeRowPage = ({ keys, columns }: RowPage, { isText }: TableLayou
   });
 
 export const encodeOrderPage = ({ keys, primary }: OrderPage): string =>
-  encodeGroups(keys, (from, to) => JSON.stringify([keys.slice(from, to), primary.slice(from, to)]));
+  encodeGroups(keys, (from, to) => storedJson([keys.slice(from, to), primary.slice(from, to)]));
 
 function encodeGroups(keys: readonly SortKey[], encode: (from: number, to: number) => string): string {
   if (keys.length <= GROUP_ROWS) return encode(0, keys.length);

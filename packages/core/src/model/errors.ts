@@ -166,6 +166,9 @@ export const quotaExceeded = (cause?: unknown): DatabaseError =>
   make(507, 'quota_exceeded', 'The storage is full: delete documents and compact, or ask the user for room', {
     cause,
   });
+/** No storage of this kind takes so much in one piece, however much room it has. */
+export const tooLarge = (reason: string, cause?: unknown): DatabaseError =>
+  make(413, 'too_large', reason, { cause });
 /** Whether a call failed for lack of room. */
 export const isQuotaExceeded = (error: unknown): boolean =>
   isDatabaseError(error) && error.name === 'quota_exceeded';
