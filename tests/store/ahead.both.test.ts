@@ -14,7 +14,7 @@ const layout = layoutOf({
   rows: { key: 'id', fields: ['id'] },
 });
 /** Whole: it has one group, and that is there. */
-const page = new StoredPage([], [{ keys: ['a'], columns: [['a']] }]);
+const page = new StoredPage([], [{ keys: ['a'], columns: [['a']] }], 0);
 
 /** Asks often enough for eight at a time, for what lies by a page of an order that has so many. */
 function aheadOf(name: string, order: number, count: number, held = 0): number {

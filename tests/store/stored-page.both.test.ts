@@ -152,6 +152,27 @@ it('is lent for one call, and keeps the groups that are wanted again soon', () =
   expect(look(0, 1_000, Number.POSITIVE_INFINITY)).toBe(page); // there is room for all
 });
 
+it('weighs as much as what is there of it is long, if its keys are; otherwise by its groups', () => {
+  const weights = (length: number): number[] => {
+    const rows = Array.from({ length: GROUP_ROWS * 8 }, (_, i) => ({
+      id: String(i).padStart(3, '0').padEnd(length, 'x'),
+    }));
+    const text = encodeRowPage(pageOf(rows), table);
+    const whole = decoderFor(table, 0)(text);
+    const page = decoderFor(table, 0).head(text)!;
+    const head = page.weight;
+    page.add(text.slice(page.lacking({})!.at), {});
+    expect(page.weight).toBeCloseTo(whole.weight);
+    return [head, whole.weight];
+  };
+  const [head, whole] = weights(60);
+  expect(head).toBeLessThan(1);
+  expect(whole).toBe(PAGE_GROUPS);
+  const [longHead, long] = weights(4_000);
+  expect(long! / PAGE_GROUPS).toBeGreaterThan(15);
+  expect(longHead! / long!).toBeCloseTo(7 / (7 + GROUP_ROWS * 8));
+});
+
 it('is read as it was stored by manifests of format 2, whose pages do not say where their groups are', () => {
   const rows = Array.from({ length: GROUP_ROWS * 3 }, (_, i) => rowOf(i));
   const lines = encodeRowPage(pageOf(rows), table).split('\n');

@@ -152,6 +152,6 @@ export function pageSpan({ keys }: Fences, { lower, upper }: Bounds): PageSpan {
 
 /** Blocks of fences are kept in memory as pages are. */
 export const FENCES_DECODER: Decoder = /* @__PURE__ */ Object.assign(
-  (text: string) => new StoredPage([], [JSON.parse(text) as Fences]),
+  (text: string) => new StoredPage([], [JSON.parse(text) as Fences], text.length),
   { head: () => undefined },
 );

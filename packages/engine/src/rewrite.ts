@@ -39,11 +39,11 @@ import { NewFences } from './new-fences';
 import { type Decoder, decoderFor, type OrderPage, PAGES_LOADED_MAX, type Page, type RowPage } from './page';
 import { lowerBound } from './recent';
 import type { Runs } from './runs';
-import { StoredPage } from './stored-page';
+import { PAGE_GROUPS, StoredPage } from './stored-page';
 import { isTail } from './texts';
 
-/** New pages kept in memory until they are installed; a directory may be larger than memory should hold. */
-const PAGES_KEPT_MAX = PAGES_LOADED_MAX / 2;
+/** Weight of new pages kept in memory until they are installed; a directory may be larger than memory should hold. */
+const WEIGHT_KEPT_MAX = (PAGES_LOADED_MAX / 2) * PAGE_GROUPS;
 /** Pages up to this long also go into the manifest, if they are the only one of their order: a few KB in all. */
 const INLINE_LENGTH_MAX = 1024;
 /** Installing keeps writes of this context waiting, and loses to every commit of another: so it does not try for ever. */
@@ -107,7 +107,8 @@ class Rewriting {
   readonly #snapshots: Snapshot<unknown>[] = [];
   readonly #orders: NewOrder[] = [];
   /** The latest of the new pages and new blocks of fences, which are kept in memory as they are. */
-  readonly #pages = new Map<number, Page>();
+  readonly #pages = new Map<number, StoredPage>();
+  #pagesWeight = 0;
   /** Ids of all new pages and blocks. */
   readonly #made = new Set<number>();
   /** Ids of the pages, and of the blocks of fences, that they replace. */
@@ -272,9 +273,18 @@ class Rewriting {
   async #put(page: Page, text: string): Promise<number> {
     const id = await this.#blocks.addPage(text);
     this.#made.add(id);
-    this.#pages.set(id, page);
-    if (this.#pages.size > PAGES_KEPT_MAX) this.#pages.delete(this.#pages.keys().next().value as number);
+    this.#keep(id, new StoredPage([], [page], text.length));
     return id;
+  }
+
+  #keep(id: number, page: StoredPage): void {
+    this.#pages.set(id, page);
+    this.#pagesWeight += page.weight;
+    for (const [oldest, { weight }] of this.#pages) {
+      if (this.#pagesWeight <= WEIGHT_KEPT_MAX) return;
+      this.#pages.delete(oldest);
+      this.#pagesWeight -= weight;
+    }
   }
 
   /** Installs the manifest, after a last look at what was written meanwhile; in turn with writes. */
@@ -383,7 +393,7 @@ class Rewriting {
       image.texts.delete(id);
       image.pages.delete(id);
     }
-    for (const [id, page] of this.#pages) image.pages.set(id, new StoredPage([], [page]));
+    for (const [id, page] of this.#pages) image.pages.set(id, page);
     image.inline = this.#inline();
     image.through = this.#through;
     image.epoch = this.#epoch + 1;

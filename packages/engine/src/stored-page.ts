@@ -21,6 +21,11 @@ import { upperBound } from './recent';
 export const GROUP_ROWS = 32;
 /** Groups of a page: the weight of a page in memory. */
 export const PAGE_GROUPS = 8;
+/**
+ * Characters of a group, at most, of those that count as one: groups of documents have 3,000 to 5,000. A longer one weighs as several,
+ * so the pages in memory have 64 Mi characters at most, however long the keys are.
+ */
+const GROUP_LENGTH = 8 * 1024;
 /** A page whose first line is longer is loaded whole: seven keys of 200 characters fit, and documents' take a third of it. */
 export const HEAD_LENGTH = 1_536;
 /** The weight of a first line beside the groups that were loaded: keys of 7 rows instead of 32, and no columns. */
@@ -43,18 +48,25 @@ export class StoredPage<P extends Page = Page> {
   /** Where each group begins in the text of the page, and where the last ends; for pages of which some were not loaded. */
   readonly #places: readonly number[] | undefined;
   #lacking = 0;
+  /** Characters of what was loaded. */
+  #length: number;
   /** Made for one call: not to be kept. */
   isLent = false;
 
-  /** @param decode parses groups that are texts */
+  /**
+   * @param length characters of the first line and the groups, as far as they are there
+   * @param decode parses groups that are texts
+   */
   constructor(
     keys: readonly SortKey[],
     groups: (P | string | number | undefined)[],
+    length: number,
     decode?: (text: string) => P,
     places?: readonly number[],
   ) {
     this.#keys = keys;
     this.#groups = groups;
+    this.#length = length;
     this.#decode = decode;
     this.#places = places;
     for (const group of groups) if (isAbsent(group)) this.#lacking++;
@@ -65,9 +77,10 @@ export class StoredPage<P extends Page = Page> {
     return this.#lacking === 0;
   }
 
-  /** For a whole page {@link PAGE_GROUPS}. */
+  /** For a whole page {@link PAGE_GROUPS}, unless its keys are long. */
   get weight(): number {
-    return this.isWhole ? PAGE_GROUPS : this.#groups.length - this.#lacking + HEAD_WEIGHT;
+    const groups = this.isWhole ? PAGE_GROUPS : this.#groups.length - this.#lacking + HEAD_WEIGHT;
+    return Math.max(groups, this.#length / GROUP_LENGTH);
   }
 
   /** Whether the rows of `span` are in memory. */
@@ -134,6 +147,7 @@ export class StoredPage<P extends Page = Page> {
     for (const [i, line] of text.split('\n').entries()) {
       if (!isAbsent(this.#groups[first + i])) continue;
       this.#groups[first + i] = line;
+      this.#length += line.length;
       this.#lacking--;
     }
   }
@@ -153,7 +167,7 @@ export class StoredPage<P extends Page = Page> {
       this.#groups[i] = now;
     }
     if (isSoon) return this;
-    const copy = new StoredPage(this.#keys, this.#groups.slice(), this.#decode, this.#places);
+    const copy = new StoredPage(this.#keys, this.#groups.slice(), this.#length, this.#decode, this.#places);
     copy.isLent = true;
     return copy;
   }
@@ -173,7 +187,7 @@ export function decodePage<P extends Page>(text: string, decode: (text: string) 
   // JSON as written here has no line breaks.
   const lines = text.split('\n');
   const head = lines.length === 1 ? [] : (JSON.parse(lines.shift()!) as Head | SortKey[]);
-  return new StoredPage(hasLengths(head) ? head[0] : head, lines, decode);
+  return new StoredPage(hasLengths(head) ? head[0] : head, lines, text.length, decode);
 }
 
 /**
@@ -195,6 +209,7 @@ export function decodeHead<P extends Page>(
   return new StoredPage(
     keys,
     lengths.map(() => undefined),
+    end,
     decode,
     places,
   );
