@@ -25,7 +25,7 @@ describe('standing aside', () => {
   afterEach(() => void vi.useRealTimers());
 
   const setUp = () => {
-    const image = { n: 1, recentRows: 100 };
+    const image = { n: 1, recentRows: 100, recentLength: 10_000 };
     const turn = { over: 0 };
     const store = { image, turn } as unknown as Rewritable;
     const ending = new AbortController();
@@ -77,9 +77,12 @@ describe('standing aside', () => {
   });
 
   it('waits for nobody where much is outside pages, or the work was asked for', async () => {
-    const { image, store, aside } = setUp();
+    const { image, store, ending, aside } = setUp();
     image.recentRows = 40_000;
     expect(await waited(aside, () => image.n++)).toBe(0);
+    image.recentRows = 100;
+    image.recentLength = 40_000_000; // long keys
+    expect(await waited(new Aside(store, ending.signal))).toBe(0);
     expect(await waited(new Aside(store, undefined))).toBe(0);
   });
 });

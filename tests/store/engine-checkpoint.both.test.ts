@@ -214,6 +214,23 @@ describe('checkpoints by themselves', () => {
     expect((await open()).stats()).toMatchObject({ epoch: 1, recentRows: 40 });
   });
 
+  it('wait no longer if the changes have so much text that each opening would read for long', async () => {
+    const { store, open } = await setUp();
+    await fill(store, 20_000);
+    const body = JSON.stringify('x'.repeat(60_000));
+    const rows = Array.from({ length: 141 }, (_, i) => ({ ...row(i * 140), body }));
+    for (const each of rows)
+      await store.write([], () => ({ writes: [{ into: 'docs', put: [each] }], value: 0 }));
+    await store.close();
+    const second = await open();
+    expect(second.stats()).toMatchObject({ epoch: 2, recentRows: 0 });
+    const [found] = await second.read([{ from: 'docs', keys: rows.map(({ id }) => id), texts: true }]);
+    expect(found.every((each) => each?.body === body)).toBe(true);
+    await put(second, [7]);
+    await second.close();
+    expect((await open()).stats()).toMatchObject({ epoch: 2, recentRows: 1 }); // What a checkpoint covers counts no more.
+  });
+
   it('wait no longer once nothing was written for a while, if opening would read many such changes', async () => {
     const { store, open } = await setUp();
     await fill(store, 40_000);

@@ -3,15 +3,17 @@ import type { SortKey } from '@settledb/core';
 import { isNew, type TableChange } from './commit';
 import type { TableState } from './directory';
 import type { OrderState } from './fences';
+import { lengthOf } from './layout';
 import { placesInOrder } from './sorted-places';
 
 /** Numbers that spread over at most this many times their count are sorted by placing them. */
 const SPREAD_MAX = 2;
 
+/** @returns the characters of its keys */
 export function applyTo(
   { rows: { recent, layout }, orders, watchers }: TableState,
   change: TableChange,
-): void {
+): number {
   const { rows, deleted } = change;
   for (let i = 0; i < deleted.length; i++) recent.set(deleted[i]!, null);
   const keys = change.keys ?? rows.map(layout.keyOf);
@@ -23,6 +25,10 @@ export function applyTo(
     watchers[i]!(keys);
     if (deleted.length > 0) watchers[i]!(deleted);
   }
+  let length = 0;
+  for (let i = 0; i < keys.length; i++) length += lengthOf(keys[i]);
+  for (let i = 0; i < deleted.length; i++) length += lengthOf(deleted[i]);
+  return length;
 }
 
 /** A separate function: for a closure within a loop V8 makes a scope in each round, slowly until the code is optimised. */

@@ -3,14 +3,12 @@
  * would wait for a slice of the work, ten to thirty times as long as the call itself takes.
  */
 import { onAbort } from '@settledb/core';
-import type { Rewritable } from './checkpoint';
+import { isCrowded, type Rewritable } from './checkpoint';
 
 /** ms to watch for a commit or a used-up turn: on any storage two or more awaited writes come in it, or as many turns of a loop. */
 const LOOK_MS = 20;
 /** Most ms that one checkpoint waits: 500 writes by IndexedDB. Then it goes on, or steady calls would keep it from ever ending. */
 const ASIDE_MAX = 250;
-/** With more rows than this outside pages it does not wait. */
-const ROWS_MAX = 32_768;
 
 export class Aside {
   readonly #store: Rewritable;
@@ -38,7 +36,7 @@ export class Aside {
 
   #stands(): boolean {
     if (this.#left <= 0 || this.#ending?.aborted !== false) return false;
-    return this.#seen() !== this.#calls && this.#store.image.recentRows <= ROWS_MAX;
+    return this.#seen() !== this.#calls && !isCrowded(this.#store.image);
   }
 
   #seen(): number {

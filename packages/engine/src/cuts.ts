@@ -17,9 +17,6 @@ export type Cut = readonly [from: number, to: number];
 
 const SHORT: LengthAt = () => 0;
 
-/** The characters of a field or key; other values are short. */
-export const lengthOf = (value: unknown): number => (typeof value === 'string' ? value.length : 0);
-
 /** Where to cut `length` rows into pages; without `all`, only whole pages are cut. */
 export function chunks(length: number, all: boolean, lengthAt = SHORT): Cut[] {
   const { sizes, total } = sizesOf(length, PAGE_ROWS, lengthAt);

@@ -34,6 +34,10 @@ export class Image {
   n = 0;
   /** The last commit that the manifest in force covers. */
   through = 0;
+  /** Characters of keys and tails of all commits that were applied, … */
+  written = 0;
+  /** … and of those that the manifest covers. */
+  writtenThrough = 0;
   readonly layout: Layout;
   readonly directory: Directory;
   readonly pages = new BlockCache<StoredPage>(PAGES_LOADED_MAX * PAGE_GROUPS, ({ weight }) => weight);
@@ -61,6 +65,11 @@ export class Image {
     let rows = 0;
     for (const table of this.directory.tables.values()) rows += table.rows.recent.size;
     return rows;
+  }
+
+  /** Characters of keys and tails since the checkpoint: what is in memory of recent rows, and what an opening reads of the log. */
+  get recentLength(): number {
+    return this.written - this.writtenThrough;
   }
 
   #pageCount(): number {
@@ -121,10 +130,11 @@ export class Image {
     const { changes, blocks, freed } = head;
     // By index, here and below: until V8 has optimised it, `for of` makes an object for each step.
     for (let i = 0; i < changes.length; i++)
-      applyTo(this.directory.table(changes[i]!.table.name), changes[i]!);
+      this.written += applyTo(this.directory.table(changes[i]!.table.name), changes[i]!);
     for (let i = 0; i < blocks.length; i++) this.use.add(blocks[i]![0], blocks[i]![1]);
     for (let i = 0; i < freed.length; i++) this.use.free(freed[i]![0], freed[i]![1]);
     if (tail !== '') this.texts.set(n * BLOCKS_PER_COMMIT, tail);
+    this.written += tail.length;
     this.n = n;
   }
 
@@ -148,6 +158,7 @@ export class Image {
     this.use = new BlockUse(blocks);
     this.epoch = state.epoch;
     this.through = manifest.through;
+    this.writtenThrough = this.written;
     this.n = manifest.through;
   }
 

@@ -70,3 +70,5 @@ function keyBy(fields: string | readonly string[]): OrderLayout['keyOf'] {
 }
 
 export const isRef = (value: unknown): value is TextRef => typeof value === 'object' && value !== null;
+/** The characters of a key or of a field that is none of the long ones; other values than texts are short. */
+export const lengthOf = (value: unknown): number => (typeof value === 'string' ? value.length : 0);

@@ -5,8 +5,7 @@
  * row comes from, and columns are copied value by value.
  */
 import type { SortKey, TextRef } from '@settledb/core';
-import { lengthOf } from './cuts';
-import { isRef, type Row, type TableLayout } from './layout';
+import { isRef, lengthOf, type Row, type TableLayout } from './layout';
 import { type Column, type OrderPage, PAGE_ROWS, type RowPage } from './page';
 
 /** What an order holds besides its pages, in order: `null` for deleted keys. */

@@ -4,7 +4,7 @@
  */
 import { afterTimer, type TextRef } from '@settledb/core';
 import type { Aside } from './aside';
-import type { Rewritable } from './checkpoint';
+import { isCrowded, type Rewritable } from './checkpoint';
 import type { Image } from './image';
 import type { Block } from './journal';
 import { Segments } from './texts';
@@ -14,14 +14,18 @@ export class Overtaken extends Error {}
 
 /** Blocks are handed to the journal in slices of this many characters: a few ms of storage each. */
 const SLICE_LENGTH = 512 * 1024;
+/**
+ * … or of this many, if the rewrite {@link isCrowded}: each slice waits for a commit of who writes, so where both have a megabyte the
+ * rewrite, which writes the pages of all rows, is never done.
+ */
+const SLICE_LENGTH_CROWDED = 4 * 1024 * 1024;
 /** ms of work between two pauses, in which the page may draw and others may write, … */
 const SLICE_MS = 10;
 /**
- * … or, with this many rows outside pages, as many ms as others took in the last pause, up to SLICE_MS_MAX, which browsers do not call
- * a long task. A bulk load takes 50 ms and more in each pause: with slices of 10 it was never caught up with, and recent rows grew to
+ * … or, if it {@link isCrowded}, as many ms as others took in the last pause, up to SLICE_MS_MAX, which browsers do not call a long
+ * task. A bulk load takes 50 ms and more in each pause: with slices of 10 it was never caught up with, and recent rows grew to
  * half a million, a gigabyte.
  */
-const HURRIED_ROWS = 32_768;
 const SLICE_MS_MAX = 40;
 /** The random part of the ids of one rewrite, so that they never collide with those of an interrupted one. */
 const SALT_MAX = 2 ** 32;
@@ -44,6 +48,7 @@ export class NewBlocks {
   #sliceBegan = Date.now();
   #sliceMs = SLICE_MS;
   readonly #sliceMsMax: number;
+  readonly #sliceLength: number;
 
   /** @param since the state that is rewritten: once another context has rewritten it, nothing more can be put */
   constructor(
@@ -58,7 +63,9 @@ export class NewBlocks {
     this.#aside = aside;
     this.#since = since;
     this.#signal = signal;
-    this.#sliceMsMax = store.image.recentRows > HURRIED_ROWS ? SLICE_MS_MAX : SLICE_MS;
+    const hurries = isCrowded(store.image);
+    this.#sliceMsMax = hurries ? SLICE_MS_MAX : SLICE_MS;
+    this.#sliceLength = hurries ? SLICE_LENGTH_CROWDED : SLICE_LENGTH;
   }
 
   /** @returns where the text will be */
@@ -74,7 +81,7 @@ export class NewBlocks {
     const id = --this.#lastId;
     this.#wait({ id, text });
     this.#takeSegments();
-    if (this.#waitingLength > SLICE_LENGTH) await this.#flush();
+    if (this.#waitingLength > this.#sliceLength) await this.#flush();
     if (Math.abs(Date.now() - this.#sliceBegan) >= this.#sliceMs) await this.#pause();
     return id;
   }

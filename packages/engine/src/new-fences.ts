@@ -3,8 +3,9 @@
  * as it is, and what lies between two such blocks is cut anew.
  */
 import type { SortKey } from '@settledb/core';
-import { blockCuts, lengthOf, PAGE_LENGTH } from './cuts';
+import { blockCuts, PAGE_LENGTH } from './cuts';
 import { type FenceBlocks, type Fences, noFences, noRowFences, rowsOf } from './fences';
+import { lengthOf } from './layout';
 import type { Runs } from './runs';
 
 export class NewFences {

@@ -104,6 +104,8 @@ class Rewriting {
   readonly #blocks: NewBlocks;
   readonly #epoch: number;
   readonly #through: number;
+  /** {@link Image.written} then. */
+  readonly #written: number;
   readonly #snapshots: Snapshot<unknown>[] = [];
   readonly #orders: NewOrder[] = [];
   /** The latest of the new pages and new blocks of fences, which are kept in memory as they are. */
@@ -125,6 +127,7 @@ class Rewriting {
     this.#signal = signal;
     this.#epoch = store.image.epoch;
     this.#through = store.image.n;
+    this.#written = store.image.written;
     const since = { epoch: this.#epoch, n: this.#through };
     this.#blocks = new NewBlocks(store, since, scope.makesRoom, aside, signal);
     this.#useBefore = copyOf(store.image.use.sizes);
@@ -396,6 +399,7 @@ class Rewriting {
     for (const [id, page] of this.#pages) image.pages.set(id, page);
     image.inline = this.#inline();
     image.through = this.#through;
+    image.writtenThrough = this.#written;
     image.epoch = this.#epoch + 1;
   }
 }

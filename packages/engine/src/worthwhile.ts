@@ -12,11 +12,16 @@ const ROWS_PER_PAGE = 16;
 const ROWS_PER_PAGE_QUIET = 2;
 /** … and one for this many commits: about 6 KB for each. */
 const COMMITS_PER_PAGE = 4;
+/** … and one for this many characters of keys and tails: as much is written as an opening need not read. */
+const LENGTH_PER_PAGE = 32 * 1024;
 
 /** For large databases fences in blocks are loaded, unless the pages known to change are too many already. */
 export async function isWorthwhile({ image, journal }: Rewritable, isQuiet: boolean): Promise<boolean> {
-  const { n, through, recentRows } = image;
-  const max = recentRows / (isQuiet ? ROWS_PER_PAGE_QUIET : ROWS_PER_PAGE) + (n - through) / COMMITS_PER_PAGE;
+  const { n, through, recentRows, recentLength } = image;
+  const max =
+    recentRows / (isQuiet ? ROWS_PER_PAGE_QUIET : ROWS_PER_PAGE) +
+    (n - through) / COMMITS_PER_PAGE +
+    recentLength / LENGTH_PER_PAGE;
   const wanted = new Wanted();
   if (pagesChanged(image.directory, wanted) > max) return false;
   if (!wanted.any) return true;
