@@ -3,7 +3,8 @@
  * would wait for a slice of the work, ten to thirty times as long as the call itself takes.
  */
 import { onAbort } from '@settledb/core';
-import { isCrowded, type Rewritable } from './checkpoint';
+import type { Rewritable } from './checkpoint';
+import { isCrowded } from './crowded';
 
 /** ms to watch for a commit or a used-up turn: on any storage two or more awaited writes come in it, or as many turns of a loop. */
 const LOOK_MS = 20;

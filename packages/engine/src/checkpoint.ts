@@ -43,9 +43,6 @@ const BUSY_ROWS_MAX = 16_384;
 const BUSY_SHARE = 1 / 2;
 /** … or characters: keys take about twice as much in memory, and go on to grow while the checkpoint is made. */
 const BUSY_LENGTH_MAX = 32 * 1024 * 1024;
-/** With more rows, or characters, than half of what is pressing a checkpoint no longer gives way. */
-const CROWDED_ROWS = ROWS_MAX / 2;
-const CROWDED_LENGTH = BUSY_LENGTH_MAX / 2;
 /** ms without a write after which a due checkpoint is made. */
 const DELAY = 100;
 /** ms without a write after which a checkpoint may write more pages, so that the next opening does not have to read a long log. */
@@ -278,7 +275,3 @@ function isLong(image: Image): boolean {
   const { commits, rows, length } = lengthOf(image);
   return commits >= IDLE_COMMITS_MIN || rows >= IDLE_ROWS_MIN || length >= IDLE_LENGTH_MIN;
 }
-
-/** Whether so much is outside pages that a checkpoint hurries. */
-export const isCrowded = ({ recentRows, recentLength }: Image): boolean =>
-  recentRows > CROWDED_ROWS || recentLength > CROWDED_LENGTH;

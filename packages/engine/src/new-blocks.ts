@@ -4,7 +4,8 @@
  */
 import { afterTimer, type TextRef } from '@settledb/core';
 import type { Aside } from './aside';
-import { isCrowded, type Rewritable } from './checkpoint';
+import type { Rewritable } from './checkpoint';
+import { isCrowded } from './crowded';
 import type { Image } from './image';
 import type { Block } from './journal';
 import { Segments } from './texts';
