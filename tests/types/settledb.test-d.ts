@@ -10,7 +10,9 @@ import type {
   ExistingDoc,
   FeedError,
   FindOptions,
+  GetOptions,
   Json,
+  OpenRevsRow,
   ReplicateOptions,
   SettleOptions,
   TypedSelector,
@@ -253,6 +255,10 @@ export async function putTogether(db: SettleDB<Task>, due: number | undefined): 
   const page: AllDocsOptions = { limit: 5 };
   page.startkey = (await db.allDocs(page)).rows.at(-1)?.id;
   page.skip = 1;
+  const one: GetOptions = { conflicts: true };
+  const read = await db.get('a', one);
+  same<typeof read, ExistingDoc<Task> | OpenRevsRow<Task>[]>(true);
+  if (!Array.isArray(read)) read.title.length;
   const changes: ChangesOptions = {};
   changes.since = 5;
   const replication: ReplicateOptions = { live: true };

@@ -97,6 +97,7 @@ export class RemoteDatabase<Content extends object = object>
     options: GetOptions & { open_revs: 'all' | readonly Rev[] },
   ): Promise<OpenRevsRow<Content>[]>;
   get(id: string, options?: GetOptions & { open_revs?: undefined }): Promise<ExistingDoc<Content>>;
+  get(id: string, options?: GetOptions): Promise<ExistingDoc<Content> | OpenRevsRow<Content>[]>;
   async get(id: string, options: GetOptions = {}): Promise<ExistingDoc<Content> | OpenRevsRow<Content>[]> {
     const call = getCall(id, options);
     const http = await this.#connection.ready(options.signal);

@@ -250,6 +250,8 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   ): Promise<OpenRevsRow<Content>[]>;
   get(id: ReservedId, options?: GetOptions & { open_revs?: undefined }): Promise<ExistingDoc<AnyContent>>;
   get(id: string, options?: GetOptions & { open_revs?: undefined }): Promise<ExistingDoc<Content>>;
+  /** For options of which it is not known whether they have `open_revs`. */
+  get(id: string, options?: GetOptions): Promise<ExistingDoc<Content> | OpenRevsRow<Content>[]>;
   get(id: string, options?: GetOptions): Promise<never> {
     return this.#run((database) => database.get(id, options as never) as Promise<never>, options);
   }

@@ -170,6 +170,8 @@ export interface Database<Content extends object = object> {
     options: GetOptions & { open_revs: 'all' | readonly Rev[] },
   ): Promise<OpenRevsRow<Content>[]>;
   get(id: string, options?: GetOptions & { open_revs?: undefined }): Promise<ExistingDoc<Content>>;
+  /** For options of which it is not known whether they have `open_revs`. */
+  get(id: string, options?: GetOptions): Promise<ExistingDoc<Content> | OpenRevsRow<Content>[]>;
   /** One document, by its `_id`. @throws conflict and the validation errors */
   put(doc: Doc<Content>, options?: BulkDocsOptions): Promise<Written>;
   /**

@@ -156,6 +156,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
     options: GetOptions & { open_revs: 'all' | readonly Rev[] },
   ): Promise<OpenRevsRow<Content>[]>;
   get(id: string, options?: GetOptions & { open_revs?: undefined }): Promise<ExistingDoc<Content>>;
+  get(id: string, options?: GetOptions): Promise<ExistingDoc<Content> | OpenRevsRow<Content>[]>;
   get(id: string, options?: GetOptions): Promise<never> {
     // Not async: this saves a promise on every read.
     if (this.#gone !== undefined) return Promise.reject(this.#closedError());

@@ -18,7 +18,8 @@ export type Emit = (key?: unknown, value?: unknown) => void;
  * does not take `emit` finds it as a global while it runs.
  */
 export type MapFunction<Content extends object = Loose> = {
-  // As a method: a function may name one type of those that documents have. Where nobody described them, any.
+  // As a method: a function may name the type, and where documents are of several, one of them with its `_id` (`ExistingDoc<Task>`):
+  // TypeScript has no way to take a bare one and to tell the type to functions that name none. Where nobody described them, any.
   map(doc: ExistingDoc<string extends keyof Content ? Loose : Content>, emit: Emit): void;
 }['map'];
 /** `keys` are `[key, id]` pairs; they are `null` when `values` are results of this function (`rereduce`). */
