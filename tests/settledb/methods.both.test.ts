@@ -78,7 +78,7 @@ describe('methods', () => {
     expect((await db.query((_doc, emit) => emit(1))).rows).toEqual([]);
   });
 
-  it('refuse a text or a list in place of options, which would be passed over', () => {
+  it('refuse a text or a list in place of options, which would be passed over', async () => {
     const db = new SettleDB(name(), { adapter: memory() });
     for (const wrong of ['1-a', [], ['1-a']] as never[])
       for (const call of [
@@ -88,8 +88,25 @@ describe('methods', () => {
         () => db.replicate.to('other', wrong),
         () => SettleDB.sync(db, 'other', wrong),
         () => new SettleDB(name(), wrong),
+        () => db.info(wrong),
+        () => db.id(wrong),
+        () => db.destroy(wrong),
+        () => db.remove({ _id: 'a', _rev: '1-a' }, wrong),
+        () => db.remove('a', '1-a', wrong),
+        () => db.revsDiff({}, wrong),
+        () => db.purge('a', '1-a', wrong),
+        () => db.putAttachment('a', 'f', '1-a', 'YQ==', 'a/b', wrong),
+        () => db.removeAttachment('a', 'f', '1-a', wrong),
+        () => db.getIndexes(wrong),
+        () => db.createIndex({ fields: ['a'] }, wrong),
+        () => db.deleteIndex({ ddoc: 'a', name: 'b' }, wrong),
+        () => db.viewInfo('a', wrong),
+        () => db.viewCleanup(wrong),
+        () => db.queries('a', [], wrong),
       ])
         expect(call).toThrow(/^[\w.]+\(\) takes its options as an object, not ("1-a"|a list)$/);
+    const { rev } = await db.putAttachment('b', 'f', 'YQ==', 'a/b');
+    expect(await db.removeAttachment('b', 'f', rev)).toMatchObject({ ok: true });
   });
 
   it('refuse options of a database where a peer is only named, since they would be of no effect', () => {

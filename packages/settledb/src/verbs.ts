@@ -13,10 +13,13 @@ export const BOUND = [
 /** Up to this argument, a verb may get a function that is no callback: a view's map; a source or a sink of bytes. */
 const FUNCTIONS_UP_TO: Readonly<Record<string, number>> = { query: 1, putAttachment: 4, writeSnapshot: 1 };
 
-/** The place of the options, for verbs that are called with something else there: `get(id, rev)`, `replicate.to(peer, ids)`. */
+/** The place of the options, where programs may give something else: `get(id, rev)`, `replicate.to(peer, ids)`. */
 const OPTIONS_AT: Readonly<Record<string, number>> = {
-  ...{ allDocs: 0, changes: 0, get: 1, put: 1, post: 1, bulkDocs: 1, query: 1 },
-  ...{ getAttachment: 2, openAttachment: 2, compact: 0, dump: 0, load: 1, writeSnapshot: 1, loadSnapshot: 1 },
+  ...{ info: 0, id: 0, allDocs: 0, changes: 0, getIndexes: 0, viewCleanup: 0 },
+  ...{ compact: 0, destroy: 0, dump: 0 },
+  ...{ get: 1, put: 1, post: 1, remove: 1, bulkDocs: 1, revsDiff: 1, query: 1, viewInfo: 1 },
+  ...{ createIndex: 1, deleteIndex: 1, load: 1, writeSnapshot: 1, loadSnapshot: 1 },
+  ...{ getAttachment: 2, openAttachment: 2, purge: 2, queries: 2, removeAttachment: 3, putAttachment: 5 },
   ...{ 'replicate.to': 1, 'replicate.from': 1, sync: 1, 'SettleDB.replicate': 2, 'SettleDB.sync': 2 },
 };
 
@@ -34,7 +37,9 @@ export const asVerb = <Args extends unknown[], Answer>(verb: string, method: (..
   return (...args: Args): Answer => {
     for (let i = 0; i < args.length; i++) args[i] ??= undefined;
     if (args.length > (FUNCTIONS_UP_TO[verb] ?? 0)) refuseCallback(verb, args[args.length - 1]);
-    if (at !== undefined) refuseOther(verb, args[at]);
+    // `remove(id, rev, options)`: beside an id there is a revision.
+    const more = verb === 'remove' && typeof args[0] === 'string' ? 1 : 0;
+    if (at !== undefined) refuseOther(verb, args[at + more]);
     for (let i = 0; i < peers; i++) refuseNoPeer(args[i]);
     for (let i = content; i < args.length; i++) checkSignal(args[i]);
     return method(...args);
