@@ -13,6 +13,7 @@ import {
   type InfoRow,
   isDesignId,
   type Range,
+  ReadSize,
   type Store,
 } from '@settledb/core';
 import type { IndexDefinition } from './index-reader';
@@ -20,7 +21,7 @@ import { DOC_TEXTS, type Emitted, Mapper, type RowFilter } from './map';
 import { Slices } from './slices';
 import { mapError } from './source';
 
-/** Documents read at a time. */
+/** Most documents read at a time. */
 const BATCH_DOCS = 500;
 
 export interface MappedRows {
@@ -68,10 +69,13 @@ export async function mapAll(
   let began: InfoRow | undefined;
   let now: InfoRow | undefined;
   let byId: string | undefined = '';
+  const size = new ReadSize(BATCH_DOCS);
   for (let since = 0; ; ) {
+    const limit = size.next;
     const range: Range = byId === undefined ? { gt: since } : { gt: byId };
     const order = byId === undefined ? { by: 'seq' } : {};
-    const [[info], docs] = await readBatch(store, { range, ...order }, signal);
+    const [[info], docs] = await readBatch(store, { range, ...order, limit }, signal);
+    size.saw(docs.length, docs);
     now = info;
     began ??= info;
     for (const doc of docs) {
@@ -85,11 +89,11 @@ export async function mapAll(
     }
     const last = docs.at(-1);
     if (byId !== undefined) {
-      byId = docs.length < BATCH_DOCS ? undefined : last?.id;
+      byId = docs.length < limit ? undefined : last?.id;
       since = began.update_seq;
       if (byId !== undefined || now.update_seq > since) continue;
     } else since = last?.seq ?? since;
-    if (docs.length < BATCH_DOCS) break;
+    if (docs.length < limit) break;
   }
   const gone = now.purge_seq === began.purge_seq ? NONE : await missing(store, totals);
   const counts = (id: string, seq: number): boolean => (latest.get(id) ?? seq) === seq && !gone.has(id);
@@ -104,12 +108,12 @@ export async function mapAll(
 
 async function readBatch(
   store: Store<DatabaseTables>,
-  from: { readonly range: Range; readonly by?: string },
+  from: { readonly range: Range; readonly by?: string; readonly limit: number },
   signal: AbortSignal | undefined,
 ): Promise<[[InfoRow], DocRow[]]> {
   const queries = [
     { from: 'info', keys: ['info'] },
-    { from: 'docs', ...from, limit: BATCH_DOCS, texts: DOC_TEXTS },
+    { from: 'docs', ...from, texts: DOC_TEXTS },
   ] as const;
   const found = store.readNow(queries) ?? (await store.read(queries, { signal }));
   return found as [[InfoRow], DocRow[]]; // Opening wrote the row of counters.

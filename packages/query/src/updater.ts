@@ -17,6 +17,7 @@ import {
   ioError,
   isDesignId,
   onAbort,
+  ReadSize,
   type Store,
   type ViewStateRow,
 } from '@settledb/core';
@@ -29,12 +30,8 @@ import { inTurn } from './turns';
 
 /** Most documents in a batch. */
 const BATCH_DOCS = 1_000;
-/** Documents in the first batch, when their size is not known yet. */
-const FIRST_BATCH_DOCS = 200;
 /** Batches after what was asked for, while others write, until one reads all there is. */
 const BATCHES_BEYOND_MAX = 10;
-/** Characters of documents in a batch, about: they are held in memory while it is mapped. */
-const BATCH_LENGTH = 1024 * 1024;
 /** Rows in a commit, about: some 6 ms of work in one go. */
 const COMMIT_ROWS = 1_200;
 /**
@@ -109,7 +106,7 @@ export class Updater {
   readonly #events: UpdaterEvents;
   readonly #wanted = new Map<string, Wanted>();
   #slices = new Slices();
-  #batchDocs = FIRST_BATCH_DOCS;
+  readonly #size = new ReadSize(BATCH_DOCS);
   #running = false;
   #indexed: number | undefined;
   /** Batches that held all that was asked for, but did not make the awaited indexes whole. */
@@ -263,15 +260,12 @@ export class Updater {
 
   async #read(since: number): Promise<Batch> {
     this.#beyond = this.#waitsForWhole(since) ? this.#beyond + 1 : 0;
-    const limit = this.#beyond > BATCHES_BEYOND_MAX ? Number.MAX_SAFE_INTEGER : this.#batchDocs;
+    const limit = this.#beyond > BATCHES_BEYOND_MAX ? Number.MAX_SAFE_INTEGER : this.#size.next;
     const [[info], docs] = await this.#store.read([
       { from: 'info', keys: ['info'] },
       { from: 'docs', by: 'seq', range: { gt: since }, limit, texts: DOC_TEXTS },
     ]);
-    let length = 0;
-    for (const { body } of docs) length += body === undefined ? 0 : (body as string).length;
-    const average = length / Math.max(docs.length, 1) || 1;
-    this.#batchDocs = Math.max(1, Math.min(BATCH_DOCS, Math.round(BATCH_LENGTH / average)));
+    this.#size.saw(docs.length, docs);
     const through = docs.length < limit ? info!.update_seq : docs.at(-1)!.seq;
     return { info: info!, docs, through, isFull: docs.length >= limit };
   }

@@ -20,6 +20,7 @@ import { filterCode, loadAttachments, wantsData } from './code';
 import type { ChangesOptions } from './database';
 import type { FeedController } from './feed-controller';
 import type { Filter, FilterSource } from './filter';
+import { ReadSize } from './read-size';
 import { TREE_TEXTS, treeOf } from './tip';
 import { Waker } from './waker';
 
@@ -27,7 +28,7 @@ type Controller = FeedController<Change>;
 type Outcome = ChangesResult | Cancelled;
 /** Rows read at a time without documents: each takes some 100 bytes, so for most databases one read is enough. */
 const ROWS_PER_READ = 20_000;
-/** Rows read at a time with documents, which take room: a megabyte at 1 KB each. */
+/** Most rows read at a time with documents. */
 const DOCS_PER_READ = 1_000;
 /** Up to this many `doc_ids` are looked up one by one; for more, every row is read. */
 const IDS_BY_KEY = 1_000;
@@ -39,7 +40,10 @@ interface Plan {
   /** Whether a limit was asked for: the result then says how many changes it left out. */
   readonly counts: boolean;
   readonly descending: boolean;
+  /** Most rows read at a time. */
   readonly perRead: number;
+  /** As many rows are read, not fewer when documents are long. */
+  readonly isExact: boolean;
   readonly filter: Filter;
   /** Long fields needed of rows that may pass. */
   readonly texts: readonly ('tree' | 'tip' | 'body')[];
@@ -81,6 +85,7 @@ function makePlan(options: ChangesOptions, since: number, filter: Filter): Plan 
     counts: limit !== undefined && limit >= 0,
     descending,
     perRead: batch_size || (needsBody ? DOCS_PER_READ : ROWS_PER_READ),
+    isExact: Boolean(batch_size) || !needsBody,
     filter,
     texts: [...trees, ...(needsBody ? (['body'] as const) : [])],
     allLeaves: style === 'all_docs',
@@ -116,16 +121,20 @@ async function runOnce(source: ChangesSource, plan: Plan, controller: Controller
     return withPending(source, plan, delivery.result(descending ? (lowest ?? updateSeq) : updateSeq));
   }
   // Without a filter every row is a result, so no more than `limit` need be read.
-  const size = filter.acceptId || filter.acceptDoc ? perRead : Math.min(perRead, limit);
+  const max = filter.acceptId || filter.acceptDoc ? perRead : Math.min(perRead, limit);
+  const sizes = new ReadSize(max, plan.isExact);
   let range: Range = { gt: since };
   let from = since;
   let until: number | undefined;
   let looked: number | undefined;
   for (;;) {
+    const size = sizes.next;
     const { rows, updateSeq } = await readRows(source, range, size, early(plan), descending);
     until ??= updateSeq;
     if (from === since) looked = rows.at(-1)?.seq ?? looked;
-    await delivery.deliver(await select(source, plan, rows));
+    const selected = await select(source, plan, rows);
+    sizes.saw(rows.length, selected);
+    await delivery.deliver(selected);
     if (controller.cancelled || delivery.full) break;
     if (rows.length === size) {
       const { seq } = rows.at(-1)!; // a page has at least one row
@@ -162,14 +171,18 @@ async function runLive(source: ChangesSource, plan: Plan, controller: Controller
   // `descending` has no meaning here: each edit of a document is news.
   const delivery = new Delivery(source, { ...plan, descending: false }, controller);
   const waker = new Waker(source, controller);
+  const sizes = new ReadSize(plan.perRead, plan.isExact);
   let since = plan.since;
   try {
     for (;;) {
       waker.arm();
-      const { rows } = await readRows(source, { gt: since }, plan.perRead, early(plan));
+      const size = sizes.next;
+      const { rows } = await readRows(source, { gt: since }, size, early(plan));
       since = rows.at(-1)?.seq ?? since;
-      await delivery.deliver(await select(source, plan, rows));
-      if (!controller.cancelled && !delivery.full && rows.length < plan.perRead) await waker.woken();
+      const selected = await select(source, plan, rows);
+      sizes.saw(rows.length, selected);
+      await delivery.deliver(selected);
+      if (!controller.cancelled && !delivery.full && rows.length < size) await waker.woken();
       if (controller.cancelled || delivery.full) return cancelled();
     }
   } finally {

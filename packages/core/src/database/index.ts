@@ -36,6 +36,7 @@ export { checkLocalOptions, type LocalOptions } from './local-options';
 export { checkSignal, either, isSignal, onAbort, untilAborted, withEither } from './on-abort';
 export type * from './queries';
 export * from './query-checks';
+export { ReadSize, readSize } from './read-size';
 export { onPageReturn, onReturn, tellReturn } from './return';
 export { checkRevLists } from './rev-lists';
 export { show } from './show';

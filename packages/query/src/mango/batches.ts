@@ -1,5 +1,13 @@
 /** What reading the documents of a plan takes and returns, and how many are read at a time. */
-import type { CallOptions, Database, ExistingDoc, Json, Seq } from '@settledb/core';
+import {
+  type CallOptions,
+  type Database,
+  type DocRow,
+  type ExistingDoc,
+  type Json,
+  readSize,
+  type Seq,
+} from '@settledb/core';
 import type { IndexReader } from '../index-reader';
 import type { WantedText } from './texts';
 
@@ -49,4 +57,8 @@ export function* batchSizes(wanted: number): Generator<number, never> {
 }
 
 export const firstBatch = (wanted: number): number => Math.min(wanted, MAX_BATCH);
-export const nextBatch = (size: number): number => Math.min(Math.max(size * 2, MIN_BATCH), MAX_BATCH);
+export const nextBatch = (size: number, max = MAX_BATCH): number =>
+  Math.min(Math.max(size * 2, MIN_BATCH), max);
+/** As {@link nextBatch}, after so many rows, of which these were read with their texts. */
+export const nextBatchAfter = (size: number, count: number, rows: readonly (DocRow | undefined)[]): number =>
+  nextBatch(size, readSize(count, rows, MAX_BATCH));

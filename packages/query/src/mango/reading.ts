@@ -3,6 +3,7 @@ import {
   compareJson,
   copyOf,
   type DatabaseTables,
+  type DocRow,
   type ExistingDoc,
   fieldAt,
   fromKey,
@@ -15,7 +16,7 @@ import {
 } from '@settledb/core';
 import type { IndexRange } from '../index-reader';
 import { storeRange } from '../ranges';
-import { firstBatch, nextBatch, type Place } from './batches';
+import { firstBatch, nextBatchAfter, type Place } from './batches';
 import { behind } from './indexed';
 import { place } from './project';
 import { ID, type Prepared } from './shape';
@@ -46,6 +47,8 @@ export class Reading {
   /** The rest of the range; below, the number of rows to read next. */
   #rest: IndexRange | undefined;
   #size: number;
+  /** Those of the last documents that were read with their texts. */
+  #found: readonly (DocRow | undefined)[] = [];
   #lastRow: IndexEntry | undefined;
 
   /** @param tag of the index's rows */
@@ -81,7 +84,7 @@ export class Reading {
       this.keys += rows.length;
       const end = rows.length < limit ? undefined : rows.at(-1);
       this.#rest = end && behind([this.#rest], placeOf(end), reverse)[0];
-      this.#size = nextBatch(limit);
+      this.#size = nextBatchAfter(limit, this.#found.length, this.#found);
     }
     this.last = this.#lastRow && placeOf(this.#lastRow);
     return true;
@@ -120,6 +123,7 @@ export class Reading {
     const found =
       ids.length === 0 ? [] : this.#store.readNow([{ from: 'docs', keys: ids, texts: BODY }])?.[0];
     if (found === undefined) return false;
+    this.#found = found;
     const { project } = this.#prepared;
     let next = 0;
     for (let i = 0; i < rows.length; i++) {

@@ -1,8 +1,16 @@
 /** Documents in the order of their ids, all or those between bounds. */
-import { type DatabaseTables, keptDocs, type Range, type Store } from '@settledb/core';
+import { type DatabaseTables, type DocRow, keptDocs, type Range, type Store } from '@settledb/core';
 import type { IndexReader } from '../index-reader';
 import { Slices } from '../slices';
-import { batchSizes, type Found, type ReadOptions, type Source, type Tally } from './batches';
+import {
+  type Found,
+  firstBatch,
+  nextBatch,
+  nextBatchAfter,
+  type ReadOptions,
+  type Source,
+  type Tally,
+} from './batches';
 import { byIds, inOrder } from './by-ids';
 import { ALL, type Intervals, intersect, pointOf } from './interval';
 import type { ScanPlan } from './planner';
@@ -25,18 +33,19 @@ export async function* scanned(
     yield* byIds(database, inOrder(points as string[], descending), options, tally);
     return;
   }
-  const sizes = batchSizes(options.wanted);
+  let size = firstBatch(options.wanted);
   const slices = new Slices();
   const { after } = options;
   const behind: Intervals = after ? [outward(after.id, descending)] : ALL;
   const pieces = intersect(intersect(ids, NO_DESIGN), behind);
   for (const piece of descending ? [...pieces].reverse() : pieces) {
     for (let rest: Intervals = [piece]; rest[0] !== undefined; ) {
-      const limit = sizes.next().value;
+      const limit = size;
       const { from, to } = rest[0];
       const read = 'store' in reader && !options.conflicts && rangeOfIds(rest[0]);
       if (read) {
         const page = await scanPage((reader as LocalReader).store, read, descending, limit, options, tally);
+        size = nextBatchAfter(limit, page.rows.length, page.rows);
         if (page.found.length > 0) yield page.found;
         rest = page.last === undefined ? [] : intersect(rest, [outward(page.last, descending)]);
         const wait = slices.pause();
@@ -55,6 +64,7 @@ export async function* scanned(
         limit: room,
         signal: options.signal,
       });
+      size = nextBatch(limit);
       const found: Found[] = [];
       for (const row of rows) {
         if (!('doc' in row) || !row.doc) continue;
@@ -89,7 +99,11 @@ async function scanPage(
   limit: number,
   { texts = [], signal }: ReadOptions,
   tally: Tally,
-): Promise<{ readonly found: readonly Found[]; readonly last: string | undefined }> {
+): Promise<{
+  readonly rows: readonly DocRow[];
+  readonly found: readonly Found[];
+  readonly last: string | undefined;
+}> {
   signal?.throwIfAborted();
   const queries = [{ from: 'docs', range, reverse, limit, texts: BODY }] as const;
   const kept = keptDocs(store);
@@ -106,7 +120,7 @@ async function scanPage(
   }
   tally.keys += looked;
   tally.docs += looked;
-  return { found, last: rows.length < limit ? undefined : rows.at(-1)?.id };
+  return { rows, found, last: rows.length < limit ? undefined : rows.at(-1)?.id };
 }
 
 const BODY = ['body'] as const;
