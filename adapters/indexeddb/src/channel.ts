@@ -14,7 +14,7 @@ export type Message =
   /** The sender holds it too: their locks are not the same. */
   | { readonly type: 'apart' }
   /** The sender has committed, or rewritten. */
-  | { readonly type: 'commit'; readonly by: string }
+  | { readonly type: 'commit'; readonly by: string; readonly rewrites?: boolean }
   /** Hold back your writes until the sender (`to`) has committed, for at most `ms` (fairness.ts). */
   | { readonly type: 'yield'; readonly to: string; readonly ms: number }
   /** The sender is about to delete the database. */

@@ -5,14 +5,19 @@
  * lost 289 races in a row, and one with large commits never won. So after a few losses in a row a context asks the others to hold
  * back for about as long as its planning took lately; they go on once it has committed, or when that time is over. Like
  * everything on the channel this is a hint: of all promises only liveness rests on it.
+ *
+ * Only commits count. Slices of a checkpoint, which lose to no commit, lie between the tries of a large write: while they counted as
+ * won, a write of 200,000 documents lost to one small put a second until that ended.
  */
 import type { Channel, Message } from './channel';
 
 /** From this many losses in a row a context asks. Fewer happen all the time and cost less than holding the others back. */
 const LOSSES = 3;
+/** … or from the second on, if planning took so long: who plans for a second loses to whoever writes once a second. */
+const LONG_PLANNING_MS = 100;
 /** The least and the most that others are asked to wait: a turn of the storage, and how long a dead tab may hold up another. */
 const MIN_WAIT_MS = 20;
-const MAX_WAIT_MS = 1000;
+const MAX_WAIT_MS = 5000;
 
 export class Fairness {
   readonly #id: string;
@@ -44,16 +49,20 @@ export class Fairness {
   lost(): void {
     this.#losses++;
     this.#lostAt = performance.now();
-    if (this.#losses < LOSSES) return;
+    if (!this.#asks) return;
     const ms = Math.min(MAX_WAIT_MS, MIN_WAIT_MS + 3 * this.#planningMs);
     this.#channel.post({ type: 'yield', to: this.#id, ms });
   }
 
+  get #asks(): boolean {
+    return this.#losses >= LOSSES || this.#planningMs >= LONG_PLANNING_MS;
+  }
+
   hear(message: Message): void {
-    if (message.type === 'commit' && message.by === this.#waitsFor) this.#goOn();
+    if (message.type === 'commit' && message.by === this.#waitsFor && !message.rewrites) this.#goOn();
     if (message.type !== 'yield' || message.to === this.#waitsFor) return;
     // If two ask each other, the lower id goes first.
-    if (this.#losses >= LOSSES && this.#id < message.to) return;
+    if (this.#asks && this.#id < message.to) return;
     this.#goOn();
     this.#holdBack(message.to, Math.min(message.ms, MAX_WAIT_MS));
   }

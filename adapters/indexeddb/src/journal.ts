@@ -204,7 +204,10 @@ export class IndexedDbJournal implements Journal {
         },
         fate: () => fateOfCommit(this.#connection, this.#name, commit.n, by, expected),
       });
-      if (answer === undefined) this.#room.stored(length);
+      if (answer === undefined) {
+        this.#room.stored(length);
+        this.#fairness.won();
+      } else this.#fairness.lost();
       return this.#announced(answer);
     });
   }
@@ -236,7 +239,7 @@ export class IndexedDbJournal implements Journal {
         fate: () => fateOfRewrite(this.#connection, this.#name, by, expected),
       });
       if (change.manifest !== undefined && answer === undefined) this.#epoch = expected.epoch + 1;
-      return this.#announced(answer);
+      return this.#announced(answer, true);
     });
   }
 
@@ -307,14 +310,11 @@ export class IndexedDbJournal implements Journal {
     return running;
   }
 
-  /** Tells the others if a write was done; tells the fairness either way. */
-  #announced(answer: JournalState | undefined): JournalState | undefined {
-    if (answer !== undefined) this.#fairness.lost();
-    else {
-      this.#fairness.won();
-      // Nobody would hear it, and a message costs time, too.
-      if (!this.#presence.solo) this.#channel.post({ type: 'commit', by: this.#id });
-    }
+  /** Tells the others if a write was done. */
+  #announced(answer: JournalState | undefined, rewrites = false): JournalState | undefined {
+    // Alone nobody would hear it, and a message costs time, too.
+    if (answer === undefined && !this.#presence.solo)
+      this.#channel.post({ type: 'commit', by: this.#id, ...(rewrites && { rewrites }) });
     return answer;
   }
 
