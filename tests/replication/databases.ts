@@ -65,6 +65,23 @@ export function peer(
   } as Peer;
 }
 
+type BulkGetAnswer = { results: { id: string; docs: Record<string, unknown>[] }[] };
+
+/** A source that, for some ids, answers bulkGet otherwise. */
+export function fetchingPeer(
+  db: AnyDatabase,
+  otherwise: (id: string) => Record<string, unknown>[] | undefined,
+  more: Parameters<typeof peer>[1] = {},
+): Peer {
+  return peer(db, {
+    bulkGet: async (request: never): Promise<BulkGetAnswer> => {
+      const { results } = (await db.bulkGet(request)) as unknown as BulkGetAnswer;
+      return { results: results.map(({ id, docs }) => ({ id, docs: otherwise(id) ?? docs })) };
+    },
+    ...more,
+  });
+}
+
 /** All that replicas must agree on: every leaf with its body and ancestry, the winner, the conflicts. */
 export async function contents(db: AnyDatabase): Promise<unknown> {
   const { results } = await db.changes({ style: 'all_docs' }).then((result) => {

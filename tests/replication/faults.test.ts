@@ -1,7 +1,7 @@
 /** What a one-shot replication does when a peer fails, refuses, or answers what it should not. */
 import { describe, expect, it } from 'vitest';
 import { type Peer, type ReplicationResult, replicate } from '../../packages/replication/src/index';
-import { type AnyDatabase, contents, fill, open, openTwo, peer, statusError } from './databases';
+import { type AnyDatabase, contents, fetchingPeer, fill, openTwo, peer, statusError } from './databases';
 
 type Failed = Error & { readonly result: ReplicationResult; readonly status?: number };
 const failureOf = (replication: PromiseLike<unknown>): Promise<Failed> =>
@@ -11,23 +11,6 @@ const failureOf = (replication: PromiseLike<unknown>): Promise<Failed> =>
     },
     (error: Failed) => error,
   );
-
-type BulkGetAnswer = { results: { id: string; docs: Record<string, unknown>[] }[] };
-
-/** A source that, for some ids, answers bulkGet otherwise. */
-function fetchingPeer(
-  db: AnyDatabase,
-  otherwise: (id: string) => Record<string, unknown>[] | undefined,
-  more: Parameters<typeof peer>[1] = {},
-): Peer {
-  return peer(db, {
-    bulkGet: async (request: never): Promise<BulkGetAnswer> => {
-      const { results } = (await db.bulkGet(request)) as unknown as BulkGetAnswer;
-      return { results: results.map(({ id, docs }) => ({ id, docs: otherwise(id) ?? docs })) };
-    },
-    ...more,
-  });
-}
 
 describe('a document that cannot be fetched', () => {
   const answers: [string, Record<string, unknown>[]][] = [
@@ -119,99 +102,6 @@ describe('a document that cannot be fetched', () => {
     });
     expect((await failureOf(replicate(source, b))).result).toMatchObject({ docs_written: 0, last_seq: 0 });
     expect(requests).toBeLessThanOrEqual(12);
-  });
-
-  it('is passed when it was purged meanwhile', async () => {
-    const [a, b] = await openTwo();
-    await fill(a, 5);
-    const { _rev } = await a.get('doc2');
-    const source = peer(a, {
-      bulkGet: async (request: never) => {
-        await a.purge('doc2', _rev).catch(() => undefined);
-        return a.bulkGet(request);
-      },
-    });
-    expect(await replicate(source, b)).toMatchObject({ ok: true, docs_written: 4, last_seq: 6 });
-  });
-
-  it('is carried over in its newer revision when it was edited meanwhile', async () => {
-    const [a, b] = await openTwo();
-    await fill(a, 5);
-    let edited = false;
-    const source = peer(a, {
-      bulkGet: async (request: never) => {
-        if (!edited) {
-          edited = true;
-          const { _rev } = await a.get('doc2');
-          await a.put({ _id: 'doc2', _rev, n: 'new' });
-          await a.compact();
-        }
-        return a.bulkGet(request);
-      },
-    });
-    const first = await replicate(source, b);
-    expect(first).toMatchObject({ ok: true, docs_written: 5 });
-    expect(await replicate(a, b)).toMatchObject({ docs_written: 0 });
-    expect(await contents(b)).toEqual(await contents(a));
-  });
-
-  it('may be gone from a source that cannot follow it to its newer revision: that is read behind the end', async () => {
-    const [a, b] = await openTwo();
-    await fill(a, 5);
-    let edited = false;
-    const source = peer(a, {
-      bulkGet: async (request: object) => {
-        if (!edited) {
-          edited = true;
-          const { _rev } = await a.get('doc2');
-          await a.put({ _id: 'doc2', _rev, n: 'new' });
-          await a.compact();
-        }
-        return a.bulkGet({ ...request, latest: false } as never);
-      },
-    });
-    expect(await replicate(source, b)).toMatchObject({ ok: true, docs_written: 5, last_seq: 6 });
-    expect(await contents(b)).toEqual(await contents(a));
-  });
-
-  it('is looked for behind the end a few times, and only while it passes the filter', async () => {
-    const [a, b] = [await open('a', { revs_limit: 1 }), await open('b')];
-    await fill(a, 5);
-    const edit = async (id: string, n: unknown): Promise<void> => {
-      const { _rev } = await a.get(id);
-      await a.put({ _id: id, _rev, n });
-    };
-    let reads = 0;
-    const source = peer(a, {
-      bulkGet: async (request: never) => {
-        if (reads++ === 0) await edit('doc1', 'no number');
-        // Written whenever it is read: a run must end all the same.
-        await edit('doc2', 100 + reads);
-        return a.bulkGet(request);
-      },
-    });
-    const selector = { n: { $type: 'number' } };
-    expect(await replicate(source, b, { selector })).toMatchObject({ ok: true, docs_written: 3 });
-    expect(reads).toBe(4);
-    expect(await replicate(a, b, { selector })).toMatchObject({ ok: true, docs_written: 1 });
-    expect((await b.allDocs()).rows.map(({ key }) => key)).toEqual(['doc0', 'doc2', 'doc3', 'doc4']);
-  });
-
-  it('may be gone from a PouchDB, which calls it missing', async () => {
-    const [a, b] = await openTwo();
-    await fill(a, 5);
-    const { _rev } = await a.get('doc2');
-    let edited = false;
-    const source = fetchingPeer(a, (id) => (id === 'doc2' && !edited ? [{ missing: _rev }] : undefined));
-    const { bulkGet } = source;
-    source.bulkGet = async (request) => {
-      const answer = await bulkGet(request);
-      if (!edited) await a.put({ _id: 'doc2', _rev, n: 'new' });
-      edited = true;
-      return answer;
-    };
-    expect(await replicate(source, b)).toMatchObject({ ok: true, docs_written: 5, last_seq: 6 });
-    expect(await contents(b)).toEqual(await contents(a));
   });
 });
 

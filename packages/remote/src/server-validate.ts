@@ -153,8 +153,10 @@ function refusal(thrown: unknown): DatabaseError {
 
 /** An object is shown as JSON, unless it has none. */
 function reasonOf(thrown: unknown): string {
+  if (thrown instanceof Error) return whyOf(thrown);
   try {
-    if (!(thrown instanceof Error)) return JSON.stringify(thrown) ?? whyOf(thrown);
-  } catch {}
-  return whyOf(thrown);
+    return JSON.stringify(thrown) ?? whyOf(thrown);
+  } catch {
+    return whyOf(thrown);
+  }
 }

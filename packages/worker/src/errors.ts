@@ -46,7 +46,9 @@ export function encodeError(error: unknown, causes = CAUSES): WireError {
   try {
     if (error instanceof Error) return encodedFields(error, causes);
     if (cloneable(error)) return { type: 'value', value: error };
-  } catch {}
+  } catch {
+    // A getter threw: what was thrown must reach the page all the same.
+  }
   return { type: 'value', value: thrownText(error) };
 }
 

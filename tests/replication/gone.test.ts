@@ -1,0 +1,99 @@
+/** Revisions that a one-shot replication finds listed, and then no longer there: purged, or edited and compacted, meanwhile. */
+import { describe, expect, it } from 'vitest';
+import { replicate } from '../../packages/replication/src/index';
+import { contents, fetchingPeer, fill, open, openTwo, peer } from './databases';
+
+describe('a revision that is gone when it is read', () => {
+  it('is passed when it was purged meanwhile', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 5);
+    const { _rev } = await a.get('doc2');
+    const source = peer(a, {
+      bulkGet: async (request: never) => {
+        await a.purge('doc2', _rev).catch(() => undefined);
+        return a.bulkGet(request);
+      },
+    });
+    expect(await replicate(source, b)).toMatchObject({ ok: true, docs_written: 4, last_seq: 6 });
+  });
+
+  it('is carried over in its newer revision when it was edited meanwhile', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 5);
+    let edited = false;
+    const source = peer(a, {
+      bulkGet: async (request: never) => {
+        if (!edited) {
+          edited = true;
+          const { _rev } = await a.get('doc2');
+          await a.put({ _id: 'doc2', _rev, n: 'new' });
+          await a.compact();
+        }
+        return a.bulkGet(request);
+      },
+    });
+    const first = await replicate(source, b);
+    expect(first).toMatchObject({ ok: true, docs_written: 5 });
+    expect(await replicate(a, b)).toMatchObject({ docs_written: 0 });
+    expect(await contents(b)).toEqual(await contents(a));
+  });
+
+  it('may be gone from a source that cannot follow it to its newer revision: that is read behind the end', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 5);
+    let edited = false;
+    const source = peer(a, {
+      bulkGet: async (request: object) => {
+        if (!edited) {
+          edited = true;
+          const { _rev } = await a.get('doc2');
+          await a.put({ _id: 'doc2', _rev, n: 'new' });
+          await a.compact();
+        }
+        return a.bulkGet({ ...request, latest: false } as never);
+      },
+    });
+    expect(await replicate(source, b)).toMatchObject({ ok: true, docs_written: 5, last_seq: 6 });
+    expect(await contents(b)).toEqual(await contents(a));
+  });
+
+  it('is looked for behind the end a few times, and only while it passes the filter', async () => {
+    const [a, b] = [await open('a', { revs_limit: 1 }), await open('b')];
+    await fill(a, 5);
+    const edit = async (id: string, n: unknown): Promise<void> => {
+      const { _rev } = await a.get(id);
+      await a.put({ _id: id, _rev, n });
+    };
+    let reads = 0;
+    const source = peer(a, {
+      bulkGet: async (request: never) => {
+        if (reads++ === 0) await edit('doc1', 'no number');
+        // Written whenever it is read: a run must end all the same.
+        await edit('doc2', 100 + reads);
+        return a.bulkGet(request);
+      },
+    });
+    const selector = { n: { $type: 'number' } };
+    expect(await replicate(source, b, { selector })).toMatchObject({ ok: true, docs_written: 3 });
+    expect(reads).toBe(4);
+    expect(await replicate(a, b, { selector })).toMatchObject({ ok: true, docs_written: 1 });
+    expect((await b.allDocs()).rows.map(({ key }) => key)).toEqual(['doc0', 'doc2', 'doc3', 'doc4']);
+  });
+
+  it('may be gone from a PouchDB, which calls it missing', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 5);
+    const { _rev } = await a.get('doc2');
+    let edited = false;
+    const source = fetchingPeer(a, (id) => (id === 'doc2' && !edited ? [{ missing: _rev }] : undefined));
+    const { bulkGet } = source;
+    source.bulkGet = async (request) => {
+      const answer = await bulkGet(request);
+      if (!edited) await a.put({ _id: 'doc2', _rev, n: 'new' });
+      edited = true;
+      return answer;
+    };
+    expect(await replicate(source, b)).toMatchObject({ ok: true, docs_written: 5, last_seq: 6 });
+    expect(await contents(b)).toEqual(await contents(a));
+  });
+});
