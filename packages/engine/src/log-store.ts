@@ -61,7 +61,7 @@ export async function openLogStore<T extends Tables>(
   try {
     image.absorb(journal.takeOpened?.() ?? (await journal.read()));
   } catch (error) {
-    await journal.close();
+    await journal.close().catch(() => {}); // Whatever it says, the first error is the one to report.
     throw error;
   }
   return new LogStore<T>(journal, image, options.checkpoint ?? true, options);

@@ -125,12 +125,7 @@ async function openDatabase(
     detach(key, shared, () => closeOpened(shared), event.type === 'lost').catch(() => {});
     if (event.type === 'destroyed') for (const handle of handles) handle.destroyed(event.evicted);
   });
-  try {
-    return await LocalDatabase.open(store, options);
-  } catch (error) {
-    await store.close();
-    throw error;
-  }
+  return LocalDatabase.open(store, options);
 }
 
 /** A handle leaves; resolves when the database is closed, if it was the last one. */

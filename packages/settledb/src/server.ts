@@ -113,11 +113,7 @@ function opener(adapter: Adapter, evaluate: Evaluate, durability: Durability | u
   if (typeof adapter?.open !== 'function')
     throw new TypeError("adapter must be an adapter, as memory() of 'settledb/memory', not its name");
   return async (path, { name, mustExist }) => {
-    const journal = await adapter.open(path, { mustExist });
-    const store = await openLogStore<DatabaseTables>(journal, schema).catch(async (error: unknown) => {
-      await journal.close();
-      throw error;
-    });
+    const store = await openLogStore<DatabaseTables>(adapter.open(path, { mustExist }), schema);
     const onDestroy = (): Promise<void> => adapter.destroy(path);
     return LocalDatabase.open(store, {
       name,

@@ -80,7 +80,8 @@ export class LocalDatabase<Content extends object = object> implements Database<
   #closing: Promise<void> | undefined;
 
   /**
-   * A handle on the database in `store`, which it owns from now on; a new database if the store is empty.
+   * A handle on the database in `store`, which it owns from now on, also if opening fails: it is closed then. A new database if the
+   * store is empty.
    *
    * @throws DatabaseError 400 for options out of range
    */
@@ -88,8 +89,13 @@ export class LocalDatabase<Content extends object = object> implements Database<
     store: Store<DatabaseTables>,
     options: LocalOptions,
   ): Promise<LocalDatabase<Content>> {
-    checkLocalOptions(options);
-    return new LocalDatabase(store, options, await identify(store));
+    try {
+      checkLocalOptions(options);
+      return new LocalDatabase(store, options, await identify(store));
+    } catch (error) {
+      await store.close().catch(() => {}); // Whatever it says, the first error is the one to report.
+      throw error;
+    }
   }
 
   private constructor(store: Store<DatabaseTables>, options: LocalOptions, id: string) {
