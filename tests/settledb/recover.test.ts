@@ -350,6 +350,17 @@ describe('recover', () => {
     expect(await withoutDirectory(other, Buffer.from(bytes))).toEqual(now);
   });
 
+  it('takes every revision for one that a document may have', async () => {
+    const path = join(home(), 'revisions');
+    const db = new SettleDB<{ text: string }>(path);
+    const docs = ['1-', '2-x', '999999999999999-y'].map((_rev) => ({ _id: `of ${_rev}`, _rev, text: _rev }));
+    await db.bulkDocs(docs, { new_edits: false });
+    await db.compact();
+    const all = await leavesOf(db);
+    await db.close();
+    expect(await withoutDirectory(path, readFileSync(logName(path)))).toEqual(all);
+  });
+
   it('makes it of sound groups of rows, too', async () => {
     const copy = copyOf(folder);
     const compacted = new SettleDB(copy);

@@ -8,6 +8,7 @@ import {
   type DatabaseTables,
   type DocRow,
   isLocalRev,
+  isRev,
   LocalDatabase,
   leaves,
   type Store,
@@ -26,7 +27,6 @@ const BATCH = 200;
 /** The number of the order `seq` of documents. */
 const BY_SEQ = 1 + Object.keys(schema.docs.orders).indexOf('seq');
 
-const isRev = (value: unknown): boolean => typeof value === 'string' && /^[1-9]\d*-./.test(value);
 /** How often a `_local` document was written, by its revision. */
 const writesOf = (rev: unknown): number => Number(String(rev).slice('0-'.length));
 
