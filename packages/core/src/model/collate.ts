@@ -4,26 +4,8 @@
  * Strings are compared by UTF-16 code unit, as PouchDB does, so that every engine and every store agrees; CouchDB compares
  * them by ICU (docs/decisions/0002-collation.md).
  */
-import { toJson } from './json';
+import { normalizeKey } from './normalize-key';
 import type { Json } from './types';
-
-/**
- * A value as JSON sees it, which is how a view keeps a key: `undefined`, `NaN` and infinities become null, a `Date` its ISO
- * text, -0 becomes 0; members of objects that are undefined are left out.
- *
- * @throws DatabaseError 400 for what JSON cannot express: BigInt, cycles, nesting beyond MAX_DEPTH
- */
-export function normalizeKey(value: unknown): Json {
-  if (typeof value === 'string' || typeof value === 'boolean') return value;
-  if (typeof value === 'number') return Number.isFinite(value) ? value + 0 : null;
-  if (value === undefined || value === null) return null;
-  const text = toJson(value);
-  return text === undefined ? null : JSON.parse(text);
-}
-
-/** A list of keys likewise: a hole in it is null, as it is where the list crosses as JSON. @throws as {@link normalizeKey} */
-export const normalizeKeys = (keys: readonly unknown[]): Json[] =>
-  Array.from(keys, (key) => normalizeKey(key));
 
 /** Negative, 0 or positive, as `a` sorts before, with or after `b`. A total order of all values that {@link normalizeKey} takes. */
 export function compareKeys(a: unknown, b: unknown): number {

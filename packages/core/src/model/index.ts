@@ -5,8 +5,6 @@ export {
   compareJson,
   compareKeys,
   fromKey,
-  normalizeKey,
-  normalizeKeys,
   toKey,
   truncateKey,
 } from './collate';
@@ -17,6 +15,7 @@ export * from './ids';
 export { toJson, writtenJson } from './json';
 export * from './leaf';
 export { type Hasher, Md5 } from './md5';
+export { normalizeKey, normalizeKeys } from './normalize-key';
 export { comparisons } from './operators';
 export { withPatterns } from './patterns';
 export * from './response';

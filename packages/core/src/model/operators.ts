@@ -2,8 +2,9 @@
  * The operators of Mango selectors that look at one value: each checks its argument, and makes a test. The messages are
  * PouchDB's, to the letter. Tests get values that exist; only `$exists` gets `undefined`.
  */
-import { compareJson, normalizeKey, toKey } from './collate';
+import { compareJson, toKey } from './collate';
 import { badRequest, type DatabaseError } from './errors';
+import { normalizeKey } from './normalize-key';
 import type { Json } from './types';
 
 export type Test = (value: unknown) => boolean;

@@ -4,8 +4,9 @@
  * A condition on an absent field is false, whatever it says, except `$exists: false`. Negation is therefore pushed down
  * to the conditions, as in CouchDB: `$nor: [{ n: 1 }]` is `n: { $ne: 1 }`, which requires an n.
  */
-import { compareJson, normalizeKey } from './collate';
+import { compareJson } from './collate';
 import { badRequest, DatabaseError } from './errors';
+import { normalizeKey } from './normalize-key';
 import { invalidOperator, type Nested, operators, type Test } from './operators';
 
 /**
