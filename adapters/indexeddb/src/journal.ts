@@ -5,7 +5,7 @@
  * The thing to know: when a connection dies during a write, nobody reports whether the write was done. The answer is in the database:
  * every log record names the call that wrote it, so the call looks there, and only then reports success, tries again, or gives up.
  */
-import { closed, type DatabaseError, type Durability, type MakesRoom } from '@settledb/core';
+import { closed, type DatabaseError, type Durability, type MakesRoom, uuid } from '@settledb/core';
 import {
   BLOCKS_PER_COMMIT,
   type BlobJournal,
@@ -39,7 +39,7 @@ import type { OpenRequest } from './open';
 import { Presence } from './presence';
 import { Room } from './room';
 import type { Run } from './run';
-import { commitOfTail, randomId, type State, type StoreName } from './schema';
+import { commitOfTail, type State, type StoreName } from './schema';
 import type { Scope } from './transaction';
 import { runExclusively } from './turn';
 
@@ -58,7 +58,7 @@ export class IndexedDbJournal implements Journal {
   readonly #listeners = new Set<(event: JournalEvent) => void>();
   /** Running calls, which `close` waits for. */
   readonly #pending = new Set<Promise<unknown>>();
-  readonly #id = randomId();
+  readonly #id = uuid();
   #opened: JournalState | undefined;
   /** The epoch, if it is known: from what was read last, or rewritten here. While this context is alone nobody else raises it. */
   #epoch: number | undefined;

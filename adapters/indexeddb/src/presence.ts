@@ -21,11 +21,10 @@
  * the other's (156). But they do hear each other. So a context says when it has become solo, and whoever has held the lock for longer
  * answers that they are apart. None of them is ever solo again.
  */
-import { after, afterTimer, unref } from '@settledb/core';
+import { after, afterTimer, unref, uuid } from '@settledb/core';
 import type { Channel, Message } from './channel';
 import { Clock } from './clock';
 import { acquire, acquireNow, type Hold, LOCK_TIMEOUT_MS, lockSilent } from './lock';
-import { randomId } from './schema';
 
 /** A living event loop answers a hello within a few ms; a blocked one is not waited for. */
 const STEAL_AFTER_MS = 1000;
@@ -56,7 +55,7 @@ type Mode = 'out' | 'shared' | 'solo';
 export class Presence {
   readonly #host: PresenceHost;
   readonly #lockName: string;
-  readonly #id = randomId();
+  readonly #id = uuid();
   readonly #clock = new Clock();
   #mode: Mode = 'out';
   #hold: Hold | undefined;

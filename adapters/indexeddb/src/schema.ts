@@ -9,7 +9,7 @@
  *   blob   [place, i] → { sum, bytes }          chunk i of the content at a place, and its checksum (chunk.ts)
  */
 
-import { corrupt } from '@settledb/core';
+import { corrupt, uuid } from '@settledb/core';
 import { BLOCKS_PER_COMMIT } from '@settledb/engine';
 
 /** Version of the layout: the version of the IndexedDB database. 2 added `blob`. */
@@ -48,13 +48,8 @@ export function createStores(db: IDBDatabase, tx: IDBTransaction): void {
   db.createObjectStore('blob' satisfies StoreName);
   if (db.objectStoreNames.contains('log' satisfies StoreName)) return;
   for (const name of ['log', 'block', 'meta'] satisfies StoreName[]) db.createObjectStore(name);
-  const state: State = { id: randomId(), epoch: 0, through: 0, fence: 0, by: '' };
+  const state: State = { id: uuid(), epoch: 0, through: 0, fence: 0, by: '' };
   tx.objectStore('meta').put(state, 'state');
-}
-
-/** 128 random bits. Not `randomUUID`, which pages without https do not have. */
-export function randomId(): string {
-  return Array.from(crypto.getRandomValues(new Uint32Array(4)), (word) => word.toString(36)).join('');
 }
 
 export function checkState(value: unknown): State {
