@@ -33,15 +33,8 @@ export interface QueryPlan {
 
 /** @throws DatabaseError 400 `query_parse_error` */
 export function planQuery(options: ViewOptions): QueryPlan {
-  const group_level = checkedNumber('group_level', options.group_level);
-  const level =
-    group_level === undefined
-      ? options.group
-        ? Number.POSITIVE_INFINITY
-        : 0
-      : group_level >= EXACT_LEVEL
-        ? Number.POSITIVE_INFINITY
-        : group_level;
+  const given = checkedNumber('group_level', options.group_level) ?? (options.group ? EXACT_LEVEL : 0);
+  const level = given >= EXACT_LEVEL ? Number.POSITIVE_INFINITY : given;
   checkDocIds(options);
   const descending = isDescending(options);
   const keys = keysOf(options);
@@ -81,27 +74,17 @@ function keyRanges(keys: readonly Json[], descending: boolean): IndexRange[] {
 }
 
 function rangeOf(options: ViewOptions, descending: boolean): IndexRange {
-  const { key, startkey_docid, endkey_docid } = options;
+  const { key, startkey, start_key, endkey, end_key, startkey_docid, endkey_docid } = options;
   const isKey = key !== undefined;
-  const start = bound(
-    isKey ? key : (options.startkey ?? orNull(options.startkey, options.start_key)),
-    startkey_docid,
-    true,
-  );
+  // `null` is a key; only `undefined` gives way to the other name.
+  const start = bound(isKey ? key : startkey !== undefined ? startkey : start_key, startkey_docid, true);
   const inclusive =
     isKey || (options.inclusive_end !== false && (options.inclusive_end as unknown) !== 'false');
-  const end = bound(
-    isKey ? key : (options.endkey ?? orNull(options.endkey, options.end_key)),
-    endkey_docid,
-    inclusive,
-  );
+  const end = bound(isKey ? key : endkey !== undefined ? endkey : end_key, endkey_docid, inclusive);
   const [from, to] = descending ? [end, start] : [start, end];
   if (from !== undefined && to !== undefined && compareKeys(from.key, to.key) > 0) throw noRows(descending);
   return { ...(from && { from }), ...(to && { to }) };
 }
-
-/** `null` is a key; only `undefined` gives way to the other name. */
-const orNull = (value: ViewKey, alias: ViewKey): ViewKey => (value === null ? null : alias);
 
 function bound(key: ViewKey, id: string | undefined, inclusive: boolean): IndexRange['from'] {
   if (key === undefined) return undefined;
