@@ -98,19 +98,18 @@ async function compactSlice(
       const bodies = found.slice(0, ids.length) as BodyRow[][];
       const refs = found.slice(ids.length) as BlobRefRow[][];
       const gone: (readonly [string, string])[] = [];
+      const stale: (readonly [string, string, string])[] = [];
       for (const [i, row] of docs.entries()) {
-        const tree = row === undefined ? undefined : treeOf(row);
-        for (const { id, rev } of bodies[i]!) {
-          if (tree === undefined || !isLeaf(tree, rev)) gone.push([id, rev]);
-        }
+        const tree = row && treeOf(row);
+        const isPast = ({ rev }: { readonly rev: string }): boolean => !tree || !isLeaf(tree, rev);
+        for (const body of bodies[i]!) if (isPast(body)) gone.push([body.id, body.rev]);
+        for (const ref of refs[i] ?? []) if (isPast(ref)) stale.push([ref.blob, ref.id, ref.rev]);
       }
       const writes: Write<DatabaseTables>[] = [];
       // Unless another compaction got further.
       if (compacted < seq) writes.push({ into: 'local', put: [compactedRow(position, seq)] });
       if (gone.length > 0) writes.push({ into: 'bodies', delete: gone });
-      const stale = refs.flatMap((each, i) => staleRefs(docs[i], each));
-      if (stale.length > 0)
-        writes.push({ into: 'blobrefs', delete: stale.map((ref) => [ref.blob, ref.id, ref.rev]) });
+      if (stale.length > 0) writes.push({ into: 'blobrefs', delete: stale });
       return { writes, value: seq };
     },
     { signal: options.signal, makesRoom: 'now' },
@@ -120,10 +119,4 @@ async function compactSlice(
 async function hasBlobs(store: Store<DatabaseTables>): Promise<boolean> {
   const [rows] = await store.read([{ from: 'blobs', range: {}, limit: 1 }]);
   return rows.length > 0;
-}
-
-/** References of revisions that are not leaves of their document. */
-function staleRefs(row: DocRow | undefined, refs: readonly BlobRefRow[]): BlobRefRow[] {
-  const tree = row === undefined ? undefined : treeOf(row);
-  return refs.filter(({ rev }) => tree === undefined || !isLeaf(tree, rev));
 }
