@@ -19,10 +19,10 @@ export async function* chunksOf(
   if (typeof data === 'string')
     yield* data.length <= CHUNK_TEXT ? decoded(data, bytes) : rechunked(decoded(data, bytes));
   else if (isBlob(data)) {
-    if (data.size <= CHUNK_BYTES) yield* slices(new Uint8Array(await data.arrayBuffer()), true);
-    else
-      for (let at = 0; at < data.size; at += CHUNK_BYTES)
-        yield new Uint8Array(await data.slice(at, at + CHUNK_BYTES).arrayBuffer());
+    for (let at = 0; at < data.size; at += CHUNK_BYTES) {
+      const part = data.size <= CHUNK_BYTES ? data : data.slice(at, at + CHUNK_BYTES);
+      yield new Uint8Array(await part.arrayBuffer());
+    }
   } else if (isBuffer(data)) yield* slices(new Uint8Array(data));
   else if (ArrayBuffer.isView(data))
     yield* slices(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
@@ -48,12 +48,7 @@ const has = (data: unknown, method: string): boolean =>
   data !== null &&
   typeof (data as { [name: string]: unknown })[method] === 'function';
 
-/** @param own whether nobody else has the bytes, and they are one chunk at most */
-function* slices(view: Uint8Array, own = false): Generator<Uint8Array, void> {
-  if (own) {
-    if (view.length > 0) yield view;
-    return;
-  }
+function* slices(view: Uint8Array): Generator<Uint8Array, void> {
   for (let at = 0; at < view.length; at += CHUNK_BYTES)
     yield new Uint8Array(view.subarray(at, at + CHUNK_BYTES));
 }

@@ -8,7 +8,7 @@ import type { ChangesFeed, ChangesOptions } from './database';
 import { BasicFeed } from './feed';
 import type { FeedController } from './feed-controller';
 import type { FilterSource } from './filter';
-import { infoNow } from './info';
+import { INFO, infoNow } from './info';
 
 /** What a feed needs of its database. */
 export interface ChangesSource extends FilterSource {
@@ -43,8 +43,6 @@ export function localChanges<Content extends object = object>(
   const feed = new BasicFeed(drive, { signal: options.signal, cancelled, holds: true });
   return feed as unknown as ChangesFeed<Content>;
 }
-
-const INFO = [{ from: 'info', keys: ['info'] }] as const;
 
 function updateSeqNow({ store }: ChangesSource): number | undefined {
   try {

@@ -132,14 +132,13 @@ function ofSize(given: unknown): Test {
 }
 
 function remainder(given: unknown): Test {
-  const list = Array.isArray(given) ? given : undefined;
-  if (list === undefined) throw invalidOperator('$mod', 'must be an array', given);
-  if (list.length !== 2) {
+  if (!Array.isArray(given)) throw invalidOperator('$mod', 'must be an array', given);
+  if (given.length !== 2) {
     const format =
       'must be in the format [divisor, remainder], where divisor and remainder are both integers';
     throw invalidOperator('$mod', format, given);
   }
-  const [divisor, rest] = list as [unknown, unknown];
+  const [divisor, rest] = given as [unknown, unknown];
   if (divisor === 0) throw badRequest("Query operator $mod's divisor cannot be 0, cannot divide by zero.");
   if (!Number.isInteger(divisor)) throw invalidOperator("$mod's", 'divisor is not an integer', divisor);
   if (!Number.isInteger(rest)) throw invalidOperator("$mod's", 'remainder is not an integer', rest);

@@ -14,7 +14,6 @@ export interface Grown extends Omit<Merged, 'tree'> {
   readonly covers: boolean;
 }
 
-const NOTHING: Added = { nodes: new Set(), links: [] };
 const KNOWN: Grown = { result: 'known', forgotten: [], covers: false };
 
 export class GrowingGraph {
@@ -71,10 +70,10 @@ export class GrowingGraph {
   }
 
   /** Drops what is too far above its leaves. @param added since the last time */
-  stem(added: Added = NOTHING): ReadonlySet<Node> {
+  stem(added?: Added): ReadonlySet<Node> {
     // Most trees do not reach so far that anything could be dropped.
     if (!this.#isMeasured && this.#newest - this.#oldest < this.#limit) return new Set();
-    const measured = this.#isMeasured ? measureAdded(added) : measure(this.#graph);
+    const measured = this.#isMeasured && added ? measureAdded(added) : measure(this.#graph);
     this.#isMeasured = true;
     const dropped = new Set<Node>();
     for (const node of measured) if (node.nearest - node.generation >= this.#limit) dropped.add(node);
