@@ -2,9 +2,10 @@
  * Whose turn it is to map: contexts that index the same database take turns, batch by batch, so that no document is mapped
  * twice. This is only a courtesy: what keeps an index right is that commits are planned against its state.
  */
+import { Turns } from '@settledb/core';
 
-/** By database: the last turn of this realm. */
-const queues = new Map<string, Promise<unknown>>();
+/** Of this realm, by database. */
+const turns = new Turns();
 
 /** How long to wait for another tab's turn. A batch takes some 10 ms; a tab whose map hangs must not stop all others. */
 const WAIT_MS = 5_000;
@@ -16,17 +17,7 @@ const WAIT_MS = 5_000;
  * @param alone no other context has the database open, as far as known
  */
 export function inTurn<T>(id: string, alone: boolean, work: () => Promise<T>): Promise<T> {
-  const before = queues.get(id) ?? Promise.resolve();
-  const turn = before.then(() => (alone ? work() : amongTabs(id, work)));
-  const over = turn.then(
-    () => {},
-    () => {},
-  );
-  queues.set(id, over);
-  void over.then(() => {
-    if (queues.get(id) === over) queues.delete(id);
-  });
-  return turn;
+  return turns.take(id, () => (alone ? work() : amongTabs(id, work)));
 }
 
 async function amongTabs<T>(id: string, work: () => Promise<T>): Promise<T> {

@@ -4,7 +4,7 @@
  * Creating, destroying and closing a database take turns, by name, and a use waits for them. So there are never two handles of one
  * database at a time: a request for one that is being closed gets it opened anew, with all that was written to it.
  */
-import { closed, type Database } from '@settledb/core';
+import { closed, type Database, Turns } from '@settledb/core';
 import type { UsedDatabase } from './server-context';
 
 /**
@@ -37,8 +37,8 @@ export class OpenDatabases {
   readonly #held = new Map<string, Held>();
   /** Databases that nobody uses, the longest unused first. */
   readonly #idle = new Set<Held>();
-  /** The last turn taken, by name. */
-  readonly #turns = new Map<string, Promise<void>>();
+  /** By name. */
+  readonly #turns = new Turns();
   /** Number of held databases with `isCounted`. */
   #count = 0;
   #warnedOf: number;
@@ -55,7 +55,7 @@ export class OpenDatabases {
 
   /** The database until its `release`; `open` opens it if it is not open, and gives undefined if it does not exist. */
   async use(name: string, open: () => Promise<Database | undefined>): Promise<UsedDatabase | undefined> {
-    const held = this.#turns.has(name) ? await this.#begin(name, open) : this.#hold(name, open);
+    const held = this.#turns.pending(name) ? await this.#begin(name, open) : this.#hold(name, open);
     const database = await held.opening;
     if (database === undefined) return undefined;
     let isOver = false;
@@ -81,7 +81,7 @@ export class OpenDatabases {
     open: () => Promise<Database | undefined>,
     make: () => Promise<Database>,
   ): Promise<boolean> {
-    return this.#inTurn(name, async () => {
+    return this.#turns.take(name, async () => {
       const there = await this.#usedFor(name, open);
       return there === undefined && (await this.#usedFor(name, make)) !== undefined;
     });
@@ -93,7 +93,7 @@ export class OpenDatabases {
     open: () => Promise<Database | undefined>,
     destroy: (database: Database) => Promise<void>,
   ): Promise<boolean> {
-    return this.#inTurn(name, async () => {
+    return this.#turns.take(name, async () => {
       const held = this.#held.get(name);
       const database = await (held === undefined ? open() : held.opening);
       if (database === undefined) return false;
@@ -105,25 +105,27 @@ export class OpenDatabases {
 
   /** Closes `database`, though it may be in use: the next use opens it anew. */
   drop(name: string, database: Database): void {
-    void this.#inTurn(name, async () => {
-      const held = this.#held.get(name);
-      if (held === undefined || (await held.opening) !== database) return;
-      this.#forget(held);
-      await database.close();
-    }).catch(() => {}); // It had failed before: closing it could lose nothing more.
+    void this.#turns
+      .take(name, async () => {
+        const held = this.#held.get(name);
+        if (held === undefined || (await held.opening) !== database) return;
+        this.#forget(held);
+        await database.close();
+      })
+      .catch(() => {}); // It had failed before: closing it could lose nothing more.
   }
 
   /** Closes all databases, and opens no more. Failures to close are ignored: nobody is left who could act on them. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    while (this.#turns.size > 0) await Promise.all(this.#turns.values());
+    await this.#turns.over();
     const held = [...this.#held.values()];
     for (const each of held) this.#forget(each);
     await Promise.allSettled(held.map(async ({ opening }) => (await opening)?.close()));
   }
 
   async #begin(name: string, open: () => Promise<Database | undefined>): Promise<Held> {
-    for (let turn = this.#turns.get(name); turn !== undefined; turn = this.#turns.get(name)) await turn;
+    for (let turn = this.#turns.pending(name); turn; turn = this.#turns.pending(name)) await turn;
     return this.#hold(name, open);
   }
 
@@ -176,7 +178,7 @@ export class OpenDatabases {
     for (const held of this.#idle) {
       if (this.#count <= this.#most) break;
       this.#uncount(held);
-      closing.push(this.#inTurn(held.name, () => this.#closeNow(held)));
+      closing.push(this.#turns.take(held.name, () => this.#closeNow(held)));
     }
     if (this.#count > this.#most) this.#tell();
     // Nothing was under way in them: what they acknowledged is stored, even if tidying up failed.
@@ -207,18 +209,5 @@ export class OpenDatabases {
     this.#warn?.(
       `${this.#count} databases are in use and open, more than max_dbs_open, which is ${this.#most}`,
     );
-  }
-
-  #inTurn<T>(name: string, work: () => Promise<T>): Promise<T> {
-    const turn = (this.#turns.get(name) ?? Promise.resolve()).then(work);
-    const ended: Promise<void> = turn.then(
-      () => {},
-      () => {},
-    );
-    this.#turns.set(name, ended);
-    void ended.then(() => {
-      if (this.#turns.get(name) === ended) this.#turns.delete(name);
-    });
-    return turn;
   }
 }

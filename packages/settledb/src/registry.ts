@@ -11,6 +11,7 @@ import {
   type LocalOptions,
   type Store,
   schema,
+  Turns,
 } from '@settledb/core';
 import { type Adapter, type Blocked, openLogStore } from '@settledb/engine';
 
@@ -56,8 +57,8 @@ export interface Shared {
 }
 
 const open = new Map<string, Shared>();
-/** By location: what must be over before it is opened again. Never rejects. */
-const endings = new Map<string, Promise<unknown>>();
+/** By location: what must be over before it is opened again. */
+const endings = new Turns();
 
 /**
  * Joins the database at `location`, opening it if necessary. The options of the first handle count; later handles share the opened
@@ -83,7 +84,7 @@ export function acquire(location: Location, handle: Handle, options: SharedOptio
 
 function begin(location: Location, handle: Handle, options: SharedOptions): Shared {
   const { key } = location;
-  const before = endings.get(key); // Not a later ending, which waits for this opening.
+  const before = endings.pending(key); // Not a later ending, which waits for this opening.
   const handles = new Set([handle]);
   const blocked = (waiting: Blocked): void => {
     for (const each of handles) each.blocked(waiting);
@@ -134,7 +135,7 @@ export async function release(location: Location, shared: Shared, handle: Handle
   const { key } = location;
   if (shared.handles.size > 0 || open.get(key) !== shared) return;
   forget(key, shared);
-  await end(key, () => closeOpened(shared));
+  await endings.take(key, () => closeOpened(shared));
 }
 
 /**
@@ -169,24 +170,13 @@ function detach(
   lost = false,
 ): Promise<void> {
   if (shared !== undefined) forget(key, shared);
-  const ended = end(key, ending);
+  const ended = endings.take(key, ending);
   for (const handle of [...(shared?.handles ?? [])]) handle.detached(lost);
   return ended;
 }
 
 function forget(key: string, shared: Shared): void {
   if (open.get(key) === shared) open.delete(key);
-}
-
-/** Does `work` after endings under way at this location, and makes openings wait for it. */
-function end(key: string, work: () => Promise<void>): Promise<void> {
-  const done = (endings.get(key) ?? Promise.resolve()).then(work);
-  const over = done.catch(() => {});
-  endings.set(key, over);
-  void over.then(() => {
-    if (endings.get(key) === over) endings.delete(key);
-  });
-  return done;
 }
 
 /**

@@ -41,3 +41,4 @@ export { onPageReturn, onReturn, tellReturn } from './return';
 export { checkRevLists } from './rev-lists';
 export { show } from './show';
 export { TREE_TEXTS, treeOf } from './tip';
+export { Turns } from './turns';
