@@ -6,16 +6,14 @@
  */
 import {
   compareKeys,
-  conflicts,
   type DocRow,
   type ExistingDoc,
-  isOneChain,
   joinDoc,
   type Loose,
+  losersOf,
   type MapFunction,
   toJson,
   toKey,
-  unpackTree,
 } from '@settledb/core';
 import { fieldsRead, PartialDocs } from './reads';
 
@@ -144,8 +142,6 @@ export const DOC_TEXTS = ['body', 'tree'] as const;
 /** The document of a row read with {@link DOC_TEXTS}, as a map sees it: the winner, with `_conflicts` when there are any. */
 export function docOf(row: DocRow): SourceDoc {
   const body = (row.body as string | undefined) ?? '{}';
-  if (row.tree === undefined || isOneChain(row.tree as string)) return joinDoc(row.id, row.rev, false, body);
-  const losers = conflicts(unpackTree(row.tree as string));
-  const meta = losers.length === 0 ? undefined : { _conflicts: losers.map(({ rev }) => rev) };
-  return joinDoc(row.id, row.rev, false, body, meta);
+  const losers = losersOf(row);
+  return joinDoc(row.id, row.rev, false, body, losers && { _conflicts: losers });
 }

@@ -4,7 +4,7 @@
  * Rows of deleted documents lie between the live ones, and the store counts them for `skip` and `limit`: its counting is right only if
  * it met none. Otherwise more rows are read, still within one snapshot, until there are enough live ones.
  */
-import { badRequest, conflicts, docText, normalizeKeys, queryParseError, unpackTree } from '../model';
+import { badRequest, docText, normalizeKeys, queryParseError } from '../model';
 import type { AllDocsResult, AllDocsRow, Json, MissingRow } from '../model/types';
 import type { Key } from '../store/keys';
 import type { DatabaseTables, DocRow, InfoRow } from '../store/schema';
@@ -13,6 +13,7 @@ import { checkCount } from './count';
 import type { AllDocsOptions } from './database';
 import { infoOf } from './info';
 import { type KeptDocs, keptDocs } from './kept-docs';
+import { losersOf } from './tip';
 
 /**
  * An option for callers that only send the answer on: documents then come as their JSON text, so that none is parsed here just to be
@@ -155,11 +156,8 @@ function liveRow(
     return { id, key: id, value: { rev }, doc: docText(id, rev, false, body) as never };
   }
   const doc = kept.doc(row, state);
-  if (options.conflicts && row.tree !== undefined) {
-    // A tip only extends the winner's branch, so the losers are all in the tree.
-    const losing = conflicts(unpackTree(row.tree as string));
-    if (losing.length > 0) doc._conflicts = losing.map((leaf) => leaf.rev);
-  }
+  const losers = options.conflicts && losersOf(row);
+  if (losers) doc._conflicts = losers;
   return { id, key: id, value: { rev }, doc };
 }
 

@@ -8,9 +8,7 @@
 import { joinDoc } from '../model/document';
 import { badRequest } from '../model/errors';
 import { leaves } from '../model/tree';
-import { unpackTree } from '../model/tree-pack';
-import type { Cancelled, Change, ChangesResult, DocMeta, ExistingDoc } from '../model/types';
-import { conflicts } from '../model/winner';
+import type { Cancelled, Change, ChangesResult, ExistingDoc } from '../model/types';
 import type { DocRow } from '../store/schema';
 import type { Range, Text } from '../store/store';
 import type { FillOptions } from './attachment-fill';
@@ -21,7 +19,7 @@ import type { ChangesOptions } from './database';
 import type { FeedController } from './feed-controller';
 import type { Filter, FilterSource } from './filter';
 import { ReadSize } from './read-size';
-import { TREE_TEXTS, treeOf } from './tip';
+import { losersOf, TREE_TEXTS, treeOf } from './tip';
 import { Waker } from './waker';
 
 type Controller = FeedController<Change>;
@@ -285,18 +283,9 @@ function plainChange({ id, seq, rev, deleted }: DocRow): Made {
 }
 
 function readDoc(row: DocRow, withConflicts: boolean): ExistingDoc<Record<string, unknown>> {
-  let meta: Partial<DocMeta> | undefined;
-  if (withConflicts && row.tree !== undefined) {
-    const losers = conflicts(unpackTree(textOf(row.tree))); // a tip only extends the winner's branch
-    if (losers.length > 0) meta = { _conflicts: losers.map(({ rev }) => rev) };
-  }
-  return joinDoc(
-    row.id,
-    row.rev,
-    row.deleted === true,
-    row.body === undefined ? '{}' : textOf(row.body),
-    meta,
-  );
+  const losers = withConflicts && losersOf(row);
+  const body = row.body === undefined ? '{}' : textOf(row.body);
+  return joinDoc(row.id, row.rev, row.deleted === true, body, losers ? { _conflicts: losers } : undefined);
 }
 
 /** A text that was asked for, and so is not a reference. */

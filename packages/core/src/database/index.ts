@@ -40,5 +40,5 @@ export { ReadSize, readSize } from './read-size';
 export { onPageReturn, onReturn, tellReturn } from './return';
 export { checkRevLists } from './rev-lists';
 export { show } from './show';
-export { TREE_TEXTS, treeOf } from './tip';
+export { losersOf, TREE_TEXTS, treeOf } from './tip';
 export { Turns } from './turns';

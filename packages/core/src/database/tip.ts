@@ -6,7 +6,7 @@
  *   tip    limit : hashes      of the revisions that the winner descends from, newest first, down to the one at which `tree`, where
  *                              there is one, ends; `limit` is the `revs_limit` they were made under, 32 characters a hash
  */
-import { hasRev, merge, type RevTree, singleton, unpackTree } from '../model';
+import { conflicts, hasRev, isOneChain, merge, type RevTree, singleton, unpackTree } from '../model';
 import { corrupt } from '../model/errors';
 import { formatRev, generationOf, hashOf } from '../model/revision';
 import type { DocRow } from '../store/schema';
@@ -25,6 +25,13 @@ export const hasPast = (row: DocRow): boolean => row.tree !== undefined || row.t
 
 /** The revision tree of a row with its {@link TREE_TEXTS}. */
 export const treeOf = (row: DocRow): RevTree => wholeTree(row).tree;
+
+/** The value of `_conflicts` for a row with its `tree`; `undefined` if nothing lost. A tip only extends the winner's branch. */
+export function losersOf({ tree }: DocRow): string[] | undefined {
+  if (tree === undefined || isOneChain(tree as string)) return undefined;
+  const losers = conflicts(unpackTree(tree as string));
+  return losers.length === 0 ? undefined : losers.map(({ rev }) => rev);
+}
 
 /** As {@link treeOf}, with the revisions that edits since the tree was packed pushed beyond the limit. */
 export function wholeTree(row: DocRow): { readonly tree: RevTree; readonly forgotten: readonly string[] } {
