@@ -15,7 +15,6 @@ import {
   type RevPath,
   type RevTree,
   singleton,
-  winner,
 } from '../model';
 import { conflict, corrupt, type DatabaseError, isDatabaseError } from '../model/errors';
 import { generationOf, hashOf, MAX_GENERATION, nextRev } from '../model/revision';
@@ -153,14 +152,13 @@ export class DocFold {
   finish(): Folded | undefined {
     if (this.#lacking) return undefined;
     if (!this.#dirty) return UNCHANGED;
-    const tree = this.#tree?.tree;
-    if (tree === undefined) {
+    if (this.#tree === undefined) {
       const [first] = this.#held as [Held]; // the edit that made the document
       const { rev, deleted, body } = first;
       const row = docRow(this.#id, this.#seq, rev, deleted, undefined, body);
       return { row, bodies: NONE, gone: NONE, refs: this.#refs([first]) };
     }
-    const best = winner(tree);
+    const { tree, winner: best } = this.#tree;
     const held = this.#held.find((each) => each.rev === best.rev);
     if (held === undefined && this.#stored === undefined) return undefined;
     const body = held === undefined ? this.#promoted(best.rev).body : held.body;
@@ -271,7 +269,7 @@ function parentFor(tree: GrowingTree | undefined, edit: NewEdit): Rev | undefine
   if (tree === undefined) return undefined;
   if (edit.parent === undefined) {
     // Writing a deleted document anew needs no revision: the edit continues its tombstone.
-    const best = winner(tree.tree);
+    const best = tree.winner;
     const isOpen = best.deleted && !edit.deleted && best.generation < MAX_GENERATION;
     return isOpen ? best.rev : undefined;
   }

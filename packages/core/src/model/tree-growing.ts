@@ -1,9 +1,11 @@
 /** A revision tree that takes the edits of one write, one after another. */
 import type { RevPath, RevTree } from './chain';
+import type { Leaf } from './leaf';
 import { hasRev, isLeaf } from './tree';
 import { GrowingGraph, type Grown } from './tree-growth';
 import { COST, FEW } from './tree-index';
 import { mergeByChains } from './tree-merge';
+import { winner } from './winner';
 
 export class GrowingTree {
   readonly #limit: number;
@@ -13,6 +15,8 @@ export class GrowingTree {
   #tree: RevTree | undefined;
   /** Made when it is first needed, or pays; from then on it takes all edits. */
   #graph: GrowingGraph | undefined;
+  /** The winner of `of`: edits that are refused leave the tree as it is, and each may ask. */
+  #winner: { readonly of: RevTree; readonly leaf: Leaf } | undefined;
   /** Chains that were copied and compared so far. */
   #work = 0;
 
@@ -27,6 +31,13 @@ export class GrowingTree {
   get tree(): RevTree {
     this.#tree ??= this.#graph!.toTree(); // which is ahead
     return this.#tree;
+  }
+
+  /** As it is now: see {@link winner}. */
+  get winner(): Leaf {
+    const of = this.tree;
+    if (this.#winner?.of !== of) this.#winner = { of, leaf: winner(of) };
+    return this.#winner.leaf;
   }
 
   has(rev: string): boolean {

@@ -1,12 +1,18 @@
 /** Which leaf of a tree a database shows: the one that {@link outranks} the others, in whatever order they came. */
 
 import type { RevTree } from './chain';
-import type { Leaf } from './leaf';
-import { leaves } from './tree';
+import { type Leaf, outranks } from './leaf';
+import { leafOf, leaves } from './tree';
 
 /** The leaf that stands for the document; a tombstone only when there is no live one. */
 export function winner(tree: RevTree): Leaf {
-  return leaves(tree)[0]!; // every tree has a leaf
+  let best: Leaf | undefined;
+  for (const chain of tree.chains) {
+    if (!chain.tip) continue;
+    const leaf = leafOf(chain);
+    if (best === undefined || outranks(leaf, best)) best = leaf;
+  }
+  return best!; // every tree has a leaf
 }
 
 /** Live leaves that lose, best first. */
