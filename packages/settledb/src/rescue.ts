@@ -11,6 +11,7 @@ import {
   isRev,
   LocalDatabase,
   leaves,
+  localWrites,
   type Store,
   schema,
   TREE_TEXTS,
@@ -26,9 +27,6 @@ import { RescuedLocals } from './rescued-locals';
 const BATCH = 200;
 /** The number of the order `seq` of documents. */
 const BY_SEQ = 1 + Object.keys(schema.docs.orders).indexOf('seq');
-
-/** How often a `_local` document was written, by its revision. */
-const writesOf = (rev: unknown): number => Number(String(rev).slice('0-'.length));
 
 /** The tables of documents, as their pages tell. */
 const KINDS: readonly PageKind[] = [
@@ -49,7 +47,7 @@ const KINDS: readonly PageKind[] = [
   {
     table: 'local',
     isOf: ({ id, rev }) => typeof id === 'string' && isLocalRev(rev),
-    isNewer: (row, than) => writesOf(row.rev) > writesOf(than.rev),
+    isNewer: (row, than) => localWrites(row.rev as string) > localWrites(than.rev as string),
   },
 ];
 

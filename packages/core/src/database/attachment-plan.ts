@@ -4,7 +4,7 @@
  */
 import type { DatabaseError } from '../model/errors';
 import { isDatabaseError } from '../model/errors';
-import { generationOf } from '../model/revision';
+import { generationOf, localWrites, nextLocalRev } from '../model/revision';
 import type { Rev } from '../model/types';
 import type { BlobRefRow, BlobRow, BodyRow, DatabaseTables, DocRow, LocalRow } from '../store/schema';
 import type { Query, Store, Write } from '../store/store';
@@ -141,7 +141,7 @@ export class AttachmentsFound {
     const before = rows[place];
     const text = typeof before?.body === 'string' ? before.body : this.#locals.get(localKey(edit.id))?.body;
     const resolved = edit.attachments.resolve(edit.body, {
-      generation: before === undefined ? 1 : Number(before.rev.slice(2)) + 1,
+      generation: localWrites(nextLocalRev(before?.rev)),
       before: stubsIn(text as string | undefined),
       replicated: false,
       rows: this.#rows,

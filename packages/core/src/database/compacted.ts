@@ -2,6 +2,7 @@
  * Up to which seq past bodies were dropped: the local document `_local/compaction`, `{ last_seq }`, which other versions and PouchDB
  * keep as well.
  */
+import { nextLocalRev } from '../model/revision';
 import type { LocalRow } from '../store/schema';
 
 /** Key of `_local/compaction`. */
@@ -19,7 +20,6 @@ export function compactedSeq(row: LocalRow | undefined): number {
 
 /** The row that records `seq`. */
 export function compactedRow(before: LocalRow | undefined, seq: number): LocalRow {
-  const writes = before === undefined ? 0 : Number(before.rev.slice(2));
   const body = JSON.stringify({ ...contentOf(before), last_seq: seq });
-  return { id: COMPACTED, rev: `0-${writes + 1}`, body };
+  return { id: COMPACTED, rev: nextLocalRev(before?.rev), body };
 }

@@ -6,6 +6,7 @@
 
 import { joinDoc } from '../model/document';
 import { conflict, notFound } from '../model/errors';
+import { nextLocalRev } from '../model/revision';
 import type { ExistingDoc } from '../model/types';
 import type { DatabaseTables, LocalRow } from '../store/schema';
 import type { CallOptions, Store } from '../store/store';
@@ -24,7 +25,7 @@ export function applyLocal(edit: LocalEdit, rows: (LocalRow | undefined)[], plac
     rows[place] = undefined;
     return { ok: true, id: edit.id, rev: DELETED };
   }
-  const rev = before === undefined ? '0-1' : `0-${Number(before.rev.slice(2)) + 1}`;
+  const rev = nextLocalRev(before?.rev);
   rows[place] = { id: localKey(edit.id), rev, body: edit.body };
   return { ok: true, id: edit.id, rev };
 }

@@ -36,6 +36,13 @@ export function isLocalRev(value: unknown): value is string {
   return typeof value === 'string' && LOCAL_REV.test(value);
 }
 
+/** How often a `_local/` document was written, by its revision, which is known to be well-formed. */
+export const localWrites = (rev: string): number => Number(rev.slice('0-'.length));
+
+/** The revision that the next write of a `_local/` document makes. @param before its revision; `undefined` if there is none */
+export const nextLocalRev = (before: string | undefined): string =>
+  `0-${before === undefined ? 1 : localWrites(before) + 1}`;
+
 /** @throws DatabaseError 400 `Invalid rev format` */
 export function parseRev(rev: unknown): ParsedRev {
   if (!isRev(rev)) throw invalidRev();
