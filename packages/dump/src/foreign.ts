@@ -2,7 +2,7 @@
  * Files of other programs: CouchDB's `_all_docs?include_docs=true` and `_bulk_docs`, a bare list of documents, and those of
  * pouchdb-dump. They have no checksums; a file that is cut off is recognized by its JSON.
  */
-import { badRequest } from '@settledb/core';
+import { badRequest, isLocalId } from '@settledb/core';
 import { type AnyDoc, damaged, isObject, truncated } from './format';
 import type { Writer } from './writer';
 
@@ -61,7 +61,7 @@ function documentOf(element: unknown, list: string): unknown {
 
 /** Documents with a revision keep it, the others become new ones. `_local` documents belong to the database they were in. */
 async function writeDocs(docs: readonly unknown[], writer: Writer): Promise<void> {
-  const own = docs.filter((doc) => isObject(doc) && !String(doc._id ?? '').startsWith('_local/')) as AnyDoc[];
+  const own = docs.filter((doc) => isObject(doc) && !isLocalId(String(doc._id ?? ''))) as AnyDoc[];
   if (docs.some((doc) => !isObject(doc))) throw damaged('a document that is no object');
   await writer.revisions(own.filter(({ _rev }) => _rev !== undefined));
   await writer.edits(own.filter(({ _rev }) => _rev === undefined));

@@ -4,6 +4,7 @@ import {
   badRequest,
   type ExistingDoc,
   isDatabaseError,
+  isLocalId,
   notImplemented,
   queryParseError,
 } from '@settledb/core';
@@ -124,7 +125,7 @@ async function listLocals({ database, request }: DatabaseContext, asked: Asked):
   async function* text(): Text {
     let before = '{"total_rows":null,"offset":null,"rows":[';
     for (const each of wanted) {
-      const doc = typeof each === 'string' && each.startsWith('_local/') ? await find(each) : undefined;
+      const doc = typeof each === 'string' && isLocalId(each) ? await find(each) : undefined;
       if (doc === undefined && keys === undefined) continue;
       yield before + JSON.stringify(doc === undefined ? { key: each, error: 'not_found' } : rowOf(doc));
       before = ',';

@@ -2,7 +2,7 @@
  * `POST _local_docs` with `keys`: several `_local` documents by name, missing ones as rows. Pages read their checkpoints this way,
  * because a browser writes every 404 to the console. A listing without keys is not offered.
  */
-import { badRequest, type ExistingDoc, isDatabaseError } from '@settledb/core';
+import { badRequest, type ExistingDoc, isDatabaseError, isLocalId } from '@settledb/core';
 import { type Answer, jsonResponse } from './server-answer';
 import { readObject } from './server-body';
 import type { DatabaseContext } from './server-context';
@@ -19,7 +19,7 @@ export async function localDocs({ database, query, request, server }: DatabaseCo
   const withDocs = body.include_docs === true || query.text('include_docs') === 'true';
   const rows: unknown[] = [];
   for (const key of keys) {
-    const doc = key.startsWith('_local/') ? await find(key) : undefined;
+    const doc = isLocalId(key) ? await find(key) : undefined;
     if (doc === undefined) rows.push({ key, error: 'not_found' });
     else rows.push({ id: key, key, value: { rev: doc._rev }, ...(withDocs ? { doc } : {}) });
   }

@@ -2,7 +2,7 @@
  * The documents of `_users`: checked by CouchDB's rules, their passwords replaced by hashes. Only server
  * administrators reach this database.
  */
-import { forbidden } from '@settledb/core';
+import { forbidden, isDesignId, isLocalId } from '@settledb/core';
 import { userId } from './server-auth';
 import { hashPassword } from './server-passwords';
 import { isTexts } from './wire';
@@ -11,7 +11,7 @@ type Body = Readonly<Record<string, unknown>>;
 
 /** @returns what to store @throws forbidden */
 export async function prepareUser(id: string, doc: Body, iterations: number): Promise<Body> {
-  if (doc._deleted === true || id.startsWith('_design/') || id.startsWith('_local/')) return doc;
+  if (doc._deleted === true || isDesignId(id) || isLocalId(id)) return doc;
   checkUser(id, doc);
   const { password, ...rest } = doc;
   if (typeof password !== 'string') return rest;

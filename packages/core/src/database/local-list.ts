@@ -1,5 +1,6 @@
 /** The list of `_local/` documents. */
 import { joinDoc } from '../model/document';
+import { isLocalId } from '../model/ids';
 import type { ExistingDoc } from '../model/types';
 import type { DatabaseTables } from '../store/schema';
 import type { Store } from '../store/store';
@@ -24,8 +25,7 @@ export async function listLocal(
   { startkey, endkey, inclusive_end = true, descending = false, limit, skip, signal }: LocalDocsOptions,
 ): Promise<ExistingDoc[]> {
   const [low, high] = descending ? [endkey, startkey] : [startkey, endkey];
-  const keyOf = (bound: string): string | undefined =>
-    bound.startsWith(PREFIX) ? localKey(bound) : undefined;
+  const keyOf = (bound: string): string | undefined => (isLocalId(bound) ? localKey(bound) : undefined);
   // A bound outside the prefix admits all of the documents, or none.
   if ((low !== undefined && low >= LAST) || (high !== undefined && high < PREFIX)) return [];
   const from = low === undefined ? undefined : keyOf(low);
