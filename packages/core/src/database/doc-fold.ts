@@ -242,7 +242,7 @@ export class DocFold {
 
   #promoted(rev: Rev): BodyRow {
     const row = this.#stored?.find((each) => each.rev === rev);
-    if (row === undefined) throw corrupt(`The body of leaf ${rev} of document '${this.#id}' is missing`);
+    if (row === undefined) throw bodyLacking(this.#id, rev);
     return row;
   }
 
@@ -292,6 +292,9 @@ function freshRev(tree: GrowingTree | undefined, edit: NewEdit, parent: Rev): Re
 export const bodyText = (body: string): string | undefined => (body === '{}' ? undefined : body);
 
 export type Mutable<Row> = { -readonly [field in keyof Row]: Row[field] };
+
+export const bodyLacking = (id: string, rev: Rev): DatabaseError =>
+  corrupt(`The body of leaf ${rev} of document '${id}' is missing`);
 
 /** The row in `bodies` of a revision that is not the winner. */
 export function bodyRow({ id, rev, deleted, body }: BodyOf): BodyRow {

@@ -2,22 +2,12 @@
  * `purge`: forgets a leaf, and the ancestors that only it has, without a tombstone. It does not replicate: another database that
  * still has the revision may send it again.
  */
-import {
-  badRequest,
-  checkId,
-  corrupt,
-  hasRev,
-  notFound,
-  parseRev,
-  type RevTree,
-  removeLeaf,
-  winner,
-} from '../model';
+import { badRequest, checkId, hasRev, notFound, parseRev, type RevTree, removeLeaf, winner } from '../model';
 import type { Rev } from '../model/types';
 import type { BlobRefRow, BodyRow, DatabaseTables, DocRow, InfoRow } from '../store/schema';
 import type { CallOptions, Durability, Plan, Store, Write } from '../store/store';
 import { loadAttachments } from './code';
-import { docRow } from './doc-fold';
+import { bodyLacking, docRow } from './doc-fold';
 import { type IndexPlace, runQueries, runsAt, withoutRows } from './index-rows';
 import { infoOf } from './info';
 import { TREE_TEXTS, treeOf } from './tip';
@@ -115,7 +105,7 @@ function planPurge(
 function rowAfter(row: DocRow, tree: RevTree, seq: number, bodies: readonly BodyRow[]): DocRow {
   const best = winner(tree);
   const holder = best.rev === row.rev ? row : bodies.find((body) => body.rev === best.rev);
-  if (holder === undefined) throw corrupt(`The body of leaf ${best.rev} of document '${row.id}' is missing`);
+  if (holder === undefined) throw bodyLacking(row.id, best.rev);
   return docRow(row.id, seq, best.rev, best.deleted, tree, holder.body);
 }
 

@@ -6,7 +6,16 @@
  *   tip    limit : hashes      of the revisions that the winner descends from, newest first, down to the one at which `tree`, where
  *                              there is one, ends; `limit` is the `revs_limit` they were made under, 32 characters a hash
  */
-import { conflicts, hasRev, isOneChain, merge, type RevTree, singleton, unpackTree } from '../model';
+import {
+  conflicts,
+  HASH_LENGTH,
+  hasRev,
+  isOneChain,
+  merge,
+  type RevTree,
+  singleton,
+  unpackTree,
+} from '../model';
 import { corrupt } from '../model/errors';
 import { formatRev, generationOf, hashOf } from '../model/revision';
 import type { DocRow } from '../store/schema';
@@ -15,7 +24,6 @@ import type { NewEdit } from './edits';
 
 /** A write carries half a KB of tip on average, and every 33rd the tree: least in sum near the root of a thousand (`revs_limit`). */
 export const TIP_REVS_MAX = 32;
-const HASH_LENGTH = 32;
 
 /** The texts of a row that {@link treeOf} needs. */
 export const TREE_TEXTS = ['tree', 'tip'] as const;

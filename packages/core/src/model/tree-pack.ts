@@ -13,7 +13,7 @@ const JOINED = 1;
 const NO_TIP = 2;
 const MIXED = 4;
 /** Characters in a hash of ours, and in one of CouchDB's. */
-const HASH_LENGTH = 32;
+export const HASH_LENGTH = 32;
 
 export function packTree(tree: RevTree): string {
   return tree.chains.map(packChain).join('');
