@@ -6,6 +6,7 @@
 import {
   type DatabaseTables,
   type FoundAll,
+  INFO_QUERY,
   type IndexEntry,
   type IndexPlace,
   type InfoRow,
@@ -118,7 +119,7 @@ function commitOf(
   );
   const views = { from: 'views', keys: changes.map(({ after }) => after.view) } as const;
   return {
-    queries: [{ from: 'info', keys: ['info'] }, views, ...runQueries(touched)],
+    queries: [INFO_QUERY, views, ...runQueries(touched)],
     plan: ([[info], current, ...runs]) => {
       const valid =
         info?.purge_seq === origin.purge_seq

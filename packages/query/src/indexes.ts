@@ -7,6 +7,7 @@ import {
   type DatabaseError,
   type DatabaseTables,
   Emitter,
+  INFO_QUERY,
   type IndexEntry,
   type InfoRow,
   ioError,
@@ -197,10 +198,7 @@ export class Indexes extends Emitter implements IndexReader {
     this.#lookedAt = now;
     const known = this.#looks.get(view);
     if (known !== undefined) return known;
-    const asked = [
-      { from: 'info', keys: ['info'] },
-      { from: 'views', keys: [view] },
-    ] as const;
+    const asked = [INFO_QUERY, { from: 'views', keys: [view] }] as const;
     const [[info], [state]] = this.store.readNow(asked) ?? [[], []];
     if (info === undefined) return undefined;
     const isCurrent = state !== undefined && state.seq >= info.update_seq;
@@ -235,7 +233,7 @@ export class Indexes extends Emitter implements IndexReader {
   ): Promise<{ state: ViewStateRow | undefined; found: readonly unknown[][] | undefined; seq: number }> {
     const tag = this.#tags.get(view);
     const asked = [
-      { from: 'info', keys: ['info'] },
+      INFO_QUERY,
       { from: 'views', keys: [view] },
       ...(tag === undefined ? [] : queries(tag)),
     ] as const;

@@ -5,7 +5,7 @@
  *
  * Work without a query is bounded: after {@link UNASKED_DOCS_MAX} documents an index rests until it is queried.
  */
-import { type DatabaseTables, type Store, unref } from '@settledb/core';
+import { type DatabaseTables, INFO, INFO_QUERY, type Store, unref } from '@settledb/core';
 import type { IndexDefinition } from './index-reader';
 
 /** Documents mapped for an index without a query meanwhile: a quarter of a second of work, or half of one. */
@@ -184,7 +184,7 @@ export class KeptIndexes {
   /** `undefined`: the database is closed. */
   async #updateSeq(): Promise<number | undefined> {
     try {
-      const [[info]] = await this.#store.read([{ from: 'info', keys: ['info'] }]);
+      const [[info]] = await this.#store.read(INFO);
       return info?.update_seq;
     } catch {
       return undefined;
@@ -195,10 +195,7 @@ export class KeptIndexes {
   async #bring(following: readonly Kept[], signal?: AbortSignal): Promise<void> {
     try {
       const views = following.map(({ index }) => index.id);
-      const [[info], states] = await this.#store.read([
-        { from: 'info', keys: ['info'] },
-        { from: 'views', keys: views },
-      ]);
+      const [[info], states] = await this.#store.read([INFO_QUERY, { from: 'views', keys: views }]);
       const now = info?.update_seq ?? 0;
       const due = following.flatMap((kept, i): Due[] => {
         const { index, unasked, registered } = kept;

@@ -9,6 +9,7 @@ import {
   type DatabaseError,
   type DatabaseTables,
   type DocRow,
+  INFO_QUERY,
   type IndexEntry,
   type InfoRow,
   isDesignId,
@@ -111,10 +112,7 @@ async function readBatch(
   from: { readonly range: Range; readonly by?: string; readonly limit: number },
   signal: AbortSignal | undefined,
 ): Promise<[[InfoRow], DocRow[]]> {
-  const queries = [
-    { from: 'info', keys: ['info'] },
-    { from: 'docs', ...from, texts: DOC_TEXTS },
-  ] as const;
+  const queries = [INFO_QUERY, { from: 'docs', ...from, texts: DOC_TEXTS }] as const;
   const found = store.readNow(queries) ?? (await store.read(queries, { signal }));
   return found as [[InfoRow], DocRow[]]; // Opening wrote the row of counters.
 }

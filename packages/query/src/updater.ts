@@ -13,6 +13,8 @@ import {
   type DatabaseError,
   type DatabaseTables,
   type DocRow,
+  INFO,
+  INFO_QUERY,
   type InfoRow,
   ioError,
   isDesignId,
@@ -195,9 +197,8 @@ export class Updater {
   }
 
   async #step(): Promise<void> {
-    const queries = [{ from: 'info', keys: ['info'] }] as const;
-    const now = this.#store.readNow(queries);
-    const [[info]] = now ?? (await this.#store.read(queries));
+    const now = this.#store.readNow(INFO);
+    const [[info]] = now ?? (await this.#store.read(INFO));
     await inTurn(info!.uuid, now !== undefined, () => this.#batch()); // Opening wrote the row.
   }
 
@@ -230,7 +231,7 @@ export class Updater {
     const wanted = [...this.#wanted.values()];
     const [rows, [info]] = await this.#store.read([
       { from: 'views', keys: wanted.map(({ index }) => index.id) },
-      { from: 'info', keys: ['info'] },
+      INFO_QUERY,
     ]);
     const states = new Map<string, ViewStateRow>();
     for (const row of rows) if (row !== undefined) states.set(row.view, row);
@@ -262,7 +263,7 @@ export class Updater {
     this.#beyond = this.#waitsForWhole(since) ? this.#beyond + 1 : 0;
     const limit = this.#beyond > BATCHES_BEYOND_MAX ? Number.MAX_SAFE_INTEGER : this.#size.next;
     const [[info], docs] = await this.#store.read([
-      { from: 'info', keys: ['info'] },
+      INFO_QUERY,
       { from: 'docs', by: 'seq', range: { gt: since }, limit, texts: DOC_TEXTS },
     ]);
     this.#size.saw(docs.length, docs);

@@ -8,6 +8,7 @@ import {
   type Database,
   designName,
   type Evaluate,
+  INFO_QUERY,
   type IndexEntry,
   isQuotaExceeded,
   type Loose,
@@ -140,10 +141,7 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
     const doc = await this.#definitions.design(name, options);
     const ids = [...new Set(this.#kinds.flatMap((kind) => kind(doc).map(({ id }) => id)))];
     const [[info], states] = await this.#indexes.store.read(
-      [
-        { from: 'info', keys: ['info'] },
-        { from: 'views', keys: ids },
-      ],
+      [INFO_QUERY, { from: 'views', keys: ids }],
       options,
     );
     const built = states.filter((state): state is ViewStateRow => state !== undefined);

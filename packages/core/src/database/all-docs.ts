@@ -11,7 +11,7 @@ import type { DatabaseTables, DocRow, InfoRow } from '../store/schema';
 import type { Range, Store } from '../store/store';
 import { checkCount } from './count';
 import type { AllDocsOptions } from './database';
-import { infoOf } from './info';
+import { INFO, INFO_QUERY, infoOf } from './info';
 import { type KeptDocs, keptDocs } from './kept-docs';
 import { losersOf } from './tip';
 
@@ -68,10 +68,7 @@ async function byKeys(store: DatabaseStore, keys: readonly Json[], options: AllD
   const ordered = options.descending ? [...keys].reverse() : keys;
   const wanted = ordered.slice(skip, skip + limit);
   const ids = [...new Set(wanted.filter((key) => typeof key === 'string'))];
-  const queries = [
-    { from: 'info', keys: ['info'] },
-    { from: 'docs', keys: ids, texts: textsFor(options) },
-  ] as const;
+  const queries = [INFO_QUERY, { from: 'docs', keys: ids, texts: textsFor(options) }] as const;
   const kept = keptDocs(store);
   const now = store.readNow(queries);
   const state = now && kept.state;
@@ -91,7 +88,7 @@ async function byRange(store: DatabaseStore, options: AllDocsOptions): Promise<P
   const { skip = 0, limit = Number.POSITIVE_INFINITY } = options;
   const range = rangeOf(options);
   if (range === undefined || limit === 0) {
-    const [infos] = await store.read([{ from: 'info', keys: ['info'] }], { signal: options.signal });
+    const [infos] = await store.read(INFO, { signal: options.signal });
     return { info: infoOf(infos), rows: [] };
   }
   // The first read hopes to meet no deleted documents; the next ones do without the store's skip, each with more room.
@@ -120,7 +117,7 @@ async function readPage(
   { skip, limit }: { readonly skip: number; readonly limit: number },
 ): Promise<DocsRead> {
   const queries = [
-    { from: 'info', keys: ['info'] },
+    INFO_QUERY,
     {
       from: 'docs',
       range,

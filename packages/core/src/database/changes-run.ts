@@ -18,6 +18,7 @@ import { filterCode, loadAttachments, wantsData } from './code';
 import type { ChangesOptions } from './database';
 import type { FeedController } from './feed-controller';
 import type { Filter, FilterSource } from './filter';
+import { INFO_QUERY } from './info';
 import { ReadSize } from './read-size';
 import { losersOf, TREE_TEXTS, treeOf } from './tip';
 import { Waker } from './waker';
@@ -322,10 +323,7 @@ async function readRows(
   texts: Texts,
   reverse = false,
 ): Promise<Read> {
-  const queries = [
-    { from: 'docs', by: 'seq', range, limit, reverse, texts },
-    { from: 'info', keys: ['info'] },
-  ] as const;
+  const queries = [{ from: 'docs', by: 'seq', range, limit, reverse, texts }, INFO_QUERY] as const;
   const [rows, [info]] = store.readNow(queries) ?? (await store.read(queries));
   return { rows, updateSeq: info?.update_seq ?? 0 };
 }
@@ -339,7 +337,7 @@ async function readByIds(
   const [found, [first], [info]] = await source.store.read([
     { from: 'docs', keys: [...ids], texts: wantedOf(texts) },
     { from: 'docs', by: 'seq', range: { gt: since }, limit: 1, texts: false },
-    { from: 'info', keys: ['info'] },
+    INFO_QUERY,
   ]);
   const rows = found.filter(
     (row): row is DocRow => row !== undefined && row.seq > since && filter.acceptId!(row.id),

@@ -25,7 +25,7 @@ export type { FeedController } from './feed-controller';
 export * from './functions';
 export { GET_AS_TEXT } from './get';
 export { type IndexPlace, runQueries, runsAt } from './index-rows';
-export { INFO, infoOf } from './info';
+export { INFO, INFO_QUERY, infoOf } from './info';
 export { checkInterval } from './interval';
 export { copyOf, type KeptDocs, keptDocs } from './kept-docs';
 export { Later } from './later';

@@ -5,7 +5,9 @@ import type { DatabaseTables, InfoRow } from '../store/schema';
 import type { Store } from '../store/store';
 
 /** The query for them. */
-export const INFO = [{ from: 'info', keys: ['info'] }] as const;
+export const INFO_QUERY = { from: 'info', keys: ['info'] } as const;
+/** … alone. */
+export const INFO = [INFO_QUERY] as const;
 
 const NO_TEXTS: readonly never[] = [];
 

@@ -9,7 +9,7 @@ import type { CallOptions, Durability, Plan, Store, Write } from '../store/store
 import { loadAttachments } from './code';
 import { bodyLacking, docRow } from './doc-fold';
 import { type IndexPlace, runQueries, runsAt, withoutRows } from './index-rows';
-import { infoOf } from './info';
+import { INFO_QUERY, infoOf } from './info';
 import { TREE_TEXTS, treeOf } from './tip';
 
 export interface Purged {
@@ -33,7 +33,7 @@ export async function purge(
     const [expected] = await store.read([indexed], { signal: options.signal });
     const done = await store.write(
       [
-        { from: 'info', keys: ['info'] },
+        INFO_QUERY,
         { from: 'docs', keys: [id], texts: TREE_TEXTS },
         { from: 'bodies', range: { gte: [id], lte: [id, []] } },
         { from: 'blobrefs', by: 'doc', range: { gte: [id], lte: [id, []] } },
