@@ -17,6 +17,7 @@ import {
   runQueries,
   runsAt,
   type Store,
+  under,
   uuid,
   type ViewStateRow,
   type Write,
@@ -225,10 +226,8 @@ function oldRowQueries(
   const together = follow > 1 && follow * 2 >= all;
   const queries: RangeQuery<'index'>[] = [];
   for (const [id, tags] of wanted) {
-    if (together) queries.push({ from: 'index', by: 'doc', range: { gte: [id], lte: [id, []] } });
-    else
-      for (const tag of tags)
-        queries.push({ from: 'index', by: 'doc', range: { gte: [id, tag], lte: [id, tag, []] } });
+    if (together) queries.push({ from: 'index', by: 'doc', range: under(id) });
+    else for (const tag of tags) queries.push({ from: 'index', by: 'doc', range: under(id, tag) });
   }
   return queries;
 }

@@ -12,6 +12,7 @@ import {
   type Key,
   type Range,
   type Store,
+  under,
   type ViewStateRow,
   type WriteOptions,
 } from '@settledb/core';
@@ -64,7 +65,7 @@ async function removeRows(
   options: WriteOptions,
 ): Promise<void> {
   const slices = new Slices();
-  const range: Range = { gte: [tag], lte: [tag, []] };
+  const range: Range = under(tag);
   const keyOf = (row: { key: string; id: string; n: number }): Key => [tag, row.key, row.id, row.n];
   for (let more = true; more; ) {
     more = await store.write(

@@ -1,5 +1,5 @@
 /** Ranges of keys as ranges of a store's rows, and as tests on rows in memory. */
-import { type IndexPlace, type Range, toKey } from '@settledb/core';
+import { type IndexPlace, type Range, toKey, under } from '@settledb/core';
 import type { IndexRange } from './index-reader';
 
 /** The rows of `tag` within `range`. */
@@ -8,7 +8,7 @@ export function storeRange(tag: string, { from, to }: IndexRange): Range {
   // For one key alone, the text is made once, and the two bounds are known as equal by being the same text.
   const high = to && (from !== undefined && to.key === from.key ? low : toKey(to.key));
   if (low !== undefined && low === high && from!.inclusive && to!.inclusive) {
-    if (from!.id === undefined && to!.id === undefined) return { gte: [tag, low], lte: [tag, low, []] };
+    if (from!.id === undefined && to!.id === undefined) return under(tag, low);
   }
   const lower = from && [tag, low!, ...(from.id === undefined ? [] : [from.id])];
   const upper = to && [tag, high!, ...(to.id === undefined ? [] : [to.id])];

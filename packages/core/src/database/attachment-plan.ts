@@ -6,6 +6,7 @@ import type { DatabaseError } from '../model/errors';
 import { isDatabaseError } from '../model/errors';
 import { generationOf, localWrites, nextLocalRev } from '../model/revision';
 import type { Rev } from '../model/types';
+import { under } from '../store/keys';
 import type { BlobRefRow, BlobRow, BodyRow, DatabaseTables, DocRow, LocalRow } from '../store/schema';
 import type { Query, Store, Write } from '../store/store';
 import { BlobRows, type Surroundings, stubsIn } from './attachment-set';
@@ -62,7 +63,7 @@ export function attachmentQueries(edits: readonly Edit[], compacted: readonly st
     ...compacted.map((id) => ({
       from: 'blobrefs' as const,
       by: 'doc',
-      range: { gte: [id], lte: [id, []] as const },
+      range: under(id),
     })),
   ];
   return { queries, blobs, docs, bodies, locals, compacted };

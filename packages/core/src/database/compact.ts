@@ -6,6 +6,7 @@
  * back. It works in slices, so that writes and reads go on in between; an interrupted compaction is continued where it was.
  */
 import { generationOf, isLeaf, isQuotaExceeded } from '../model';
+import { under } from '../store/keys';
 import type { BlobRefRow, BodyRow, DatabaseTables, DocRow } from '../store/schema';
 import type { CallOptions, Plan, Store, Write } from '../store/store';
 import { loadAttachments } from './code';
@@ -84,11 +85,11 @@ async function compactSlice(
       { from: 'local', keys: [COMPACTED], texts: true },
       { from: 'docs', keys: ids, texts: TREE_TEXTS },
       { from: 'blobs', range: {}, limit: 1 },
-      ...ids.map((id) => ({ from: 'bodies' as const, range: { gte: [id], lte: [id, []] as const } })),
+      ...ids.map((id) => ({ from: 'bodies' as const, range: under(id) })),
       ...(attached ? ids : []).map((id) => ({
         from: 'blobrefs' as const,
         by: 'doc',
-        range: { gte: [id], lte: [id, []] as const },
+        range: under(id),
       })),
     ],
     ([[position], docs, blobs, ...found]): Plan<DatabaseTables, number | undefined> => {

@@ -3,7 +3,7 @@
  * document from the indexes, since no change tells of a purge.
  */
 import type { Key } from '../store/keys';
-import { sortKey } from '../store/keys';
+import { sortKey, under } from '../store/keys';
 import type { DatabaseTables, IndexEntry, ReductionRow, ViewStateRow } from '../store/schema';
 import type { RangeQuery, Write } from '../store/store';
 
@@ -21,7 +21,7 @@ export function runQueries(places: readonly IndexPlace[]): RangeQuery<'reduction
       return { from, range: { gte: [tag], lte: [tag, key, id, n] }, reverse: true, limit: 1 } as const;
     });
   const tags = [...new Set(places.map(({ tag }) => tag))];
-  return tags.map((tag) => ({ from, range: { gte: [tag], lte: [tag, []] as const } }) as const);
+  return tags.map((tag) => ({ from, range: under(tag) }) as const);
 }
 
 /** Keys of the runs in which the places lie. @param found the answers to {@link runQueries} */

@@ -4,6 +4,7 @@
  */
 import { badRequest, checkId, hasRev, notFound, parseRev, type RevTree, removeLeaf, winner } from '../model';
 import type { Rev } from '../model/types';
+import { under } from '../store/keys';
 import type { BlobRefRow, BodyRow, DatabaseTables, DocRow, InfoRow } from '../store/schema';
 import type { CallOptions, Durability, Plan, Store, Write } from '../store/store';
 import { loadAttachments } from './code';
@@ -28,15 +29,15 @@ export async function purge(
   options.signal?.throwIfAborted();
   checkId(id);
   parseRev(rev);
-  const indexed = { from: 'index', by: 'doc', range: { gte: [id], lte: [id, []] } } as const;
+  const indexed = { from: 'index', by: 'doc', range: under(id) } as const;
   for (;;) {
     const [expected] = await store.read([indexed], { signal: options.signal });
     const done = await store.write(
       [
         INFO_QUERY,
         { from: 'docs', keys: [id], texts: TREE_TEXTS },
-        { from: 'bodies', range: { gte: [id], lte: [id, []] } },
-        { from: 'blobrefs', by: 'doc', range: { gte: [id], lte: [id, []] } },
+        { from: 'bodies', range: under(id) },
+        { from: 'blobrefs', by: 'doc', range: under(id) },
         { from: 'views', range: { gte: '' } },
         indexed,
         ...runQueries(expected),

@@ -3,6 +3,7 @@
  * to it either precedes the commit, and keeps it, or follows it, and finds it gone. The bytes are dropped only afterwards.
  */
 
+import { under } from '../store/keys';
 import type { DatabaseTables, LocalRow } from '../store/schema';
 import type { CallOptions, Durability, Plan, Store, Write } from '../store/store';
 import { refKey } from './attachment-plan';
@@ -26,7 +27,7 @@ export async function sweepBlobs(
       { from: 'blobs', keys },
       ...keys.map((blob) => ({
         from: 'blobrefs' as const,
-        range: { gte: [blob], lte: [blob, []] as const },
+        range: under(blob),
         limit: 1,
       })),
     ],

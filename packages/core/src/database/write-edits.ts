@@ -6,6 +6,7 @@
  * that comes after its children: is its body there?) The plan then writes nothing and says of which documents it needs all bodies, and
  * {@link writeEdits} plans again with those.
  */
+import { under } from '../store/keys';
 import type { BodyRow, DatabaseTables } from '../store/schema';
 import type { Durability, FoundAll, Plan, Store } from '../store/store';
 import type { AttachmentQueries } from './attachment-plan';
@@ -128,7 +129,7 @@ function queriesOf(
   return [
     ...firstQueries(batch, trees),
     { from: 'local', keys: whole.length === 0 ? NONE : [COMPACTED], texts: true },
-    ...whole.map((id) => ({ from: 'bodies' as const, range: { gte: [id], lte: [id, []] as const } })),
+    ...whole.map((id) => ({ from: 'bodies' as const, range: under(id) })),
     ...(attached?.queries ?? NONE),
   ] as const;
 }

@@ -6,6 +6,12 @@
 export type KeyPart = string | number | readonly [];
 /** A row's key. `[]` as an element sorts above every string and number: `[id, []]` is the end of all keys under `id`. */
 export type Key = string | number | readonly KeyPart[];
+/** The range of all keys that begin with these parts. */
+export const under = (...parts: (string | number)[]): { readonly gte: Key; readonly lte: Key } => ({
+  gte: parts,
+  lte: [...parts, []],
+});
+
 /** A key in the form by which the engine sorts. All keys of one order have one type, so `<` is their order. */
 export type SortKey = string | number;
 
