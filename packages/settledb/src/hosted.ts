@@ -30,6 +30,7 @@ import { followChanges, followLive, isTerminated, type Link } from '@settledb/wo
 import { dumpCode, queryCode } from './code';
 import { lazyDump } from './dumps';
 import { checkOptions, chooseName } from './hosted-options';
+import { Life } from './life';
 import { type LazyLive, lazyLive } from './live';
 import { type AnyContent, addressOf, type SettleOptions } from './options';
 import type { Peer } from './peers';
@@ -81,10 +82,10 @@ export class HostedHandle extends Emitter {
   };
   readonly #link: Link;
   readonly #number: number;
-  /** Aborted when everything that runs in the page must end; made anew, because what is asked for afterwards is refused. */
-  #life = new AbortController();
-  /** Likewise for what works in the page over the verbs, made anew each time: before its requests are refused, or reach what comes next. */
-  #here = new AbortController();
+  /** Of everything that runs in the page. */
+  readonly #life = new Life();
+  /** Of what works in the page over the verbs: it ends before its requests are refused, or reach what comes next. */
+  readonly #here = new Life();
   #created = false;
   readonly #options: SettleOptions;
   #over = false;
@@ -109,7 +110,7 @@ export class HostedHandle extends Emitter {
     });
     for (const verb of CALLS) this.#bind(verb, (...args) => this.#call(verb, args));
     this.#bind('changes', (options = {}) =>
-      followChanges(link, this.#number, options as Record<string, unknown>, () => this.#endHere()),
+      followChanges(link, this.#number, options as Record<string, unknown>, () => this.#here.end()),
     );
     for (const verb of HERE) this.#bind(verb, (this[verb] as Verb).bind(this));
     const replicate = (verb: string) =>
@@ -180,7 +181,7 @@ export class HostedHandle extends Emitter {
 
   async destroy(options: CallOptions = {}): Promise<unknown> {
     const answered = this.#call('destroy', [options]);
-    if (!options?.signal?.aborted) this.#endHere();
+    if (!options?.signal?.aborted) this.#here.end();
     const answer = await answered;
     this.#end();
     return answer;
@@ -195,7 +196,7 @@ export class HostedHandle extends Emitter {
     const isUnheard = this.#link.isUnheard(this.#number);
     if (this.#over || isUnheard) {
       if (isUnheard) {
-        this.#endHere();
+        this.#here.end();
         this.#end();
       }
       // It was destroyed, and the host no longer has it. In a microtask, so that a listener added right after the call hears it too.
@@ -205,7 +206,7 @@ export class HostedHandle extends Emitter {
     }
     const answered = this.#link.call(this.#number, 'close', []);
     this.#over = true;
-    this.#endHere();
+    this.#here.end();
     try {
       await answered;
     } catch (error) {
@@ -262,22 +263,16 @@ export class HostedHandle extends Emitter {
 
   #told(event: string, value: unknown): void {
     // By another handle: what is answered from here on is of the next database, and must not be taken for the rest of this one.
-    if (event === 'destroyed') this.#endHere();
+    if (event === 'destroyed') this.#here.end();
     if (event === 'created') {
       if (!this.#created) this.fire('created', this);
       this.#created = true;
     } else this.fire(event, value);
   }
 
-  #endHere(): void {
-    this.#here.abort(closed());
-    this.#here = new AbortController();
-  }
-
   #end(): void {
     this.#over = true;
-    this.#life.abort(closed());
-    this.#life = new AbortController();
+    this.#life.end();
     this.#link.drop(this.#number);
   }
 

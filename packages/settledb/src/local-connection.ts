@@ -8,6 +8,7 @@
 import { type CallOptions, closed, type Database, type LocalDatabase } from '@settledb/core';
 import type { Blocked } from '@settledb/engine';
 import type { Connection, ConnectionEvents } from './connection';
+import { Life } from './life';
 import {
   acquire,
   destroy,
@@ -27,7 +28,7 @@ export class LocalConnection implements Connection, Handle {
   #shared: Shared | undefined;
   #database: Database | undefined;
   readonly #calls = new WaitingCalls();
-  #life = new AbortController();
+  readonly #life = new Life();
   #closing: Promise<void> | undefined;
   #created = false;
   /** Closed by its user. */
@@ -71,7 +72,7 @@ export class LocalConnection implements Connection, Handle {
     signal?.throwIfAborted();
     const work = destroy(this.#location, this);
     this.#closing = work.catch(() => {});
-    this.#endFeeds();
+    this.#life.end();
     try {
       await work;
     } catch (error) {
@@ -85,7 +86,7 @@ export class LocalConnection implements Connection, Handle {
   detached(lost: boolean): void {
     this.#shared = undefined;
     this.#database = undefined;
-    if (!lost) this.#endFeeds();
+    if (!lost) this.#life.end();
     if (this.#calls.none) return;
     if (this.#closing === undefined) this.#open();
     else this.#calls.fail(closed());
@@ -132,18 +133,12 @@ export class LocalConnection implements Connection, Handle {
 
   async #close(): Promise<void> {
     // Before anything is awaited: a replication whose requests are refused from now on would fail.
-    this.#endFeeds();
+    this.#life.end();
     await this.#shared?.opening.catch(() => {}); // whoever waits for it is told
     const shared = this.#shared;
     // A closed handle may be kept for long, and must not keep what was in memory.
     this.#shared = undefined;
     this.#database = undefined;
     if (shared !== undefined) await release(this.#location, shared, this);
-  }
-
-  /** Feeds requested from now on are of what comes next: another database, or an error. */
-  #endFeeds(): void {
-    this.#life.abort(closed());
-    this.#life = new AbortController();
   }
 }

@@ -1,6 +1,7 @@
 /** Between a handle and a database behind a URL. */
 import { type CallOptions, closed, type Database, onAbort } from '@settledb/core';
 import type { Connection, ConnectionEvents } from './connection';
+import { Life } from './life';
 
 /** A database behind a URL. */
 type Remote = Database & { readonly address: string | undefined };
@@ -29,7 +30,7 @@ export class RemoteConnection implements Connection {
   readonly #events: ConnectionEvents;
   #opening: Promise<Remote> | undefined;
   #database: Remote | undefined;
-  #life = new AbortController();
+  readonly #life = new Life();
   #closing: Promise<void> | undefined;
 
   /** @param load gives the database; called again after it rejected */
@@ -85,7 +86,7 @@ export class RemoteConnection implements Connection {
     }
     const { address } = this.#database!; // It was used above.
     this.#closing = Promise.resolve();
-    this.#endFeeds();
+    this.#life.end();
     this.#events.destroyed();
     for (const ref of remotes) {
       const other = ref.deref();
@@ -99,7 +100,7 @@ export class RemoteConnection implements Connection {
     // Without waiting where it is known: the feeds that are requested when `destroy` has resolved are of what is there then.
     const database = this.#database ?? (await this.#open().catch(() => undefined));
     if (database?.address !== address || !remotes.has(this.#self)) return;
-    this.#endFeeds();
+    this.#life.end();
     this.#events.destroyed();
   }
 
@@ -121,14 +122,9 @@ export class RemoteConnection implements Connection {
 
   async #close(): Promise<void> {
     remotes.delete(this.#self);
-    this.#endFeeds();
+    this.#life.end();
     // Calls made before come first.
     const database = await this.#open().catch(() => undefined);
     await database?.close();
-  }
-
-  #endFeeds(): void {
-    this.#life.abort(closed());
-    this.#life = new AbortController();
   }
 }

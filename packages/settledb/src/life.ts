@@ -1,0 +1,16 @@
+/** How long what was asked of a database may run: until it is closed, destroyed or lost. */
+import { closed } from '@settledb/core';
+
+export class Life {
+  #now = new AbortController();
+
+  get signal(): AbortSignal {
+    return this.#now.signal;
+  }
+
+  /** Feeds and the like end. Those requested from now on are of what comes next: another database, or an error. */
+  end(): void {
+    this.#now.abort(closed());
+    this.#now = new AbortController();
+  }
+}
