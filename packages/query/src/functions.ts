@@ -1,5 +1,6 @@
 /** Functions of views: given as they are, or compiled from text where that is allowed; equal ones get equal ids. */
 import {
+  compilationError,
   DatabaseError,
   type Evaluate,
   hash128,
@@ -73,7 +74,7 @@ export class Functions {
     try {
       return this.#evaluate(source, Object.keys(names))(...Object.values(names));
     } catch (cause) {
-      throw isDatabaseError(cause) ? cause : compilationError(source, cause);
+      throw isDatabaseError(cause) ? cause : compilationError(thrownText(cause), source, cause);
     }
   }
 }
@@ -85,14 +86,6 @@ function kept<T>(made: Map<string, T>, source: string, make: () => T): T {
   remember(made, source, value);
   return value;
 }
-
-const compilationError = (source: string, cause: unknown): DatabaseError =>
-  new DatabaseError({
-    status: 500,
-    name: 'compilation_error',
-    reason: `Expression does not eval to a function (${thrownText(cause)}): ${source}`,
-    cause,
-  });
 
 const notEvaluated = (source: string): DatabaseError =>
   new DatabaseError({

@@ -53,7 +53,8 @@ function compile(parts: string[]): (...values: unknown[]) => unknown {
   }
 }
 
-const compilationError = (why: string, source: string, cause?: unknown): DatabaseError =>
+/** @param why the source is not that of a function */
+export const compilationError = (why: string, source: string, cause?: unknown): DatabaseError =>
   new DatabaseError({
     status: 500,
     name: 'compilation_error',
