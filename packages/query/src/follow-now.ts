@@ -8,9 +8,9 @@ import type { DatabaseTables, DocRow, InfoRow, Store, ViewStateRow } from '@sett
 import { isDesignId } from '@settledb/core';
 import { commitMappedNow, type Mapped, oldRowsNow } from './chunk';
 import type { IndexDefinition } from './index-reader';
-import { DOC_TEXTS, type Emitted, Mapper } from './map';
+import { DOC_TEXTS, Mapper } from './map';
 import { SLICE_MS } from './slices';
-import { mapError, Source } from './source';
+import { mapOne, Source } from './source';
 
 /** Documents × indexes: a ms, unless maps are slow. */
 const MAPS_MAX = 16;
@@ -100,25 +100,15 @@ function mapUntilOver(
   errors: unknown[],
 ): number | undefined {
   const began = performance.now();
+  const fail = (error: unknown): void => void errors.push(error);
   for (const source of sources) {
     const { seq } = source.row;
     for (const [i, index] of behind.entries())
-      if (seq > (states[i] as ViewStateRow).seq) mapOne(index, source, mapped[i] as Mapped, errors);
+      if (seq > (states[i] as ViewStateRow).seq)
+        mapOne(index, mapperOf(index), source, mapped[i] as Mapped, fail);
     if (performance.now() - began >= SLICE_MS && source !== sources.at(-1)) return seq;
   }
   return undefined;
-}
-
-function mapOne(index: IndexDefinition, source: Source, into: Mapped, errors: unknown[]): void {
-  const { id, seq } = source.row;
-  let emitted: readonly Emitted[] = [];
-  try {
-    emitted = source.emitted(index, mapperOf(index));
-  } catch (cause) {
-    into.threw++;
-    errors.push(mapError(index, id, cause));
-  }
-  into.docs.push({ id, seq, emitted });
 }
 
 const mappers = new WeakMap<IndexDefinition, Mapper>();

@@ -1,5 +1,6 @@
 /** A document that is to be mapped, and the error for one on which a map threw. */
 import { DatabaseError, type DocRow, toKey, whyOf } from '@settledb/core';
+import type { Mapped } from './chunk';
 import type { IndexDefinition } from './index-reader';
 import { docOf, type Emitted, type Mapper, type SourceDoc } from './map';
 
@@ -29,6 +30,31 @@ export class Source {
 }
 
 const NONE: readonly Emitted[] = [];
+
+/**
+ * Maps a document for an index, into what is to be committed of it.
+ *
+ * @param fail is told what the map threw
+ * @returns how many rows it emitted
+ */
+export function mapOne(
+  index: IndexDefinition,
+  mapper: Mapper,
+  source: Source,
+  into: Mapped,
+  fail: (error: DatabaseError) => void,
+): number {
+  const { id, seq } = source.row;
+  let emitted = NONE;
+  try {
+    emitted = source.emitted(index, mapper);
+  } catch (cause) {
+    into.threw++;
+    fail(mapError(index, id, cause));
+  }
+  into.docs.push({ id, seq, emitted });
+  return emitted.length;
+}
 
 export function mapError(
   index: { readonly name?: string | undefined },

@@ -25,9 +25,9 @@ import {
 } from '@settledb/core';
 import { commitMapped, type Mapped } from './chunk';
 import type { IndexDefinition } from './index-reader';
-import { DOC_TEXTS, type Emitted, Mapper } from './map';
+import { DOC_TEXTS, Mapper } from './map';
 import { Slices } from './slices';
-import { mapError, Source } from './source';
+import { mapOne, Source } from './source';
 import { inTurn } from './turns';
 
 /** Most documents in a batch. */
@@ -328,18 +328,9 @@ export class Updater {
   }
 
   #mapOne({ index, mapper }: Wanted, part: Part, at: number, source: Source): void {
-    const { id, seq } = source.row;
-    if (isDesignId(id)) return;
+    if (isDesignId(source.row.id)) return;
     const mapped = part.mapped[at]!; // One for each index.
-    let emitted: readonly Emitted[] = [];
-    try {
-      emitted = source.emitted(index, mapper);
-    } catch (cause) {
-      mapped.threw++;
-      this.#events.error(mapError(index, id, cause));
-    }
-    mapped.docs.push({ id, seq, emitted });
-    part.rows += emitted.length;
+    part.rows += mapOne(index, mapper, source, mapped, (error) => this.#events.error(error));
   }
 }
 
