@@ -2,9 +2,16 @@
  * The requests of a journal: what it asks of the stores within one transaction. No state, no promises, no retries.
  */
 import { contentGone } from '@settledb/core';
-import { type Commit, EMPTY_HEAD, type JournalState, type Position, type Rewrite } from '@settledb/engine';
+import {
+  type Commit,
+  commitOfTail,
+  EMPTY_HEAD,
+  type JournalState,
+  type Position,
+  type Rewrite,
+} from '@settledb/engine';
 import { chunkRecord } from './chunk';
-import { checkRecord, checkRecords, checkState, commitOfTail, type LogRecord, type State } from './schema';
+import { checkRecord, checkRecords, checkState, type LogRecord, type State } from './schema';
 import type { Asking, Work } from './transaction';
 
 /** Why a write was undone: the journal was rewritten, our lock was taken, another commit has number n, or commits follow. */

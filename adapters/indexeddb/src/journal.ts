@@ -10,6 +10,7 @@ import {
   BLOCKS_PER_COMMIT,
   type BlobJournal,
   type Commit,
+  isTail,
   type Journal,
   type JournalEvent,
   type JournalState,
@@ -39,7 +40,7 @@ import type { OpenRequest } from './open';
 import { Presence } from './presence';
 import { Room } from './room';
 import type { Run } from './run';
-import { commitOfTail, type State, type StoreName } from './schema';
+import type { State, StoreName } from './schema';
 import type { Scope } from './transaction';
 import { runExclusively } from './turn';
 
@@ -254,7 +255,7 @@ export class IndexedDbJournal implements Journal {
   load(ids: readonly number[]): Promise<(string | undefined)[]> {
     return this.#run('Loading blocks', async () => {
       if (ids.length === 0) return [];
-      const tails = ids.filter((id) => commitOfTail(id) !== undefined).length;
+      const tails = ids.filter(isTail).length;
       const stores: StoreName[] = [];
       if (tails > 0) stores.push('log');
       if (tails < ids.length) stores.push('block');

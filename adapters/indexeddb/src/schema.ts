@@ -10,7 +10,6 @@
  */
 
 import { corrupt, uuid } from '@settledb/core';
-import { BLOCKS_PER_COMMIT } from '@settledb/engine';
 
 /** Version of the layout: the version of the IndexedDB database. 2 added `blob`. */
 export const FORMAT = 2;
@@ -72,9 +71,4 @@ export function checkRecord(value: unknown, n: number): LogRecord {
   }
   if (record.n !== n) throw corrupt(`The log has commit ${record.n} where commit ${n} should be`);
   return record as LogRecord;
-}
-
-/** The commit whose tail has this id, or undefined for a separate block. */
-export function commitOfTail(id: number): number | undefined {
-  return id > 0 && id % BLOCKS_PER_COMMIT === 0 ? id / BLOCKS_PER_COMMIT : undefined;
 }

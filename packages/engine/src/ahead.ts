@@ -11,10 +11,10 @@ import type { BlockCache } from './block-cache';
 import type { BlockUse } from './block-use';
 import { type Directory, orderOf, type TableState } from './directory';
 import { type Fences, ORDER_PAGES_MAX } from './fences';
+import { isTail } from './journal';
 import { type Decoder, decoderFor, PAGES_LOADED_MAX } from './page';
 import { blocksIn } from './runs';
 import { PAGE_GROUPS, type StoredPage } from './stored-page';
-import { isTail } from './texts';
 
 /** A call that lacks more than this reads much anyway. */
 const LACKING_MAX = 4;

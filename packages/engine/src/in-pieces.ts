@@ -8,10 +8,9 @@ import { isQuotaExceeded } from '@settledb/core';
 import type { Aside } from './aside';
 import { isMostlyDead } from './block-use';
 import type { Rewritable } from './checkpoint';
-import { BLOCKS_PER_COMMIT } from './journal';
+import { BLOCKS_PER_COMMIT, isTail } from './journal';
 import { COMPACTION, rewrite, type Scope } from './rewrite';
 import { type Keys, rowsIn, writeAgain } from './rows-in';
-import { isTail } from './texts';
 
 /** Only pages that changed, and no texts, so that records of the log can be dropped for the least room. */
 const PAGES: Scope = { full: false, tails: false, makesRoom: true };

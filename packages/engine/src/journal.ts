@@ -13,6 +13,12 @@ import type { DatabaseError, Durability, MakesRoom, TextRef } from '@settledb/co
 /** Block ids per commit: `n * BLOCKS_PER_COMMIT` is the tail of commit n, the next ones are its segments. */
 export const BLOCKS_PER_COMMIT = 4096;
 
+/** The commit whose tail has this id; `undefined` for a separate block. */
+export const commitOfTail = (id: number): number | undefined =>
+  id > 0 && id % BLOCKS_PER_COMMIT === 0 ? id / BLOCKS_PER_COMMIT : undefined;
+
+export const isTail = (id: number): boolean => commitOfTail(id) !== undefined;
+
 /** The head of a commit that changes nothing: a journal may insert one where a number must be taken. See `commit.ts`. */
 export const EMPTY_HEAD = '[1,[],[],[]]';
 

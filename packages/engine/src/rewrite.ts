@@ -29,7 +29,7 @@ import {
 } from './fences';
 import { forget } from './forget';
 import type { Image } from './image';
-import { BLOCKS_PER_COMMIT } from './journal';
+import { BLOCKS_PER_COMMIT, isTail } from './journal';
 import type { Row } from './layout';
 import type { Manifest } from './manifest';
 import { type Entries, type Kind, mergePlaces, orderKind, partsBy, rowKind } from './merge-rows';
@@ -40,7 +40,6 @@ import { type Decoder, decoderFor, type OrderPage, PAGES_LOADED_MAX, type Page, 
 import { lowerBound } from './recent';
 import type { Runs } from './runs';
 import { PAGE_GROUPS, StoredPage } from './stored-page';
-import { isTail } from './texts';
 
 /** Weight of new pages kept in memory until they are installed; a directory may be larger than memory should hold. */
 const WEIGHT_KEPT_MAX = (PAGES_LOADED_MAX / 2) * PAGE_GROUPS;

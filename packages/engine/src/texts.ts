@@ -4,7 +4,7 @@
  * A block is JSON texts joined by commas. A text is a slice of the block, which costs no copy; so a block is kept whole.
  */
 import type { TextRef } from '@settledb/core';
-import { BLOCKS_PER_COMMIT, type Block } from './journal';
+import type { Block } from './journal';
 
 /** Characters of one segment. Per document, blocks above 64 KiB are read back twice as fast as smaller ones (storage.md). */
 const SEGMENT_LENGTH = 96 * 1024;
@@ -14,8 +14,6 @@ export const TAIL_TEXTS_MAX = 32;
 export const TAIL_LENGTH_MAX = 64 * 1024;
 /** Default bound of the cache, in characters: bodies of about 100,000 documents of 300 bytes. */
 export const TEXT_CACHE_LENGTH = 32 * 1024 * 1024;
-
-export const isTail = (block: number): boolean => block > 0 && block % BLOCKS_PER_COMMIT === 0;
 
 /**
  * Packs texts into blocks one after the other. After each `doubleAfter` blocks their length doubles, for callers with
