@@ -9,7 +9,7 @@ import { type Driver, deleteDatabase, OPEN_TIMEOUT_MS, platform } from './open';
 import { ANSWER_TIMEOUT_MS } from './watchdog';
 
 export interface IndexedDbOptions {
-  /** Milliseconds after which opening or destroying gives up with an error. Default 10,000; the browser is asked again at half of that. */
+  /** Milliseconds after which opening or destroying gives up with an error. Default 10,000; at half of that an opening asks the browser again. */
   readonly openTimeoutMs?: number;
   /** Milliseconds after which the transactions under way are given up if none of them has ended. Default 30,000. */
   readonly answerTimeoutMs?: number;

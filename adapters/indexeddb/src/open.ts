@@ -154,7 +154,7 @@ async function openOnce(request: OpenRequest, blocked: () => void, isAgain = fal
     return raw(db);
   } catch (cause) {
     if (absent) throw notFound('Database does not exist.');
-    if (nameOf(cause) === 'VersionError') throw await newer(driver, name, cause);
+    if (nameOf(cause) === 'VersionError') throw await ofNewerFormat(driver, name, cause);
     const why = aborted ?? cause;
     // A browser that removes the storage also aborts a running open (Chromium). A second open shows what is left.
     if (nameOf(why) === 'AbortError' && !isAgain) return openOnce(request, blocked, true);
@@ -162,7 +162,7 @@ async function openOnce(request: OpenRequest, blocked: () => void, isAgain = fal
   }
 }
 
-async function newer(driver: Driver, name: string, cause: unknown): Promise<Error> {
+async function ofNewerFormat(driver: Driver, name: string, cause: unknown): Promise<Error> {
   const db = await driver.openDB(PREFIX + name).catch(() => undefined);
   db?.close();
   return outdated(name, db?.version ?? 'unknown', cause);

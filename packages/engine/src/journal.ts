@@ -137,7 +137,7 @@ export interface Journal {
   readonly transient?: boolean;
 
   /**
-   * True while no other context can have committed since this journal last read, appended or was told `behind`.
+   * True while no other context can have committed since this journal last read, appended, or was answered what others committed.
    * It must never be true wrongly, because readers then do not ask the storage (I9). A journal that is not shared is always alone.
    */
   alone(): boolean;

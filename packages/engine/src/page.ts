@@ -11,7 +11,7 @@ import { decodeHead, decodePage, type StoredPage } from './stored-page';
 
 /** Pages kept in memory: 262,144 rows. With more documents pages are read as they are needed. */
 export const PAGES_LOADED_MAX = 1024;
-/** Rows per page: 20–40 KB of text, which one request reads in about 0.3 ms (storage.md, cost model). */
+/** Rows per page: 20–40 KB of text, which one request reads in about 0.3 ms. */
 export const PAGE_ROWS = 256;
 
 export type Column = readonly unknown[] | null;

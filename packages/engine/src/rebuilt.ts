@@ -52,7 +52,7 @@ export async function rebuilt(
   for await (const text of textsOf(journal, ids, tornIds)) {
     if (!text.startsWith('[')) continue;
     for (const { kind, table, rows } of tables) {
-      const found = rowsIn(text, table);
+      const found = rowsOfPage(text, table);
       if (found.length === 0 || !found.every((row) => kind.isOf(row))) continue;
       for (const row of found) take(rows, table.orders[0]!.keyOf(row), row, kind);
       break;
@@ -84,7 +84,7 @@ function take(rows: Map<SortKey, Row>, key: SortKey, row: Row, { isNewer }: Page
 }
 
 /** The rows in a text, if it is a page of such a table; otherwise none, or rows that make no sense. */
-function rowsIn(text: string, table: TableLayout): Row[] {
+function rowsOfPage(text: string, table: TableLayout): Row[] {
   try {
     const groups = decoderFor(table, 0)(text).within() as RowPage[];
     return groups.flatMap((group) => group.keys.map((_, at) => rowAt(table, group, at)));

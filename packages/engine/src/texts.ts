@@ -6,7 +6,7 @@
 import type { TextRef } from '@settledb/core';
 import type { Block } from './journal';
 
-/** Characters of one segment. Per document, blocks above 64 KiB are read back twice as fast as smaller ones (storage.md). */
+/** Characters of one segment. Per document, blocks above 64 KiB are read back twice as fast as smaller ones. */
 const SEGMENT_LENGTH = 96 * 1024;
 /** Commits with more long fields than this cut them into segments, so that reading the log does not read them. */
 export const TAIL_TEXTS_MAX = 32;
