@@ -1,9 +1,10 @@
 /** A document that matches a selector is never passed over because of its text, however its JSON is written. */
-import { matches } from '@settledb/core';
+
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { normalizeSelector } from '../../packages/query/src/mango/normalize';
 import { mayMatch, textsIn } from '../../packages/query/src/mango/texts';
+import { matches } from '../support/matches';
 import { documents, indexableSelectors, selectors } from './support';
 
 /** The same value, with some letters said by number, as any writer of JSON may. */

@@ -4,7 +4,8 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { checkSelector, compareKeys, compileSelector, matches } from '../../packages/core/src/model';
+import { checkSelector, compareKeys, compileSelector } from '../../packages/core/src/model';
+import { matches } from '../support/matches';
 
 const docs = [
   { _id: 'a', n: 1, s: 'apple', t: ['x', 'y'], o: { a: 1, b: { c: 2 } }, y: true },

@@ -2,15 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { followed } from '../../packages/core/src/database/get-history';
-import {
-  allRevs,
-  ancestry,
-  GrowingTree,
-  leaves,
-  leavesBelow,
-  type RevPath,
-} from '../../packages/core/src/model';
-import { ALL, mergeAll, modelBelow, modelOf, paths } from './tree-model';
+import { ancestry, GrowingTree, leaves, leavesBelow, type RevPath } from '../../packages/core/src/model';
+import { ALL, allRevs, mergeAll, modelBelow, modelOf, paths } from './tree-model';
 import { workOf } from './work';
 
 describe('descent within a tree', () => {

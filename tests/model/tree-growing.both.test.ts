@@ -4,7 +4,6 @@ import { describe, expect, it } from 'vitest';
 import { DocFold } from '../../packages/core/src/database/doc-fold';
 import type { ReplicatedEdit } from '../../packages/core/src/database/edits';
 import {
-  allRevs,
   ancestry,
   formatRev,
   GrowingTree,
@@ -16,6 +15,7 @@ import {
 } from '../../packages/core/src/model';
 import {
   ALL,
+  allRevs,
   type Model,
   modelAncestry,
   modelBelow,

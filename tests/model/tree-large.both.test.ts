@@ -1,7 +1,6 @@
 /** Revision trees that are long, or wide: their work grows with their size, not with its square. */
 import { describe, expect, it } from 'vitest';
 import {
-  allRevs,
   ancestry,
   conflicts,
   leaves,
@@ -13,7 +12,7 @@ import {
   unpackTree,
   winner,
 } from '../../packages/core/src/model';
-import { ALL } from './tree-model';
+import { ALL, allRevs } from './tree-model';
 
 describe('large trees', () => {
   const LONG = 5000;

@@ -5,7 +5,6 @@
 import fc from 'fast-check';
 import type { RevPath, RevTree } from '../../packages/core/src/model';
 import {
-  allRevs,
   ancestry,
   formatRev,
   isDeleted,
@@ -124,4 +123,14 @@ export function picture(tree: RevTree) {
       below: leavesBelow(tree, rev),
     })),
   };
+}
+
+/** Every revision once, in no particular order. */
+export function allRevs(tree: RevTree): string[] {
+  const revs: string[] = [];
+  for (const { generation, hashes, tip, joined } of tree.chains) {
+    const end = joined ? hashes.length - 1 : hashes.length;
+    for (let at = tip ? 0 : 1; at < end; at++) revs.push(formatRev(generation - at, hashes[at]!));
+  }
+  return revs;
 }

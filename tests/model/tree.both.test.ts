@@ -2,7 +2,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  allRevs,
   ancestry,
   conflicts,
   deletedConflicts,
@@ -22,6 +21,7 @@ import {
 } from '../../packages/core/src/model';
 import {
   ALL,
+  allRevs,
   mergeAll,
   modelAncestry,
   modelBelow,

@@ -6,7 +6,7 @@ import { file } from '@settledb/adapter-file';
 import { DatabaseError } from '@settledb/core';
 import type { Adapter } from '@settledb/engine';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { SETTINGS_DATABASE, Settings } from '../../packages/remote/src/server-settings';
+import { MAX_KNOWN, SETTINGS_DATABASE, Settings } from '../../packages/remote/src/server-settings';
 import { FolderDatabases } from '../../packages/settledb/src/server';
 import { type Hooks, hooked } from '../support/hooked-adapter';
 import { MemoryDatabases, testServer } from './support';
@@ -35,14 +35,14 @@ describe('settings of databases', () => {
 
   it('are kept in memory of a bounded number, and read again of others', async () => {
     const databases = new Watched();
-    const settings = new Settings(databases, 10);
+    const settings = new Settings(databases);
     await settings.change('first', () => ({ revs_limit: 7 }));
     const before = databases.looks;
     expect(await settings.of('first')).toEqual({ revs_limit: 7 });
     expect(databases.looks).toBe(before);
-    for (let i = 0; i < 10; i++) await settings.of(`db${i}`);
+    for (let i = 0; i < MAX_KNOWN; i++) await settings.of(`db${i}`);
     const full = databases.looks;
-    await settings.of('db9');
+    await settings.of(`db${MAX_KNOWN - 1}`);
     expect(databases.looks).toBe(full);
     expect(await settings.of('first')).toEqual({ revs_limit: 7 });
     expect(databases.looks).toBe(full + 1);

@@ -12,7 +12,7 @@ import { withDatabase } from './server-uses';
  * Databases whose settings are held in memory; those held longest make room. More than most servers have, and a few MB, since
  * administrators' settings are small: if one is not held, the next request for it has to read a document.
  */
-const MAX_KNOWN = 10_000;
+export const MAX_KNOWN = 10_000;
 
 /** A name that no client can use. */
 export const SETTINGS_DATABASE = '_settings';
@@ -49,12 +49,8 @@ export class Settings {
   #turn: Promise<unknown> = Promise.resolve();
   #secret: Promise<string> | undefined;
 
-  readonly #most: number;
-
-  /** @param most databases whose settings are held in memory */
-  constructor(databases: Databases, most: number = MAX_KNOWN) {
+  constructor(databases: Databases) {
     this.#databases = databases;
-    this.#most = most;
   }
 
   /** The settings of the database `name`, which must exist: made-up names are not looked up. Empty if nothing was set. */
@@ -73,7 +69,7 @@ export class Settings {
 
   #keep(name: string, settings: DatabaseSettings): void {
     this.#known.delete(name);
-    if (this.#known.size >= this.#most) this.#known.delete(this.#known.keys().next().value!);
+    if (this.#known.size >= MAX_KNOWN) this.#known.delete(this.#known.keys().next().value!);
     this.#known.set(name, settings);
   }
 

@@ -21,11 +21,6 @@ export function checkSelector(selector: unknown): Group {
   return said;
 }
 
-/** True when the document meets the selector. To test many documents, use {@link compileSelector} once. */
-export function matches(selector: object, doc: object): boolean {
-  return compileSelector(selector)(doc);
-}
-
 /**
  * The selector as a function. `{}` holds for every document.
  *

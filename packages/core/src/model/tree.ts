@@ -52,13 +52,3 @@ export function isDeleted(tree: RevTree, rev: string): boolean {
       holds(chain, generation, hash) && chain.deleted.length > 0 && chain.deleted.includes(generation),
   );
 }
-
-/** Every revision once, in no particular order. */
-export function allRevs(tree: RevTree): string[] {
-  const revs: string[] = [];
-  for (const { generation, hashes, tip, joined } of tree.chains) {
-    const end = joined ? hashes.length - 1 : hashes.length;
-    for (let at = tip ? 0 : 1; at < end; at++) revs.push(formatRev(generation - at, hashes[at]!));
-  }
-  return revs;
-}

@@ -1,0 +1,4 @@
+/** One document against one selector. */
+import { compileSelector } from '../../packages/core/src/model';
+
+export const matches = (selector: object, doc: object): boolean => compileSelector(selector)(doc);
