@@ -36,7 +36,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   'adapters/memory/src': ['@settledb/core', '@settledb/engine'],
   'adapters/indexeddb/src': ['@settledb/core', '@settledb/engine', 'idb'],
-  'adapters/file/src': ['@settledb/core', '@settledb/engine', 'node:'],
+  'packages/log/src': ['@settledb/core', '@settledb/engine'],
+  'adapters/file/src': ['@settledb/core', '@settledb/engine', '@settledb/log', 'node:'],
 };
 
 /** Entries of browsers: nothing they reach may be Node's. */

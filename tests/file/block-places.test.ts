@@ -1,8 +1,8 @@
 /** Where blocks lie: as in a map, whatever was noted of them before. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { BlockPlaces } from '../../adapters/file/src/block-places';
-import type { Place } from '../../adapters/file/src/contents';
+import { BlockPlaces } from '../../packages/log/src/block-places';
+import type { Place } from '../../packages/log/src/contents';
 
 const id = fc.oneof(fc.integer({ min: -20, max: 20 }), fc.constantFrom(-(2 ** 52), 2 ** 53 - 4096));
 const place = fc.record<Place>({

@@ -5,7 +5,8 @@
  * what was synced and, of the writes since, a random choice, the last of them perhaps torn.
  */
 import { basename, dirname } from 'node:path';
-import type { FileState, Files } from '../../adapters/file/src/files';
+import type { FileState } from '@settledb/log';
+import type { NodeFiles } from '../../adapters/file/src/node-files';
 
 interface Inode {
   /** As `durable`, never changed in place: both may be the same memory. */
@@ -21,9 +22,9 @@ interface Inode {
 let clock = 0;
 
 /** `openFolder` is what a sync of one begins with. */
-export type Call = keyof Files | 'openFolder';
+export type Call = keyof NodeFiles | 'openFolder';
 
-export class Disk implements Files {
+export class Disk implements NodeFiles {
   /** Throws to let the call fail; a number lets a write move only so many bytes. */
   fail: (call: Call) => number | undefined = () => undefined;
   #names = new Map<string, Inode>();
@@ -45,6 +46,14 @@ export class Disk implements Files {
     } else if (flag === 'w+') resize(inode, 0);
     this.#open.set(++this.#fd, inode);
     return this.#fd;
+  }
+
+  openLater(path: string, flag: string): number {
+    return this.open(path, flag);
+  }
+
+  make(path: string): number {
+    return this.open(path, 'w+');
   }
 
   close(fd: number): void {

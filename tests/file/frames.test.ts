@@ -6,10 +6,10 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { checksum, headerAt, KIND_BLOCK, KIND_COMMIT, KIND_REWRITE } from '../../adapters/file/src/frame';
-import { FRAME_HEADER_BYTES } from '../../adapters/file/src/frame-layout';
-import { HEADER_BYTES } from '../../adapters/file/src/header';
-import { WINDOW_BYTES } from '../../adapters/file/src/window';
+import { checksum, headerAt, KIND_BLOCK, KIND_COMMIT, KIND_REWRITE } from '../../packages/log/src/frame';
+import { FRAME_HEADER_BYTES } from '../../packages/log/src/frame-layout';
+import { HEADER_BYTES } from '../../packages/log/src/header';
+import { WINDOW_BYTES } from '../../packages/log/src/window';
 import { act, commitOf, copyOf, home, logName, stateIn, stateOf, tail } from './support';
 
 const base = home();

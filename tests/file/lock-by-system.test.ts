@@ -2,8 +2,8 @@
 import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, it, vi } from 'vitest';
-import { nodeFiles } from '../../adapters/file/src/files';
 import { takeLock } from '../../adapters/file/src/lock';
+import { nodeFiles } from '../../adapters/file/src/node-files';
 import { home } from './support';
 
 // As where /proc cannot be read.

@@ -8,9 +8,9 @@ import { file } from '@settledb/adapter-file';
 import { type DatabaseTables, isDatabaseError, LocalDatabase, schema } from '@settledb/core';
 import { openLogStore } from '@settledb/engine';
 import { describe, expect, it } from 'vitest';
-import { crc32ByTable } from '../../adapters/file/src/crc32';
-import { SLOTS } from '../../adapters/file/src/pack';
-import { isPacked, PACKED_BYTES, Packs } from '../../adapters/file/src/packs';
+import { crc32ByTable } from '../../packages/log/src/crc32';
+import { SLOTS } from '../../packages/log/src/pack';
+import { isPacked, PACKED_BYTES, Packs } from '../../packages/log/src/packs';
 import { bytesOf, noise, same } from '../conformance/database/attachment-bytes';
 import { mulberry32 } from '../support/slow-adapter';
 import { Disk, failure } from './disk';
@@ -24,11 +24,15 @@ const TABLE_BYTES = 8 + SLOTS * 24;
 
 const newPacks = (disk: Disk): Packs => new Packs(disk, FOLDER, false);
 
-function putOne(packs: Packs, bytes: Uint8Array, promised = bytes.length): string {
+async function putOne(packs: Packs, bytes: Uint8Array, promised = bytes.length): Promise<string> {
   const place = packs.reserve(promised);
-  packs.put([{ place, bytes }]);
+  await packs.put([{ place, bytes }]);
   return place;
 }
+
+/** At once: the first of a pack makes it. */
+const putMany = (count: number, put: (i: number) => Promise<string>): Promise<string[]> =>
+  Promise.all(Array.from({ length: count }, (_, i) => put(i)));
 
 /** A disk with one file. */
 function diskOf(bytes: Uint8Array): Disk {
@@ -60,11 +64,11 @@ const isWhole = (found: ReturnType<typeof look>, bytes: Uint8Array): boolean =>
 describe('a pack', () => {
   const contents = Array.from({ length: 5 }, (_, i) => noise(20 + i * 7, i));
 
-  function filled(): { bytes: Buffer; places: string[]; ends: number[] } {
+  async function filled(): Promise<{ bytes: Buffer; places: string[]; ends: number[] }> {
     const disk = new Disk();
     const packs = newPacks(disk);
     const places = contents.map(({ length }) => packs.reserve(length));
-    packs.put(places.map((place, i) => ({ place, bytes: contents[i]! })));
+    await packs.put(places.map((place, i) => ({ place, bytes: contents[i]! })));
     let end = TABLE_BYTES;
     const ends = contents.map(({ length }) => (end += length));
     const bytes = contentOf(disk);
@@ -72,12 +76,12 @@ describe('a pack', () => {
     return { bytes, places, ends };
   }
 
-  it('cut at any byte has what lay before, none of the rest, and takes more', () => {
-    const { bytes, places, ends } = filled();
+  it('cut at any byte has what lay before, none of the rest, and takes more', async () => {
+    const { bytes, places, ends } = await filled();
     for (let cut = 0; cut <= bytes.length; cut++) {
       if (cut > 8 + contents.length * 24 && cut < TABLE_BYTES - 2) continue;
       const packs = newPacks(diskOf(bytes.subarray(0, cut)));
-      const more = putOne(packs, noise(50, 9));
+      const more = await putOne(packs, noise(50, 9));
       for (const [i, place] of places.entries()) {
         const found = look(packs, place);
         const what = `${place}, cut at ${cut}`;
@@ -89,7 +93,7 @@ describe('a pack', () => {
   });
 
   it('with any byte damaged lacks that one content, and never gives other bytes', async () => {
-    const { bytes, places } = filled();
+    const { bytes, places } = await filled();
     const random = mulberry32(3);
     for (let at = 0; at < bytes.length; at++) {
       if (at > 8 + (contents.length + 1) * 24 && at < TABLE_BYTES - 2) continue;
@@ -102,8 +106,8 @@ describe('a pack', () => {
       for (const place of lost) expect(['corrupt', undefined]).toContain(look(packs, place));
       // Moved it is as damaged as before.
       if (lost.length === 0 || at % 5 > 0) continue;
-      putOne(packs, noise(300, 8), MUCH);
-      putOne(packs, noise(300, 8), MUCH);
+      await putOne(packs, noise(300, 8), MUCH);
+      await putOne(packs, noise(300, 8), MUCH);
       await packs.drop(places.slice(0, 4).filter((place) => !lost.includes(place)));
       for (const place of lost) expect(['corrupt', undefined]).toContain(look(packs, place));
       if (!lost.includes(places[4]!)) expect(isWhole(look(packs, places[4]!), contents[4]!)).toBe(true);
@@ -119,13 +123,13 @@ describe('a pack', () => {
     expect(packs.reserve(1)).toMatch(/^3\.0\./);
   });
 
-  it('goes on where another opening left it, whose places are never given again', () => {
+  it('goes on where another opening left it, whose places are never given again', async () => {
     const disk = new Disk();
     const first = newPacks(disk);
-    const one = putOne(first, noise(30, 1));
+    const one = await putOne(first, noise(30, 1));
     const never = first.reserve(30);
     const second = newPacks(disk);
-    const two = putOne(second, noise(30, 2));
+    const two = await putOne(second, noise(30, 2));
     expect(two).toMatch(/^0\.1\./);
     expect(never.split('.').slice(0, 2)).toEqual(two.split('.').slice(0, 2));
     expect(second.get(never)).toBeUndefined();
@@ -136,18 +140,18 @@ describe('a pack', () => {
 
   it('may be one of very many', async () => {
     const packs = newPacks(new Disk());
-    const places = Array.from({ length: 100 }, (_, i) => putOne(packs, noise(10, i), MUCH));
+    const places = await putMany(100, (i) => putOne(packs, noise(10, i), MUCH));
     await packs.sync();
     for (const [i, place] of places.entries()) expect(isWhole(look(packs, place), noise(10, i))).toBe(true);
     expect(new Set(await packs.places())).toEqual(new Set(places));
   });
 
-  it('that failed to take contents has none of them, and takes them when they come again', () => {
+  it('that failed to take contents has none of them, and takes them when they come again', async () => {
     for (const call of ['writeSync', 'open', 'truncate'] as const) {
       for (let nth = 1; nth <= 3; nth++) {
         const disk = new Disk();
         const packs = newPacks(disk);
-        const before = nth === 3 ? putOne(packs, noise(100)) : undefined;
+        const before = nth === 3 ? await putOne(packs, noise(100)) : undefined;
         const place = packs.reserve(300_000);
         const more = packs.reserve(10);
         const chunks = [
@@ -160,10 +164,10 @@ describe('a pack', () => {
           if (each === call && call !== 'writeSync') throw failure('EIO');
           return undefined;
         };
-        expect(() => packs.put(chunks)).toThrow();
+        await expect(packs.put(chunks)).rejects.toThrow();
         disk.fail = () => undefined;
         expect(look(packs, place)).toBeUndefined();
-        packs.put(chunks);
+        await packs.put(chunks);
         for (const { place: at, bytes } of chunks) expect(isWhole(look(packs, at), bytes)).toBe(true);
         if (before !== undefined) expect(isWhole(look(packs, before), noise(100))).toBe(true);
       }
@@ -175,10 +179,10 @@ describe('what is gone', () => {
   it('gives its room back: the pack is written anew, and in the end removed', async () => {
     const disk = new Disk();
     const packs = newPacks(disk);
-    const places = Array.from({ length: 40 }, (_, i) => putOne(packs, noise(1000, i)));
+    const places = await putMany(40, (i) => putOne(packs, noise(1000, i)));
     await packs.drop(places.slice(0, 30));
     expect(contentOf(disk).length).toBeGreaterThan(40_000); // The last pack is left as it is.
-    const last = putOne(packs, noise(10, 99), MUCH);
+    const last = await putOne(packs, noise(10, 99), MUCH);
     await packs.drop(places.slice(30, 31));
     expect(contentOf(disk).length).toBe(TABLE_BYTES + 9000);
     for (let i = 31; i < 40; i++) expect(isWhole(look(packs, places[i]!), noise(1000, i))).toBe(true);
@@ -193,7 +197,7 @@ describe('what is gone', () => {
   it('is found by a later opening, with the file that a killed one left', async () => {
     const disk = new Disk();
     const first = newPacks(disk);
-    const places = Array.from({ length: 10 }, (_, i) => putOne(first, noise(1000, i)));
+    const places = await putMany(10, (i) => putOne(first, noise(1000, i)));
     await first.drop(places.slice(0, 9));
     disk.open(`${PACK}.tmp`, 'w+');
     // Of a pack that is not written anew again, which would take its place.
@@ -211,8 +215,8 @@ describe('what is gone', () => {
       for (const loses of [false, true]) {
         const disk = new Disk();
         const packs = newPacks(disk);
-        const places = Array.from({ length: 10 }, (_, i) => putOne(packs, noise(1000, i)));
-        putOne(packs, noise(10, 99), MUCH);
+        const places = await putMany(10, (i) => putOne(packs, noise(1000, i)));
+        await putOne(packs, noise(10, 99), MUCH);
         await packs.sync();
         await disk.syncFolder(FOLDER);
         let count = 0;
@@ -242,7 +246,7 @@ describe('what is gone', () => {
     const live = new Map<string, number>();
     const drops: Promise<void>[] = [];
     for (let step = 0; step < 400; step++) {
-      if (random() < 0.6) live.set(putOne(packs, noise(200, step), random() < 0.05 ? MUCH : 200), step);
+      if (random() < 0.6) live.set(await putOne(packs, noise(200, step), random() < 0.05 ? MUCH : 200), step);
       else {
         const gone = [...live.keys()].filter(() => random() < 0.3);
         for (const place of gone) live.delete(place);

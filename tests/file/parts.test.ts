@@ -5,8 +5,8 @@ import { file } from '@settledb/adapter-file';
 import { type DatabaseTables, type Store, schema } from '@settledb/core';
 import { type Journal, openLogStore } from '@settledb/engine';
 import { describe, expect, it } from 'vitest';
-import { crc32ByTable } from '../../adapters/file/src/crc32';
-import { Parts } from '../../adapters/file/src/parts';
+import { crc32ByTable } from '../../packages/log/src/crc32';
+import { Parts } from '../../packages/log/src/parts';
 import { timeless } from '../support/turns';
 import { act, home, logName, tail } from './support';
 

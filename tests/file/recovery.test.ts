@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type Files, nodeFiles } from '../../adapters/file/src/files';
-import { HEADER_BYTES } from '../../adapters/file/src/header';
-import { WINDOW_BYTES } from '../../adapters/file/src/window';
+import { type NodeFiles as Files, nodeFiles } from '../../adapters/file/src/node-files';
+import { HEADER_BYTES } from '../../packages/log/src/header';
+import { WINDOW_BYTES } from '../../packages/log/src/window';
 import { act, commitOf, copyOf, home, logName, sampleActions, stateIn, stateOf, tail } from './support';
 
 const folder = join(home(), 'sample');
@@ -200,7 +200,7 @@ describe('a log that is not of this version', () => {
     const copy = copyOf(folder);
     const newer = Buffer.from(bytes);
     newer.writeUInt32LE(5, 8);
-    const { crc32ByTable } = await import('../../adapters/file/src/crc32');
+    const { crc32ByTable } = await import('../../packages/log/src/crc32');
     newer.writeUInt32LE(crc32ByTable(newer.subarray(0, 40)), 40);
     writeFileSync(logName(copy), newer);
     const message = /format version 5; this program reads versions up to 4/;

@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
 import type { Journal } from '@settledb/engine';
 import { describe, expect, it } from 'vitest';
-import { LOOK_MS } from '../../adapters/file/src/log';
+import { LOOK_MS } from '../../packages/log/src/log';
 import {
   act,
   commitOf,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
 import { remote } from '@settledb/remote';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { type Files, nodeFiles } from '../../adapters/file/src/files';
+import { type NodeFiles as Files, nodeFiles } from '../../adapters/file/src/node-files';
 import { createServer, type RunningServer, type ServerOptions } from '../../packages/settledb/src/server';
 
 const cleanUp: (() => Promise<unknown>)[] = [];

@@ -2,9 +2,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { KIND_REWRITE } from '../../adapters/file/src/frame';
-import { FRAME_HEADER_BYTES } from '../../adapters/file/src/frame-layout';
-import { HEADER_BYTES } from '../../adapters/file/src/header';
+import { KIND_REWRITE } from '../../packages/log/src/frame';
+import { FRAME_HEADER_BYTES } from '../../packages/log/src/frame-layout';
+import { HEADER_BYTES } from '../../packages/log/src/header';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
 import { type Recovered, recover, verify } from '../../packages/settledb/src/file';
 import { memory } from '../../packages/settledb/src/memory';

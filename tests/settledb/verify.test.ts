@@ -26,10 +26,10 @@ import {
 } from '@settledb/core';
 import { openLogStore } from '@settledb/engine';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { KIND_REWRITE } from '../../adapters/file/src/frame';
-import { FRAME_HEADER_BYTES } from '../../adapters/file/src/frame-layout';
-import { decodeHeader, encodeHeader, HEADER_BYTES } from '../../adapters/file/src/header';
 import { refKey } from '../../packages/core/src/database/attachment-plan';
+import { KIND_REWRITE } from '../../packages/log/src/frame';
+import { FRAME_HEADER_BYTES } from '../../packages/log/src/frame-layout';
+import { decodeHeader, encodeHeader, HEADER_BYTES } from '../../packages/log/src/header';
 import { contradictionsIn } from '../../packages/settledb/src/contradictions';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
 import { verify } from '../../packages/settledb/src/file';

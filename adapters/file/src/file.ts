@@ -5,30 +5,30 @@
  */
 import { notFound } from '@settledb/core';
 import type { Adapter, Journal } from '@settledb/engine';
-import { BlobFiles } from './blobs';
-import { FileJournal } from './file-journal';
-import { type Files, nodeFiles } from './files';
 import {
-  checkFolder,
+  BlobFiles,
   generations,
-  hasTraces,
-  inFolder,
+  type Lock,
+  type Log,
+  LogJournal,
   openLog,
   removeFolderIfEmpty,
   removeLogs,
-} from './folder';
-import { type Lock, takeLock } from './lock';
-import type { Log } from './log';
+  trouble,
+} from '@settledb/log';
+import { checkFolder, hasTraces, inFolder } from './folder';
+import { takeLock } from './lock';
+import { type NodeFiles, nodeFiles } from './node-files';
+import { onNode } from './node-platform';
 import { realPath } from './real-path';
-import { trouble } from './trouble';
 
 export interface FileOptions {
   /** How to reach the disk, for tests that make calls fail. Default: Node's `fs`. */
-  readonly files?: Files;
+  readonly files?: NodeFiles;
 }
 
 /** Journals of this process by location, so that `destroy` tells them, whichever adapter object opened them. */
-const open = new Map<string, FileJournal>();
+const open = new Map<string, LogJournal>();
 
 /**
  * Makes an adapter whose databases are folders, made with their parents as needed; relative paths count from the working
@@ -45,6 +45,7 @@ const open = new Map<string, FileJournal>();
  */
 export function file(options: FileOptions = {}): Adapter {
   const files = options.files ?? nodeFiles;
+  onNode();
   return {
     name: 'file',
     location: (name) => `file:${realPath(name)}`,
@@ -71,7 +72,7 @@ export function file(options: FileOptions = {}): Adapter {
   };
 }
 
-async function openFolder(files: Files, folder: string): Promise<Journal> {
+async function openFolder(files: NodeFiles, folder: string): Promise<Journal> {
   const lock = await takeLock(files, folder);
   try {
     const log = await openLog(files, folder, lock);
@@ -86,9 +87,9 @@ async function openFolder(files: Files, folder: string): Promise<Journal> {
 }
 
 /** If it fails it closes the log: when files are short, repeated failing opens must not keep one more open each time. */
-async function journalOf(files: Files, folder: string, lock: Lock, log: Log): Promise<FileJournal> {
+async function journalOf(files: NodeFiles, folder: string, lock: Lock, log: Log): Promise<LogJournal> {
   try {
-    return new FileJournal(files, folder, lock, log, (closed) => {
+    return new LogJournal(files, folder, lock, log, (closed) => {
       if (open.get(folder) === closed) open.delete(folder);
     });
   } catch (error) {
@@ -97,7 +98,7 @@ async function journalOf(files: Files, folder: string, lock: Lock, log: Log): Pr
   }
 }
 
-async function destroyFolder(files: Files, folder: string): Promise<void> {
+async function destroyFolder(files: NodeFiles, folder: string): Promise<void> {
   await open.get(folder)?.abandon();
   if (!hasTraces(files, folder)) return;
   const lock = await takeLock(files, folder);

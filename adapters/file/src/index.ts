@@ -1,4 +1,4 @@
 export * from './file';
-export type { Files } from './files';
+export type { NodeFiles as Files } from './node-files';
 export { type DamagedPart, type Salvage, salvage } from './salvage';
 export type { SalvagedJournal } from './salvaged-journal';

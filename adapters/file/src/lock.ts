@@ -8,10 +8,10 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { afterTimer, locked } from '@settledb/core';
-import { closeQuietly, codeOf, type Files } from './files';
+import { closeQuietly, codeOf, type Lock, trouble } from '@settledb/log';
+import type { NodeFiles as Files } from './node-files';
 import { BY_SYSTEM, isOfAnotherBoot, isRunning, processStart, UNKNOWN } from './process-identity';
 import { hasSystemLocks, isFileLocked, lockFile } from './system-lock';
-import { trouble } from './trouble';
 
 /** Two who take at once both step back and try again, after a random delay; in all well below a second. */
 const ATTEMPTS = 20;
@@ -28,18 +28,6 @@ export const isLockName = (name: string): boolean => parse(name) !== undefined;
 const released = new Set<string>();
 /** A process that keeps losing folders remembers no more names than this: the oldest locks then bind this process again. */
 const RELEASED_MAX = 10_000;
-
-export interface Lock {
-  /** An owner ended without releasing it: what it wrote may not be on the disk. */
-  readonly leftOpen: boolean;
-  /** Such an owner ran before the machine was last started. */
-  readonly lostPower: boolean;
-  /** Removes the files of dead owners. Not before the log is in order: a later taker must learn of a loss of power too. */
-  clear(): void;
-  release(): void;
-  /** Instead of {@link release}: nobody holds the lock any more, and the next owner finds the folder left open. */
-  forsake(): void;
-}
 
 /**
  * Takes the lock of `folder`.

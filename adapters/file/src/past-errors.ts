@@ -1,5 +1,5 @@
 /** Reads what a disk can still read around sectors that it cannot: these are zeroes, which the checksums then find. */
-import { codeOf, type Reads } from './files';
+import { codeOf, type Reads } from '@settledb/log';
 
 /** Systems read files in pages of this size, and disks in sectors of no more. */
 const STEP_BYTES = 4096;

@@ -5,7 +5,7 @@
  * process that got a dead owner's id keeps that owner's lock alive.
  */
 import { readFileSync } from 'node:fs';
-import { codeOf } from './files';
+import { codeOf } from '@settledb/log';
 
 /** Used where the moment cannot be known. */
 export const UNKNOWN = '0';

@@ -1,7 +1,7 @@
 /** Which folder a name means. */
 import { realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { codeOf } from './files';
+import { codeOf } from '@settledb/log';
 
 /** Absolute and without symbolic links, as far as the path exists: two ways to one folder are one location. */
 export function realPath(name: string): string {

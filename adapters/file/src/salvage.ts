@@ -7,18 +7,15 @@
  * rows.
  */
 import { notFound } from '@settledb/core';
-import { BlobFiles } from './blobs';
-import { closeQuietly, type Files, nodeFiles } from './files';
-import { generations, logPath } from './folder';
-import { FrameReader } from './frame-reader';
+import { BlobFiles, closeQuietly, FrameReader, generations, logPath, trouble, Window } from '@settledb/log';
 import { takeLock } from './lock';
+import { type NodeFiles, nodeFiles } from './node-files';
+import { onNode } from './node-platform';
 import { PastErrors } from './past-errors';
 import { realPath } from './real-path';
 import { SalvagedJournal } from './salvaged-journal';
 import { type DamagedPart, type Directory, type SoundLog, soundLog } from './sound-log';
 import { TornBlocks } from './torn-blocks';
-import { trouble } from './trouble';
-import { Window } from './window';
 
 export type { DamagedPart } from './sound-log';
 
@@ -38,7 +35,8 @@ export interface Salvage {
  * @throws DatabaseError `not_found` if there is no log; `locked`; `corrupt` if there is nothing sound in it; `io` for a newer format, or what is no
  *   folder; `bad_request` for an impossible name
  */
-export async function salvage(folder: string, files: Files = nodeFiles): Promise<Salvage> {
+export async function salvage(folder: string, files: NodeFiles = nodeFiles): Promise<Salvage> {
+  onNode();
   try {
     const path = realPath(folder);
     const generation = generations(files, path).at(-1);
@@ -55,7 +53,7 @@ export async function salvage(folder: string, files: Files = nodeFiles): Promise
 }
 
 async function opened(
-  files: Files,
+  files: NodeFiles,
   folder: string,
   generation: number,
   release: () => void,

@@ -13,9 +13,7 @@ import {
   type JournalState,
   type Position,
 } from '@settledb/engine';
-import type { BlobFiles } from './blobs';
-import { commitOf, textOf } from './frame';
-import type { FrameReader } from './frame-reader';
+import { type BlobFiles, commitOf, type FrameReader, textOf } from '@settledb/log';
 import type { Directory, SoundLog } from './sound-log';
 import type { TornBlocks } from './torn-blocks';
 

@@ -1,12 +1,28 @@
 /** Every sound frame of a log, wherever it stands between damaged parts, and which parts those are. */
 import { BLOCKS_PER_COMMIT } from '@settledb/engine';
-import type { Place } from './contents';
-import { type FrameHeader, headerAt, KIND_BLOCK, KIND_COMMIT, KIND_REWRITE } from './frame';
-import { BLOCK_FIXED_BYTES, FRAME_HEADER_BYTES } from './frame-layout';
-import { after, type Before, NOTHING, objectionTo } from './frame-order';
-import { type FoundFrame, FrameScan } from './frame-scan';
-import { decodeHeader, HEADER_BYTES, type LogHeader, newHeader } from './header';
-import { WINDOW_BYTES, type Window } from './window';
+import {
+  after,
+  type Before,
+  BLOCK_FIXED_BYTES,
+  Bytes,
+  decodeHeader,
+  type FoundFrame,
+  FRAME_HEADER_BYTES,
+  type FrameHeader,
+  FrameScan,
+  HEADER_BYTES,
+  headerAt,
+  KIND_BLOCK,
+  KIND_COMMIT,
+  KIND_REWRITE,
+  type LogHeader,
+  NOTHING,
+  newHeader,
+  objectionTo,
+  type Place,
+  WINDOW_BYTES,
+  type Window,
+} from '@settledb/log';
 
 /** Bytes of a file that are not what was written there. */
 export interface DamagedPart {
@@ -76,7 +92,7 @@ export class SoundLog {
  * @throws DatabaseError `corrupt` if there is nothing sound in it; `io` for a newer format
  */
 export async function soundLog(window: Window, path: string, generation: number): Promise<SoundLog> {
-  const start = Buffer.from(await window.view(0, HEADER_BYTES));
+  const start = Bytes.from(await window.view(0, HEADER_BYTES));
   const [header, isDamaged] = await headerOf(window, start, path);
   const log = new SoundLog(header, path);
   if (isDamaged || header.generation !== generation) log.damaged(0, HEADER_BYTES);
@@ -126,7 +142,7 @@ async function noteTorn(log: SoundLog, window: Window, from: number, to: number)
 }
 
 /** The header; if it is damaged, what its first sound frame says of it. */
-async function headerOf(window: Window, start: Buffer, path: string): Promise<[LogHeader, boolean]> {
+async function headerOf(window: Window, start: Bytes, path: string): Promise<[LogHeader, boolean]> {
   try {
     return [decodeHeader(start, path), false];
   } catch (error) {
@@ -136,12 +152,12 @@ async function headerOf(window: Window, start: Buffer, path: string): Promise<[L
       at + FRAME_HEADER_BYTES <= window.size;
       at += WINDOW_BYTES - FRAME_HEADER_BYTES
     ) {
-      const view = Buffer.from(await window.view(at, WINDOW_BYTES));
+      const view = Bytes.from(await window.view(at, WINDOW_BYTES));
       for (let each = 0; each + FRAME_HEADER_BYTES <= view.length; each++) {
         const salt = view.readUInt32LE(each);
         if (!isLikely(headerAt(view, salt, each), window.size)) continue;
         // Neither version nor generation matter to a reader of whole frames.
-        const header = { ...newHeader(0, Buffer.alloc(16), 0), salt };
+        const header = { ...newHeader(0, Bytes.alloc(16), 0), salt };
         if ((await new FrameScan(window, header).frame(at + each)) !== undefined) return [header, true];
       }
     }

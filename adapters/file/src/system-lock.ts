@@ -4,7 +4,7 @@
  * Unless a program may do everything, Deno lets it neither read /proc nor ask whether another process lives. By its name alone, a
  * lock file that a killed program left, or one that never closed its database, would keep the database shut for ever.
  */
-import { codeOf } from './files';
+import { codeOf } from '@settledb/log';
 
 interface DenoFile {
   lockSync(exclusive: boolean): void;

@@ -2,9 +2,8 @@
  * Blocks of which a part is damaged. Long ones carry a sum for each kilobyte (`sums.ts`), which tells the sound parts: of some hundred
  * documents in a block, those that lie where it is damaged are lost, and no others.
  */
-import type { Place } from './contents';
-import { BLOCK_FIXED_BYTES, FRAME_HEADER_BYTES } from './frame-layout';
-import type { FrameReader } from './frame-reader';
+
+import { BLOCK_FIXED_BYTES, FRAME_HEADER_BYTES, type FrameReader, type Place } from '@settledb/log';
 import type { SoundLog } from './sound-log';
 
 /** Characters looked at together: no more are given up than lie in a damaged piece, and these at its ends. */

@@ -9,7 +9,6 @@
  * its own.
  */
 import type { Block, Commit, Rewrite } from '@settledb/engine';
-import { crc32 } from './crc32';
 import {
   BLOCK_FIXED_BYTES,
   bytesOf,
@@ -24,6 +23,7 @@ import {
   writeText,
 } from './frame-layout';
 import { type LogHeader, SMALL_PIECES_VERSION, SUMS_VERSION } from './header';
+import { Bytes, crc32 } from './platform';
 import { carriesSums, pieceOf, putSums, sumsBytes, sumsBytesBound } from './sums';
 
 export const KIND_BLOCK = 1;
@@ -149,17 +149,17 @@ export function writeFrame(
 }
 
 /** A frame whose payload comes from another file, with a header and sums for this one. */
-export function sealed(frame: Buffer, format: Format, place: FramePlace): Buffer {
+export function sealed(frame: Bytes, format: Format, place: FramePlace): Bytes {
   const flags = frame[13]! & ~(FLAG_SUMS | FLAG_SMALL_PIECES);
   const to = textEnd(frame);
   const bytes = to + sumsBytesBound(to);
-  const copy = bytes <= frame.length ? frame : Buffer.allocUnsafe(bytes);
+  const copy = bytes <= frame.length ? frame : Bytes.allocUnsafe(bytes);
   if (copy !== frame) frame.copy(copy, 0, 0, to);
   return copy.subarray(0, sealBetween(frameRoom(copy), 0, to, frame[12]!, flags, format, place));
 }
 
 /** Where a frame's texts end, that is, the frame without its sums. */
-function textEnd(frame: Buffer): number {
+function textEnd(frame: Bytes): number {
   const flags = frame[13]!;
   if ((flags & FLAG_SUMS) === 0) return frame.length;
   const version = (flags & FLAG_SMALL_PIECES) === 0 ? SUMS_VERSION : SMALL_PIECES_VERSION;
@@ -207,7 +207,7 @@ export function meaningOfPart(part: Part): FrameMeaning {
 }
 
 /** The header at `at` of `data`, of which only the marker was checked; `undefined` when no frame of this file begins there. */
-export function headerAt(data: Buffer, salt: number, at = 0): FrameHeader | undefined {
+export function headerAt(data: Bytes, salt: number, at = 0): FrameHeader | undefined {
   if (data.length < at + FRAME_HEADER_BYTES || data.readUInt32LE(at) !== salt) return undefined;
   return {
     crc: data.readUInt32LE(at + 4),
@@ -221,10 +221,10 @@ export function headerAt(data: Buffer, salt: number, at = 0): FrameHeader | unde
 }
 
 /** The checksum of a frame, or of its first part if {@link crc32} is then continued with the rest. */
-export const checksum = (frame: Buffer, salt: number): number => crc32(frame.subarray(CHECKED_FROM), salt);
+export const checksum = (frame: Bytes, salt: number): number => crc32(frame.subarray(CHECKED_FROM), salt);
 
 /** True when `frame` is whole, belongs to the file with this salt, and is what was written. */
-export function isSound(frame: Buffer, salt: number): boolean {
+export function isSound(frame: Bytes, salt: number): boolean {
   const header = headerAt(frame, salt);
   return header !== undefined && header.bytes === frame.length && header.crc === checksum(frame, salt);
 }
@@ -233,7 +233,7 @@ export function isSound(frame: Buffer, salt: number): boolean {
  * What a checked frame, whose payload begins at `at` of `data`, says; `undefined` for a frame that this version would never have
  * written.
  */
-export function meaningOf(header: FrameHeader, data: Buffer, at = 0): FrameMeaning | undefined {
+export function meaningOf(header: FrameHeader, data: Bytes, at = 0): FrameMeaning | undefined {
   const length = header.bytes - FRAME_HEADER_BYTES;
   if (header.kind === KIND_BLOCK && length >= BLOCK_FIXED_BYTES) {
     return { kind: KIND_BLOCK, id: data.readDoubleLE(at) };
@@ -251,7 +251,7 @@ export function meaningOf(header: FrameHeader, data: Buffer, at = 0): FrameMeani
 }
 
 /** The text of a block frame, or the manifest of a rewrite. */
-export function textOf(frame: Buffer): string {
+export function textOf(frame: Bytes): string {
   const flags = frame[13]!;
   const skip =
     frame[12] === KIND_BLOCK
@@ -261,7 +261,7 @@ export function textOf(frame: Buffer): string {
 }
 
 /** The texts of a commit frame. */
-export function commitOf(frame: Buffer): { n: number; head: string; tail: string } {
+export function commitOf(frame: Bytes): { n: number; head: string; tail: string } {
   const flags = frame[13]!;
   const payload = frame.subarray(FRAME_HEADER_BYTES);
   const tailAt = COMMIT_FIXED_BYTES + payload.readUInt32LE(8);
@@ -273,10 +273,10 @@ export function commitOf(frame: Buffer): { n: number; head: string; tail: string
 }
 
 /** The tail of a commit's frame as a block of its own, to be sealed. */
-export function tailAsBlock(id: number, commit: Buffer): Buffer {
+export function tailAsBlock(id: number, commit: Bytes): Bytes {
   const payload = commit.subarray(FRAME_HEADER_BYTES);
   const text = payload.subarray(COMMIT_FIXED_BYTES + payload.readUInt32LE(8));
-  const frame = Buffer.allocUnsafe(FRAME_HEADER_BYTES + BLOCK_FIXED_BYTES + text.length);
+  const frame = Bytes.allocUnsafe(FRAME_HEADER_BYTES + BLOCK_FIXED_BYTES + text.length);
   frame[12] = KIND_BLOCK;
   frame[13] = (commit[13]! & FLAG_SECOND_UTF16) === 0 ? 0 : FLAG_FIRST_UTF16;
   frame.writeDoubleLE(id, FRAME_HEADER_BYTES);
@@ -285,10 +285,10 @@ export function tailAsBlock(id: number, commit: Buffer): Buffer {
 }
 
 /** A rewrite that drops nothing and keeps the manifest of `rewrite`, where there is one; to be sealed. */
-export function manifestAlone(epoch: number, through: number, rewrite?: Buffer): Buffer {
+export function manifestAlone(epoch: number, through: number, rewrite?: Bytes): Bytes {
   const skip = rewrite === undefined ? 0 : rewrite.readUInt32LE(FRAME_HEADER_BYTES + 16) * 8;
-  const text = rewrite?.subarray(FRAME_HEADER_BYTES + REWRITE_FIXED_BYTES + skip) ?? Buffer.alloc(0);
-  const frame = Buffer.allocUnsafe(FRAME_HEADER_BYTES + REWRITE_FIXED_BYTES + text.length);
+  const text = rewrite?.subarray(FRAME_HEADER_BYTES + REWRITE_FIXED_BYTES + skip) ?? Bytes.alloc(0);
+  const frame = Bytes.allocUnsafe(FRAME_HEADER_BYTES + REWRITE_FIXED_BYTES + text.length);
   frame[12] = KIND_REWRITE;
   frame[13] = rewrite?.[13] ?? 0;
   const at = frame.writeDoubleLE(through, frame.writeDoubleLE(epoch, FRAME_HEADER_BYTES));

@@ -7,14 +7,13 @@
  *
  * Data that rots on the disk without a write is found when it is read: every frame is checked whenever it is read.
  */
-import { join } from 'node:path';
 import { afterTimer } from '@settledb/core';
 import { BlockPlaces } from './block-places';
 import { Contents, type Place } from './contents';
-import { crc32 } from './crc32';
-import { closeQuietly, type FileState, type Files } from './files';
+import { closeQuietly, type FileState, type Files, join } from './files';
 import { decodeHeader, HEADER_BYTES } from './header';
 import type { Log } from './log';
+import { Bytes, crc32 } from './platform';
 import type { Recovered } from './recovery';
 
 /** No database within this one's folder is likely to have this name. */
@@ -25,6 +24,7 @@ const WORTH_BYTES = 1 << 20;
 const TICK_MS = 5;
 const TICKS = 4;
 const CRC_BYTES = 8;
+const LINE_END = 10;
 /** The crc begins with this, so that programs of another form ignore the note. The first form was all JSON, its crc began with 0. */
 const FORM = 2;
 
@@ -54,7 +54,7 @@ export function notedPlaces(files: Files, folder: string, fd: number, path: stri
   if (size < WORTH_BYTES) return undefined;
   const noted = readNote(files, join(folder, PLACES), changed);
   if (noted === undefined || noted.note.size !== size || noted.note.changed !== changed) return undefined;
-  const start = Buffer.alloc(HEADER_BYTES);
+  const start = Bytes.alloc(HEADER_BYTES);
   files.readSync(fd, start, 0, HEADER_BYTES, 0);
   const header = decodeHeader(start, path);
   return header.salt === noted.note.salt ? { header, contents: contentsOf(noted), end: size } : undefined;
@@ -65,12 +65,12 @@ export async function notePlaces(files: Files, folder: string, log: Log): Promis
   if (log.end < WORTH_BYTES || log.isNoted) return;
   try {
     const { changed } = log.state();
-    const note = Buffer.from(`${JSON.stringify(noteOf(log, changed))}\n`, 'latin1');
-    const body = Buffer.concat([note, log.contents.blocks.encode()]);
-    const data = Buffer.concat([Buffer.from(crcOf(body), 'latin1'), body]);
+    const note = Bytes.from(`${JSON.stringify(noteOf(log, changed))}\n`, 'latin1');
+    const body = Bytes.concat([note, log.contents.blocks.encode()]);
+    const data = Bytes.concat([Bytes.from(crcOf(body), 'latin1'), body]);
     for (let tick = 0; tick < TICKS; tick++) {
       if (tick > 0) await afterTimer(TICK_MS);
-      if (write(files, join(folder, PLACES), data).changed > changed) return;
+      if ((await write(files, join(folder, PLACES), data)).changed > changed) return;
     }
   } catch {
     // The next opening reads the log.
@@ -83,11 +83,11 @@ function readNote(files: Files, path: string, logChanged: number): Noted | undef
     try {
       const { size, changed } = files.stat(fd);
       if (changed <= logChanged) return undefined;
-      const room = Buffer.allocUnsafe(size);
+      const room = Bytes.allocUnsafe(size);
       const data = room.subarray(0, files.readSync(fd, room, 0, size, 0));
       const body = data.subarray(CRC_BYTES);
       if (crcOf(body) !== data.toString('latin1', 0, CRC_BYTES)) return undefined;
-      const end = body.indexOf('\n');
+      const end = body.indexOf(LINE_END);
       const note = JSON.parse(body.toString('latin1', 0, end)) as Note;
       return { note, blocks: new BlockPlaces(body.subarray(end + 1)) };
     } finally {
@@ -99,8 +99,8 @@ function readNote(files: Files, path: string, logChanged: number): Noted | undef
   }
 }
 
-function write(files: Files, path: string, data: Buffer): FileState {
-  const fd = files.open(path, 'w+');
+async function write(files: Files, path: string, data: Bytes): Promise<FileState> {
+  const fd = await files.make(path);
   try {
     files.writeSync(fd, data, 0, data.length, 0);
     return files.stat(fd);
@@ -109,7 +109,7 @@ function write(files: Files, path: string, data: Buffer): FileState {
   }
 }
 
-const crcOf = (body: Buffer): string => crc32(body, FORM).toString(16).padStart(CRC_BYTES, '0');
+const crcOf = (body: Bytes): string => crc32(body, FORM).toString(16).padStart(CRC_BYTES, '0');
 
 function noteOf({ header, end, contents }: Log, changed: number): Note {
   const { epoch, n, through, sequence, manifest } = contents;

@@ -6,7 +6,6 @@
  * Each sum is the running checksum after one more piece. Frames of older logs, whose files have no sums, and short frames get theirs
  * when they are read whole.
  */
-import { crc32 } from './crc32';
 import {
   BLOCK_FIXED_BYTES,
   bytesOf,
@@ -17,6 +16,7 @@ import {
   readText,
 } from './frame-layout';
 import { type LogHeader, SMALL_PIECES_VERSION } from './header';
+import { type Bytes, crc32 } from './platform';
 
 /**
  * A document and its neighbours: reading and checking 1.4 KB for one of 300 bytes takes 2.0 µs; with pieces of 4,096 it takes 3.6. In
@@ -82,7 +82,7 @@ export function putSums(
  * @param data its last {@link sumsBytes}
  * @returns `undefined` when `data` is not what was written
  */
-export function carriedSums(data: Buffer, bytes: number, salt: number, piece: number): Sums | undefined {
+export function carriedSums(data: Bytes, bytes: number, salt: number, piece: number): Sums | undefined {
   const flagsAt = data.length - END_BYTES;
   if (crc32(data.subarray(0, flagsAt + 4), salt) !== data.readUInt32LE(flagsAt + 4)) return undefined;
   const running = Uint32Array.from({ length: flagsAt / 4 }, (_, i) => data.readUInt32LE(i * 4));
@@ -91,7 +91,7 @@ export function carriedSums(data: Buffer, bytes: number, salt: number, piece: nu
 }
 
 /** The sums of a whole frame that carries none. The last sum shows whether the frame is sound. */
-export function sumsOf(frame: Buffer, salt: number): Sums {
+export function sumsOf(frame: Bytes, salt: number): Sums {
   const running = new Uint32Array(Math.ceil((frame.length - CHECKED_FROM) / PIECE_BYTES));
   let crc = salt;
   for (let i = 0; i < running.length; i++) {
@@ -108,7 +108,7 @@ export interface FramePart {
   readonly from: number;
   readonly to: number;
   /** @returns `undefined` when `data` is not what was written */
-  text(data: Buffer): string | undefined;
+  text(data: Bytes): string | undefined;
 }
 
 /** @param at in the text, in characters, as is `length`; together no more than there are */

@@ -6,17 +6,16 @@
  * The order on the disk: a file's bytes before the commit that names it; the commit that no longer names it before the file is
  * removed. So a loss of power may leave files that nobody names, but never a name without its file.
  */
-import { join } from 'node:path';
 import { CHUNK_BYTES, closed, corrupt, type Durability } from '@settledb/core';
 import type { PlacedChunk } from '@settledb/engine';
-import { crc32 } from './crc32';
-import { closeQuietly, codeOf, type Files } from './files';
+import { closeQuietly, codeOf, type Files, join } from './files';
 import { BLOBS, removeFolderIfEmpty, removeQuietly } from './folder';
 import { isPacked, isPackFile, PACKED_BYTES, Packs } from './packs';
+import { Bytes, crc32 } from './platform';
 import { isOutOfFiles, trouble } from './trouble';
 import { readFully, writeFully } from './window';
 
-const MAGIC = Buffer.from('settblob');
+const MAGIC = Bytes.from('settblob', 'latin1');
 const CHUNK_HEADER_BYTES = 8;
 const PLACE = /^[0-9a-f]{32}$/;
 /** Up to this size a synchronous call costs less than an asynchronous one. */
@@ -26,6 +25,7 @@ const blobFolder = (folder: string): string => join(folder, BLOBS);
 
 export class BlobFiles {
   readonly #files: Files;
+  readonly #parent: string;
   readonly #folder: string;
   /** Places whose bytes the system has, but perhaps not the disk. */
   readonly #unsynced = new Set<string>();
@@ -45,6 +45,7 @@ export class BlobFiles {
     this.#files = files;
     this.#lost = lost;
     this.#isNamed = !leftOpen;
+    this.#parent = folder;
     this.#folder = blobFolder(folder);
     this.#packs = new Packs(files, this.#folder, leftOpen);
     if (leftOpen) for (const place of this.#places()) this.#unsynced.add(place);
@@ -60,7 +61,7 @@ export class BlobFiles {
     const packed = contents.filter(({ place }) => isPacked(place));
     if (packed.length > 0) {
       await this.#make();
-      this.#packs.put(packed);
+      await this.#packs.put(packed);
       if (durability === 'strict') await this.#syncPacks();
     }
     for (const { place, bytes } of contents) if (!isPacked(place)) await this.put(place, [bytes], durability);
@@ -77,13 +78,13 @@ export class BlobFiles {
     }
     const path = join(this.#folder, place);
     await this.#make();
-    const fd = this.#try(path, () => this.#files.open(path, 'w+'));
+    const fd = await this.#open(path, () => this.#files.make(path));
     try {
       let end = 0;
-      let start: Buffer = MAGIC;
+      let start: Bytes = MAGIC;
       for await (const chunk of chunks) {
         end = await this.#write(path, fd, framed(start, chunk), end);
-        start = Buffer.alloc(0);
+        start = Bytes.alloc(0);
       }
       if (durability === 'strict') await this.#files.sync(fd);
       this.#files.close(fd);
@@ -104,13 +105,13 @@ export class BlobFiles {
     const at = MAGIC.length + index * (CHUNK_HEADER_BYTES + CHUNK_BYTES);
     let fd: number;
     try {
-      fd = this.#files.open(path, 'r');
+      fd = await this.#files.openLater(path, 'r');
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return undefined;
       throw trouble(path, error);
     }
     try {
-      const room = Buffer.allocUnsafe(
+      const room = Bytes.allocUnsafe(
         Math.max(0, Math.min(CHUNK_HEADER_BYTES + CHUNK_BYTES, this.#files.stat(fd).size - at)),
       );
       if ((await this.#read(fd, room, at)) < room.length || !isSound(room)) {
@@ -190,12 +191,11 @@ export class BlobFiles {
     if (this.#try(this.#folder, () => this.#files.makeFolder(this.#folder)) !== undefined)
       this.#isNamed = false;
     if (this.#isNamed) return;
-    const parent = join(this.#folder, '..');
-    await this.#synced(parent, () => this.#files.syncFolder(parent));
+    await this.#synced(this.#parent, () => this.#files.syncFolder(this.#parent));
     this.#isNamed = true;
   }
 
-  async #write(path: string, fd: number, data: Buffer, position: number): Promise<number> {
+  async #write(path: string, fd: number, data: Bytes, position: number): Promise<number> {
     if (data.length > SYNC_BYTES) return writeFully(this.#files, fd, data, position);
     let done = 0;
     while (done < data.length) {
@@ -206,7 +206,7 @@ export class BlobFiles {
     return position + done;
   }
 
-  async #read(fd: number, room: Buffer, at: number): Promise<number> {
+  async #read(fd: number, room: Bytes, at: number): Promise<number> {
     if (room.length > SYNC_BYTES) return readFully(this.#files, fd, room, at);
     let done = 0;
     while (done < room.length) {
@@ -218,7 +218,7 @@ export class BlobFiles {
   }
 
   async #syncFile(path: string): Promise<void> {
-    const fd = this.#files.open(path, 'r+');
+    const fd = await this.#files.openLater(path, 'r+');
     try {
       await this.#files.sync(fd);
     } finally {
@@ -239,6 +239,14 @@ export class BlobFiles {
     }
   }
 
+  async #open(path: string, work: () => number | Promise<number>): Promise<number> {
+    try {
+      return await work();
+    } catch (error) {
+      throw trouble(path, error);
+    }
+  }
+
   #try<T>(path: string, work: () => T): T {
     try {
       return work();
@@ -248,14 +256,14 @@ export class BlobFiles {
   }
 }
 
-function framed(start: Buffer, chunk: Uint8Array): Buffer {
-  const header = Buffer.alloc(CHUNK_HEADER_BYTES);
+function framed(start: Bytes, chunk: Uint8Array): Bytes {
+  const header = Bytes.alloc(CHUNK_HEADER_BYTES);
   header.writeUInt32LE(chunk.length, 0);
   header.writeUInt32LE(crc32(chunk), 4);
-  return Buffer.concat([start, header, chunk]);
+  return Bytes.concat([start, header, chunk]);
 }
 
-function isSound(frame: Buffer): boolean {
+function isSound(frame: Bytes): boolean {
   if (frame.length < CHUNK_HEADER_BYTES) return false;
   const bytes = frame.subarray(CHUNK_HEADER_BYTES, CHUNK_HEADER_BYTES + frame.readUInt32LE(0));
   return bytes.length === frame.length - CHUNK_HEADER_BYTES && crc32(bytes) === frame.readUInt32LE(4);

@@ -9,12 +9,12 @@
  * then not what the old name means.
  */
 import { corrupt } from '@settledb/core';
-import { crc32 } from './crc32';
 import { closeQuietly, type Files } from './files';
 import { LOOK_MS } from './log';
+import { Bytes, crc32 } from './platform';
 import { notThere } from './trouble';
 
-const MAGIC = Buffer.from('settpack');
+const MAGIC = Bytes.from('settpack', 'latin1');
 /** The table is read whole when a pack is opened: 12 KB beside, for instance, 512 contents of 10 KB. */
 export const SLOTS = 512;
 const MARK_AT = 12;
@@ -44,18 +44,26 @@ export class Pack {
   /** Writes since it was opened: compared by callers that prepared something meanwhile. */
   changes = 0;
   readonly #files: Files;
-  readonly #table = Buffer.alloc(SLOTS * SLOT_BYTES);
+  readonly #table = Bytes.alloc(SLOTS * SLOT_BYTES);
   readonly #fd: number;
   #end: number;
   #lookedAt = 0;
 
-  /** @param flag `w+` makes the file, `r+` fails with `ENOENT` if there is none */
-  constructor(files: Files, path: string, flag: 'w+' | 'r+') {
+  static async make(files: Files, path: string): Promise<Pack> {
+    return new Pack(files, path, await files.make(path), true);
+  }
+
+  /** Fails with `ENOENT` if there is none. */
+  static open(files: Files, path: string): Pack {
+    return new Pack(files, path, files.open(path, 'r+'), false);
+  }
+
+  private constructor(files: Files, path: string, fd: number, isNew: boolean) {
     this.#files = files;
     this.path = path;
-    this.#fd = files.open(path, flag);
+    this.#fd = fd;
     try {
-      if (flag === 'w+') this.#write(MAGIC, 0);
+      if (isNew) this.#write(MAGIC, 0);
       else this.#read(this.#table, MAGIC.length);
       this.#end = Math.max(DATA_AT, files.stat(this.#fd).size);
     } catch (error) {
@@ -113,12 +121,12 @@ export class Pack {
   }
 
   /** @throws DatabaseError `corrupt` when the bytes are not those that were put there */
-  get({ slot, mark }: Slot): Buffer | undefined {
+  get({ slot, mark }: Slot): Bytes | undefined {
     if (!this.#isTaken(slot)) return undefined;
     if (!this.#isSound(slot)) throw this.#damaged(MAGIC.length + slot * SLOT_BYTES);
     if (this.#mark(slot) !== mark) return undefined;
     const [offset, length, crc] = [this.#field(slot, 0), this.#field(slot, 1), this.#field(slot, 2)];
-    const bytes = Buffer.allocUnsafe(length);
+    const bytes = Bytes.allocUnsafe(length);
     if (this.#read(bytes, offset) < length || crc32(bytes) !== crc) throw this.#damaged(offset);
     return bytes;
   }
@@ -142,20 +150,20 @@ export class Pack {
 
   /** Writes what is left, damaged or not, to another file, and brings it to the disk. */
   async copyTo(path: string): Promise<void> {
-    const fd = this.#files.open(path, 'w+');
+    const fd = await this.#files.make(path);
     try {
-      const table = Buffer.from(this.#table);
+      const table = Bytes.from(this.#table);
       let at = DATA_AT;
       for (const { slot } of this.taken()) {
         if (!this.#isSound(slot)) continue;
-        const bytes = Buffer.alloc(this.#field(slot, 1));
+        const bytes = Bytes.alloc(this.#field(slot, 1));
         this.#read(bytes, this.#field(slot, 0));
         writeAll(this.#files, fd, bytes, at);
         table.writeUInt32LE(at, slot * SLOT_BYTES);
         table.writeUInt32LE(check(table, slot), slot * SLOT_BYTES + CHECK_AT);
         at += bytes.length;
       }
-      writeAll(this.#files, fd, Buffer.concat([MAGIC, table]), 0);
+      writeAll(this.#files, fd, Bytes.concat([MAGIC, table]), 0);
       await this.#files.sync(fd);
     } finally {
       this.#files.close(fd);
@@ -182,7 +190,7 @@ export class Pack {
         run.push(bytes);
         runBytes += bytes.length;
         if (runBytes < RUN_BYTES && i < all.length - 1) continue;
-        this.#write(run.length === 1 ? run[0]! : Buffer.concat(run), at);
+        this.#write(run.length === 1 ? run[0]! : Bytes.concat(run), at);
         at += runBytes;
         run = [];
         runBytes = 0;
@@ -254,7 +262,7 @@ export class Pack {
   }
 
   /** @returns how many bytes there were */
-  #read(data: Buffer, position: number): number {
+  #read(data: Bytes, position: number): number {
     let done = 0;
     while (done < data.length) {
       const got = this.#files.readSync(this.#fd, data, done, data.length - done, position + done);
@@ -266,7 +274,7 @@ export class Pack {
 }
 
 /** Starts from the slot's number, so that another slot is never taken for this one. */
-const check = (table: Buffer, slot: number): number =>
+const check = (table: Bytes, slot: number): number =>
   crc32(table.subarray(slot * SLOT_BYTES, slot * SLOT_BYTES + CHECK_AT), slot + 1);
 
 function writeAll(files: Files, fd: number, data: Uint8Array, position: number): void {

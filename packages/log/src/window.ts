@@ -1,5 +1,6 @@
 /** Reads a file through one large buffer: front to back in long strides, with looks ahead. */
 import type { Files, Reads } from './files';
+import { Bytes } from './platform';
 
 /** So large that calls cost nothing beside the bytes, and small beside the memory of anything that runs Node. */
 export const WINDOW_BYTES = 1 << 20;
@@ -8,7 +9,7 @@ export class Window {
   readonly size: number;
   readonly #files: Pick<Reads, 'read'>;
   readonly #fd: number;
-  #data = Buffer.alloc(0);
+  #data = Bytes.alloc(0);
   #start = 0;
 
   constructor(files: Pick<Reads, 'read'>, fd: number, size: number) {
@@ -18,7 +19,7 @@ export class Window {
   }
 
   /** `length` bytes from `position`, fewer at the end of the file. The next call may overwrite them. */
-  async view(position: number, length: number): Promise<Buffer> {
+  async view(position: number, length: number): Promise<Bytes> {
     const end = Math.min(position + length, this.size);
     if (position < this.#start || end > this.#start + this.#data.length) await this.#fill(position, end);
     return this.#data.subarray(position - this.#start, Math.max(position, end) - this.#start);
@@ -26,7 +27,7 @@ export class Window {
 
   async #fill(position: number, end: number): Promise<void> {
     const want = Math.max(Math.min(WINDOW_BYTES, this.size - position), end - position, 0);
-    const room = Buffer.allocUnsafe(want);
+    const room = Bytes.allocUnsafe(want);
     this.#start = position;
     this.#data = room.subarray(0, await readFully(this.#files, this.#fd, room, position));
   }
@@ -36,7 +37,7 @@ export class Window {
 export async function readFully(
   files: Pick<Reads, 'read'>,
   fd: number,
-  data: Buffer,
+  data: Bytes,
   position: number,
 ): Promise<number> {
   let done = 0;

@@ -1,6 +1,7 @@
 /** Encodes the parts of a record as the bytes of its frames, in buffers that are reused. */
 import { boundOf, type Format, type Part, writeFrame } from './frame';
 import { bytesOf, type FrameRoom, frameRoom } from './frame-layout';
+import { Bytes } from './platform';
 
 /**
  * Nearly every commit fits, and keeping it costs nothing. Up to this size a synchronous write costs less CPU than an asynchronous one:
@@ -27,7 +28,7 @@ export interface EncodedSmall extends Encoded {
 }
 
 export class RecordEncoder {
-  readonly #scratch = frameRoom(Buffer.allocUnsafeSlow(SMALL_BYTES));
+  readonly #scratch = frameRoom(Bytes.allocUnsafeSlow(SMALL_BYTES));
   readonly #pieces: FrameRoom[] = [];
 
   /** @returns undefined for a record that is not small: use {@link pieces} */
@@ -67,7 +68,7 @@ export class RecordEncoder {
       if (end + bound > room.data.length) {
         if (end > 0) yield bytesOf(room, 0, end);
         turn ^= 1;
-        room = bound > PIECE_BYTES ? frameRoom(Buffer.allocUnsafe(bound)) : this.#pieceOf(turn);
+        room = bound > PIECE_BYTES ? frameRoom(Bytes.allocUnsafe(bound)) : this.#pieceOf(turn);
         end = 0;
       }
       const start = end;
@@ -79,7 +80,7 @@ export class RecordEncoder {
   }
 
   #pieceOf(turn: number): FrameRoom {
-    this.#pieces[turn] ??= frameRoom(Buffer.allocUnsafeSlow(PIECE_BYTES));
+    this.#pieces[turn] ??= frameRoom(Bytes.allocUnsafeSlow(PIECE_BYTES));
     return this.#pieces[turn];
   }
 }

@@ -1,5 +1,5 @@
 /**
- * A journal in a log file that only this process has open.
+ * A journal in a log that only this context has open.
  *
  * Small appends run from check to write in one turn of the event loop. A large append, or the end of a vacuum, holds the writer's
  * place meanwhile, and later calls wait for it. A position is compared only after waiting.
@@ -26,10 +26,11 @@ import { LockName } from './lock-name';
 import type { Log } from './log';
 import { Parts } from './parts';
 import { notePlaces } from './places';
+import type { Bytes } from './platform';
 import { notThere, trouble } from './trouble';
 import { isWorthVacuum, Successor } from './vacuum';
 
-export class FileJournal implements Journal {
+export class LogJournal implements Journal {
   readonly shared = false;
   readonly blobs: BlobJournal;
   readonly #blobFiles: BlobFiles;
@@ -48,7 +49,7 @@ export class FileJournal implements Journal {
   #closed: DatabaseError | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(files: Files, folder: string, lock: Lock, log: Log, onClose: (journal: FileJournal) => void) {
+  constructor(files: Files, folder: string, lock: Lock, log: Log, onClose: (journal: LogJournal) => void) {
     this.#files = files;
     this.#folder = folder;
     this.#lock = lock;
@@ -345,7 +346,7 @@ export class FileJournal implements Journal {
       this.#check();
       signal?.throwIfAborted();
     };
-    const next = this.#begin(old, proceed);
+    const next = await this.#begin(old, proceed);
     try {
       await next.copyLive();
       await next.catchUp();
@@ -363,9 +364,9 @@ export class FileJournal implements Journal {
     await this.#files.unlinkLarge(old.path).catch(() => {});
   }
 
-  #begin(old: Log, proceed: () => void): Successor {
+  async #begin(old: Log, proceed: () => void): Promise<Successor> {
     try {
-      return new Successor(this.#files, this.#folder, old, proceed);
+      return await Successor.begin(this.#files, this.#folder, old, proceed);
     } catch (error) {
       throw trouble(this.#folder, error);
     }
@@ -384,6 +385,6 @@ export class FileJournal implements Journal {
   }
 }
 
-function textIn(frame: Buffer, place: Place): string {
+function textIn(frame: Bytes, place: Place): string {
   return place.isTail ? commitOf(frame).tail : textOf(frame);
 }

@@ -1,5 +1,4 @@
 /** Finds the sound frames of a log, whatever lies between them. */
-import { crc32 } from './crc32';
 import {
   checksum,
   type FrameHeader,
@@ -12,6 +11,7 @@ import {
 } from './frame';
 import { FRAME_HEADER_BYTES } from './frame-layout';
 import { type LogHeader, SUMS_VERSION } from './header';
+import { Bytes, crc32 } from './platform';
 import { type Sums, sumsOf } from './sums';
 import { WINDOW_BYTES, type Window } from './window';
 
@@ -41,7 +41,7 @@ export class FrameScan {
     if (header === undefined || at + header.bytes > this.#window.size) return undefined;
     const inOne = header.bytes <= WINDOW_BYTES;
     let part = await this.#window.view(at, inOne ? header.bytes : WINDOW_BYTES);
-    const prefix = inOne ? part : Buffer.from(part.subarray(0, FRAME_HEADER_BYTES + PREFIX_BYTES));
+    const prefix = inOne ? part : Bytes.from(part.subarray(0, FRAME_HEADER_BYTES + PREFIX_BYTES));
     const takesSums = inOne && header.kind === KIND_BLOCK && this.#version < SUMS_VERSION;
     const sums = takesSums ? sumsOf(part, salt) : undefined;
     let crc = sums?.running.at(-1) ?? checksum(part, salt);
@@ -68,8 +68,8 @@ export class FrameScan {
 
   /** Where the next frame may begin. */
   async #marker(from: number): Promise<number | undefined> {
-    const marker = Buffer.alloc(4);
-    marker.writeUInt32LE(this.#salt);
+    const marker = Bytes.alloc(4);
+    marker.writeUInt32LE(this.#salt, 0);
     let at = from;
     while (at + FRAME_HEADER_BYTES <= this.#window.size) {
       // Most often it is where the last one ended, in what the window holds.

@@ -1,56 +1,19 @@
-/**
- * The few calls by which the file adapter touches a disk. Tests pass their own, to fail the n-th call or to simulate a loss of power.
- *
- * Calls that only make or name files are synchronous: they are rare, and nothing can come between two of them. Small data moves by
- * synchronous calls (a promise costs more than the call), large data by asynchronous ones.
- */
+/** The disk, through Node's `fs`. */
 import * as fs from 'node:fs';
 import { dirname } from 'node:path';
+import { codeOf, type Files, type OpenFlag } from '@settledb/log';
 
-/** `r` read, `r+` read and write, `w+` make or empty, `wx` make, fail if it exists. */
-export type OpenFlag = 'r' | 'r+' | 'w+' | 'wx';
-
-export interface FileState {
-  readonly size: number;
-  /** When anything in it, or about it, last changed: ms, in ticks of the file system's clock. No program can set it. */
-  readonly changed: number;
+/** What a lock needs besides. */
+export interface NodeFiles extends Files {
+  /** `wx`: makes the file, and fails if it exists. */
+  open(path: string, flag: OpenFlag | 'wx'): number;
 }
-
-export interface Files {
-  open(path: string, flag: OpenFlag): number;
-  close(fd: number): void;
-  /** As the system's calls, it may move fewer bytes than asked. `length` bytes of `data` from `offset`. */
-  writeSync(fd: number, data: Uint8Array, offset: number, length: number, position: number): number;
-  write(fd: number, data: Uint8Array, offset: number, length: number, position: number): Promise<number>;
-  readSync(fd: number, data: Uint8Array, offset: number, length: number, position: number): number;
-  read(fd: number, data: Uint8Array, offset: number, length: number, position: number): Promise<number>;
-  /** Resolves when the file's bytes and length are on the disk. */
-  sync(fd: number): Promise<void>;
-  truncate(fd: number, length: number): void;
-  stat(fd: number): FileState;
-  /** False if somebody removed the file, or renamed or replaced it or a folder it is in. */
-  isAt(fd: number, path: string): boolean;
-  rename(from: string, to: string): void;
-  unlink(path: string): void;
-  /** As `unlink`, for files that may be large: freeing their room keeps the system busy, some 100 ms per GB. */
-  unlinkLarge(path: string): Promise<void>;
-  /** Names in a folder; an empty list if there is no such folder. */
-  list(folder: string): string[];
-  /** Makes a folder with its parents; no error if it exists. Answers the first folder that it made. */
-  makeFolder(folder: string): string | undefined;
-  removeFolder(folder: string): void;
-  /**
-   * Resolves when the names in a folder are on the disk. `change`, to a name in it, is made when only the sync is left to do: if no
-   * more files may be open, it is not made.
-   */
-  syncFolder(folder: string, change?: () => void): Promise<void>;
-}
-
-export type Reads = Pick<Files, 'read' | 'readSync'>;
 
 /** The disk itself. */
-export const nodeFiles: Files = {
+export const nodeFiles: NodeFiles = {
   open: (path, flag) => fs.openSync(path, flag),
+  openLater: (path, flag) => fs.openSync(path, flag),
+  make: (path) => fs.openSync(path, 'w+'),
   close: (fd) => fs.closeSync(fd),
   writeSync: (fd, data, offset, length, position) => fs.writeSync(fd, data, offset, length, position),
   write: (fd, data, offset, length, position) =>
@@ -126,23 +89,6 @@ function statOf(path: string): fs.Stats | 'unknown' | undefined {
 }
 
 const NOT_FOR_FOLDERS: readonly unknown[] = ['EINVAL', 'ENOTSUP'];
-
-/** The system's code for what went wrong (`ENOSPC`), if there is one. */
-export function codeOf(error: unknown): string | undefined {
-  return (error as { code?: string } | null)?.code;
-}
-
-/**
- * Closes a file without throwing. What was read has been checked, and what was written is not trusted before it is synced. An error
- * thrown here would hide what happened before, and prevent what is to follow.
- */
-export function closeQuietly(files: Files, fd: number): void {
-  try {
-    files.close(fd);
-  } catch {
-    // The system has released the descriptor all the same.
-  }
-}
 
 function settle<T>(call: (done: (error: Error | null, value?: T) => void) => void): Promise<T> {
   return new Promise((resolve, reject) => {

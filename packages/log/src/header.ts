@@ -5,7 +5,7 @@
  * its version; the next generation has the newest.
  */
 import { corrupt, ioError } from '@settledb/core';
-import { crc32 } from './crc32';
+import { Bytes, crc32 } from './platform';
 
 const FORMAT_VERSION = 4;
 /** The first version whose readers know packs of small contents beside the log. */
@@ -15,14 +15,14 @@ export const SUMS_VERSION = 3;
 /** The first version in which those pieces are small. */
 export const SMALL_PIECES_VERSION = 4;
 export const HEADER_BYTES = 44;
-const MAGIC = Buffer.from('settledb', 'latin1');
+const MAGIC = Bytes.from('settledb', 'latin1');
 const CRC_AT = 40;
 
 export interface LogHeader {
   readonly version: number;
   readonly generation: number;
   /** 16 bytes; one per database, kept through vacuums. */
-  readonly uuid: Buffer;
+  readonly uuid: Bytes;
   readonly base: number;
   /** Marks this file's frames and starts their checksums. */
   readonly salt: number;
@@ -30,18 +30,18 @@ export interface LogHeader {
 
 export function newHeader(
   generation: number,
-  uuid: Buffer,
+  uuid: Bytes,
   base: number,
   version = FORMAT_VERSION,
 ): LogHeader {
-  const data = Buffer.alloc(20);
+  const data = Bytes.alloc(20);
   data.writeUInt32LE(generation, 0);
   uuid.copy(data, 4);
   return { version, generation, uuid, base, salt: crc32(data) };
 }
 
-export function encodeHeader({ version, generation, uuid, base }: LogHeader): Buffer {
-  const data = Buffer.alloc(HEADER_BYTES);
+export function encodeHeader({ version, generation, uuid, base }: LogHeader): Bytes {
+  const data = Bytes.alloc(HEADER_BYTES);
   MAGIC.copy(data);
   data.writeUInt32LE(version, 8);
   data.writeUInt32LE(generation, 12);
@@ -56,7 +56,7 @@ export function encodeHeader({ version, generation, uuid, base }: LogHeader): Bu
  *
  * @throws DatabaseError `corrupt` for anything else; `io`, naming both versions, for a newer format
  */
-export function decodeHeader(data: Buffer, path: string): LogHeader {
+export function decodeHeader(data: Bytes, path: string): LogHeader {
   if (data.length < HEADER_BYTES || !data.subarray(0, MAGIC.length).equals(MAGIC)) {
     throw corrupt(`${path}: damaged at byte 0: this is not the start of a settledb log`);
   }
@@ -69,11 +69,11 @@ export function decodeHeader(data: Buffer, path: string): LogHeader {
       `${path} has format version ${version}; this program reads versions up to ${FORMAT_VERSION}: use a newer settledb`,
     );
   }
-  return newHeader(data.readUInt32LE(12), Buffer.from(data.subarray(16, 32)), data.readDoubleLE(32), version);
+  return newHeader(data.readUInt32LE(12), Bytes.from(data.subarray(16, 32)), data.readDoubleLE(32), version);
 }
 
 /** True for the remains of a first log that was cut within its header: a part of a header, or zeroes. */
-export function isTornHeader(data: Buffer): boolean {
+export function isTornHeader(data: Bytes): boolean {
   if (data.length >= HEADER_BYTES) return false;
   const magic = data.subarray(0, MAGIC.length);
   return magic.equals(MAGIC.subarray(0, magic.length)) || data.every((byte) => byte === 0);
@@ -83,9 +83,9 @@ export function isTornHeader(data: Buffer): boolean {
  * True when a file is one of our logs, damaged or not; `data` are its first {@link HEADER_BYTES}. It begins as logs do; or with
  * nothing yet (the header of a vacuumed log is written last); or its magic is damaged, but the checksum shows that it was there.
  */
-export function isLog(data: Buffer): boolean {
+export function isLog(data: Bytes): boolean {
   const magic = MAGIC.subarray(0, data.length);
   if (data.subarray(0, magic.length).equals(magic) || data.every((byte) => byte === 0)) return true;
   if (data.length < HEADER_BYTES) return false;
-  return data.readUInt32LE(CRC_AT) === crc32(Buffer.concat([MAGIC, data.subarray(MAGIC.length, CRC_AT)]));
+  return data.readUInt32LE(CRC_AT) === crc32(Bytes.concat([MAGIC, data.subarray(MAGIC.length, CRC_AT)]));
 }

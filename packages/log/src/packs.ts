@@ -4,12 +4,11 @@
  * A place is the number of a pack, a slot in it and a mark (`7.12.0f1e2d3c4b5a6978`), assigned before the content is written: so
  * nothing in memory says where contents are, and moving them within their pack changes no row. Only the last pack takes more.
  */
-import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
 import type { PlacedChunk } from '@settledb/engine';
-import { codeOf, type Files } from './files';
+import { codeOf, type Files, join } from './files';
 import { removeQuietly } from './folder';
 import { Pack, SLOTS, type Slot } from './pack';
+import { random } from './platform';
 import { trouble } from './trouble';
 
 /** Content up to this size goes into packs. A file costs as much more as digest, checksum and copies of this many bytes. */
@@ -40,6 +39,7 @@ export class Packs {
   readonly #folder: string;
   /** The least recently used comes first. */
   readonly #open = new Map<number, Pack>();
+  readonly #making = new Map<number, Promise<void>>();
   /** Packs with content that may not be on the disk. */
   #unsynced = new Set<number>();
   /** Whether names came or went since the folder was synced. */
@@ -50,7 +50,7 @@ export class Packs {
   #tidying: Promise<void> | undefined;
   #current: Current | undefined;
   /** Part of the places assigned here: no other opening of the database assigns the same. */
-  readonly #mark = randomBytes(8).toString('hex');
+  readonly #mark = random(8).toString('hex');
 
   /** @param leftOpen the last owner did not sync what is there */
   constructor(files: Files, folder: string, leftOpen: boolean) {
@@ -74,14 +74,21 @@ export class Packs {
   }
 
   /** Puts all or none, if they are of one pack. The system then has them, but perhaps not the disk. */
-  put(contents: readonly PlacedChunk[]): void {
+  async put(contents: readonly PlacedChunk[]): Promise<void> {
     const chunks = contents.map(({ place, bytes }) => ({ ...slotOf(place), bytes }));
     for (const [number, each] of byPack(chunks)) {
-      this.#try(number, () => {
-        const pack = this.#pack(number) ?? this.#make(number);
+      try {
+        let pack = this.#pack(number);
+        // Asked for again once it is made: meanwhile others may have closed it, or taken it for one with nothing left.
+        while (pack === undefined) {
+          await this.#make(number);
+          pack = this.#pack(number);
+        }
         this.#unsynced.add(number);
         pack.put(each);
-      });
+      } catch (error) {
+        throw trouble(this.#path(number), error);
+      }
     }
   }
 
@@ -136,6 +143,7 @@ export class Packs {
 
   /** @param tidy removes packs with nothing left: the database is closed, but not about to be removed */
   async close(tidy: boolean): Promise<void> {
+    await Promise.allSettled(this.#making.values());
     await this.#tidying;
     if (tidy && this.#current !== undefined) this.#untidy.add(this.#current.pack);
     for (const number of tidy ? this.#untidy : []) {
@@ -246,17 +254,27 @@ export class Packs {
       this.#open.set(number, known);
       return known;
     }
+    // It must not be opened a second time: its table is in memory.
+    if (this.#making.has(number)) return undefined;
     try {
-      return this.#keep(number, new Pack(this.#files, this.#path(number), 'r+'));
+      return this.#keep(number, Pack.open(this.#files, this.#path(number)));
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return undefined;
       throw error;
     }
   }
 
-  #make(number: number): Pack {
-    this.#renamed = true;
-    return this.#keep(number, new Pack(this.#files, this.#path(number), 'w+'));
+  /** One that is being made is waited for. */
+  async #make(number: number): Promise<void> {
+    let making = this.#making.get(number);
+    if (making === undefined) {
+      this.#renamed = true;
+      making = Pack.make(this.#files, this.#path(number))
+        .then((pack) => void this.#keep(number, pack))
+        .finally(() => this.#making.delete(number));
+      this.#making.set(number, making);
+    }
+    await making;
   }
 
   #keep(number: number, pack: Pack): Pack {

@@ -1,4 +1,5 @@
 /** What frames and their sums are made of: places in a frame, room for one, and texts as bytes. */
+import type { Bytes } from './platform';
 
 export const FRAME_HEADER_BYTES = 36;
 /** Where the checked part of a frame begins. */
@@ -17,11 +18,11 @@ export const FLAG_FIRST_UTF16 = 1;
  * optimised them.
  */
 export interface FrameRoom {
-  readonly data: Buffer;
+  readonly data: Bytes;
   readonly view: DataView;
 }
 
-export const frameRoom = (data: Buffer): FrameRoom => ({
+export const frameRoom = (data: Bytes): FrameRoom => ({
   data,
   view: new DataView(data.buffer, data.byteOffset, data.length),
 });
@@ -40,8 +41,8 @@ export function textBound(text: string): number {
 /** True when Latin-1 cannot hold the text. V8 answers at once for a text that it holds as Latin-1 itself. */
 export const isWide = (text: string): boolean => /[^\0-\xff]/.test(text);
 
-export const writeText = (data: Buffer, at: number, text: string, utf16: number): number =>
+export const writeText = (data: Bytes, at: number, text: string, utf16: number): number =>
   at + data.write(text, at, utf16 === 0 ? 'latin1' : 'utf16le');
 
-export const readText = (data: Buffer, utf16: number): string =>
+export const readText = (data: Bytes, utf16: number): string =>
   data.toString(utf16 === 0 ? 'latin1' : 'utf16le');

@@ -7,6 +7,7 @@ import type { Reads } from './files';
 import { headerAt, isSound } from './frame';
 import { FRAME_HEADER_BYTES } from './frame-layout';
 import { type LogHeader, SUMS_VERSION } from './header';
+import { Bytes } from './platform';
 import { carriedSums, carriesSums, framePart, pieceOf, type Sums, sumsBytes, sumsOf } from './sums';
 import { trouble } from './trouble';
 import { readFully } from './window';
@@ -34,7 +35,7 @@ export class FrameReader {
   readonly #header: LogHeader;
   readonly #enter: () => () => void;
   /** Made at the first read. Its bytes become text at once: a buffer for each page would burden the collector more than the rows. */
-  #scratch: Buffer | undefined;
+  #scratch: Bytes | undefined;
 
   constructor({ files, fd, path, header, enter }: FrameFile) {
     this.#files = files;
@@ -50,14 +51,14 @@ export class FrameReader {
    * @param lent the frame is valid only until the next read, if it is not a promise
    * @throws DatabaseError `corrupt` when it is not what was written
    */
-  frame(place: Place, lent = false): Buffer | Promise<Buffer> {
+  frame(place: Place, lent = false): Bytes | Promise<Bytes> {
     if (lent || place.bytes > SYNC_READ_BYTES)
-      return this.frameNow(place) ?? this.#frameLater(Buffer.allocUnsafe(place.bytes), place);
-    return this.#sound(this.#readNow(place.offset, Buffer.allocUnsafe(place.bytes)), place);
+      return this.frameNow(place) ?? this.#frameLater(Bytes.allocUnsafe(place.bytes), place);
+    return this.#sound(this.#readNow(place.offset, Bytes.allocUnsafe(place.bytes)), place);
   }
 
   /** As {@link frame}, lent; `undefined` if the frame is too long to be read at once. */
-  frameNow(place: Place): Buffer | undefined {
+  frameNow(place: Place): Bytes | undefined {
     if (place.bytes > SYNC_READ_BYTES) return undefined;
     return this.#sound(this.#readNow(place.offset, this.#room(place.bytes)), place);
   }
@@ -88,7 +89,7 @@ export class FrameReader {
    */
   readIn<R>(place: Place, work: (part: (at: number, length: number) => string) => R): R | undefined {
     if (place.isTail || place.bytes < PARTS_FROM || place.bytes > SYNC_READ_BYTES) return undefined;
-    let frame: Buffer | undefined;
+    let frame: Bytes | undefined;
     return work((at, length) => {
       if (at > 0 && frame === undefined && place.sums !== undefined)
         return this.#partBy(place.sums, place, at, length);
@@ -104,7 +105,7 @@ export class FrameReader {
   }
 
   /** The frames from byte `from` to byte `until`, where a frame ends, one by one. Later appends are not waited for. */
-  async *framesFrom(from: number, until: number): AsyncGenerator<Buffer> {
+  async *framesFrom(from: number, until: number): AsyncGenerator<Bytes> {
     for (let offset = from; offset < until; ) {
       const start = this.#readNow(offset, this.#room(FRAME_HEADER_BYTES));
       const bytes = headerAt(start, this.#header.salt)?.bytes;
@@ -127,7 +128,7 @@ export class FrameReader {
     return this.#sumsIn(this.#readNow(place.offset + place.bytes - room.length, room), place);
   }
 
-  #sumsIn(data: Buffer, { offset, bytes }: Place): Sums {
+  #sumsIn(data: Bytes, { offset, bytes }: Place): Sums {
     const { salt, version } = this.#header;
     const sums = carriedSums(data, bytes, salt, pieceOf(version));
     if (sums === undefined) throw this.#damaged(offset);
@@ -141,18 +142,18 @@ export class FrameReader {
     return text;
   }
 
-  async #frameLater(data: Buffer, place: Place): Promise<Buffer> {
+  async #frameLater(data: Bytes, place: Place): Promise<Bytes> {
     return this.#sound(await this.#readInto(data, place.offset), place);
   }
 
-  #room(bytes: number): Buffer {
-    if (bytes > SYNC_READ_BYTES) return Buffer.allocUnsafe(bytes);
-    this.#scratch ??= Buffer.allocUnsafeSlow(SYNC_READ_BYTES);
+  #room(bytes: number): Bytes {
+    if (bytes > SYNC_READ_BYTES) return Bytes.allocUnsafe(bytes);
+    this.#scratch ??= Bytes.allocUnsafeSlow(SYNC_READ_BYTES);
     return this.#scratch.subarray(0, bytes);
   }
 
   /** Fills `data`, in this turn of the event loop; with zeroes where the file has fewer bytes, which the checksum then reveals. */
-  #readNow(offset: number, data: Buffer): Buffer {
+  #readNow(offset: number, data: Bytes): Bytes {
     const bytes = data.length;
     let done = 0;
     try {
@@ -167,7 +168,7 @@ export class FrameReader {
     return done < bytes ? data.fill(0, done) : data;
   }
 
-  async #readInto(data: Buffer, offset: number): Promise<Buffer> {
+  async #readInto(data: Bytes, offset: number): Promise<Bytes> {
     const leave = this.#enter();
     try {
       const got = await readFully(this.#files, this.#fd, data, offset);
@@ -180,7 +181,7 @@ export class FrameReader {
     }
   }
 
-  #sound(frame: Buffer, place: Place): Buffer {
+  #sound(frame: Bytes, place: Place): Bytes {
     if (!isSound(frame, this.#header.salt)) throw this.#damaged(place.offset);
     return frame;
   }

@@ -15,6 +15,7 @@ import { headerAt, KIND_BLOCK, manifestAlone, meaningOf, sealed, tailAsBlock } f
 import { FRAME_HEADER_BYTES } from './frame-layout';
 import { encodeHeader, HEADER_BYTES, type LogHeader, newHeader } from './header';
 import { Log } from './log';
+import { Bytes } from './platform';
 import { writeFully } from './window';
 
 /** Bytes written at a time: little memory, few calls, and the event loop gets its turn in between. */
@@ -39,7 +40,7 @@ export class Successor {
   readonly #contents = new Contents();
   #header: LogHeader;
   #end = HEADER_BYTES;
-  #frames: Buffer[] = [];
+  #frames: Bytes[] = [];
   #framesBytes = 0;
   #sequence = 1;
   #index = 0;
@@ -48,18 +49,24 @@ export class Successor {
   /** Called between chunks; throws to give up. */
   readonly #proceed: () => void;
 
-  constructor(files: Files, folder: string, old: Log, proceed: () => void) {
+  static async begin(files: Files, folder: string, old: Log, proceed: () => void): Promise<Successor> {
+    const generation = old.header.generation + 1;
+    return new Successor(files, await files.make(temporaryPath(folder, generation)), folder, old, proceed);
+  }
+
+  private constructor(files: Files, fd: number, folder: string, old: Log, proceed: () => void) {
     this.#files = files;
+    this.#fd = fd;
     this.#folder = folder;
     this.#old = old;
     this.#proceed = proceed;
     this.#copiedTo = old.end;
     this.#header = newHeader(old.header.generation + 1, old.header.uuid, HEADER_BYTES);
-    this.#fd = files.open(this.#temporary, 'w+');
   }
 
   /** Copies what was live when it began. Appends to the old log may go on. */
   async copyLive(): Promise<void> {
+    this.#copiedTo = this.#old.end;
     const { blocks, commits, manifest, epoch, through } = this.#old.contents;
     const uncovered = [...commits.values()];
     const inCommits = new Set(uncovered.map((place) => place.offset));
@@ -120,7 +127,7 @@ export class Successor {
     removeQuietly(this.#files, this.#temporary);
   }
 
-  async #add(copied: Buffer): Promise<void> {
+  async #add(copied: Bytes): Promise<void> {
     const place = { sequence: this.#sequence, synced: 0, index: this.#index };
     const frame = sealed(copied, this.#header, place);
     const header = headerAt(frame, this.#header.salt)!;
@@ -137,7 +144,7 @@ export class Successor {
 
   async #flush(): Promise<void> {
     this.#proceed();
-    const data = this.#frames.length === 1 ? this.#frames[0]! : Buffer.concat(this.#frames);
+    const data = this.#frames.length === 1 ? this.#frames[0]! : Bytes.concat(this.#frames);
     this.#frames = [];
     this.#framesBytes = 0;
     this.#end = await writeFully(this.#files, this.#fd, data, this.#end);

@@ -1,0 +1,18 @@
+export * from './blobs';
+export type { BytesMaker } from './bytes';
+export * from './contents';
+export { type Crc32, crc32ByTable } from './crc32';
+export * from './files';
+export * from './folder';
+export * from './frame';
+export * from './frame-layout';
+export * from './frame-order';
+export * from './frame-reader';
+export * from './frame-scan';
+export * from './header';
+export type { Lock } from './lock';
+export { LOOK_MS, type Log } from './log';
+export { LogJournal } from './log-journal';
+export * from './platform';
+export * from './trouble';
+export * from './window';
