@@ -25,7 +25,10 @@ const BETWEEN = [
   'tests/query/*.browser.test.ts',
   'tests/settledb/{handle,methods,storage}.both.test.ts',
 ];
-const WORKER = ['tests/{database,queries}-worker.browser.test.ts', 'tests/worker/*.{both,browser}.test.ts'];
+const WORKER = [
+  'tests/{database-worker,in-worker,queries-worker}.browser.test.ts',
+  'tests/worker/*.{both,browser}.test.ts',
+];
 
 const firefox = findFirefox();
 
