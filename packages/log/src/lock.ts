@@ -6,7 +6,7 @@ export interface Lock {
   readonly lostPower: boolean;
   /** Removes the files of dead owners. Not before the log is in order: a later taker must learn of a loss of power too. */
   clear(): void;
-  release(): void;
+  release(): void | Promise<void>;
   /** Instead of {@link release}: nobody holds the lock any more, and the next owner finds the folder left open. */
-  forsake(): void;
+  forsake(): void | Promise<void>;
 }

@@ -235,11 +235,11 @@ export class LogJournal implements Journal {
     return this.#closing;
   }
 
-  /** The database is about to be removed: closes without regard for what is in it, and tells the listeners. */
-  async abandon(): Promise<void> {
+  /** The database is about to be removed, or was: closes without regard for what is in it, and tells the listeners. */
+  async abandon(event: JournalEvent = { type: 'destroyed' }): Promise<void> {
     for (const listener of this.#listeners) {
       queueMicrotask(() => {
-        if (this.#listeners.has(listener)) listener({ type: 'destroyed' });
+        if (this.#listeners.has(listener)) listener(event);
       });
     }
     this.#closing ??= this.#close(false);
@@ -262,9 +262,9 @@ export class LogJournal implements Journal {
       isSound = keep;
     } finally {
       await this.#blobFiles.close(isSound);
-      await log.close().finally(() => {
-        if (isSynced) this.#lock.release();
-        else this.#lock.forsake();
+      await log.close().finally(async () => {
+        if (isSynced) await this.#lock.release();
+        else await this.#lock.forsake();
         this.#listeners.clear();
         this.#onClose();
       });
