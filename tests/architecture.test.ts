@@ -38,6 +38,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'adapters/indexeddb/src': ['@settledb/core', '@settledb/engine', 'idb'],
   'packages/log/src': ['@settledb/core', '@settledb/engine'],
   'adapters/file/src': ['@settledb/core', '@settledb/engine', '@settledb/log', 'node:'],
+  'adapters/opfs/src': ['@settledb/core', '@settledb/engine', '@settledb/log'],
 };
 
 /** Entries of browsers: nothing they reach may be Node's. */

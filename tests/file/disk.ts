@@ -93,6 +93,10 @@ export class Disk implements NodeFiles {
   }
 
   async sync(fd: number): Promise<void> {
+    this.flush(fd);
+  }
+
+  flush(fd: number): void {
     const inode = this.#inode(fd);
     try {
       this.fail('sync');
@@ -176,6 +180,12 @@ export class Disk implements NodeFiles {
     for (const [path, inode] of this.#names)
       if (dirname(path) === folder) this.#durableNames.set(path, inode);
     for (const path of this.#folders) if (dirname(path) === folder) this.#durableFolders.add(path);
+  }
+
+  /** A name that is on the disk with its file, as file systems have it in effect. */
+  keepName(path: string): void {
+    const inode = this.#names.get(path);
+    if (inode !== undefined) this.#durableNames.set(path, inode);
   }
 
   /** Files that somebody has open. */

@@ -1,0 +1,66 @@
+/** Files of the origin's private file system, as far as this adapter knows them, and their errors as a log understands them. */
+
+/** A file that is open, for one context only: `FileSystemSyncAccessHandle`, which the types of pages lack. */
+export interface SyncHandle {
+  read(into: Uint8Array, options: { readonly at: number }): number;
+  write(from: Uint8Array, options: { readonly at: number }): number;
+  truncate(bytes: number): void;
+  getSize(): number;
+  flush(): void;
+  close(): void;
+}
+
+interface SyncFile {
+  createSyncAccessHandle(): Promise<SyncHandle>;
+}
+
+/** Whether there are such files here: only in dedicated workers, and in none of Safari's before 16.4. */
+export const hasSyncHandles = (): boolean =>
+  typeof FileSystemFileHandle === 'function' && 'createSyncAccessHandle' in FileSystemFileHandle.prototype;
+
+/** @throws NoModificationAllowedError while any context has the file open */
+export async function openHandle(
+  directory: FileSystemDirectoryHandle,
+  name: string,
+  create = false,
+): Promise<SyncHandle> {
+  const file = await directory.getFileHandle(name, { create });
+  return (file as unknown as SyncFile).createSyncAccessHandle();
+}
+
+/** What the system would say. */
+const CODES: Readonly<Record<string, string>> = {
+  NotFoundError: 'ENOENT',
+  QuotaExceededError: 'ENOSPC',
+  NoModificationAllowedError: 'EBUSY',
+};
+
+export const nameOf = (error: unknown): string | undefined =>
+  (error as { readonly name?: string } | null)?.name;
+
+/** The browser's error with the system's code, if it has one. */
+export function coded(error: unknown): unknown {
+  const code = CODES[nameOf(error) ?? ''];
+  if (code === undefined || !(error instanceof Error)) return error;
+  return Object.assign(new Error(error.message, { cause: error }), { code });
+}
+
+/** As the browser's own, for what this adapter knows by itself. */
+export const notFoundAt = (path: string): Error =>
+  Object.assign(new Error(`ENOENT: there is no ${path}`), { code: 'ENOENT' });
+
+export function tried<T>(call: () => T): T {
+  try {
+    return call();
+  } catch (error) {
+    throw coded(error);
+  }
+}
+
+export async function triedLater<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    throw coded(error);
+  }
+}

@@ -1,0 +1,1 @@
+export { type OpfsOptions, opfs } from './opfs';

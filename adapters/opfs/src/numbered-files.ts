@@ -1,0 +1,181 @@
+/**
+ * The logs, notes and packs of one database, all kept open, under numbers (`names.ts`): so a log opens, renames and removes them at
+ * once.
+ */
+import { coded, nameOf, notFoundAt, openHandle, type SyncHandle, tried, triedLater } from './handles';
+import { NAMES, Names } from './names';
+
+export interface NumberedFile {
+  readonly handle: SyncHandle;
+  readonly number: number;
+  /** `undefined` once it was removed, or another took its place. */
+  name: string | undefined;
+  /** Those who have it open: it is removed after the last. */
+  users: number;
+}
+
+const physical = (number: number): string => `f${number}`;
+
+export class NumberedFiles {
+  readonly state: Names;
+  readonly #directory: FileSystemDirectoryHandle;
+  readonly #namesHandle: SyncHandle;
+  readonly #files = new Map<string, NumberedFile>();
+  readonly #removing = new Set<Promise<unknown>>();
+
+  /** @throws NoModificationAllowedError while another context has them open */
+  static async open(directory: FileSystemDirectoryHandle, path: string): Promise<NumberedFiles> {
+    const handle = await triedLater(() => openHandle(directory, NAMES, true));
+    try {
+      return new NumberedFiles(directory, handle, path);
+    } catch (error) {
+      handle.close();
+      throw error;
+    }
+  }
+
+  private constructor(directory: FileSystemDirectoryHandle, handle: SyncHandle, path: string) {
+    this.#directory = directory;
+    this.#namesHandle = handle;
+    this.state = tried(() => Names.read(handle, path));
+  }
+
+  get names(): readonly string[] {
+    return [...this.#files.keys()];
+  }
+
+  /** Opens all that have names. */
+  async openAll(): Promise<void> {
+    const opening = [...this.state.numbers].map(async ([name, number]) => {
+      try {
+        const handle = await openHandle(this.#directory, physical(number));
+        this.#files.set(name, { handle, name, number, users: 0 });
+      } catch (error) {
+        // A removal that came to the disk before the name's.
+        if (nameOf(error) !== 'NotFoundError') throw coded(error);
+        this.state.numbers.delete(name);
+      }
+    });
+    // Those that were opened meanwhile can then be closed.
+    await Promise.allSettled(opening);
+    await Promise.all(opening);
+    if (this.state.open) await this.#sweep();
+  }
+
+  /** @throws ENOENT */
+  get(name: string): NumberedFile {
+    const file = this.#files.get(name);
+    if (file === undefined) throw notFoundAt(name);
+    return file;
+  }
+
+  /** An empty file of this name. */
+  async make(name: string): Promise<NumberedFile> {
+    const known = this.#files.get(name);
+    if (known !== undefined) {
+      tried(() => known.handle.truncate(0));
+      return known;
+    }
+    const number = this.state.newNumber();
+    const handle = await triedLater(() => openHandle(this.#directory, physical(number), true));
+    const file: NumberedFile = { handle, name, number, users: 0 };
+    try {
+      handle.truncate(0); // a number that was taken before a loss of power
+      this.#name(file, name);
+      return file;
+    } catch (error) {
+      this.#unname(file, name);
+      throw coded(error);
+    }
+  }
+
+  /** On the disk when it returns: what another file had by the new name is gone then. */
+  rename(from: string, to: string): void {
+    const file = this.get(from);
+    const replaced = this.#files.get(to);
+    this.state.numbers.delete(from);
+    this.#files.delete(from);
+    this.#name(file, to);
+    tried(() => this.state.flush());
+    if (replaced !== undefined) this.#forget(replaced);
+  }
+
+  remove(name: string): void {
+    this.#unname(this.get(name), name);
+    tried(() => this.state.write());
+  }
+
+  /** One who had it open has it no more. */
+  leave(file: NumberedFile): void {
+    file.users--;
+    this.#discardIfGone(file);
+  }
+
+  /**
+   * Handles outlive the files that a browser, or a user who clears the site's data, takes away. Only asking tells, and in Chromium (156)
+   * one that is closed then never returns.
+   */
+  async isThere(): Promise<boolean> {
+    try {
+      await this.#directory.getFileHandle(NAMES);
+      return true;
+    } catch (error) {
+      return nameOf(error) !== 'NotFoundError';
+    }
+  }
+
+  /** Resolves when no removal is under way. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#removing);
+  }
+
+  closeAll(): void {
+    for (const { handle } of this.#files.values()) handle.close();
+    this.#files.clear();
+    this.#namesHandle.close();
+  }
+
+  #name(file: NumberedFile, name: string): void {
+    file.name = name;
+    this.state.numbers.set(name, file.number);
+    this.#files.set(name, file);
+    tried(() => this.state.write());
+  }
+
+  #unname(file: NumberedFile, name: string): void {
+    this.#files.delete(name);
+    this.state.numbers.delete(name);
+    this.#forget(file);
+  }
+
+  #forget(file: NumberedFile): void {
+    file.name = undefined;
+    this.#discardIfGone(file);
+  }
+
+  #discardIfGone(file: NumberedFile): void {
+    if (file.name !== undefined || file.users > 0) return;
+    // What cannot be removed is removed by an opening after a crash: it is no error.
+    const removed = this.#discard(file)
+      .catch(() => {})
+      .then(() => {
+        this.#removing.delete(removed);
+      });
+    this.#removing.add(removed);
+  }
+
+  async #discard({ handle, number }: NumberedFile): Promise<void> {
+    if (!(await this.isThere())) return;
+    handle.close();
+    await this.#directory.removeEntry(physical(number));
+  }
+
+  /** Removes files that no name is left for, or that never got one. Awaited, as their numbers may be given again. */
+  async #sweep(): Promise<void> {
+    const known = new Set([...this.state.numbers.values()].map(physical));
+    const left: string[] = [];
+    const names = this.#directory as unknown as { keys(): AsyncIterable<string> };
+    for await (const name of names.keys()) if (/^f\d+$/.test(name) && !known.has(name)) left.push(name);
+    await Promise.allSettled(left.map((name) => this.#directory.removeEntry(name)));
+  }
+}

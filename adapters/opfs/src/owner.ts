@@ -1,0 +1,31 @@
+/** One owner per database: a Web Lock, which ends with the context that holds it, however that ends. */
+import { after, locked } from '@settledb/core';
+
+/**
+ * ms to wait for the owner: a tab that is closed or reloaded, or a worker that another one follows, gives its files back a moment later.
+ */
+export const HAND_OVER_MS = 3_000;
+/** ms between two looks whether files of an owner that has ended are free. */
+export const LOOK_AGAIN_MS = 20;
+
+export const LOCKED =
+  'another tab or worker has the database open: one context at a time can. host() of settledb/worker lets all tabs use one';
+
+/** @returns what releases it. @throws DatabaseError `locked` if nobody gives it back in time */
+export async function own(name: string, waitMs: number): Promise<() => void> {
+  // Without locks the files still have one owner; that it has ended is only noticed later.
+  const { locks } = (globalThis as { navigator?: { locks?: LockManager | null } }).navigator ?? {};
+  if (!locks) return () => {};
+  const given = new AbortController();
+  const stop = after(waitMs, () => given.abort());
+  try {
+    return await new Promise((resolve, reject) => {
+      const held = (): Promise<void> => new Promise((release) => resolve(release));
+      locks.request(`settledb:opfs:${name}`, { signal: given.signal }, held).catch(reject);
+    });
+  } catch (cause) {
+    throw given.signal.aborted ? locked(LOCKED) : cause;
+  } finally {
+    stop();
+  }
+}
