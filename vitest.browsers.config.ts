@@ -30,6 +30,9 @@ const WORKER = [
   'tests/worker/*.{both,browser}.test.ts',
 ];
 
+/** Of these WebKitGTK (2.50) has none. */
+const PRIVATE_FILES = ['tests/opfs/*.browser.test.ts'];
+
 const firefox = findFirefox();
 
 /** The browsers besides Chromium: those of the system that are there. `tests/run.mjs` says which are not. */
@@ -43,7 +46,7 @@ export default defineConfig({
               test: {
                 ...timeouts,
                 name: 'firefox',
-                include: [...STORAGE, ...BETWEEN, ...WORKER],
+                include: [...STORAGE, ...BETWEEN, ...WORKER, ...PRIVATE_FILES],
                 browser: {
                   enabled: true,
                   headless: true,

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it, vi } from 'vitest';
 import { clearData } from '../support/pages';
-import { canOpenPages, HostedTab, type HostedTabs, openHosted } from './tabs';
+import { canOpenPages, HostedTab, type HostedTabs, openHosted, WORKERS } from './tabs';
 
 const PATIENCE = { timeout: 20_000, interval: 20 };
 
@@ -20,8 +20,10 @@ async function storageOf({ context, url }: HostedTabs, { page }: HostedTab) {
 }
 
 describe.skipIf(!canOpenPages())('storage under a hosted database', () => {
-  it('that is evicted: every tab hears of it, and goes on with an empty database of another id', async () => {
-    const opened = await openHosted('dedicated', 2);
+  it.each(
+    Object.entries(WORKERS),
+  )('that is evicted, of %s: every tab hears of it, and goes on with an empty database of another id', async (_, worker) => {
+    const opened = await openHosted('dedicated', 2, false, worker);
     const [owner, other] = opened.tabs as [HostedTab, HostedTab];
     await other.run('put', { _id: 'before' });
     const id = await other.run<string>('id');
@@ -62,11 +64,12 @@ describe.skipIf(!canOpenPages())('storage under a hosted database', () => {
   });
 
   it.each([
-    'dedicated',
-    'shared',
-    'service',
-  ] as const)('that is full, in a %s worker: writes of every tab are refused as that, reads are not, and there is room again later', async (kind) => {
-    const opened = await openHosted(kind, 0);
+    ['dedicated', 'IndexedDB'],
+    ['shared', 'IndexedDB'],
+    ['service', 'IndexedDB'],
+    ['dedicated', 'private files'],
+  ] as const)('that is full, in a %s worker, of %s: writes of every tab are refused as that, reads are not, and there is room again later', async (kind, what) => {
+    const opened = await openHosted(kind, 0, false, WORKERS[what]);
     // Before the database is opened: Chromium asks only once in a while how much room is left.
     const storage = await storageOf(opened, new HostedTab(await opened.open()));
     await storage.allow(8_000_000); // of which a service worker's script, with the map of its sources, takes some

@@ -37,16 +37,27 @@ export class HostedTab {
   }
 }
 
+/** Of what keeps databases in browsers: any number of contexts may have those of the first open, one those of the second. */
+export const WORKERS = {
+  IndexedDB: new URL('./plain-worker.ts', import.meta.url),
+  'private files': new URL('./opfs-worker.ts', import.meta.url),
+};
+
 export interface HostedTabs extends Pages {
   readonly tabs: HostedTab[];
   another(): Promise<HostedTab>;
 }
 
 /** Opens `count` tabs, each connected to a worker of this kind, with one database, until the test is over. */
-export async function openHosted(kind: Kind, count: number, bfcache = false): Promise<HostedTabs> {
+export async function openHosted(
+  kind: Kind,
+  count: number,
+  bfcache = false,
+  worker = WORKERS.IndexedDB,
+): Promise<HostedTabs> {
   const opened = await openPages({
     entry: new URL('./hosted-program.ts', import.meta.url),
-    scripts: { '/worker.js': new URL('./plain-worker.ts', import.meta.url) },
+    scripts: { '/worker.js': worker },
     count: 0,
     bfcache,
   });

@@ -9,10 +9,21 @@ const ROUNDS = 12;
 /** As long as a busy worker may take to have begun, and more. */
 const MOST_MS = 12;
 
-it('leaves nothing in the way of the next, and nothing acknowledged is lost', async () => {
+const WORKERS: Record<string, () => Worker> = {
+  IndexedDB: () => new Worker(new URL('./plain-worker.ts', import.meta.url), { type: 'module' }),
+  'private files': () => new Worker(new URL('./opfs-worker.ts', import.meta.url), { type: 'module' }),
+};
+
+it.for(
+  Object.entries(WORKERS),
+)('of %s leaves nothing in the way of the next, and nothing acknowledged is lost', async ([what, make], {
+  skip,
+}) => {
+  if (what === 'private files' && navigator.storage?.getDirectory === undefined)
+    return skip('this browser has no private files');
   let worker!: Worker;
   const SettleDB = connect(() => {
-    worker = new Worker(new URL('./plain-worker.ts', import.meta.url), { type: 'module' });
+    worker = make();
     return worker;
   });
   onTestFinished(() => {
@@ -20,6 +31,7 @@ it('leaves nothing in the way of the next, and nothing acknowledged is lost', as
     worker.terminate();
   });
   const db = new SettleDB(`terminated ${Math.random()}`);
+
   const first = (round: number): Promise<unknown> =>
     db.put({ _id: `${round}` }).catch((error) => expect(error).toMatchObject({ status: 409 }));
   const kept: string[] = [];
