@@ -18,6 +18,7 @@ const BUDGETS = [
   ['settledb (browser)', 'browser.js', 25],
   ['settledb/memory', 'memory.js', 4],
   ['settledb/indexeddb', 'indexeddb.js', 8],
+  ['settledb/opfs', 'opfs.js', 20],
   ['connect', 'worker.js', 24, '{ connect }'],
 ];
 const PARTS_SHOWN = 40;

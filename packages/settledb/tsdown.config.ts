@@ -6,6 +6,7 @@ const entry = {
   node: 'src/entry.node.ts',
   memory: 'src/memory.ts',
   indexeddb: 'src/indexeddb.ts',
+  opfs: 'src/opfs.ts',
   file: 'src/file.ts',
   journal: 'src/journal.ts',
   eval: 'src/eval.ts',

@@ -131,6 +131,7 @@ describe('the package', () => {
       import { DatabaseError, SettleDB } from 'settledb';
       import { file } from 'settledb/file';
       import { indexeddb } from 'settledb/indexeddb';
+      import { opfs } from 'settledb/opfs';
       import * as journal from 'settledb/journal';
       import { memory } from 'settledb/memory';
       import { createServer } from 'settledb/server';
@@ -141,11 +142,11 @@ describe('the package', () => {
       const refused = await new SettleDB(server.url + '/a').get('b').catch((error) => error);
       await server.close();
       await db.close();
-      const kinds = [file(), indexeddb(), memory()].map(({ name }) => name);
+      const kinds = [file(), indexeddb(), memory(), opfs()].map(({ name }) => name);
       const same = journal.DatabaseError === DatabaseError && refused instanceof DatabaseError;
       console.log(JSON.stringify([same, docs_written, refused.status, kinds]));
     `);
-    expect(printed).toEqual([true, 1, 404, ['file', 'indexeddb', 'memory']]);
+    expect(printed).toEqual([true, 1, 404, ['file', 'indexeddb', 'memory', 'opfs']]);
   });
 
   it('touches no storage by being imported, in Node or as browsers get it', () => {
@@ -153,7 +154,7 @@ describe('the package', () => {
       const touched = [];
       Object.defineProperty(globalThis, 'indexedDB', { get: () => touched.push('indexedDB') });
       await import('settledb');
-      for (const path of ['memory', 'indexeddb', 'file', 'journal', 'eval', 'static', 'server']) await import('settledb/' + path);
+      for (const path of ['memory', 'indexeddb', 'opfs', 'file', 'journal', 'eval', 'static', 'server']) await import('settledb/' + path);
       console.log(JSON.stringify(touched));
     `;
     for (const flags of [[], ['--conditions=browser']])
@@ -161,8 +162,9 @@ describe('the package', () => {
   });
 
   it('gives browsers IndexedDB, and no module of Node', () => {
-    const files = reachable(join(installed, 'dist'), 'browser.js');
-    for (const [file, text] of files) expect([file, /['"]node:/.test(text)]).toEqual([file, false]);
+    for (const entry of ['browser.js', 'opfs.js'])
+      for (const [file, text] of reachable(join(installed, 'dist'), entry))
+        expect([file, /['"]node:/.test(text)]).toEqual([file, false]);
 
     const { printed } = run(
       `

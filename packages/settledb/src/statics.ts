@@ -14,8 +14,15 @@ export function withDefaults<Class>(Base: Class, defaults: SettleOptions): Class
       refuseCallback('SettleDB', third ?? second);
       refuseOther('SettleDB', second);
       const named = typeof first === 'object' && first !== null;
-      super((named ? { ...defaults, ...first } : first) as never, { ...defaults, ...second });
+      super((named ? over(defaults, first) : first) as never, over(defaults, second));
     }
   };
   return Derived as Class;
+}
+
+/** A page names what its worker's class was given as an object. */
+function over(defaults: SettleOptions, given: SettleOptions = {}): SettleOptions {
+  const { adapter } = defaults;
+  const isNamed = typeof adapter === 'object' && adapter.name === given.adapter;
+  return { ...defaults, ...given, ...(isNamed ? { adapter } : {}) };
 }

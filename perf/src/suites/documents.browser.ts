@@ -3,6 +3,7 @@ import { indexeddb } from '@settledb/adapter-indexeddb';
 import indexeddbPlugin from 'pouchdb-adapter-indexeddb';
 import PouchDB from 'pouchdb-browser';
 import { SettleDB } from '../../../packages/settledb/src/settledb';
+import { connect } from '../../../packages/settledb/src/worker';
 import { pouchdb } from '../contenders/pouchdb';
 import { rawIndexedDB } from '../contenders/raw-indexeddb';
 import { settledb } from '../contenders/settledb';
@@ -14,6 +15,7 @@ import { ROUNDS_OF_SHORT_CASES, type Suite } from '../suite';
 
 PouchDB.plugin(indexeddbPlugin);
 const adapter = indexeddb();
+const Hosted = connect(() => new Worker('/hosted-opfs.js', { type: 'module' }), { adapters: ['opfs'] });
 
 export const suite = (): Suite => ({
   title: 'documents of about 300 bytes',
@@ -22,6 +24,7 @@ export const suite = (): Suite => ({
   units: documentUnits,
   contenders: [
     settledb('settledb', (name) => new SettleDB(name, { adapter })),
+    settledb('settledb OPFS (worker)', (name) => new Hosted(name)),
     pouchdb('PouchDB idb', (name) => new PouchDB(name, { adapter: 'idb' })),
     pouchdb('PouchDB indexeddb', (name) => new PouchDB(name, { adapter: 'indexeddb' })),
     rawIndexedDB,
