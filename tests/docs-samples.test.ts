@@ -41,7 +41,7 @@ const GIVEN: Readonly<Record<string, string>> = {
     declare const handler: import('settledb/server').Handler;
     declare const app: {
       all(path: string, handle: (context: { req: { raw: Request } }) => Promise<Response>): void;
-      all(path: RegExp, handle: (req: object, res: object) => void): void;
+      all(path: RegExp, handle: (req: import('node:http').IncomingMessage, res: import('node:http').ServerResponse) => void): void;
       register(plugin: (scope: Scope) => Promise<void>, options: { prefix: string }): Promise<void>;
     };
     interface Scope {

@@ -1,11 +1,13 @@
 /** The handler within somebody else's server, as docs/server.md shows it. */
 import { mkdtemp, rm } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 import { remote } from '@settledb/remote';
 import { Hono } from 'hono';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import {
   createHandler,
   FolderDatabases,
@@ -80,6 +82,37 @@ describe('the handler is mounted', () => {
     cleanUp.push(close);
     expect(await (await fetch(url)).text()).toBe('ours');
     await use(`${url}/couch/db`);
+  });
+
+  it('in Express, where requests of one connection wait for their turns, or are not begun if their client hangs up', async () => {
+    const { handle } = testServer();
+    const begun: string[] = [];
+    const answer = getRequestListener(
+      (request) => {
+        begun.push(new URL(request.url).search);
+        return handle(request);
+      },
+      { overrideGlobalObjects: false },
+    );
+    const listener = (req: IncomingMessage, res: ServerResponse): void => {
+      if (res.socket) answer(req, res);
+      else res.once('socket', () => answer(req, res));
+    };
+    const app = (await importUntyped('express'))();
+    app.use('/couch', listener);
+    const { url, close } = await serveOn(app);
+    cleanUp.push(close);
+    await fetch(`${url}/couch/db`, { method: 'PUT' });
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    const get = (query: string) => `GET /couch/db/_changes?${query} HTTP/1.1\r\nHost: x.test\r\n\r\n`;
+    const live = 'feed=continuous&since=now';
+    begun.length = 0;
+    socket.write(get('a=1') + get('a=2') + get(live) + get(live));
+    await vi.waitUntil(() => begun.length === 3);
+    socket.destroy();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await fetch(`${url}/couch/db?end`);
+    expect(begun).toEqual(['?a=1', '?a=2', `?${live}`, '?end']);
   });
 
   it.each(['/couch', '/couch/', '/a/b%20c'])('at a path of which it is told: %s', async (path) => {

@@ -15,7 +15,9 @@ afterEach(async () => {
 async function start() {
   const dir = await mkdtemp(join(tmpdir(), 'settledb-pipelining-'));
   cleanUp.push(() => rm(dir, { recursive: true, force: true }));
-  const server = await createServer({ dir, port: 0, anonymous: true });
+  const lines: string[] = [];
+  const logger = { info: (line: string) => void lines.push(line), error() {} };
+  const server = await createServer({ dir, port: 0, anonymous: true, logger });
   cleanUp.push(() => server.close());
   await fetch(`${server.url}/db`, { method: 'PUT' });
   let begun = 0;
@@ -26,7 +28,7 @@ async function start() {
   const socket = connect({ port: server.port, host: '127.0.0.1' });
   socket.on('data', (data) => (text += data)).on('error', () => {});
   cleanUp.push(() => socket.destroy());
-  return { server, socket, begun: () => begun, text: () => text };
+  return { server, socket, lines, begun: () => begun, text: () => text };
 }
 
 const until = async (what: () => boolean): Promise<void> => {
@@ -67,6 +69,17 @@ describe('requests sent without waiting for their answers', () => {
     const answered = () => [...text().matchAll(/"id":"(d\d+)"/g)].map(([, id]) => id);
     await until(() => answered().length === ids.length);
     expect(answered()).toEqual(ids);
+  });
+
+  it('are not begun if the client hangs up meanwhile: nobody would end their feeds', async () => {
+    const { server, socket, lines, begun, text } = await start();
+    const before = begun();
+    socket.write(LONGPOLL.repeat(3));
+    await until(() => text().includes('{"results":[') && begun() === before + 3);
+    socket.destroy();
+    await pause(100);
+    await fetch(server.url);
+    expect(lines.filter((line) => line.includes('_changes'))).toHaveLength(1);
   });
 
   it('do not keep the server from closing', async () => {

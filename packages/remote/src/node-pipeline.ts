@@ -19,13 +19,15 @@ export class Pipelines {
     return this.#waiting.get(socket) ?? 0;
   }
 
-  /** Calls `begin` when `before`, the answer before this one on the same connection, is over. */
+  /** Calls `begin` when `before`, the answer before this one on the same connection, is over; never if the client hung up. */
   beginAfter(before: ServerResponse, socket: Socket, begin: () => void): void {
     // Node reads on when an answer ends or a body is read, whoever paused.
     if (!this.#waiting.has(socket)) socket.on('resume', () => this.#hold(socket));
     this.#waiting.set(socket, this.#of(socket) + 1);
     this.#hold(socket);
     before.once('close', () => {
+      // Node closes only the answer that has the socket: those behind it would never learn that their client hung up.
+      if (socket.destroyed) return;
       this.#waiting.set(socket, this.#of(socket) - 1);
       if (this.#of(socket) === MAX_WAITING - 1) socket.resume();
       begin();
