@@ -12,6 +12,7 @@ import {
   notImplemented,
   portableBytes,
   type Seq,
+  STUB_AT_HAND,
 } from '@settledb/core';
 import { checkProgress } from './check';
 import {
@@ -298,10 +299,12 @@ async function* contentOf(
   isLast: boolean,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Part> {
-  const opened = await source.openAttachment(doc._id, name, { rev: doc._rev, encoded: true, signal });
+  const stub = (doc._attachments as Stubs)[name]!;
+  const options = { rev: doc._rev, encoded: true, signal, [STUB_AT_HAND]: stub };
+  const opened = await source.openAttachment(doc._id, name, options);
   const reader = opened.stream.getReader();
   try {
-    if (opened.digest !== (doc._attachments as Stubs)[name]!.digest)
+    if (opened.digest !== stub.digest)
       throw new DatabaseError({
         status: 500,
         name: 'content_md5_mismatch',

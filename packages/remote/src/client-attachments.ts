@@ -13,6 +13,7 @@ import {
   type PutAttachment,
   portableBytes,
   type Rev,
+  STUB_AT_HAND,
   type Stub,
   type Written,
   withEither,
@@ -110,7 +111,7 @@ export async function openAttachment(
   http: Http,
   id: string,
   name: string,
-  options: OpenAttachmentOptions,
+  options: OpenAttachmentOptions & { readonly [STUB_AT_HAND]?: Stub },
   bytes: Bytes = portableBytes,
 ): Promise<OpenedAttachment> {
   const { rev, signal, start = 0, end } = options;
@@ -118,7 +119,12 @@ export async function openAttachment(
     if (!Number.isSafeInteger(at) || at < 0)
       throw badRequest('start and end must be whole numbers, not negative');
   }
-  const doc = await readOne(http, id, { rev, att_encoding_info: true, signal });
+  const atHand = options[STUB_AT_HAND];
+  // Encoded content comes with its document.
+  const doc =
+    rev !== undefined && atHand !== undefined && atHand.encoding === undefined
+      ? { _id: id, _rev: rev, _attachments: { [name]: atHand } }
+      : await readOne(http, id, { rev, att_encoding_info: true, signal });
   const stubs = (doc._attachments ?? {}) as Record<string, Stub>;
   if (!Object.hasOwn(stubs, name)) throw notFound('Document is missing attachment', id);
   const { content_type, digest, revpos, length, encoding, encoded_length } = stubs[name]!;

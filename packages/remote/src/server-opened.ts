@@ -12,6 +12,7 @@ import {
   hashOf,
   isDatabaseError,
   type OpenedAttachment,
+  STUB_AT_HAND,
 } from '@settledb/core';
 import type { Bytes } from './multipart';
 import { iterate } from './server-streams';
@@ -55,7 +56,7 @@ export async function openDoc(source: DocSource, encoded: boolean, room = roomAh
   const { database, doc, signal } = source;
   const attachments = new Map<string, Opened>();
   for (const name of wanted(source)) {
-    const options = { rev: doc._rev, encoded, signal };
+    const options = { rev: doc._rev, encoded, signal, [STUB_AT_HAND]: doc._attachments![name] };
     const { stream, ...about } = await database.openAttachment(doc._id, name, options);
     attachments.set(name, { about, bytes: await readAhead(iterate(stream), room) });
   }

@@ -5,7 +5,7 @@
  * Either way, data is written only if it is, byte for byte, what the source's digest and length say. Digests of encoded content are of
  * the encoded bytes (as CouchDB's are), so where only the decoded bytes are at hand, only the length is checked.
  */
-import { type Bytes, bestBytes, DatabaseError, decoded } from '@settledb/core';
+import { type Bytes, bestBytes, DatabaseError, decoded, STUB_AT_HAND } from '@settledb/core';
 import { type AnyDoc, isObject, type MissingRev, type Peer } from './peer';
 
 /** Bytes of one document's attachments that come within it; above this they are streamed. */
@@ -90,7 +90,7 @@ export function withStreams(
     const { stub: _, ...attachment } = attachmentsOf(doc)[name]!;
     const data = async (): Promise<ReadableStream<Uint8Array>> => {
       try {
-        return checked(await open(source, doc, name, attachment, signal), doc, name, attachment, onFailure);
+        return checked(await open(source, doc, name, signal), doc, name, attachment, onFailure);
       } catch (error) {
         onFailure(error);
         throw error;
@@ -114,12 +114,15 @@ export function withoutStreams(doc: AnyDoc): AnyDoc {
 
 async function open(
   source: Peer,
-  { _id, _rev }: AnyDoc,
+  doc: AnyDoc,
   name: string,
-  { digest, encoding }: Attachment,
   signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
-  const opened = await source.openAttachment!(_id, name, { rev: _rev, encoded: true, signal });
+  const { _id, _rev } = doc;
+  const stub = attachmentsOf(doc)[name]!;
+  const { digest, encoding } = stub;
+  const options = { rev: _rev, encoded: true, signal, [STUB_AT_HAND]: stub };
+  const opened = await source.openAttachment!(_id, name, options);
   if (opened.digest === digest && opened.encoding === encoding) return opened.stream;
   opened.stream.cancel().catch(() => undefined);
   throw mismatch(_id, name);

@@ -7,6 +7,13 @@ import type { CallOptions } from '../store/store';
 import { checkName } from './attachment-set';
 import { errorWith } from './edits';
 
+/**
+ * An option of `openAttachment` for callers that have the document, read with `att_encoding_info`: its stub of the attachment. A document
+ * whose tree or stubs are long is then not read once for each attachment, but only if the content is no longer there. Other databases
+ * than local and remote ones take no notice.
+ */
+export const STUB_AT_HAND = Symbol.for('settledb.stubAtHand');
+
 export interface PutAttachment {
   readonly id: string;
   readonly name: string;

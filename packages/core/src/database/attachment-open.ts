@@ -3,6 +3,7 @@ import { badRequest, notFound, rangeNotSatisfiable } from '../model/errors';
 import { isLocalId } from '../model/ids';
 import type { BinaryData, ExistingDoc, OpenedAttachment, Rev, Stub } from '../model/types';
 import type { BlobRow } from '../store/schema';
+import { STUB_AT_HAND } from './attachment-arguments';
 import {
   type AttachmentSource,
   gunzipped,
@@ -17,13 +18,13 @@ import { isEncoded } from './attachment-content';
 import type { CallOptions, OpenAttachmentOptions } from './database';
 import { getAny } from './get-history';
 
-/** Finds one attachment of one revision: its stub in the document, and the row of its content. */
-async function find(
+/** The stub of an attachment in one revision of its document. */
+async function stubOf(
   source: AttachmentSource,
   id: string,
   name: string,
   { rev, signal }: CallOptions & { readonly rev?: Rev | undefined },
-): Promise<{ stub: Stub; row: BlobRow }> {
+): Promise<Stub> {
   // As in PouchDB, attachments of local documents come only with the document.
   if (typeof id === 'string' && isLocalId(id)) throw notFound('missing', id);
   const doc = (await getAny(
@@ -34,9 +35,13 @@ async function find(
   const stubs = doc._attachments as Record<string, Stub> | undefined;
   if (stubs === undefined || !Object.hasOwn(stubs, name))
     throw notFound('Document is missing attachment', id);
-  const stub = stubs[name]!;
+  return stubs[name]!;
+}
+
+/** The row of its content. @throws Swept */
+async function rowOf(source: AttachmentSource, stub: Stub): Promise<BlobRow> {
   const [row] = (await rowsOf(source, [stub])) as [BlobRow];
-  return { stub, row };
+  return row;
 }
 
 /** See `Database.getAttachment`. */
@@ -48,8 +53,8 @@ export function getAttachment(
 ): Promise<BinaryData> {
   options.signal?.throwIfAborted();
   return unswept(async () => {
-    const { stub, row } = await find(source, id, name, options);
-    return loadData(source, row, stub.content_type);
+    const stub = await stubOf(source, id, name, options);
+    return loadData(source, await rowOf(source, stub), stub.content_type);
   });
 }
 
@@ -58,11 +63,14 @@ export function openAttachment(
   source: AttachmentSource,
   id: string,
   name: string,
-  options: OpenAttachmentOptions = {},
+  options: OpenAttachmentOptions & { readonly [STUB_AT_HAND]?: Stub } = {},
 ): Promise<OpenedAttachment> {
   options.signal?.throwIfAborted();
+  let atHand = options[STUB_AT_HAND];
   return unswept(async () => {
-    const { stub, row } = await find(source, id, name, options);
+    const stub = atHand ?? (await stubOf(source, id, name, options));
+    atHand = undefined;
+    const row = await rowOf(source, stub);
     const { content_type, digest, revpos, length } = stub;
     const encoded = isEncoded(row.blob);
     const asStored = !encoded || options.encoded === true;

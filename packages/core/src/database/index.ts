@@ -1,5 +1,10 @@
 export { DOCS_AS_TEXT } from './all-docs';
-export { checkAttachmentName, type PutAttachment, putAttachmentArguments } from './attachment-arguments';
+export {
+  checkAttachmentName,
+  type PutAttachment,
+  putAttachmentArguments,
+  STUB_AT_HAND,
+} from './attachment-arguments';
 export { chunksOf } from './attachment-data';
 export { blobKeysIn } from './attachment-set';
 export { checkAttsSince } from './atts-since';
