@@ -22,5 +22,6 @@ export {
   type Task,
   type UsedDatabase,
 } from './server';
+export { SETTINGS_DATABASE } from './server-settings';
 export { useDatabase } from './server-uses';
 export type { Credentials } from './wire';

@@ -11,25 +11,41 @@ import type { DatabaseSettings } from './server-settings';
 const DEFAULT_LIMIT = 1_000;
 const MAX_LIMIT = 100_000;
 
+/** Characters that the list may have, since each purge writes all of it: some 2,900 purges of one revision each. */
+const MAX_LENGTH = 256 * 1024;
+
 export async function purge(context: DatabaseContext): Promise<Answer> {
   requireAdmin(context);
   const { database, request, server, name } = context;
   const body = checkRevLists(await readObject(request, { limit: server.limits.request }));
-  const purged: [string, Rev[]][] = [];
-  for (const [id, revs] of Object.entries(body)) {
-    const gone: Rev[] = [];
-    for (const rev of revs) if (await purgeOne(database, id, rev)) gone.push(rev);
-    purged.push([id, gone]);
-  }
-  // The list has what was asked for, like CouchDB's, whether or not it was there.
+  // The list has what was asked for, like CouchDB's, whether or not it was there. So it can be written first: an answer that says what was
+  // purged cannot fail any more.
   const infos = Object.entries(body).map(([id, revs]) => ({ id, revs: [...revs].sort() }));
   await server.settings.change(name, (before) => ({
     ...before,
-    purged_infos: [...(before.purged_infos ?? []), ...infos].slice(
-      -(before.purged_infos_limit ?? DEFAULT_LIMIT),
-    ),
+    purged_infos: newest([...(before.purged_infos ?? []), ...infos], before.purged_infos_limit),
   }));
+  // A purge reads the whole tree: not for revisions that are not there.
+  const missing = await database.revsDiff(body);
+  const purged: [string, Rev[]][] = [];
+  for (const [id, revs] of Object.entries(body)) {
+    const unknown = new Set(missing[id]?.missing);
+    const gone: Rev[] = [];
+    for (const rev of revs) if (!unknown.has(rev) && (await purgeOne(database, id, rev))) gone.push(rev);
+    purged.push([id, gone]);
+  }
   return jsonResponse(201, { purge_seq: null, purged: Object.fromEntries(purged) });
+}
+
+/** The newest entries of the list, as many as there may be. */
+function newest(infos: readonly PurgedInfo[], limit = DEFAULT_LIMIT): PurgedInfo[] {
+  let room = MAX_LENGTH;
+  let first = infos.length;
+  for (; first > Math.max(0, infos.length - limit); first--) {
+    room -= JSON.stringify(infos[first - 1]).length;
+    if (room < 0) break;
+  }
+  return infos.slice(first);
 }
 
 /** False for a revision that is no leaf: there is nothing to purge then, which is no error here. */
@@ -66,7 +82,7 @@ export async function putPurgedInfosLimit(context: DatabaseContext): Promise<Ans
   await server.settings.change(name, (before) => ({
     ...before,
     purged_infos_limit: limit as number,
-    purged_infos: (before.purged_infos ?? []).slice(-(limit as number)),
+    purged_infos: newest(before.purged_infos ?? [], limit as number),
   }));
   return jsonResponse(200, { ok: true });
 }

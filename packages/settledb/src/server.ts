@@ -10,6 +10,7 @@ import {
   schema,
 } from '@settledb/core';
 import { type Adapter, openLogStore } from '@settledb/engine';
+import { SETTINGS_DATABASE } from '@settledb/remote';
 import {
   createServer as createServerOver,
   FolderDatabases as Folders,
@@ -120,6 +121,8 @@ function opener(adapter: Adapter, evaluate: Evaluate, durability: Durability | u
       adapter: adapter.name,
       evaluate,
       durability,
+      // No path leads to it, so nobody else can compact it, and each purge writes a list anew.
+      auto_compaction: name === SETTINGS_DATABASE,
       onDestroy,
       bytes: nodeBytes,
     });
