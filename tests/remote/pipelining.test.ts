@@ -82,6 +82,29 @@ describe('requests sent without waiting for their answers', () => {
     expect(lines.filter((line) => line.includes('_changes'))).toHaveLength(1);
   });
 
+  const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
+
+  it.each([
+    ['a write', put(1), ['201', '400']],
+    ['reading', GET + GET, ['200', '200', '400']],
+    ['a feed that waits', LONGPOLL.replace('since=now', 'since=now&timeout=50'), ['200', '400']],
+  ])('are answered before what follows them and is no HTTP is refused: %s', async (_what, requests, expected) => {
+    const { socket, text } = await start();
+    socket.write(`${requests}NONSENSE\r\n\r\n`);
+    setTimeout(() => socket.write('more\r\n\r\n'), 10);
+    await until(() => socket.closed);
+    expect(statuses(text())).toEqual(expected);
+  });
+
+  it('are not answered by the refusal of a body that breaks off behind them', async () => {
+    const { socket, text } = await start();
+    const chunked =
+      'PUT /db/x HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\nno length\r\n';
+    socket.write(put(1) + chunked);
+    await until(() => socket.closed);
+    expect(statuses(text())).not.toContain('400');
+  });
+
   it('do not keep the server from closing', async () => {
     const { server, socket, text } = await start();
     socket.write(LONGPOLL);

@@ -123,6 +123,7 @@ function makeServer(ask: Ask, bridgeAll: boolean, { headers, request, idle }: Ti
   const pipelines = new Pipelines();
   const connectionsCheckingInterval = Math.min(CHECK_INTERVAL_MS, headers, request);
   const asked = new WeakMap<Socket, Both>();
+  const broken = new WeakSet<Duplex>();
   const server = createHttpServer({ connectionsCheckingInterval }, (incoming, outgoing) => {
     outgoing.on('close', letGo);
     // Requests of HTTP/1.0 may have no host, like those by which proxies check whether a server is up.
@@ -138,7 +139,14 @@ function makeServer(ask: Ask, bridgeAll: boolean, { headers, request, idle }: Ti
     if (isOurTurn(socket, asked.get(socket))) socket.setTimeout(idle);
     else socket.destroy();
   });
-  server.on('clientError', refuseBroken);
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    const last = asked.get(socket as Socket);
+    if (last === undefined || !last.incoming.complete || last.outgoing.closed || error.code === BROKEN_OFF)
+      refuseBroken(error, socket);
+    // What was asked before is answered before: it may be a write, which is done. Meanwhile Node reports every piece that follows.
+    else if (!broken.has(socket)) last.outgoing.once('close', () => refuseBroken(error, socket));
+    broken.add(socket);
+  });
   server.headersTimeout = headers;
   server.requestTimeout = request;
   server.maxConnections = MAX_CONNECTIONS;
@@ -185,9 +193,11 @@ const REFUSALS: ReadonlyMap<string | undefined, string> = new Map([
  * connection, and makes another.
  */
 function refuseBroken({ code }: NodeJS.ErrnoException, duplex: Duplex): void {
-  const socket = duplex as Socket & { readonly _httpMessage?: { readonly headersSent: boolean } | null };
-  // A second answer within an answer would be taken for its end.
-  const silent = code === BROKEN_OFF || !socket.writable || socket._httpMessage?.headersSent === true;
+  const socket = duplex as Socket & { readonly _httpMessage?: ServerResponse | null };
+  const current = socket._httpMessage;
+  // An answer within an answer would be taken for its end, one before that to an earlier request for that.
+  const isAmid = current != null && (current.headersSent || current.req.complete);
+  const silent = code === BROKEN_OFF || !socket.writable || isAmid;
   if (!silent)
     socket.write(`HTTP/1.1 ${REFUSALS.get(code) ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`);
   socket.destroy();
