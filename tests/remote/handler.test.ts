@@ -141,3 +141,22 @@ describe('documents', () => {
     expect(json.body).toHaveLength(2);
   });
 });
+
+describe('lists', () => {
+  it.each([
+    '_all_docs',
+    '_local_docs',
+  ])('of named documents, downwards, begin with the last name: %s', async (list) => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    const keys = ['a', 'b', 'c'].map((id) => (list === '_local_docs' ? `_local/${id}` : id));
+    for (const id of keys) await server.ask('PUT', `/db/${id}`, {});
+    const listed = async (options: object): Promise<number[]> => {
+      const { body } = await server.ask('POST', `/db/${list}`, { keys, descending: true, ...options });
+      return body.rows.map(({ key }: { key: string }) => keys.indexOf(key));
+    };
+    expect(await listed({})).toEqual([2, 1, 0]);
+    expect(await listed({ limit: 1 })).toEqual([2]);
+    expect(await listed({ skip: 1, limit: 5 })).toEqual([1, 0]);
+  });
+});

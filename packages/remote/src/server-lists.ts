@@ -13,7 +13,7 @@ import { readObject } from './server-body';
 import type { DatabaseContext, DatabaseRoute } from './server-context';
 import { Options } from './server-options';
 import type { Query } from './server-query';
-import { keyedText, lineOf, rangeText, type Text } from './server-rows';
+import { keyedText, lineOf, pickedKeys, rangeText, type Text } from './server-rows';
 import { withSeqText } from './server-seq';
 import { gatheredResponse, type List, MAX_QUERIES, severalResponse } from './server-several';
 import { isObject } from './wire';
@@ -103,7 +103,7 @@ interface ListsLocals {
 
 /** The named ones of any database, or all of them if the database can list them. */
 async function listLocals({ database, request }: DatabaseContext, asked: Asked): Promise<List> {
-  const { keys, key, include_docs, skip = 0, limit } = asked;
+  const { keys, key, include_docs } = asked;
   const signal = request.signal;
   const rowOf = (doc: ExistingDoc): object => ({
     id: doc._id,
@@ -117,9 +117,8 @@ async function listLocals({ database, request }: DatabaseContext, asked: Asked):
     const docs = await list.call(database, { ...withTextBounds(asked), signal });
     return { total_rows: null, offset: null, rows: docs.map(rowOf) };
   }
-  const wanted = (keys ?? [key]).slice(skip, limit === undefined ? undefined : skip + limit);
+  const wanted = pickedKeys(keys ?? [key], asked);
   if (wanted.length > MAX_LOCAL_KEYS) throw badRequest(`At most ${MAX_LOCAL_KEYS} keys at a time`);
-  if (asked.descending) wanted.reverse();
   return text();
 
   async function* text(): Text {

@@ -23,15 +23,23 @@ const PORTION_LENGTH = 16 * 1024 * 1024;
 /** Characters of rows that are passed on together: each by itself would cost more than it takes to make. */
 const PIECE_LENGTH = 64 * 1024;
 
+/** Those of `keys` whose rows are asked for, in their order. */
+export function pickedKeys(
+  keys: readonly unknown[],
+  { skip = 0, limit = keys.length, descending }: Pick<AllDocsOptions, 'skip' | 'limit' | 'descending'>,
+): readonly unknown[] {
+  return (descending === true ? [...keys].reverse() : keys).slice(skip, skip + limit);
+}
+
 /** The rows of these keys. @param about replaces what the database says of itself */
 export async function* keyedText(
   { database, request }: DatabaseContext,
   keys: readonly unknown[],
-  { skip = 0, limit = keys.length, descending, ...rest }: AllDocsOptions,
+  { skip, limit, descending, ...rest }: AllDocsOptions,
   about: { total_rows?: number } = {},
 ): Text {
   const { signal } = request;
-  const wanted = (descending === true ? [...keys].reverse() : keys).slice(skip, skip + limit);
+  const wanted = pickedKeys(keys, { skip, limit, descending });
   // A key may be repeated: here nothing is known about the rows to come.
   const atOnce = fixedPortion(rest) ?? FIRST;
   for (let at = 0; at === 0 || at < wanted.length; at += atOnce) {
