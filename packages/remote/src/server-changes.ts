@@ -14,7 +14,15 @@ import {
 import { type Answer, closing, failure, jsonResponse } from './server-answer';
 import { checkObject, readJsonText } from './server-body';
 import type { DatabaseContext } from './server-context';
-import { continuousFeed, eventSourceFeed, longpollFeed, normalFeed, pendingAfter } from './server-feeds';
+import {
+  continuousFeed,
+  EVENTS_HEADERS,
+  eventSourceFeed,
+  FEED_HEADERS,
+  longpollFeed,
+  normalFeed,
+  pendingAfter,
+} from './server-feeds';
 import { parseJson } from './server-json';
 import type { Query } from './server-query';
 import { checkPatterns } from './server-regex';
@@ -94,7 +102,7 @@ async function answerChanges(context: DatabaseContext, body: Record<string, unkn
   }
   // A HEAD of a feed that waits would wait in vain.
   if (request.method === 'HEAD') {
-    const headers = { 'content-type': 'application/json', 'cache-control': 'must-revalidate' };
+    const headers = name === 'eventsource' ? EVENTS_HEADERS : FEED_HEADERS;
     return new Response(null, { status: 200, headers });
   }
   if (server.isClosing && name !== 'normal') throw closing();

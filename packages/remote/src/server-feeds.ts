@@ -19,6 +19,10 @@ import { JSON_TYPE } from './wire';
 /** Characters gathered before they go to the stream: a row at a time would cost a system call each. */
 const PIECE_LENGTH = 64 * 1024;
 
+/** Headers of the feeds, and of a feed of events. */
+export const FEED_HEADERS = { 'content-type': JSON_TYPE, 'cache-control': 'must-revalidate' };
+export const EVENTS_HEADERS = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' };
+
 /** A line (or event) of text per change. */
 type Write = (change: Change) => string;
 /** The end of a feed; with how many changes were left, if that is known. */
@@ -29,24 +33,23 @@ const toLine: Write = (change) => `${toRow(change)}\n`;
 const toEvent: Write = (change) => `data: ${toRow(change)}\nid: ${JSON.stringify(seqText(change.seq))}\n\n`;
 
 export async function normalFeed(feed: FeedRequest): Promise<Answer> {
-  return respond(feed, oneShotText(feed, feed.options, '{"results":[\n'), JSON_TYPE);
+  return respond(feed, oneShotText(feed, feed.options, '{"results":[\n'));
 }
 
 /** Waits until there is a change, then answers like a normal feed; with an empty one if none comes in time. */
 export async function longpollFeed(feed: FeedRequest): Promise<Answer> {
-  return respond(feed, longpollText(feed), JSON_TYPE);
+  return respond(feed, longpollText(feed));
 }
 
 export async function continuousFeed(feed: FeedRequest): Promise<Answer> {
-  return respond(feed, liveText(feed, toLine, '\n', lastLine), JSON_TYPE);
+  return respond(feed, liveText(feed, toLine, '\n', lastLine));
 }
 
 export async function eventSourceFeed(feed: FeedRequest): Promise<Answer> {
   return respond(
     feed,
     liveText(feed, toEvent, 'event: heartbeat\ndata: \n\n', () => ''),
-    'text/event-stream',
-    'no-cache',
+    EVENTS_HEADERS,
   );
 }
 
@@ -227,8 +230,7 @@ class Waiter {
 async function respond(
   feed: FeedRequest,
   text: AsyncGenerator<string>,
-  type: string,
-  cache = 'must-revalidate',
+  headers = FEED_HEADERS,
 ): Promise<Answer> {
   const encoder = new TextEncoder();
   let next: IteratorResult<string, unknown> | undefined = await text.next();
@@ -254,8 +256,5 @@ async function respond(
     },
     { highWaterMark: 0 },
   );
-  return new Response(stream, {
-    status: 200,
-    headers: { 'content-type': type, 'cache-control': cache },
-  });
+  return new Response(stream, { status: 200, headers });
 }

@@ -240,6 +240,7 @@ function call<R>(
   request: ServerRequest,
   run: (route: R) => Answer | Promise<Answer>,
 ): Answer | Promise<Answer> {
-  const found = table.get(request.method);
+  // HEAD has the route of GET, whether or not it is named: `Allow` has the methods that CouchDB names.
+  const found = table.get(request.method) ?? (request.method === 'HEAD' ? table.get('GET') : undefined);
   return found === undefined ? methodNotAllowed([...table.keys()]) : run(found);
 }
