@@ -1,5 +1,5 @@
 /** Headers that caches, other origins and clients that resume rely on. */
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ORIGIN, testServer } from './support';
 
 async function start(options: Parameters<typeof testServer>[0] = {}) {
@@ -36,4 +36,28 @@ it.each([
     expect([name, head.headers.get(name)]).toEqual([name, get.headers.get(name)]);
   expect(await head.text()).toBe('');
   await get.body?.cancel();
+});
+
+describe('other origins', () => {
+  const origin = 'https://app.example';
+
+  it('are what answers depend on, also those to requests without an origin', async () => {
+    const { fetch } = await start({ cors: { origins: [origin] } });
+    for (const path of ['/db/a', '/db/none', '/db/_changes', '/favicon.ico'])
+      for (const headers of [{}, { origin }, { origin: 'https://evil.example' }]) {
+        const answer = await fetch(ORIGIN + path, { headers });
+        const allowed = 'origin' in headers && headers.origin === origin ? origin : null;
+        expect(answer.headers.get('access-control-allow-origin')).toBe(allowed);
+        expect(answer.headers.get('vary')).toBe('origin');
+      }
+  });
+
+  it('are let in by any answer, if all are', async () => {
+    const { fetch } = await start({ cors: { origins: ['*'] } });
+    for (const headers of [{}, { origin }]) {
+      const answer = await fetch(`${ORIGIN}/db/a`, { headers });
+      expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+      expect(answer.headers.get('vary')).toBe(null);
+    }
+  });
 });

@@ -18,14 +18,17 @@ const EXPOSED = 'content-type, cache-control, accept-ranges, content-range, etag
 /** Seconds a browser may keep the answer to a preflight. */
 const MAX_AGE = '600';
 
-/** The headers for a request's origin; none if it is not listed. */
+/**
+ * The headers for a request's origin. Those that let it in only if it is listed; but any answer, also to a request without an origin, says
+ * on what it depends, because a cache may give it to a page elsewhere.
+ */
 export function corsHeaders(request: ServerRequest, cors: CorsOptions | undefined): Record<string, string> {
-  const origin = request.headers.get('origin');
-  if (origin === null || cors === undefined) return {};
+  if (cors === undefined) return {};
   if (cors.origins.includes('*')) {
     return { 'access-control-allow-origin': '*', 'access-control-expose-headers': EXPOSED };
   }
-  if (!cors.origins.includes(origin)) return { vary: 'origin' };
+  const origin = request.headers.get('origin');
+  if (origin === null || !cors.origins.includes(origin)) return { vary: 'origin' };
   return {
     'access-control-allow-origin': origin,
     'access-control-expose-headers': EXPOSED,
