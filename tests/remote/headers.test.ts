@@ -61,3 +61,42 @@ describe('other origins', () => {
     }
   });
 });
+
+describe('ranges', () => {
+  async function withFile() {
+    const server = await start();
+    const put = (query: string, body: string) =>
+      server.fetch(`${ORIGIN}/db/f/x.bin${query}`, { method: 'PUT', body });
+    const { rev } = await (await put('', 'AAAAAAAAAA')).json();
+    const get = (headers: Record<string, string>) => server.fetch(`${ORIGIN}/db/f/x.bin`, { headers });
+    return { get, replace: () => put(`?rev=${rev}`, 'BBBBBBBBBB') };
+  }
+
+  it('have the headers of the whole, however many they are', async () => {
+    const { get } = await withFile();
+    const headersOf = ({ headers }: Response) =>
+      ['etag', 'accept-ranges', 'cache-control', 'vary', 'content-security-policy'].map((name) =>
+        headers.get(name),
+      );
+    const whole = headersOf(await get({}));
+    expect(whole).not.toContain(null);
+    for (const range of ['bytes=0-1', 'bytes=0-1,3-4']) {
+      const answer = await get({ range });
+      expect(answer.status).toBe(206);
+      expect(headersOf(answer)).toEqual(whole);
+    }
+  });
+
+  it('are of the content that the client has a part of, or the whole is answered', async () => {
+    const { get, replace } = await withFile();
+    const tag = (await get({ range: 'bytes=0-4' })).headers.get('etag')!;
+    expect((await get({ range: 'bytes=5-', 'if-range': tag })).status).toBe(206);
+    await replace();
+    for (const range of ['bytes=5-', 'bytes=5-6,8-9', 'bytes=99-']) {
+      const answer = await get({ range, 'if-range': tag });
+      expect([answer.status, await answer.text()]).toEqual([200, 'BBBBBBBBBB']);
+    }
+    for (const other of [`W/${tag}`, 'Wed, 21 Oct 2015 07:28:00 GMT'])
+      expect((await get({ range: 'bytes=5-', 'if-range': other })).status).toBe(200);
+  });
+});

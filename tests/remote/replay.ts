@@ -51,7 +51,7 @@ interface Part {
 }
 
 export interface Difference {
-  /** `GET /db/path`, as recorded. */
+  /** `GET /db/path`, as recorded; with `If-Range` if it has that header. */
   readonly request: string;
   readonly what: string;
 }
@@ -122,8 +122,10 @@ class Replayer implements Replayed {
     for (const { at, value } of step.learn ?? [])
       this.#learn(value, pick({ response: actual }, at), idOf(request, actual, at));
     const what = this.#compare(step, actual);
+    const { method, path, headers = {} } = request;
+    const condition = 'If-Range' in headers ? ' If-Range' : '';
     if (what !== undefined)
-      this.differences.push({ request: `${request.method} ${request.path}`.slice(0, 140), what });
+      this.differences.push({ request: `${method} ${path}`.slice(0, 140) + condition, what });
   }
 
   /** CouchDB had compacted when it was asked what comes next. Our request waits for a compaction two seconds at most. */

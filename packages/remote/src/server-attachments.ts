@@ -36,7 +36,8 @@ export async function getAttachment(context: DatabaseContext, id: string, name: 
     await leave(whole);
     return new Response(null, { status: 304, headers: { etag: headers.etag } });
   }
-  const ranges = headers['accept-ranges'] === 'bytes' ? readRanges(request, whole.length) : undefined;
+  const ranges =
+    headers['accept-ranges'] === 'bytes' ? readRanges(request, headers.etag, whole.length) : undefined;
   if (ranges === undefined) {
     const encoding = whole.encoding === undefined ? {} : { 'content-encoding': whole.encoding };
     return respondWith(200, { ...headers, ...encoding, 'content-length': String(whole.size) }, whole.stream);
@@ -82,8 +83,13 @@ function acceptsGzip(header: string | null): boolean {
 /** First and last byte. */
 type ByteRange = readonly [first: number, last: number];
 
-/** Undefined if there are no ranges, or senseless ones: then the whole is answered. @throws requested_range_not_satisfiable */
-function readRanges(request: ServerRequest, length: number): readonly ByteRange[] | undefined {
+/**
+ * Undefined if there are no ranges, or senseless ones, or the client has a part of other content (`If-Range`: RFC 9110, 13.1.5): then the
+ * whole is answered. @throws requested_range_not_satisfiable
+ */
+function readRanges(request: ServerRequest, etag: string, length: number): readonly ByteRange[] | undefined {
+  // A date never matches: no answer has one.
+  if ((request.headers.get('if-range') ?? etag).trim() !== etag) return undefined;
   const match = /^bytes=(.*)$/.exec(request.headers.get('range')?.trim() ?? '');
   if (match === null || match[1] === '') return undefined;
   const ranges: ByteRange[] = [];
@@ -127,17 +133,13 @@ function rangesResponse(
   ranges: readonly ByteRange[],
 ): Promise<Answer> {
   const boundary = uuid();
-  const type = headersOf(whole)['content-type'];
+  const headers = headersOf(whole);
   const parts = ranges.map((range) => ({
-    headers: { 'Content-Type': type, 'Content-Range': formatRange(range, whole.length) },
+    headers: { 'Content-Type': headers['content-type'], 'Content-Range': formatRange(range, whole.length) },
     body: lazily(async () => (await openRange(database, id, name, options, range)).stream),
   }));
-  const headers = {
-    'content-type': `multipart/byteranges; boundary="${boundary}"`,
-    'content-security-policy': 'sandbox',
-    'x-content-type-options': 'nosniff',
-  };
-  return respondWith(206, headers, toStream(writeMultipart(parts, boundary)));
+  const type = `multipart/byteranges; boundary="${boundary}"`;
+  return respondWith(206, { ...headers, 'content-type': type }, toStream(writeMultipart(parts, boundary)));
 }
 
 /** A stream that is opened when it is read. */
