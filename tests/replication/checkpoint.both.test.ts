@@ -26,6 +26,7 @@ const at = (target: object): Checkpoints =>
     sessionId: 'a',
     on: { source: false, target: true },
     instances: '',
+    instanceOf: { source: '', target: '' },
     describe: () => ({}) as never,
   });
 
@@ -176,10 +177,12 @@ describe('recording a checkpoint', () => {
 describe('while a transfer goes on', () => {
   it('it is written down now and then, also after the clock was set back by hours', async () => {
     const written: unknown[] = [];
+    let stored: object | undefined;
     const target = {
-      get: async () => Promise.reject({ status: 404, name: 'not_found' }),
+      get: async () => stored ?? Promise.reject({ status: 404, name: 'not_found' }),
       put: async (doc: { last_seq?: unknown }) => {
         written.push(doc.last_seq);
+        stored = doc;
         return { ok: true, id: 'x', rev: `0-${written.length}` };
       },
     };

@@ -1,5 +1,5 @@
 /** Databases that are not what they were: made anew under the same name, or restored from a backup. Nothing may be skipped. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Peer, type ReplicateOptions, replicate, sync } from '../../packages/replication/src/index';
 import { type AnyDatabase, contents, copyOf, fill, open, openTwo, peer, statusError } from './databases';
 
@@ -73,6 +73,86 @@ describe('a source made anew in the same place', () => {
       await new Promise((resolve) => void replication.once('change', resolve));
     replication.cancel();
     await replication;
+  });
+});
+
+describe('a target that is replaced while it is written to', () => {
+  /** A peer that another database may take the place of; like CouchDB, it may overwrite local documents whatever revision is named. */
+  const place = (first: AnyDatabase, { blind, created }: { blind: boolean; created?: string }) => {
+    let current = first;
+    let made = created ?? '0';
+    const overwrite = async (doc: { _id: string }): Promise<unknown> => {
+      const there = await current.get(doc._id).catch(() => undefined);
+      return current.put({ ...doc, _rev: there?._rev } as never);
+    };
+    const side = peer(first, {
+      id: async () => 'place',
+      info: async () => ({ ...(await current.info()), instance_start_time: made }),
+      get: (id: string) => current.get(id),
+      put: (doc: never) => (blind ? overwrite(doc) : current.put(doc)),
+      revsDiff: (revs: never) => current.revsDiff(revs),
+      bulkGet: (request: never) => current.bulkGet(request),
+      bulkDocs: (docs: never, options: never) => current.bulkDocs(docs, options),
+      changes: (options: never) => current.changes(options),
+    });
+    const replace = (by: AnyDatabase, at = made): void => {
+      current = by;
+      made = at;
+    };
+    return { side, replace };
+  };
+
+  /** The clock of checkpoints, which do not look again within a second. */
+  const later = (): void => {
+    const now = Date.now() + 60_000;
+    const clock = vi.spyOn(Date, 'now').mockReturnValue(now);
+    onTestFinished(() => clock.mockRestore());
+  };
+  const live = { live: true, retry: true, back_off_function: () => 0 };
+  const idle = (replication: ReturnType<typeof replicate>): Promise<void> =>
+    new Promise((resolve) => void replication.once('paused', () => resolve()));
+
+  it.each([
+    ['made anew', false, true],
+    ['made anew', true, true],
+    ['made anew', true, 'target'],
+    ['restored', false, true],
+    ['restored', true, true],
+    ['restored', false, 'target'],
+  ] as const)('is sent everything again: %s, blind: %s, checkpoint: %s', async (what, blind, checkpoint) => {
+    const a = await open('a');
+    const old = await open('old');
+    const { side, replace } = place(old, { blind });
+    await fill(a, 3);
+    const replication = replicate(a, side, { ...live, checkpoint });
+    await idle(replication);
+    const other = what === 'restored' ? await copyOf(old) : await open('anew');
+    const caughtUp = idle(replication);
+    await fill(a, 3, 10);
+    await caughtUp;
+    replace(other);
+    later();
+    await a.put({ _id: 'late' });
+    while ((await other.info()).doc_count < 7)
+      await new Promise((resolve) => void replication.once('change', resolve));
+    replication.cancel();
+    await replication;
+    expect(await contents(other)).toEqual(await contents(a));
+    expect(await replicate(a, side, { checkpoint })).toMatchObject({ docs_written: 0 });
+  });
+
+  it('is sent everything also before the first checkpoint, if it says when it was made', async () => {
+    const a = await open('a');
+    const { side, replace } = place(await open('old'), { blind: true, created: '1' });
+    const anew = await open('anew');
+    await fill(a, 3);
+    const bulkDocs: typeof side.bulkDocs = async (docs, options) => {
+      const rows = await side.bulkDocs(docs, options);
+      replace(anew, '2');
+      return rows;
+    };
+    await expect(replicate(a, { ...side, bulkDocs })).rejects.toMatchObject({ name: 'unexpected_answer' });
+    expect(await replicate(a, side)).toMatchObject({ docs_written: 3 });
   });
 });
 

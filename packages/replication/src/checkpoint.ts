@@ -7,7 +7,18 @@
  * sides remember. A database that was destroyed or restored from a backup does not remember, and what it lost is replicated again.
  */
 import type { Doc, Seq } from '@settledb/core';
-import { ask, isNotFound, isObject, isRefusal, isSeq, type Peer, statusOf, unexpected } from './peer';
+import {
+  ask,
+  bare,
+  checkInfo,
+  isNotFound,
+  isObject,
+  isRefusal,
+  isSeq,
+  type Peer,
+  statusOf,
+  unexpected,
+} from './peer';
 
 export interface Session {
   readonly session_id: string;
@@ -87,6 +98,18 @@ function older(a: Session, b: Session): Seq | undefined {
   return a.recorded <= b.recorded ? a.last_seq : b.last_seq;
 }
 
+/**
+ * Whether `now` is no later state of the checkpoint that was `before`: others may have gone on with it, but a database that does not
+ * remember its newest session, or only an earlier position of it, was made anew or restored. Pure.
+ */
+function isForgotten(before: Checkpoint, now: Checkpoint | undefined): boolean {
+  const [newest] = sessionsOf(before);
+  if (newest === undefined) return false;
+  const found = now && newestById(sessionsOf(now)).get(newest.session_id);
+  if (found === undefined) return true;
+  return found.last_seq !== newest.last_seq && (found.recorded ?? 0) < (newest.recorded ?? 0);
+}
+
 /** The checkpoint with `session` at its top, and remembered in its history. Pure. */
 export function recorded(
   before: Checkpoint | undefined,
@@ -119,43 +142,80 @@ const entry = (session: Session): Session =>
 class Side {
   readonly #peer: Peer;
   readonly #id: string;
+  readonly #instance: string;
   #doc: (Checkpoint & { _rev?: string }) | undefined;
+  /** When {@link #doc} was last what the database has. */
+  #seenAt = 0;
   /** The checkpoint may not be read or written: 401 or 403. */
   refuses = false;
+  /** Another database lies here now, or an older state of this one. Nothing may be written down: what was acknowledged may not be there. */
+  replaced = false;
 
-  constructor(peer: Peer, id: string) {
+  /** @param instance as the database said it when this attempt began */
+  constructor(peer: Peer, id: string, instance: string) {
     this.#peer = peer;
     this.#id = id;
+    this.#instance = instance;
   }
 
   async read(signal: AbortSignal): Promise<Checkpoint | undefined> {
     try {
       const doc: unknown = await ask(signal, () => this.#peer.get(this.#id, { signal }));
       if (!isObject(doc)) throw unexpected('a checkpoint that is no document');
-      this.#doc = doc as Checkpoint;
+      this.#has(doc as Checkpoint);
     } catch (error) {
       if (isRefusal(error)) this.refuses = true;
       else if (!isNotFound(error)) throw error;
-      this.#doc = undefined;
+      this.#has(undefined);
     }
     return this.#doc;
   }
 
   async write(session: Session, marks: CheckpointMarks, signal: AbortSignal): Promise<void> {
+    if (this.refuses) return;
+    await this.#checkPlace(signal);
     for (let tries = 1; !this.refuses; tries++) {
       const doc = { ...recorded(this.#doc, session, marks), ...revOf(this.#doc) };
       try {
         const { rev } = await ask(signal, () => this.#peer.put({ _id: this.#id, ...doc } as Doc, { signal }));
         if (typeof rev !== 'string') throw unexpected('put of a checkpoint without rev');
-        this.#doc = { ...doc, _rev: rev };
+        this.#has({ ...doc, _rev: rev });
         return;
       } catch (error) {
         if (isRefusal(error)) this.refuses = true;
         // Another replication of this pair wrote first: ours replaces its checkpoint, with its sessions in the history.
-        else if (statusOf(error) === 409 && tries < CONFLICT_TRIES) await this.read(signal);
+        else if (statusOf(error) === 409 && tries < CONFLICT_TRIES) await this.#readAgain(signal);
         else throw error;
       }
     }
+  }
+
+  #has(doc: (Checkpoint & { _rev?: string }) | undefined): void {
+    this.#doc = doc;
+    this.#seenAt = Date.now();
+  }
+
+  /** A new checkpoint meets no conflict anywhere; and CouchDB does not compare the revisions of `_local` documents at all. */
+  async #checkPlace(signal: AbortSignal): Promise<void> {
+    this.#throwReplaced();
+    if (this.#doc !== undefined) {
+      if (Math.abs(Date.now() - this.#seenAt) >= INTERVAL_MS) await this.#readAgain(signal);
+    } else if (this.#instance !== '') {
+      const { instance } = checkInfo(await ask(signal, () => this.#peer.info(...bare(this.#peer, signal))));
+      this.replaced = instance !== this.#instance;
+      this.#throwReplaced();
+    }
+  }
+
+  async #readAgain(signal: AbortSignal): Promise<void> {
+    const before = this.#doc;
+    const now = await this.read(signal);
+    this.replaced = before !== undefined && !this.refuses && isForgotten(before, now);
+    this.#throwReplaced();
+  }
+
+  #throwReplaced(): void {
+    if (this.replaced) throw unexpected('the checkpoint is not the one written: the database was replaced');
   }
 }
 
@@ -172,6 +232,8 @@ export interface CheckpointsInit {
   readonly on: { readonly source: boolean; readonly target: boolean };
   /** See {@link Checkpoint}; '' where neither side tells. */
   readonly instances: string;
+  /** What each side tells of this. */
+  readonly instanceOf: { readonly source: string; readonly target: string };
   /** What this session has done so far. */
   readonly describe: () => Omit<Session, 'session_id' | 'last_seq' | 'recorded'>;
 }
@@ -192,8 +254,9 @@ export class Checkpoints {
   #mute = false;
 
   constructor(init: CheckpointsInit) {
-    this.#source = init.on.source ? new Side(init.source, init.id) : undefined;
-    this.#target = init.on.target ? new Side(init.target, init.id) : undefined;
+    const { source, target, id, on, instanceOf } = init;
+    this.#source = on.source ? new Side(source, id, instanceOf.source) : undefined;
+    this.#target = on.target ? new Side(target, id, instanceOf.target) : undefined;
     this.#init = init;
   }
 
@@ -228,6 +291,11 @@ export class Checkpoints {
   get complete(): boolean {
     const sides = [this.#source, this.#target];
     return !this.#mute && sides.every((side) => side !== undefined && !side.refuses);
+  }
+
+  /** A side is another database by now, or an older state of it. Nothing is written down from then on. */
+  get replaced(): boolean {
+    return Boolean(this.#source?.replaced || this.#target?.replaced);
   }
 
   /** Everything up to `seq` was acknowledged by the target. */

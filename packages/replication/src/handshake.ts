@@ -16,6 +16,7 @@ interface Pair {
   readonly targetId: string;
   /** When each database was made, if it says so: this tells it from one made anew in its place. */
   readonly instances: string;
+  readonly instanceOf: { readonly source: string; readonly target: string };
   readonly sourceSeq: Seq | undefined;
   readonly targetSeq: Seq | undefined;
 }
@@ -50,20 +51,22 @@ async function identify(source: Peer, target: Peer, signal: AbortSignal): Promis
     ask(signal, () => target.info(...bare(target, signal))).then(checkInfo),
   ]);
   const instances = from.instance === '' && to.instance === '' ? '' : `${from.instance}/${to.instance}`;
-  return { sourceId, targetId, instances, sourceSeq: from.seq, targetSeq: to.seq };
+  const instanceOf = { source: from.instance, target: to.instance };
+  return { sourceId, targetId, instances, instanceOf, sourceSeq: from.seq, targetSeq: to.seq };
 }
 
 /** Opens checkpoints. @param apart for checkpoints after a gap: the position from which they count */
 type Open = (apart?: Seq) => Promise<Start>;
 
 function opener({ source, target, settings, progress }: Run, pair: Pair, signal: AbortSignal): Open {
-  const { sourceId, targetId, instances, sourceSeq } = pair;
+  const { sourceId, targetId, instances, instanceOf, sourceSeq } = pair;
   const describe = describing(progress);
   return async (apart) => {
     const id = replicationId(sourceId, targetId, settings.query, apart);
     // Two copies with the same id share a checkpoint id too: a checkpoint would not tell which side wrote it, or in which direction.
     const on = sourceId === targetId ? NOWHERE : settings.checkpointOn;
-    const checkpoints = new Checkpoints({ source, target, id, sessionId: uuid(), on, instances, describe });
+    const session = { sessionId: uuid(), describe };
+    const checkpoints = new Checkpoints({ source, target, id, on, instances, instanceOf, ...session });
     const since = notBeyond(sourceSeq, await checkpoints.resume(signal));
     return { checkpoints, since, sourceSeq };
   };

@@ -114,6 +114,8 @@ async function attempt(run: Run, reading: AbortController): Promise<void> {
   } catch (error) {
     end();
     await checkpoints?.flush(writing.signal).catch(() => undefined);
+    // What an older state acknowledged is gone: only what the checkpoints remember counts.
+    if (checkpoints?.replaced) run.progress.lastSeq = undefined;
     throw error;
   } finally {
     leave();
