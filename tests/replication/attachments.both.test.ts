@@ -108,6 +108,7 @@ describe('attachments', () => {
     // The large one is sent first, by itself.
     for (const refused of ['large', 'small']) {
       const breaking = peer(b as never, {
+        openAttachment: b.openAttachment.bind(b),
         bulkDocs: async (request: { docs: { _id: string }[] }, options: never) => {
           if (request.docs.some(({ _id }) => _id === refused)) throw statusError(503, 'unavailable');
           return b.bulkDocs(request as never, options);
@@ -145,6 +146,15 @@ describe('attachments', () => {
     const { source, opened } = watched(a, undefined, { openAttachment: undefined });
     await replicate(source, b);
     expect(opened).toEqual([]);
+    expect(await attachmentsOf(b, 'large')).toEqual(await attachmentsOf(a, 'large'));
+  });
+
+  it('come with the document to a target that takes no streams, such as a PouchDB', async () => {
+    await put(a, 'large', { one: bytes(1_500_000) });
+    const target = peer(b as never, {
+      bulkDocs: (request: never, options: never) => b.bulkDocs(JSON.parse(JSON.stringify(request)), options),
+    });
+    expect(await replicate(a, target)).toMatchObject({ docs_written: 1 });
     expect(await attachmentsOf(b, 'large')).toEqual(await attachmentsOf(a, 'large'));
   });
 
@@ -230,6 +240,7 @@ describe('what the target has', () => {
       const c = make();
       let writes = 0;
       const target = peer(c as never, {
+        openAttachment: c.openAttachment.bind(c),
         revsDiff: (revs: never) => b.revsDiff(revs),
         bulkDocs: async (request: never, options: never) => {
           const rows = await c.bulkDocs(request, options);

@@ -1,6 +1,7 @@
 /**
  * Attachments in transfer. Small ones come within their documents, as base64; large ones, and those that are stored encoded,
- * are handed to the target as streams that it reads when their turn comes, so that no such attachment is ever held in memory.
+ * are handed to the target as streams that it reads when their turn comes, so that no such attachment is ever held in memory. Where
+ * a side is no database of ours, all come within their documents.
  *
  * Either way, data is written only if it is, byte for byte, what the source's digest and length say. Digests of encoded content are of
  * the encoded bytes (as CouchDB's are), so where only the decoded bytes are at hand, only the length is checked.
@@ -40,8 +41,12 @@ export interface Unfilled {
   readonly ancestors: readonly string[];
 }
 
+/** A database that opens attachments also takes them as streams. For any other a function is no data: a PouchDB ends the process. */
+export const canStream = (source: Peer, target: Peer): boolean =>
+  [source, target].every(({ openAttachment }) => typeof openAttachment === 'function');
+
 /** @param ancestors what the target said it has of the document; `[]` asks for everything */
-export function unfilled(doc: AnyDoc, ancestors: readonly string[], source: Peer): Unfilled {
+export function unfilled(doc: AnyDoc, ancestors: readonly string[], streams: boolean): Unfilled {
   const attachments = attachmentsOf(doc);
   const known = commonGeneration(doc, ancestors);
   const names = Object.keys(attachments).filter((name) => {
@@ -54,7 +59,7 @@ export function unfilled(doc: AnyDoc, ancestors: readonly string[], source: Peer
     length += attachments[name]!.length ?? 0;
     encoded ||= attachments[name]!.encoding !== undefined;
   }
-  const streamed = (encoded || length > INLINE_LENGTH) && typeof source.openAttachment === 'function';
+  const streamed = streams && (encoded || length > INLINE_LENGTH);
   return { doc, names, length, streamed, ancestors };
 }
 

@@ -6,6 +6,7 @@
  */
 import { apartLength, type BulkGetOptions, SPLIT, takesApart } from '@settledb/core';
 import {
+  canStream,
   hasAttachments,
   type Requested,
   requestOf,
@@ -59,6 +60,7 @@ export class Fetcher {
   readonly #source: Peer;
   /** Documents come from the source taken apart, and are given to the target so. */
   readonly #apart: boolean;
+  readonly #streams: boolean;
   readonly #most: number;
   readonly #signal: AbortSignal;
   #portion: number;
@@ -69,6 +71,7 @@ export class Fetcher {
   constructor(source: Peer, target: Peer, most: number, signal: AbortSignal) {
     this.#source = source;
     this.#apart = takesApart(source.bulkGet) && takesApart(target.bulkDocs);
+    this.#streams = canStream(source, target);
     this.#most = most;
     this.#signal = signal;
     this.#portion = Math.min(most, FIRST_PORTION);
@@ -89,7 +92,7 @@ export class Fetcher {
       };
       if (attached.length === 0) continue;
       const ancestors = new Map(asked.map((one) => [one.id, one.ancestors]));
-      yield* this.#fill(attached.map((doc) => unfilled(doc, ancestors.get(doc._id) ?? [], this.#source)));
+      yield* this.#fill(attached.map((doc) => unfilled(doc, ancestors.get(doc._id) ?? [], this.#streams)));
     }
   }
 
@@ -126,7 +129,7 @@ export class Fetcher {
     const wanted = docs.map(({ _id, _rev }) => ({ id: _id, rev: _rev }));
     const { docs: found, failures } = await this.#request(wanted, { att_encoding_info: true });
     if (failures.length > 0) yield { docs: [], length: 0, failures };
-    yield* this.#fill(found.map((doc) => unfilled(doc, [], this.#source)));
+    yield* this.#fill(found.map((doc) => unfilled(doc, [], this.#streams)));
   }
 
   /** Documents with attachments are fetched again with them: only now is the size of these known. */

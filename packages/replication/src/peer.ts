@@ -17,8 +17,8 @@ import {
 } from '@settledb/core';
 
 /**
- * The methods of a database that replication uses; any object that has them will do. If it has `openAttachment` too, large
- * attachments of a source are not held in memory.
+ * The methods of a database that replication uses; any object that has them will do. If both sides have `openAttachment` too, large
+ * attachments are not held in memory: such a source streams them, and such a target takes functions that open streams as their data.
  */
 export type Peer = Pick<
   Database,
