@@ -116,6 +116,30 @@ describe('changes', () => {
     expect(await failureOf(db.changes({ batch_size: 1 }))).toMatchObject({ name: 'bad_response' });
   });
 
+  it.each([
+    'longpoll',
+    'continuous',
+  ] as const)('whose positions go back are an error: the database was made anew (%s)', async (feed) => {
+    const page = (seq: number) => ({
+      results: [{ id: `d${seq}`, seq, changes: [{ rev: '1-a' }] }],
+      last_seq: seq,
+    });
+    const { fetch } = meddled({
+      'GET /db/_changes': ({ url }) => {
+        if (url.includes('feed=normal')) return Response.json({ ...page(5), pending: 0 });
+        return url.includes('feed=longpoll')
+          ? Response.json(page(2))
+          : new Response(`${JSON.stringify(page(2).results[0])}\n`);
+      },
+    });
+    const db = remote(URL_OF_DB, { fetch, feed });
+    const changes = db.changes({ live: true });
+    const seen: string[] = [];
+    changes.on('change', ({ id }) => seen.push(id));
+    expect(await failureOf(changes)).toMatchObject({ name: 'bad_response' });
+    expect(seen).toEqual(['d5']);
+  });
+
   it('go on by longpoll with a heartbeat, and let go of it when cancelled', async () => {
     const server = testServer();
     let aborted = (): void => {};

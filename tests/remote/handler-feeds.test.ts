@@ -24,6 +24,19 @@ describe('feeds', () => {
     await reader.cancel();
   });
 
+  it('that are asked from beyond the end say where it is: the database was made anew', async () => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    await server.ask('PUT', '/db/a', {});
+    const longpoll = await server.ask('GET', '/db/_changes?feed=longpoll&since=20&heartbeat=60000');
+    expect(longpoll.body).toEqual({ results: [], last_seq: '1', pending: 0 });
+    const { next, reader } = await opened(server, '/db/_changes?feed=continuous&since=20&heartbeat=60000');
+    expect(await next()).toBe('\n');
+    await server.ask('PUT', '/db/b', {});
+    expect(JSON.parse((await next())!)).toMatchObject({ id: 'b', seq: '2' });
+    await reader.cancel();
+  });
+
   it.each([
     'continuous',
     'eventsource',

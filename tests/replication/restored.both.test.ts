@@ -182,6 +182,34 @@ describe('a source whose numbers went back', () => {
     expect(await replicate(source, b)).toMatchObject({ docs_written: 12 });
   });
 
+  it('while it is followed is an error, and the next attempt starts over', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 30);
+    const older = await open('older');
+    await fill(older, 12, 100);
+    let current = a;
+    const source = peer(a, {
+      id: async () => 'place',
+      info: () => current.info(),
+      get: (id: string) => current.get(id),
+      put: (doc: never) => current.put(doc),
+      bulkGet: (request: never) => current.bulkGet(request),
+      changes: (options: { since: number; live?: boolean }) => {
+        if (options.live) current = older;
+        return current.changes({
+          ...options,
+          since: options.live ? Math.min(options.since, 11) : options.since,
+        } as never);
+      },
+    });
+    const error = await replicate(source, b, { live: true }).then(
+      () => undefined,
+      (failure: object) => failure,
+    );
+    expect(error).toMatchObject({ name: 'unexpected_answer', result: { last_seq: 30 } });
+    expect(await replicate(source, b)).toMatchObject({ docs_written: 12 });
+  });
+
   it.each([
     { since: 25 },
     { since: 25, checkpoint: false },

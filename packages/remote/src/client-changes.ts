@@ -223,10 +223,14 @@ class Reader {
 
   /** @param goesOn whether what follows comes without being asked for by its position */
   async #deliver(given: ChangesResult, goesOn = false): Promise<void> {
+    const before = this.#since;
+    if (this.#pageSize !== undefined && isBefore(given.last_seq, before))
+      throw badResponse(
+        `_changes after ${before} end at ${given.last_seq}: the database was made anew or restored`,
+      );
     const page = await this.#received(given);
     const { include_docs, return_docs } = this.#options;
     const keep = return_docs !== false && !this.#live;
-    const before = this.#since;
     for (const [i, row] of page.results.entries()) {
       const change = this.#accept === undefined ? row : this.#filtered(row, Boolean(include_docs));
       if (change === undefined) continue;
@@ -259,6 +263,10 @@ class Reader {
     return pending === undefined ? results.length < this.#pageSize : pending === 0;
   }
 }
+
+/** Positions of clusters are texts, which cannot be compared. */
+const isBefore = (seq: Seq, other: Seq): boolean =>
+  typeof seq === 'number' && typeof other === 'number' && seq < other;
 
 type AnyDoc = ExistingDoc<Record<string, unknown>>;
 type Accept = (row: Change) => boolean;

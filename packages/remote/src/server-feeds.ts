@@ -101,6 +101,9 @@ function closing({ last_seq, pending }: { last_seq: Seq; pending: number | undef
   return `"last_seq":${JSON.stringify(seqText(last_seq))}${pending === undefined ? '' : `,"pending":${pending}`}}\n`;
 }
 
+/** The database was made anew or restored: who asks has to know, rather than wait until as much was written again. */
+const isBeyond = (asked: Seq | undefined, last: Seq): boolean => Number(asked) > Number(last);
+
 async function* longpollText(feed: FeedRequest): AsyncGenerator<string> {
   const { database, options, signal } = feed;
   const first = whole(await database.changes({ ...options, limit: 1, return_docs: true, signal }));
@@ -111,6 +114,10 @@ async function* longpollText(feed: FeedRequest): AsyncGenerator<string> {
     return;
   }
   const since = first.last_seq;
+  if (isBeyond(options.since, since)) {
+    yield `\n],\n${closing({ last_seq: since, pending: 0 })}`;
+    return;
+  }
   const live = new Waiter(database.changes({ ...options, since, live: true, signal }));
   const woken = yield* waitFor(live, feed, '\n');
   live.leave();
@@ -133,7 +140,8 @@ async function* liveText(
   let since = descending === true ? (await database.info()).update_seq : (options.since ?? 0);
   let count = 0;
   let piece = '';
-  for await (const change of database.changes({ ...options, signal })) {
+  const existing: ChangesFeed = database.changes({ ...options, signal });
+  for await (const change of existing) {
     piece += write(change);
     count++;
     if (descending !== true) since = change.seq ?? since;
@@ -141,6 +149,9 @@ async function* liveText(
     yield piece;
     piece = '';
   }
+  const result = await existing;
+  if (descending !== true && 'last_seq' in result && isBeyond(since, result.last_seq))
+    since = result.last_seq;
   // Sent even if it is empty: the first piece makes the bridge send the headers.
   yield piece === '' ? heartbeat : piece;
   const { limit: _limit, descending: _descending, ...unlimited } = options;

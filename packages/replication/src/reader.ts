@@ -86,12 +86,16 @@ async function readBatch(
     signal,
   };
   const { rows, lastSeq, pending } = checkChanges(await ask(signal, () => source.changes(options)));
-  // The source was restored from a backup, or is another database by now. The next attempt finds out; this one would skip changes.
-  if (typeof lastSeq === 'number' && typeof since === 'number' && lastSeq < since)
-    throw unexpected(`changes after ${since} end at ${lastSeq}`);
+  checkOrder(since, lastSeq);
   // A source that has more changes, although it did not fill the batch, is asked again, provided that its position moves on.
   const more = rows.length >= limit || (pending !== undefined && pending > 0 && lastSeq !== since);
   return { rows, seq: lastSeq, pending, caughtUp: !more };
+}
+
+/** The source was restored from a backup, or is another database by now. The next attempt finds out; this one would skip changes. */
+function checkOrder(since: Seq, seq: Seq): void {
+  if (typeof seq === 'number' && typeof since === 'number' && seq < since)
+    throw unexpected(`changes after ${since} end at ${seq}`);
 }
 
 /** An upper bound: each document has one change, so there are no more changes than numbers. */
@@ -121,9 +125,11 @@ async function* followChanges(
   });
   try {
     collect(feed, inbox);
-    for (;;) {
+    for (let at = since; ; ) {
       const rows = await inbox.take(most);
       const seq = lastSeqOf(rows);
+      checkOrder(at, seq ?? at);
+      at = seq ?? at;
       progress.saw(rows.length, inbox.size);
       yield { rows, seq, pending: inbox.size, caughtUp: inbox.size === 0 };
     }
