@@ -1,5 +1,6 @@
 /** Servers that stop in the middle, or never: how long one request waits for them, and how much of an answer it takes. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { onSigns } from '../../packages/core/src/index';
 import { RemoteDatabase } from '../../packages/remote/src';
 
 /** ms; the client's own. */
@@ -91,6 +92,25 @@ describe('a server that falls silent', () => {
     await vi.advanceTimersByTimeAsync(0);
     expect(seen.outcome).toEqual({ _id: 'a', _rev: '1-a' });
     expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe('an answer that comes slowly', () => {
+  it('is a sign of life with each piece, to whoever gave the signal', async () => {
+    const { signal } = new AbortController();
+    let signs = 0;
+    onSigns(signal, () => void signs++);
+    const seenAt: number[] = [];
+    const pieces = ['{"_id":', '"a",', '"_rev":"1-a"}'];
+    const pull = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
+      seenAt.push(signs);
+      const piece = pieces.shift();
+      if (piece === undefined) controller.close();
+      else controller.enqueue(bytes(piece));
+    };
+    const db = databaseOver(() => new Response(new ReadableStream({ pull }, { highWaterMark: 0 }), json));
+    await db.get('a', { signal });
+    for (const [i, signs] of seenAt.slice(1).entries()) expect(signs).toBeGreaterThan(seenAt[i]!);
   });
 });
 

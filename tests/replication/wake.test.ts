@@ -6,7 +6,13 @@
 import { runCode } from '@settledb/replication';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { bringAll } from '../../packages/core/src/database/static';
-import { type ReplicateOptions, type Replication, replicate } from '../../packages/replication/src/index';
+import { tellSign } from '../../packages/core/src/index';
+import {
+  type Peer,
+  type ReplicateOptions,
+  type Replication,
+  replicate,
+} from '../../packages/replication/src/index';
 import { type AnyDatabase, fill, openTwo, peer } from './databases';
 
 class Page extends EventTarget {
@@ -152,5 +158,82 @@ describe('a transfer', () => {
     await vi.advanceTimersByTimeAsync(3_000);
     expect(await replication).toMatchObject({ ok: true, docs_written: 3 });
     expect(replication.status().attempts).toBe(2);
+  });
+
+  const wakeAndWait = async (): Promise<void> => {
+    realm.dispatchEvent(new Event('online'));
+    await vi.advanceTimersByTimeAsync(3_500);
+    await turns();
+  };
+  const later = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms));
+  const begin = (source: Peer, target: Peer): Replication => {
+    const replication = replicate(source, target, { retry: true });
+    running.push(replication);
+    return replication;
+  };
+
+  it('of which bytes arrive is not disturbed, however long one answer takes', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 3);
+    const source = peer(a, {
+      bulkGet: async (request: { signal: AbortSignal }) => {
+        for (let i = 0; i < 10; i++) await later(1_000).then(() => tellSign(request.signal));
+        return a.bulkGet(request as never);
+      },
+    });
+    const replication = begin(source, b);
+    await turns();
+    for (let i = 0; i < 3; i++) await wakeAndWait();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await replication).toMatchObject({ docs_written: 3 });
+    expect(replication.status().attempts).toBe(1);
+  });
+
+  it.each([
+    [100_000, 1],
+    [10, 2],
+  ])('that sends %i characters is begun anew only if they are few', async (length, attempts) => {
+    const [a, b] = await openTwo();
+    await a.put({ _id: 'x', text: 'x'.repeat(length) });
+    let asked = 0;
+    const target = peer(b, {
+      bulkDocs: async (docs: never, options: never) => {
+        if (++asked === 1) await later(8_000);
+        return b.bulkDocs(docs, options);
+      },
+    });
+    const replication = begin(a, target);
+    await turns();
+    await wakeAndWait();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await replication).toMatchObject({ ok: true });
+    expect(replication.status().attempts).toBe(attempts);
+  });
+
+  it.each([
+    ['goes on', 1],
+    ['stands still', 2],
+  ])('of a large attachment that %s: %i attempts', async (how, attempts) => {
+    const [a, b] = await openTwo();
+    const data = new Uint8Array(2_000_000);
+    await a.put({ _id: 'x', _attachments: { f: { content_type: 'a/b', data } } } as never);
+    let opened = 0;
+    const openAttachment = async (...asked: Parameters<AnyDatabase['openAttachment']>) => {
+      const found = await a.openAttachment(...asked);
+      if (++opened > 1) return found;
+      const slow = new TransformStream<Uint8Array, Uint8Array>({
+        async transform(piece, controller) {
+          await (how === 'goes on' ? later(2_500) : new Promise(() => undefined));
+          controller.enqueue(piece);
+        },
+      });
+      return { ...found, stream: found.stream.pipeThrough(slow) };
+    };
+    const replication = begin(peer(a, { openAttachment }), b);
+    await turns();
+    await wakeAndWait();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(await replication).toMatchObject({ docs_written: 1 });
+    expect(replication.status().attempts).toBe(attempts);
   });
 });

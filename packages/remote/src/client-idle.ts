@@ -1,5 +1,5 @@
 /** The timeout of one request. */
-import { onAbort } from '@settledb/core';
+import { onAbort, tellSign } from '@settledb/core';
 
 /** The reason with which a finished request's signal is aborted. */
 const OVER = new Error('the request is over');
@@ -8,6 +8,7 @@ const OVER = new Error('the request is over');
 export class Idle {
   readonly #controller = new AbortController();
   readonly #ms: number;
+  readonly #given: AbortSignal | undefined;
   readonly #leave: (() => void) | undefined;
   #timer: ReturnType<typeof setTimeout>;
   timedOut = false;
@@ -16,6 +17,7 @@ export class Idle {
 
   constructor(ms: number, given: AbortSignal | undefined) {
     this.#ms = ms;
+    this.#given = given;
     this.#leave = given && onAbort(given, this.abort);
     this.#timer = this.#start();
   }
@@ -26,6 +28,7 @@ export class Idle {
 
   /** Something was heard. */
   heard(): void {
+    tellSign(this.#given);
     this.rest();
     this.#timer = this.#start();
   }

@@ -6,7 +6,7 @@
  * Either way, data is written only if it is, byte for byte, what the source's digest and length say. Digests of encoded content are of
  * the encoded bytes (as CouchDB's are), so where only the decoded bytes are at hand, only the length is checked.
  */
-import { type Bytes, bestBytes, DatabaseError, decoded, STUB_AT_HAND } from '@settledb/core';
+import { type Bytes, bestBytes, DatabaseError, decoded, STUB_AT_HAND, tellSign } from '@settledb/core';
 import { type AnyDoc, isObject, type MissingRev, type Peer } from './peer';
 
 /** Bytes of one document's attachments that come within it; above this they are streamed. */
@@ -80,25 +80,34 @@ export const requestOf = ({ doc, ancestors }: Unfilled): Requested => ({
   ...(ancestors.length === 0 ? {} : { atts_since: ancestors }),
 });
 
-/** Called with the source's error when it fails while the target reads from it. */
-export type OnFailure = (error: unknown) => void;
+/** Told while the target reads from the source. */
+export interface Reading {
+  /** The source failed with it. */
+  failed(error: unknown): void;
+  /** The target waits for the source, or does not any more. */
+  waits(more: 1 | -1): void;
+}
 
 /** The document with streams in place of the stubs that are needed. */
 export function withStreams(
   { doc, names }: Unfilled,
   source: Peer,
   signal: AbortSignal,
-  onFailure: OnFailure,
+  reading: Reading,
 ): AnyDoc {
   const attachments: Record<string, unknown> = Object.assign(Object.create(null), doc._attachments);
   for (const name of names) {
     const { stub: _, ...attachment } = attachmentsOf(doc)[name]!;
     const data = async (): Promise<ReadableStream<Uint8Array>> => {
+      reading.waits(1);
       try {
-        return checked(await open(source, doc, name, signal), doc, name, attachment, onFailure);
+        const stream = await open(source, doc, name, signal);
+        return checked(stream, doc, name, attachment, reading, () => tellSign(signal));
       } catch (error) {
-        onFailure(error);
+        reading.failed(error);
         throw error;
+      } finally {
+        reading.waits(-1);
       }
     };
     attachments[name] = { ...attachment, encoded: true, data };
@@ -139,7 +148,8 @@ function checked(
   { _id }: AnyDoc,
   name: string,
   { digest, encoding, length }: Attachment,
-  onFailure: OnFailure,
+  reading: Reading,
+  heard: () => void,
 ): ReadableStream<Uint8Array> {
   const reader = stream.getReader();
   const hasher = bestBytes().hasher();
@@ -147,8 +157,10 @@ function checked(
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
+        reading.waits(1);
         try {
           const { done, value } = await reader.read();
+          heard();
           if (!done) {
             hasher.update(value);
             size += value.length;
@@ -158,8 +170,10 @@ function checked(
           if (!whole || !hasDigest(digest, hasher)) throw mismatch(_id, name);
           controller.close();
         } catch (error) {
-          onFailure(error);
+          reading.failed(error);
           throw error;
+        } finally {
+          reading.waits(-1);
         }
       },
       cancel: (reason) => reader.cancel(reason),

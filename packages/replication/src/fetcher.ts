@@ -8,6 +8,7 @@ import { apartLength, type BulkGetOptions, SPLIT, takesApart } from '@settledb/c
 import {
   canStream,
   hasAttachments,
+  type Reading,
   type Requested,
   requestOf,
   type Unfilled,
@@ -25,6 +26,7 @@ import {
   type MissingRev,
   type Peer,
 } from './peer';
+import type { Progress } from './progress';
 import { RevSet } from './rev-set';
 import { failureOf, isAskedFor, malformed, sort } from './sort';
 import { mayConcernOne, SourceFailure } from './source-failure';
@@ -63,16 +65,18 @@ export class Fetcher {
   readonly #streams: boolean;
   readonly #most: number;
   readonly #signal: AbortSignal;
+  readonly #progress: Progress;
   #portion: number;
   #streamFailure: SourceFailure | undefined;
   #gone = false;
 
   /** @param most revisions in one request */
-  constructor(source: Peer, target: Peer, most: number, signal: AbortSignal) {
+  constructor(source: Peer, target: Peer, most: number, progress: Progress, signal: AbortSignal) {
     this.#source = source;
     this.#apart = takesApart(source.bulkGet) && takesApart(target.bulkDocs);
     this.#streams = canStream(source, target);
     this.#most = most;
+    this.#progress = progress;
     this.#signal = signal;
     this.#portion = Math.min(most, FIRST_PORTION);
   }
@@ -136,13 +140,18 @@ export class Fetcher {
   async *#fill(all: readonly Unfilled[]): AsyncGenerator<Portion, void> {
     const ready = all.filter(({ names }) => names.length === 0).map(({ doc }) => doc);
     if (ready.length > 0) yield { docs: ready, length: 0, failures: [] };
-    const onFailure = (error: unknown): void => {
-      this.#streamFailure ??= new SourceFailure(error);
+    const reading: Reading = {
+      failed: (error) => {
+        this.#streamFailure ??= new SourceFailure(error);
+      },
+      waits: (more) => {
+        this.#progress.streamsAwaited += more;
+      },
     };
     for (const one of all.filter(({ streamed }) => streamed)) {
       // A request of its own: a stream that fails takes no other document with it.
       yield {
-        docs: [withStreams(one, this.#source, this.#signal, onFailure)],
+        docs: [withStreams(one, this.#source, this.#signal, reading)],
         length: one.length,
         failures: [],
         last: false,

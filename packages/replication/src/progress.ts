@@ -35,6 +35,9 @@ export class Progress implements Watched {
   pending: number | undefined;
   attempts = 0;
   error: unknown;
+  /** Length of the documents that are being written; and how many of their streams the target waits for just now. */
+  sending = 0;
+  streamsAwaited = 0;
 
   get phase(): Phase {
     return this.#phase;

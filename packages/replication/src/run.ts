@@ -1,7 +1,7 @@
 /**
  * The work of a replication: attempts, each a pipeline (`transfer.ts`), until one comes to its end.
  */
-import { DatabaseError, type FeedController, whyOf } from '@settledb/core';
+import { DatabaseError, type FeedController, onSigns, whyOf } from '@settledb/core';
 import { Announcer } from './announcer';
 import { BackOff } from './backoff';
 import type { Checkpoints } from './checkpoint';
@@ -22,6 +22,8 @@ const GRACE_MS = 3000;
 const DOCUMENT_TRIES = 10;
 /** How long after a wake-up nothing may arrive before connections count as dead. */
 const STALLED_MS = 3000;
+/** A longer body may take longer than that on a slow line, and no `fetch` tells how much of it was sent. Its own timeout ends it. */
+const LONG_BODY = 64 * 1024;
 
 /** @returns its result; rejects with what ended it, whose `result` has the counters */
 export async function run(
@@ -105,7 +107,8 @@ async function attempt(run: Run, reading: AbortController): Promise<void> {
   };
   const onCancel = (): void => end();
   feed.signal.addEventListener('abort', onCancel);
-  const leave = run.settings.retry ? endWhenWoken(run, () => end(WOKEN)) : () => undefined;
+  const signals = [reading.signal, writing.signal];
+  const leave = run.settings.retry ? endWhenWoken(run, signals, () => end(WOKEN)) : () => undefined;
   let checkpoints: Checkpoints | undefined;
   try {
     const start = await handshake(run, reading.signal);
@@ -133,14 +136,19 @@ const WOKEN = new DatabaseError({
 });
 
 /** After a wake-up, a live feed that waits is asked for anew at once; a transfer only when nothing arrives any more. */
-function endWhenWoken({ progress }: Run, end: () => void): () => void {
+function endWhenWoken({ progress }: Run, signals: readonly AbortSignal[], end: () => void): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let signs = 0;
+  const hear = (): void => void signs++;
+  for (const signal of signals) onSigns(signal, hear);
   const leave = onWake(() => {
     clearTimeout(timer);
     if (progress.phase === 'idle') return end();
     const { version } = progress;
+    const before = signs;
     timer = setTimeout(() => {
-      if (progress.version === version) end();
+      const isSending = progress.sending >= LONG_BODY && progress.streamsAwaited === 0;
+      if (progress.version === version && signs === before && !isSending) end();
     }, STALLED_MS);
   });
   return () => {

@@ -80,7 +80,7 @@ export async function transfer(
   writing: AbortSignal,
 ): Promise<void> {
   const { source, target, settings, progress } = run;
-  const fetcher = new Fetcher(source, target, settings.batchSize.most, reading);
+  const fetcher = new Fetcher(source, target, settings.batchSize.most, progress, reading);
   await transferChanges(run, start, fetcher, reading, writing);
   // What replaced them may be listed behind the end that was read: without it, the target would have nothing of these documents.
   for (let look = 0; look < LOOKS && fetcher.takeGone(); look++) {
@@ -166,11 +166,14 @@ async function write(
   if (docs.length === 0) return docs;
   progress.phase = 'transferring';
   let outcome: WriteOutcome;
+  progress.sending = length;
   try {
     outcome = await writeDocs(run.target, docs, fetcher, signal);
   } catch (error) {
     const cause = error instanceof SourceFailure ? error.error : error;
     throw new Failure(cause, [], failures.lost(docs.length));
+  } finally {
+    progress.sending = 0;
   }
   const { written, denied, failed, gone } = outcome;
   progress.wrote(docs.length - failed.length - gone.length, written.length, length);

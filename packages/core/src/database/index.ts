@@ -45,5 +45,6 @@ export { ReadSize, readSize } from './read-size';
 export { onPageReturn, onReturn, tellReturn } from './return';
 export { checkRevLists } from './rev-lists';
 export { show } from './show';
+export { onSigns, tellSign } from './signs';
 export { losersOf, TREE_TEXTS, treeOf } from './tip';
 export { Turns } from './turns';
