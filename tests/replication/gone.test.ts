@@ -1,9 +1,68 @@
 /** Revisions that a one-shot replication finds listed, and then no longer there: purged, or edited and compacted, meanwhile. */
 import { describe, expect, it } from 'vitest';
+import { OnTheWay } from '../../packages/replication/src/batch';
 import { replicate } from '../../packages/replication/src/index';
-import { contents, fetchingPeer, fill, open, openTwo, peer } from './databases';
+import { type AnyDatabase, contents, fetchingPeer, fill, open, openTwo, peer } from './databases';
+
+/** A promise, and what fulfils it. */
+function moment(): [Promise<void>, () => void] {
+  let come!: () => void;
+  return [
+    new Promise<void>((resolve) => {
+      come = resolve;
+    }),
+    come,
+  ];
+}
 
 describe('a revision that is gone when it is read', () => {
+  const X = { _id: 'x', _rev: '1-abc', _revisions: { start: 1, ids: ['abc'] } };
+  const writeX = (db: AnyDatabase) => db.bulkDocs([X], { new_edits: false });
+
+  it('and is written again while its batch is under way is carried over by the next batch', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 1);
+    await writeX(a);
+    const [again, isAgain] = moment();
+    const [compared, isCompared] = moment();
+    let compares = 0;
+    const source = peer(a, {
+      bulkGet: async (request: { docs: { id: string }[] }) => {
+        if (compares === 1) await a.purge('x', X._rev);
+        return a.bulkGet(request as never);
+      },
+      changes: async (options: { doc_ids?: unknown; since: number }) => {
+        if (options.since > 0) await again;
+        const result = await a.changes(options as never);
+        if (options.doc_ids !== undefined) await writeX(a).then(isAgain);
+        return result;
+      },
+    });
+    const target = peer(b, {
+      revsDiff: async (revs: never) => {
+        if (++compares > 1) isCompared();
+        return b.revsDiff(revs);
+      },
+      bulkDocs: async (docs: never, options: never) => {
+        // Written only when the next batch was compared; not for ever, for if nothing of it is compared, the test is to fail.
+        await Promise.race([compared, new Promise((resolve) => setTimeout(resolve, 200))]);
+        return b.bulkDocs(docs, options);
+      },
+    });
+    expect(await replicate(source, target, { batch_size: 2 })).toMatchObject({ ok: true, docs_written: 2 });
+    expect(await contents(b)).toEqual(await contents(a));
+  });
+
+  it('cannot be passed any more once a later batch relied on it', () => {
+    const onTheWay = new OnTheWay();
+    onTheWay.begin();
+    for (const rev of ['1-a', '1-b']) onTheWay.add('x', rev);
+    expect(onTheWay.has('x', '1-b')).toBe(true);
+    expect(onTheWay.drop('x', '1-a')).toBe(true);
+    expect(onTheWay.has('x', '1-a')).toBe(false);
+    expect(onTheWay.drop('x', '1-b')).toBe(false);
+  });
+
   it('is passed when it was purged meanwhile', async () => {
     const [a, b] = await openTwo();
     await fill(a, 5);

@@ -40,6 +40,8 @@ export interface BatchEnd {
 export class OnTheWay {
   /** One set for each batch not yet written, oldest first. */
   readonly #batches: RevSet[] = [];
+  /** Those that a later batch listed too, and was not asked for. */
+  readonly #reliedOn = new RevSet();
 
   begin(): void {
     this.#batches.push(new RevSet());
@@ -50,13 +52,26 @@ export class OnTheWay {
     this.#batches.at(-1)?.add(id, rev);
   }
 
+  /** Whoever hears that it has it relies on it. */
   has(id: string, rev: string): boolean {
-    return this.#batches.some((revs) => revs.has(id, rev));
+    const found = this.#batches.some((revs) => revs.has(id, rev));
+    if (found) this.#reliedOn.add(id, rev);
+    return found;
+  }
+
+  /**
+   * The revision is not carried over by the batch it was added to: if it is written again at the source, a later batch has to bring it.
+   * @returns false where such a batch relied on this one already
+   */
+  drop(id: string, rev: string): boolean {
+    for (const revs of this.#batches) revs.delete(id, rev);
+    return !this.#reliedOn.has(id, rev);
   }
 
   /** The oldest batch was written. */
   end(): void {
     this.#batches.shift();
+    if (this.#batches.length === 0) this.#reliedOn.clear();
   }
 }
 

@@ -15,6 +15,7 @@ import {
   unfilled,
   withStreams,
 } from './attachments';
+import type { OnTheWay } from './batch';
 import { lengthOf } from './length';
 import {
   type AnyDoc,
@@ -58,6 +59,16 @@ const GROWTH = 4;
 /** Requests that may fail while searching for the document that makes one fail: log2 of a batch, and some. */
 const SPLITS = 10;
 
+export interface FetcherInit {
+  readonly source: Peer;
+  readonly target: Peer;
+  /** Revisions in one request. */
+  readonly most: number;
+  readonly onTheWay: OnTheWay;
+  readonly progress: Progress;
+  readonly signal: AbortSignal;
+}
+
 export class Fetcher {
   readonly #source: Peer;
   /** Documents come from the source taken apart, and are given to the target so. */
@@ -66,17 +77,18 @@ export class Fetcher {
   readonly #most: number;
   readonly #signal: AbortSignal;
   readonly #progress: Progress;
+  readonly #onTheWay: OnTheWay;
   #portion: number;
   #streamFailure: SourceFailure | undefined;
   #gone = false;
 
-  /** @param most revisions in one request */
-  constructor(source: Peer, target: Peer, most: number, progress: Progress, signal: AbortSignal) {
+  constructor({ source, target, most, onTheWay, progress, signal }: FetcherInit) {
     this.#source = source;
     this.#apart = takesApart(source.bulkGet) && takesApart(target.bulkDocs);
     this.#streams = canStream(source, target);
     this.#most = most;
     this.#progress = progress;
+    this.#onTheWay = onTheWay;
     this.#signal = signal;
     this.#portion = Math.min(most, FIRST_PORTION);
   }
@@ -123,9 +135,10 @@ export class Fetcher {
     const signal = this.#signal;
     const options = { doc_ids: [id], style: 'all_docs', since: 0, signal } as const;
     const { rows } = checkChanges(await ask(signal, () => this.#source.changes(options)));
-    const gone = !rows.some((row) => row.id === id && row.revs.includes(rev));
-    this.#gone ||= gone;
-    return gone;
+    const isListed = rows.some((row) => row.id === id && row.revs.includes(rev));
+    if (isListed || !this.#onTheWay.drop(id, rev)) return false;
+    this.#gone = true;
+    return true;
   }
 
   /** Fetches documents whole that were written with stubs unknown to the target. A document that is gone since is left out. */

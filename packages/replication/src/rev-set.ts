@@ -22,6 +22,11 @@ export class RevSet {
     return true;
   }
 
+  delete(id: string, rev: string): void {
+    if (this.#one.get(id) === rev) this.#one.delete(id);
+    else this.#more?.get(id)?.delete(rev);
+  }
+
   clear(): void {
     this.#one.clear();
     this.#more = undefined;

@@ -80,14 +80,17 @@ export async function transfer(
   writing: AbortSignal,
 ): Promise<void> {
   const { source, target, settings, progress } = run;
-  const fetcher = new Fetcher(source, target, settings.batchSize.most, progress, reading);
-  await transferChanges(run, start, fetcher, reading, writing);
+  const onTheWay = new OnTheWay();
+  const { most } = settings.batchSize;
+  const fetcher = new Fetcher({ source, target, most, onTheWay, progress, signal: reading });
+  const pipeline = { fetcher, onTheWay };
+  await transferChanges(run, start, pipeline, reading, writing);
   // What replaced them may be listed behind the end that was read: without it, the target would have nothing of these documents.
   for (let look = 0; look < LOOKS && fetcher.takeGone(); look++) {
     await transferChanges(
       run,
       { ...start, since: progress.lastSeq ?? start.since },
-      fetcher,
+      pipeline,
       reading,
       writing,
     );
@@ -100,12 +103,11 @@ export async function transfer(
 async function transferChanges(
   run: Run,
   { checkpoints, ...start }: Start,
-  fetcher: Fetcher,
+  { fetcher, onTheWay }: { readonly fetcher: Fetcher; readonly onTheWay: OnTheWay },
   reading: AbortSignal,
   writing: AbortSignal,
 ): Promise<void> {
   const { source, target, settings, progress } = run;
-  const onTheWay = new OnTheWay();
   const rows = readChanges({ source, settings, progress, ...start, signal: reading });
   const batches = ahead(rows);
   const init = { fetcher, target, onTheWay, progress, signal: reading };
