@@ -31,6 +31,20 @@ describe('denied documents', () => {
     expect(result.errors).toMatchObject([{ id: 'doc3', rev: _rev, status: 403, name: 'forbidden' }]);
   });
 
+  it('are told and counted once, however often their checkpoint could not be written', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 9);
+    let fails = 8;
+    const put = (doc: never) => (fails-- > 0 ? Promise.reject(statusError(500, 'down')) : b.put(doc));
+    const target = { ...strict(b, new Set(['doc1', 'doc7'])), put } as Peer;
+    const replication = replicate(a, target, { retry: true, batch_size: 3, back_off_function: () => 0 });
+    const told: string[] = [];
+    replication.on('denied', ({ id }) => told.push(id));
+    expect(await replication).toMatchObject({ docs_written: 7, doc_write_failures: 2 });
+    expect(told).toEqual(['doc1', 'doc7']);
+    expect(replication.status().attempts).toBeGreaterThan(1);
+  });
+
   it('may be design documents that are none to the target', async () => {
     const [a, b] = await openTwo();
     await a.put({ _id: '_design/odd', filters: { n: 5 } } as never);

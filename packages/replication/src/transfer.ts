@@ -32,7 +32,7 @@ export interface Run {
   readonly progress: Progress;
   readonly announcer: Announcer;
   readonly backOff: BackOff;
-  /** Revisions refused since the last acknowledged position: an attempt that repeats them does not count them again. */
+  /** Revisions refused since all was last written down: an attempt that repeats them does not count them again. */
   readonly denied: RevSet;
   /** The two databases of the last attempt. */
   pair: string | undefined;
@@ -125,6 +125,7 @@ async function transferChanges(
     failures.throwAt(chunk.end);
     if (chunk.end?.caughtUp && settings.live) {
       await checkpoints.flush(writing);
+      run.denied.clear();
       progress.phase = 'idle';
       run.announcer.caughtUp();
     }
@@ -202,7 +203,6 @@ function acknowledge(run: Run, end: BatchEnd, failures: Failures, note: (seq: Se
   progress.pending = end.pending;
   progress.error = undefined;
   progress.acknowledged(end.rows);
-  run.denied.clear();
   run.worked = true;
   run.documentTries = 0;
   run.backOff.reset();
