@@ -1,8 +1,8 @@
 /** One-shot replication between local databases: what is carried over, what is counted, what is written down. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { replicate } from '../../packages/replication/src/index';
 import { replicationId } from '../../packages/replication/src/replication-id';
-import { checkpointsOf, contents, fill, open, openTwo, peer } from './databases';
+import { checkpointsOf, contents, fetchingPeer, fill, open, openTwo, peer } from './databases';
 
 describe('a one-shot replication', () => {
   it('carries documents over and counts them, and the next one has nothing to do', async () => {
@@ -67,6 +67,38 @@ describe('a one-shot replication', () => {
     const doc = await a.get('x', { conflicts: true });
     expect(doc).toMatchObject({ v: 'bb' });
     expect(doc._conflicts).toHaveLength(1);
+  });
+
+  it('looks at each of many leaves of a document a bounded number of times', async () => {
+    const [a, b] = await openTwo();
+    const revs = Array.from({ length: 1_000 }, (_, i) => `1-${i}`);
+    await a.bulkDocs(
+      revs.map((_rev) => ({ _id: 'x', _rev })),
+      { new_edits: false },
+    );
+    let looks = 0;
+    const counted = (doc: { _revisions?: object }): object =>
+      new Proxy(doc, {
+        get: (target, name) => {
+          if (name === '_revisions') looks++;
+          return Reflect.get(target, name);
+        },
+      });
+    const source = fetchingPeer(a, () => undefined, {
+      bulkGet: async (request: never) => {
+        const { results } = await a.bulkGet(request);
+        const ok = (row: object) => ('ok' in row ? { ok: counted(row.ok as object) } : row);
+        return { results: results.map(({ id, docs }) => ({ id, docs: docs.map(ok) })) };
+      },
+    });
+    const includes = vi.spyOn(Array.prototype, 'includes');
+    onTestFinished(() => includes.mockRestore());
+    await replicate(source, peer(b), { batch_size: 100 });
+    const long = includes.mock.contexts.filter((list) => (list as unknown[]).length >= revs.length);
+    includes.mockRestore();
+    expect(long).toEqual([]);
+    expect(looks).toBeLessThan(revs.length * 10);
+    expect(await b.get('x', { open_revs: 'all' })).toHaveLength(revs.length);
   });
 
   it('carries over 200 root conflicts, in small batches too', async () => {

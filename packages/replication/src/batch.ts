@@ -112,12 +112,13 @@ async function missingRevs(
 ): Promise<MissingRev[]> {
   // No prototype: `__proto__` and `constructor` are ids like any other.
   const asked: Record<string, string[]> = Object.create(null);
+  const seen = new RevSet();
   for (const { id, revs } of rows) {
     for (const rev of revs) {
-      if (onTheWay.has(id, rev)) continue;
+      if (onTheWay.has(id, rev) || !seen.add(id, rev)) continue;
       const others = asked[id];
       if (others === undefined) asked[id] = [rev];
-      else if (!others.includes(rev)) others.push(rev);
+      else others.push(rev);
     }
   }
   return compare(asked, target, signal);

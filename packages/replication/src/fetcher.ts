@@ -29,7 +29,7 @@ import {
 } from './peer';
 import type { Progress } from './progress';
 import { RevSet } from './rev-set';
-import { failureOf, isAskedFor, malformed, sort } from './sort';
+import { type Faults, failureOf, isAskedFor, malformed, sort } from './sort';
 import { mayConcernOne, SourceFailure } from './source-failure';
 
 /** A revision that could not be carried over, and why. */
@@ -214,6 +214,7 @@ export class Fetcher {
     const failures: FailedRev[] = [];
     const rows = await this.#bulkGet(asked, options, { left: SPLITS });
     const seen = new RevSet();
+    const faults: Faults = new Map();
     for (let at = 0; at < asked.length; at++) {
       const wanted = asked[at]!;
       const row = rows[at]!; // checkBulkGet makes one for each.
@@ -223,7 +224,7 @@ export class Fetcher {
         if (seen.add(only.ok._id, only.ok._rev)) docs.push(only.ok);
         continue;
       }
-      const found = sort(row, wanted, stubs?.[at]);
+      const found = sort(row, wanted, stubs?.[at], faults);
       for (const doc of found.docs) if (seen.add(doc._id, doc._rev)) docs.push(doc);
       const error = found.failure;
       if (error !== undefined && !(await this.isGone(wanted, error)))

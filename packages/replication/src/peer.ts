@@ -140,9 +140,12 @@ export function checkRevsDiff(answer: unknown, asked: Record<string, readonly st
     >;
     const known = Object.hasOwn(asked, id) ? asked[id] : undefined;
     if (known === undefined || !Array.isArray(revs)) throw unexpected(`revsDiff of ${id}`);
+    // A document may have thousands of leaves.
+    const wasAsked = revs.length > 1 ? new Set<string>(known) : undefined;
     const ancestors = Array.isArray(possible_ancestors) ? { ancestors: possible_ancestors as string[] } : {};
     for (const rev of revs.length > 1 ? new Set(revs) : revs) {
-      if (!known.includes(rev)) throw unexpected(`revsDiff of ${id}: ${rev} was not asked about`);
+      if (!(wasAsked?.has(rev) ?? known.includes(rev)))
+        throw unexpected(`revsDiff of ${id}: ${rev} was not asked about`);
       missing.push({ id, rev, ...ancestors });
     }
   }

@@ -7,11 +7,15 @@ import { type AnyDoc, type Fetched, faultOf, isNotFound, isObject, type MissingR
 export const isAskedFor = (doc: AnyDoc, { id, rev }: MissingRev): boolean =>
   doc._rev === rev && !hasAttachments(doc) && faultOf(doc, id) === undefined;
 
+/** Faults found in the documents of one answer: a document with many revisions is looked at for each, and checked once. */
+export type Faults = Map<AnyDoc, string | undefined>;
+
 /** What in the answer belongs to the revision asked for, or else why it is not there. */
 export function sort(
   { own, all }: Fetched,
   { id, rev }: MissingRev,
   stubs: Unfilled | undefined,
+  faults: Faults,
 ): { readonly docs: readonly AnyDoc[]; readonly failure?: unknown } {
   const docs: AnyDoc[] = [];
   let failure: unknown;
@@ -21,10 +25,14 @@ export function sort(
         failure = failureOf(row.error, { id, rev });
       continue;
     }
-    const fault =
-      faultOf(row.ok, id) ?? attachmentFault(row.ok, stubs?.doc._rev === row.ok._rev ? stubs : undefined);
+    const { ok } = row;
+    if (!faults.has(ok)) faults.set(ok, faultOf(ok, id));
+    let fault = faults.get(ok);
+    // What is wrong with the attachments of another revision is told to the request for that.
+    if (fault === undefined && !descendsFrom(ok, rev, own.includes(row))) continue;
+    fault ??= attachmentFault(ok, stubs?.doc._rev === ok._rev ? stubs : undefined);
     if (fault !== undefined) failure = malformed(id, fault);
-    else if (descendsFrom(row.ok, rev, own.includes(row))) docs.push(row.ok);
+    else docs.push(ok);
   }
   if (failure === undefined && docs.length === 0) failure = malformed(id, `${rev} is missing in the answer`);
   return failure === undefined ? { docs } : { docs, failure };
@@ -41,9 +49,9 @@ const concerns = (error: unknown, rev: string): boolean =>
  */
 function descendsFrom(doc: AnyDoc, rev: string, answersIt: boolean): boolean {
   if (doc._rev === rev) return true;
+  const back = generationOf(doc._rev) - generationOf(rev);
+  if (back <= 0) return false;
   const { start, ids } = doc._revisions!; // Checked by faultOf.
-  const back = start - generationOf(rev);
-  if (back < 0) return false;
   return back >= ids.length ? answersIt : `${start - back}-${ids[back]}` === rev;
 }
 
