@@ -182,6 +182,20 @@ describe('a source whose numbers went back', () => {
     expect(await replicate(source, b)).toMatchObject({ docs_written: 12 });
   });
 
+  it.each([100, '100-abc'])('or stay where they are, at %j, is an error, not a loop', async (last_seq) => {
+    const [a, b] = await openTwo();
+    await fill(a, 5);
+    const { results } = (await a.changes()) as { readonly results: readonly object[] };
+    let asked = 0;
+    const changes = async () => {
+      if (++asked > 9) throw statusError(500, 'asked without end');
+      return { results, last_seq, pending: 50 };
+    };
+    const run = replicate(peer(a, { changes }), b, { batch_size: 5 });
+    await expect(run).rejects.toMatchObject({ name: 'unexpected_answer', result: { docs_written: 5 } });
+    expect(asked).toBe(2);
+  });
+
   it('while it is followed is an error, and the next attempt starts over', async () => {
     const [a, b] = await openTwo();
     await fill(a, 30);

@@ -87,6 +87,8 @@ async function readBatch(
   };
   const { rows, lastSeq, pending } = checkChanges(await ask(signal, () => source.changes(options)));
   checkOrder(since, lastSeq);
+  // A cache that answers whatever the position would be asked without end.
+  if (rows.length > 0 && lastSeq === since) throw unexpected(`changes after ${since} that do not get on`);
   // A source that has more changes, although it did not fill the batch, is asked again, provided that its position moves on.
   const more = rows.length >= limit || (pending !== undefined && pending > 0 && lastSeq !== since);
   return { rows, seq: lastSeq, pending, caughtUp: !more };
