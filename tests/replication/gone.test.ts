@@ -63,6 +63,26 @@ describe('a revision that is gone when it is read', () => {
     expect(onTheWay.drop('x', '1-b')).toBe(false);
   });
 
+  it('is looked for once with all others of its request', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 20);
+    const { rows } = await a.allDocs();
+    const asked: number[] = [];
+    const source = peer(a, {
+      bulkGet: async (request: never) => {
+        for (const row of rows.slice(0, 15))
+          if ('value' in row) await a.purge(row.id, row.value.rev).catch(() => undefined);
+        return a.bulkGet(request);
+      },
+      changes: (options: { doc_ids?: string[] }) => {
+        if (options.doc_ids !== undefined) asked.push(options.doc_ids.length);
+        return a.changes(options as never);
+      },
+    });
+    expect(await replicate(source, b)).toMatchObject({ ok: true, docs_written: 5 });
+    expect(asked).toEqual([15]);
+  });
+
   it('is passed when it was purged meanwhile', async () => {
     const [a, b] = await openTwo();
     await fill(a, 5);

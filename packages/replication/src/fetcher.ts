@@ -119,7 +119,7 @@ export class Fetcher {
     return failure;
   }
 
-  /** Whether {@link isGone} was true since this was last asked. */
+  /** Whether {@link notGone} left one out since this was last asked. */
   takeGone(): boolean {
     const gone = this.#gone;
     this.#gone = false;
@@ -127,18 +127,28 @@ export class Fetcher {
   }
 
   /**
-   * The source did not find a revision that its feed had listed, or not its attachments. The feed is asked once more, about this
-   * document alone: if it no longer lists the revision, this was purged, or it was edited and its successor is listed later.
+   * Leaves out revisions that are gone: the source did not find them, or not their attachments, although its feed had listed them. The
+   * feed is asked once more, about these documents alone: a revision that it no longer lists was purged, or it was edited and its
+   * successor is listed later.
    */
-  async isGone({ id, rev }: MissingRev, failure: unknown): Promise<boolean> {
-    if (!isNotFound(failure)) return false;
+  async notGone(failed: FailedRev[]): Promise<FailedRev[]> {
+    const ids = new Set(failed.filter(({ error }) => isNotFound(error)).map(({ id }) => id));
+    if (ids.size === 0) return failed;
+    const listed = await this.#listed([...ids]);
+    return failed.filter(({ id, rev, error }) => {
+      if (!isNotFound(error) || listed.has(id, rev) || !this.#onTheWay.drop(id, rev)) return true;
+      this.#gone = true;
+      return false;
+    });
+  }
+
+  async #listed(doc_ids: readonly string[]): Promise<RevSet> {
     const signal = this.#signal;
-    const options = { doc_ids: [id], style: 'all_docs', since: 0, signal } as const;
+    const options = { doc_ids, style: 'all_docs', since: 0, signal } as const;
     const { rows } = checkChanges(await ask(signal, () => this.#source.changes(options)));
-    const isListed = rows.some((row) => row.id === id && row.revs.includes(rev));
-    if (isListed || !this.#onTheWay.drop(id, rev)) return false;
-    this.#gone = true;
-    return true;
+    const listed = new RevSet();
+    for (const { id, revs } of rows) for (const rev of revs) listed.add(id, rev);
+    return listed;
   }
 
   /** Fetches documents whole that were written with stubs unknown to the target. A document that is gone since is left out. */
@@ -227,10 +237,9 @@ export class Fetcher {
       const found = sort(row, wanted, stubs?.[at], faults);
       for (const doc of found.docs) if (seen.add(doc._id, doc._rev)) docs.push(doc);
       const error = found.failure;
-      if (error !== undefined && !(await this.isGone(wanted, error)))
-        failures.push({ id: wanted.id, rev: wanted.rev, error });
+      if (error !== undefined) failures.push({ id: wanted.id, rev: wanted.rev, error });
     }
-    return { docs, failures };
+    return { docs, failures: await this.notGone(failures) };
   }
 
   /** A request that fails as a whole, perhaps because of one document, is split until the other documents are there. */

@@ -120,15 +120,10 @@ async function sourceFailed(
   const message = whyOf(error);
   const reason = error instanceof DatabaseError ? error.reason : message;
   const row = { error: true, status, name, message, reason } as const;
-  const gone: AnyDoc[] = [];
-  const failed: FailedRow[] = [];
-  for (const doc of docs) {
-    const { _id: id, _rev: rev } = doc;
-    // Edited and compacted before its attachments could be read.
-    if (await fetcher.isGone({ id, rev }, error)) gone.push(doc);
-    else failed.push({ id, rev, ...row });
-  }
-  return { ...NOTHING, failed, gone };
+  // Some may have been edited and compacted before their attachments could be read.
+  const left = await fetcher.notGone(docs.map(({ _id, _rev }) => ({ id: _id, rev: _rev, error })));
+  const failed = left.map(({ id, rev }) => ({ id, rev, ...row }));
+  return { ...NOTHING, failed, gone: without(docs, failed) };
 }
 
 /** CouchDB checks design documents. An invalid one stays invalid, and must not keep all others waiting. */
