@@ -302,13 +302,15 @@ describe('recover', () => {
       failed++;
       throw Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO' });
     };
+    const open: Files['open'] = (path, flag) => {
+      const fd = nodeFiles.open(path, flag);
+      paths.set(fd, path);
+      return fd;
+    };
     const files: Files = {
       ...nodeFiles,
-      open(path, flag) {
-        const fd = nodeFiles.open(path, flag);
-        paths.set(fd, path);
-        return fd;
-      },
+      open,
+      openLater: open,
       readSync(fd, data, offset, length, position) {
         fail(fd, position, length);
         return nodeFiles.readSync(fd, data, offset, length, position);
