@@ -7,7 +7,7 @@ import { expose } from 'comlink';
 import { expect, onTestFinished } from 'vitest';
 import { connect } from '../../packages/settledb/src/connect';
 import { Session } from '../../packages/worker/src/session';
-import type { Hosted } from '../../packages/worker/src/verbs';
+import { callVerb, type FeedLike, type Hosted } from '../../packages/worker/src/verbs';
 import type { Control, Endpoint, Hello, Welcome } from '../../packages/worker/src/wire';
 
 /** Of `vi.waitFor`. */
@@ -32,6 +32,10 @@ export class Hosts {
   readonly closed: number[] = [];
   /** Hosts that serve no more before their page listens to them. */
   readonly brief = new Set<number>();
+  /** Opens what they serve instead of handles that only note what is done. */
+  open: ((name: string, options: object) => Hosted) | undefined;
+  /** What a page that asks for a host waits for. */
+  begin: () => Promise<void> = async () => {};
   /** Pages that are yet to be refused. */
   refusals = 0;
   /** How many feeds were begun. They tell no items by themselves. */
@@ -75,7 +79,10 @@ export class Hosts {
     const { port1, port2 } = new MessageChannel();
     port1.addEventListener('message', ({ data }: MessageEvent<Hello>) => {
       const control: Control = {
-        attach: async (port) => this.#attach(port),
+        attach: async (port) => {
+          await this.begin();
+          return this.#attach(port);
+        },
         suspect: async () => true,
       };
       expose(control, data.port);
@@ -96,11 +103,12 @@ export class Hosts {
     const link = `again ${crypto.randomUUID()}`;
     this.done.push([]);
     const options = {
-      open: () => this.#handle(host),
+      open: (name: string, more: object) => this.open?.(name, more) ?? this.#handle(host),
       own: false,
       functions: {},
-      follow: (_hosted: Hosted, verb: string) => {
+      follow: (hosted: Hosted, verb: string, args: readonly unknown[]) => {
         this.feeds++;
+        if (this.open !== undefined) return callVerb(hosted, verb, args) as FeedLike;
         this.done[host]!.push(verb);
         return new BasicFeed<unknown, unknown>(({ signal, emit, push }) => {
           this.onFeed(emit, push);

@@ -6,7 +6,7 @@ it('an answer that cannot be read ends the connection: the calls that wait for o
   const { port1, port2 } = new MessageChannel();
   onTestFinished(() => port1.close());
   const broken = vi.fn();
-  new Channel(port1, { told: () => {}, moved: () => {}, broken });
+  new Channel(port1, { told: () => {}, opened: () => {}, moved: () => {}, broken });
   port2.postMessage('[["json",1,{"_id":"a","text"\u0001:1}]]');
   const error = expect.objectContaining({
     name: 'worker_terminated',

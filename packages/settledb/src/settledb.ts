@@ -97,6 +97,8 @@ import { asVerb, BOUND, refuseCallback, refuseOther } from './verbs';
 export interface SettleEvents {
   /** The database was opened, for the first time by this handle. The value is the handle. */
   created: unknown;
+  /** @internal The database is open: after `destroyed`, another one. */
+  opened: undefined;
   /** Somebody destroyed the database. */
   destroyed: undefined;
   /** The browser took the database away by itself; what was not replicated is lost. `destroyed` follows. */
@@ -223,6 +225,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
       opened: (again) => {
         this.#queries.begin(this.#connection.current);
         if (!again) this.fire('created', this);
+        this.fire('opened');
       },
       destroyed: (evicted) => {
         if (evicted) this.fire('evicted');

@@ -26,6 +26,8 @@ import {
 
 /** Receives what a feed tells. */
 export interface Sink {
+  /** The id of the database that the feed is of, once it has lost a host. */
+  readonly of: string | undefined;
   items(items: readonly unknown[]): void;
   event(name: string, value: unknown): void;
   at(value: unknown): void;
@@ -36,6 +38,8 @@ export interface Sink {
 
 export interface ChannelEvents {
   told(handle: number, event: string, value: unknown): void;
+  /** The handle is open on the database with this id. */
+  opened(handle: number, id: string): void;
   /** The host serves no more: it still answers the calls it took, everything else goes to another host. */
   moved(): void;
   /** A message of the host was lost, and with it perhaps an answer. */
@@ -157,7 +161,7 @@ export class Channel {
     if (this.#over !== undefined) sink.lost(this.#over.error, true);
     else {
       this.#feeds.set(id, sink);
-      this.#outbox.add(['feed', id, handle, verb, crossingOf(encoded), credit]);
+      this.#outbox.add(['feed', id, handle, verb, crossingOf(encoded), credit, sink.of]);
     }
     return id;
   }
@@ -236,6 +240,7 @@ export class Channel {
     else if (op[0] === 'at') this.#feeds.get(op[1])?.at(withError(op[2]));
     else if (op[0] === 'end') this.#end(op[1], op[2]);
     else if (op[0] === 'told') this.#events.told(op[1], op[2], presented(op[3]));
+    else if (op[0] === 'id') this.#events.opened(op[1], op[2]);
     else if (op[0] === 'moved') this.#moved(op[1]);
   }
 

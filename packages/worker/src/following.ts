@@ -147,6 +147,7 @@ function follow(link: Link, handle: number, request: Request, options: FeedOptio
 }
 
 class Following implements Sink {
+  of: string | undefined;
   readonly #link: Link;
   readonly #handle: number;
   readonly #request: Request;
@@ -208,6 +209,8 @@ class Following implements Sink {
   }
 
   lost(error: unknown, begun: boolean): void {
+    // It must not go on in another one: what it has told, and where it is, is of this one.
+    if (begun) this.of ??= this.#link.idOf(this.#handle);
     this.#receive({ lost: error, begun });
   }
 

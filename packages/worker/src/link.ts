@@ -66,6 +66,8 @@ export class Link {
   readonly #encoding: Encoding;
   readonly #handles = new Map<number, LinkedHandle>();
   readonly #numbers = new WeakMap<object, number>();
+  /** Which database each handle is open on, as a host has told. */
+  readonly #ids = new Map<number, string>();
   #last = 0;
   #channel: Channel | undefined;
   #waiting: Waiting[] = [];
@@ -95,7 +97,8 @@ export class Link {
     const number = ++this.#last;
     this.#numbers.set(owner, number);
     this.#handles.set(number, handle);
-    if (this.#channel !== undefined) this.#channel.send(['open', number, handle.name, handle.options]);
+    if (this.#channel !== undefined)
+      this.#channel.send(['open', number, handle.name, handle.options, undefined]);
     else this.#connect();
     return number;
   }
@@ -110,8 +113,14 @@ export class Link {
     return !this.#met && this.#waiting.every(({ handle, end }) => handle !== number || end !== undefined);
   }
 
+  /** The id of the database that the handle is open on, if a host has told it. */
+  idOf(number: number): string | undefined {
+    return this.#ids.get(number);
+  }
+
   /** The handle was closed or destroyed. */
   drop(number: number): void {
+    this.#ids.delete(number);
     if (this.#handles.delete(number)) this.#channel?.send(['drop', number]);
     const dropped = this.#waiting.filter(({ handle, end }) => handle === number && end !== undefined);
     if (dropped.length === 0) return;
@@ -244,7 +253,13 @@ export class Link {
   ): void {
     const began = performance.now();
     const events = {
-      told: (number: number, event: string, value: unknown) => this.#handles.get(number)?.told(event, value),
+      told: (number: number, event: string, value: unknown) => {
+        if (event === 'destroyed') this.#ids.delete(number);
+        this.#handles.get(number)?.told(event, value);
+      },
+      opened: (number: number, id: string) => {
+        if (this.#handles.has(number)) this.#ids.set(number, id);
+      },
       moved: () => leave(workerTerminated('The worker serves no more')),
       broken: (error: unknown) => gone(error),
     };
@@ -298,7 +313,8 @@ export class Link {
     this.#met = true;
     this.#end = end;
     this.#leave = () => leave(workerTerminated('The page was put away while it waited'));
-    for (const [number, { name, options }] of this.#handles) channel.send(['open', number, name, options]);
+    for (const [number, { name, options }] of this.#handles)
+      channel.send(['open', number, name, options, this.#ids.get(number)]);
     for (const { start } of this.#waiting.splice(0)) start(channel);
   }
 

@@ -121,12 +121,12 @@ export class Session {
       for (let at = 0; at < op[4].length; at++)
         void this.#call(op[1] + at, op[2], op[3], { args: op[4][at]! });
     } else if (op[0] === 'more') this.#feeds.get(op[1])?.more(op[2]);
-    else if (op[0] === 'feed') this.#feed(op[1], op[2], op[3], op[4], op[5]);
+    else if (op[0] === 'feed') this.#feed(op[1], op[2], op[3], op[4], op[5], op[6]);
     else if (op[0] === 'cancel') this.#feeds.get(op[1])?.cancel();
     else if (op[0] === 'retried') this.#feeds.get(op[1])?.retried(op[2]);
     else if (op[0] === 'abort') this.#abort(op[1]);
     else if (op[0] === 'part') this.#lists.set(op[1], [...(this.#lists.get(op[1]) ?? []), op[2]]);
-    else if (op[0] === 'open') this.#open(op[1], op[2], op[3]);
+    else if (op[0] === 'open') this.#open(op[1], op[2], op[3], op[4]);
     else if (op[0] === 'drop') this.#drop(op[1]);
     else if (op[0] === 'ping') this.#outbox.add(['pong']);
     else if (op[0] === 'awake') this.#staysAwake = op[1];
@@ -160,7 +160,7 @@ export class Session {
     return signal?.aborted === true && error === signal.reason;
   }
 
-  #open(number: number, name: string, options: object): void {
+  #open(number: number, name: string, options: object, id: string | undefined): void {
     let hosted: Hosted;
     try {
       hosted = this.#options.open(name, options);
@@ -175,6 +175,28 @@ export class Session {
           this.#outbox.add(['told', number, event, this.#presentable(value)]);
       });
     }
+    if (hosted.adapter !== 'http') this.#identify(number, hosted, id);
+  }
+
+  /**
+   * Tells the page which database its handle is open on, whenever it is open. If that is not the one that the page `knew`, the
+   * former was destroyed while the page had no host. Asked before all calls, so that the page hears of it before they are answered.
+   */
+  #identify(number: number, hosted: Hosted, knew: string | undefined): void {
+    let known = knew;
+    const tell = (id: string): void => {
+      if (this.#handles.get(number) !== hosted || id === known) return;
+      if (known !== undefined) this.#outbox.add(['told', number, 'destroyed', undefined]);
+      known = id;
+      this.#outbox.add(['id', number, id]);
+    };
+    // If it cannot be opened, a call says so, or opens it later.
+    const ask = (): void => void hosted.id?.().then(tell, ignore);
+    if (known !== undefined) ask();
+    hosted.on('opened', ask);
+    hosted.on('destroyed', () => {
+      known = undefined;
+    });
   }
 
   async #call(id: number, number: number, verb: string, crossing: Crossing): Promise<void> {
@@ -270,7 +292,14 @@ export class Session {
     });
   }
 
-  #feed(id: number, number: number, verb: string, crossing: Crossing, credit: number): void {
+  #feed(
+    id: number,
+    number: number,
+    verb: string,
+    crossing: Crossing,
+    credit: number,
+    of: string | undefined,
+  ): void {
     if (this.#leaving) return;
     const pump = new FeedPump(id, credit, (op) => this.#outbox.add(op));
     this.#feeds.set(id, pump);
@@ -278,6 +307,8 @@ export class Session {
     pump.run(() => {
       const hosted = this.#hosted(number);
       const args = this.#decode(id, crossing, () => new AbortController().signal, false);
+      // Asked before the feed begins, and so answered before it has told anything.
+      if (of !== undefined) hosted.id?.().then((now) => now !== of && pump.cancel(), ignore);
       if (verb === 'changes') pump.tellStart(hosted, args[0]);
       return this.#options.follow(hosted, verb, args);
     });
@@ -344,6 +375,8 @@ export class Session {
     this.#endpoint.postMessage([items === undefined ? ['end', op[1], { error }] : ['items', op[1], items]]);
   }
 }
+
+const ignore = (): void => {};
 
 /** Items of a replication without the documents that cannot cross: it does not need them. `undefined`: of another feed. */
 function withCloneableDocs(items: readonly unknown[]): readonly unknown[] | undefined {

@@ -3,6 +3,8 @@
 /** What the host opens for a page: a database handle, with its verbs and events. */
 export interface Hosted {
   readonly adapter?: string;
+  /** Another one after the database was destroyed. */
+  id?(): Promise<string>;
   on(event: string, listener: (value: unknown) => void): unknown;
   close(): Promise<unknown>;
 }

@@ -13,7 +13,7 @@
  */
 
 /** Raised when the operations change: page and host of different kinds refuse each other rather than misunderstand. */
-export const PROTOCOL = 9;
+export const PROTOCOL = 10;
 
 /**
  * Rows of an answer in one message. One task of the page parses them, at 1–2.5 µs a row: about a millisecond, while the
@@ -64,11 +64,21 @@ export const opsIn = <Op>(message: Message<Op>): readonly Op[] =>
   typeof message === 'string' ? JSON.parse(message) : message;
 
 export type ClientOp =
-  | readonly ['open', handle: number, name: string, options: object]
+  /** `id` is of the database as the page knows it: if it is another one now, the former was destroyed while the page had no host. */
+  | readonly ['open', handle: number, name: string, options: object, id: string | undefined]
   | readonly ['call', id: number, handle: number, verb: string, crossing: Crossing]
   /** Several calls with consecutive ids: for small ones, a third as much to parse. */
   | readonly ['calls', id: number, handle: number, verb: string, args: readonly (readonly unknown[])[]]
-  | readonly ['feed', id: number, handle: number, verb: string, crossing: Crossing, credit: number]
+  /** `of` is the id of the database that a feed which is begun again is of: it ends if that one is no more. */
+  | readonly [
+      'feed',
+      id: number,
+      handle: number,
+      verb: string,
+      crossing: Crossing,
+      credit: number,
+      of: string | undefined,
+    ]
   | readonly ['part', id: number, texts: DocTexts]
   /** Also for a call that failed before it was sent, when parts of it had been sent. */
   | readonly ['abort', id: number]
@@ -107,6 +117,8 @@ export type HostOp =
   | readonly ['at', id: number, value: unknown]
   | readonly ['end', id: number, outcome: WireOutcome]
   | readonly ['told', handle: number, event: string, value: unknown]
+  /** The id of the database that the handle is open on. */
+  | readonly ['id', handle: number, id: string]
   | readonly ['pong']
   /** This host serves no more: it answers the calls it took, up to `last`, and takes none after it. Feeds belong to another host. */
   | readonly ['moved', last: number];
