@@ -1,6 +1,6 @@
 /** Answers that cannot be put together: the call is refused, and what comes after it is not. */
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { hostAndPage, rejection } from './support';
+import { hostAndPage, rejection, withVerb } from './support';
 
 /** As V8 does for a text of more than 512 MB. */
 const fails = vi.hoisted(() => ({ now: false }));
@@ -33,6 +33,25 @@ it('an answer that cannot be put together is refused, and the connection goes on
   await db.put({ _id: 'after' });
   await vi.waitFor(() => expect(heard).toEqual(['after']));
   feed.cancel();
+});
+
+/** A `BigInt` fails where a text of 512 MB does, since JSON has no text for it, and can be cloned. */
+it.each([
+  ['get', { n: 2n }],
+  ['allDocs', { n: 2n }],
+  ['bulkDocs', [{ error: true, n: 2n }]],
+])('an answer of %s that no text can hold is cloned, and refused if it cannot be', async (verb, answer) => {
+  let answered: unknown = answer;
+  const open = withVerb(verb, async () => answered);
+  const { Hosted } = hostAndPage({}, {}, { open, own: true });
+  const db = new Hosted('notes');
+  const ask = (): Promise<unknown> => (db as unknown as Record<string, () => Promise<unknown>>)[verb]!();
+  expect(await ask()).toEqual(answer);
+  const others = await Promise.all([ask(), ask(), ask()]);
+  expect(others).toEqual([answer, answer, answer]);
+  answered = Array.isArray(answer) ? [{ ...answer[0], f: () => {} }] : { ...answer, f: () => {} };
+  const reason = expect.stringContaining('could not cross from the worker');
+  expect(await rejection(ask())).toMatchObject({ status: 400, name: 'bad_request', reason });
 });
 
 it('large documents come in parts of some megabytes', async () => {

@@ -3,12 +3,15 @@ import { isJsonError } from './errors';
 import type { HostOp } from './wire';
 
 /** What goes to the page: operations, some of which are text already. */
-export type Out = HostOp | readonly ['text', id: number, json: string] | readonly ['message', json: string];
+export type Out =
+  | HostOp
+  | readonly ['text', id: number, json: string]
+  | readonly ['message', id: number, json: string];
 
 /** Operations as JSON, if all of them are plain JSON. */
 export function jsonOf(ops: readonly Out[]): string | undefined {
   const [first] = ops;
-  if (first![0] === 'message' && ops.length === 1) return first![1];
+  if (first![0] === 'message' && ops.length === 1) return first![2];
   if (!ops.every(isText)) return undefined;
   if (ops.length === 1)
     return first![0] === 'text' ? `[["json",${first![1]},${first![2]}]]` : JSON.stringify(ops);
@@ -44,5 +47,8 @@ function valuesOf(ops: readonly Out[], from: number, to: number): string {
   return `[${texts.join()}]`;
 }
 
-/** Parses a text among operations that are not. */
-export const parsed = (op: Out): Out => (op[0] === 'text' ? ['json', op[1], JSON.parse(op[2])] : op);
+/** Parses what is text already, to go with operations that are not. */
+export function parsed(op: Out): readonly HostOp[] {
+  if (op[0] === 'message') return JSON.parse(op[2]);
+  return [op[0] === 'text' ? ['json', op[1], JSON.parse(op[2])] : op];
+}

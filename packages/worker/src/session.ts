@@ -277,7 +277,7 @@ export class Session {
     const ok = JSON.stringify(['json', id, value, list!] satisfies HostOp);
     for (const [at, part] of parts.entries()) {
       const more = at === parts.length - 1 ? ok : undefined;
-      this.#addLater(id, () => ['message', messageOf(id, part, more)]);
+      this.#addLater(id, () => ['message', id, messageOf(id, part, more)]);
     }
   }
 
@@ -346,15 +346,21 @@ export class Session {
     this.end();
   }
 
-  #post(ops: readonly Out[]): void {
+  /** @param asText if they can be */
+  #post(ops: readonly Out[], asText = true): void {
     if (this.#over && !this.#leaving) return;
     try {
-      const text = jsonOf(ops);
-      this.#endpoint.postMessage(text ?? ops.map(parsed), text === undefined ? this.#broughtBy(ops) : NONE);
+      const text = asText ? jsonOf(ops) : undefined;
+      this.#endpoint.postMessage(
+        text ?? ops.flatMap(parsed),
+        text === undefined ? this.#broughtBy(ops) : NONE,
+      );
       if (this.#isAsked) this.#awake.stay();
       this.#isAsked = false;
     } catch (error) {
       if (ops.length > 1) for (const op of ops) this.#post([op]);
+      // A text has less than 512 MB; what is cloned has no such bound.
+      else if (asText) this.#post(ops, false);
       else this.#refused(ops[0]!, error);
     }
   }
@@ -365,16 +371,19 @@ export class Session {
     return [...new Set(brought)];
   }
 
-  /** A verb's answer, a part of it, or an item of a feed cannot be cloned: what else comes of that call is of no use any more. */
+  /** A verb's answer, a part of it, or an item of a feed cannot cross: what else comes of that call is of no use any more. */
   #refused(op: Out, cause: unknown): void {
     const error = encodeError(badRequest(`An answer could not cross from the worker: ${cause}`));
-    if (op[0] === 'ok' || op[0] === 'part') this.#endpoint.postMessage([['no', op[1], error]]);
+    if (ANSWERING.has(op[0])) this.#endpoint.postMessage([['no', op[1], error]]);
     if (op[0] !== 'end' && op[0] !== 'items') return;
     const items = op[0] === 'items' ? withCloneableDocs(op[2]) : undefined;
     if (items === undefined) this.#feeds.get(op[1])?.stop();
     this.#endpoint.postMessage([items === undefined ? ['end', op[1], { error }] : ['items', op[1], items]]);
   }
 }
+
+/** Operations that are an answer, or a part of one. */
+const ANSWERING: ReadonlySet<Out[0]> = new Set(['ok', 'json', 'text', 'no', 'part', 'rows', 'message']);
 
 const ignore = (): void => {};
 
