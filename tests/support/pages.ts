@@ -15,7 +15,7 @@ import {
   storageArgs,
   temporaryProfile,
 } from './chromium-storage';
-import { browserArgs, findBrowser } from './find-browser';
+import { browserArgs, findBrowser, findUsersBrowser } from './find-browser';
 
 export interface PagesOptions {
   /** The file with the program, a path or a `file:` URL. It puts on `globalThis` what the test is to call. */
@@ -134,16 +134,17 @@ async function make(path: string): Promise<string> {
 
 function serve(scripts: ReadonlyMap<string, string>, html: string): Promise<Server> {
   const page = `<!doctype html><meta charset="utf-8"><title>settledb</title>${html}<script type="module" src="/entry.js"></script>`;
+  // `/elsewhere` is where a page may go to and come back from.
+  const pages = new Map([
+    ['/', page],
+    ['/elsewhere', '<!doctype html>'],
+  ]);
   const server = createServer((request, response) => {
     const script = scripts.get(request.url ?? '');
-    const [type, body] =
-      script !== undefined
-        ? ['text/javascript', script]
-        : request.url === '/'
-          ? ['text/html', page]
-          : [undefined, ''];
+    const html = pages.get(request.url ?? '');
+    const type = script !== undefined ? 'text/javascript' : html !== undefined ? 'text/html' : undefined;
     response.writeHead(type === undefined ? 404 : 200, { 'content-type': `${type}; charset=utf-8` });
-    response.end(body);
+    response.end(script ?? html ?? '');
   });
   return new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -157,7 +158,8 @@ interface Launched {
 }
 
 async function launch({ storage = chromiumStorage(), profile, bfcache }: PagesOptions): Promise<Launched> {
-  const executablePath = findBrowser();
+  // The one without its window has no such cache.
+  const executablePath = bfcache ? findUsersBrowser() : findBrowser();
   const options = {
     args: [...browserArgs, ...storageArgs(storage)],
     ...(executablePath === undefined ? {} : { executablePath }),

@@ -1,7 +1,7 @@
 /** Pages with a hosted database that are put into the back/forward cache: nothing of settledb's throws them out of it. */
 import type { Page } from 'playwright';
 import { describe, expect, it } from 'vitest';
-import { canOpenPages, openHosted } from './tabs';
+import { canOpenPages, type HostedTab, openHosted } from './tabs';
 
 /** Counts what is called back for objects that were collected. */
 const COUNT_FINALIZED = `{
@@ -31,6 +31,26 @@ describe.skipIf(!canOpenPages())('a page with a hosted database', () => {
       await nextTask(tab.page);
     }
     expect(await tab.page.evaluate(() => (globalThis as { finalized?: number }).finalized)).toBe(0);
+  });
+
+  it('is kept in the cache, and goes on when it is back', async () => {
+    const { tabs, url } = await openHosted('dedicated', 1, true);
+    const [tab] = tabs as [HostedTab];
+    const { page } = tab;
+    await tab.call('follow');
+    const ids: string[] = [];
+    for (const id of ['a', 'b', 'c']) {
+      await tab.run('put', { _id: id });
+      await page.goto(`${url}elsewhere`);
+      // Whoever would watch over it again does by then. To look would end it: Chromium throws a page that holds a lock out of the cache when
+      // another one queries the locks.
+      await page.waitForTimeout(300);
+      await page.goBack({ waitUntil: 'commit' });
+      await tab.run('put', { _id: `${id} and back` });
+      ids.push(id, `${id} and back`);
+    }
+    // Of the page that was opened.
+    expect(await tab.call('followed', ids)).toEqual(ids);
   });
 });
 

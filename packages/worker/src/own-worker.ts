@@ -50,6 +50,9 @@ export class OwnWorker {
   /** The lock held before the page was last put away. */
   #formerLife: Held | undefined;
   #known: Acquaintance | undefined;
+  /** Resolves when the page that is put away is back. */
+  #away: Promise<void> | undefined;
+  #endAway = (): void => {};
   /** Why there can be no other worker: the page gave a worker rather than a function, and it has died. */
   #end: unknown;
 
@@ -59,10 +62,16 @@ export class OwnWorker {
     this.#timeoutMs = timeoutMs;
     // A page that is put away takes its worker with it: another one should become the owner before.
     this.#unlisten = onPutAway(
-      () => this.#tell('away'),
+      () => {
+        this.#tell('away');
+        this.#away = new Promise((resolve) => {
+          this.#endAway = resolve;
+        });
+      },
       () => {
         this.#tell('back');
         this.#beginNewLife();
+        this.#endAway();
         onReturn();
       },
     );
@@ -79,6 +88,8 @@ export class OwnWorker {
 
   /** @returns `undefined` if another tab's worker was named but does not answer */
   async #attachOnce(): Promise<Attached | undefined> {
+    // Its worker has resigned. The next host would wait for the page's lock, for which Chromium throws a page out of the cache.
+    await this.#away;
     // Released while this waited: nobody would release what is held from here on.
     if (this.#known === undefined && this.#end !== undefined) throw this.#end;
     this.#life ??= hold(`settledb:page:${uuid()}`);
@@ -143,6 +154,7 @@ export class OwnWorker {
 
   close(): void {
     this.#unlisten();
+    this.#endAway();
     this.#life?.release();
     this.#formerLife?.release();
     this.#life = undefined;
