@@ -184,7 +184,9 @@ export class Channel {
     if (this.#over !== undefined) return;
     this.#over = { error };
     try {
-      this.#endpoint.postMessage([['bye'] satisfies ClientOp]);
+      // Said again, since it may not have been posted: streams that are still read then end as those of a worker that has ended.
+      const left: ClientOp[] = this.#leaving === undefined ? [] : [['leave']];
+      this.#endpoint.postMessage([...left, ['bye'] satisfies ClientOp]);
     } catch {
       // There is no one left to tell.
     }
