@@ -56,6 +56,17 @@ describe('handles', () => {
     await two.close();
   });
 
+  it('that the host cannot open can be closed all the same, as in a page', async () => {
+    const { Hosted } = hostAndPage({ adapters: ['memory', 'unknown'] });
+    const db = new Hosted('notes', { adapter: 'unknown' as never });
+    const heard: string[] = [];
+    db.on('closed', () => heard.push('closed'));
+    expect(await rejection(db.info())).toMatchObject({ status: 400, name: 'bad_request' });
+    await Promise.all([db.close(), db.close()]);
+    expect(heard).toEqual(['closed']);
+    expect(await rejection(db.info())).toMatchObject({ status: 412, name: 'closed' });
+  });
+
   it('of a URL do not show its password', () => {
     const { Hosted } = hostAndPage();
     const db = new Hosted('http://user:secret@127.0.0.1:9/notes');

@@ -24,6 +24,11 @@ import {
   opsIn,
 } from './wire';
 
+/** A handle that could not be opened. As in the page, it can be closed all the same. */
+interface Failed extends Pick<Hosted, 'close'> {
+  readonly failure: unknown;
+}
+
 export interface SessionOptions {
   open(name: string, options: object): Hosted;
   /** See `HostContext`. */
@@ -57,7 +62,7 @@ export class Session {
   readonly #options: SessionOptions;
   readonly #outbox: Outbox<Out>;
   readonly #awake = new Awake();
-  readonly #handles = new Map<number, Hosted | { readonly failure: unknown }>();
+  readonly #handles = new Map<number, Hosted | Failed>();
   readonly #aborts = new Map<number, AbortController>();
   readonly #feeds = new Map<number, FeedPump>();
   readonly #lists = new Map<number, DocTexts[]>();
@@ -140,7 +145,7 @@ export class Session {
     const hosted = this.#handles.get(number);
     this.#handles.delete(number);
     // Whatever closing could not do is left to the next one that opens the database.
-    if (hosted !== undefined && 'close' in hosted) hosted.close().catch(() => {});
+    hosted?.close().catch(() => {});
   }
 
   #abort(id: number): void {
@@ -165,7 +170,8 @@ export class Session {
     try {
       hosted = this.#options.open(name, options);
     } catch (failure) {
-      this.#handles.set(number, { failure });
+      const close = async (): Promise<void> => void this.#outbox.add(['told', number, 'closed', undefined]);
+      this.#handles.set(number, { failure, close });
       return;
     }
     this.#handles.set(number, hosted);
@@ -200,17 +206,20 @@ export class Session {
   }
 
   async #call(id: number, number: number, verb: string, crossing: Crossing): Promise<void> {
+    // Also of a call that is refused: nobody asks for them again.
+    const lists = this.#lists.get(id);
+    if (lists !== undefined) this.#lists.delete(id);
     // The page was told, and asks another host.
     if (this.#leaving) return;
     this.#last = id;
     this.#calls++;
     let last: Out | undefined;
     try {
-      const hosted = this.#hosted(number);
+      const hosted = this.#hosted(number, verb);
       const { own } = this.#options;
       // A remote database has no texts, and its rows have a form of their own.
       const isLocal = own && hosted.adapter !== 'http';
-      const args = this.#decode(id, crossing, () => this.#signalOf(id), isLocal);
+      const args = this.#decode(crossing, lists, () => this.#signalOf(id), isLocal);
       const asked = own ? askForTexts(verb, args) : args;
       let answer: unknown = await callVerb(hosted, verb, asked);
       answer = this.#transfers
@@ -306,7 +315,7 @@ export class Session {
     pump.onEnd = () => this.#feeds.delete(id);
     pump.run(() => {
       const hosted = this.#hosted(number);
-      const args = this.#decode(id, crossing, () => new AbortController().signal, false);
+      const args = this.#decode(crossing, undefined, () => new AbortController().signal, false);
       // Asked before the feed begins, and so answered before it has told anything.
       if (of !== undefined) hosted.id?.().then((now) => now !== of && pump.cancel(), ignore);
       if (verb === 'changes') pump.tellStart(hosted, args[0]);
@@ -314,18 +323,21 @@ export class Session {
     });
   }
 
-  #hosted(number: number): Hosted {
+  #hosted(number: number, verb?: string): Hosted {
     const hosted = this.#handles.get(number);
     if (hosted === undefined) throw closed();
-    if ('failure' in hosted) throw hosted.failure;
-    return hosted;
+    if ('failure' in hosted && verb !== 'close') throw hosted.failure;
+    return hosted as Hosted;
   }
 
-  #decode(id: number, crossing: Crossing, signal: () => AbortSignal, apart: boolean): readonly unknown[] {
+  #decode(
+    crossing: Crossing,
+    lists: readonly DocTexts[] = [],
+    signal: () => AbortSignal,
+    apart: boolean,
+  ): readonly unknown[] {
     const { args, json, doc, parts, patches } = crossing;
     if ((json ?? doc ?? parts ?? patches) === undefined) return args;
-    const lists = parts === undefined ? [] : (this.#lists.get(id) ?? []);
-    if (parts !== undefined) this.#lists.delete(id);
     return decodeArguments(crossing, lists, {
       functions: this.#options.functions,
       handle: (number) => this.#hosted(number),
