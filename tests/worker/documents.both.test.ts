@@ -120,6 +120,18 @@ describe('calls', () => {
       [{ _id: 'good' }, { _id: 'bad', _rev: 5 }],
       [{ _id: 'good' }, { _id: 'bad', _unknown: 1 }],
       [{ _id: 'good' }, { _id: '' }],
+      ...['_id', '_rev', '_deleted'].flatMap((field) =>
+        [
+          new Date(0),
+          { toJSON: () => '1-a' },
+          new String('1-a'),
+          new Boolean(true),
+          Number.NaN,
+          () => {},
+        ].map((value) => [{ _id: 'good' }, { _id: 'bad', [field]: value }]),
+      ),
+      { docs: [{ _id: new Date(0) }] },
+      [{ _id: 'deep', at: { _id: new Date(0) }, _attachments: { a: { ...data, data: new Uint8Array(1) } } }],
       [{ _id: 'good' }, null],
       [{ _id: 'good' }, undefined, 5],
       [{ _id: 'good' }, { _id: 'big', n: 1n }],
@@ -136,6 +148,10 @@ describe('calls', () => {
       const [there, inPage] = await Promise.all(answers);
       expect(there).toEqual(inPage);
     }
+    for (const db of [hosted, here])
+      expect(await rejection(db.put({ _id: new Date(0) } as never))).toMatchObject({
+        reason: '_id field must contain a string',
+      });
     const options = { include_docs: true, attachments: true, conflicts: true };
     expect(await hosted.allDocs(options)).toEqual(await here.allDocs(options));
     expect(await hosted.get('_local/one')).toEqual(await here.get('_local/one'));

@@ -57,7 +57,7 @@ interface Content extends Pick<Encoded, 'json' | 'parts' | 'texts' | 'lists'> {
 function encodeContent(content: object, isBulk: boolean): Content {
   const docs = isBulk ? listOf(content) : undefined;
   try {
-    if ((docs ?? [content]).some(isMoreThanJson)) return { value: copy(content) };
+    if ((docs ?? [content]).some(isMoreThanJson)) return { value: copy(content, isBulk ? 'request' : 'doc') };
     if (docs !== undefined) return withList(content, docs);
     const json: unknown = JSON.stringify(content);
     return typeof json === 'string' ? { json } : { value: content };
@@ -86,11 +86,15 @@ function listOf(content: object): readonly unknown[] | undefined {
   return Array.isArray(docs) ? docs : undefined;
 }
 
-/** Whether it has attachments whose data is not text, or a revision that JSON would turn into a text. */
+/** Fields of which a database refuses what JSON might turn into something that it takes: a date as an id, NaN as no deletion. */
+const CHECKED = ['_id', '_rev', '_deleted'] as const;
+
+/** Whether it has attachments whose data is not text, or fields that JSON would turn into what they are not. */
 function isMoreThanJson(doc: unknown): boolean {
   if (!isObject(doc)) return false;
-  const { _rev, _attachments: attachments } = doc as { _rev?: unknown; _attachments?: unknown };
-  if (isObject(_rev)) return true;
+  const fields = doc as Record<string, unknown>;
+  if (CHECKED.some((key) => !isOnlyJson(fields[key]))) return true;
+  const { _attachments: attachments } = fields;
   if (typeof attachments !== 'object' || attachments === null) return false;
   return Object.values(attachments).some((each) => {
     const data = (each as { data?: unknown } | null)?.data;
@@ -98,26 +102,40 @@ function isMoreThanJson(doc: unknown): boolean {
   });
 }
 
+const isOnlyJson = (value: unknown): boolean =>
+  typeof value === 'string' ||
+  typeof value === 'boolean' ||
+  Number.isFinite(value) ||
+  value === undefined ||
+  value === null;
+
 const NONE: readonly AbortSignal[] = [];
 const isObjectOrFunction = (value: unknown): boolean => typeof value === 'function' || isObject(value);
 
-/** Where in a document a value stands: a field `data` is content within an attachment, and an ordinary field elsewhere. */
-type Place = 'attachments' | 'attachment' | undefined;
+/** Where a value stands: a field `data` is content within an attachment, and an ordinary field elsewhere. */
+type Place = 'request' | 'docs' | 'doc' | 'attachments' | 'attachment' | undefined;
 
-/** What JSON would make of `value`, but with binary data as it is. */
+/** What JSON would make of `value`, but with binary data, and what a database refuses, as it is. */
 function copy(value: unknown, place?: Place): unknown {
   if (!isObject(value)) return typeof value === 'function' || typeof value === 'symbol' ? undefined : value;
   if (isBinary(value)) return value;
   const { toJSON } = value as { toJSON?: unknown };
   if (typeof toJSON === 'function') return copy(toJSON.call(value), place);
-  if (Array.isArray(value)) return value.map((each) => copy(each) ?? null);
+  if (Array.isArray(value)) return value.map((each) => copy(each, isList(place) ? 'doc' : undefined) ?? null);
   return Object.fromEntries(
-    Object.entries(value).map(([key, each]) => [
-      key,
-      place === 'attachment' && key === 'data' ? copyOfData(each) : copy(each, placeOf(key, place)),
-    ]),
+    Object.entries(value).map(([key, each]) => [key, copyOfMember(key, each, place)]),
   );
 }
+
+function copyOfMember(key: string, value: unknown, place: Place): unknown {
+  if (place === 'attachment' && key === 'data') return copyOfData(value);
+  // Any object is refused as this one is, and this one can be cloned.
+  if (place === 'doc' && CHECKED.some((each) => each === key))
+    return isObject(value) || typeof value === 'function' || typeof value === 'symbol' ? {} : value;
+  return copy(value, placeOf(key, place));
+}
+
+const isList = (place: Place): boolean => place === 'request' || place === 'docs';
 
 function copyOfData(data: unknown): unknown {
   if (typeof data === 'function') return streamOf(data as MakeStream);
@@ -126,6 +144,7 @@ function copyOfData(data: unknown): unknown {
 }
 
 function placeOf(key: string, place: Place): Place {
+  if (place === 'request' && key === 'docs') return 'docs';
   if (key === '_attachments') return 'attachments';
   return place === 'attachments' ? 'attachment' : undefined;
 }
