@@ -3,6 +3,12 @@ export class RevSet {
   readonly #one = new Map<string, string>();
   /** Documents with more than one revision. */
   #more: Map<string, Set<string>> | undefined;
+  #size = 0;
+
+  /** Number of revisions. */
+  get size(): number {
+    return this.#size;
+  }
 
   has(id: string, rev: string): boolean {
     return this.#one.get(id) === rev || this.#more?.get(id)?.has(rev) === true;
@@ -11,6 +17,7 @@ export class RevSet {
   /** @returns true if it was not in the set before */
   add(id: string, rev: string): boolean {
     if (this.has(id, rev)) return false;
+    this.#size++;
     if (!this.#one.has(id)) {
       this.#one.set(id, rev);
       return true;
@@ -23,6 +30,8 @@ export class RevSet {
   }
 
   delete(id: string, rev: string): void {
+    if (!this.has(id, rev)) return;
+    this.#size--;
     if (this.#one.get(id) === rev) this.#one.delete(id);
     else this.#more?.get(id)?.delete(rev);
   }
@@ -30,5 +39,6 @@ export class RevSet {
   clear(): void {
     this.#one.clear();
     this.#more = undefined;
+    this.#size = 0;
   }
 }

@@ -71,6 +71,8 @@ export interface Start {
 
 /** How often changes are read on for revisions that were gone. A program that keeps writing must not keep a replication from ending. */
 const LOOKS = 3;
+/** Refused revisions that are remembered, at some 100 bytes each. Where there are more, some may be told twice. */
+const DENIED_MAX = 10_000;
 
 /** @param reading ends requests that can be repeated @param writing ends writes, which may have happened already */
 export async function transfer(
@@ -182,6 +184,7 @@ async function write(
   progress.wrote(docs.length - failed.length - gone.length, written.length, length);
   run.announcer.active();
   for (const row of denied) {
+    if (run.denied.size >= DENIED_MAX) run.denied.clear();
     if (!run.denied.add(row.id, row.rev ?? '')) continue;
     progress.denied(row);
     feed.emit('denied', row);
