@@ -252,6 +252,16 @@ describe('making a handle', () => {
     for (const wrong of [undefined, null, '']) expect(() => new Kept(wrong as never)).toThrow(TypeError);
   });
 
+  it('may name an adapter that is in the defaults as an object', async () => {
+    const adapter = { ...watched(), name: 'opfs' };
+    const Kept = SettleDB.defaults({ adapter }).defaults({ revs_limit: 3 });
+    for (const db of [new Kept(name(), { adapter: 'opfs' }), new Kept({ name: name(), adapter: 'opfs' })])
+      expect(db.adapter).toBe('opfs');
+    expect(adapter.open).toHaveBeenCalledTimes(2);
+    expect(() => new SettleDB('a', { adapter: 'opfs' })).toThrow('Invalid Adapter: opfs');
+    expect(new Kept('a', { adapter: 'memory' }).adapter).toBe('memory');
+  });
+
   it('answers every call with the failure to open, until it can be opened, and says nothing when nobody asks', async () => {
     const adapter = watched();
     adapter.open.mockRejectedValue(new Error('no room'));

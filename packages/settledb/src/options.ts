@@ -23,10 +23,11 @@ import type { RemoteOptions } from '@settledb/remote';
  */
 export interface LocalSettleOptions<Content extends object = Loose> {
   /**
-   * Where the database is kept: an adapter (`memory()`, `indexeddb()`, `file()`, or your own) or the name of one: `'memory'`,
-   * and `'indexeddb'` in browsers or `'file'` in Node, which are the defaults there.
+   * Where the database is kept: an adapter (`memory()`, `indexeddb()`, `opfs()`, `file()`, or your own) or the name of one: `'memory'`,
+   * and `'indexeddb'` in browsers or `'file'` in Node, which are the defaults there. `'opfs'` is known to a class with
+   * `opfs()` in its `defaults`, and to pages whose worker has such a class.
    */
-  adapter?: Adapter | 'memory' | 'indexeddb' | 'file' | undefined;
+  adapter?: Adapter | 'memory' | 'indexeddb' | 'opfs' | 'file' | undefined;
   /** Put before the stored name, and not reported. If it is a URL, the database is remote. */
   prefix?: string | undefined;
   /** Forget the bodies of past revisions with each write. Default false: only `compact()` forgets them. */
