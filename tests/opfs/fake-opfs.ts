@@ -26,9 +26,13 @@ export class FakeOpfs {
     this.disk.powerLoss(chance);
   }
 
+  paths(): string[] {
+    return [...this.#folders].flatMap((folder) => this.#files(folder));
+  }
+
   /** The browser takes all files away; handles go on with what nobody finds. */
   evict(): void {
-    for (const folder of this.#folders) for (const file of this.#files(folder)) this.disk.unlink(file);
+    for (const file of this.paths()) this.disk.unlink(file);
     this.#folders.clear();
     this.#folders.add('/');
     this.#held.clear();

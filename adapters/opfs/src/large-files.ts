@@ -2,7 +2,7 @@
  * Contents in files of their own, which are opened when they are wanted: a handle kept open for each would cost the browser a descriptor.
  * A file can have one handle only, so those who want it at the same time share it.
  */
-import { coded, nameOf, notFoundAt, openHandle, type SyncHandle, triedLater } from './handles';
+import { coded, nameOf, openHandle, type SyncHandle, triedLater } from './handles';
 
 /** Within the database's directory. */
 const FOLDER = 'blobs';
@@ -12,30 +12,37 @@ interface Shared {
   /** Once it is open. */
   handle?: SyncHandle;
   users: number;
+  /** Resolves when it is closed. Whoever wants it then opens it anew. */
+  closing?: Promise<void>;
   /** To be removed when nobody has it open. */
   isGone: boolean;
 }
 
 export class LargeFiles {
   readonly #directory: FileSystemDirectoryHandle;
+  readonly #isThere: () => Promise<boolean>;
   #folder: Promise<FileSystemDirectoryHandle> | undefined;
+  /** Those made here, and once it was looked for them, all. */
   readonly #names = new Set<string>();
   readonly #open = new Map<string, Shared>();
-  readonly #removing = new Set<Promise<unknown>>();
+  /** Closings and removals under way. */
+  readonly #ending = new Set<Promise<unknown>>();
 
-  constructor(directory: FileSystemDirectoryHandle) {
+  /** @param isThere whether handles may be closed */
+  constructor(directory: FileSystemDirectoryHandle, isThere: () => Promise<boolean>) {
     this.#directory = directory;
+    this.#isThere = isThere;
   }
 
-  /** Finds what earlier openings made. */
+  /** Finds what earlier openings made. Takes some 0.1 ms for each. */
   async look(): Promise<void> {
+    // What was removed, and is being removed, is no longer there.
+    await this.settled();
     try {
-      this.#folder = this.#directory.getDirectoryHandle(FOLDER);
-      const names = (await this.#folder) as unknown as { keys(): AsyncIterable<string> };
-      for await (const name of names.keys()) this.#names.add(name);
+      const folder = (await this.#in(false)) as unknown as { keys(): AsyncIterable<string> };
+      for await (const name of folder.keys()) this.#names.add(name);
     } catch (error) {
-      this.#folder = undefined;
-      if (nameOf(error) !== 'NotFoundError') throw error;
+      if (nameOf(error) !== 'NotFoundError') throw coded(error);
     }
   }
 
@@ -43,6 +50,7 @@ export class LargeFiles {
     return this.#names;
   }
 
+  /** An empty one, to be left. */
   async make(name: string): Promise<SyncHandle> {
     const handle = await this.#enter(name, true);
     this.#names.add(name);
@@ -55,34 +63,32 @@ export class LargeFiles {
     }
   }
 
-  /** To be left ({@link leave}). */
-  async open(name: string): Promise<SyncHandle> {
-    if (!this.#names.has(name)) throw notFoundAt(name);
+  /** To be left ({@link leave}). @throws ENOENT */
+  open(name: string): Promise<SyncHandle> {
     return this.#enter(name, false);
   }
 
   leave(name: string): void {
     const shared = this.#open.get(name);
     if (shared === undefined || --shared.users > 0) return;
-    this.#open.delete(name);
-    shared.handle?.close();
-    if (shared.isGone) this.#keep(this.#removeNow(name));
+    shared.closing = this.#close(name, shared);
+    this.#await(shared.closing);
   }
 
-  /** What cannot be removed is found by a later sweep: it is no error. */
+  /** What is not there, or cannot be removed, is no error: a later sweep finds it. */
   remove(name: string): void {
-    if (!this.#names.delete(name)) throw notFoundAt(name);
+    this.#names.delete(name);
     const shared = this.#open.get(name);
-    if (shared === undefined) this.#keep(this.#removeNow(name));
+    if (shared === undefined) this.#await(this.#removeNow(name));
     else shared.isGone = true;
   }
 
-  /** Resolves when no removal is under way. */
+  /** Resolves when nothing is being closed or removed. */
   async settled(): Promise<void> {
-    await Promise.allSettled(this.#removing);
+    await Promise.allSettled(this.#ending);
   }
 
-  /** Closes what is open. */
+  /** Closes what is still open. */
   closeAll(): void {
     for (const { handle } of this.#open.values()) handle?.close();
     this.#open.clear();
@@ -90,6 +96,7 @@ export class LargeFiles {
 
   async #enter(name: string, create: boolean): Promise<SyncHandle> {
     let shared = this.#open.get(name);
+    for (; shared?.closing !== undefined; shared = this.#open.get(name)) await shared.closing;
     if (shared === undefined) {
       shared = { opening: this.#handle(name, create), users: 0, isGone: false };
       this.#open.set(name, shared);
@@ -105,22 +112,36 @@ export class LargeFiles {
   }
 
   #handle(name: string, create: boolean): Promise<SyncHandle> {
-    return triedLater(async () => {
-      this.#folder ??= this.#directory.getDirectoryHandle(FOLDER, { create: true });
-      return openHandle(await this.#folder, name, create);
+    return triedLater(async () => openHandle(await this.#in(create), name, create));
+  }
+
+  #in(create: boolean): Promise<FileSystemDirectoryHandle> {
+    this.#folder ??= this.#directory.getDirectoryHandle(FOLDER, { create }).catch((error) => {
+      this.#folder = undefined;
+      throw error;
     });
+    return this.#folder;
+  }
+
+  async #close(name: string, shared: Shared): Promise<void> {
+    try {
+      if (await this.#isThere()) shared.handle?.close();
+    } finally {
+      this.#open.delete(name);
+    }
+    if (shared.isGone) await this.#removeNow(name);
   }
 
   async #removeNow(name: string): Promise<void> {
-    await (await this.#folder)?.removeEntry(name);
+    await (await this.#in(false)).removeEntry(name);
   }
 
-  #keep(work: Promise<unknown>): void {
+  #await(work: Promise<unknown>): void {
     const settled = work
       .catch(() => {})
       .then(() => {
-        this.#removing.delete(settled);
+        this.#ending.delete(settled);
       });
-    this.#removing.add(settled);
+    this.#ending.add(settled);
   }
 }

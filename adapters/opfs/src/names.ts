@@ -7,7 +7,7 @@
  *
  * Of two sound copies the one with the higher serial counts. The copy that is known to be on the disk is never written over.
  */
-import { corrupt } from '@settledb/core';
+import { corrupt, uuid } from '@settledb/core';
 import { Bytes, crc32 } from '@settledb/log';
 import type { SyncHandle } from './handles';
 
@@ -22,26 +22,28 @@ const COPY_BYTES = 64 * 1024;
 
 /** What a state says. */
 interface State {
+  /** Part of the names under which the files are stored: no other database, made anew in this one's place, has the same. */
+  readonly id: string;
   /** Whether a context has, or had, the database open and did not say that it ended. */
   readonly open: boolean;
-  /** Whether there may be contents in files of their own. */
-  readonly large: boolean;
   /** The number of the next file. */
   readonly next: number;
   readonly names: Readonly<Record<string, number>>;
 }
 
 export class Names {
+  readonly id: string;
   /** By name. */
   readonly numbers: Map<string, number>;
   open: boolean;
-  large: boolean;
   readonly #handle: SyncHandle;
   #next: number;
   #serial: number;
   /** Where the next state is written. */
   #at: number;
-  #isDirty = false;
+  /** Whether the state is on the disk; and if not, whether it was written whole. */
+  #isFlushed = true;
+  #isWritten = true;
 
   /**
    * @param path for errors
@@ -64,9 +66,9 @@ export class Names {
     this.#handle = handle;
     this.#serial = newest?.serial ?? 0;
     this.#at = newest?.at === 0 ? COPY_BYTES : 0;
+    this.id = state?.id ?? uuid();
     this.#next = state?.next ?? 1;
     this.open = state?.open ?? false;
-    this.large = state?.large ?? false;
     this.numbers = new Map(Object.entries(state?.names ?? {}));
   }
 
@@ -75,10 +77,12 @@ export class Names {
     return this.#next++;
   }
 
-  /** Writes the state; `flush` brings it to the disk. */
+  /** Writes the state; `flush` brings it to the disk. If it fails, the next of either does it. */
   write(): void {
-    const { open, large } = this;
-    const state: State = { open, large, next: this.#next, names: Object.fromEntries(this.numbers) };
+    this.#isFlushed = false;
+    this.#isWritten = false;
+    const { id, open } = this;
+    const state: State = { id, open, next: this.#next, names: Object.fromEntries(this.numbers) };
     const text = JSON.stringify(state);
     if (JSON_AT + text.length > COPY_BYTES)
       throw Object.assign(new Error('EFBIG: the database has too many files'), { code: 'EFBIG' });
@@ -88,16 +92,26 @@ export class Names {
     copy.writeDoubleLE(this.#serial + 1, SERIAL_AT);
     copy.write(text, JSON_AT, 'latin1');
     copy.writeUInt32LE(crc32(copy.subarray(LENGTH_AT)), CRC_AT);
-    this.#isDirty = true;
-    this.#handle.write(copy, { at: this.#at });
+    writeAll(this.#handle, copy, this.#at);
     this.#serial++;
+    this.#isWritten = true;
   }
 
   flush(): void {
-    if (!this.#isDirty) return;
+    if (this.#isFlushed) return;
+    if (!this.#isWritten) this.write();
     this.#handle.flush();
-    this.#isDirty = false;
+    this.#isFlushed = true;
     this.#at = COPY_BYTES - this.#at;
+  }
+}
+
+/** However little each call takes. */
+function writeAll(handle: SyncHandle, data: Uint8Array, at: number): void {
+  for (let done = 0; done < data.length; ) {
+    const wrote = handle.write(data.subarray(done), { at: at + done });
+    if (wrote === 0) throw new Error('the system wrote nothing');
+    done += wrote;
   }
 }
 

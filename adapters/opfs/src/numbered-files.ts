@@ -2,6 +2,7 @@
  * The logs, notes and packs of one database, all kept open, under numbers (`names.ts`): so a log opens, renames and removes them at
  * once.
  */
+import { corrupt } from '@settledb/core';
 import { coded, nameOf, notFoundAt, openHandle, type SyncHandle, tried, triedLater } from './handles';
 import { NAMES, Names } from './names';
 
@@ -14,11 +15,13 @@ export interface NumberedFile {
   users: number;
 }
 
-const physical = (number: number): string => `f${number}`;
+/** A log that counts; not one that is being written. */
+const LOG = /^log\.\d+$/;
 
 export class NumberedFiles {
   readonly state: Names;
   readonly #directory: FileSystemDirectoryHandle;
+  readonly #path: string;
   readonly #namesHandle: SyncHandle;
   readonly #files = new Map<string, NumberedFile>();
   readonly #removing = new Set<Promise<unknown>>();
@@ -36,6 +39,7 @@ export class NumberedFiles {
 
   private constructor(directory: FileSystemDirectoryHandle, handle: SyncHandle, path: string) {
     this.#directory = directory;
+    this.#path = path;
     this.#namesHandle = handle;
     this.state = tried(() => Names.read(handle, path));
   }
@@ -46,19 +50,24 @@ export class NumberedFiles {
 
   /** Opens all that have names. */
   async openAll(): Promise<void> {
+    const missing: string[] = [];
     const opening = [...this.state.numbers].map(async ([name, number]) => {
       try {
-        const handle = await openHandle(this.#directory, physical(number));
+        const handle = await openHandle(this.#directory, this.#stored(number));
         this.#files.set(name, { handle, name, number, users: 0 });
       } catch (error) {
-        // A removal that came to the disk before the name's.
         if (nameOf(error) !== 'NotFoundError') throw coded(error);
+        // A removal that came to the disk before the name's.
         this.state.numbers.delete(name);
+        missing.push(name);
       }
     });
+    const marking = triedLater(() => this.#directory.getFileHandle(this.#mark, { create: true }));
     // Those that were opened meanwhile can then be closed.
-    await Promise.allSettled(opening);
-    await Promise.all(opening);
+    await Promise.allSettled([...opening, marking]);
+    await Promise.all([...opening, marking]);
+    if (missing.some(isLog) && !this.names.some(isLog))
+      throw corrupt(`${this.#path}: the file of ${missing.find(isLog)} is missing. Nothing was changed`);
     if (this.state.open) await this.#sweep();
   }
 
@@ -77,7 +86,7 @@ export class NumberedFiles {
       return known;
     }
     const number = this.state.newNumber();
-    const handle = await triedLater(() => openHandle(this.#directory, physical(number), true));
+    const handle = await this.#make(number);
     const file: NumberedFile = { handle, name, number, users: 0 };
     try {
       handle.truncate(0); // a number that was taken before a loss of power
@@ -95,8 +104,18 @@ export class NumberedFiles {
     const replaced = this.#files.get(to);
     this.state.numbers.delete(from);
     this.#files.delete(from);
-    this.#name(file, to);
-    tried(() => this.state.flush());
+    try {
+      this.#name(file, to);
+      tried(() => this.state.flush());
+    } catch (error) {
+      // Which of the two the disk has is not known. Who asked for it writes no more to the one, and removes the other.
+      this.#keep(file, from);
+      if (replaced === undefined) {
+        this.#files.delete(to);
+        this.state.numbers.delete(to);
+      } else this.#keep(replaced, to);
+      throw error;
+    }
     if (replaced !== undefined) this.#forget(replaced);
   }
 
@@ -117,7 +136,7 @@ export class NumberedFiles {
    */
   async isThere(): Promise<boolean> {
     try {
-      await this.#directory.getFileHandle(NAMES);
+      await this.#directory.getFileHandle(this.#mark);
       return true;
     } catch (error) {
       return nameOf(error) !== 'NotFoundError';
@@ -135,10 +154,35 @@ export class NumberedFiles {
     this.#namesHandle.close();
   }
 
-  #name(file: NumberedFile, name: string): void {
+  /**
+   * An empty file that tells this database from one that another context made anew in its place, who in Chromium (156) sees no lock of
+   * those from before the clearing.
+   */
+  get #mark(): string {
+    return `id-${this.state.id}`;
+  }
+
+  #stored(number: number): string {
+    return `f${number}-${this.state.id}`;
+  }
+
+  async #make(number: number): Promise<SyncHandle> {
+    try {
+      return await triedLater(() => openHandle(this.#directory, this.#stored(number), true));
+    } catch (error) {
+      await this.#directory.removeEntry(this.#stored(number)).catch(() => {});
+      throw error;
+    }
+  }
+
+  #keep(file: NumberedFile, name: string): void {
     file.name = name;
     this.state.numbers.set(name, file.number);
     this.#files.set(name, file);
+  }
+
+  #name(file: NumberedFile, name: string): void {
+    this.#keep(file, name);
     tried(() => this.state.write());
   }
 
@@ -167,15 +211,17 @@ export class NumberedFiles {
   async #discard({ handle, number }: NumberedFile): Promise<void> {
     if (!(await this.isThere())) return;
     handle.close();
-    await this.#directory.removeEntry(physical(number));
+    await this.#directory.removeEntry(this.#stored(number));
   }
 
   /** Removes files that no name is left for, or that never got one. Awaited, as their numbers may be given again. */
   async #sweep(): Promise<void> {
-    const known = new Set([...this.state.numbers.values()].map(physical));
+    const known = new Set([...this.state.numbers.values()].map((number) => this.#stored(number)));
     const left: string[] = [];
     const names = this.#directory as unknown as { keys(): AsyncIterable<string> };
-    for await (const name of names.keys()) if (/^f\d+$/.test(name) && !known.has(name)) left.push(name);
+    for await (const name of names.keys()) if (/^f\d+-/.test(name) && !known.has(name)) left.push(name);
     await Promise.allSettled(left.map((name) => this.#directory.removeEntry(name)));
   }
 }
+
+const isLog = (name: string): boolean => LOG.test(name);

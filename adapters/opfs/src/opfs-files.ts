@@ -34,8 +34,10 @@ export class OpfsFiles implements Files {
   static async open(directory: FileSystemDirectoryHandle, folder: string): Promise<OpfsFiles> {
     const numbered = await NumberedFiles.open(directory, join(folder, NAMES));
     try {
-      const large = new LargeFiles(directory);
-      await Promise.all([numbered.openAll(), numbered.state.large ? large.look() : undefined]);
+      const large = new LargeFiles(directory, () => numbered.isThere());
+      await numbered.openAll();
+      // What it did not bring to the disk is to be brought there.
+      if (numbered.state.open) await large.look();
       return new OpfsFiles(folder, numbered, large);
     } catch (error) {
       numbered.closeAll();
@@ -87,17 +89,14 @@ export class OpfsFiles implements Files {
   async openLater(path: string, flag: OpenFlag): Promise<number> {
     const name = this.#nameOf(path);
     if (!LARGE.test(name)) return this.open(path, flag);
+    this.#lookSoon();
     return this.#descriptor({ handle: await this.#large.open(last(name)), file: last(name) });
   }
 
   async make(path: string): Promise<number> {
     const name = this.#nameOf(path);
+    this.#lookSoon();
     if (!LARGE.test(name)) return this.#enter(await this.#numbered.make(name));
-    const { state } = this.#numbered;
-    if (!state.large) {
-      state.large = true;
-      tried(() => state.write());
-    }
     return this.#descriptor({ handle: await this.#large.make(last(name)), file: last(name) });
   }
 
@@ -109,7 +108,7 @@ export class OpfsFiles implements Files {
   }
 
   writeSync(fd: number, data: Uint8Array, offset: number, length: number, position: number): number {
-    this.#looking ??= setTimeout(() => void this.#look(), LOOK_MS);
+    this.#lookSoon();
     const from = data.subarray(offset, offset + length);
     return tried(() => this.#opened(fd).handle.write(from, { at: position }));
   }
@@ -173,6 +172,11 @@ export class OpfsFiles implements Files {
     this.unlink(path);
   }
 
+  /** Other files are known anyway. */
+  async prepareList(folder: string): Promise<void> {
+    if (folder !== this.#folder) await this.#large.look();
+  }
+
   list(folder: string): string[] {
     const { names } = this.#numbered;
     if (folder === this.#folder) return names.filter((name) => !name.includes('/'));
@@ -188,6 +192,11 @@ export class OpfsFiles implements Files {
   async syncFolder(_folder: string, change?: () => void): Promise<void> {
     change?.();
     tried(() => this.#numbered.state.flush());
+  }
+
+  /** After whatever shows that the files are in use. */
+  #lookSoon(): void {
+    this.#looking ??= setTimeout(() => void this.#look(), LOOK_MS);
   }
 
   async #look(): Promise<void> {

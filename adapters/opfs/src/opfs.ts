@@ -14,7 +14,7 @@ import { HAND_OVER_MS, LOCKED, LOOK_AGAIN_MS, own } from './owner';
 import { endWithPage } from './page-life';
 
 export interface OpfsOptions {
-  /** Milliseconds to wait for another context that has the database open. Default 3,000. */
+  /** Milliseconds to wait for another context that has the database open: 0 for not at all, `Infinity` for as long as it takes. Default 3,000. */
   readonly waitMs?: number;
   /** Stands in for `navigator.storage.getDirectory`. For tests. */
   readonly root?: () => Promise<FileSystemDirectoryHandle>;
@@ -32,6 +32,8 @@ const open = new Map<string, LogJournal>();
  * it for `waitMs`. `open` rejects `corrupt` when the log is damaged, and `io` when a newer version wrote it.
  */
 export function opfs({ waitMs = HAND_OVER_MS, root }: OpfsOptions = {}): Adapter {
+  if (typeof waitMs !== 'number' || !(waitMs >= 0))
+    throw badRequest('waitMs must be a number of milliseconds');
   const directories = new Directories(root);
   return {
     name: 'opfs',
@@ -52,7 +54,11 @@ export function opfs({ waitMs = HAND_OVER_MS, root }: OpfsOptions = {}): Adapter
         await open.get(name)?.abandon();
         const release = await own(name, waitMs);
         try {
-          await whenFree(waitMs, () => directories.remove(name));
+          await whenFree(waitMs, async () => {
+            // Of cleared data the handles are left, by which Chromium takes the files for open.
+            await directories.get(name, false);
+            await directories.remove(name);
+          });
         } catch (error) {
           if (nameOf(error) !== 'NotFoundError') throw error;
         } finally {

@@ -137,6 +137,7 @@ export class BlobFiles {
   }
 
   async places(): Promise<string[]> {
+    await this.#files.prepareList?.(this.#folder);
     return [...this.#places(), ...(await this.#packs.places())];
   }
 

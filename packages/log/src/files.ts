@@ -36,6 +36,8 @@ export interface Files {
   unlink(path: string): void;
   /** As `unlink`, for files that may be large: freeing their room keeps the system busy, some 100 ms per GB. */
   unlinkLarge(path: string): Promise<void>;
+  /** To be called before `list` of contents, where finding their names may take a turn. */
+  prepareList?(folder: string): Promise<void>;
   /** Names in a folder; an empty list if there is no such folder. */
   list(folder: string): string[];
   /** Makes a folder with its parents; no error if it exists. Answers the first folder that it made. */

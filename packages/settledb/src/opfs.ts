@@ -4,7 +4,7 @@ import type { Adapter } from '@settledb/engine';
 
 /** Without the option for our tests, whose types would bring those of the DOM into every program. */
 export interface OpfsOptions {
-  /** Milliseconds to wait for another tab or worker that has the database open. Default 3,000. */
+  /** Milliseconds to wait for another tab or worker that has the database open: 0 for not at all, `Infinity` for as long as it takes. Default 3,000. */
   readonly waitMs?: number | undefined;
 }
 

@@ -1,0 +1,130 @@
+/** Private files that fail in ways of their own. */
+import { opfs } from '@settledb/adapter-opfs';
+import { describe, expect, it, vi } from 'vitest';
+import { SettleDB } from '../../packages/settledb/src/settledb';
+import { failure } from '../file/disk';
+import { FakeOpfs } from './fake-opfs';
+
+const LARGE = 200_000;
+const large = (): Blob => new Blob([new Uint8Array(LARGE).fill(7)]);
+const small = (n: number): Blob => new Blob([new Uint8Array(3000).fill(n)]);
+
+let serial = 0;
+const names = new WeakMap<FakeOpfs, string>();
+
+/** A context of its own each time, with a database of the file system's own. */
+function open(system: FakeOpfs): SettleDB {
+  const name = names.get(system) ?? `faults ${++serial}`;
+  names.set(system, name);
+  const location = `context ${++serial}`;
+  const adapter = { ...opfs({ root: system.root, waitMs: 100 }), location: () => location };
+  return new SettleDB(name, { adapter, durability: 'strict' });
+}
+
+/** Fails the nth of these calls. */
+function failOnce(system: FakeOpfs, call: string, nth: number): () => boolean {
+  let count = 0;
+  system.disk.fail = (each) => {
+    if (each === call && ++count === nth) throw failure('EIO');
+    return undefined;
+  };
+  return () => count >= nth;
+}
+
+describe('a database on private files', () => {
+  it('keeps contents that were acknowledged, whichever call for one before failed', async () => {
+    for (let nth = 1; ; nth++) {
+      const system = new FakeOpfs();
+      const db = open(system);
+      await db.info();
+      const failed = failOnce(system, 'writeSync', nth);
+      await db.putAttachment('a', 'x', large(), 'a/b').catch(() => {});
+      system.disk.fail = () => undefined;
+      const kept = await db.putAttachment('b', 'x', large(), 'a/b').then(
+        () => true,
+        () => false,
+      );
+      system.kill();
+      if (kept) expect(await sizeOf(open(system), 'b'), `write ${nth}`).toBe(LARGE);
+      if (!failed()) break;
+    }
+  });
+
+  it('takes writes that move few bytes at a time', async () => {
+    const system = new FakeOpfs();
+    system.disk.fail = (call) => (call === 'writeSync' || call === 'write' ? 19 : undefined);
+    const db = open(system);
+    for (let n = 0; n < 5; n++) await db.put({ _id: `${n}` });
+    await db.putAttachment('a', 'x', small(1), 'a/b');
+    await db.compact();
+    system.kill();
+    const again = open(system);
+    expect((await again.allDocs()).rows.length).toBe(6);
+    expect(await sizeOf(again, 'a')).toBe(3000);
+  });
+
+  it.each([
+    'sync',
+    'writeSync',
+  ])('keeps no file open after a pack could not be replaced, whichever %s failed', async (call) => {
+    for (let nth = 1; ; nth++) {
+      const system = new FakeOpfs();
+      const db = open(system);
+      const revs: string[] = [];
+      for (let n = 0; n < 8; n++) revs.push((await db.putAttachment(`${n}`, 'x', small(n), 'a/b')).rev);
+      // The next pack is begun, so that this one may be written anew.
+      await db.putAttachment('next', 'x', new Blob([new Uint8Array(60_000)]), 'a/b');
+      for (let n = 0; n < 6; n++) await db.purge(`${n}`, revs[n]!);
+      const failed = failOnce(system, call, nth);
+      await db.compact().catch(() => {});
+      const done = !failed();
+      system.disk.fail = () => undefined;
+      await db.close().catch(() => {});
+      await expect.poll(() => system.openFiles, { message: `${call} ${nth}` }).toBe(0);
+      const again = open(system);
+      expect(await sizeOf(again, '7'), `${call} ${nth}`).toBe(3000);
+      await again.destroy();
+      if (done) break;
+    }
+  });
+
+  it('is corrupt, and left as it is, where the file of its log is missing', async () => {
+    const system = new FakeOpfs();
+    const db = open(system);
+    await db.put({ _id: 'a' });
+    await db.close();
+    for (const path of system.paths()) if (/\/f\d/.test(path)) system.disk.unlink(path);
+    await expect(open(system).info()).rejects.toMatchObject({ status: 500, name: 'corrupt' });
+    expect(system.openFiles).toBe(0);
+  });
+
+  it('that was cleared and made anew by another context is left alone by the one from before', async () => {
+    const system = new FakeOpfs();
+    const old = open(system);
+    await old.put({ _id: 'old' });
+    const heard = vi.fn();
+    old.on('evicted', heard);
+    system.evict();
+    const other = open(system);
+    await other.put({ _id: 'new' });
+    await old.put({ _id: 'late' }).catch(() => {});
+    await old.putAttachment('late', 'x', large(), 'a/b').catch(() => {});
+    await old.compact().catch(() => {});
+    await expect.poll(() => heard.mock.calls.length).toBe(1);
+    await old.close();
+    await other.compact();
+    await other.close();
+    const { rows } = await open(system).allDocs();
+    expect(rows.map(({ id }) => id)).toEqual(['new']);
+  });
+
+  it('refuses waits that are none', () => {
+    for (const waitMs of [-1, Number.NaN, '5', null])
+      expect(() => opfs({ waitMs: waitMs as never })).toThrow(expect.objectContaining({ status: 400 }));
+  });
+});
+
+async function sizeOf(db: SettleDB, id: string): Promise<number> {
+  const data = (await db.getAttachment(id, 'x')) as Blob | Uint8Array;
+  return data instanceof Blob ? data.size : data.length;
+}
