@@ -39,6 +39,11 @@ interface Acquaintance {
   unlisten: () => void;
 }
 
+/**
+ * How long a page that runs after it was told that it is put away waits for the word that it is back. One that is really put away stands
+ * still meanwhile; another would wait in vain.
+ */
+const AWAY_MS = 500;
 /** Workers of other tabs in a row that may be named but not answer: each time, the owner is asked for anew. */
 const ASKED = 5;
 
@@ -50,7 +55,7 @@ export class OwnWorker {
   /** The lock held before the page was last put away. */
   #formerLife: Held | undefined;
   #known: Acquaintance | undefined;
-  /** Resolves when the page that is put away is back. */
+  /** Resolves when the page that is put away is back, or was not put away after all. */
   #away: Promise<void> | undefined;
   #endAway = (): void => {};
   /** Why there can be no other worker: the page gave a worker rather than a function, and it has died. */
@@ -64,8 +69,10 @@ export class OwnWorker {
     this.#unlisten = onPutAway(
       () => {
         this.#tell('away');
+        this.#endAway();
         this.#away = new Promise((resolve) => {
           this.#endAway = resolve;
+          setTimeout(resolve, AWAY_MS);
         });
       },
       () => {
