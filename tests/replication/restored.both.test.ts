@@ -156,6 +156,15 @@ describe('a target that is replaced while it is written to', () => {
   });
 });
 
+/** All but the changes of a place where now one database lies, and now another. */
+const where = (now: () => AnyDatabase) => ({
+  id: async () => 'place',
+  info: () => now().info(),
+  get: (id: string) => now().get(id),
+  put: (doc: never) => now().put(doc),
+  bulkGet: (request: never) => now().bulkGet(request),
+});
+
 describe('a source whose numbers went back', () => {
   it('while it is read is an error, and the next run starts over', async () => {
     const [a, b] = await openTwo();
@@ -164,11 +173,7 @@ describe('a source whose numbers went back', () => {
     await fill(older, 12, 100);
     let current = a;
     const source = peer(a, {
-      id: async () => 'place',
-      info: () => current.info(),
-      get: (id: string) => current.get(id),
-      put: (doc: never) => current.put(doc),
-      bulkGet: (request: never) => current.bulkGet(request),
+      ...where(() => current),
       changes: (options: { since: number }) => {
         if (options.since >= 20) current = older;
         return current.changes(options as never);
@@ -203,11 +208,7 @@ describe('a source whose numbers went back', () => {
     await fill(older, 12, 100);
     let current = a;
     const source = peer(a, {
-      id: async () => 'place',
-      info: () => current.info(),
-      get: (id: string) => current.get(id),
-      put: (doc: never) => current.put(doc),
-      bulkGet: (request: never) => current.bulkGet(request),
+      ...where(() => current),
       changes: (options: { since: number; live?: boolean }) => {
         if (options.live) current = older;
         return current.changes({

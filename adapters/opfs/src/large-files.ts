@@ -3,6 +3,7 @@
  * A file can have one handle only, so those who want it at the same time share it.
  */
 import { coded, nameOf, openHandle, type SyncHandle, triedLater } from './handles';
+import { UnderWay } from './under-way';
 
 /** Within the database's directory. */
 const FOLDER = 'blobs';
@@ -26,7 +27,7 @@ export class LargeFiles {
   readonly #names = new Set<string>();
   readonly #open = new Map<string, Shared>();
   /** Closings and removals under way. */
-  readonly #ending = new Set<Promise<unknown>>();
+  readonly #ending = new UnderWay();
 
   /** @param isThere whether handles may be closed */
   constructor(directory: FileSystemDirectoryHandle, isThere: () => Promise<boolean>) {
@@ -72,20 +73,20 @@ export class LargeFiles {
     const shared = this.#open.get(name);
     if (shared === undefined || --shared.users > 0) return;
     shared.closing = this.#close(name, shared);
-    this.#await(shared.closing);
+    this.#ending.add(shared.closing);
   }
 
   /** What is not there, or cannot be removed, is no error: a later sweep finds it. */
   remove(name: string): void {
     this.#names.delete(name);
     const shared = this.#open.get(name);
-    if (shared === undefined) this.#await(this.#removeNow(name));
+    if (shared === undefined) this.#ending.add(this.#removeNow(name));
     else shared.isGone = true;
   }
 
   /** Resolves when nothing is being closed or removed. */
   async settled(): Promise<void> {
-    await Promise.allSettled(this.#ending);
+    await this.#ending.settled();
   }
 
   /** Closes what is still open. */
@@ -134,14 +135,5 @@ export class LargeFiles {
 
   async #removeNow(name: string): Promise<void> {
     await (await this.#in(false)).removeEntry(name);
-  }
-
-  #await(work: Promise<unknown>): void {
-    const settled = work
-      .catch(() => {})
-      .then(() => {
-        this.#ending.delete(settled);
-      });
-    this.#ending.add(settled);
   }
 }

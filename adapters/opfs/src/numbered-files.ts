@@ -5,6 +5,7 @@
 import { corrupt } from '@settledb/core';
 import { coded, nameOf, notFoundAt, openHandle, type SyncHandle, tried, triedLater } from './handles';
 import { NAMES, Names } from './names';
+import { UnderWay } from './under-way';
 
 export interface NumberedFile {
   readonly handle: SyncHandle;
@@ -24,7 +25,7 @@ export class NumberedFiles {
   readonly #path: string;
   readonly #namesHandle: SyncHandle;
   readonly #files = new Map<string, NumberedFile>();
-  readonly #removing = new Set<Promise<unknown>>();
+  readonly #removing = new UnderWay();
 
   /** @throws NoModificationAllowedError while another context has them open */
   static async open(directory: FileSystemDirectoryHandle, path: string): Promise<NumberedFiles> {
@@ -145,7 +146,7 @@ export class NumberedFiles {
 
   /** Resolves when no removal is under way. */
   async settled(): Promise<void> {
-    await Promise.allSettled(this.#removing);
+    await this.#removing.settled();
   }
 
   closeAll(): void {
@@ -200,12 +201,7 @@ export class NumberedFiles {
   #discardIfGone(file: NumberedFile): void {
     if (file.name !== undefined || file.users > 0) return;
     // What cannot be removed is removed by an opening after a crash: it is no error.
-    const removed = this.#discard(file)
-      .catch(() => {})
-      .then(() => {
-        this.#removing.delete(removed);
-      });
-    this.#removing.add(removed);
+    this.#removing.add(this.#discard(file));
   }
 
   async #discard({ handle, number }: NumberedFile): Promise<void> {

@@ -60,7 +60,9 @@ function removeLeftovers(files: Files, folder: string, generation: number): void
       const isLeft = each.temporary || each.generation < generation;
       if (isLeft && isOurs(files, path)) removeQuietly(files, path);
     }
-  } catch {}
+  } catch {
+    // They are found and removed by the next opening.
+  }
 }
 
 /**
@@ -95,7 +97,9 @@ export function removeFolderIfEmpty(files: Files, folder: string): void {
 export function removeQuietly(files: Files, path: string): void {
   try {
     files.unlink(path);
-  } catch {}
+  } catch {
+    // It is found and removed by the next opening.
+  }
 }
 
 function logs(files: Files, folder: string): { name: string; generation: number; temporary: boolean }[] {
