@@ -13,7 +13,7 @@ import { BLOBS, removeFolderIfEmpty, removeQuietly } from './folder';
 import { isPacked, isPackFile, PACKED_BYTES, Packs } from './packs';
 import { Bytes, crc32 } from './platform';
 import { isOutOfFiles, trouble } from './trouble';
-import { readFully, writeFully } from './window';
+import { readFully, readFullySync, writeFully, writeFullySync } from './window';
 
 const MAGIC = Bytes.from('settblob', 'latin1');
 const CHUNK_HEADER_BYTES = 8;
@@ -198,24 +198,13 @@ export class BlobFiles {
 
   async #write(path: string, fd: number, data: Bytes, position: number): Promise<number> {
     if (data.length > SYNC_BYTES) return writeFully(this.#files, fd, data, position);
-    let done = 0;
-    while (done < data.length) {
-      const wrote = this.#files.writeSync(fd, data, done, data.length - done, position + done);
-      if (wrote === 0) throw trouble(path, new Error('the system wrote nothing'));
-      done += wrote;
-    }
-    return position + done;
+    this.#try(path, () => writeFullySync(this.#files, fd, data, position));
+    return position + data.length;
   }
 
   async #read(fd: number, room: Bytes, at: number): Promise<number> {
     if (room.length > SYNC_BYTES) return readFully(this.#files, fd, room, at);
-    let done = 0;
-    while (done < room.length) {
-      const got = this.#files.readSync(fd, room, done, room.length - done, at + done);
-      if (got === 0) break;
-      done += got;
-    }
-    return done;
+    return readFullySync(this.#files, fd, room, at);
   }
 
   async #syncFile(path: string): Promise<void> {

@@ -10,7 +10,7 @@ import { type LogHeader, SUMS_VERSION } from './header';
 import { Bytes } from './platform';
 import { carriedSums, carriesSums, framePart, pieceOf, type Sums, sumsBytes, sumsOf } from './sums';
 import { trouble } from './trouble';
-import { readFully } from './window';
+import { readFully, readFullySync } from './window';
 
 /** Segments are up to 128 KB; from the system's cache they are read in less time than a promise takes. */
 const SYNC_READ_BYTES = 256 * 1024;
@@ -154,18 +154,12 @@ export class FrameReader {
 
   /** Fills `data`, in this turn of the event loop; with zeroes where the file has fewer bytes, which the checksum then reveals. */
   #readNow(offset: number, data: Bytes): Bytes {
-    const bytes = data.length;
-    let done = 0;
     try {
-      while (done < bytes) {
-        const got = this.#files.readSync(this.#fd, data, done, bytes - done, offset + done);
-        if (got === 0) break;
-        done += got;
-      }
+      const done = readFullySync(this.#files, this.#fd, data, offset);
+      return done < data.length ? data.fill(0, done) : data;
     } catch (error) {
       throw trouble(this.#path, error);
     }
-    return done < bytes ? data.fill(0, done) : data;
   }
 
   async #readInto(data: Bytes, offset: number): Promise<Bytes> {

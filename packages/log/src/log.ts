@@ -12,7 +12,7 @@ import { FrameReader } from './frame-reader';
 import type { LogHeader } from './header';
 import { type Encoded, type EncodedSmall, RecordEncoder } from './record-encoder';
 import { isFull, notThere, trouble } from './trouble';
-import { writeFully } from './window';
+import { writeFully, writeFullySync } from './window';
 
 /** ms between two checks that the file is still there, unless a sync checks. A check costs 8 µs, a small append 5. */
 export const LOOK_MS = 100;
@@ -119,7 +119,7 @@ export class Log {
 
   #appendSmall(record: EncodedSmall): void {
     try {
-      this.#writeNow(record.bytes, this.#end);
+      writeFullySync(this.#files, this.#fd, record.bytes, this.#end);
     } catch (error) {
       throw this.#undo(error);
     }
@@ -203,15 +203,6 @@ export class Log {
       const bytes = sizes[i]!;
       this.contents.apply({ bytes, sequence }, meaningOfPart(parts[i]!), this.#end);
       this.#end += bytes;
-    }
-  }
-
-  #writeNow(bytes: Uint8Array, position: number): void {
-    let done = 0;
-    while (done < bytes.length) {
-      const wrote = this.#files.writeSync(this.#fd, bytes, done, bytes.length - done, position + done);
-      if (wrote === 0) throw new Error('the system wrote nothing');
-      done += wrote;
     }
   }
 

@@ -13,6 +13,7 @@ import { closeQuietly, type Files } from './files';
 import { LOOK_MS } from './log';
 import { Bytes, crc32 } from './platform';
 import { notThere } from './trouble';
+import { readFullySync, writeFullySync } from './window';
 
 const MAGIC = Bytes.from('settpack', 'latin1');
 /** The table is read whole when a pack is opened: 12 KB beside, for instance, 512 contents of 10 KB. */
@@ -158,12 +159,12 @@ export class Pack {
         if (!this.#isSound(slot)) continue;
         const bytes = Bytes.alloc(this.#field(slot, 1));
         this.#read(bytes, this.#field(slot, 0));
-        writeAll(this.#files, fd, bytes, at);
+        writeFullySync(this.#files, fd, bytes, at);
         table.writeUInt32LE(at, slot * SLOT_BYTES);
         table.writeUInt32LE(check(table, slot), slot * SLOT_BYTES + CHECK_AT);
         at += bytes.length;
       }
-      writeAll(this.#files, fd, Bytes.concat([MAGIC, table]), 0);
+      writeFullySync(this.#files, fd, Bytes.concat([MAGIC, table]), 0);
       await this.#files.sync(fd);
     } finally {
       this.#files.close(fd);
@@ -258,30 +259,15 @@ export class Pack {
   }
 
   #write(data: Uint8Array, position: number): void {
-    writeAll(this.#files, this.#fd, data, position);
+    writeFullySync(this.#files, this.#fd, data, position);
   }
 
   /** @returns how many bytes there were */
   #read(data: Bytes, position: number): number {
-    let done = 0;
-    while (done < data.length) {
-      const got = this.#files.readSync(this.#fd, data, done, data.length - done, position + done);
-      if (got === 0) break;
-      done += got;
-    }
-    return done;
+    return readFullySync(this.#files, this.#fd, data, position);
   }
 }
 
 /** Starts from the slot's number, so that another slot is never taken for this one. */
 const check = (table: Bytes, slot: number): number =>
   crc32(table.subarray(slot * SLOT_BYTES, slot * SLOT_BYTES + CHECK_AT), slot + 1);
-
-function writeAll(files: Files, fd: number, data: Uint8Array, position: number): void {
-  let done = 0;
-  while (done < data.length) {
-    const wrote = files.writeSync(fd, data, done, data.length - done, position + done);
-    if (wrote === 0) throw new Error('the system wrote nothing');
-    done += wrote;
-  }
-}

@@ -15,6 +15,7 @@ import { decodeHeader, HEADER_BYTES } from './header';
 import type { Log } from './log';
 import { Bytes, crc32 } from './platform';
 import type { Recovered } from './recovery';
+import { writeFullySync } from './window';
 
 /** No database within this one's folder is likely to have this name. */
 export const PLACES = 'log.places';
@@ -102,7 +103,7 @@ function readNote(files: Files, path: string, logChanged: number): Noted | undef
 async function write(files: Files, path: string, data: Bytes): Promise<FileState> {
   const fd = await files.make(path);
   try {
-    files.writeSync(fd, data, 0, data.length, 0);
+    writeFullySync(files, fd, data, 0);
     return files.stat(fd);
   } finally {
     files.close(fd);

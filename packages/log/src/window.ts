@@ -71,5 +71,36 @@ export async function writeFully(
   return position + done;
 }
 
+/** Fills `data` from `position`, before it returns; answers how many bytes there were. */
+export function readFullySync(
+  files: Pick<Reads, 'readSync'>,
+  fd: number,
+  data: Uint8Array,
+  position: number,
+): number {
+  let done = 0;
+  while (done < data.length) {
+    const got = files.readSync(fd, data, done, data.length - done, position + done);
+    if (got === 0) break;
+    done += got;
+  }
+  return done;
+}
+
+/** Writes all of `data` at `position`, before it returns. @throws what the call throws, or if it writes nothing */
+export function writeFullySync(
+  files: Pick<Files, 'writeSync'>,
+  fd: number,
+  data: Uint8Array,
+  position: number,
+): void {
+  let done = 0;
+  while (done < data.length) {
+    const wrote = files.writeSync(fd, data, done, data.length - done, position + done);
+    if (wrote === 0) throw new Error('the system wrote nothing');
+    done += wrote;
+  }
+}
+
 /** One system call moves no more than 2 GB. */
 export const MOST_BYTES = 1 << 30;
