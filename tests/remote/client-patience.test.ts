@@ -95,6 +95,32 @@ describe('a server that falls silent', () => {
   });
 });
 
+describe('a long body', () => {
+  /** Bytes. */
+  const LENGTH = 2 ** 20;
+  /** ms that it may take beyond the patience, at 8 bytes a ms. */
+  const MORE = LENGTH / 8;
+
+  it('is given the time that a slow line needs', async () => {
+    const db = databaseOver(() => new Promise(() => {}));
+    const seen = watched(db.putAttachment('a', 'f', undefined, new Blob([new Uint8Array(LENGTH)]), 'x/y'));
+    await vi.advanceTimersByTimeAsync(PATIENCE + MORE - 1);
+    expect(seen.outcome).toBe('waiting');
+    await vi.advanceTimersByTimeAsync(1);
+    expect(seen.outcome).toEqual(timeout);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('gives its answer no more than others', async () => {
+    const db = databaseOver(() => new Response(new ReadableStream<Uint8Array>(), json));
+    const seen = watched(db.putAttachment('a', 'f', undefined, new Blob([new Uint8Array(LENGTH)]), 'x/y'));
+    await vi.advanceTimersByTimeAsync(PATIENCE - 1);
+    expect(seen.outcome).toBe('waiting');
+    await vi.advanceTimersByTimeAsync(1);
+    expect(seen.outcome).toEqual(timeout);
+  });
+});
+
 describe('an answer that comes slowly', () => {
   it('is a sign of life with each piece, to whoever gave the signal', async () => {
     const { signal } = new AbortController();

@@ -17,6 +17,12 @@ import { type Credentials, JSON_TYPE } from './wire';
 /** ms without a byte, before or within an answer, after which a connection counts as dead. */
 export const IDLE_TIMEOUT_MS = 60_000;
 
+/**
+ * Bytes for each ms that even a slow line takes (64 kbit/s). Nothing is heard of a body while it is sent, so the answer to a long one is
+ * waited for longer: it would otherwise be sent again and again.
+ */
+const SLOWEST_LINE = 8;
+
 /** From this many characters on, compressing a body saves more time than it takes, on most connections. */
 const COMPRESSED_LENGTH = 32_768;
 /** From this many characters on, it is worth some 50 µs that no part of the body stays in memory once the answer was read. */
@@ -66,7 +72,8 @@ export interface Call {
 /** A body that is made while it is sent: anew each time, because a request may have to be sent again. */
 export interface OutStream {
   readonly length: number;
-  open(): ReadableStream<Uint8Array>;
+  /** `sent` is called with each piece that the transport takes. */
+  open(sent: () => void): ReadableStream<Uint8Array>;
   /** The error with which making the body failed, if it did. */
   failure(): { readonly error: unknown } | undefined;
 }
@@ -263,6 +270,8 @@ export class Http {
       body = new TextEncoder().encode(body);
       request.isLarge = true;
     }
+    const patience = (stream?.length ?? sizeOf(body)) / SLOWEST_LINE;
+    request.wait(patience);
     const init: RequestInit = {
       method: call.method,
       headers: {
@@ -280,7 +289,12 @@ export class Http {
       ...(credentials && { credentials }),
       ...(body === undefined ? {} : { body }),
       // A stream could not be sent again after a redirect; and to be ready for one, undici would keep all that was sent.
-      ...(stream && ({ body: stream.open(), duplex: 'half', redirect: 'error' } as RequestInit)),
+      ...(stream &&
+        ({
+          body: stream.open(() => request.heard(patience)),
+          duplex: 'half',
+          redirect: 'error',
+        } as RequestInit)),
     };
     const response = await fetch(url, init);
     checkResponse(response);
@@ -308,6 +322,13 @@ export class Http {
     }
     return unreachable(name, error);
   }
+}
+
+/** Bytes; of a text about as many. */
+function sizeOf(body: BodyInit | undefined): number {
+  if (typeof body === 'string') return body.length;
+  if (body instanceof Blob) return body.size;
+  return ArrayBuffer.isView(body) ? body.byteLength : 0;
 }
 
 /** The same scheme, host and port; or from http to https, where each has its usual port. */

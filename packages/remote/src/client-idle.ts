@@ -26,11 +26,16 @@ export class Idle {
     return this.#controller.signal;
   }
 
-  /** Something was heard. */
-  heard(): void {
+  /** Something was heard. @param more as of {@link wait} */
+  heard(more?: number): void {
     tellSign(this.#given);
+    this.wait(more);
+  }
+
+  /** The time to the next sign begins now. @param more ms that it may take beyond the usual */
+  wait(more?: number): void {
     this.rest();
-    this.#timer = this.#start();
+    this.#timer = this.#start(more);
   }
 
   /** Nothing is expected until something is {@link heard} again. */
@@ -63,10 +68,10 @@ export class Idle {
 
   readonly abort = (): void => this.#controller.abort();
 
-  #start(): ReturnType<typeof setTimeout> {
+  #start(more = 0): ReturnType<typeof setTimeout> {
     return setTimeout(() => {
       this.timedOut = true;
       this.#controller.abort();
-    }, this.#ms);
+    }, this.#ms + more);
   }
 }

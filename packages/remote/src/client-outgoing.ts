@@ -173,11 +173,11 @@ export function multipartCall(
 function streamed(given: readonly (string | Blob | Source)[]): OutStream {
   const pieces = given.map((piece) => (typeof piece === 'string' ? new Blob([piece]) : piece));
   let failure: { readonly error: unknown } | undefined;
-  async function* chunks(): AsyncGenerator<Uint8Array, void, void> {
+  async function* chunks(sent: () => void): AsyncGenerator<Uint8Array, void, void> {
     failure = undefined;
     try {
       for (const piece of pieces) {
-        if (piece instanceof Source) yield* exactly(piece);
+        if (piece instanceof Source) yield* exactly(piece, sent);
         else yield new Uint8Array(await piece.arrayBuffer());
       }
     } catch (error) {
@@ -187,18 +187,22 @@ function streamed(given: readonly (string | Blob | Source)[]): OutStream {
   }
   return {
     length: pieces.reduce((sum, { size }) => sum + size, 0),
-    open: () => streamOf(chunks()),
+    open: (sent) => streamOf(chunks(sent)),
     failure: () => failure,
   };
 }
 
 /** @throws badRequest if the number of bytes differs from the one announced: the request is then of no use */
-async function* exactly({ name, size, open }: Source): AsyncGenerator<Uint8Array, void, void> {
+async function* exactly(
+  { name, size, open }: Source,
+  sent: () => void,
+): AsyncGenerator<Uint8Array, void, void> {
   let left = size;
   for await (const chunk of open()) {
     left -= chunk.length;
     if (left < 0) break;
     yield chunk;
+    sent();
   }
   if (left !== 0)
     throw badRequest(`Attachment ${JSON.stringify(name)} does not have the length it is said to have`);

@@ -24,8 +24,11 @@ import { type ServerRequest, splitUrl } from './server-request';
 
 export { FolderDatabases, type FolderOptions, type OpenDatabase, serverUuid } from './folder-databases';
 
-/** ms; see {@link Timeouts}. Slow clients hold connections, and clients that do not read hold memory. */
-const TIMEOUTS: Timeouts = { headers: 15_000, request: 300_000, idle: 120_000 };
+/**
+ * ms; see {@link Timeouts}. Slow clients hold connections, and clients that do not read hold memory; and yet an attachment of 14 MB can
+ * be sent over 64 kbit/s.
+ */
+const TIMEOUTS: Timeouts = { headers: 15_000, request: 1_800_000, idle: 120_000 };
 /** ms between two checks for headers and requests that take too long: they may take longer by as much. */
 const CHECK_INTERVAL_MS = 5_000;
 /** ms that `close()` waits for answers under way before it cuts them off. */
@@ -39,7 +42,7 @@ const LOOPBACK_HOSTS: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 export interface Timeouts {
   /** For the headers of a request. Default 15 s. */
   readonly headers: number;
-  /** For a whole request, including its body. Default 5 min. */
+  /** For a whole request, including its body. Default 30 min. */
   readonly request: number;
   /** Without a byte either way, while it is the client's turn: not while its request is worked on. Default 2 min. */
   readonly idle: number;
