@@ -51,7 +51,12 @@ describe('who gets in', () => {
   });
 
   it('gives cross-origin headers to listed origins alone, and to nobody by default', async () => {
-    const asked = { origin: 'https://app.example', 'access-control-request-method': 'PUT' };
+    const asked = {
+      origin: 'https://app.example',
+      'access-control-request-method': 'PUT',
+      // What a page sends to read on in an attachment.
+      'access-control-request-headers': 'authorization, if-range, range',
+    };
     const none = await testServer().ask('OPTIONS', '/db', undefined, asked);
     expect([none.status, none.headers.get('access-control-allow-origin')]).toEqual([405, null]);
     const server = testServer({ cors: { origins: ['https://app.example'], credentials: true } });

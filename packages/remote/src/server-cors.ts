@@ -13,7 +13,7 @@ export interface CorsOptions {
 const METHODS = 'GET, PUT, POST, HEAD, DELETE, COPY';
 const HEADERS =
   'accept, authorization, content-type, content-encoding, origin, referer, if-match, if-none-match, destination, ' +
-  'range, last-event-id, x-requested-with, x-couch-full-commit';
+  'range, if-range, last-event-id, x-requested-with, x-couch-full-commit';
 const EXPOSED = 'content-type, cache-control, accept-ranges, content-range, etag, location, retry-after';
 /** Seconds a browser may keep the answer to a preflight. */
 const MAX_AGE = '600';
