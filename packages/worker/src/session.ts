@@ -2,27 +2,18 @@
  * One page as its host sees it: its handles, the calls it waits for, the feeds it follows. Whatever verbs a handle has are
  * forwarded by name; nothing here knows what they mean.
  */
-import { type BulkDocsRow, badRequest, closed, tellReturn } from '@settledb/core';
-import { flatRows, hasTexts, inParts, isJsonAnswer, messageOf, transferables } from './answers';
+import { type BulkDocsRow, closed, tellReturn } from '@settledb/core';
+import { hasTexts } from './answers';
 import { decodeArguments } from './arguments-decode';
 import { askForTexts } from './ask-for-texts';
 import { Awake } from './awake';
-import { cloneable, encodeError, workerTerminated } from './errors';
+import { encodeError, workerTerminated } from './errors';
 import { FeedPump } from './feed-pump';
-import { type Later, Outbox } from './outbox';
-import { jsonOf, type Out, parsed } from './said';
+import { Replies } from './replies';
+import type { Out } from './said';
 import { transfers, withErrors, withoutStream } from './streams';
-import { bringsData, callVerb, type FeedLike, type Hosted } from './verbs';
-import {
-  type ClientOp,
-  type Crossing,
-  type DocTexts,
-  type Endpoint,
-  type HostOp,
-  LIST,
-  type Message,
-  opsIn,
-} from './wire';
+import { callVerb, type FeedLike, type Hosted } from './verbs';
+import { type ClientOp, type Crossing, type DocTexts, type Endpoint, type Message, opsIn } from './wire';
 
 /** A handle that could not be opened. As in the page, it can be closed all the same. */
 interface Failed extends Pick<Hosted, 'close'> {
@@ -41,37 +32,17 @@ export interface SessionOptions {
 
 /** Events of handles that are passed to the page. Their arguments cross if they can. */
 const EVENTS = ['created', 'destroyed', 'closed', 'error', 'indexing', 'evicted', 'blocked'];
-/**
- * Microtasks without a further answer after which answers are sent, while other calls are under way: the answers of one commit come
- * within a few. The last answer does not wait.
- */
-const HOPS = 8;
-
-/** Characters of documents that fill a message: the page parses them in about a quarter of a millisecond. */
-const MESSAGE_LENGTH = 64 * 1024;
-
-/**
- * Characters of documents in one part of a long answer: the page parses them in some ten ms; and a text has less than 512 MB.
- */
-const TEXTS_LENGTH = 2 * 1024 * 1024;
-
-const NONE: Transferable[] = [];
-
 export class Session {
   readonly #endpoint: Endpoint;
   readonly #options: SessionOptions;
-  readonly #outbox: Outbox<Out>;
+  readonly #replies: Replies;
   readonly #awake = new Awake();
   readonly #handles = new Map<number, Hosted | Failed>();
   readonly #aborts = new Map<number, AbortController>();
   readonly #feeds = new Map<number, FeedPump>();
   readonly #lists = new Map<number, DocTexts[]>();
-  /** Operations that hold bytes or streams, which are handed over. */
-  readonly #bringing = new WeakSet<Out>();
   readonly #transfers: boolean;
   #calls = 0;
-  /** Characters of documents answered since a message was last full. */
-  #length = 0;
   /** The last call that was taken. */
   #last = 0;
   /** Whether this side is to stay awake after an answer, and has not yet done so since it last heard something. */
@@ -86,7 +57,12 @@ export class Session {
     this.#endpoint = endpoint;
     this.#options = options;
     this.#transfers = transfers(endpoint);
-    this.#outbox = new Outbox((ops) => this.#post(ops), HOPS);
+    this.#replies = new Replies(endpoint, {
+      own: options.own,
+      isShut: () => this.#over && !this.#leaving,
+      sent: () => this.#sent(),
+      unfit: (id) => this.#feeds.get(id)?.stop(),
+    });
     endpoint.addEventListener('message', ({ data }: MessageEvent<Message<ClientOp>>) => {
       this.#awake.rest();
       this.#isAsked = this.#staysAwake;
@@ -103,7 +79,7 @@ export class Session {
     this.#leaving = true;
     for (const pump of this.#feeds.values()) pump.stop();
     this.#feeds.clear();
-    this.#outbox.add(['moved', this.#last]);
+    this.#replies.add(['moved', this.#last]);
     this.#endWhenIdle();
   }
 
@@ -133,7 +109,7 @@ export class Session {
     else if (op[0] === 'part') this.#lists.set(op[1], [...(this.#lists.get(op[1]) ?? []), op[2]]);
     else if (op[0] === 'open') this.#open(op[1], op[2], op[3], op[4]);
     else if (op[0] === 'drop') this.#drop(op[1]);
-    else if (op[0] === 'ping') this.#outbox.add(['pong']);
+    else if (op[0] === 'ping') this.#replies.add(['pong']);
     else if (op[0] === 'awake') this.#staysAwake = op[1];
     else if (op[0] === 'back') tellReturn(op[1]);
     else if (op[0] === 'leave') this.leave();
@@ -170,7 +146,7 @@ export class Session {
     try {
       hosted = this.#options.open(name, options);
     } catch (failure) {
-      const close = async (): Promise<void> => void this.#outbox.add(['told', number, 'closed', undefined]);
+      const close = async (): Promise<void> => void this.#replies.add(['told', number, 'closed', undefined]);
       this.#handles.set(number, { failure, close });
       return;
     }
@@ -178,7 +154,7 @@ export class Session {
     for (const event of EVENTS) {
       hosted.on(event, (value) => {
         if (this.#handles.get(number) === hosted)
-          this.#outbox.add(['told', number, event, this.#presentable(value)]);
+          this.#replies.add(['told', number, event, this.#presentable(value)]);
       });
     }
     if (hosted.adapter !== 'http') this.#identify(number, hosted, id);
@@ -192,9 +168,9 @@ export class Session {
     let known = knew;
     const tell = (id: string): void => {
       if (this.#handles.get(number) !== hosted || id === known) return;
-      if (known !== undefined) this.#outbox.add(['told', number, 'destroyed', undefined]);
+      if (known !== undefined) this.#replies.add(['told', number, 'destroyed', undefined]);
       known = id;
-      this.#outbox.add(['id', number, id]);
+      this.#replies.add(['id', number, id]);
     };
     // If it cannot be opened, a call says so, or opens it later.
     const ask = (): void => void hosted.id?.().then(tell, ignore);
@@ -226,79 +202,21 @@ export class Session {
         ? withErrors(answer, (error) => this.#meaningOf(error))
         : await withoutStream(answer);
       if (asked !== args && typeof answer === 'string') last = ['text', id, answer];
-      else if (asked !== args && verb === 'allDocs' && hasTexts(answer)) this.#addTexts(id, answer);
-      else if (isLocal && verb === 'bulkDocs') last = this.#addWritten(id, answer as BulkDocsRow[]);
-      else last = this.#addValue(id, verb, args, answer);
+      else if (asked !== args && verb === 'allDocs' && hasTexts(answer)) this.#replies.addTexts(id, answer);
+      else if (isLocal && verb === 'bulkDocs') last = this.#replies.addWritten(id, answer as BulkDocsRow[]);
+      else last = this.#replies.addValue(id, verb, args, answer);
     } catch (error) {
       last = ['no', id, this.#isAbort(id, error) ? { type: 'aborted' } : encodeError(error)];
     }
     this.#calls--;
     if (this.#aborts.size > 0) this.#aborts.delete(id);
-    if (last !== undefined && !this.#over) this.#addLast(last);
+    if (last !== undefined && !this.#over) this.#replies.addLast(last, this.#calls > 0);
     if (this.#leaving) this.#endWhenIdle();
   }
 
   /** The page's handle is open, whatever became of the one here. */
   #meaningOf(error: unknown): unknown {
     return this.#over && this.#leaving ? workerTerminated('The worker serves no more', error) : error;
-  }
-
-  /** Sends an answer, or the rest of it. It waits only while other calls are under way; and the page parses while more is made. */
-  #addLast(op: Out): void {
-    if (op[0] === 'text') this.#length += op[2].length;
-    const isFull = this.#length >= MESSAGE_LENGTH;
-    if (isFull) this.#length = 0;
-    if (isFull || this.#calls === 0) this.#outbox.addLast(op);
-    else this.#outbox.add(op);
-  }
-
-  /** Sends long lists part by part, so that the page parses one while the next is made. @returns the rest of the answer */
-  #addValue(id: number, verb: string, args: readonly unknown[], answer: unknown): Out {
-    const isJson = this.#options.own && isJsonAnswer(verb, args);
-    const { value, parts, list } = inParts(answer);
-    const brings = bringsData(verb, args);
-    const bringing = (op: Out): Out => {
-      if (brings) this.#bringing.add(op);
-      return op;
-    };
-    for (const part of parts) {
-      const made = (): unknown[] | string => (isJson ? JSON.stringify(part) : (part as unknown[]));
-      this.#addLater(id, () => bringing(['part', id, made()]));
-    }
-    const ok = isJson ? 'json' : 'ok';
-    return bringing(list === undefined ? [ok, id, value] : [ok, id, value, list]);
-  }
-
-  /** In longer parts, because each row holds less. One part goes with the rest of the answer. */
-  #addWritten(id: number, answer: readonly BulkDocsRow[]): Out {
-    for (let at = 0; at < answer.length; at += LIST) {
-      const rows = answer.slice(at, at + LIST);
-      const made = (): Out => ['rows', id, flatRows(rows)];
-      if (answer.length > LIST) this.#addLater(id, made);
-      else this.#outbox.add(made());
-    }
-    return ['json', id, [], ''];
-  }
-
-  /** In parts too; the last one goes with the rest of the answer. */
-  #addTexts(id: number, answer: object): void {
-    const { value, parts, list } = inParts(answer, 0, TEXTS_LENGTH);
-    const ok = JSON.stringify(['json', id, value, list!] satisfies HostOp);
-    for (const [at, part] of parts.entries()) {
-      const more = at === parts.length - 1 ? ok : undefined;
-      this.#addLater(id, () => ['message', id, messageOf(id, part, more)]);
-    }
-  }
-
-  /** If a part cannot be made, the call is refused, and what else comes of it is of no use any more. */
-  #addLater(id: number, make: Later<Out>): void {
-    this.#outbox.add(() => {
-      try {
-        return make();
-      } catch (cause) {
-        return ['no', id, encodeError(badRequest(`An answer could not cross from the worker: ${cause}`))];
-      }
-    });
   }
 
   #feed(
@@ -310,7 +228,7 @@ export class Session {
     of: string | undefined,
   ): void {
     if (this.#leaving) return;
-    const pump = new FeedPump(id, credit, (op) => this.#outbox.add(op));
+    const pump = new FeedPump(id, credit, (op) => this.#replies.add(op));
     this.#feeds.set(id, pump);
     pump.onEnd = () => this.#feeds.delete(id);
     pump.run(() => {
@@ -354,56 +272,14 @@ export class Session {
 
   #endWhenIdle(): void {
     if (this.#calls > 0) return;
-    this.#outbox.flush();
+    this.#replies.flush();
     this.end();
   }
 
-  /** @param asText if they can be */
-  #post(ops: readonly Out[], asText = true): void {
-    if (this.#over && !this.#leaving) return;
-    try {
-      const text = asText ? jsonOf(ops) : undefined;
-      this.#endpoint.postMessage(
-        text ?? ops.flatMap(parsed),
-        text === undefined ? this.#broughtBy(ops) : NONE,
-      );
-      if (this.#isAsked) this.#awake.stay();
-      this.#isAsked = false;
-    } catch (error) {
-      if (ops.length > 1) for (const op of ops) this.#post([op]);
-      // A text has less than 512 MB; what is cloned has no such bound.
-      else if (asText) this.#post(ops, false);
-      else this.#refused(ops[0]!, error);
-    }
-  }
-
-  /** What exactly these operations hold: what is transferred with a message that does not contain it is lost. */
-  #broughtBy(ops: readonly Out[]): Transferable[] {
-    const brought = ops.filter((op) => this.#bringing.has(op)).flatMap(([, , value]) => transferables(value));
-    return [...new Set(brought)];
-  }
-
-  /** A verb's answer, a part of it, or an item of a feed cannot cross: what else comes of that call is of no use any more. */
-  #refused(op: Out, cause: unknown): void {
-    const error = encodeError(badRequest(`An answer could not cross from the worker: ${cause}`));
-    if (ANSWERING.has(op[0])) this.#endpoint.postMessage([['no', op[1], error]]);
-    if (op[0] !== 'end' && op[0] !== 'items') return;
-    const items = op[0] === 'items' ? withCloneableDocs(op[2]) : undefined;
-    if (items === undefined) this.#feeds.get(op[1])?.stop();
-    this.#endpoint.postMessage([items === undefined ? ['end', op[1], { error }] : ['items', op[1], items]]);
+  #sent(): void {
+    if (this.#isAsked) this.#awake.stay();
+    this.#isAsked = false;
   }
 }
-
-/** Operations that are an answer, or a part of one. */
-const ANSWERING: ReadonlySet<Out[0]> = new Set(['ok', 'json', 'text', 'no', 'part', 'rows', 'message']);
 
 const ignore = (): void => {};
-
-/** Items of a replication without the documents that cannot cross: it does not need them. `undefined`: of another feed. */
-function withCloneableDocs(items: readonly unknown[]): readonly unknown[] | undefined {
-  const crossing = items.map((item) => {
-    const { docs } = (item ?? {}) as { docs?: unknown };
-    return Array.isArray(docs) ? { ...(item as object), docs: docs.filter(cloneable) } : item;
-  });
-  return crossing.every(cloneable) ? crossing : undefined;
-}
