@@ -6,7 +6,7 @@ import { viewsConformance } from './conformance/views';
 
 const SettleDB = connect(
   () => new Worker(new URL('./worker/evaluating-worker.ts', import.meta.url), { type: 'module' }),
-  { functions: 'source' },
+  { functions: 'source', adapters: ['memory'] },
 );
 
 viewsConformance(

@@ -2,6 +2,7 @@
 import { memory } from '@settledb/adapter-memory';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { connect } from '../../packages/settledb/src/connect';
+import { contextOf } from '../../packages/settledb/src/hosting';
 import { SettleDB } from '../../packages/settledb/src/settledb';
 import { hostAndPage, rejection } from './support';
 
@@ -65,6 +66,22 @@ describe('handles', () => {
     await Promise.all([db.close(), db.close()]);
     expect(heard).toEqual(['closed']);
     expect(await rejection(db.info())).toMatchObject({ status: 412, name: 'closed' });
+  });
+
+  it('are refused by a host that keeps their database elsewhere than they say, and write nothing there', async () => {
+    const world = memory();
+    const { page } = hostAndPage({}, {}, contextOf(SettleDB.defaults({ adapter: world })));
+    for (const adapters of [undefined, ['mine']]) {
+      const db = new (page({ adapters }))('elsewhere');
+      const refused = await rejection(db.put({ _id: 'a' }));
+      expect(refused).toMatchObject({ status: 400, name: 'bad_request' });
+      if (adapters === undefined)
+        expect(refused).toMatchObject({ message: expect.stringContaining("{ adapters: ['memory'] }") });
+      await db.close();
+    }
+    const db = new (page({ adapters: ['memory'] }))('elsewhere');
+    expect(db.adapter).toBe('memory');
+    expect(await db.info()).toMatchObject({ doc_count: 0, adapter: 'memory' });
   });
 
   it('of a URL do not show its password', () => {

@@ -50,8 +50,8 @@ async function settle(call: PromiseLike<unknown>): Promise<Told> {
 }
 
 const calls = {
-  async open(kind: Kind, name: string): Promise<void> {
-    Hosted = connect(await targetOf(kind));
+  async open(kind: Kind, name: string, adapter: string): Promise<void> {
+    Hosted = connect(await targetOf(kind), { adapters: [adapter] });
     db = new Hosted(name);
     for (const event of ['created', 'destroyed', 'closed', 'evicted'] as const)
       db.on(event, () => events.push(event));

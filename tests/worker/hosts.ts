@@ -88,7 +88,7 @@ export class Hosts {
       expose(control, data.port);
     });
     port1.start();
-    const Connected = connect(port2, { timeout_ms: PATIENCE.timeout });
+    const Connected = connect(port2, { timeout_ms: PATIENCE.timeout, adapters: ['memory'] });
     onTestFinished(() => {
       Connected.disconnect();
       for (const session of this.sessions) session.end();

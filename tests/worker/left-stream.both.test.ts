@@ -30,7 +30,7 @@ async function begun(skip: (condition: boolean, note: string) => void) {
   const open = (() => hosted) as unknown as SessionOptions['open'];
   const session = new Session(port1, { open, own: true, functions: {}, follow: () => undefined as never });
   const channel = new Channel(port2, { told() {}, opened() {}, moved() {}, broken() {} });
-  channel.send(['open', 1, 'notes', {}, undefined]);
+  channel.send(['open', 1, 'notes', {}, 'memory', undefined]);
   const opened = await new Promise((resolve, reject) => {
     const encoded = { args: ['a', 'b'], signals: [] };
     channel.call(new Call(1, 'openAttachment', encoded, resolve, reject, () => {}));

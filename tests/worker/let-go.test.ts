@@ -30,7 +30,7 @@ it.each([
   }) as unknown as SessionOptions['open'];
   const options = { open, own: true, functions: {}, follow: () => undefined as never };
   const session = new Session(page as unknown as Endpoint, options);
-  page.say(['open', 1, 'refused', {}, undefined], ['open', 2, 'other', {}, undefined]);
+  page.say(['open', 1, 'refused', {}, 'memory', undefined], ['open', 2, 'other', {}, 'memory', undefined]);
   // With a call under way it stays.
   page.say(['call', 1, 2, 'get', { args: ['a'] }]);
   before(session);

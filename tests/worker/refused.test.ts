@@ -38,7 +38,7 @@ function hostedByDedicated(Class: typeof SettleDB): HostedSettleDB {
   const { port1, port2 } = new MessageChannel();
   port1.addEventListener('message', host.accept);
   port1.start();
-  const Hosted = connect(port2, { timeout_ms: SOON_MS });
+  const Hosted = connect(port2, { timeout_ms: SOON_MS, adapters: ['memory'] });
   onTestFinished(() => {
     Hosted.disconnect();
     port1.close();

@@ -50,7 +50,7 @@ describe.skipIf(!canOpenPages())('storage under a hosted database', () => {
     await stays.call('run', 'put', { _id: 'meanwhile' });
     await stays.call('putEach', 'stays', 1);
     await reloaded.page.reload();
-    await reloaded.call('open', kind, 'hosted');
+    await reloaded.call('open', kind, 'hosted', 'indexeddb');
     const tabs = [stays, reloaded, await opened.another()];
     for (const tab of tabs) await tab.call('follow');
     const ids = (await Promise.all(tabs.map((tab, n) => tab.call('putEach', `tab ${n}`, 20)))).flat();

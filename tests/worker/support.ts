@@ -31,7 +31,7 @@ export function hostAndPage(
     const { port1, port2 } = new MessageChannel();
     port1.addEventListener('message', host.accept);
     port1.start();
-    const Hosted = connect(port2, { timeout_ms: PATIENCE_MS, ...more });
+    const Hosted = connect(port2, { timeout_ms: PATIENCE_MS, adapters: ['memory'], ...more });
     onTestFinished(() => {
       Hosted.disconnect();
       port1.close();

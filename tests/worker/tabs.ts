@@ -64,7 +64,7 @@ export async function openHosted(
   onTestFinished(() => opened.close());
   const another = async (): Promise<HostedTab> => {
     const tab = new HostedTab(await opened.open());
-    await tab.call('open', kind, 'hosted');
+    await tab.call('open', kind, 'hosted', worker === WORKERS.IndexedDB ? 'indexeddb' : 'opfs');
     return tab;
   };
   const tabs: HostedTab[] = [];

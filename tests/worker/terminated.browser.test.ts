@@ -10,8 +10,8 @@ const ROUNDS = 12;
 const MOST_MS = 12;
 
 const WORKERS: Record<string, () => Worker> = {
-  IndexedDB: () => new Worker(new URL('./plain-worker.ts', import.meta.url), { type: 'module' }),
-  'private files': () => new Worker(new URL('./opfs-worker.ts', import.meta.url), { type: 'module' }),
+  indexeddb: () => new Worker(new URL('./plain-worker.ts', import.meta.url), { type: 'module' }),
+  opfs: () => new Worker(new URL('./opfs-worker.ts', import.meta.url), { type: 'module' }),
 };
 
 it.for(
@@ -19,13 +19,16 @@ it.for(
 )('of %s leaves nothing in the way of the next, and nothing acknowledged is lost', async ([what, make], {
   skip,
 }) => {
-  if (what === 'private files' && navigator.storage?.getDirectory === undefined)
+  if (what === 'opfs' && navigator.storage?.getDirectory === undefined)
     return skip('this browser has no private files');
   let worker!: Worker;
-  const SettleDB = connect(() => {
-    worker = make();
-    return worker;
-  });
+  const SettleDB = connect(
+    () => {
+      worker = make();
+      return worker;
+    },
+    { adapters: [what] },
+  );
   onTestFinished(() => {
     SettleDB.disconnect();
     worker.terminate();

@@ -17,7 +17,10 @@ export type HostedSettleDB = typeof SettleDB & {
 };
 
 export interface ConnectOptions extends LinkOptions {
-  /** Names of the adapters that the worker's class knows, first the one used when none is named. Default: `indexeddb` and `memory`. */
+  /**
+   * Names of the adapters that the worker's class knows, first the one used when none is named. Default: `indexeddb` and `memory`. A handle
+   * whose database the worker would keep with another adapter is refused (`bad_request`, 400).
+   */
   readonly adapters?: readonly string[] | undefined;
 }
 
@@ -33,12 +36,11 @@ export interface ConnectOptions extends LinkOptions {
 export function connect(worker: Targets, options: ConnectOptions = {}): HostedSettleDB {
   nameDispose(HostedHandle.prototype);
   const link = new Link(worker, options);
-  const adapters = options.adapters ?? ['indexeddb', 'memory'];
   class Connected extends HostedHandle {
     constructor(first: unknown, second?: SettleOptions, third?: unknown) {
       refuseCallback('SettleDB', third ?? second);
       refuseOther('SettleDB', second);
-      super(link, adapters, first, second);
+      super(link, options.adapters, first, second);
     }
     static readonly version = VERSION;
     static defaults(given: SettleOptions): typeof Connected {

@@ -4,7 +4,7 @@ import { withoutProxies } from '@settledb/worker';
 import type { SettleOptions } from './options';
 
 /** @throws TypeError for an adapter's object; bad_request `Invalid Adapter: <name>` */
-export function chooseName(adapters: readonly string[], adapter: unknown): string {
+export function chooseName(adapters: readonly string[] = ['indexeddb', 'memory'], adapter?: unknown): string {
   if (adapter == null) return adapters[0] ?? 'indexeddb';
   if (typeof adapter === 'object' && adapter !== null) {
     throw new TypeError(
@@ -22,7 +22,10 @@ export function chooseName(adapters: readonly string[], adapter: unknown): strin
 }
 
 /** @throws TypeError for options that cannot be passed to a worker */
-export function checkOptions({ name: _, ...options }: SettleOptions & { name?: unknown }): object {
+export function checkOptions({
+  name: _,
+  ...options
+}: Omit<SettleOptions, 'adapter'> & { name?: unknown; adapter?: unknown }): object {
   for (const [key, value] of Object.entries(options)) {
     try {
       // Of a framework's proxies, what they stand for crosses.

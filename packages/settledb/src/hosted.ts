@@ -91,7 +91,13 @@ export class HostedHandle extends Emitter {
   #over = false;
   #closing: Promise<void> | undefined;
 
-  constructor(link: Link, adapters: readonly string[], first: unknown, second: SettleOptions | undefined) {
+  /** @param adapters those of the worker, if the page was told */
+  constructor(
+    link: Link,
+    adapters: readonly string[] | undefined,
+    first: unknown,
+    second: SettleOptions | undefined,
+  ) {
     super();
     const [name, options] =
       typeof first === 'object' && first !== null
@@ -101,11 +107,13 @@ export class HostedHandle extends Emitter {
     this.name = address.kind === 'local' ? address.name : nameOf(address.url);
     this.adapter = address.kind === 'local' ? chooseName(adapters, options.adapter) : 'http';
     this.#link = link;
+    const named = address.kind === 'local' && adapters !== undefined;
     const given = address.kind === 'local' ? address.name : (name as string);
     this.#options = options;
     this.#number = link.open(this, {
       name: given,
-      options: checkOptions(options),
+      adapter: this.adapter,
+      options: checkOptions({ ...options, ...(named && { adapter: this.adapter }) }),
       told: (event, value) => this.#told(event, value),
     });
     for (const verb of CALLS) this.#bind(verb, (...args) => this.#call(verb, args));

@@ -33,6 +33,7 @@ export interface LinkOptions {
 export interface LinkedHandle {
   readonly name: string;
   readonly options: object;
+  readonly adapter: string;
   told(event: string, value: unknown): void;
 }
 
@@ -98,7 +99,7 @@ export class Link {
     this.#numbers.set(owner, number);
     this.#handles.set(number, handle);
     if (this.#channel !== undefined)
-      this.#channel.send(['open', number, handle.name, handle.options, undefined]);
+      this.#channel.send(['open', number, handle.name, handle.options, handle.adapter, undefined]);
     else this.#connect();
     return number;
   }
@@ -313,8 +314,8 @@ export class Link {
     this.#met = true;
     this.#end = end;
     this.#leave = () => leave(workerTerminated('The page was put away while it waited'));
-    for (const [number, { name, options }] of this.#handles)
-      channel.send(['open', number, name, options, this.#ids.get(number)]);
+    for (const [number, { name, options, adapter }] of this.#handles)
+      channel.send(['open', number, name, options, adapter, this.#ids.get(number)]);
     for (const { start } of this.#waiting.splice(0)) start(channel);
   }
 

@@ -2,7 +2,7 @@
  * One page as its host sees it: its handles, the calls it waits for, the feeds it follows. Whatever verbs a handle has are
  * forwarded by name; nothing here knows what they mean.
  */
-import { type BulkDocsRow, closed, tellReturn } from '@settledb/core';
+import { type BulkDocsRow, badRequest, closed, tellReturn } from '@settledb/core';
 import { hasTexts } from './answers';
 import { decodeArguments } from './arguments-decode';
 import { askForTexts } from './ask-for-texts';
@@ -107,7 +107,7 @@ export class Session {
     else if (op[0] === 'retried') this.#feeds.get(op[1])?.retried(op[2]);
     else if (op[0] === 'abort') this.#abort(op[1]);
     else if (op[0] === 'part') this.#lists.set(op[1], [...(this.#lists.get(op[1]) ?? []), op[2]]);
-    else if (op[0] === 'open') this.#open(op[1], op[2], op[3], op[4]);
+    else if (op[0] === 'open') this.#open(op[1], op[2], op[3], op[4], op[5]);
     else if (op[0] === 'drop') this.#drop(op[1]);
     else if (op[0] === 'ping') this.#replies.add(['pong']);
     else if (op[0] === 'awake') this.#staysAwake = op[1];
@@ -141,10 +141,10 @@ export class Session {
     return signal?.aborted === true && error === signal.reason;
   }
 
-  #open(number: number, name: string, options: object, id: string | undefined): void {
+  #open(number: number, name: string, options: object, adapter: string, id: string | undefined): void {
     let hosted: Hosted;
     try {
-      hosted = this.#options.open(name, options);
+      hosted = openWith(this.#options.open, name, options, adapter);
     } catch (failure) {
       const close = async (): Promise<void> => void this.#replies.add(['told', number, 'closed', undefined]);
       this.#handles.set(number, { failure, close });
@@ -280,6 +280,18 @@ export class Session {
     if (this.#isAsked) this.#awake.stay();
     this.#isAsked = false;
   }
+}
+
+/** @throws bad_request: a page that takes one storage for another would miss what it wrote */
+function openWith(open: SessionOptions['open'], name: string, options: object, adapter: string): Hosted {
+  const hosted = open(name, options);
+  const { adapter: own = adapter } = hosted;
+  if (own === adapter) return hosted;
+  hosted.close().catch(ignore);
+  throw badRequest(
+    `The worker keeps the database '${name}' with the adapter '${own}', and the page takes it for '${adapter}': ` +
+      `say so by connect(worker, { adapters: ['${own}'] }), or give the worker of another version a scope of its own`,
+  );
 }
 
 const ignore = (): void => {};

@@ -13,7 +13,7 @@
  */
 
 /** Raised when the operations change: page and host of different kinds refuse each other rather than misunderstand. */
-export const PROTOCOL = 10;
+export const PROTOCOL = 11;
 
 /**
  * Rows of an answer in one message. One task of the page parses them, at 1–2.5 µs a row: about a millisecond, while the
@@ -64,8 +64,11 @@ export const opsIn = <Op>(message: Message<Op>): readonly Op[] =>
   typeof message === 'string' ? JSON.parse(message) : message;
 
 export type ClientOp =
-  /** `id` is of the database as the page knows it: if it is another one now, the former was destroyed while the page had no host. */
-  | readonly ['open', handle: number, name: string, options: object, id: string | undefined]
+  /**
+   * `adapter` is the name of the one that the page says it uses. `id` is of the database as the page knows it: if it is another one now, the
+   * former was destroyed while the page had no host.
+   */
+  | readonly ['open', handle: number, name: string, options: object, adapter: string, id: string | undefined]
   | readonly ['call', id: number, handle: number, verb: string, crossing: Crossing]
   /** Several calls with consecutive ids: for small ones, a third as much to parse. */
   | readonly ['calls', id: number, handle: number, verb: string, args: readonly (readonly unknown[])[]]
