@@ -58,8 +58,11 @@ export async function typed(adapter: Adapter): Promise<void> {
   // @ts-expect-error a field no note has
   await db.put({ _id: 'a', text: 'hello', colour: 'red' });
   await db.post({ text: 'hello' });
+  await db.post({ _id: '_design/e', filters: {} });
   // @ts-expect-error the text is missing
   await db.post({ done: true });
+  // @ts-expect-error a field no note has
+  await db.post({ text: 'hello', colour: 'red' });
 
   const note = await db.get('a');
   same<typeof note, ExistingDoc<Note>>(true);

@@ -246,7 +246,8 @@ describe('calls', () => {
         const doc = { _id: `${verb} ${n}`, ...field };
         const [there, inPage] = await Promise.all(
           [hosted, here].map(async (db) => {
-            await db[verb]((verb === 'bulkDocs' ? [doc] : doc) as never);
+            if (verb === 'bulkDocs') await db.bulkDocs([doc]);
+            else await db[verb](doc as never);
             return JSON.stringify(await db.get(doc._id, { attachments: true }));
           }),
         );

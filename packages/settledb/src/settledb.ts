@@ -271,6 +271,8 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   }
 
   /** As {@link put}, with a random id unless the document has one. */
+  post(doc: Doc<Content>, options?: BulkDocsOptions): Promise<Written>;
+  post(doc: Tombstone | ReservedDoc, options?: BulkDocsOptions): Promise<Written>;
   async post(doc: BulkDoc<Content>, options?: BulkDocsOptions): Promise<Written> {
     // First what its `toJSON` says, which may name an id, and which a copy of its fields may not have.
     const said = asItSays(doc) as BulkDoc<Content>;
