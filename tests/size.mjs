@@ -19,7 +19,7 @@ const BUDGETS = [
   ['settledb/memory', 'memory.js', 4],
   ['settledb/indexeddb', 'indexeddb.js', 8],
   ['settledb/opfs', 'opfs.js', 20],
-  ['connect', 'worker.js', 24, '{ connect }'],
+  ['connect', 'worker.js', 26, '{ connect }'], // 24 when its files were compressed as one
 ];
 const PARTS_SHOWN = 40;
 
@@ -43,7 +43,9 @@ for (const [name, entry, budget, what = '*'] of BUDGETS) {
   const { own, later } = partsOf(metafile);
   const weigh = (paths) => {
     const files = outputFiles.filter(({ path }) => paths.some((each) => path.endsWith(`/${basename(each)}`)));
-    return gzipSync(Buffer.concat(files.map(({ contents }) => contents)), { level: 9 }).length / 1024;
+    // Each by itself, as a server sends them.
+    const sizes = files.map(({ contents }) => gzipSync(contents, { level: 9 }).length);
+    return sizes.reduce((sum, size) => sum + size, 0) / 1024;
   };
   const size = weigh(own);
   const over = size > budget;
