@@ -70,6 +70,8 @@ async function writeDocs(docs: readonly unknown[], writer: Writer): Promise<void
 /** Characters of one element. */
 const ELEMENT_LIMIT = 256 * 1024 * 1024;
 const LISTS = new Set(['docs', 'rows']);
+/** Characters noted of a string outside of the list, which may be of any length: they tell those names from all others. */
+const NAME_LENGTH = 5;
 
 /** Finds the elements of the list in a JSON text that comes in pieces, without ever holding the whole text. */
 class ListScanner {
@@ -80,7 +82,7 @@ class ListScanner {
   #inside: number | undefined;
   #inString = false;
   #escaped = false;
-  /** The last string outside of the list: usually a key. */
+  /** The beginning of the last string outside of the list: usually a key. */
   #key = '';
   #held = '';
   #found = false;
@@ -93,7 +95,8 @@ class ListScanner {
         if (this.#escaped) this.#escaped = false;
         else if (char === BACKSLASH) this.#escaped = true;
         else if (char === QUOTE) this.#inString = false;
-        if (this.#inside === undefined && this.#inString) this.#key += piece[i];
+        if (this.#inside === undefined && this.#inString && this.#key.length < NAME_LENGTH)
+          this.#key += piece[i];
       } else if (char === QUOTE) {
         this.#inString = true;
         if (this.#inside === undefined) this.#key = '';
