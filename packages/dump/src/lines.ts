@@ -1,5 +1,5 @@
 /** Bytes as text: gunzipped if they are gzipped, in pieces as they come, or line by line. */
-import { badRequest } from '@settledb/core';
+import { badRequest, itemsOf, piecesOf } from '@settledb/core';
 import { damaged } from './format';
 
 /** What a dump may be read from. */
@@ -9,7 +9,7 @@ export type Input = ReadableStream<Uint8Array> | AsyncIterable<Uint8Array> | Blo
 const LINE_LIMIT = 256 * 1024 * 1024;
 
 /** The text of the input. @throws corrupt for gzip that is damaged or cut off; the reason of `signal` */
-export async function* textOf(input: Input, signal?: AbortSignal): AsyncGenerator<string> {
+export async function* textOf(input: Input, signal: AbortSignal): AsyncGenerator<string> {
   const { first, rest } = await begun(bytesOf(input, signal));
   const isGzip = first[0] === 0x1f && first[1] === 0x8b;
   const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -89,39 +89,20 @@ async function* gunzipped(first: Uint8Array, rest: AsyncIterable<Uint8Array>): A
 const isZlibError = (error: unknown): boolean =>
   error instanceof Error && /^Z_|^ERR_/.test(String((error as { code?: unknown }).code ?? ''));
 
-async function* bytesOf(input: Input, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
-  signal?.throwIfAborted();
+async function* bytesOf(input: Input, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  signal.throwIfAborted();
   if (ArrayBuffer.isView(input)) yield checked(input);
-  else if (input instanceof Blob) yield* pulled(input.stream(), signal);
-  else if (typeof (input as ReadableStream)?.getReader === 'function')
-    yield* pulled(input as ReadableStream<Uint8Array>, signal);
-  else if (typeof input === 'object' && input !== null && Symbol.asyncIterator in input) {
-    for await (const piece of input as AsyncIterable<Uint8Array>) {
-      signal?.throwIfAborted();
-      yield checked(piece);
-    }
-  } else throw badRequest('A dump is loaded from a stream of bytes, a Blob or a Uint8Array');
+  else for await (const piece of piecesIn(input, signal)) yield checked(piece);
 }
 
-/** A stream that is not read to its end is cancelled, so that its sender does not wait for ever. */
-async function* pulled(
-  stream: ReadableStream<Uint8Array>,
-  signal: AbortSignal | undefined,
-): AsyncGenerator<Uint8Array> {
-  const reader = stream.getReader();
-  const cancel = (): void => void reader.cancel(signal?.reason).catch(() => {});
-  signal?.addEventListener('abort', cancel, { once: true });
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      signal?.throwIfAborted();
-      if (done) return;
-      yield checked(value);
-    }
-  } finally {
-    signal?.removeEventListener('abort', cancel);
-    cancel();
-  }
+/** Ends with the signal, also if the input stands still. */
+function piecesIn(input: Exclude<Input, Uint8Array>, signal: AbortSignal): AsyncIterable<unknown> {
+  if (input instanceof Blob) return piecesOf(input.stream(), signal);
+  if (typeof (input as ReadableStream)?.getReader === 'function')
+    return piecesOf(input as ReadableStream<Uint8Array>, signal);
+  if (typeof input === 'object' && input !== null && Symbol.asyncIterator in input)
+    return itemsOf(input, signal);
+  throw badRequest('A dump is loaded from a stream of bytes, a Blob or a Uint8Array');
 }
 
 /** Bytes of another realm too, as streams give them where a page is imitated (jsdom). */

@@ -5,12 +5,12 @@
  */
 import {
   badRequest,
-  type CallOptions,
   checkResponse,
   type Database,
   DatabaseError,
   Md5,
   type Seq,
+  untilAborted,
   uuid,
 } from '@settledb/core';
 import { checkFunction, checkProgress } from './check';
@@ -57,6 +57,8 @@ export async function writeSnapshot(
   // Before the first line names the session, and with a position that is not after the snapshot's.
   await remember(source, { session_id: session, seq: update_seq }, options);
   const lines = parts(source, { ...options, local: false, session });
+  const write = (name: string, bytes: Uint8Array): Promise<void> =>
+    untilAborted(Promise.resolve(sink(name, bytes)), options.signal);
   const chunks: { name: string; length: number }[] = [];
   let text = '';
   const flush = async (): Promise<void> => {
@@ -67,7 +69,7 @@ export async function writeSnapshot(
     const digest = new Md5().update(bytes).digest();
     const hash = Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
     const name = `${hash}.ndjson.gz`;
-    await sink(name, bytes);
+    await write(name, bytes);
     chunks.push({ name, length: bytes.length });
     text = '';
   };
@@ -79,7 +81,7 @@ export async function writeSnapshot(
     if (!done) continue;
     const { uuid: source, seq, docs } = value;
     const manifest: Manifest = { settledb: 'snapshot', version: 1, source, seq, docs, chunks };
-    await sink('manifest.json', new TextEncoder().encode(JSON.stringify(manifest)));
+    await write('manifest.json', new TextEncoder().encode(JSON.stringify(manifest)));
     return manifest;
   }
 }
@@ -112,11 +114,13 @@ export async function loadSnapshot(
   // Called as a plain function: browsers' fetch refuses another `this`.
   const get = options.fetch ?? ((input: RequestInfo | URL, init?: RequestInit) => fetch(input, init));
   const base = new URL(url, globalThis.location?.href);
-  const response = await asked(get, base, options, 'no-cache');
-  const manifest = checkManifest(await response.json().catch(() => undefined));
-  const writer = await Writer.on(target, options);
   return whileReading(options.signal, async (signal) => {
-    const text = textOfChunks(manifest, (name) => asked(get, new URL(name, base), { signal }), { signal });
+    const response = await asked(get, base, signal, 'no-cache');
+    const manifest = checkManifest(
+      await untilAborted(response.json(), signal).catch(() => signal.throwIfAborted()),
+    );
+    const writer = await Writer.on(target, options);
+    const text = textOfChunks(manifest, (name) => asked(get, new URL(name, base), signal), signal);
     const { uuid, seq, session } = await new SectionLoader(linesOf(ahead(text)), writer).load();
     if (uuid !== manifest.source || seq !== manifest.seq)
       throw damaged('its manifest is of another snapshot');
@@ -132,7 +136,7 @@ export async function loadSnapshot(
 async function* textOfChunks(
   { chunks }: Manifest,
   open: (name: string) => Promise<Response>,
-  { signal }: CallOptions,
+  signal: AbortSignal,
 ): AsyncGenerator<string> {
   for (const { name } of chunks) {
     const { body } = await open(name);
@@ -140,22 +144,23 @@ async function* textOfChunks(
   }
 }
 
+/** Ends with the signal, also if a fetch that is given does not heed it. */
 async function asked(
   get: typeof fetch,
   url: URL,
-  { signal }: CallOptions,
+  signal: AbortSignal,
   cache: RequestCache = 'default',
 ): Promise<Response> {
   let response: Response;
   try {
-    response = await get(url, { cache, ...(signal === undefined ? {} : { signal }) });
+    response = await untilAborted(Promise.resolve(get(url, { cache, signal })), signal);
   } catch (cause) {
-    signal?.throwIfAborted();
+    signal.throwIfAborted();
     throw unreachable(url, cause);
   }
   checkResponse(response);
   if (response.ok) return response;
-  await response.body?.cancel();
+  response.body?.cancel().catch(() => {});
   throw new DatabaseError({
     status: response.status,
     name: response.status === 404 ? 'not_found' : 'snapshot_failed',

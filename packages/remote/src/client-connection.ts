@@ -1,12 +1,12 @@
 /**
  * The connection to one remote database: opened by the first call that needs it, created there if missing, closed once.
  */
-import { closed, isDatabaseError } from '@settledb/core';
+import { closed, isDatabaseError, untilAborted } from '@settledb/core';
 import { create, identify } from './client-database';
 import { Http, makeLine } from './client-http';
 import { checkRemoteOptions, type RemoteOptions } from './client-options';
 import { parseTarget, type Target } from './client-target';
-import { pause, untilAborted } from './client-wait';
+import { pause } from './client-wait';
 
 /** ms that closing gives writes under way. A server that answers at all has answered by then; an ending program cannot wait longer. */
 const CLOSING_MS = 5_000;

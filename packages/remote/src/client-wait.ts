@@ -1,9 +1,5 @@
 /** Waiting that a signal can end. */
-import { untilAborted as orAborted } from '@settledb/core';
-
-/** Like `work`, but rejects when the signal aborts. @throws the signal's reason */
-export const untilAborted = <T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> =>
-  signal == null ? work : orAborted(work, signal);
+import { untilAborted } from '@settledb/core';
 
 /** @throws the signal's reason */
 export async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {

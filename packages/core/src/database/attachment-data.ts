@@ -29,8 +29,7 @@ export async function* chunksOf(
   else if (isStream(data)) yield* rechunked(piecesOf(data, signal));
   else if (isIterable(data)) yield* rechunked(signal == null ? data : itemsOf(data, signal));
   else if (typeof data === 'function') {
-    const opening = Promise.resolve(data() as unknown);
-    const opened = await (signal == null ? opening : untilAborted(opening, signal));
+    const opened = await untilAborted(Promise.resolve(data() as unknown), signal);
     if (typeof opened === 'function') throw noBytes();
     yield* chunksOf(opened, bytes, signal);
   } else throw noBytes();
@@ -54,7 +53,7 @@ function* slices(view: Uint8Array): Generator<Uint8Array, void> {
 }
 
 /** A stream that is not read to its end is cancelled, so that its sender does not wait for ever. */
-async function* piecesOf(
+export async function* piecesOf(
   stream: ReadableStream<unknown>,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<unknown, void> {
@@ -76,7 +75,10 @@ async function* piecesOf(
 }
 
 /** Once the signal is aborted, the source is told to end, but not waited for: it may stand still. */
-async function* itemsOf(source: AsyncIterable<unknown>, signal: AbortSignal): AsyncGenerator<unknown, void> {
+export async function* itemsOf(
+  source: AsyncIterable<unknown>,
+  signal: AbortSignal,
+): AsyncGenerator<unknown, void> {
   const iterator = source[Symbol.asyncIterator]();
   let isOver = false;
   try {

@@ -385,7 +385,7 @@ export class LocalDatabase<Content extends object = object> implements Database<
         writeAttached(host, edits, strict, (each) => this.#writer.add(each, undefined, asGiven), signal),
       ),
     );
-    return signal == null ? work : untilAborted(work, signal);
+    return untilAborted(work, signal);
   }
 
   /** Does a call that takes several steps on documents; once begun, closing waits for it. @throws closed */

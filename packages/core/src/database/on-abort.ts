@@ -60,7 +60,8 @@ function begin(signal: AbortSignal): Watch {
 }
 
 /** `work`, or the signal's reason, whichever comes first. A later outcome of `work` is ignored. */
-export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | null | undefined): Promise<T> {
+  if (signal == null) return work;
   return new Promise((resolve, reject) => {
     if (signal.aborted) reject(signal.reason);
     const stop = onAbort(signal, () => reject(signal.reason));
