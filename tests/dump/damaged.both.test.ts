@@ -93,9 +93,27 @@ describe('a damaged dump', () => {
     await expect(make().load(utf8(text))).rejects.toMatchObject({ status: 501 });
   });
 
-  it('fails with what its stream fails with', async () => {
-    const error = new Error('network');
-    const stream = new ReadableStream({ pull: (controller) => controller.error(error) });
-    await expect(make().load(stream)).rejects.toBe(error);
+  it('fails with what its stream fails with, of whatever type that is', async () => {
+    const db = make();
+    await db.put({ _id: 'a' });
+    const begin = (await whole(db.dump())).slice(0, 40);
+    const cut = Object.assign(new Error('Premature close'), { code: 'ERR_STREAM_PREMATURE_CLOSE' });
+    for (const error of [new Error('network'), new TypeError('terminated'), cut, 'text'])
+      for (const pieces of [[], [begin]]) {
+        const stream = new ReadableStream({
+          pull(controller) {
+            const piece = pieces.shift();
+            if (piece === undefined) controller.error(error);
+            else controller.enqueue(piece);
+          },
+        });
+        await expect(make().load(stream)).rejects.toBe(error);
+      }
+  });
+
+  it('is refused at once, though more of its stream may come', async () => {
+    const wrong = Uint8Array.of(0x1f, 0x8b, 99, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    const stream = new ReadableStream({ start: (controller) => controller.enqueue(wrong) });
+    await expect(make().load(stream)).rejects.toMatchObject({ name: 'corrupt' });
   });
 });

@@ -54,6 +54,36 @@ describe('a snapshot', () => {
     await expect(make().loadSnapshot(URL_, { fetch: late, signal: abort.signal })).rejects.toThrow('enough');
   });
 
+  it('of which a file breaks off is unreachable, or ends by its signal', async () => {
+    const a = make();
+    await a.put({ _id: 'x' });
+    const { files, fetch } = await written(a);
+    for (const broken of files.keys()) {
+      const abort = new AbortController();
+      const cause = new TypeError('terminated');
+      let isAborted = false;
+      const cut = async (url: string | URL | Request): Promise<Response> => {
+        if (String(url) !== broken) return fetch(url as string);
+        const pieces = [files.get(broken)!.slice(0, 20)];
+        return new Response(
+          new ReadableStream({
+            pull(controller) {
+              const piece = pieces.pop();
+              if (piece !== undefined) return controller.enqueue(piece);
+              if (isAborted) abort.abort(new Error('enough'));
+              controller.error(cause);
+            },
+          }),
+        );
+      };
+      const load = () =>
+        make().loadSnapshot(URL_, { fetch: cut as typeof globalThis.fetch, signal: abort.signal });
+      await expect(load(), broken).rejects.toMatchObject({ status: 503, name: 'unreachable', cause });
+      isAborted = true;
+      await expect(load(), broken).rejects.toThrow('enough');
+    }
+  });
+
   it('is refused where the fetch that is given throws, or gives no Response', async () => {
     const load = (fetch: unknown) => make().loadSnapshot(URL_, { fetch: fetch as never });
     const thrown = () => {

@@ -8,7 +8,7 @@ export type Input = ReadableStream<Uint8Array> | AsyncIterable<Uint8Array> | Blo
 /** Characters of one line: engines end strings at 2^29, and no document is that large. */
 const LINE_LIMIT = 256 * 1024 * 1024;
 
-/** The text of the input. @throws corrupt for gzip that is damaged or cut off; the reason of `signal` */
+/** The text of the input. @throws corrupt for gzip that is damaged or cut off; what the input fails with; the reason of `signal` */
 export async function* textOf(input: Input, signal: AbortSignal): AsyncGenerator<string> {
   const { first, rest } = await begun(bytesOf(input, signal));
   const isGzip = first[0] === 0x1f && first[1] === 0x8b;
@@ -18,7 +18,8 @@ export async function* textOf(input: Input, signal: AbortSignal): AsyncGenerator
     for await (const piece of pieces) yield decodedBy(decoder, piece);
     yield decodedBy(decoder);
   } finally {
-    await rest.return(undefined);
+    // Not waited for: the input may stand still.
+    rest.return(undefined).catch(() => {});
   }
 }
 
@@ -54,40 +55,37 @@ async function* joined(first: Uint8Array, rest: AsyncIterable<Uint8Array>): Asyn
 async function* gunzipped(first: Uint8Array, rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const { readable, writable } = new DecompressionStream('gzip');
   const writer = writable.getWriter();
+  /** Of the source of the bytes. Its type tells nothing: platforms report bytes that are no gzip by errors of such types too. */
   let failure: { readonly error: unknown } | undefined;
   const feed = async (): Promise<void> => {
     for await (const piece of joined(first, rest)) {
-      await writer.ready;
-      await writer.write(piece as Uint8Array<ArrayBuffer>);
+      // Bytes that are not taken are no gzip, which the reader is told.
+      const isTaken = await writer.write(piece as Uint8Array<ArrayBuffer>).then(
+        () => true,
+        () => false,
+      );
+      if (!isTaken) return;
     }
-    await writer.close();
+    await writer.close().catch(() => {});
   };
-  const feeding = feed().catch((error: unknown) => {
-    failure ??= { error };
-    return writer.abort(error).catch(() => {});
+  feed().catch((error: unknown) => {
+    failure = { error };
+    writer.abort(error).catch(() => {});
   });
   const reader = readable.getReader();
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      if (done) break;
+      if (done) return;
       yield value;
     }
-    await feeding;
   } catch (error) {
-    await feeding;
-    // The platform reports bad input by a TypeError; any other error is that of the source of the bytes.
-    const cause = failure?.error ?? error;
-    throw cause instanceof TypeError || isZlibError(cause) ? damaged('it is no whole gzip', cause) : cause;
+    throw failure === undefined ? damaged('it is no whole gzip', error) : failure.error;
   } finally {
     reader.cancel().catch(() => {});
     writer.abort().catch(() => {});
   }
 }
-
-/** Node's error, in some versions. */
-const isZlibError = (error: unknown): boolean =>
-  error instanceof Error && /^Z_|^ERR_/.test(String((error as { code?: unknown }).code ?? ''));
 
 async function* bytesOf(input: Input, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   signal.throwIfAborted();
@@ -96,7 +94,7 @@ async function* bytesOf(input: Input, signal: AbortSignal): AsyncGenerator<Uint8
 }
 
 /** Ends with the signal, also if the input stands still. */
-function piecesIn(input: Exclude<Input, Uint8Array>, signal: AbortSignal): AsyncIterable<unknown> {
+export function piecesIn(input: Exclude<Input, Uint8Array>, signal: AbortSignal): AsyncIterable<unknown> {
   if (input instanceof Blob) return piecesOf(input.stream(), signal);
   if (typeof (input as ReadableStream)?.getReader === 'function')
     return piecesOf(input as ReadableStream<Uint8Array>, signal);

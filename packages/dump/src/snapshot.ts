@@ -16,7 +16,7 @@ import {
 import { checkFunction, checkProgress } from './check';
 import { type DumpOptions, gzipped, parts, type Source } from './dump';
 import { damaged, isObject } from './format';
-import { ahead, linesOf, textOf, whileReading } from './lines';
+import { ahead, linesOf, piecesIn, textOf, whileReading } from './lines';
 import { remember } from './remember';
 import { SectionLoader } from './sections';
 import { type Counts, type LoadOptions, type Target, Writer } from './writer';
@@ -116,11 +116,9 @@ export async function loadSnapshot(
   const base = new URL(url, globalThis.location?.href);
   return whileReading(options.signal, async (signal) => {
     const response = await asked(get, base, signal, 'no-cache');
-    const manifest = checkManifest(
-      await untilAborted(response.json(), signal).catch(() => signal.throwIfAborted()),
-    );
+    const manifest = checkManifest(await jsonOf(response, base, signal));
     const writer = await Writer.on(target, options);
-    const text = textOfChunks(manifest, (name) => asked(get, new URL(name, base), signal), signal);
+    const text = textOfChunks(manifest, base, (file) => asked(get, file, signal), signal);
     const { uuid, seq, session } = await new SectionLoader(linesOf(ahead(text)), writer).load();
     if (uuid !== manifest.source || seq !== manifest.seq)
       throw damaged('its manifest is of another snapshot');
@@ -135,12 +133,38 @@ export async function loadSnapshot(
 
 async function* textOfChunks(
   { chunks }: Manifest,
-  open: (name: string) => Promise<Response>,
+  base: URL,
+  open: (url: URL) => Promise<Response>,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
   for (const { name } of chunks) {
-    const { body } = await open(name);
-    if (body !== null) yield* textOf(body, signal);
+    const url = new URL(name, base);
+    const { body } = await open(url);
+    if (body !== null) yield* textOf(arriving(body, url, signal), signal);
+  }
+}
+
+/** The bytes of an answer. @throws unreachable if they break off */
+async function* arriving(
+  body: ReadableStream<Uint8Array>,
+  url: URL,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const pieces = piecesIn(body, signal) as AsyncIterable<Uint8Array>;
+  try {
+    yield* pieces;
+  } catch (cause) {
+    throw unreachable(url, cause, signal);
+  }
+}
+
+/** Undefined for what is no JSON. @throws unreachable if the answer breaks off */
+async function jsonOf(response: Response, url: URL, signal: AbortSignal): Promise<unknown> {
+  try {
+    return await untilAborted(response.json(), signal);
+  } catch (cause) {
+    if (isObject(cause) && cause.name === 'SyntaxError') return undefined;
+    throw unreachable(url, cause, signal);
   }
 }
 
@@ -155,8 +179,7 @@ async function asked(
   try {
     response = await untilAborted(Promise.resolve(get(url, { cache, signal })), signal);
   } catch (cause) {
-    signal.throwIfAborted();
-    throw unreachable(url, cause);
+    throw unreachable(url, cause, signal);
   }
   checkResponse(response);
   if (response.ok) return response;
@@ -168,13 +191,12 @@ async function asked(
   });
 }
 
-const unreachable = (url: URL, cause: unknown): DatabaseError =>
-  new DatabaseError({
-    status: 503,
-    name: 'unreachable',
-    reason: `${String(url)} could not be reached`,
-    cause,
-  });
+/** @throws the signal's reason, if that is why */
+function unreachable(url: URL, cause: unknown, signal: AbortSignal): DatabaseError {
+  signal.throwIfAborted();
+  const reason = `${String(url)} could not be reached`;
+  return new DatabaseError({ status: 503, name: 'unreachable', reason, cause });
+}
 
 function checkManifest(value: unknown): Manifest {
   if (
