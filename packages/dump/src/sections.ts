@@ -3,6 +3,7 @@
  * streamed into the database, which takes it only if it matches its digest.
  */
 import { type Doc, notImplemented, portableBytes, type Seq } from '@settledb/core';
+import { checkForm } from './form';
 import {
   type AnyDoc,
   Chain,
@@ -150,7 +151,7 @@ export class SectionLoader {
     if (!isObject(line)) throw damaged('a line that is no object');
     if (!('sum' in line)) this.#chain.add(`${text}\n`);
     else if (line.sum !== this.#chain.sum()) throw damaged('a checksum is wrong');
-    return line as unknown as Line;
+    return checkForm(line);
   }
 
   async #write(section: readonly Line[]): Promise<void> {

@@ -1,0 +1,39 @@
+/** Dumps of sound checksums that no program of ours wrote. */
+import { describe, expect, it } from 'vitest';
+import { Chain } from '../../packages/dump/src/format';
+import { make, utf8 } from './content';
+
+const HEADER = { settledb: 'dump', version: 1, uuid: 'u', seq: 1, doc_count: 1 };
+const END = { end: true, docs: 1, seq: 1 };
+const STUB = {
+  content_type: 'x/y',
+  digest: 'md5-SfaKXIST7CwL9ImCHCH8Ow==',
+  length: 2,
+  revpos: 1,
+  stub: true,
+};
+const DOC = { _id: 'a', _rev: `1-${'a'.repeat(32)}`, _attachments: { f: STUB } };
+const DATA = { data: 'aGk=' };
+
+/** Each section with its sum. */
+function sealed(...sections: readonly object[][]): Uint8Array {
+  const chain = new Chain();
+  const lines = sections.map((section) => {
+    const text = section.map((line) => `${JSON.stringify(line)}\n`).join('');
+    chain.add(text);
+    return `${text}${JSON.stringify({ sum: chain.sum() })}\n`;
+  });
+  return utf8(lines.join(''));
+}
+
+describe('a line of another form is refused as damage, whatever its checksum', () => {
+  it.each([['twice the same name', ['f', 'f']]])('content: %s', async (_, content) => {
+    const dump = sealed([HEADER], [{ doc: DOC, content }], [DATA], [DATA], [END]);
+    await expect(make().load(dump)).rejects.toMatchObject({ name: 'corrupt' });
+  });
+
+  it('while one of the right form is loaded', async () => {
+    const dump = sealed([HEADER], [{ doc: DOC, content: ['f'] }], [DATA], [END]);
+    expect(await make().load(dump)).toMatchObject({ ok: true, docs_written: 1 });
+  });
+});
