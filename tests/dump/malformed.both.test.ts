@@ -27,8 +27,36 @@ function sealed(...sections: readonly object[][]): Uint8Array {
 }
 
 describe('a line of another form is refused as damage, whatever its checksum', () => {
-  it.each([['twice the same name', ['f', 'f']]])('content: %s', async (_, content) => {
+  it.each([
+    ['twice the same name', ['f', 'f']],
+    ['no names', [5]],
+    ['no list', 'f'],
+    ['null', null],
+  ])('content: %s', async (_, content) => {
     const dump = sealed([HEADER], [{ doc: DOC, content }], [DATA], [DATA], [END]);
+    await expect(make().load(dump)).rejects.toMatchObject({ name: 'corrupt' });
+  });
+
+  it.each([
+    { doc: null },
+    { doc: 5 },
+    { doc: [] },
+    { doc: null, content: ['f'] },
+    { local: null },
+    { local: {} },
+    { local: { _id: 7 } },
+    { local: { _id: 'plain' } },
+  ])('%j', async (line) => {
+    const filled = make();
+    await filled.put({ _id: 'b' });
+    for (const db of [make(), filled]) {
+      await expect(db.load(sealed([HEADER], [line], [END]))).rejects.toMatchObject({ name: 'corrupt' });
+      await expect(db.get('plain')).rejects.toMatchObject({ status: 404 });
+    }
+  });
+
+  it.each([null, 5])('data: %j', async (data) => {
+    const dump = sealed([HEADER], [{ doc: DOC, content: ['f'] }], [{ data }], [END]);
     await expect(make().load(dump)).rejects.toMatchObject({ name: 'corrupt' });
   });
 

@@ -1,9 +1,14 @@
 /** The form of a line: its checksum tells that it is as it was written, not that a dump wrote it. */
-import { damaged, type Line } from './format';
+import { isLocalId } from '@settledb/core';
+import { damaged, isObject, type Line } from './format';
 
 /** What fields must be that are relied on; whether a document is one, the database decides. */
 const FORMS: readonly (readonly [field: string, isSound: (value: unknown) => boolean])[] = [
+  ['doc', isObject],
   ['content', isListOfNames],
+  // Any other would be written as an ordinary document.
+  ['local', (value) => isObject(value) && typeof value._id === 'string' && isLocalId(value._id)],
+  ['data', (value) => typeof value === 'string'],
 ];
 
 /** @throws corrupt for a line that is of no use, whatever its checksum */
