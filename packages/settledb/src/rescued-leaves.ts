@@ -7,6 +7,8 @@ import {
   generationOf,
   hashOf,
   type LocalDatabase,
+  type OpenedAttachment,
+  STUB_AT_HAND,
   type WriteFailure,
   whyOf,
 } from '@settledb/core';
@@ -19,7 +21,8 @@ export interface Leaf {
   readonly alone?: unknown;
 }
 
-type Doc = ExistingDoc<{ _attachments?: Record<string, { stub?: true }> }>;
+type Stub = { readonly stub?: true };
+type Doc = ExistingDoc<{ _attachments?: Record<string, Stub> }>;
 
 export class RescuedLeaves {
   readonly #to: RecoverTarget;
@@ -88,8 +91,8 @@ export class RescuedLeaves {
     const { _id, _rev } = doc;
     const stubs = Object.entries(doc._attachments!);
     const failures = new Map<string, unknown>();
-    for (const [name] of stubs) {
-      const failure = await unreadable(source, _id, _rev, name);
+    for (const [name, stub] of stubs) {
+      const failure = await unreadable(opened(source, doc, name, stub));
       if (failure !== undefined) failures.set(name, failure);
     }
     for (const [, failure] of failures)
@@ -103,9 +106,10 @@ export class RescuedLeaves {
         },
       ];
     const content: [string, object][] = [];
-    for (const [name, { stub: _, ...stub }] of stubs) {
-      const { stream } = await source.openAttachment(_id, name, { rev: _rev, encoded: true });
-      content.push([name, { ...stub, encoded: true, data: stream }]);
+    for (const [name, stub] of stubs) {
+      const { stream } = await opened(source, doc, name, stub);
+      const { stub: _, ...fields } = stub;
+      content.push([name, { ...fields, encoded: true, data: stream }]);
     }
     return this.#write([{ ...doc, _attachments: Object.fromEntries(content) } as Doc]);
   }
@@ -120,7 +124,7 @@ export const refusalOf = ({ name, reason }: Partial<WriteFailure>): string => `$
 async function readAlone(source: LocalDatabase, { id, rev, alone }: Leaf): Promise<(Doc | LostRevision)[]> {
   const found: (Doc | LostRevision)[] = [{ id, reason: whyOf(alone) }];
   try {
-    const doc = await source.get(id, { rev });
+    const doc = await source.get(id, { rev, att_encoding_info: true });
     found.push({ ...doc, _revisions: { start: generationOf(rev), ids: [hashOf(rev)] } } as never);
   } catch (error) {
     found.push({ id, rev, reason: whyOf(error) });
@@ -128,14 +132,25 @@ async function readAlone(source: LocalDatabase, { id, rev, alone }: Leaf): Promi
   return found;
 }
 
+/** As stored. By its stub: to find that, the document's tree would be read for each leaf anew, and may have thousands. */
+async function opened(
+  source: LocalDatabase,
+  { _id, _rev }: Doc,
+  name: string,
+  stub: Stub,
+): Promise<OpenedAttachment> {
+  const options = { rev: _rev, encoded: true, [STUB_AT_HAND]: stub };
+  return source.openAttachment(_id, name, options);
+}
+
 /**
  * Reads all of an attachment. Its chunks are checked one by one: only the digest tells that one stands in the place of another.
  *
  * @returns why that failed
  */
-async function unreadable(source: LocalDatabase, id: string, rev: string, name: string): Promise<unknown> {
+async function unreadable(opening: Promise<OpenedAttachment>): Promise<unknown> {
   try {
-    const { stream, digest } = await source.openAttachment(id, name, { rev, encoded: true });
+    const { stream, digest } = await opening;
     const bytes = bestBytes();
     const hasher = bytes.hasher();
     for await (const chunk of stream as unknown as AsyncIterable<Uint8Array>) hasher.update(chunk);
