@@ -1,5 +1,6 @@
 /** The command line, as a process of its own. */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   existsSync,
   lstatSync,
@@ -10,6 +11,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildSync } from 'esbuild';
@@ -179,6 +182,27 @@ describe('the command line', () => {
         encoding: 'utf8',
       });
       expect([full.status, full.stderr]).toEqual([1, expect.stringMatching(/^settledb: .*ENOSPC.*\n$/)]);
+    }
+  });
+
+  it.skipIf(process.platform === 'win32')('leaves no part of a dump when it is told to end', async () => {
+    // Writing begins, and the database does not answer to its end.
+    const server = createServer((request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      if (!request.url!.includes('_changes')) response.end('{"couchdb":"Welcome","uuid":"u","update_seq":1}');
+    }).listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close().closeAllConnections());
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const folder = join(scratch, 'ended');
+    mkdirSync(folder);
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      const { child, ended } = begun(['dump', `http://127.0.0.1:${port}/db`, 'ended/dump.gz']);
+      onTestFinished(() => void child.kill('SIGKILL'));
+      await expect.poll(() => readdirSync(folder)).toHaveLength(1);
+      child.kill(signal);
+      await ended;
+      expect([child.signalCode, readdirSync(folder)]).toEqual([signal, []]);
     }
   });
 

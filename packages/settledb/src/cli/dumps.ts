@@ -22,17 +22,32 @@ export async function dump(db: SettleDB, path: string | undefined, isPlain: bool
   return true;
 }
 
+/** By which a process is asked to end, and does. */
+const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
 /** A file has its name only when it is whole: what was there before stays until then. */
 async function replace(path: string, made: Readable): Promise<void> {
   const temporary = `${path}.${randomBytes(4).toString('hex')}.tmp`;
+  const remove = (): void => rmSync(temporary, { force: true });
+  const asked = (signal: NodeJS.Signals): void => {
+    remove();
+    forget();
+    process.kill(process.pid, signal); // ends it as it would have ended
+  };
+  const forget = (): void => {
+    for (const signal of ENDING) process.off(signal, asked);
+  };
+  for (const signal of ENDING) process.on(signal, asked);
   // On the disk before it has the name: a backup is needed after the power failed, too.
   const file = createWriteStream(temporary, { flags: 'wx', flush: true });
   try {
     await pipeline(made, file);
     renameSync(temporary, path);
   } catch (error) {
-    rmSync(temporary, { force: true });
+    remove();
     throw error;
+  } finally {
+    forget();
   }
 }
 
