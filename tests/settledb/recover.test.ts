@@ -481,6 +481,11 @@ describe('recover', () => {
     await expect(recover(join(folder, 'none'), to)).rejects.toMatchObject({ status: 404, name: 'not_found' });
     await expect(recover(3 as never, to)).rejects.toThrow(TypeError);
     await expect(recover(folder, 'to' as never)).rejects.toThrow(TypeError);
+    for (const wrong of [{ on_progress: 5 }, { signal: 5 }])
+      await expect(recover(folder, to, wrong as never)).rejects.toThrow(
+        /on_progress must be|`signal` must be/,
+      );
+    expect(await to.info()).toMatchObject({ doc_count: 0 });
     await expect(recover(folder, to, { signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow(
       'enough',
     );

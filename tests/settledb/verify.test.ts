@@ -305,6 +305,9 @@ describe('verify', () => {
   it('refuses what it cannot read, and ends when it is told to', async () => {
     await expect(verify(join(folder, 'none'))).rejects.toMatchObject({ status: 404, name: 'not_found' });
     await expect(verify(3 as never)).rejects.toThrow(TypeError);
+    await expect(verify(folder, { on_progress: 5 as never })).rejects.toThrow(
+      'on_progress must be a function',
+    );
     symlinkSync('loop', join(folder, '..', 'loop'));
     for (const [name, status] of [
       [logName(folder), 500],
@@ -328,6 +331,6 @@ describe('verify', () => {
       on_progress: () => controller.abort(new Error('now')),
     });
     await expect(ended).rejects.toThrow('now');
-    expect(await verify(folder)).toEqual(SOUND);
+    expect(await verify(folder, null as never)).toEqual(SOUND);
   });
 });

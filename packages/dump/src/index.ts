@@ -1,3 +1,4 @@
+export { checkProgress } from './check';
 export { type DumpOptions, type DumpProgress, dump, type Source } from './dump';
 export { isOwnLocal } from './format';
 export type { Input } from './lines';

@@ -1,6 +1,7 @@
 /** Brings what can still be read of a damaged folder into another database. */
 import { type DamagedPart, type Salvage, salvage } from '@settledb/adapter-file';
 import { badRequest, type CallOptions, checkSignal, DatabaseError } from '@settledb/core';
+import { checkProgress } from '@settledb/dump';
 import { Rescue } from './rescue';
 import type { SettleDB } from './settledb';
 
@@ -85,16 +86,24 @@ export async function recover(
   if (typeof from !== 'string') throw new TypeError('recover takes the path of a folder, and a database');
   if (typeof to?.bulkDocs !== 'function')
     throw new TypeError('recover takes a database to write to: recover(path, new SettleDB(…))');
-  checkSignal(options.signal);
-  options.signal?.throwIfAborted();
+  const checked = checkedOptions(options);
   const { doc_count, doc_del_count } = await to.info();
   if (doc_count + (doc_del_count ?? 0) > 0) throw badRequest('The database to write to is not empty');
   const salvaged = await salvage(from);
   try {
-    return await rescueTo(salvaged, to, options);
+    return await rescueTo(salvaged, to, checked);
   } finally {
     await salvaged.close();
   }
+}
+
+/** `null` is none. @throws TypeError; the reason of a signal that is aborted */
+export function checkedOptions(given: RecoverOptions | null): RecoverOptions {
+  const options = given ?? {};
+  checkSignal(options);
+  checkProgress(options);
+  options.signal?.throwIfAborted();
+  return options;
 }
 
 /** Writes what there is to a database that is empty. */

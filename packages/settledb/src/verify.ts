@@ -1,9 +1,16 @@
 /** Reads all of a database in a folder, to know that it is sound before it is needed: of a backup, or of a disk that is not trusted. */
 import { type DamagedPart, type Salvage, salvage } from '@settledb/adapter-file';
-import { checkSignal, type DatabaseTables, schema } from '@settledb/core';
+import { type DatabaseTables, schema } from '@settledb/core';
 import { openLogStore } from '@settledb/engine';
 import { contradictionsIn } from './contradictions';
-import { type Recovered, type RecoverOptions, type RecoverTarget, rescueTo, unlessCorrupt } from './recover';
+import {
+  checkedOptions,
+  type Recovered,
+  type RecoverOptions,
+  type RecoverTarget,
+  rescueTo,
+  unlessCorrupt,
+} from './recover';
 
 export interface Verified {
   /**
@@ -34,18 +41,17 @@ export interface Verified {
  */
 export async function verify(folder: string, options: RecoverOptions = {}): Promise<Verified> {
   if (typeof folder !== 'string') throw new TypeError('verify takes the path of a folder');
-  checkSignal(options.signal);
-  options.signal?.throwIfAborted();
+  const checked = checkedOptions(options);
   const salvaged = await salvage(folder);
   try {
     let docs = 0;
     const on_progress: RecoverOptions['on_progress'] = (progress) => {
       docs = progress.docs;
-      options.on_progress?.(progress);
+      checked.on_progress?.(progress);
     };
-    const { ok, revisions, lost, damage } = await rescueTo(salvaged, NOWHERE, { ...options, on_progress });
+    const { ok, revisions, lost, damage } = await rescueTo(salvaged, NOWHERE, { ...checked, on_progress });
     const isWhole = damage.every(({ isLast }) => isLast);
-    const contradictions = isWhole ? await contradictionsOf(salvaged, options) : [];
+    const contradictions = isWhole ? await contradictionsOf(salvaged, checked) : [];
     return {
       ok: ok && isWhole && contradictions.length === 0,
       docs,
