@@ -136,6 +136,11 @@ describe('the command line', () => {
       code: 1,
       err: expect.stringContaining('ENOENT'),
     });
+    expect(await settledb('load four .')).toEqual({
+      code: 1,
+      out: '',
+      err: 'settledb: . is a folder: name a file\n',
+    });
     expect(existsSync(join(scratch, 'four'))).toBe(false);
     expect(await settledb('load two', { input: 'no dump' })).toMatchObject({
       code: 1,

@@ -51,11 +51,12 @@ async function replace(path: string, made: Readable): Promise<void> {
   }
 }
 
-/** @param made makes the database, and perhaps a folder: not before the file is found to be there */
+/** @param made makes the database, and perhaps a folder: not before the file is found to be there, and to be one */
 export async function load(path: string | undefined, made: () => SettleDB) {
   const file = path === undefined ? undefined : await open(path);
-  const input = file?.createReadStream() ?? process.stdin;
   try {
+    if ((await file?.stat())?.isDirectory()) throw new Error(`${path} is a folder: name a file`);
+    const input = file?.createReadStream() ?? process.stdin;
     return await withDatabase(made(), (db) => db.load(Readable.toWeb(input) as never));
   } finally {
     await file?.close();
