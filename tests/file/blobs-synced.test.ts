@@ -146,3 +146,18 @@ async function expectRows(db: LocalDatabase): Promise<void> {
   expect((await db.allDocs()).rows.map(({ key }) => key)).toEqual(['after', 'before']);
   expect(await bytesOf(await db.getAttachment('before', 'f'))).toEqual(noise(LARGE));
 }
+
+it.each([500, LARGE])('they are lost with a sync that failed, which is no damage: %i bytes', async (size) => {
+  const disk = new Disk();
+  const journal = await file({ files: disk }).open(FOLDER);
+  const place = journal.blobs.placeFor?.(size) ?? 'a'.repeat(32);
+  await journal.blobs.put(place, [noise(size)], 'relaxed');
+  disk.fail = (call) => {
+    if (call === 'sync') throw failure('EIO');
+    return undefined;
+  };
+  const lost = { name: 'io', cause: { code: 'EIO' } };
+  await expect(journal.blobs.drop([])).rejects.toMatchObject(lost);
+  await expect(journal.blobs.get(place, 0)).rejects.toMatchObject({ name: 'io', cause: lost });
+  await journal.close();
+});

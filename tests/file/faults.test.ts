@@ -323,6 +323,43 @@ describe('a disk whose calls fail', () => {
     await journal.close();
   });
 
+  it('says io, and not that it is damaged, of what the disk lost with a failed sync', async () => {
+    const disk = new Disk();
+    const journal = await file({ files: disk }).open(FOLDER);
+    await journal.append(commitOf(1), { epoch: 0, n: 0 }, 'strict');
+    disk.fail = (call) => {
+      if (call === 'sync') throw failure('EIO');
+      return undefined;
+    };
+    const lost = { name: 'io', cause: { code: 'EIO' } };
+    await expect(journal.append(commitOf(2), { epoch: 0, n: 1 }, 'strict')).rejects.toMatchObject(lost);
+    const io = { name: 'io', cause: lost };
+    await expect(journal.read()).rejects.toMatchObject(io);
+    await expect(journal.load([tail(2)])).rejects.toMatchObject(io);
+    await expect(journal.append(commitOf(2), { epoch: 0, n: 1 }, 'relaxed')).rejects.toMatchObject(io);
+    expect(await journal.load([tail(1)])).toEqual([commitOf(1).tail]);
+    await expect(journal.vacuum!({ force: true })).rejects.toMatchObject(io);
+    await journal.close();
+  });
+
+  it('still says of what was on the disk before a failed sync that it is damaged', async () => {
+    const disk = new Disk();
+    const journal = await file({ files: disk }).open(FOLDER);
+    await journal.append(commitOf(1), { epoch: 0, n: 0 }, 'strict');
+    disk.fail = (call) => {
+      if (call === 'sync') throw failure('EIO');
+      return undefined;
+    };
+    await expect(journal.append(commitOf(2), { epoch: 0, n: 1 }, 'strict')).rejects.toMatchObject({
+      name: 'io',
+    });
+    const fd = disk.open(`${FOLDER}/log.1`, 'r+');
+    disk.writeSync(fd, Buffer.from('?'), 0, 1, disk.stat(fd).size - 1);
+    disk.close(fd);
+    await expect(journal.load([tail(1)])).rejects.toMatchObject({ name: 'corrupt' });
+    await journal.close();
+  });
+
   it('is refused clearly where the folder cannot be written to', async () => {
     for (const code of ['EACCES', 'EROFS']) {
       const disk = new Disk();

@@ -71,7 +71,7 @@ async function opened(
       enter: () => () => {},
     });
     const torn = new TornBlocks(log, frames);
-    const blobs = new BlobFiles(files, folder, false, (error) => error as Error);
+    const blobs = new BlobFiles(files, folder, false, (failure) => failure);
     const through = (directory?: Directory) => new SalvagedJournal(log, torn, frames, blobs, directory);
     return {
       damage: log.damage,

@@ -6,7 +6,7 @@
  * The order on the disk: a file's bytes before the commit that names it; the commit that no longer names it before the file is
  * removed. So a loss of power may leave files that nobody names, but never a name without its file.
  */
-import { CHUNK_BYTES, closed, corrupt, type Durability } from '@settledb/core';
+import { CHUNK_BYTES, closed, corrupt, type DatabaseError, type Durability, ioError } from '@settledb/core';
 import type { PlacedChunk } from '@settledb/engine';
 import { closeQuietly, codeOf, type Files, join } from './files';
 import { BLOBS, removeFolderIfEmpty, removeQuietly } from './folder';
@@ -35,13 +35,20 @@ export class BlobFiles {
   /** Resolves when the folder exists and its name is on the disk. */
   #made: Promise<void> | undefined;
   #isClosed = false;
-  readonly #lost: (error: unknown) => Error;
+  readonly #lost: (failure: DatabaseError) => DatabaseError;
+  /** Of the sync that failed. */
+  #failure: DatabaseError | undefined;
 
   /**
    * @param leftOpen the last owner did not sync what is there
    * @param lost told when content put before may be lost, so that nothing more may be relied upon. Answers the error to throw
    */
-  constructor(files: Files, folder: string, leftOpen: boolean, lost: (error: unknown) => Error) {
+  constructor(
+    files: Files,
+    folder: string,
+    leftOpen: boolean,
+    lost: (failure: DatabaseError) => DatabaseError,
+  ) {
     this.#files = files;
     this.#lost = lost;
     this.#isNamed = !leftOpen;
@@ -98,8 +105,18 @@ export class BlobFiles {
     else this.#unsynced.add(place);
   }
 
-  /** @throws DatabaseError `corrupt` when the bytes are not those that were put there */
+  /** @throws DatabaseError `corrupt` when the bytes are not those that were put there; `io` when a failed sync lost them */
   async get(place: string, index: number): Promise<Uint8Array | undefined> {
+    try {
+      return await this.#get(place, index);
+    } catch (error) {
+      const isLost = this.#unsynced.has(place) || this.#packs.isUnsynced(place);
+      if (this.#failure === undefined || !isLost || trouble(place, error).name !== 'corrupt') throw error;
+      throw ioError(`An attachment's content is lost: ${this.#failure.reason}`, this.#failure);
+    }
+  }
+
+  async #get(place: string, index: number): Promise<Uint8Array | undefined> {
     if (isPacked(place)) return index === 0 ? this.#packs.get(place) : undefined;
     const path = join(this.#folder, place);
     const at = MAGIC.length + index * (CHUNK_HEADER_BYTES + CHUNK_BYTES);
@@ -225,7 +242,9 @@ export class BlobFiles {
       await work();
     } catch (error) {
       const failure = trouble(path, error);
-      throw isOutOfFiles(error) ? failure : this.#lost(failure);
+      if (isOutOfFiles(error)) throw failure;
+      this.#failure = this.#lost(failure);
+      throw this.#failure;
     }
   }
 

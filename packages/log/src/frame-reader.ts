@@ -1,7 +1,7 @@
 /**
  * Reads frames of a log, and parts of the long ones, checking each: whatever it answers is what was written.
  */
-import { corrupt, type DatabaseError } from '@settledb/core';
+import { corrupt, type DatabaseError, ioError } from '@settledb/core';
 import type { Place } from './contents';
 import type { Reads } from './files';
 import { headerAt, isSound } from './frame';
@@ -26,6 +26,8 @@ export interface FrameFile {
   readonly header: LogHeader;
   /** Keeps the file open until the returned function is called. */
   readonly enter: () => () => void;
+  /** Why the disk may not have what was written at this byte, if a write or a sync failed. */
+  readonly failureAt?: (offset: number) => DatabaseError | undefined;
 }
 
 export class FrameReader {
@@ -34,22 +36,24 @@ export class FrameReader {
   readonly #path: string;
   readonly #header: LogHeader;
   readonly #enter: () => () => void;
+  readonly #failureAt: FrameFile['failureAt'];
   /** Made at the first read. Its bytes become text at once: a buffer for each page would burden the collector more than the rows. */
   #scratch: Bytes | undefined;
 
-  constructor({ files, fd, path, header, enter }: FrameFile) {
+  constructor({ files, fd, path, header, enter, failureAt }: FrameFile) {
     this.#files = files;
     this.#fd = fd;
     this.#path = path;
     this.#header = header;
     this.#enter = enter;
+    this.#failureAt = failureAt;
   }
 
   /**
    * The frame at `place`, checked.
    *
    * @param lent the frame is valid only until the next read, if it is not a promise
-   * @throws DatabaseError `corrupt` when it is not what was written
+   * @throws DatabaseError `corrupt` when it is not what was written; `io` when a failed sync lost it
    */
   frame(place: Place, lent = false): Bytes | Promise<Bytes> {
     if (lent || place.bytes > SYNC_READ_BYTES)
@@ -73,7 +77,7 @@ export class FrameReader {
    * that carries no sums and was not read yet. The part is checked as well as the whole would be.
    *
    * @param at in characters, as is `length`; together no more than there are
-   * @throws DatabaseError `corrupt` when it is not what was written
+   * @throws DatabaseError `corrupt` when it is not what was written; `io` when a failed sync lost it
    */
   part(place: Place, at: number, length: number): string {
     place.sums ??= this.#carriesSums(place)
@@ -181,6 +185,9 @@ export class FrameReader {
   }
 
   #damaged(offset: number): DatabaseError {
+    const failure = this.#failureAt?.(offset);
+    if (failure !== undefined)
+      return ioError(`${this.#path}: what was written at byte ${offset} is lost: ${failure.reason}`, failure);
     return corrupt(`${this.#path}: damaged at byte ${offset}: this is not what was written there`);
   }
 }

@@ -54,7 +54,7 @@ export class LogJournal implements Journal {
     this.#folder = folder;
     this.#lock = lock;
     this.#log = log;
-    const lost = (error: unknown): Error => this.#log.poison(error);
+    const lost = (error: unknown): DatabaseError => this.#log.poison(error);
     this.#lockName = new LockName(files, folder, lost);
     this.#blobFiles = new BlobFiles(files, folder, lock.leftOpen, lost);
     this.blobs = journalBlobs(this.#blobFiles, {

@@ -43,7 +43,14 @@ export class Log {
     this.path = path;
     this.header = header;
     this.contents = contents;
-    this.frames = new FrameReader({ files, fd, path, header, enter: () => this.enter() });
+    this.frames = new FrameReader({
+      files,
+      fd,
+      path,
+      header,
+      enter: () => this.enter(),
+      failureAt: (offset) => (offset < this.#syncedTo ? undefined : this.#failure),
+    });
     this.#end = end;
     this.#syncedTo = end;
   }

@@ -127,6 +127,11 @@ export class Packs {
     );
   }
 
+  /** Whether the pack of `place` may not be on the disk as it is. */
+  isUnsynced(place: string): boolean {
+    return this.#unsynced.has(slotOf(place).pack);
+  }
+
   /** Resolves when everything put before is on the disk. After a failure nobody knows what the disk has; a second sync would lie. */
   sync(): Promise<void> | undefined {
     if (this.#unsynced.size === 0 && !this.#renamed && this.#syncing === undefined) return undefined;
