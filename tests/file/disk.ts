@@ -25,7 +25,7 @@ let clock = 0;
 export type Call = keyof NodeFiles | 'openFolder';
 
 export class Disk implements NodeFiles {
-  /** Throws to let the call fail; a number lets a write move only so many bytes. */
+  /** Throws to let the call fail; a number lets a read or a write move only so many bytes. */
   fail: (call: Call) => number | undefined = () => undefined;
   #names = new Map<string, Inode>();
   #durableNames = new Map<string, Inode>();
@@ -77,8 +77,7 @@ export class Disk implements NodeFiles {
   }
 
   readSync(fd: number, data: Uint8Array, offset: number, length: number, position: number): number {
-    this.fail('readSync');
-    return readAt(this.#inode(fd), data, offset, length, position);
+    return this.#read('readSync', fd, data, offset, length, position);
   }
 
   async read(
@@ -88,8 +87,7 @@ export class Disk implements NodeFiles {
     length: number,
     position: number,
   ): Promise<number> {
-    this.fail('read');
-    return readAt(this.#inode(fd), data, offset, length, position);
+    return this.#read('read', fd, data, offset, length, position);
   }
 
   async sync(fd: number): Promise<void> {
@@ -226,6 +224,13 @@ export class Disk implements NodeFiles {
     }
   }
 
+  /** Nothing, where the file ended before. */
+  #read(call: Call, fd: number, to: Uint8Array, offset: number, length: number, at: number): number {
+    const most = this.fail(call) ?? length;
+    const { data } = this.#inode(fd);
+    return at >= data.length ? 0 : data.copy(to, offset, at, at + Math.min(most, length));
+  }
+
   #write(call: Call, fd: number, data: Uint8Array, offset: number, length: number, at: number): number {
     const most = this.fail(call) ?? length;
     const inode = this.#inode(fd);
@@ -245,10 +250,6 @@ export class Disk implements NodeFiles {
 
 /** An error as the system gives it. */
 export const failure = (code: string): Error => Object.assign(new Error(`${code}: injected`), { code });
-
-/** Nothing, where the file ended before. */
-const readAt = ({ data }: Inode, to: Uint8Array, offset: number, length: number, at: number): number =>
-  at >= data.length ? 0 : data.copy(to, offset, at, at + length);
 
 function resize(inode: Inode, length: number): void {
   inode.changed = ++clock;

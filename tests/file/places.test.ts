@@ -178,6 +178,27 @@ describe('what is noted of a long log', () => {
     }
   });
 
+  it('is read in full, and the log too, however few bytes a call gives', async () => {
+    const { folder, state } = await filled('short reads');
+    let bytes = 0;
+    const files: Files = {
+      ...nodeFiles,
+      readSync(fd, data, offset, length, position) {
+        const got = nodeFiles.readSync(fd, data, offset, Math.min(length, 20), position);
+        bytes += got;
+        return got;
+      },
+      read(...given) {
+        bytes += given[3];
+        return nodeFiles.read(...given);
+      },
+    };
+    const journal = await file({ files }).open(folder);
+    expect(bytes).toBeLessThan(LITTLE);
+    expect(await stateOf(journal)).toBe(state);
+    await journal.close();
+  });
+
   it('is passed over when an older program wrote it, and by one', async () => {
     const { folder, state } = await filled('older');
     const note = readFileSync(noteOf(folder));

@@ -63,6 +63,22 @@ describe('a database on private files', () => {
     expect(await sizeOf(again, 'a')).toBe(3000);
   });
 
+  it('takes reads that give few bytes at a time, and keeps all its files', async () => {
+    const system = new FakeOpfs();
+    const db = open(system);
+    for (let n = 0; n < 5; n++) await db.putAttachment(`${n}`, 'x', large(), 'a/b');
+    system.kill();
+    // More than the names of some files, less than those of all.
+    for (const most of [19, 250]) {
+      system.disk.fail = (call) => (call === 'readSync' || call === 'read' ? most : undefined);
+      const again = open(system);
+      expect((await again.allDocs()).rows.length).toBe(5);
+      system.disk.fail = () => undefined;
+      for (let n = 0; n < 5; n++) expect(await sizeOf(again, `${n}`)).toBe(LARGE);
+      system.kill();
+    }
+  });
+
   it.each([
     'sync',
     'writeSync',

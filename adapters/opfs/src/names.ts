@@ -115,6 +115,17 @@ function writeAll(handle: SyncHandle, data: Uint8Array, at: number): void {
   }
 }
 
+/** Fills `data`, however little each call gives; answers how many bytes there were. */
+function readAll(handle: SyncHandle, data: Uint8Array, at: number): number {
+  let done = 0;
+  while (done < data.length) {
+    const got = handle.read(data.subarray(done), { at: at + done });
+    if (got === 0) break;
+    done += got;
+  }
+  return done;
+}
+
 interface Copy {
   readonly at: number;
   readonly serial: number;
@@ -123,7 +134,7 @@ interface Copy {
 
 function copyAt(handle: SyncHandle, at: number): Copy | undefined {
   const room = Bytes.alloc(COPY_BYTES);
-  const data = room.subarray(0, handle.read(room, { at }));
+  const data = room.subarray(0, readAll(handle, room, at));
   if (data.length < JSON_AT || data.toString('latin1', 0, CRC_AT) !== MAGIC) return undefined;
   const end = JSON_AT + data.readUInt32LE(LENGTH_AT);
   if (end > data.length || data.readUInt32LE(CRC_AT) !== crc32(data.subarray(LENGTH_AT, end)))

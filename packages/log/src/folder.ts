@@ -13,7 +13,7 @@ import { notedPlaces, PLACES } from './places';
 import { Bytes, random } from './platform';
 import { recover } from './recovery';
 import { trouble } from './trouble';
-import { writeFully } from './window';
+import { readFullySync, writeFully } from './window';
 
 type LastOwner = Pick<Lock, 'lostPower' | 'leftOpen'>;
 
@@ -160,7 +160,7 @@ function isOurs(files: Files, path: string): boolean {
   const fd = files.open(path, 'r');
   try {
     const start = Bytes.alloc(HEADER_BYTES);
-    return isLog(start.subarray(0, files.readSync(fd, start, 0, start.length, 0)));
+    return isLog(start.subarray(0, readFullySync(files, fd, start, 0)));
   } finally {
     closeQuietly(files, fd);
   }

@@ -15,7 +15,7 @@ import { decodeHeader, HEADER_BYTES } from './header';
 import type { Log } from './log';
 import { Bytes, crc32 } from './platform';
 import type { Recovered } from './recovery';
-import { writeFullySync } from './window';
+import { readFullySync, writeFullySync } from './window';
 
 /** No database within this one's folder is likely to have this name. */
 export const PLACES = 'log.places';
@@ -56,7 +56,7 @@ export function notedPlaces(files: Files, folder: string, fd: number, path: stri
   const noted = readNote(files, join(folder, PLACES), changed);
   if (noted === undefined || noted.note.size !== size || noted.note.changed !== changed) return undefined;
   const start = Bytes.alloc(HEADER_BYTES);
-  files.readSync(fd, start, 0, HEADER_BYTES, 0);
+  readFullySync(files, fd, start, 0);
   const header = decodeHeader(start, path);
   return header.salt === noted.note.salt ? { header, contents: contentsOf(noted), end: size } : undefined;
 }
@@ -85,7 +85,7 @@ function readNote(files: Files, path: string, logChanged: number): Noted | undef
       const { size, changed } = files.stat(fd);
       if (changed <= logChanged) return undefined;
       const room = Bytes.allocUnsafe(size);
-      const data = room.subarray(0, files.readSync(fd, room, 0, size, 0));
+      const data = room.subarray(0, readFullySync(files, fd, room, 0));
       const body = data.subarray(CRC_BYTES);
       if (crcOf(body) !== data.toString('latin1', 0, CRC_BYTES)) return undefined;
       const end = body.indexOf(LINE_END);
