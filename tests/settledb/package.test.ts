@@ -96,6 +96,23 @@ describe('the package', () => {
     expect(printed).toEqual([1, 1, 1, true, 'unreachable']);
   });
 
+  it('is imported, and keeps documents, where there is no TextEncoder, as in the jsdom of Jest', () => {
+    const { printed } = run(
+      `delete globalThis.TextEncoder;
+      delete globalThis.TextDecoder;
+      for (const subpath of ['static', 'memory', 'indexeddb', 'journal', 'eval', 'worker'])
+        await import('settledb/' + subpath);
+      const { SettleDB } = await import('settledb');
+      const db = new SettleDB('a', { adapter: 'memory' });
+      await db.bulkDocs([{ _id: 'a', n: 1 }, { _id: 'b', n: 2 }]);
+      const { docs } = await db.find({ selector: { n: 2 } });
+      const { docs_written } = await db.replicate.to(new SettleDB('b', { adapter: 'memory' }));
+      console.log(JSON.stringify([docs.length, docs_written]));`,
+      '--conditions=browser',
+    );
+    expect(printed).toEqual([1, 2]);
+  });
+
   it('brings the guides that its README names', () => {
     const readme = readFileSync(join(packageFolder, 'README.md'), 'utf8');
     const named = [...readme.matchAll(/\]\(docs\/([\w-]+)\.md\)/g)].map(([, name]) => name as string);

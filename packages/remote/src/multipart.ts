@@ -31,8 +31,6 @@ const CR = 13;
 const SPACE = 32;
 const DASH = 45;
 const EMPTY = new Uint8Array();
-const encoder = new TextEncoder();
-const decoder = new TextDecoder();
 
 /** The boundary that a Content-Type names; undefined for a type that is no multipart. @throws bad_request */
 export function boundaryOf(contentType: string | null | undefined): string | undefined {
@@ -73,6 +71,7 @@ type Found =
 
 class Reader {
   readonly #source: AsyncIterator<Uint8Array>;
+  readonly #decoder = new TextDecoder();
   /** `\r\n--boundary`. */
   readonly #delimiter: Uint8Array;
   /**
@@ -132,7 +131,7 @@ class Reader {
       }
       if (end >= 0) {
         if (this.#buffer[end - 1] !== CR) throw malformed('a line of its headers ends with LF alone');
-        const line = decoder.decode(this.#buffer.subarray(0, end - 1));
+        const line = this.#decoder.decode(this.#buffer.subarray(0, end - 1));
         if (line !== '') this.#buffer = this.#buffer.subarray(end + 1);
         return line;
       }
@@ -244,6 +243,8 @@ export async function* writeMultipart(
   parts: Iterable<OutgoingPart> | AsyncIterable<OutgoingPart>,
   boundary: string,
 ): AsyncGenerator<Uint8Array, void, void> {
+  // Made here, not once for all: Jest's jsdom has none, and imports this with `settledb/static`.
+  const encoder = new TextEncoder();
   let first = true;
   for await (const { headers, body } of parts) {
     yield encoder.encode(partHead(headers, boundary, first));
