@@ -121,7 +121,11 @@ describe('an answer not of the expected form is an error', () => {
         Response.json({ error: 'forbidden', reason: 'no' }, { status: 403 }),
         { name: 'forbidden', reason: 'no' },
       ],
-      [500, new Response('<html>', { status: 500 }), { name: 'http_error', reason: 'HTTP 500' }],
+      [
+        500,
+        new Response('<html>', { status: 500 }),
+        { name: 'http_error', reason: `${URL_OF_DB} answers 500, and not as CouchDB does` },
+      ],
       [401, new Response('', { status: 401 }), { name: 'unauthorized' }],
       [413, Response.json([], { status: 413 }), { name: 'too_large' }],
       [
@@ -136,6 +140,28 @@ describe('an answer not of the expected form is an error', () => {
       expect(error).toBeInstanceOf(DatabaseError);
       expect(error).toMatchObject({ status, ...expected });
     }
+  });
+
+  it('and what is not of CouchDB names what was asked, without credentials', async () => {
+    const withSecret = URL_OF_DB.replace('//', '//user:secret@');
+    const html = (status: number) => () => new Response('<html>', { status });
+    const { fetch } = meddled({
+      'GET /db': html(404),
+      'GET /db/a': html(404),
+      'GET /db/b': html(200),
+      'PUT /db/a': html(502),
+    });
+    const db = remote(withSecret, { fetch, skip_setup: true });
+    const question = 'is it the URL of a database?';
+    const wrong = { message: `${URL_OF_DB} answers 404, and not as CouchDB does: ${question}`, status: 404 };
+    expect(await failureOf(db.info())).toMatchObject(wrong);
+    expect(await failureOf(db.get('a'))).toMatchObject({ ...wrong, name: 'not_found' });
+    expect(await failureOf(db.put({ _id: 'a' }))).toMatchObject({ status: 502, name: 'http_error' });
+    expect(await failureOf(db.get('b'))).toMatchObject({
+      status: 502,
+      name: 'bad_response',
+      message: expect.stringContaining(`it is no JSON. Is ${URL_OF_DB} the URL of a database?`),
+    });
   });
 
   it('which says when to come back where the server did', async () => {

@@ -43,12 +43,12 @@ export async function readText(pieces: AsyncIterable<Uint8Array>): Promise<strin
   return text + decode(decoder);
 }
 
-/** @throws bad_response */
-export function parseJson(text: string): unknown {
+/** @param url what was asked, if that may be no database at all @throws bad_response */
+export function parseJson(text: string, url?: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw badResponse('it is no JSON', cause);
+    throw badResponse(`it is no JSON${url === undefined ? '' : `. Is ${url} the URL of a database?`}`, cause);
   }
 }
 

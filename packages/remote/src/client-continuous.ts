@@ -22,7 +22,7 @@ export async function* continuousPages(http: Http, call: Call): AsyncGenerator<C
     const lines = (rest + decode(decoder, piece)).split('\n');
     rest = lines.pop()!;
     if (rest.length > MAX_LINE_LENGTH) throw badResponse('a line of _changes is too long');
-    const rows = lines.filter((line) => line.trim() !== '').map(parseJson);
+    const rows = lines.filter((line) => line.trim() !== '').map((line) => parseJson(line));
     // The last line of a feed that ends in good order gives its position.
     const end = rows.find((row) => isObject(row) && 'last_seq' in row);
     const results = rows.filter((row) => row !== end);

@@ -40,11 +40,19 @@ const NAMES = new Map([
   [503, 'service_unavailable'],
 ]);
 
-/** The error that the server reports. `text`: the body, as far as it could be read. */
-export function errorOf(response: Response, text: string, docId: string | undefined): DatabaseError {
+/** The error that the server reports. `text`: the body, as far as it could be read; `url`: the database's, without credentials. */
+export function errorOf(
+  response: Response,
+  text: string,
+  url: string,
+  docId: string | undefined,
+): DatabaseError {
   const { status } = response;
   const { error, reason } = readError(text);
-  const wire = { error: error ?? NAMES.get(status) ?? 'http_error', reason: reason ?? `HTTP ${status}` };
+  const wire = {
+    error: error ?? NAMES.get(status) ?? 'http_error',
+    reason: reason ?? notAsCouchDb(url, status),
+  };
   const retryAfterMs = readRetryAfter(response.headers.get('retry-after'));
   if (retryAfterMs !== undefined) {
     return new RemoteError({ status, name: wire.error, reason: wire.reason, docId }, retryAfterMs);
@@ -54,6 +62,10 @@ export function errorOf(response: Response, text: string, docId: string | undefi
   if (known.status === status || known.name === 'doc_validation') return known;
   return new RemoteError({ status, name: wire.error, reason: wire.reason, docId });
 }
+
+/** What answers in 5xx may well stand before a database. */
+const notAsCouchDb = (url: string, status: number): string =>
+  `${url} answers ${status}, and not as CouchDB does${status < 500 ? ': is it the URL of a database?' : ''}`;
 
 function readError(text: string): { error?: string; reason?: string } {
   try {

@@ -166,7 +166,7 @@ export class Http {
 
   /** @returns the JSON of an answer of 2xx @throws DatabaseError; the signal's reason */
   async json(call: Call): Promise<unknown> {
-    return parseJson(await this.text(call));
+    return parseJson(await this.text(call), this.target.name);
   }
 
   /** As {@link json}, not yet parsed. */
@@ -197,7 +197,8 @@ export class Http {
         if (request.isBroken) throw error;
         return '';
       });
-      throw errorOf(response, text, call.docId ?? (response.status === 404 ? call.design : undefined));
+      const docId = call.docId ?? (response.status === 404 ? call.design : undefined);
+      throw errorOf(response, text, this.target.name, docId);
     } catch (error) {
       end();
       return fail(error);
