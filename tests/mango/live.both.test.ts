@@ -1,6 +1,7 @@
 /** Live results: current, told only when they change, unchanged parts kept, nothing left behind. */
 import { memory } from '@settledb/adapter-memory';
 import type { MapFunction } from '@settledb/core';
+import type { LiveQuery } from '@settledb/query';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/settledb';
@@ -459,6 +460,23 @@ describe('the life of a live result', () => {
     unsubscribe();
     await db.put({ _id: 'a' });
     await (await db.info()).update_seq;
+    expect(heard).toBe(1);
+  });
+
+  it('is an observable for RxJS, whose unsubscribing ends the work', async () => {
+    const db = open();
+    const feeds = countFeeds(db);
+    const live = db.live.find({ selector: {} }) as object;
+    // As `from` of RxJS does.
+    const key = (Symbol as { observable?: symbol }).observable ?? '@@observable';
+    const { subscribe } = (live as Record<symbol | string, () => LiveQuery<unknown>>)[key]!();
+    let heard = 0;
+    const { unsubscribe } = subscribe({ next: () => heard++, error: () => {}, complete: () => {} });
+    await vi.waitFor(() => expect(heard).toBe(1));
+    expect(feeds()).toBe(1);
+    unsubscribe();
+    await vi.waitFor(() => expect(feeds()).toBe(0));
+    await db.put({ _id: 'a' });
     expect(heard).toBe(1);
   });
 

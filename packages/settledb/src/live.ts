@@ -52,6 +52,7 @@ export function lazyLive<Content extends AnyContent>(load: () => Promise<LiveQue
   return Object.assign(live, { purges });
 }
 
+/** By this, consumers of observables know one. */
 const observableSymbol: symbol =
   (Symbol as { readonly observable?: symbol }).observable ?? Symbol.for('observable');
 
@@ -138,6 +139,11 @@ class LazyQuery<Result> implements LiveQuery<Result> {
   }
 
   [observableSymbol](): this {
+    return this;
+  }
+
+  /** What RxJS looks for where nobody has defined `Symbol.observable`. */
+  '@@observable'(): this {
     return this;
   }
 

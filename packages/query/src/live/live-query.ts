@@ -40,9 +40,6 @@ export interface LiveQuery<Result> extends AsyncIterable<Result> {
   cancel(): void;
 }
 
-const observableSymbol: symbol =
-  (Symbol as { readonly observable?: symbol }).observable ?? Symbol.for('observable');
-
 type Listener<Result> = Exclude<LiveObserver<Result>, (result: Result) => void>;
 
 export class RunningQuery<Result> implements LiveQuery<Result> {
@@ -80,11 +77,6 @@ export class RunningQuery<Result> implements LiveQuery<Result> {
 
   [Symbol.asyncIterator](): AsyncIterator<Result, undefined> {
     return new LatestIterator((observer) => this.subscribe(observer));
-  }
-
-  /** For `from(live)` of RxJS and others. */
-  [observableSymbol](): this {
-    return this;
   }
 
   cancel(): void {
