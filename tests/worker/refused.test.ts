@@ -110,6 +110,21 @@ describe('a page that is refused the worker itself', () => {
     Absent.disconnect();
   });
 
+  it.each([
+    ['/db-worker.js', '"/db-worker.js"'],
+    [new URL('https://app.example/db-worker.js'), 'https://app.example/db-worker.js'],
+    [Promise.resolve(), 'no worker'],
+    [5, '5'],
+  ])('because it gave %s is told what to give', async (given, shown) => {
+    const told = { name: 'TypeError', message: expect.stringContaining('connect(() => new Worker(…))') };
+    expect(() => connect(given as never)).toThrow(expect.objectContaining(told));
+    const Wrong = connect(() => given as never);
+    const error = await rejection(new Wrong('refused').info());
+    expect(error).toMatchObject(told);
+    expect((error as Error).message).toContain(shown);
+    Wrong.disconnect();
+  });
+
   it('by an error of the program is told that error', async () => {
     const bug = new TypeError('no');
     const Broken = connect(() => {

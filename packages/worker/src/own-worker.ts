@@ -11,6 +11,7 @@ import { type Held, hold, whenGone } from './life';
 import { onPutAway } from './page-life';
 import { reached } from './reached';
 import {
+  checkTarget,
   greet,
   keepAwake,
   onEnded,
@@ -61,8 +62,12 @@ export class OwnWorker {
   /** Why there can be no other worker: the page gave a worker rather than a function, and it has died. */
   #end: unknown;
 
-  /** @param onReturn called when the page is no longer frozen: messages sent to it meanwhile may be lost */
+  /**
+   * @param onReturn called when the page is no longer frozen: messages sent to it meanwhile may be lost
+   * @throws TypeError for what is no worker
+   */
   constructor(targets: Targets, timeoutMs: number, onReturn: () => void) {
+    if (targets && typeof targets !== 'function') checkTarget(targets);
     this.#targets = targets;
     this.#timeoutMs = timeoutMs;
     // A page that is put away takes its worker with it: another one should become the owner before.
@@ -255,7 +260,7 @@ function made(targets: Targets): Target {
   // Which the types rule out, and yet `navigator.serviceWorker` may be.
   if (!target)
     throw ioError(`connect() was given ${target}: is this a page without https and navigator.serviceWorker?`);
-  return target;
+  return checkTarget(target);
 }
 
 function tried(make: () => Target): Target {

@@ -1,4 +1,5 @@
 /** The workers a page can be connected to, and how to say the first word to each. */
+import { show } from '@settledb/core';
 import type { Ended, Hello, PutAway } from './wire';
 
 /** A worker, or an object that leads to one. */
@@ -15,6 +16,18 @@ type SharedWorkerLike = EventTarget & { readonly port: MessagePort };
 
 /** A worker, or a function that makes one. With a function another can be made when the first has died. */
 export type Targets = Target | (() => Target);
+
+/** By its shape: a worker may be another window's. @throws TypeError for anything else */
+export function checkTarget(given: Target): Target {
+  const { postMessage, port } = given as { postMessage?: unknown; port?: Partial<MessagePort> };
+  const isTarget =
+    typeof given === 'object' &&
+    (typeof (postMessage ?? port?.start) === 'function' || 'ready' in given || 'active' in given);
+  if (isTarget) return given;
+  throw new TypeError(
+    `connect() was given ${show(given)}, which is no worker: give it what makes one, connect(() => new Worker(…))`,
+  );
+}
 
 interface Poster {
   postMessage(message: unknown, transfer: Transferable[]): void;
