@@ -5,7 +5,9 @@ import type { IndexReader } from '../../packages/query/src/index-reader';
 import type { Source } from '../../packages/query/src/mango/batches';
 import { documentsOf } from '../../packages/query/src/mango/documents';
 import { SORT_BUDGET, TopOf } from '../../packages/query/src/mango/in-memory';
+import { keysOf } from '../../packages/query/src/mango/mango-index';
 import { projectedPaths } from '../../packages/query/src/mango/project';
+import { realMango } from './support';
 
 describe('sorting in memory', () => {
   const sort = [{ name: 'n', path: ['n'], descending: false }] as never;
@@ -36,6 +38,36 @@ it('of fields, those that others bring along are left out, in a time that does n
   expect(projectedPaths([`${deep}b`, `${deep}c`, `${deep}b.c`])).toHaveLength(2);
   const many = Array.from({ length: 200_000 }, (_, n) => `f${n}.g`);
   expect(projectedPaths([...many, ...many])).toHaveLength(200_000);
+});
+
+it('the rows of a list repeat no more of the other fields than a bound, and its elements are found all the same', async () => {
+  const tags = Array.from({ length: 1_000 }, (_, n) => n);
+  const texts = tags.map((n) => `${n}`.padEnd(2_000));
+  const lengthOf = (doc: object, fields: string[]): number =>
+    JSON.stringify(
+      keysOf(
+        fields.map((name) => [name]),
+        doc,
+      ),
+    ).length;
+  // 3 MB of text became 3 GB of keys.
+  expect(lengthOf({ tags, text: 'x'.repeat(100_000) }, ['tags', 'text'])).toBeLessThan(500_000);
+  expect(lengthOf({ tags, texts }, ['tags', 'texts'])).toBeLessThan(5_000_000);
+  expect(keysOf([['tags'], ['n']], { tags, n: 1 })).toHaveLength(1_001);
+  expect(keysOf([['tags']], { tags: texts })).toHaveLength(1_001);
+
+  const { db, mango } = realMango();
+  await db.bulkDocs([
+    { _id: 'long', tags, text: 'x'.repeat(300) },
+    { _id: 'other', tags: [-1], text: 'x'.repeat(300_000) },
+    { _id: 'short', tags: [3, 4], text: 'x' },
+  ]);
+  await mango.createIndex({ fields: ['tags', 'text'] });
+  const found = async (tag: number): Promise<string[]> =>
+    (await mango.find({ selector: { tags: { $in: [tag] } } })).docs.map(({ _id }) => _id);
+  expect(await found(3)).toEqual(['long', 'short']);
+  expect(await found(-1)).toEqual(['other']);
+  await db.destroy();
 });
 
 it('a union of more ids than may be collected reads all documents instead', async () => {

@@ -46,6 +46,11 @@ export interface MangoIndex {
  * elements reads too.
  */
 const MAX_ELEMENTS = 1_000;
+/**
+ * Characters that the rows of one list's elements may repeat. Each of them holds the values of all other fields again, so one
+ * document with a list and a long text would become a thousand times its length. Such a list, too, has one row that says so.
+ */
+const MAX_REPEATED = 256 * 1024;
 /** Stands for the elements of lists with too many of them; it sorts before all rows of elements. */
 export const MANY_ELEMENTS = true;
 
@@ -101,8 +106,13 @@ export function keysOf(paths: readonly (readonly string[])[], doc: object): Json
   }
   if (values.length === 0) return plain;
   plain.push(rowKey(values, paths.length));
+  if (!values.some(Array.isArray)) return plain;
+  const lengths = values.map((value) => toKey(value).length);
+  const total = lengths.reduce((sum, length) => sum + length);
   values.forEach((value, at) => {
-    if (Array.isArray(value)) plain.push(...elementKeys(values, at, paths.length));
+    if (!Array.isArray(value)) return;
+    const most = Math.min(MAX_ELEMENTS, MAX_REPEATED / (total - lengths[at]!)); // as many lengths as values
+    plain.push(...elementKeys(values, at, paths.length, most));
   });
   return plain;
 }
@@ -120,11 +130,12 @@ function keysIn(names: readonly string[], body: string): Json[] | undefined {
   return values.length === 0 ? [] : [rowKey(values, names.length)];
 }
 
-function elementKeys(values: readonly Json[], at: number, length: number): Json[] {
+/** @param most elements that get rows of their own */
+function elementKeys(values: readonly Json[], at: number, length: number, most: number): Json[] {
   const distinct = new Map<string, Json>();
   for (const element of values[at] as readonly Json[]) {
     distinct.set(toKey(element), element);
-    if (distinct.size > MAX_ELEMENTS) return [{ [at]: MANY_ELEMENTS }];
+    if (distinct.size > most) return [{ [at]: MANY_ELEMENTS }];
   }
   return [...distinct.values()].map((element) => ({
     [at]: rowKey([...values.slice(0, at), element, ...values.slice(at + 1)], length),
