@@ -60,6 +60,14 @@ describe('a field in the text of a document', () => {
     );
   });
 
+  it('is found in one pass, however often its name occurs within other fields', () => {
+    // Read from the beginning for each of them, this took minutes.
+    const list = Array.from({ length: 200_000 }, () => ({ a: 1, '{': '}' }));
+    expect(textField(JSON.stringify({ list }), 'a"')).toBeUndefined();
+    expect(textField(JSON.stringify({ list, a: 2, o: {} }), 'a"')).toBe(2);
+    expect(textField(JSON.stringify({ a: 3, b: 'x'.repeat(1_000_000), list }), 'a"')).toBe(3);
+  });
+
   it('is looked for by names that cannot be mistaken', () => {
     expect(NAMES.every(isPlainName)).toBe(true);
     expect(['_a', '__proto__', ',', '"', '\\', '', 'a b', 'a.b', '1', 'é'].some(isPlainName)).toBe(false);

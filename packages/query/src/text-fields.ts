@@ -36,13 +36,28 @@ const CLOSE_LIST = 93;
  */
 export function textField(body: string, name: string): Exclude<Json, object> | undefined | typeof UNTOLD {
   let found = -1;
+  // How deep in objects the text is at `seen`. It is kept from one place to the next, so that the text is read once.
+  let seen = 0;
+  let depth = 0;
+  let isText = false;
   // Searching for a quote first would take longer: every third or fourth character is one.
   for (let at = body.indexOf(name); at >= 0; at = body.indexOf(name, at + 1)) {
-    if (body.charCodeAt(at - 1) !== QUOTE) continue; // the end of a longer name
+    const place = at - 1;
+    if (body.charCodeAt(place) !== QUOTE) continue; // the end of a longer name
     const end = at + name.length;
     const next = body.charCodeAt(end);
     if (next === COLON) {
-      if (isWithin(body, at - 1)) continue;
+      if (seen > 0 || mayBeWithin(body, place)) {
+        for (; seen < place; seen++) {
+          const code = body.charCodeAt(seen);
+          if (code === QUOTE) isText = !isText;
+          else if (isText)
+            continue; // A brace may stand within a text.
+          else if (code === OPEN) depth++;
+          else if (code === CLOSE) depth--;
+        }
+        if (depth > 1) continue;
+      }
       if (found >= 0) return UNTOLD;
       found = end + 1;
     } else if (next !== COMMA && next !== CLOSE && next !== CLOSE_LIST) return UNTOLD;
@@ -50,21 +65,10 @@ export function textField(body: string, name: string): Exclude<Json, object> | u
   return found < 0 ? undefined : valueAt(body, found);
 }
 
-/** Whether a place where a name begins is in an object within the object. */
-function isWithin(body: string, place: number): boolean {
+/** Whether a place where a name begins can be in an object within the object: braces open before it and close behind it. */
+function mayBeWithin(body: string, place: number): boolean {
   const open = body.indexOf('{', 1);
-  if (open < 0 || open > place || body.indexOf('}', place) === body.length - 1) return false;
-  let depth = 0;
-  let isText = false;
-  for (let at = 0; at < place; at++) {
-    const code = body.charCodeAt(at);
-    if (code === QUOTE) isText = !isText;
-    else if (isText)
-      continue; // A brace may stand within a text.
-    else if (code === OPEN) depth++;
-    else if (code === CLOSE) depth--;
-  }
-  return depth > 1;
+  return open >= 0 && open < place && body.indexOf('}', place) !== body.length - 1;
 }
 
 function valueAt(body: string, at: number): Exclude<Json, object> | typeof UNTOLD {
