@@ -150,14 +150,18 @@ function orderOf(
   return served ? { sorts: false, descending } : { sorts: true, descending: false };
 }
 
+/** Ors for whose branches indexes are looked for: each costs as much as planning a find for each branch. */
+const MAX_ORS = 16;
+
 /** Uses an index of its own for every branch of an "or". */
 function unionOf(indexes: readonly MangoIndex[], conjunction: Conjunction): GatherPlan | undefined {
   const { fields, ors } = conjunction;
-  for (const branches of ors) {
+  for (const branches of ors.slice(0, MAX_ORS)) {
+    if (branches.length > MAX_RANGES) continue; // Each has a range at least.
     const accesses: Access[] = [];
     const ids: string[] = [];
     const served = branches.every((branch) => {
-      const inner = joinedWith({ fields, ors: [] }, conjunctionOf(branch));
+      const inner = joinedWith({ fields, ors: [] }, branch);
       const found = lookUp(idsOf(inner)) ?? unionAccess(indexes, inner);
       if (found === undefined) return false;
       accesses.push(...found.accesses);
