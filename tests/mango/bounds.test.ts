@@ -1,6 +1,6 @@
 /** What a find holds in memory has bounds; beyond them it says so, or takes another way to the same answer. */
 import type { ExistingDoc, Json } from '@settledb/core';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { IndexReader } from '../../packages/query/src/index-reader';
 import type { Source } from '../../packages/query/src/mango/batches';
 import { conjunctionOf, pathKey } from '../../packages/query/src/mango/constraint';
@@ -10,7 +10,8 @@ import { SORT_BUDGET, TopOf } from '../../packages/query/src/mango/in-memory';
 import { keysOf } from '../../packages/query/src/mango/mango-index';
 import { normalizeSelector } from '../../packages/query/src/mango/normalize';
 import { projectedPaths } from '../../packages/query/src/mango/project';
-import { realMango } from './support';
+import { Slices } from '../../packages/query/src/slices';
+import { naiveMango, realMango } from './support';
 
 describe('sorting in memory', () => {
   const sort = [{ name: 'n', path: ['n'], descending: false }] as never;
@@ -81,6 +82,22 @@ describe('a plan for many conditions on one field', () => {
     expect(execution_stats!.total_docs_examined).toBeLessThan(300);
     await db.destroy();
   });
+});
+
+it('documents are tested in slices, between which other tasks have their turn', async () => {
+  const { db, mango } = naiveMango();
+  await db.bulkDocs(Array.from({ length: 50 }, (_, n) => ({ n })));
+  await mango.find({ selector: { n: 0 } });
+  let now = performance.now();
+  vi.spyOn(performance, 'now').mockImplementation(() => (now += 10)); // as if each test took so long
+  const next = vi.spyOn(Slices.prototype, 'next');
+  for (const sort of [[], ['n']]) {
+    next.mockClear();
+    await mango.find({ selector: { n: { $lt: 0 } }, sort });
+    expect(next.mock.calls.length).toBeGreaterThanOrEqual(50);
+  }
+  vi.restoreAllMocks();
+  await db.destroy();
 });
 
 it('the rows of a list repeat no more of the other fields than a bound, and its elements are found all the same', async () => {

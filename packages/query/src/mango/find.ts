@@ -7,6 +7,7 @@ import {
   type Json,
   type Selector,
 } from '@settledb/core';
+import { Slices } from '../slices';
 import type { Place, Source, Tally } from './batches';
 import { NO_BOOKMARK, writeBookmark } from './bookmark';
 import { choosePlan, orderName } from './choose';
@@ -95,9 +96,12 @@ async function orderedPage(source: Source, asked: Find, plan: Plan, tally: Tally
   const accepted = acceptorOf(asked, plan);
   let skip = asked.skip;
   let last: Place | undefined;
+  const slices = new Slices();
   for await (const batch of documentsOf(source, plan, options, tally)) {
     for (const { key, doc: read } of batch) {
       const doc = accepted(read);
+      const wait = slices.pause();
+      if (wait !== undefined) await wait;
       if (doc === undefined) continue;
       last = { key, id: doc._id };
       if (skip > 0) skip--;
@@ -117,9 +121,12 @@ async function sortedPage(source: Source, asked: Find, plan: Plan, tally: Tally)
   const accepted = acceptorOf(asked, plan);
   const top = new TopOf(sort, skip + limit);
   const options = { wanted: Number.POSITIVE_INFINITY, ...readOptions(asked, plan) };
+  const slices = new Slices();
   for await (const batch of documentsOf(source, plan, options, tally)) {
     for (const { doc: read } of batch) {
       const doc = accepted(read);
+      const wait = slices.pause();
+      if (wait !== undefined) await wait;
       if (doc === undefined) continue;
       const item = sortable(doc, sort)!; // accepted documents are sortable
       if (after === undefined || order(item, after) > 0) top.add(item);
