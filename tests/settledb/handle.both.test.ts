@@ -33,6 +33,10 @@ describe('making a handle', () => {
     expect(reason('nonsense')).toMatch("'indexeddb', 'memory'");
     expect(reason('idb')).toMatch("Use 'indexeddb'");
     expect(reason(memory)).toMatch('must be called: adapter: memory()');
+    // Programs print the message alone. That of a name which nothing stands for is PouchDB's.
+    const making = (adapter: unknown) => () => new SettleDB('a', { adapter: adapter as never });
+    expect(making('idb')).toThrow(/^Invalid Adapter: idb\. Use 'indexeddb'/);
+    expect(making(memory)).toThrow('Invalid Adapter: memory. It must be called: adapter: memory()');
   });
 
   it('refuses names that are nearly a URL, without a password in what it says', () => {

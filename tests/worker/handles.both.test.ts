@@ -15,7 +15,8 @@ describe('handles', () => {
     expect(() => new Hosted('a', nonsense)).toThrow(
       expect.objectContaining({ status: 400, name: 'bad_request' }),
     );
-    expect(() => new Hosted('a', { adapter: { name: 'own' } as never })).toThrow(/cannot cross/);
+    for (const adapter of [{ name: 'own' }, memory] as never[])
+      expect(() => new Hosted('a', { adapter })).toThrow(/^An adapter cannot cross/);
     expect(() => new Hosted('https://couch.example/a', { fetch: (() => {}) as never })).toThrow(
       /fetch.*cannot cross/,
     );

@@ -3,10 +3,10 @@ import { DatabaseError } from '@settledb/core';
 import { withoutProxies } from '@settledb/worker';
 import type { SettleOptions } from './options';
 
-/** @throws TypeError for an adapter's object; bad_request `Invalid Adapter: <name>` */
+/** @throws TypeError for an adapter's object, or what makes one; bad_request `Invalid Adapter: <name>` */
 export function chooseName(adapters: readonly string[] = ['indexeddb', 'memory'], adapter?: unknown): string {
   if (adapter == null) return adapters[0] ?? 'indexeddb';
-  if (typeof adapter === 'object' && adapter !== null) {
+  if (typeof adapter === 'object' || typeof adapter === 'function') {
     throw new TypeError(
       'An adapter cannot cross to the worker: give the host a class that knows it, and pass its name',
     );

@@ -36,20 +36,22 @@ function once<T>(make: () => T): () => T {
 /** PouchDB's names of several adapters whose work the default one does here. */
 const POUCHDB = /^(idb|websql|indexeddb|leveldb|localstorage|node-websql)$/;
 
-/** @throws bad_request `Invalid Adapter: <name>`; its reason lists the known ones */
+/** @throws bad_request `Invalid Adapter: <name>`, and what may have been meant; else its reason lists the known ones */
 export function chooseAdapter(platform: Platform, adapter: unknown): Adapter {
   if (typeof (adapter as Adapter | null)?.open === 'function') return adapter as Adapter;
   const name = adapter ?? platform.defaultAdapter;
   const make = platform.adapters.get(name as string);
   if (make !== undefined) return make();
-  const message = `Invalid Adapter: ${typeof name === 'function' ? name.name : String(name)}`;
-  throw new DatabaseError({ status: 400, name: 'bad_request', message, reason: hint(platform, adapter) });
+  const invalid = `Invalid Adapter: ${typeof name === 'function' ? name.name : String(name)}`;
+  const names = [...platform.adapters.keys()].map((each) => `'${each}'`).join(', ');
+  const meant = meantBy(adapter, platform.defaultAdapter, names);
+  const message = meant === undefined ? invalid : `${invalid}. ${meant}`;
+  const reason = meant ?? `There are ${names || 'none by name'}, or an adapter's own object`;
+  throw new DatabaseError({ status: 400, name: 'bad_request', message, reason });
 }
 
-function hint({ adapters, defaultAdapter }: Platform, adapter: unknown): string {
+function meantBy(adapter: unknown, defaultAdapter: string | undefined, names: string): string | undefined {
   if (typeof adapter === 'function') return 'It must be called: adapter: memory()';
-  const names = [...adapters.keys()].map((name) => `'${name}'`).join(', ');
-  if (POUCHDB.test(String(adapter)))
-    return `Use '${defaultAdapter}', the default here, in its place (there are ${names})`;
-  return `There are ${names || 'none by name'}, or an adapter's own object`;
+  if (defaultAdapter === undefined || !POUCHDB.test(String(adapter))) return undefined;
+  return `Use '${defaultAdapter}', the default here, in its place (there are ${names})`;
 }
