@@ -96,6 +96,19 @@ describe('the package', () => {
     expect(printed).toEqual([1, 1, 1, true, 'unreachable']);
   });
 
+  it.each(['node', 'browser'])('shows the class by its name, in %s', (condition) => {
+    const { printed } = run(
+      `import { inspect } from 'node:util';
+      import { SettleDB } from 'settledb';
+      const db = new SettleDB('a', { adapter: 'memory' });
+      class Notes extends SettleDB {}
+      const notes = new Notes('b', { adapter: 'memory' });
+      console.log(JSON.stringify([db, notes].map((each) => inspect(each).split(' ')[0])));`,
+      `--conditions=${condition}`,
+    );
+    expect(printed).toEqual(['SettleDB', 'Notes']);
+  });
+
   it('is imported, and keeps documents, where there is no TextEncoder, as in the jsdom of Jest', () => {
     const { printed } = run(
       `delete globalThis.TextEncoder;

@@ -10,6 +10,8 @@ export * from './public';
 
 /** The base class, knowing the adapters `file` (the default) and `memory` by name. */
 export class SettleDB<Content extends AnyContent = AnyContent> extends Base<Content> {
+  /** Bundlers rename one of two classes of a name, and consoles print it. */
+  static override readonly name: string = 'SettleDB';
   static override readonly platform = platform(
     { file: () => file(), memory: () => memory() },
     'file',
