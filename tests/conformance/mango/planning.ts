@@ -222,4 +222,24 @@ export function planningConformance(context: MangoContext): void {
       name: 'invalid_bookmark',
     });
   });
+
+  it('refuses a bookmark whose place its order does not have', async () => {
+    const db = await context.with(...docs);
+    const selector = { n: { $gte: 0 } };
+    const forged = (bookmark: string, key: unknown): string => {
+      const [order, , id] = JSON.parse(atob(bookmark.replaceAll('-', '+').replaceAll('_', '/')));
+      return btoa(JSON.stringify([order, key, id]));
+    };
+    const refuses = async (sort: string[], keys: readonly unknown[]): Promise<void> => {
+      const { bookmark } = await db.find({ selector, sort, limit: 5 });
+      for (const key of keys)
+        await expect(
+          db.find({ selector, sort, bookmark: forged(bookmark!, key) }),
+          `${key}`,
+        ).rejects.toMatchObject({ status: 400, name: 'invalid_bookmark' });
+    };
+    await refuses(['n'], [null, 5, {}, [], [1, 2]]);
+    await db.createIndex({ fields: ['n'] });
+    await refuses([], [null, 5, 'x']);
+  });
 }

@@ -12,7 +12,7 @@ import {
   type Store,
 } from '@settledb/core';
 import type { IndexDefinition } from '../index-reader';
-import { NO_BOOKMARK, readBookmark, writeBookmark } from './bookmark';
+import { isRowKey, NO_BOOKMARK, readBookmark, writeBookmark } from './bookmark';
 import { choosePlan } from './choose';
 import { behind } from './indexed';
 import type { IndexCatalog } from './indexes';
@@ -125,7 +125,7 @@ export class FindsAtOnce {
     const { bookmark, execution_stats, limit = DEFAULT_LIMIT, skip = 0 } = request;
     const started = execution_stats ? performance.now() : 0;
     const after = bookmark ? readBookmark(bookmark) : undefined;
-    if (after !== undefined && after.order !== prepared.order) return undefined;
+    if (after !== undefined && (after.order !== prepared.order || !isRowKey(after.key))) return undefined;
     const whole = rangeFor(prepared, values);
     const [range] = after === undefined ? [whole] : behind([whole], after, prepared.descending);
     const reading = new Reading(this.#indexes.store, prepared, values, tag, { range, skip, limit });

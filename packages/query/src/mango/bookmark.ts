@@ -52,5 +52,8 @@ export function readBookmark(given: unknown): Bookmark {
   throw invalidBookmark(given);
 }
 
+/** Rows of indexes by fields have lists as keys, or objects with a list in them. */
+export const isRowKey = (key: Json): boolean => typeof key === 'object' && key !== null;
+
 export const invalidBookmark = (given: unknown): Error =>
   invalid('invalid_bookmark', `Invalid bookmark value: ${show(given)}`);

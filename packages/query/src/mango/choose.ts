@@ -1,23 +1,30 @@
 /** The plan of a `find`, with the caller's own choices: the index to use, and the place to go on from. */
 import { DatabaseError } from '@settledb/core';
-import { invalidBookmark } from './bookmark';
+import { type Bookmark, invalidBookmark, isRowKey } from './bookmark';
 import { definitionOf, type MangoIndex } from './mango-index';
 import { makePlan, makePlanWith, type Plan, type Question } from './planner';
 import type { Find, UseIndex } from './request';
 
 /**
  * @throws DatabaseError `unknown_error` for an index that does not exist, `no_usable_index` for one that lacks documents which can
- *   match, 400 `invalid_bookmark` for one of an order that no longer exists
+ *   match, 400 `invalid_bookmark` for one of an order that no longer exists, or of a place that the order does not have
  */
 export function choosePlan(asked: Find, indexes: readonly MangoIndex[]): Plan {
   const { bookmark } = asked;
-  const plan = preferredPlan(asked, indexes);
-  if (bookmark === undefined || bookmark.order === orderName(asked, plan)) return plan;
-  // The bookmark is of another plan: since then an index was created or removed.
-  const other = planOfOrder(asked, indexes, plan, bookmark.order);
-  if (other === undefined || orderName(asked, other) !== bookmark.order)
+  const preferred = preferredPlan(asked, indexes);
+  if (bookmark === undefined) return preferred;
+  const isOfPlan = bookmark.order === orderName(asked, preferred);
+  // The bookmark of another plan: since then an index was created or removed.
+  const plan = isOfPlan ? preferred : planOfOrder(asked, indexes, preferred, bookmark.order);
+  if (plan === undefined || bookmark.order !== orderName(asked, plan) || !isPlaceIn(asked, plan, bookmark))
     throw invalidBookmark(asked.request.bookmark);
-  return other;
+  return plan;
+}
+
+/** Whether the order has such places. If not, the bookmark is none of ours. */
+function isPlaceIn({ sort }: Find, plan: Plan, { key }: Bookmark): boolean {
+  if (plan.sorts) return Array.isArray(key) && key.length === sort.length;
+  return plan.kind !== 'index' || isRowKey(key);
 }
 
 /** Names the order in which a plan answers. Plans of the same order can go on from each other's bookmarks. */
