@@ -307,7 +307,7 @@ export const REASONS: readonly Reason[] = [
   {
     request: /_design\/a\/_info/,
     what: /view_index\.(rows|map_errors)/,
-    why: 'the information about an index also counts its rows, and the documents whose map failed',
+    why: 'the information about an index also counts its rows, and how often a map has failed since it was built, also for documents mended since',
   },
   {
     request: /rec_fo\/_find/,
