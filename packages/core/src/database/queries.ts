@@ -70,7 +70,7 @@ export interface ViewOptions extends CallOptions {
   group?: boolean | undefined;
   /** One row for each distinct beginning, of this length, of array keys. 0: no groups; 999: exact. */
   group_level?: number | string | undefined;
-  /** `'ok'`: answer what is indexed. `'update_after'`: the same, then bring the index up to date. */
+  /** `'ok'`: answer what is indexed so far, which may be half built. `'update_after'`: the same, then bring the index up to date. */
   stale?: 'ok' | 'update_after' | undefined;
   /** CouchDB's newer word for `stale`: `true` (default), `false` as `stale: 'ok'`, `'lazy'` as `'update_after'`. */
   update?: boolean | 'lazy' | undefined;
