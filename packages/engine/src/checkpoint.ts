@@ -22,7 +22,8 @@ const COMMITS_MAX = 2048;
 const ROWS_MAX = 65_536;
 /**
  * … or characters of tails, which take an opening 0.1 to 0.3 s in Chromium, and of keys: 2,048 commits may have 131 million (5 s), and
- * of keys of 20 KB 65,536 rows would have 1,300 in memory.
+ * of keys of 20 KB 65,536 rows would have 1,300 in memory. Dead texts count here and below, once they are most of all texts
+ * (`BlockUse.deadLength`): documents of 6 MB that are edited fill the storage with few commits.
  */
 const LENGTH_MAX = 8 * 1024 * 1024;
 /** While nothing is written a checkpoint is considered from this many commits on … */
@@ -41,7 +42,7 @@ const BUSY_COMMITS_MAX = 16_384;
 const BUSY_ROWS_MAX = 16_384;
 /** … if they are at least this share of the rows in pages: where ids are random, all pages are written anew. */
 const BUSY_SHARE = 1 / 2;
-/** … or characters: keys take about twice as much in memory, and go on to grow while the checkpoint is made. */
+/** … or characters: keys take about twice as much in memory, and go on to grow while the checkpoint is made, as dead texts do. */
 const BUSY_LENGTH_MAX = 32 * 1024 * 1024;
 /** ms without a write after which a due checkpoint is made. */
 const DELAY = 100;
@@ -51,7 +52,10 @@ const QUIET_DELAY = 5_000;
 const OTHERS_MS = 50;
 /** … this many times, for a minute: then the dead room is left to the next one. A frozen tab may hold the place for hours. */
 const OTHERS_LOOKS_MAX = 1_200;
-/** As {@link DELAY}, for data that ends with the process: it is hardly ever opened again, and the work would delay what comes next. */
+/**
+ * As {@link DELAY}, for data that ends with the process: it is hardly ever opened again, and the work would delay what comes next. Not
+ * if there are dead texts, which take memory: 1.2 GB came within two seconds.
+ */
 const DELAY_TRANSIENT = 2_000;
 
 export interface Rewritable {
@@ -72,6 +76,8 @@ export class Checkpointer {
   readonly #ending = new AbortController();
   readonly #stopping = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** Of the timer, ms. */
+  #delay = 0;
   /** See {@link QUIET_DELAY}. */
   #quietTimer: ReturnType<typeof setTimeout> | undefined;
   /** While what runs may write more pages, unless something is written: the last commit when it began. */
@@ -96,21 +102,18 @@ export class Checkpointer {
 
   /** Called after each write: makes sure that a due checkpoint happens soon. */
   consider(): void {
-    if (
-      !this.#automatic ||
-      this.#timer !== undefined ||
-      this.#running !== undefined ||
-      this.#ending.signal.aborted
-    )
-      return;
-    const { image } = this.#store;
+    const { image, journal } = this.#store;
+    if (!this.#automatic || this.#running !== undefined || this.#ending.signal.aborted) return;
+    const delay = journal.transient === true && image.use.deadLength === 0 ? DELAY_TRANSIENT : DELAY;
+    if (this.#timer !== undefined && delay >= this.#delay) return;
     const { n } = image;
     if (!isLong(image) || n < this.#notBefore) return;
     if (n < this.#idleNotBefore && !isDue(image)) {
       this.#awaitQuiet();
       return;
     }
-    const delay = this.#store.journal.transient === true ? DELAY_TRANSIENT : DELAY;
+    clearTimeout(this.#timer);
+    this.#delay = delay;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       if (this.#running !== undefined) return;
@@ -234,11 +237,11 @@ export class Checkpointer {
 interface Length {
   readonly commits: number;
   readonly rows: number;
-  /** Characters of keys and tails. */
+  /** Characters of keys, tails and dead texts. */
   readonly length: number;
 }
 
-/** What an opening would have to read besides pages. Called after each write. */
+/** What an opening would have to read besides pages, and what takes room for nothing. Called after each write. */
 const lengthOf = (image: Image): Length => ({
   commits: image.n - image.through,
   rows: image.recentRows,

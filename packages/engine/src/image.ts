@@ -67,9 +67,12 @@ export class Image {
     return rows;
   }
 
-  /** Characters of keys and tails since the checkpoint: what is in memory of recent rows, and what an opening reads of the log. */
+  /**
+   * Characters of keys and tails since the checkpoint: what is in memory of recent rows, and what an opening reads of the log; and of
+   * the texts that died since, which the next checkpoint gives back.
+   */
   get recentLength(): number {
-    return this.written - this.writtenThrough;
+    return this.written - this.writtenThrough + this.use.deadLength;
   }
 
   #pageCount(): number {

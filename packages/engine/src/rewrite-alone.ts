@@ -1,6 +1,7 @@
 /** One checkpoint or compaction, by one context at a time, and the vacuum after it. */
 import { corrupt, isQuotaExceeded } from '@settledb/core';
 import { Aside } from './aside';
+import { DEAD_LENGTH_MIN, isInUse } from './block-use';
 import type { Rewritable } from './checkpoint';
 import { compactInPieces } from './in-pieces';
 import { RESERVED_SHARE } from './journal';
@@ -8,9 +9,6 @@ import { Overtaken } from './new-blocks';
 import { CHECKPOINT, COMPACTION, rewrite } from './rewrite';
 
 export { isWorthwhile } from './worthwhile';
-
-/** Texts are compacted unasked when more than half of them, and at least this many characters, are dead. */
-const DEAD_LENGTH_MIN = 4 * 1024 * 1024;
 
 /** From this many commits on RESERVE_MIN is kept back at least: what is stored beside texts, mainly attachments, is unknown here. */
 const RESERVING_COMMITS = 1024;
@@ -41,7 +39,7 @@ export async function rewriteAlone(
     if (!(await isWanted())) return;
     const aside = new Aside(store, full ? undefined : ending);
     await aside.whileCalled();
-    const { live, dead } = image.use.totals();
+    const { live, dead } = image.use.totals(isInUse);
     const { epoch } = image;
     const isCompaction = full || (dead > live && dead > DEAD_LENGTH_MIN);
     try {

@@ -388,9 +388,14 @@ class Rewriting {
     image.use = new BlockUse();
     for (const [id, { size, dead }] of use) {
       const freedSince = (now.get(id)?.dead ?? 0) - (this.#useBefore.get(id)?.dead ?? 0);
-      image.use.add(id, size, dead + Math.max(freedSince, 0));
+      image.use.add(id, size, dead);
+      image.use.free(id, Math.max(freedSince, 0));
     }
-    for (const [id, { size, dead }] of now) if (!this.#useBefore.has(id)) image.use.add(id, size, dead);
+    for (const [id, { size, dead }] of now) {
+      if (this.#useBefore.has(id)) continue;
+      image.use.add(id, size);
+      image.use.free(id, dead);
+    }
     for (const id of drop) {
       image.texts.delete(id);
       image.pages.delete(id);

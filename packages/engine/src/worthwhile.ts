@@ -12,7 +12,7 @@ const ROWS_PER_PAGE = 16;
 const ROWS_PER_PAGE_QUIET = 2;
 /** … and one for this many commits: about 6 KB for each. */
 const COMMITS_PER_PAGE = 4;
-/** … and one for this many characters of keys and tails: as much is written as an opening need not read. */
+/** … and one for this many characters of keys, tails and dead texts: as much is written as an opening need not read, or is given back. */
 const LENGTH_PER_PAGE = 32 * 1024;
 
 /** For large databases fences in blocks are loaded, unless the pages known to change are too many already. */
