@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -79,6 +79,14 @@ const DOCS = JSON.stringify({
     { _id: 'b', n: 2 },
   ],
 });
+
+/** @returns the URL of a server that lasts as long as the test */
+async function serving(answer: RequestListener): Promise<string> {
+  const server = createServer(answer).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close().closeAllConnections());
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
 
 describe('the command line', () => {
   it('says what it offers, its version, and what was not understood', async () => {
@@ -191,18 +199,11 @@ describe('the command line', () => {
   });
 
   it.skipIf(process.platform === 'win32')('leaves no part of a dump when it is told to end', async () => {
-    // Writing begins, and the database does not answer to its end.
-    const server = createServer((request, response) => {
-      response.writeHead(200, { 'content-type': 'application/json' });
-      if (!request.url!.includes('_changes')) response.end('{"couchdb":"Welcome","uuid":"u","update_seq":1}');
-    }).listen(0, '127.0.0.1');
-    onTestFinished(() => void server.close().closeAllConnections());
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
+    const url = await serving(() => {}); // the file is made, and the database does not answer
     const folder = join(scratch, 'ended');
     mkdirSync(folder);
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-      const { child, ended } = begun(['dump', `http://127.0.0.1:${port}/db`, 'ended/dump.gz']);
+      const { child, ended } = begun(['dump', `${url}/db`, 'ended/dump.gz']);
       onTestFinished(() => void child.kill('SIGKILL'));
       await expect.poll(() => readdirSync(folder)).toHaveLength(1);
       child.kill(signal);
