@@ -121,6 +121,22 @@ describe('the command line', () => {
     expect(existsSync(join(scratch, 'none')) || existsSync(join(scratch, 'other'))).toBe(false);
   });
 
+  it('makes none on a server either', async () => {
+    const asked = new Set<string>();
+    const url = await serving(({ method }, response) => {
+      asked.add(method!);
+      response.writeHead(404, { 'content-type': 'application/json' });
+      response.end('{"error":"not_found","reason":"Database does not exist."}');
+    });
+    const commands = ['info', 'conflicts', 'compact', 'dump'].map((each) => `${each} ${url}/none`);
+    const all = await Promise.all(
+      [...commands, `replicate ${url}/none pulled`].map((each) => settledb(each)),
+    );
+    for (const { code, err } of all)
+      expect([code, err]).toEqual([1, 'settledb: not_found: Database does not exist.\n']);
+    expect(asked).not.toContain('PUT');
+  });
+
   it('loads, dumps, compacts and replicates', async () => {
     expect(await answerOf('load one', DOCS)).toMatchObject({ ok: true, docs_written: 2 });
     expect(await answerOf('info one')).toMatchObject({

@@ -5,21 +5,26 @@ import { SettleDB } from '../entry.node';
 
 const isUrl = (name: string): boolean => /^https?:\/\//i.test(name);
 
-/** A database to write to; a folder is made if there is none. */
+/** A database to write to; it is made if there is none. */
 export function made(name: string): SettleDB {
-  if (!isUrl(name)) return new SettleDB(name);
-  const url = new URL(name);
-  const password = process.env.SETTLEDB_PASSWORD;
-  if (url.username === '' || url.password !== '' || password === undefined) return new SettleDB(name);
-  const username = decodeURIComponent(url.username);
-  url.username = '';
-  return new SettleDB(url.href, { auth: { username, password } });
+  return isUrl(name) ? behind(name, {}) : new SettleDB(name);
 }
 
-/** @throws DatabaseError `not_found` for a folder without a database: reading must not make one */
+/** Reading must not make a database: behind a URL without one, calls are answered by `not_found`. @throws that for a folder */
 export function existing(name: string): SettleDB {
-  if (!isUrl(name)) checkFolder(name);
-  return made(name);
+  if (isUrl(name)) return behind(name, { skip_setup: true });
+  checkFolder(name);
+  return new SettleDB(name);
+}
+
+function behind(name: string, options: { readonly skip_setup?: boolean }): SettleDB {
+  const url = new URL(name);
+  const password = process.env.SETTLEDB_PASSWORD;
+  if (url.username === '' || url.password !== '' || password === undefined)
+    return new SettleDB(name, options);
+  const username = decodeURIComponent(url.username);
+  url.username = '';
+  return new SettleDB(url.href, { ...options, auth: { username, password } });
 }
 
 /** @throws DatabaseError `not_found` for a folder without a database */
