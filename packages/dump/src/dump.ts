@@ -25,6 +25,7 @@ import {
   type Line,
   SECTION_DOCS,
   SECTION_LENGTH,
+  textOfLine,
   VERSION,
 } from './format';
 import { isMissing, unlessMissing } from './missing';
@@ -130,7 +131,7 @@ class Sections {
   #count = 0;
 
   add(line: Line): void {
-    const text = `${JSON.stringify(line)}\n`;
+    const text = textOfLine(line);
     this.#text.push(text);
     this.#length += text.length;
     this.#count++;

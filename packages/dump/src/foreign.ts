@@ -3,7 +3,7 @@
  * pouchdb-dump. They have no checksums; a file that is cut off is recognized by its JSON.
  */
 import { badRequest, isLocalId } from '@settledb/core';
-import { type AnyDoc, damaged, isObject, truncated } from './format';
+import { type AnyDoc, damaged, isObject, LINE_LIMIT, truncated } from './format';
 import type { Writer } from './writer';
 
 const BATCH = 500;
@@ -67,8 +67,6 @@ async function writeDocs(docs: readonly unknown[], writer: Writer): Promise<void
   await writer.edits(own.filter(({ _rev }) => _rev === undefined));
 }
 
-/** Characters of one element. */
-const ELEMENT_LIMIT = 256 * 1024 * 1024;
 const LISTS = new Set(['docs', 'rows']);
 /** Characters noted of a string outside of the list, which may be of any length: they tell those names from all others. */
 const NAME_LENGTH = 5;
@@ -114,8 +112,7 @@ class ListScanner {
     }
     if (this.#inside === undefined) return;
     this.#held += piece.slice(from);
-    if (this.#held.length > ELEMENT_LIMIT)
-      throw damaged(`a document of more than ${ELEMENT_LIMIT} characters`);
+    if (this.#held.length > LINE_LIMIT) throw damaged(`a document of more than ${LINE_LIMIT} characters`);
   }
 
   /** @throws corrupt if the text was incomplete, bad_request if it was of another kind */

@@ -15,7 +15,7 @@
  * A sum is the MD5 of the sum before it and the lines since, so that data which is damaged, missing, doubled or moved is found before
  * it is used. Content stands once, with the first document that has it.
  */
-import { corrupt, type DatabaseError, type ExistingDoc, Md5, type Seq, SNAPSHOT_ID } from '@settledb/core';
+import { corrupt, DatabaseError, type ExistingDoc, Md5, type Seq, SNAPSHOT_ID } from '@settledb/core';
 
 export const FORMAT = 'dump';
 export const VERSION = 1;
@@ -24,6 +24,11 @@ export const VERSION = 1;
 export const SECTION_DOCS = 1000;
 /** Characters. */
 export const SECTION_LENGTH = 1024 * 1024;
+/**
+ * Characters of one line, or of one document in the file of another program. V8's strings end at 2^29 - 24, and a line stands in one
+ * together with what is left of the section, or of the piece, that it is in.
+ */
+export const LINE_LIMIT = 2 ** 29 - 2 * SECTION_LENGTH;
 /** Bytes of content on one line: a multiple of 3, so that base64 has no padding in between. */
 export const DATA_BYTES = 48 * 1024;
 
@@ -50,6 +55,24 @@ export type Line =
   | { readonly gone: true }
   | { readonly sum: string }
   | { readonly end: true; readonly docs: number; readonly seq: Seq };
+
+/** A line with its end. @throws too_large (413), naming the document, for one that a load would not take */
+export function textOfLine(line: Line): string {
+  let text: string;
+  try {
+    text = `${JSON.stringify(line)}\n`;
+  } catch (cause) {
+    throw tooLong(line, cause);
+  }
+  if (text.length > LINE_LIMIT) throw tooLong(line);
+  return text;
+}
+
+function tooLong(line: Line, cause?: unknown): DatabaseError {
+  const { _id: docId } = 'doc' in line ? line.doc : 'local' in line ? line.local : {};
+  const reason = `A dump holds documents of up to ${LINE_LIMIT} characters of JSON`;
+  return new DatabaseError({ status: 413, name: 'too_large', reason, docId, cause });
+}
 
 /** Ids of documents that a load keeps while it lasts, see `Writer.keep`. */
 export const KEPT_PREFIX = '_local/settledb.load.';

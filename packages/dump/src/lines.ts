@@ -1,12 +1,12 @@
 /** Bytes as text: gunzipped if they are gzipped, in pieces as they come, or line by line. */
 import { badRequest, itemsOf, piecesOf } from '@settledb/core';
-import { damaged } from './format';
+import { damaged, LINE_LIMIT } from './format';
 
 /** What a dump may be read from. */
 export type Input = ReadableStream<Uint8Array> | AsyncIterable<Uint8Array> | Blob | Uint8Array;
 
-/** Characters of one line: engines end strings at 2^29, and no document is that large. */
-const LINE_LIMIT = 256 * 1024 * 1024;
+/** Bytes made text at a time: a dump in one piece may be longer than strings are. */
+const DECODED_BYTES = 1024 * 1024;
 
 /** The text of the input. @throws corrupt for gzip that is damaged or cut off; what the input fails with; the reason of `signal` */
 export async function* textOf(input: Input, signal: AbortSignal): AsyncGenerator<string> {
@@ -15,7 +15,9 @@ export async function* textOf(input: Input, signal: AbortSignal): AsyncGenerator
   const decoder = new TextDecoder('utf-8', { fatal: true });
   const pieces = isGzip ? gunzipped(first, rest) : joined(first, rest);
   try {
-    for await (const piece of pieces) yield decodedBy(decoder, piece);
+    for await (const piece of pieces)
+      for (let at = 0; at < piece.length; at += DECODED_BYTES)
+        yield decodedBy(decoder, piece.subarray(at, at + DECODED_BYTES));
     yield decodedBy(decoder);
   } finally {
     // Not waited for: the input may stand still.
@@ -180,16 +182,14 @@ export async function* linesOf(text: AsyncIterable<string>): AsyncGenerator<stri
   let length = 0;
   for await (const piece of text) {
     const lines = piece.split('\n');
-    const rest = lines.pop()!; // A split gives at least one.
-    if (lines.length > 0) {
-      if (open.length > 0) lines[0] = open.join('') + lines[0];
-      open = [];
-      length = 0;
-      yield lines;
-    }
-    length += rest.length;
+    open.push(lines[0]!); // A split gives at least one.
+    length += lines[0]!.length;
     if (length > LINE_LIMIT) throw damaged(`a line of more than ${LINE_LIMIT} characters`);
-    if (rest !== '') open.push(rest);
+    if (lines.length === 1) continue;
+    lines[0] = open.join('');
+    open = [lines.pop()!];
+    length = open[0]!.length;
+    yield lines;
   }
   if (length > 0) yield [open.join('')];
 }
