@@ -303,6 +303,12 @@ describe('the command line', () => {
       err: 'settledb: unauthorized: Name or password is incorrect.\n',
     });
     expect(await settledb(`replicate ${notes} pulled`, { password: 'secret' })).toMatchObject({ code: 0 });
+    const push = `replicate pulled ${url!.replace('//', '//me@')}/pushed`;
+    expect(await settledb(push, { password: 'secret' })).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('not_found'),
+    });
+    expect(await settledb(`${push} --create-target`, { password: 'secret' })).toMatchObject({ code: 0 });
     const { headers } = await fetch(url!, { headers: { origin: 'https://app.example' } });
     expect(headers.get('access-control-allow-origin')).toBe('https://app.example');
     child.kill('SIGINT');

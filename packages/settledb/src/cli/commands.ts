@@ -3,7 +3,7 @@ import type { ParseArgsConfig } from 'node:util';
 import { recover } from '../recover';
 import { verify } from '../verify';
 import { dump, load } from './dumps';
-import { checkFolder, existing, made, withDatabase } from './open';
+import { checkFolder, existing, made, madeIfFolder, withDatabase } from './open';
 import { serve } from './serve';
 import { untilAsked } from './until-asked';
 
@@ -87,13 +87,9 @@ export const commands = {
     ],
     run: ([source, target], options) =>
       withDatabase(existing(source!), (from) =>
-        withDatabase(made(target!), async (to) => {
+        withDatabase((options['create-target'] === true ? made : madeIfFolder)(target!), async (to) => {
           const live = options.live === true;
-          const replication = from.replicate.to(to, {
-            live,
-            retry: live,
-            create_target: options['create-target'] === true,
-          });
+          const replication = from.replicate.to(to, { live, retry: live });
           const stop = live ? untilAsked(() => replication.cancel()) : () => {};
           try {
             const answer = await replication;

@@ -10,6 +10,9 @@ export function made(name: string): SettleDB {
   return isUrl(name) ? behind(name, {}) : new SettleDB(name);
 }
 
+/** A database to write to; a folder is made if there is none. */
+export const madeIfFolder = (name: string): SettleDB => (isUrl(name) ? existing(name) : made(name));
+
 /** Reading must not make a database: behind a URL without one, calls are answered by `not_found`. @throws that for a folder */
 export function existing(name: string): SettleDB {
   if (isUrl(name)) return behind(name, { skip_setup: true });
