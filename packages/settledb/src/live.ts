@@ -3,6 +3,7 @@ import {
   type AllDocsOptions,
   type AllDocsResult,
   type AllDocsRow,
+  askedNow,
   BasicFeed,
   type CallOptions,
   checkSignal,
@@ -37,14 +38,18 @@ export interface LazyLive<Content extends AnyContent> {
 }
 
 export function lazyLive<Content extends AnyContent>(load: () => Promise<LiveQueries>): LazyLive<Content> {
-  const lazy = (options: CallOptions | null | undefined, make: (live: LiveQueries) => LiveQuery<unknown>) => {
+  const lazy = <Options extends CallOptions>(
+    options: Options | null | undefined,
+    make: (live: LiveQueries, asked: Options) => LiveQuery<unknown>,
+  ) => {
     checkSignal(options);
-    return new LazyQuery(() => load().then(make), options?.signal) as LiveQuery<never>;
+    const asked = askedNow(options) as Options;
+    return new LazyQuery(() => load().then((live) => make(live, asked)), options?.signal) as LiveQuery<never>;
   };
   const live: LazyLive<Content> = {
-    find: (request) => lazy(request, (live) => live.find(request as FindRequest)),
-    query: (view, options) => lazy(options, (live) => live.query(view, options)),
-    allDocs: (options?: AllDocsOptions) => lazy(options, (live) => live.allDocs(options)),
+    find: (request) => lazy(request as FindRequest, (live, asked) => live.find(asked)),
+    query: (view, options) => lazy(options, (live, asked) => live.query(view, asked)),
+    allDocs: (options?: AllDocsOptions) => lazy(options, (live, asked) => live.allDocs(asked)),
   };
   // Pages follow this verb, because their live results are their own: not for programs.
   const purges = (): BasicFeed<true, void> =>

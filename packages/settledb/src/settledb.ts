@@ -11,6 +11,7 @@ import {
   type AttachmentData,
   allAsOfNow,
   asItSays,
+  askedNow,
   asOfNow,
   type BinaryData,
   type BulkDocsOptions,
@@ -400,7 +401,8 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     view: string | MapFunction<Content> | ViewSource<Content>,
     options: ViewOptions = {},
   ): Promise<ViewResult<Content, Key, Value>> {
-    return this.#ask((queries) => queries.query(view, options), options) as Promise<
+    const asked = this.#asked(options);
+    return this.#ask((queries) => queries.query(view, asked), asked) as Promise<
       ViewResult<Content, Key, Value>
     >;
   }
@@ -411,7 +413,8 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     queries: readonly ViewOptions[],
     options: CallOptions = {},
   ): Promise<ViewResult<Content, Key, Value>[]> {
-    const work = (answers: Required<Queries>) => answers.queries(view, queries, options);
+    const asked = this.#asked(queries);
+    const work = (answers: Required<Queries>) => answers.queries(view, asked, options);
     return this.#ask(work, options) as Promise<ViewResult<Content, Key, Value>[]>;
   }
 
@@ -462,14 +465,14 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   find<const Path extends FieldPath<Content> = never>(
     request: FindOptions<Content, Path>,
   ): Promise<Found<Content, Path>> {
-    return this.#ask((queries) => queries.find(request as FindRequest), request) as Promise<
-      Found<Content, Path>
-    >;
+    const asked = this.#asked(request as FindRequest);
+    return this.#ask((queries) => queries.find(asked), asked) as Promise<Found<Content, Path>>;
   }
 
   /** How `find` would answer: which index it uses, what it reads, and why. */
   explain(request: FindOptions<Content>): Promise<Explanation> {
-    return this.#ask((queries) => queries.explain(request as FindRequest), request);
+    const asked = this.#asked(request as FindRequest);
+    return this.#ask((queries) => queries.explain(asked), asked);
   }
 
   /**
@@ -551,6 +554,12 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   /** Documents of a write, which does not see what its caller makes of them later: a call that has to wait keeps them by `take`. */
   #taken(given: unknown, take: (given: unknown) => unknown): unknown {
     return this.#connection.current === undefined ? take(given) : given;
+  }
+
+  /** What a query was given, likewise: a local database that is ready reads it at once. */
+  #asked<T>(given: T): T {
+    const { current } = this.#connection;
+    return current !== undefined && this.#queries.ready(current) !== undefined ? given : askedNow(given);
   }
 
   #run<T>(work: (database: Database) => Promise<T>, options: CallOptions | null | undefined): Promise<T> {

@@ -1,4 +1,4 @@
-/** Documents of writes that have to wait: taken when the call is made, so what the caller makes of them meanwhile has no effect. */
+/** What calls that have to wait were given: taken when the call is made, so what the caller makes of it meanwhile has no effect. */
 import { SPLIT, splitDoc } from './document';
 
 /**
@@ -19,4 +19,25 @@ export function allAsOfNow(input: unknown): unknown {
   if (Array.isArray(input)) return Array.from(input, asOfNow);
   const { docs } = (input ?? {}) as { docs?: unknown };
   return Array.isArray(docs) ? { ...(input as object), docs: Array.from(docs, asOfNow) } : input;
+}
+
+/**
+ * What a query was given: lists and plain objects anew, all else (patterns, dates, signals) as it is. What would be refused, as a cycle,
+ * stays too, and is refused when it is read.
+ */
+export function askedNow<T>(given: T): T {
+  try {
+    return anew(given) as T;
+  } catch {
+    return given;
+  }
+}
+
+/** @throws RangeError for cycles */
+function anew(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || 'toJSON' in value) return value;
+  if (Array.isArray(value)) return Array.from(value, anew);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, anew(each)]));
 }

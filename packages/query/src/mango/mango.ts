@@ -1,5 +1,6 @@
 /** Mango over a database and its indexes: the part of `Queries` that is about selectors. */
 import {
+  askedNow,
   type CallOptions,
   type CreateIndexRequest,
   type CreateIndexResult,
@@ -105,7 +106,8 @@ export class Mango<Content extends object = object>
       const found = this.#atOnce?.find(request);
       if (found === undefined) return this.#find(request);
       if (!(found instanceof Promise)) return Promise.resolve(found as FindResult<Content>);
-      return found.then((late) => (late as FindResult<Content> | undefined) ?? this.#find(request));
+      const asked = askedNow(request);
+      return found.then((late) => (late as FindResult<Content> | undefined) ?? this.#find(asked));
     } catch (error) {
       return Promise.reject(error);
     }

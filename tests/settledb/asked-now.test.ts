@@ -1,0 +1,88 @@
+/** Queries take what they are given as it is when they are called, whatever they have to wait for. */
+import { memory } from '@settledb/adapter-memory';
+import { askedNow } from '@settledb/core';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { SettleDB } from '../../packages/settledb/src/entry.node';
+import { name } from './handles';
+
+type Doc = { _id: string };
+const idsOf = (result: unknown): string[] => {
+  const { docs, rows } = result as { docs?: Doc[]; rows?: { id: string }[] };
+  return docs?.map(({ _id }) => _id) ?? rows!.map(({ id }) => id);
+};
+
+/** One way to ask for the documents of these ids. */
+type Ask = (db: SettleDB, ids: string[], view: never) => Promise<unknown> | AsyncIterable<unknown>;
+const byId = (doc: Doc, emit: (key: string) => void): void => emit(doc._id);
+const CALLS: Record<string, Ask> = {
+  find: (db, ids) => db.find({ selector: { _id: { $in: ids } } }),
+  query: (db, keys, view) => db.query(view, { keys }),
+  'live.find': (db, ids) => db.live.find({ selector: { _id: { $in: ids } } }),
+  'live.query': (db, keys, view) => db.live.query(view, { keys }),
+  'live.allDocs': (db, keys) => db.live.allDocs({ keys }),
+};
+
+async function answerOf(asked: Promise<unknown> | AsyncIterable<unknown>): Promise<unknown> {
+  if (asked instanceof Promise) return asked;
+  for await (const result of asked) return result;
+}
+
+describe.each(Object.entries(CALLS))('%s', (_, ask) => {
+  it.each(['opens', 'is open'])('of a database that %s', async (state) => {
+    const options = { adapter: memory() };
+    const names = name();
+    const one = new SettleDB(names, options);
+    await one.bulkDocs([{ _id: 'a' }, { _id: 'b' }]);
+    const db = state === 'opens' ? new SettleDB(names, options) : one;
+    onTestFinished(() => db.close());
+    const ids = ['a'];
+    const asked = ask(db, ids, byId as never);
+    ids[0] = 'b';
+    expect(idsOf(await answerOf(asked))).toEqual(['a']);
+  });
+});
+
+it.each(Object.entries(CALLS).slice(0, 2))('%s of a remote database', async (_, ask) => {
+  const sent: string[] = [];
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    const request = new Request(input, init);
+    const text = await request.text();
+    if (text.includes('"keys"') || text.includes('selector')) sent.push(text);
+    const body = { docs: [], rows: [], total_rows: 0, offset: 0, update_seq: 1, results: [], last_seq: 1 };
+    return Response.json({ ...body, db_name: 'db', instance_start_time: '0' });
+  };
+  const db = new SettleDB('http://127.0.0.1:2/db', { fetch, skip_setup: true });
+  onTestFinished(() => db.close());
+  const ids = ['a'];
+  const asked = ask(db, ids, 'd/v' as never);
+  ids[0] = 'b';
+  await answerOf(asked);
+  expect(sent).toEqual([expect.stringContaining('["a"]')]);
+});
+
+it('what is taken is what was given', () => {
+  const [pattern, date, { signal }] = [/a/, new Date(0), new AbortController()];
+  const given = { selector: { a: { $regex: pattern }, b: date, l: [[1], { c: undefined }] }, signal };
+  const taken = askedNow(given);
+  expect(taken).toStrictEqual(given);
+  expect(taken.selector.a.$regex).toBe(pattern);
+  expect(taken.selector.b).toBe(date);
+  expect(taken.signal).toBe(signal);
+  expect(taken.selector.l[0]).not.toBe(given.selector.l[0]);
+  const own = JSON.parse('{"__proto__": {"a": 1}}');
+  expect(Object.keys(askedNow(own))).toEqual(['__proto__']);
+  const cycle: Record<string, unknown> = { a: 1 };
+  Object.assign(cycle, { b: cycle, c: [cycle] });
+  for (const left of [
+    cycle,
+    null,
+    undefined,
+    'x',
+    {
+      get a() {
+        throw new Error();
+      },
+    },
+  ])
+    expect(askedNow(left)).toBe(left);
+});
