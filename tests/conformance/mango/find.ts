@@ -56,6 +56,17 @@ export function findConformance(context: MangoContext): void {
     }
   });
 
+  it('takes boxed values for those in them, as JSON does', async () => {
+    const db = await context.with({ _id: 'd1', a: 1 }, { _id: 'd2', a: 'ab' }, { _id: 'd3', a: false });
+    for (const [box, id] of [
+      [Object(1), 'd1'],
+      [Object('ab'), 'd2'],
+      [Object(false), 'd3'],
+    ])
+      for (const condition of [box, { $eq: box }, { $in: [box] }])
+        expect(await ids(db, { a: condition })).toEqual([id]);
+  });
+
   it('answers 25 unless told otherwise, and none when told none', async () => {
     const db = await context.with(...Array.from({ length: 40 }, (_, n) => ({ _id: `d${100 + n}`, n })));
     await db.createIndex({ fields: ['n'] });

@@ -57,15 +57,19 @@ function withoutAbsent(value: unknown): unknown {
 
 type Group = Readonly<Record<string, unknown>>;
 
-/** An object of conditions: not a list, nor a value that JSON writes in its own way (a Date). */
+/** An object of conditions: not a list, nor a value that JSON writes in its own way (a Date, `Object(1)`). */
 export function isGroup(value: unknown): value is Group {
   return (
     typeof value === 'object' &&
     value !== null &&
     !Array.isArray(value) &&
-    typeof (value as Group).toJSON !== 'function'
+    typeof (value as Group).toJSON !== 'function' &&
+    !isBoxed(value)
   );
 }
+
+const isBoxed = (value: object): boolean =>
+  value instanceof Number || value instanceof String || value instanceof Boolean;
 
 function compileGroup(group: Group, negated: boolean): Test {
   const tests = Object.keys(group).map((key) => compileMember(key, group[key], negated));
