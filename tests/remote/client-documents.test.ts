@@ -65,8 +65,14 @@ describe('ids', () => {
     const revs = [{}, { rev: '1-c' }, { rev: '1-c', latest: true }, { open_revs: 'all' }] as const;
     const more = [{ revs: true }, { attachments: true }, { atts_since: [] }, { atts_since: ['2-b'] }];
     for (const which of [...revs, { open_revs: ['2-b', '9-x'] }])
-      for (const option of [{}, { conflicts: true }, ...more])
-        if (!('open_revs' in which && 'conflicts' in option)) await both({ ...which, ...option });
+      for (const option of [{}, { conflicts: true }, ...more]) await both({ ...which, ...option });
+    const ofOne = { deleted_conflicts: true, revs_info: true, revs: true };
+    expect(await db.get('x', { rev: '1-a', latest: true, ...ofOne })).toMatchObject({
+      _rev: '2-b',
+      _deleted_conflicts: ['3-d'],
+      _revs_info: [{ rev: '2-b' }, { rev: '1-a', status: 'missing' }],
+    });
+    await both({ open_revs: 'all', revs_info: true, deleted_conflicts: true, local_seq: true });
     await both({ conflicts: true, revs: true, attachments: true });
     const { _attachments } = await db.get('..', { attachments: true, binary: true });
     expect(await (_attachments!.f as unknown as { data: Blob }).data.text()).toBe('f');

@@ -71,6 +71,9 @@ const comesWithData = ({
 }: Pick<GetOptions, 'attachments' | 'atts_since'>): boolean =>
   attachments === true || (atts_since ?? undefined) !== undefined;
 
+/** Options that count only where one revision is asked for, not with `open_revs`. */
+const OF_ONE = ['conflicts', 'deleted_conflicts', 'local_seq', 'revs_info'] as const;
+
 type Receive = <D extends ExistingDoc | null | undefined>(doc: D) => D;
 
 /** Puts the data of attachments into the form that was asked for, and checks it. */
@@ -98,7 +101,9 @@ export async function readDoc<Content extends object>(
   // `rev` with `latest` was sent as `open_revs`: see getCall.
   const found = check.checkOpenRevs<Content>(answer, id).find((row) => 'ok' in row);
   if (found === undefined) throw notFound('missing', id);
-  return receive(found.ok);
+  if (!OF_ONE.some((name) => options[name])) return receive(found.ok);
+  const one = { ...options, rev: found.ok._rev, latest: undefined };
+  return readDoc<Content>(http, id, getCall(id, one), one, bytes);
 }
 
 /** Like {@link readDoc}, but always one document. `options`: without `open_revs` and data. */
@@ -152,9 +157,9 @@ async function readDotDoc<Content extends object>(
 
 /** @throws not_implemented for options that only a request by URL has */
 function checkDotOptions(id: string, options: GetOptions): void {
-  const names = ['revs_info', 'local_seq', 'deleted_conflicts', 'conflicts'] as const;
+  if (options.open_revs !== undefined) return;
   // The conflicts of one document are known anyway.
-  const lacking = names.find((name) => options[name] && (name !== 'conflicts' || options.open_revs));
+  const lacking = OF_ONE.find((name) => options[name] && name !== 'conflicts');
   if (lacking === undefined) return;
   throw notImplemented(`\`${lacking}\` is asked for by URL, and none can name ${JSON.stringify(id)}`);
 }

@@ -58,7 +58,10 @@ export interface GetOptions extends CallOptions, AttachmentsOptions {
   revs?: boolean | undefined;
   /** Adds `_revs_info`: the ancestry, and which revisions are available. */
   revs_info?: boolean | undefined;
-  /** `'all'` or a list of revisions: the answer is then a list of `{ ok }` and `{ missing }`. */
+  /**
+   * `'all'` or a list of revisions: the answer is then a list of `{ ok }` and `{ missing }`. `revs_info`, `conflicts`,
+   * `deleted_conflicts` and `local_seq` do not count then, as in CouchDB.
+   */
   open_revs?: 'all' | readonly Rev[] | undefined;
   /** Adds `_conflicts` when there are any: live leaves that lose, highest first. */
   conflicts?: boolean | undefined;

@@ -72,17 +72,17 @@ async function getOpenRevs(
     wanted === 'all'
       ? leaves(document.tree).map((leaf) => leaf.rev)
       : followed(document.tree, wanted, options.latest === true);
-  const choose = (document: KnownDoc): readonly Rev[] => {
-    const there = pick(document).filter((rev) => hasRev(document.tree, rev));
-    return options.revs_info ? [...new Set(there.flatMap((rev) => ancestors(document.tree, rev)))] : there;
-  };
+  const choose = (document: KnownDoc): readonly Rev[] =>
+    pick(document).filter((rev) => hasRev(document.tree, rev));
+  // As in CouchDB, no other options count here: what they add says much the same of each leaf, so all of it grows with their square.
+  const meta = { revs: options.revs };
   const [document] = await readRevisions(store, [{ id, guess: [], choose }], options);
   if (document === undefined) {
     if (wanted === 'all') throw notFound('missing', id);
     return [...new Set(wanted)].map((rev) => ({ missing: rev }));
   }
   return pick(document).map((rev) => {
-    const doc = hasRev(document.tree, rev) ? docOf(document, rev, options) : undefined;
+    const doc = hasRev(document.tree, rev) ? docOf(document, rev, meta) : undefined;
     return doc === undefined ? { missing: rev } : { ok: doc };
   });
 }
