@@ -14,7 +14,9 @@ import {
   isLocalRev,
   isRev,
   notFound,
+  type OpenRevsRow,
   type Rev,
+  type RowSource,
   uuid,
   type Written,
 } from '@settledb/core';
@@ -27,6 +29,7 @@ import { docJson, docPart, readMultipartDoc, relatedText, wantsMultipart } from 
 import { type OpenDoc, openDoc, roomAhead, whileThere } from './server-opened';
 import { NO_QUERY, type Query } from './server-query';
 import type { ServerRequest } from './server-request';
+import { gatheredResponse } from './server-several';
 import { respondWith, textStream, toStream } from './server-streams';
 import { checkSize, prepareWrite } from './server-write';
 import { encodeDocId, encodePart, isObject, isTexts, JSON_TYPE } from './wire';
@@ -146,7 +149,11 @@ async function openRevs(
   if (!wantsMultipart(request, 'mixed')) {
     const attachments = query.flag('attachments');
     const since = attsSince === undefined ? {} : { atts_since: attsSince };
-    return jsonResponse(200, await database.get(id, { ...options, ...since, open_revs, attachments }));
+    const wanted = { ...options, ...since, open_revs, attachments, signal };
+    const isLazy = hasRows(database) && !attachments && attsSince === undefined;
+    return gatheredResponse(
+      rowTexts(await (isLazy ? database.openRevs(id, wanted) : database.get(id, wanted))),
+    );
   }
   const more = { revs: true, att_encoding_info: true };
   const dropRevisions = !options.revs;
@@ -173,6 +180,19 @@ async function openRevs(
     { 'content-type': `multipart/mixed; boundary="${boundary}"`, 'cache-control': 'must-revalidate' },
     toStream(writeMultipart(parts, boundary)),
   );
+}
+
+const hasRows = (database: Database): database is Database & RowSource =>
+  typeof (database as Partial<RowSource>).openRevs === 'function';
+
+/** Rows as JSON, each made when those before it were taken. */
+async function* rowTexts(rows: Iterable<OpenRevsRow>): AsyncGenerator<string, void, void> {
+  let before = '[';
+  for (const row of rows) {
+    yield before + JSON.stringify(row);
+    before = ',';
+  }
+  yield before === ',' ? ']\n' : '[]\n';
 }
 
 export async function putDoc(context: DatabaseContext, id: string): Promise<Answer> {

@@ -234,6 +234,18 @@ export interface Database<Content extends object = object> {
   destroy(options?: CallOptions): Promise<{ ok: true }>;
 }
 
+/** A database that makes rows when they are taken. */
+export interface RowSource {
+  /**
+   * As `get` with `open_revs`, without the data of attachments; all rows are of one moment. Of thousands of leaves only the bodies are
+   * held: their ancestries may be a hundred times as long as what is stored.
+   */
+  openRevs(
+    id: string,
+    options: GetOptions & { readonly open_revs: 'all' | readonly Rev[] },
+  ): Promise<Iterable<OpenRevsRow>>;
+}
+
 /** A database that has its documents as JSON: what only passes through need not be read and written again. */
 export interface JsonSource {
   /** As `bulkGet`: the JSON of each of its results. */

@@ -29,7 +29,8 @@ export async function getAny(
   if (!needsHistory(options) || typeof id !== 'string' || isLocalId(id)) return getDoc(store, id, options);
   options.signal?.throwIfAborted();
   const { open_revs: wanted, rev } = options;
-  return wanted === undefined ? getRev(store, id, rev, options) : getOpenRevs(store, id, wanted, options);
+  if (wanted === undefined) return getRev(store, id, rev, options);
+  return [...(await openRevs(store, id, wanted, options))];
 }
 
 /** A revision by name, or with `latest` the best leaf that descends from it. @param wanted undefined: the winner, if it is alive */
@@ -58,12 +59,13 @@ async function getRev(
   return doc;
 }
 
-async function getOpenRevs(
+/** See {@link RowSource}. */
+export async function openRevs(
   store: DatabaseStore,
   id: string,
   wanted: 'all' | readonly Rev[],
   options: GetOptions,
-): Promise<OpenRevsRow[]> {
+): Promise<Iterable<OpenRevsRow>> {
   if (wanted !== 'all') {
     if (!Array.isArray(wanted)) throw badRequest("open_revs must be 'all' or a list of revisions");
     for (const rev of wanted) parseRev(rev);
@@ -81,10 +83,18 @@ async function getOpenRevs(
     if (wanted === 'all') throw notFound('missing', id);
     return [...new Set(wanted)].map((rev) => ({ missing: rev }));
   }
-  return pick(document).map((rev) => {
+  return rowsOf(document, pick(document), meta);
+}
+
+function* rowsOf(
+  document: KnownDoc,
+  revs: readonly Rev[],
+  meta: MetaOptions,
+): Generator<OpenRevsRow, void, void> {
+  for (const rev of revs) {
     const doc = hasRev(document.tree, rev) ? docOf(document, rev, meta) : undefined;
-    return doc === undefined ? { missing: rev } : { ok: doc };
-  });
+    yield doc === undefined ? { missing: rev } : { ok: doc };
+  }
 }
 
 /** The revisions asked for, each once; with `latest` each known one is replaced by the leaves that descend from it. */

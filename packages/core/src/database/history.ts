@@ -3,6 +3,6 @@
  * and servers ask for. Import it only by `historyCode`.
  */
 export { bulkGet, bulkGetJson } from './bulk-get';
-export { getAny } from './get-history';
+export { getAny, openRevs } from './get-history';
 export { listLocal } from './local-list';
 export { revsDiff } from './revs-diff';

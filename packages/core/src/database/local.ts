@@ -36,6 +36,7 @@ import type {
   GetOptions,
   JsonSource,
   OpenAttachmentOptions,
+  RowSource,
 } from './database';
 import type { FoldRules } from './doc-fold';
 import { docsOf, type Edit, type EditOptions, errorWith, toEdits, toOneEdit } from './edits';
@@ -55,7 +56,9 @@ import { written } from './written';
 
 const NO_OPTIONS: BulkDocsOptions = {};
 
-export class LocalDatabase<Content extends object = object> implements Database<Content>, JsonSource {
+export class LocalDatabase<Content extends object = object>
+  implements Database<Content>, JsonSource, RowSource
+{
   readonly name: string;
   readonly adapter: string;
   readonly store: Store<DatabaseTables>;
@@ -222,6 +225,15 @@ export class LocalDatabase<Content extends object = object> implements Database<
       ? await (await loadAttachments()).bulkGetWithData(this.#attachments, request)
       : await (await historyCode.load()).bulkGet(this.store, request);
     return answer as BulkGetResult<Content>;
+  }
+
+  /** See {@link RowSource}. */
+  async openRevs(
+    id: string,
+    options: GetOptions & { readonly open_revs: 'all' | readonly Rev[] },
+  ): Promise<Iterable<OpenRevsRow>> {
+    this.#begin(options);
+    return (await historyCode.load()).openRevs(this.store, id, options.open_revs, options);
   }
 
   /** See {@link JsonSource}. */

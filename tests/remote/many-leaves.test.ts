@@ -1,0 +1,54 @@
+/** A document with many leaves, whose ancestries together are far longer than what is stored: they are sent as they are made. */
+import { describe, expect, it } from 'vitest';
+import { ORIGIN, testServer } from './support';
+
+const LEAVES = 1_400;
+const ancestors = Array.from({ length: 200 }, (_, i) => `ancestor${i}`);
+
+async function setUp() {
+  const server = testServer();
+  await server.databases.create('db');
+  const database = (await server.databases.open('db'))!;
+  const docs = Array.from({ length: LEAVES }, (_, i) => ({
+    _id: 'a',
+    _rev: `201-${i}`,
+    _revisions: { start: 201, ids: [`${i}`, ...ancestors] },
+    i,
+  }));
+  await database.bulkDocs(docs, { new_edits: false });
+  const made = { count: 0 };
+  const source = database as unknown as { openRevs(...asked: unknown[]): Promise<Iterable<object>> };
+  const openRevs = source.openRevs.bind(source);
+  source.openRevs = async (...asked) => counted(await openRevs(...asked), made);
+  const ask = (query: string) =>
+    server.fetch(`${ORIGIN}/db/a?${query}`, { headers: { accept: 'application/json' } });
+  return { database, made, ask };
+}
+
+function* counted(rows: Iterable<object>, made: { count: number }) {
+  for (const row of rows) {
+    made.count++;
+    yield row;
+  }
+}
+
+describe('open_revs as JSON', () => {
+  it('makes rows as the client takes them, and no more once it has gone', async () => {
+    const { made, ask } = await setUp();
+    const answer = await ask('open_revs=all&revs=true');
+    expect(made.count).toBeLessThan(LEAVES / 3);
+    const reader = answer.body!.getReader();
+    for (let i = 0; i < 3; i++) await reader.read();
+    await reader.cancel();
+    expect(made.count).toBeLessThan(LEAVES / 2);
+  });
+
+  it('gives the rows that the database gives, in its order', async () => {
+    const { database, made, ask } = await setUp();
+    const rows = await database.get('a', { open_revs: 'all', revs: true });
+    expect(await (await ask('open_revs=all&revs=true')).json()).toEqual(rows);
+    expect([rows.length, made.count]).toEqual([LEAVES, LEAVES]);
+    const some = await ask('open_revs=["201-7","9-x"]');
+    expect(await some.text()).toBe('[{"ok":{"_id":"a","_rev":"201-7","i":7}},{"missing":"9-x"}]\n');
+  });
+});
