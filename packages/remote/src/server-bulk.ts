@@ -12,6 +12,7 @@ import {
   isLocalId,
   isRev,
   type JsonSource,
+  type OpenRevsRow,
   type Rev,
   TEXTS,
   uuid,
@@ -20,7 +21,7 @@ import { type OutgoingPart, writeMultipart } from './multipart';
 import { type Answer, jsonResponse } from './server-answer';
 import { checkObject, readJsonText, readObject } from './server-body';
 import type { DatabaseContext } from './server-context';
-import { checkDoc, checkRev } from './server-docs';
+import { checkDoc, checkRev, rowsOf } from './server-docs';
 import { parseJson } from './server-json';
 import { docJson, docPart, wantsMultipart } from './server-multipart';
 import { type OpenDoc, openDoc, roomAhead, whileThere } from './server-opened';
@@ -127,7 +128,10 @@ async function* resultTexts(
   let before = '{"results":[';
   for (const some of fewAtATime(asked)) {
     for (const text of await textsOfResults(database, some, options)) {
-      yield before + text;
+      for (const piece of text) {
+        yield before + piece;
+        before = '';
+      }
       before = ',';
     }
   }
@@ -138,13 +142,21 @@ async function textsOfResults(
   database: Database,
   asked: readonly Asked[],
   options: BulkGetOptions,
-): Promise<string[]> {
-  if (!hasJson(database))
-    return (await resultsOf(database, asked, options)).map((result) => JSON.stringify(result));
+): Promise<Iterable<string>[]> {
+  if (!hasJson(database)) return (await resultsOf(database, asked, options)).map(textOfResult);
   const known = await knownResults(database, asked, options);
   const found = await database.bulkGetJson({ ...options, docs: named(asked) });
   let next = 0;
-  return known.map((result) => (result === undefined ? found[next++]! : JSON.stringify(result)));
+  return known.map((result) => (result === undefined ? [found[next++]!] : textOfResult(result)));
+}
+
+function* textOfResult({ id, docs }: Result): Generator<string, void, void> {
+  let before = `{${id === undefined ? '' : `"id":${JSON.stringify(id)},`}"docs":[`;
+  for (const row of docs) {
+    yield before + JSON.stringify(row);
+    before = ',';
+  }
+  yield before === ',' ? ']}' : `${before}]}`;
 }
 
 async function resultsOf(
@@ -193,13 +205,19 @@ async function leavesOf(
   { revs, att_encoding_info, signal }: BulkGetOptions,
 ): Promise<Result> {
   try {
-    const rows = await database.get(id, { open_revs: 'all', revs, att_encoding_info, signal });
-    return { id, docs: rows.flatMap((row) => ('ok' in row ? [row] : [])) };
+    return {
+      id,
+      docs: leavesIn(await rowsOf(database, id, { open_revs: 'all', revs, att_encoding_info, signal })),
+    };
   } catch (error) {
     if (!isDatabaseError(error) || (error.status !== 404 && error.status !== 400)) throw error;
     const { error: name, reason } = toWireError(error);
     return { id, docs: [{ error: { rev: 'undefined', reason, id, error: name } }] };
   }
+}
+
+function* leavesIn(rows: Iterable<OpenRevsRow>): Generator<Row<ExistingDoc>, void, void> {
+  for (const row of rows) if ('ok' in row) yield row;
 }
 
 const hasJson = (database: Database): database is Database & JsonSource =>
@@ -323,7 +341,7 @@ function checkRequested(item: unknown): Asked {
 /** A result as it is answered: invalid ids and revisions are given back as they came. */
 interface Result {
   readonly id: unknown;
-  readonly docs: readonly Row<ExistingDoc>[];
+  readonly docs: Iterable<Row<ExistingDoc>>;
 }
 
 type Row<Content> = { readonly ok: Content } | { readonly error: object };

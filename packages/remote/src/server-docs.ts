@@ -150,10 +150,8 @@ async function openRevs(
     const attachments = query.flag('attachments');
     const since = attsSince === undefined ? {} : { atts_since: attsSince };
     const wanted = { ...options, ...since, open_revs, attachments, signal };
-    const isLazy = hasRows(database) && !attachments && attsSince === undefined;
-    return gatheredResponse(
-      rowTexts(await (isLazy ? database.openRevs(id, wanted) : database.get(id, wanted))),
-    );
+    const isPlain = !attachments && attsSince === undefined;
+    return gatheredResponse(rowTexts(await (isPlain ? rowsOf : getRows)(database, id, wanted)));
   }
   const more = { revs: true, att_encoding_info: true };
   const dropRevisions = !options.revs;
@@ -181,6 +179,19 @@ async function openRevs(
     toStream(writeMultipart(parts, boundary)),
   );
 }
+
+type OpenRevsOptions = GetOptions & { readonly open_revs: 'all' | readonly Rev[] };
+
+const getRows = (database: Database, id: string, options: OpenRevsOptions): Promise<OpenRevsRow[]> =>
+  database.get(id, options);
+
+/** The revisions asked for, without the data of attachments; if the database can, each is made when it is taken. */
+export const rowsOf = (
+  database: Database,
+  id: string,
+  options: OpenRevsOptions,
+): Promise<Iterable<OpenRevsRow>> =>
+  hasRows(database) ? database.openRevs(id, options) : getRows(database, id, options);
 
 const hasRows = (database: Database): database is Database & RowSource =>
   typeof (database as Partial<RowSource>).openRevs === 'function';
