@@ -421,7 +421,7 @@ describe('a live feed', () => {
   it('ends with its limit, its closed or destroyed database, and fails with a lost storage', async () => {
     const { db, watchers, tell } = await database();
     await db.bulkDocs(docs(5));
-    const limited = db.changes({ live: true, limit: 3 });
+    const limited = db.changes({ live: true, limit: 3, return_docs: true });
     const heard = listen(limited);
     expect(await limited).toEqual({ status: 'cancelled' });
     expect(heard.heard).toHaveLength(3);

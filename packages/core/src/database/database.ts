@@ -144,7 +144,7 @@ export interface ChangesOptions extends CallOptions, AttachmentsOptions {
   view?: string | undefined;
   /** What a filter function finds in `req.query`. */
   query_params?: Record<string, unknown> | undefined;
-  /** `false`: `results` stays empty, as is best for a long feed. Default true, except for live feeds. */
+  /** `false`: `results` stays empty, as is best for a long feed. Default true. Live feeds keep no results, whatever this says. */
   return_docs?: boolean | undefined;
   /** Changes read at a time. Default 25 over HTTP; a local feed reads 1,000. */
   batch_size?: number | undefined;
