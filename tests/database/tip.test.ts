@@ -30,6 +30,17 @@ type Step =
   | { readonly kind: 'replicate'; readonly which: number; readonly hashes: readonly string[] }
   | { readonly kind: 'compact' };
 
+it('a long tree is unpacked once for calls that follow one another, and anew if it is another', () => {
+  const hashes = Array.from({ length: 200 }, (_, n) => n.toString(16).padStart(32, '0'));
+  const tree = packTree(merge(undefined, { generation: 200, hashes, deleted: false }, 1000).tree);
+  const row = { id: ID, seq: 1, rev: `200-${hashes[0]}`, tree };
+  const known = treeOf(row);
+  expect(treeOf({ ...row, seq: 2 })).toBe(known);
+  const next = { ...row, rev: `201-${hashes[1]}`, tip: `1000:${hashes[0]}` };
+  expect(leaves(treeOf(next)).map(({ rev }) => rev)).toEqual([next.rev]);
+  expect(treeOf(row)).toEqual(known);
+});
+
 const which = fc.nat({ max: 1000 });
 const hash = fc
   .array(fc.constantFrom(...'0123456789abcdef'), { minLength: 32, maxLength: 32 })

@@ -35,6 +35,12 @@ describe('a document with many leaves', () => {
     });
   });
 
+  it('gives them all to as many calls at once, which share its tree', async () => {
+    const { db, revs } = await withLeaves(4_000);
+    const found = await Promise.all(revs.map((rev) => db.get('a', { rev })));
+    expect(found.map(({ _rev }) => _rev)).toEqual(revs);
+  });
+
   it('takes 16,000, tells which are lacking, and opens them all', async () => {
     const { db, revs } = await withLeaves(16_000);
     expect(await db.revsDiff({ a: [...revs, revOf(16_000)] })).toEqual({ a: { missing: [revOf(16_000)] } });

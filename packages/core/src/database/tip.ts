@@ -41,8 +41,34 @@ export function losersOf({ tree }: DocRow): string[] | undefined {
   return losers.length === 0 ? undefined : losers.map(({ rev }) => rev);
 }
 
+interface WholeTree {
+  readonly tree: RevTree;
+  readonly forgotten: readonly string[];
+}
+
+/** Characters of a packed tree from which on (some hundred revisions) it is kept: unpacking it takes longer than the rest of a call. */
+const LONG_TREE = 4_096;
+
+/**
+ * The long tree that was unpacked last, and of what: calls at once for all leaves of one document would each unpack it. It is for the
+ * collector to take.
+ */
+let last: WeakRef<{ readonly row: DocRow; readonly whole: WholeTree }> | undefined;
+
 /** As {@link treeOf}, with the revisions that edits since the tree was packed pushed beyond the limit. */
-export function wholeTree(row: DocRow): { readonly tree: RevTree; readonly forgotten: readonly string[] } {
+export function wholeTree(row: DocRow): WholeTree {
+  if (row.tree === undefined || (row.tree as string).length < LONG_TREE) return unpacked(row);
+  const kept = last?.deref();
+  if (kept !== undefined && isSameTree(kept.row, row)) return kept.whole;
+  const whole = unpacked(row);
+  last = new WeakRef({ row, whole });
+  return whole;
+}
+
+const isSameTree = (one: DocRow, other: DocRow): boolean =>
+  one.rev === other.rev && one.deleted === other.deleted && one.tip === other.tip && one.tree === other.tree;
+
+function unpacked(row: DocRow): WholeTree {
   const packed = row.tree === undefined ? undefined : unpackTree(row.tree as string);
   if (row.tip === undefined)
     return { tree: packed ?? singleton(row.rev, row.deleted === true), forgotten: [] };
