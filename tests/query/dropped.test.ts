@@ -1,6 +1,7 @@
 /** An index that was dropped is not built again because others are brought up to date, or because of its policy. */
 import { memory } from '@settledb/adapter-memory';
-import { evaluate } from '@settledb/core';
+import { type DatabaseTables, DROPPED, evaluate, schema } from '@settledb/core';
+import { openLogStore } from '@settledb/engine';
 import { afterEach, expect, it, vi } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/settledb';
 
@@ -36,6 +37,19 @@ async function filled(options: object): Promise<SettleDB> {
   return db;
 }
 
+/** What is stored of indexes. */
+async function storedRows(name: string) {
+  const store = await openLogStore<DatabaseTables>(await adapter.open(name), schema);
+  const range = { gte: [] as never[] };
+  const [index, reductions, views] = await store.read([
+    { from: 'index', range },
+    { from: 'reductions', range },
+    { from: 'views', range: { gte: '' } },
+  ]);
+  await store.close();
+  return { index, reductions, views };
+}
+
 it.each([
   ['without a policy', {}, 'this'],
   ['without a policy', {}, 'another'],
@@ -55,6 +69,25 @@ it.each([
   expect(rows).toHaveLength(2);
   await wait(400); // Indexes follow when writes pause.
   expect(counted.mappedOld).toBe(DOCS);
+});
+
+it('all rows and runs of an index of many slices are removed, and no others', async () => {
+  const db = open();
+  const SUMMED = 'function (doc) { emit(doc.n % 50, 1); }';
+  const views = { kept: { map: 'function (doc) { emit(doc._id); }' }, sums: { map: NEW, reduce: '_sum' } };
+  await db.bulkDocs(docs('d', 4_500));
+  await db.put({ _id: '_design/old', views: { old: { map: SUMMED, reduce: '_stats' } } });
+  await db.put({ _id: '_design/new', views });
+  for (const view of ['old', 'new/kept', 'new/sums']) await db.query(view, { group_level: 1 } as never);
+  const { rows: before } = await db.query('new/sums', { group: true });
+  await db.remove(await db.get('_design/old'));
+  await db.viewCleanup();
+  const left = await storedRows(db.name);
+  expect(left.views.filter(({ view }) => view.startsWith(DROPPED))).toEqual([]);
+  const tags = new Set(left.views.map(({ tag }) => tag));
+  for (const { tag } of [...left.index, ...left.reductions]) expect(tags).toContain(tag);
+  expect(left.index).toHaveLength(2 * 4_500);
+  expect((await db.query('new/sums', { group: true })).rows).toEqual(before);
 });
 
 it('an index by fields that was deleted stays so', async () => {

@@ -59,33 +59,53 @@ function definedIn(row: DocRow, definitions: readonly DefinitionsOf[]): string[]
   return definitions.flatMap((definitionsOf) => definitionsOf(doc).map(({ id }) => id));
 }
 
+/**
+ * Each slice begins behind the one before: of what was removed, the store remembers much until its next checkpoint, and would walk past
+ * it each time. What an update that was under way put before that is found by one more slice from the beginning.
+ */
 async function removeRows(
   store: Store<DatabaseTables>,
   { view, tag }: ViewStateRow,
   options: WriteOptions,
 ): Promise<void> {
   const slices = new Slices();
-  const range: Range = under(tag);
-  const keyOf = (row: { key: string; id: string; n: number }): Key => [tag, row.key, row.id, row.n];
-  for (let more = true; more; ) {
-    more = await store.write(
+  const all: Range = under(tag);
+  let [index, reductions] = [all, all];
+  for (let isDone = false; !isDone; ) {
+    const isWhole = index === all && reductions === all;
+    const [lastRow, lastRun, isEnd] = await store.write(
       [
-        { from: 'index', range, limit: SLICE_ROWS },
-        { from: 'reductions', range, limit: SLICE_ROWS },
+        { from: 'index', range: index, limit: SLICE_ROWS },
+        { from: 'reductions', range: reductions, limit: SLICE_ROWS },
       ],
       ([rows, runs]) => {
-        const done = rows.length < SLICE_ROWS && runs.length < SLICE_ROWS;
+        const [removed, combined] = [rows.map((row) => keyIn(tag, row)), runs.map((row) => keyIn(tag, row))];
+        const isEnd = rows.length < SLICE_ROWS && runs.length < SLICE_ROWS;
         return {
           writes: [
-            { into: 'index', delete: rows.map(keyOf) },
-            { into: 'reductions', delete: runs.map(keyOf) },
-            { into: 'views', delete: done ? [view] : [] },
+            { into: 'index', delete: removed },
+            { into: 'reductions', delete: combined },
+            { into: 'views', delete: isEnd && isWhole ? [view] : [] },
           ],
-          value: !done,
+          value: [removed.at(-1), combined.at(-1), isEnd] as const,
         };
       },
       options,
     );
+    isDone = isEnd && isWhole;
+    index = isEnd ? all : behind(index, lastRow);
+    reductions = isEnd ? all : behind(reductions, lastRun);
     await slices.next();
   }
 }
+
+const keyIn = (tag: ViewStateRow['tag'], row: { key: string; id: string; n: number }): Key => [
+  tag,
+  row.key,
+  row.id,
+  row.n,
+];
+
+/** What of `range` comes after `last`, if there is one. */
+const behind = (range: Range, last: Key | undefined): Range =>
+  last === undefined ? range : { gt: last, lte: range.lte! };
