@@ -32,7 +32,11 @@ const pass = (): void => void vi.advanceTimersByTime(TIMEOUT_MS);
 
 const here = (): ((name: string) => SettleDB) => (name) => new SettleDB(name, { adapter });
 const hosted = (): ((name: string) => SettleDB) => {
-  const { Hosted }: { Hosted: HostedSettleDB } = hostAndPage({}, {}, here() as never);
+  const { Hosted }: { Hosted: HostedSettleDB } = hostAndPage(
+    { adapters: ['indexeddb'] },
+    {},
+    here() as never,
+  );
   return (name) => new Hosted(name);
 };
 
