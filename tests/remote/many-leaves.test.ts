@@ -74,3 +74,26 @@ describe('_bulk_get of all leaves', () => {
     ]);
   });
 });
+
+describe('_bulk_get of all leaves with `atts_since`', () => {
+  it('takes as many revisions as a request has room for', async () => {
+    const { databases, ask } = testServer();
+    await databases.create('db');
+    const database = (await databases.open('db'))!;
+    const docs = Array.from({ length: 10 }, (_, i) => ({
+      _id: 'a',
+      _rev: `2-${i}`,
+      _revisions: { start: 2, ids: [`${i}`, 'root'] },
+      _attachments: { f: { content_type: 'x/y', data: 'eA==', revpos: i % 2 ? 1 : 2 } },
+    }));
+    await database.bulkDocs(docs, { new_edits: false });
+    // More than a call may have arguments, in a worker too.
+    const known = Array.from({ length: 600_000 }, (_, i) => (i % 50 ? '1-root' : `1-other${i}`));
+    const { status, body } = await ask('POST', '/db/_bulk_get', { docs: [{ id: 'a', atts_since: known }] });
+    expect(status).toBe(200);
+    type Ok = { _rev: string; _attachments: { f: { data?: string } } };
+    const found = body.results[0].docs.map(({ ok }: { ok: Ok }) => [ok._rev, ok._attachments.f.data]);
+    const wanted = docs.map(({ _rev }, i) => [_rev, i % 2 ? undefined : 'eA==']);
+    expect(new Map(found)).toEqual(new Map(wanted as [string, string | undefined][]));
+  });
+});

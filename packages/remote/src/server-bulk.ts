@@ -105,7 +105,8 @@ export async function bulkGet(context: DatabaseContext): Promise<Answer> {
     for (const some of fewAtATime(asked)) {
       const results = await resultsOf(database, some, options);
       for (const [i, item] of some.entries()) {
-        const attsSince = 'id' in item ? item.atts_since : undefined;
+        const attsSince =
+          'id' in item && item.atts_since !== undefined ? new Set(item.atts_since) : undefined;
         const anew = async (): Promise<Result> => (await resultsOf(database, [item], options))[0]!;
         const stubs = !all && attsSince === undefined;
         yield { ...results[i]!, attsSince, stubs, dropRevisions: !revs, anew };
@@ -224,7 +225,7 @@ const hasJson = (database: Database): database is Database & JsonSource =>
   typeof (database as Partial<JsonSource>).bulkGetJson === 'function';
 
 interface Source extends Result {
-  readonly attsSince: readonly string[] | undefined;
+  readonly attsSince: ReadonlySet<string> | undefined;
   readonly stubs: boolean;
   readonly dropRevisions: boolean;
   /** The result as it is now. */

@@ -72,7 +72,8 @@ export async function getDoc(context: DatabaseContext, id: string): Promise<Answ
         if (!revs) delete doc._revisions;
         return jsonResponse(200, doc, headers);
       }
-      const source = { database, doc, attsSince, dropRevisions: !revs, signal: request.signal };
+      const since = attsSince && new Set(attsSince);
+      const source = { database, doc, attsSince: since, dropRevisions: !revs, signal: request.signal };
       return wholeDoc(await openDoc(source, related), related, headers);
     },
   );
@@ -154,6 +155,7 @@ async function openRevs(
     return gatheredResponse(rowTexts(await (isPlain ? rowsOf : getRows)(database, id, wanted)));
   }
   const more = { revs: true, att_encoding_info: true };
+  const since = attsSince && new Set(attsSince);
   const dropRevisions = !options.revs;
   const parts = await whileThere(
     () => database.get(id, { ...options, ...more, open_revs }),
@@ -162,7 +164,7 @@ async function openRevs(
       const opened: OutgoingPart[] = [];
       for (const row of rows) {
         if ('ok' in row) {
-          const source = { database, doc: row.ok, attsSince, dropRevisions, signal };
+          const source = { database, doc: row.ok, attsSince: since, dropRevisions, signal };
           opened.push(docPart(await openDoc(source, true, room)));
         } else {
           const headers = { 'Content-Type': `${JSON_TYPE}; error="true"` };

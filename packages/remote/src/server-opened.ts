@@ -6,10 +6,9 @@
  * attachments are at hand, and is read again until they are. Of attachments larger than `AHEAD_LENGTH`, the beginning is at hand.
  */
 import {
+  commonGeneration,
   type Database,
   type ExistingDoc,
-  generationOf,
-  hashOf,
   isDatabaseError,
   type OpenedAttachment,
   STUB_AT_HAND,
@@ -26,8 +25,8 @@ const TRIES_MAX = 20;
 export interface DocSource {
   readonly database: Database;
   readonly doc: ExistingDoc;
-  /** The client has the attachments of these revisions. Needs `_revisions` in the document. */
-  readonly attsSince?: readonly string[] | undefined;
+  /** The client has the attachments of these revisions: as many as a request has room for. Needs `_revisions` in the document. */
+  readonly attsSince?: ReadonlySet<string> | undefined;
   /** None of the data is wanted. */
   readonly stubs?: boolean | undefined;
   /** `_revisions` were not asked for. */
@@ -64,19 +63,11 @@ export async function openDoc(source: DocSource, encoded: boolean, room = roomAh
 }
 
 /** The names of attachments whose data is to go along. */
-function wanted({ doc, stubs, attsSince = [] }: DocSource): string[] {
-  if (stubs === true) return [];
-  const { _attachments = {}, _revisions } = doc;
-  const known = attsSince
-    .filter((rev) => {
-      const generation = generationOf(rev);
-      return _revisions?.ids[_revisions.start - generation] === hashOf(rev);
-    })
-    .map((rev) => generationOf(rev));
-  const newest = Math.max(0, ...known);
-  return Object.entries(_attachments)
-    .filter(([, { revpos }]) => known.length === 0 || revpos > newest)
-    .map(([name]) => name);
+function wanted({ doc, stubs, attsSince }: DocSource): string[] {
+  const { _attachments, _revisions } = doc;
+  if (stubs === true || _attachments === undefined) return [];
+  const since = attsSince && _revisions ? commonGeneration(_revisions, attsSince) : -1;
+  return Object.keys(_attachments).filter((name) => _attachments[name]!.revpos > since);
 }
 
 async function readAhead(pieces: AsyncGenerator<Uint8Array, void, void>, room: Room): Promise<Bytes> {

@@ -1,10 +1,11 @@
 /** Data of attachments, put into documents that were read with stubs. */
 import { type DatabaseError, isDatabaseError } from '../model/errors';
 import { generationOf } from '../model/revision';
-import type { BinaryData, ExistingDoc, FullAttachment, Rev, Revisions, Stub } from '../model/types';
+import type { BinaryData, ExistingDoc, FullAttachment, Rev, Stub } from '../model/types';
 import type { BlobRow } from '../store/schema';
 import { type AttachmentSource, load, loadData, rowsOf } from './attachment-bytes';
 import { isEncoded } from './attachment-content';
+import { commonGeneration } from './atts-since';
 import { portableBytes } from './bytes';
 import type { AttachmentsOptions } from './database';
 
@@ -88,12 +89,5 @@ async function each(
 /** For `atts_since`: the generation after which attachments of `doc`, read with its ancestry, get their data. */
 export function afterGeneration(doc: AnyDoc, since: readonly Rev[]): number {
   const valid = since.filter((rev) => generationOf(rev) > 0);
-  return doc._revisions === undefined ? -1 : commonGeneration(doc._revisions, valid);
-}
-
-/** The last generation in which `revisions` is what a reader with the revisions `since` has. @returns -1 if there is none */
-function commonGeneration({ start, ids }: Revisions, since: readonly Rev[]): number {
-  const known = new Set(since);
-  const at = ids.findIndex((hash, i) => known.has(`${start - i}-${hash}`));
-  return at < 0 ? -1 : start - at;
+  return doc._revisions === undefined ? -1 : commonGeneration(doc._revisions, new Set(valid));
 }

@@ -1,6 +1,6 @@
 /** The option `atts_since`, for local and remote databases. */
 import { badRequest, isRev, parseRev } from '../model';
-import type { Rev } from '../model/types';
+import type { Rev, Revisions } from '../model/types';
 
 /** `null` counts as not given. @throws bad_request unless the value is a list of revisions */
 export function checkAttsSince(value: unknown): readonly Rev[] | undefined {
@@ -14,3 +14,9 @@ export function checkAttsSince(value: unknown): readonly Rev[] | undefined {
 /** Whether an entry of `bulkGet` may have this value. */
 export const isAttsSince = (value: unknown): boolean =>
   value === undefined || value === null || (Array.isArray(value) && value.every(isRev));
+
+/** The last generation in which `revisions` is what a reader with the revisions `known` has. @returns -1 if there is none */
+export function commonGeneration({ start, ids }: Revisions, known: ReadonlySet<Rev>): number {
+  const at = ids.findIndex((hash, i) => known.has(`${start - i}-${hash}`));
+  return at < 0 ? -1 : start - at;
+}

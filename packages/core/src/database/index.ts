@@ -7,7 +7,7 @@ export {
 } from './attachment-arguments';
 export { chunksOf, itemsOf, piecesOf } from './attachment-data';
 export { blobKeysIn } from './attachment-set';
-export { checkAttsSince } from './atts-since';
+export { checkAttsSince, commonGeneration } from './atts-since';
 export { bulkGetRefusal } from './bulk-get-refusal';
 export {
   type Bytes,
