@@ -118,3 +118,25 @@ describe('an answer that is too long for one text', () => {
     expect(toResponse(errorResponse(tooLong())).status).toBe(413);
   });
 });
+
+describe('entries that are refused', () => {
+  it.each([
+    '/db/_bulk_get',
+    '/db/_bulk_get?attachments=true',
+  ])('let others have their turn: %s', async (path) => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    const docs = times(5_000, 0);
+    let turns = 0;
+    const count = (): void => {
+      turns++;
+      counting = setImmediate(count);
+    };
+    let counting = setImmediate(count);
+    const { body } = await server.ask('POST', path, { docs });
+    clearImmediate(counting);
+    const error = { rev: null, reason: 'document must be a JSON object', id: null, error: 'bad_request' };
+    expect(body.results).toEqual(times(5_000, { id: null, docs: [{ error }] }));
+    expect(turns).toBeGreaterThan(100);
+  });
+});

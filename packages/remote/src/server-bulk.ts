@@ -25,6 +25,7 @@ import { checkDoc, checkRev, rowsOf } from './server-docs';
 import { parseJson } from './server-json';
 import { docJson, docPart, wantsMultipart } from './server-multipart';
 import { type OpenDoc, openDoc, roomAhead, whileThere } from './server-opened';
+import { portionsOf } from './server-portions';
 import { gatheredResponse } from './server-several';
 import { respondWith, textStream, toStream } from './server-streams';
 import { textsOf } from './server-texts';
@@ -87,11 +88,11 @@ export async function bulkGet(context: DatabaseContext): Promise<Answer> {
   const { database, query, request, server } = context;
   const { docs } = await readObject(request, { limit: server.limits.request });
   if (!Array.isArray(docs)) throw badRequest("Missing JSON list of 'docs'.");
-  const asked = docs.map(checkRequested);
+  const entries: readonly unknown[] = docs;
   const multipart = wantsMultipart(request, 'mixed') && request.headers.get('accept')?.includes('multipart/');
   const all = multipart || query.flag('attachments') === true;
   // A client that says what it has of a document asks for the rest of it.
-  const attachments = all || asked.some((item) => 'id' in item && item.atts_since !== undefined);
+  const attachments = all || entries.some(asksForData);
   const revs = query.flag('revs');
   const options = {
     // The ancestry tells which attachments the client has.
@@ -100,9 +101,10 @@ export async function bulkGet(context: DatabaseContext): Promise<Answer> {
     att_encoding_info: multipart || query.flag('att_encoding_info'),
     signal: request.signal,
   };
-  if (!attachments) return gatheredResponse(resultTexts(database, asked, options));
+  if (!attachments) return gatheredResponse(resultTexts(database, entries, options));
   async function* sources(): AsyncGenerator<Source, void, void> {
-    for (const some of fewAtATime(asked)) {
+    for await (const portion of portionsOf(entries, READ_AT_ONCE)) {
+      const some = portion.map(checkRequested);
       const results = await resultsOf(database, some, options);
       for (const [i, item] of some.entries()) {
         const attsSince =
@@ -116,18 +118,19 @@ export async function bulkGet(context: DatabaseContext): Promise<Answer> {
   return multipart ? asMultipart(context, sources()) : asJson(context, sources());
 }
 
-function* fewAtATime(asked: readonly Asked[]): Generator<Asked[], void, void> {
-  for (let at = 0; at < asked.length; at += READ_AT_ONCE) yield asked.slice(at, at + READ_AT_ONCE);
-}
+const asksForData = (item: unknown): boolean =>
+  isObject(item) && Array.isArray(item.atts_since) && item.atts_since.length > 0;
 
 /** The results of a request as JSON, without the data of attachments. */
 async function* resultTexts(
   database: Database,
-  asked: readonly Asked[],
+  entries: readonly unknown[],
   options: BulkGetOptions,
 ): AsyncGenerator<string, void, void> {
   let before = '{"results":[';
-  for (const some of fewAtATime(asked)) {
+  // Checked only here: a refusal is far longer than an entry may be, and a request has room for millions.
+  for await (const portion of portionsOf(entries, READ_AT_ONCE)) {
+    const some = portion.map(checkRequested);
     for (const text of await textsOfResults(database, some, options)) {
       for (const piece of text) {
         yield before + piece;
