@@ -24,6 +24,23 @@ async function start() {
   return { server, db };
 }
 
+/** As a live feed of our client shows them, `later` and `other` being written while it waits. */
+async function seenBy(feed: 'longpoll' | 'continuous', filter: { doc_ids: string[] } | { selector: object }) {
+  const { server, db } = await start();
+  const own = new SettleDB(`${server.url}/db`, { feed });
+  cleanUp.push(() => own.close());
+  const seen: string[] = [];
+  for await (const { id } of own.changes({ live: true, ...filter, timeout: 500, heartbeat: false })) {
+    seen.push(id);
+    if (id === 'later') break;
+    setTimeout(async () => {
+      await db.put({ _id: 'other' });
+      await db.put({ _id: 'later' });
+    }, 200);
+  }
+  return seen;
+}
+
 /** 1.6 MB of ids. */
 const IDS = ['here', 'later', ...Array.from({ length: 40_000 }, (_, i) => `id-${i}-${'x'.repeat(30)}`)];
 
@@ -41,20 +58,7 @@ describe('more ids than a feed that waits may have', () => {
   });
 
   it.each(['longpoll', 'continuous'] as const)('are heard of all the same (%s)', async (feed) => {
-    const { server, db } = await start();
-    const own = new SettleDB(`${server.url}/db`, { feed });
-    cleanUp.push(() => own.close());
-    const seen: string[] = [];
-    const changes = own.changes({ live: true, doc_ids: IDS, timeout: 500, heartbeat: false });
-    for await (const { id } of changes) {
-      seen.push(id);
-      if (id === 'later') break;
-      setTimeout(async () => {
-        await db.put({ _id: 'other' });
-        await db.put({ _id: 'later' });
-      }, 200);
-    }
-    expect(seen).toEqual(['here', 'later']);
+    expect(await seenBy(feed, { doc_ids: IDS })).toEqual(['here', 'later']);
   });
 
   it('are replicated, live', async () => {
@@ -70,5 +74,25 @@ describe('more ids than a feed that waits may have', () => {
     await db.put({ _id: 'later' });
     await arrived('later').toBeDefined();
     expect(await target.get('other').catch((error: { status: number }) => error.status)).toBe(404);
+  });
+});
+
+describe('a larger selector than a feed that waits may have', () => {
+  /** 18 KB of conditions. Each is compiled, which takes 150 times its text. */
+  const selector = { $or: ['here', 'later', ...Array(1000).fill('nowhere')].map((_id) => ({ _id })) };
+
+  it('is refused; a feed that does not wait takes it', async () => {
+    const { server } = await start();
+    for (const feed of ['longpoll', 'continuous', 'live', 'eventsource', 'normal']) {
+      const url = `${server.url}/db/_changes?filter=_selector&since=now&timeout=100&feed=${feed}`;
+      const headers = { 'content-type': 'application/json' };
+      const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify({ selector }) });
+      expect([feed, answer.status]).toEqual([feed, feed === 'normal' ? 200 : 413]);
+      await answer.text();
+    }
+  });
+
+  it.each(['longpoll', 'continuous'] as const)('is gone by all the same (%s)', async (feed) => {
+    expect(await seenBy(feed, { selector })).toEqual(['here', 'later']);
   });
 });
