@@ -40,7 +40,7 @@ export async function find(source: Source, asked: Find, indexes: readonly MangoI
   const { plan, tally, docs, last } = await findPage(source, asked, indexes);
   const warning = warningOf(asked, plan, tally, docs.length);
   return {
-    docs: docs.map(asked.project) as FindResult['docs'],
+    docs: (await projected(docs, asked)) as FindResult['docs'],
     bookmark: last
       ? writeBookmark({ order: orderName(asked, plan), ...last })
       : asked.request.bookmark || NO_BOOKMARK,
@@ -55,6 +55,17 @@ export async function find(source: Source, asked: Find, indexes: readonly MangoI
     }),
     ...(warning && { warning }),
   };
+}
+
+async function projected(docs: readonly ExistingDoc<object>[], { project }: Find): Promise<object[]> {
+  const slices = new Slices();
+  const parts: object[] = [];
+  for (const doc of docs) {
+    parts.push(project(doc));
+    const wait = slices.pause();
+    if (wait !== undefined) await wait;
+  }
+  return parts;
 }
 
 /**

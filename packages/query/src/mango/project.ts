@@ -3,6 +3,7 @@ import { fieldAt, fieldPath, show } from '@settledb/core';
 import { invalid } from './fields';
 
 type Fields = Record<string, unknown>;
+type Paths = readonly (readonly string[])[];
 export type Project = <D extends object>(doc: D) => D;
 
 /**
@@ -12,9 +13,10 @@ export type Project = <D extends object>(doc: D) => D;
 export function projection(fields: unknown): Project {
   const paths = projectedPaths(fields);
   if (paths === undefined) return (doc) => doc;
+  const pathsIn = paths.length > FEW ? finderOf(paths) : () => paths;
   return <D extends object>(doc: D): D => {
     const result: Fields = {};
-    for (const path of paths) {
+    for (const path of pathsIn(doc)) {
       const value = fieldAt(doc, path);
       if (value !== undefined) place(result, path, value);
     }
@@ -22,8 +24,44 @@ export function projection(fields: unknown): Project {
   };
 }
 
+/** Paths that are simply tried in each document. Hundreds of thousands took 50 ms of each: then it is the document that is gone through. */
+const FEW = 32;
+
+/** Finds which of the paths lead somewhere in a document, in their order. None is the beginning of another. */
+function finderOf(paths: Paths): (doc: object) => Paths {
+  const places = new Map(paths.map((path, at) => [keyOf(path), at]));
+  const keys = [...places.keys()].sort();
+  return (doc) => {
+    const found: number[] = [];
+    const open: [string, object][] = [['', doc]];
+    for (let next = open.pop(); next !== undefined; next = open.pop()) {
+      const [before, parent] = next;
+      for (const [name, value] of Object.entries(parent)) {
+        const key = before + JSON.stringify(name);
+        const first = keys[firstFrom(keys, key)];
+        if (first === key) found.push(places.get(key)!);
+        else if (first?.startsWith(key) && typeof value === 'object' && value !== null)
+          open.push([key, value]);
+      }
+    }
+    return found.sort((one, other) => one - other).map((at) => paths[at]!);
+  };
+}
+
+/** Where the first of the sorted texts stands that is not less than `text`. */
+function firstFrom(texts: readonly string[], text: string): number {
+  let low = 0;
+  let high = texts.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (texts[middle]! < text) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 /** The paths that {@link projection} takes from a document, in order; `undefined`: all of it. */
-export function projectedPaths(fields: unknown): readonly (readonly string[])[] | undefined {
+export function projectedPaths(fields: unknown): Paths | undefined {
   if (fields === undefined || fields === 'all_fields') return undefined;
   if (!Array.isArray(fields) || fields.some((each) => typeof each !== 'string'))
     throw invalid('invalid_fields_json', `Fields must be an array of strings, not: ${show(fields)}`);
