@@ -25,7 +25,7 @@ import {
 } from './server-feeds';
 import { parseJson } from './server-json';
 import type { Query } from './server-query';
-import { checkPatterns } from './server-regex';
+import { checkSelectors } from './server-selector';
 import { seqText } from './server-seq';
 import { isObject, isTexts } from './wire';
 
@@ -93,7 +93,7 @@ async function answerChanges(context: DatabaseContext, body: Record<string, unkn
     throw badRequest('Supported `feed` types: normal, continuous, live, longpoll, eventsource');
   }
   await refuseFunctions(context);
-  if (query.text('filter') === '_selector') checkPatterns(context, body.selector);
+  if (query.text('filter') === '_selector') checkSelectors(context, body.selector);
   const options = readOptions(context, body);
   const heartbeatMs = readHeartbeat(query.text('heartbeat'));
   const timeoutMs = Math.min(query.count('timeout') ?? MAX_TIMEOUT_MS, MAX_TIMEOUT_MS);

@@ -7,7 +7,7 @@ import { failure, jsonResponse } from './server-answer';
 import { readObject } from './server-body';
 import type { DatabaseContext, DatabaseRoute } from './server-context';
 import { queriesOf } from './server-queries';
-import { checkPatterns } from './server-regex';
+import { checkSelectors } from './server-selector';
 
 /** All members that CouchDB takes; `partition` is missing, since no database here has partitions. */
 const MEMBERS: ReadonlySet<string> = new Set([
@@ -60,7 +60,7 @@ async function readFind(context: DatabaseContext): Promise<Asked> {
     throw failure(400, 'missing_required_key', 'Missing required key: selector');
   const unknown = Object.keys(body).find((name) => !MEMBERS.has(name));
   if (unknown !== undefined) throw failure(400, 'invalid_key', `Invalid key ${unknown} for this request.`);
-  checkPatterns(context, body.selector);
+  checkSelectors(context, body.selector);
   return { ...(body as unknown as Asked), signal: request.signal };
 }
 

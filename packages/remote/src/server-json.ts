@@ -26,6 +26,29 @@ function holdsInfinity(value: unknown): boolean {
   return Object.values(value).some(holdsInfinity);
 }
 
+/** The members of all objects in JSON that may be of any depth, and have lists of millions. @param closed names of those not gone into */
+export function* membersOf(
+  value: unknown,
+  closed: ReadonlySet<string> = new Set(),
+): Generator<[name: string, inner: unknown], void, void> {
+  const open: object[] = [];
+  const add = (each: unknown): void => {
+    if (typeof each === 'object' && each !== null) open.push(each);
+  };
+  add(value);
+  for (let each = open.pop(); each !== undefined; each = open.pop()) {
+    if (Array.isArray(each)) {
+      for (const element of each) add(element);
+      continue;
+    }
+    for (const name of Object.keys(each)) {
+      const inner = (each as Record<string, unknown>)[name];
+      yield [name, inner];
+      if (!closed.has(name)) add(inner);
+    }
+  }
+}
+
 /** A byte order mark is kept, and makes the JSON invalid; CouchDB refuses it as well. Texts are whole, so one decoder serves all. */
 const STRICT_UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 

@@ -14,7 +14,7 @@ import { requireAdmin } from './server-access';
 import { type Answer, failure, jsonResponse, methodNotAllowed } from './server-answer';
 import { checkJsonType, readObject } from './server-body';
 import type { DatabaseContext, DatabaseRoute } from './server-context';
-import { checkPatterns } from './server-regex';
+import { checkSelectors } from './server-selector';
 import { view } from './server-views';
 import { isTexts } from './wire';
 
@@ -89,7 +89,7 @@ export const createIndex: DatabaseRoute = async (context) => {
   const body = await readObject(request, { limit: server.limits.document });
   if (body.index === undefined) throw failure(400, 'missing_required_key', 'Missing required key: index');
   // Filters of partial indexes.
-  checkPatterns(context, body);
+  checkSelectors(context, body);
   const index = body as unknown as CreateIndexRequest;
   return jsonResponse(200, await (await queriesOf(context)).createIndex(index, { signal: request.signal }));
 };

@@ -7,6 +7,7 @@
 import { badRequest } from '@settledb/core';
 import { isServerAdmin } from './server-access';
 import type { Context } from './server-context';
+import { membersOf } from './server-json';
 
 /** `safe`: patterns that cannot take exponentially long; `any`; `none`. */
 export type RegexPolicy = 'safe' | 'any' | 'none';
@@ -39,24 +40,9 @@ export function checkPatterns({ user, server }: Context, value: unknown): void {
   }
 }
 
-/** The patterns in JSON that may be of any depth, and have lists of millions. */
 function* patternsOf(value: unknown): Generator<string, void, void> {
-  const open: object[] = [];
-  const add = (each: unknown): void => {
-    if (typeof each === 'object' && each !== null) open.push(each);
-  };
-  add(value);
-  for (let each = open.pop(); each !== undefined; each = open.pop()) {
-    if (Array.isArray(each)) {
-      for (const element of each) add(element);
-      continue;
-    }
-    for (const name of Object.keys(each)) {
-      const inner = (each as Record<string, unknown>)[name];
-      if (name === '$regex' && typeof inner === 'string') yield inner;
-      else add(inner);
-    }
-  }
+  for (const [name, inner] of membersOf(value))
+    if (name === '$regex' && typeof inner === 'string') yield inner;
 }
 
 function checkPattern(pattern: string): void {

@@ -9,7 +9,7 @@ import { USERS_DATABASE } from './server-auth';
 import type { DatabaseContext, Limits } from './server-context';
 import { checkDesign } from './server-design';
 import { checkInline } from './server-multipart';
-import { checkPatterns } from './server-regex';
+import { checkSelectors } from './server-selector';
 import { DEFAULT_SECURITY } from './server-settings';
 import { prepareUser } from './server-users';
 
@@ -50,7 +50,7 @@ function checkOne(context: DatabaseContext, doc: Doc): Prepared {
     if (doc._id?.startsWith('_design/') && doc._deleted !== true) {
       checkDesign(doc as Record<string, unknown>);
       // Mango indexes, some of which have a filter.
-      if ((doc as Record<string, unknown>).language === 'query') checkPatterns(context, doc);
+      if ((doc as Record<string, unknown>).language === 'query') checkSelectors(context, doc);
     }
     return doc;
   } catch (error) {
