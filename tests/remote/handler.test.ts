@@ -84,6 +84,19 @@ describe('failures', () => {
     expect((await server.ask('PUT', '/db/a', {})).status).toBe(201);
   });
 
+  it('are no failures of the server where a body is nested too deeply, which is answered only', async () => {
+    const failures: unknown[] = [];
+    const server = testServer({ logger: { error: (...failure) => failures.push(failure) } });
+    await server.ask('PUT', '/db');
+    const answer = await server.ask(
+      'PUT',
+      '/db/a',
+      `{"a":${'['.repeat(100_000)}1e999${']'.repeat(100_000)}}`,
+    );
+    expect([answer.status, answer.body.reason]).toEqual([400, 'The JSON is nested too deeply']);
+    expect(failures).toEqual([]);
+  });
+
   it('never put a password, or more than one line, into the log', async () => {
     const lines: string[] = [];
     const server = testServer({

@@ -52,15 +52,19 @@ export function jsonTextResponse(status: number, text: string, headers?: HeaderL
   return new TextAnswer(status, text, all);
 }
 
+/** In CouchDB's words what a request asked too much of; anything else as it is. */
+export function toDatabaseError(error: unknown): unknown {
+  if (isTooDeep(error)) return badRequest('The JSON is nested too deeply');
+  if (isTooLong(error)) return failure(413, 'too_large', 'The answer is too large: ask for less at a time');
+  return error;
+}
+
 /** The answer for anything thrown. An error other than a DatabaseError is our own defect: its text is not shown. */
 export function errorResponse(error: unknown): Answer {
-  const known = isDatabaseError(error)
-    ? error
-    : isTooDeep(error)
-      ? badRequest('The JSON is nested too deeply')
-      : isTooLong(error)
-        ? failure(413, 'too_large', 'The answer is too large: ask for less at a time')
-        : failure(500, 'internal_server_error', 'The server failed; its log says how');
+  const told = toDatabaseError(error);
+  const known = isDatabaseError(told)
+    ? told
+    : failure(500, 'internal_server_error', 'The server failed; its log says how');
   const { status, error: name, reason } = toWireError(known);
   return jsonResponse(status, { error: name, reason });
 }

@@ -4,7 +4,7 @@
  * Whatever a request does, the worst result is an error answer: everything thrown below ends in `errorResponse`.
  */
 import { badRequest, evaluate, isDatabaseError, notFound, unauthorized } from '@settledb/core';
-import { type Answer, errorResponse, TextAnswer, toResponse } from './server-answer';
+import { type Answer, errorResponse, TextAnswer, toDatabaseError, toResponse } from './server-answer';
 import { type Accounts, Authenticator, NOBODY, USERS_DATABASE } from './server-auth';
 import { checkHandlerOptions } from './server-check';
 import type { Context, Databases, Limits, QueriesOf, ServerState } from './server-context';
@@ -175,7 +175,7 @@ async function answer(
     const { cookie } = context.user;
     return finish(request, cookie === undefined ? answered : withCookie(answered, cookie), cors);
   } catch (error) {
-    tell(error, request, options);
+    tell(toDatabaseError(error), request, options);
     return finish(request, errorResponse(error), cors);
   }
 }
