@@ -1,7 +1,7 @@
 /** The server as a function from Request to Response: databases, documents, and how it errs. */
 import { DatabaseError } from '@settledb/core';
 import { describe, expect, it, vi } from 'vitest';
-import { basic, MemoryDatabases, testServer } from './support';
+import { basic, MemoryDatabases, ORIGIN, testServer } from './support';
 
 describe('instance_start_time', () => {
   it('is when the database was made, in seconds to the ms, another one for a database made anew', async () => {
@@ -111,6 +111,17 @@ describe('failures', () => {
 });
 
 describe('documents', () => {
+  it('are written under ids too long for a header, which is left out', async () => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    for (const length of [10, 4_000, 5_000, 1_000_000]) {
+      const _id = 'x'.repeat(length);
+      const { status, headers, body } = await server.ask('POST', '/db', { _id });
+      expect([status, body.id === _id]).toEqual([201, true]);
+      expect(headers.get('location')).toBe(length > 4_000 ? null : `${ORIGIN}/db/${_id}`);
+    }
+  });
+
   it('are cached by their revision', async () => {
     const server = testServer();
     await server.ask('PUT', '/db');

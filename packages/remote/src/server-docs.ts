@@ -294,11 +294,15 @@ async function putAsGiven({ database }: DatabaseContext, doc: Doc): Promise<Writ
   return { ok: true, id: doc._id!, rev };
 }
 
+/** Characters of a `Location`. Parsers of headers stop at 8 KB or 16 KB, and the client would not learn that its document was written. */
+const MAX_LOCATION = 4096;
+
 function writtenResponse({ query, origin, name }: DatabaseContext, doc: Doc, written: Written): Answer {
   if (query.text('batch') === 'ok') return jsonResponse(202, { ok: true, id: written.id });
   const location = `${origin}/${encodePart(name)}/${encodeDocId(written.id)}`;
   const etag = etagOf(written.rev);
-  return jsonResponse(doc._deleted === true ? 200 : 201, written, etag ? { location, etag } : { location });
+  const headers = { ...(location.length <= MAX_LOCATION && { location }), ...(etag && { etag }) };
+  return jsonResponse(doc._deleted === true ? 200 : 201, written, headers);
 }
 
 export async function deleteDoc(context: DatabaseContext, id: string): Promise<Answer> {
