@@ -114,11 +114,11 @@ describe('documents', () => {
   it('are written under ids too long for a header, which is left out', async () => {
     const server = testServer();
     await server.ask('PUT', '/db');
-    for (const length of [10, 4_000, 5_000, 1_000_000]) {
+    for (const length of [10, 8_000, 9_000, 1_000_000]) {
       const _id = 'x'.repeat(length);
       const { status, headers, body } = await server.ask('POST', '/db', { _id });
       expect([status, body.id === _id]).toEqual([201, true]);
-      expect(headers.get('location')).toBe(length > 4_000 ? null : `${ORIGIN}/db/${_id}`);
+      expect(headers.get('location')).toBe(length > 8_000 ? null : `${ORIGIN}/db/${_id}`);
     }
   });
 

@@ -294,8 +294,8 @@ async function putAsGiven({ database }: DatabaseContext, doc: Doc): Promise<Writ
   return { ok: true, id: doc._id!, rev };
 }
 
-/** Characters of a `Location`. Parsers of headers stop at 8 KB or 16 KB, and the client would not learn that its document was written. */
-const MAX_LOCATION = 4096;
+/** Characters of a `Location`. Node's parser takes headers of 16 KB: with a longer one the client would not learn that it has written. */
+const MAX_LOCATION = 8 * 1024;
 
 function writtenResponse({ query, origin, name }: DatabaseContext, doc: Doc, written: Written): Answer {
   if (query.text('batch') === 'ok') return jsonResponse(202, { ok: true, id: written.id });
