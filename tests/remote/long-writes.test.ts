@@ -1,4 +1,4 @@
-/** Requests with very many documents: they are written in portions, between which others have their turn. */
+/** Requests about very many documents: they are worked through in portions, between which others have their turn. */
 import { describe, expect, it, vi } from 'vitest';
 import { testServer } from './support';
 
@@ -34,5 +34,21 @@ describe('_bulk_docs', () => {
     const docs = Array(1_000_001).fill(0);
     const { status, body } = await server.ask('POST', '/db/_bulk_docs', { docs });
     expect([status, body.error]).toEqual([413, 'too_large']);
+  });
+});
+
+describe('_revs_diff', () => {
+  it('asks about many documents in portions, whatever their names', async () => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    const { rev } = (await server.ask('PUT', '/db/d1500', {})).body;
+    const database = (await server.databases.open('db'))!;
+    const asks = vi.spyOn(database, 'revsDiff');
+    const ids = ['__proto__', 'constructor', ...Array.from({ length: 2_000 }, (_, i) => `d${i}`)];
+    const lists = ids.map((id): [string, string[]] => [id, [id === 'd1500' ? rev : '1-a']]);
+    const { body } = await server.ask('POST', '/db/_revs_diff', Object.fromEntries(lists));
+    expect(Object.keys(body)).toEqual(ids.filter((id) => id !== 'd1500'));
+    expect(Object.values(body)).toEqual(Array(ids.length - 1).fill({ missing: ['1-a'] }));
+    expect(asks.mock.calls.map(([revs]) => Object.keys(revs).length)).toEqual([1_000, 1_000, 2]);
   });
 });

@@ -14,11 +14,12 @@ import {
   type JsonSource,
   type OpenRevsRow,
   type Rev,
+  type RevsDiffResult,
   TEXTS,
   uuid,
 } from '@settledb/core';
 import { type OutgoingPart, writeMultipart } from './multipart';
-import { type Answer, failure, jsonResponse, jsonTextResponse } from './server-answer';
+import { type Answer, failure, jsonTextResponse } from './server-answer';
 import { checkObject, readJsonText, readObject } from './server-body';
 import type { DatabaseContext } from './server-context';
 import { checkDoc, checkRev, rowsOf } from './server-docs';
@@ -42,6 +43,9 @@ const READ_AT_ONCE = 32;
 const WRITTEN_AT_ONCE = 10_000;
 /** Documents of one `_bulk_docs`. Without content, `request` would admit ten times as many, whose rows take a GB. */
 const MAX_DOCS = 1_000_000;
+
+/** Documents of `_revs_diff` looked up at a time, in some ms: more than replicators ask about. */
+const DIFFED_AT_ONCE = 1_000;
 
 export async function bulkDocs(context: DatabaseContext): Promise<Answer> {
   const { request, server } = context;
@@ -381,17 +385,27 @@ function withNamedRev({ id, docs }: BulkGetResult['results'][number]): Result {
 }
 
 export async function revsDiff(context: DatabaseContext): Promise<Answer> {
-  return jsonResponse(200, await findMissing(context));
+  return jsonTextResponse(200, `${await missingText(context, (lacks) => lacks)}\n`);
 }
 
 export async function missingRevs(context: DatabaseContext): Promise<Answer> {
-  const found = Object.entries(await findMissing(context)).map(([id, { missing }]) => [id, missing]);
-  return jsonResponse(200, { missing_revs: Object.fromEntries(found) });
+  const text = await missingText(context, ({ missing }) => missing);
+  return jsonTextResponse(200, `{"missing_revs":${text}}\n`);
 }
 
-async function findMissing({ database, request, server }: DatabaseContext): ReturnType<Database['revsDiff']> {
+/** JSON by document id. It is made portion by portion, as one object of very many fields takes longer than all else. */
+async function missingText(
+  { database, request, server }: DatabaseContext,
+  shown: (lacks: RevsDiffResult[string]) => unknown,
+): Promise<string> {
   const body = await readObject(request, { limit: server.limits.request });
-  return database.revsDiff(checkRevLists(body), { signal: request.signal });
+  const fields: string[] = [];
+  for await (const some of portionsOf(Object.entries(body), DIFFED_AT_ONCE)) {
+    const revs = checkRevLists(Object.fromEntries(some));
+    const missing = await database.revsDiff(revs, { signal: request.signal });
+    for (const id in missing) fields.push(`${JSON.stringify(id)}:${JSON.stringify(shown(missing[id]!))}`);
+  }
+  return `{${fields.join()}}`;
 }
 
 /** `{ id: [rev, …] }`. @throws bad_request */
