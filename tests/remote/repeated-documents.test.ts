@@ -140,3 +140,28 @@ describe('entries that are refused', () => {
     expect(turns).toBeGreaterThan(100);
   });
 });
+
+describe('a list of local documents', () => {
+  it('reads no document that is not asked for, and the others as they are taken', async () => {
+    const { server, read } = await serverWith();
+    const database = (await server.databases.open('db'))!;
+    const ids = Array.from({ length: 40 }, (_, i) => `_local/${i + 10}`);
+    await database.bulkDocs(ids.map((_id) => ({ _id, text: TEXT })));
+    const whole = vi.spyOn(
+      database as unknown as { localDocs(options: object): Promise<object[]> },
+      'localDocs',
+    );
+    const { body } = await server.ask('GET', '/db/_local_docs');
+    expect(body.rows.map(({ id }: { id: string }) => id)).toEqual([...ids, '_local/big']);
+    const row = { id: '_local/10', key: '_local/10', value: { rev: '0-1' } };
+    expect(body.rows[0]).toEqual(row);
+    const before = read();
+    const answer = await server.fetch(`${ORIGIN}/db/_local_docs?include_docs=true`);
+    expect(read() - before).toBeLessThan(20);
+    const { rows } = JSON.parse(await answer.text());
+    expect(rows[0]).toEqual({ ...row, doc: { _id: '_local/10', _rev: '0-1', text: TEXT } });
+    expect(rows).toHaveLength(41);
+    for (const { value } of whole.mock.results)
+      for (const doc of await value) expect(Object.keys(doc)).toEqual(['_id', '_rev']);
+  });
+});

@@ -97,6 +97,7 @@ interface ListsLocals {
     descending?: boolean | undefined;
     limit?: number | undefined;
     skip?: number | undefined;
+    include_docs?: boolean | undefined;
     signal?: AbortSignal | undefined;
   }): Promise<ExistingDoc[]>;
 }
@@ -111,14 +112,18 @@ async function listLocals({ database, request }: DatabaseContext, asked: Asked):
     value: { rev: doc._rev },
     ...(include_docs ? { doc } : {}),
   });
+  let wanted: readonly unknown[];
   if (keys === undefined && key === undefined) {
     const { localDocs: list } = database as Partial<ListsLocals>;
     if (list === undefined) throw notImplemented('This database does not list its local documents');
-    const docs = await list.call(database, { ...withTextBounds(asked), signal });
-    return { total_rows: null, offset: null, rows: docs.map(rowOf) };
+    const docs = await list.call(database, { ...withTextBounds(asked), include_docs: false, signal });
+    if (!include_docs) return { total_rows: null, offset: null, rows: docs.map(rowOf) };
+    // Each is read when its row is taken, as they may be large.
+    wanted = docs.map(({ _id }) => _id);
+  } else {
+    wanted = pickedKeys(keys ?? [key], asked);
+    if (wanted.length > MAX_LOCAL_KEYS) throw badRequest(`At most ${MAX_LOCAL_KEYS} keys at a time`);
   }
-  const wanted = pickedKeys(keys ?? [key], asked);
-  if (wanted.length > MAX_LOCAL_KEYS) throw badRequest(`At most ${MAX_LOCAL_KEYS} keys at a time`);
   return text();
 
   async function* text(): Text {

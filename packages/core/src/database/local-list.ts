@@ -17,13 +17,18 @@ const LAST = '_local0';
 export type LocalDocsOptions = Pick<
   AllDocsOptions,
   'startkey' | 'endkey' | 'inclusive_end' | 'descending' | 'limit' | 'skip' | 'signal'
->;
+> & {
+  /** `false`: the documents have id and revision alone, and their bodies are not read. Default: true. */
+  readonly include_docs?: boolean | undefined;
+};
 
 /** The documents between two ids, which include the prefix, listed as `allDocs` lists others. */
 export async function listLocal(
   store: Store<DatabaseTables>,
-  { startkey, endkey, inclusive_end = true, descending = false, limit, skip, signal }: LocalDocsOptions,
+  options: LocalDocsOptions,
 ): Promise<ExistingDoc[]> {
+  const { startkey, endkey, inclusive_end = true, descending = false, limit, skip, signal } = options;
+  const { include_docs: texts = true } = options;
   const [low, high] = descending ? [endkey, startkey] : [startkey, endkey];
   const keyOf = (bound: string): string | undefined => (isLocalId(bound) ? localKey(bound) : undefined);
   // A bound outside the prefix admits all of the documents, or none.
@@ -36,8 +41,10 @@ export async function listLocal(
     ...(from === undefined ? {} : openLow ? { gt: from } : { gte: from }),
     ...(to === undefined ? {} : openHigh ? { lt: to } : { lte: to }),
   };
-  const query = { from: 'local', range, texts: true, reverse: descending } as const;
+  const query = { from: 'local', range, texts, reverse: descending } as const;
   const bounded = { ...query, ...(limit === undefined ? {} : { limit }), ...(skip ? { skip } : {}) };
   const [rows] = await store.read([bounded], { signal });
-  return rows.map((row) => joinDoc(localId(row.id), row.rev, false, row.body as string));
+  return rows.map(({ id, rev, body }) =>
+    texts ? joinDoc(localId(id), rev, false, body as string) : { _id: localId(id), _rev: rev },
+  );
 }
