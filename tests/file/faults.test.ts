@@ -323,7 +323,8 @@ describe('a disk whose calls fail', () => {
     await journal.close();
   });
 
-  it('says io, and not that it is damaged, of what the disk lost with a failed sync', async () => {
+  /** One commit is on the disk, and another was lost with the sync that failed. */
+  async function afterFailedSync() {
     const disk = new Disk();
     const journal = await file({ files: disk }).open(FOLDER);
     await journal.append(commitOf(1), { epoch: 0, n: 0 }, 'strict');
@@ -333,6 +334,11 @@ describe('a disk whose calls fail', () => {
     };
     const lost = { name: 'io', cause: { code: 'EIO' } };
     await expect(journal.append(commitOf(2), { epoch: 0, n: 1 }, 'strict')).rejects.toMatchObject(lost);
+    return { disk, journal, lost };
+  }
+
+  it('says io, and not that it is damaged, of what the disk lost with a failed sync', async () => {
+    const { journal, lost } = await afterFailedSync();
     const io = { name: 'io', cause: lost };
     await expect(journal.read()).rejects.toMatchObject(io);
     await expect(journal.load([tail(2)])).rejects.toMatchObject(io);
@@ -343,16 +349,7 @@ describe('a disk whose calls fail', () => {
   });
 
   it('still says of what was on the disk before a failed sync that it is damaged', async () => {
-    const disk = new Disk();
-    const journal = await file({ files: disk }).open(FOLDER);
-    await journal.append(commitOf(1), { epoch: 0, n: 0 }, 'strict');
-    disk.fail = (call) => {
-      if (call === 'sync') throw failure('EIO');
-      return undefined;
-    };
-    await expect(journal.append(commitOf(2), { epoch: 0, n: 1 }, 'strict')).rejects.toMatchObject({
-      name: 'io',
-    });
+    const { disk, journal } = await afterFailedSync();
     const fd = disk.open(`${FOLDER}/log.1`, 'r+');
     disk.writeSync(fd, Buffer.from('?'), 0, 1, disk.stat(fd).size - 1);
     disk.close(fd);

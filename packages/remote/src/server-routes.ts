@@ -8,7 +8,8 @@ import { enterDatabase, isServerAdmin, requireServerAdmin } from './server-acces
 import { type Answer, failure, methodNotAllowed } from './server-answer';
 import { deleteAttachment, getAttachment, putAttachment } from './server-attachments';
 import { USERS_DATABASE } from './server-auth';
-import { bulkDocs, bulkGet, missingRevs, revsDiff } from './server-bulk';
+import { bulkDocs, missingRevs, revsDiff } from './server-bulk';
+import { bulkGet } from './server-bulk-get';
 import { changes, postChanges } from './server-changes';
 import {
   type Context,

@@ -6,7 +6,15 @@
  * Either way, data is written only if it is, byte for byte, what the source's digest and length say. Digests of encoded content are of
  * the encoded bytes (as CouchDB's are), so where only the decoded bytes are at hand, only the length is checked.
  */
-import { type Bytes, bestBytes, DatabaseError, decoded, STUB_AT_HAND, tellSign } from '@settledb/core';
+import {
+  type Bytes,
+  bestBytes,
+  commonGeneration,
+  DatabaseError,
+  decoded,
+  STUB_AT_HAND,
+  tellSign,
+} from '@settledb/core';
 import { type AnyDoc, isObject, type MissingRev, type Peer } from './peer';
 
 /** Bytes of one document's attachments that come within it; above this they are streamed. */
@@ -48,7 +56,7 @@ export const canStream = (source: Peer, target: Peer): boolean =>
 /** @param ancestors what the target said it has of the document; `[]` asks for everything */
 export function unfilled(doc: AnyDoc, ancestors: readonly string[], streams: boolean): Unfilled {
   const attachments = attachmentsOf(doc);
-  const known = commonGeneration(doc, ancestors);
+  const known = commonGeneration(doc._revisions!, new Set(ancestors)); // Checked by faultOf.
   const names = Object.keys(attachments).filter((name) => {
     const { stub, revpos = 0 } = attachments[name]!;
     return stub === true && revpos > known;
@@ -61,14 +69,6 @@ export function unfilled(doc: AnyDoc, ancestors: readonly string[], streams: boo
   }
   const streamed = streams && (encoded || length > INLINE_LENGTH);
   return { doc, names, length, streamed, ancestors };
-}
-
-/** The newest generation of the document that is among `ancestors`; -1 for none. */
-function commonGeneration({ _revisions }: AnyDoc, ancestors: readonly string[]): number {
-  const { start, ids } = _revisions!; // Checked by faultOf.
-  const at =
-    ancestors.length === 0 ? -1 : ids.findIndex((hash, i) => ancestors.includes(`${start - i}-${hash}`));
-  return at < 0 ? -1 : start - at;
 }
 
 /** A revision as it is asked for; with data, `atts_since` spares the attachments that the target has. */

@@ -17,6 +17,6 @@ export const isAttsSince = (value: unknown): boolean =>
 
 /** The last generation in which `revisions` is what a reader with the revisions `known` has. @returns -1 if there is none */
 export function commonGeneration({ start, ids }: Revisions, known: ReadonlySet<Rev>): number {
-  const at = ids.findIndex((hash, i) => known.has(`${start - i}-${hash}`));
+  const at = known.size === 0 ? -1 : ids.findIndex((hash, i) => known.has(`${start - i}-${hash}`));
   return at < 0 ? -1 : start - at;
 }
