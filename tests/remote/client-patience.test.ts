@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { onSigns } from '../../packages/core/src/index';
 import { RemoteDatabase } from '../../packages/remote/src';
+import { Idle } from '../../packages/remote/src/client-idle';
 
 /** ms; the client's own. */
 const PATIENCE = 60_000;
@@ -109,6 +110,16 @@ describe('a long body', () => {
     await vi.advanceTimersByTimeAsync(1);
     expect(seen.outcome).toEqual(timeout);
     expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('that is still being sent after the end is not waited for', () => {
+    for (const end of [(request: Idle) => request.end(), (request: Idle) => request.abort()]) {
+      const request = new Idle(PATIENCE, undefined);
+      end(request);
+      request.heard(MORE);
+      request.end();
+      expect(vi.getTimerCount()).toBe(0);
+    }
   });
 
   it('gives its answer no more than others', async () => {

@@ -11,6 +11,7 @@ export class Idle {
   readonly #given: AbortSignal | undefined;
   readonly #leave: (() => void) | undefined;
   #timer: ReturnType<typeof setTimeout>;
+  #isOver = false;
   timedOut = false;
   /** Its body is long. */
   isLarge = false;
@@ -32,10 +33,10 @@ export class Idle {
     this.wait(more);
   }
 
-  /** The time to the next sign begins now. @param more ms that it may take beyond the usual */
+  /** The time to the next sign begins now, unless this is over: a body may go on being sent. @param more ms beyond the usual */
   wait(more?: number): void {
     this.rest();
-    this.#timer = this.#start(more);
+    if (!this.#isOver && !this.signal.aborted) this.#timer = this.#start(more);
   }
 
   /** Nothing is expected until something is {@link heard} again. */
@@ -49,6 +50,7 @@ export class Idle {
   }
 
   end(): void {
+    this.#isOver = true;
     this.rest();
     this.#leave?.();
     // Ends nothing but undici's hold on the request, above all its body, which would last until a full garbage collection.
