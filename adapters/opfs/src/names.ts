@@ -8,7 +8,7 @@
  * Of two sound copies the one with the higher serial counts. The copy that is known to be on the disk is never written over.
  */
 import { corrupt, uuid } from '@settledb/core';
-import { Bytes, crc32 } from '@settledb/log';
+import { Bytes, crc32, moved, movedAll } from '@settledb/log';
 import type { SyncHandle } from './handles';
 
 export const NAMES = 'names';
@@ -92,7 +92,7 @@ export class Names {
     copy.writeDoubleLE(this.#serial + 1, SERIAL_AT);
     copy.write(text, JSON_AT, 'latin1');
     copy.writeUInt32LE(crc32(copy.subarray(LENGTH_AT)), CRC_AT);
-    writeAll(this.#handle, copy, this.#at);
+    movedAll(copy.length, (done) => this.#handle.write(copy.subarray(done), { at: this.#at + done }));
     this.#serial++;
     this.#isWritten = true;
   }
@@ -106,26 +106,6 @@ export class Names {
   }
 }
 
-/** However little each call takes. */
-function writeAll(handle: SyncHandle, data: Uint8Array, at: number): void {
-  for (let done = 0; done < data.length; ) {
-    const wrote = handle.write(data.subarray(done), { at: at + done });
-    if (wrote === 0) throw new Error('the system wrote nothing');
-    done += wrote;
-  }
-}
-
-/** Fills `data`, however little each call gives; answers how many bytes there were. */
-function readAll(handle: SyncHandle, data: Uint8Array, at: number): number {
-  let done = 0;
-  while (done < data.length) {
-    const got = handle.read(data.subarray(done), { at: at + done });
-    if (got === 0) break;
-    done += got;
-  }
-  return done;
-}
-
 interface Copy {
   readonly at: number;
   readonly serial: number;
@@ -134,7 +114,8 @@ interface Copy {
 
 function copyAt(handle: SyncHandle, at: number): Copy | undefined {
   const room = Bytes.alloc(COPY_BYTES);
-  const data = room.subarray(0, readAll(handle, room, at));
+  const length = moved(COPY_BYTES, (done) => handle.read(room.subarray(done), { at: at + done }));
+  const data = room.subarray(0, length);
   if (data.length < JSON_AT || data.toString('latin1', 0, CRC_AT) !== MAGIC) return undefined;
   const end = JSON_AT + data.readUInt32LE(LENGTH_AT);
   if (end > data.length || data.readUInt32LE(CRC_AT) !== crc32(data.subarray(LENGTH_AT, end)))

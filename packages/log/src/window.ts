@@ -72,34 +72,37 @@ export async function writeFully(
 }
 
 /** Fills `data` from `position`, before it returns; answers how many bytes there were. */
-export function readFullySync(
+export const readFullySync = (
   files: Pick<Reads, 'readSync'>,
   fd: number,
   data: Uint8Array,
   position: number,
-): number {
-  let done = 0;
-  while (done < data.length) {
-    const got = files.readSync(fd, data, done, data.length - done, position + done);
-    if (got === 0) break;
-    done += got;
-  }
-  return done;
-}
+): number =>
+  moved(data.length, (done) => files.readSync(fd, data, done, data.length - done, position + done));
 
 /** Writes all of `data` at `position`, before it returns. @throws what the call throws, or if it writes nothing */
-export function writeFullySync(
+export const writeFullySync = (
   files: Pick<Files, 'writeSync'>,
   fd: number,
   data: Uint8Array,
   position: number,
-): void {
+): void =>
+  movedAll(data.length, (done) => files.writeSync(fd, data, done, data.length - done, position + done));
+
+/** Moves bytes until `length` are, or a call moves none, however few each does. @param move is told how many are; answers how many more */
+export function moved(length: number, move: (done: number) => number): number {
   let done = 0;
-  while (done < data.length) {
-    const wrote = files.writeSync(fd, data, done, data.length - done, position + done);
-    if (wrote === 0) throw new Error('the system wrote nothing');
-    done += wrote;
+  while (done < length) {
+    const more = move(done);
+    if (more === 0) break;
+    done += more;
   }
+  return done;
+}
+
+/** As {@link moved}, for writing. @throws if a call moves none */
+export function movedAll(length: number, move: (done: number) => number): void {
+  if (moved(length, move) < length) throw new Error('the system wrote nothing');
 }
 
 /** One system call moves no more than 2 GB. */
