@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { file } from '@settledb/adapter-file';
@@ -86,6 +86,28 @@ describe('the lock of a database', () => {
     const journal = await file().open(folder);
     await journal.close();
     expect(readdirSync(folder)).toEqual(['log.1']);
+  });
+
+  it('says what to do if a living process may have the id of a dead owner, where nobody can know', async () => {
+    const folder = join(base, 'unknown owner');
+    mkdirSync(folder);
+    const advice = `If process ${process.ppid} is another program`;
+    const refusal = async (name: string): Promise<string> => {
+      writeFileSync(join(folder, name), '1');
+      return file()
+        .open(folder)
+        .then(String, (error) => error.reason);
+    };
+    const name = `lock.${process.ppid}.0.0123456789ab`;
+    const reason = await refusal(name);
+    expect(reason).toContain(name);
+    expect(reason).toContain(advice);
+    rmSync(join(folder, name));
+    const known = readFileSync(`/proc/${process.ppid}/stat`, 'utf8').split(') ')[1]?.split(' ')[19];
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').slice(0, 8);
+    const sure = await refusal(`lock.${process.ppid}.${known}-${boot}.0123456789ab`);
+    expect(sure).toContain('is open in process');
+    expect(sure).not.toContain(advice);
   });
 
   it('goes to one of many who find a dead owner at once', async () => {

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { afterTimer, locked } from '@settledb/core';
 import { closeQuietly, codeOf, type Lock, trouble } from '@settledb/log';
 import type { NodeFiles as Files } from './node-files';
-import { BY_SYSTEM, isOfAnotherBoot, isRunning, processStart, UNKNOWN } from './process-identity';
+import { BY_SYSTEM, isMoment, isOfAnotherBoot, isRunning, processStart, UNKNOWN } from './process-identity';
 import { hasSystemLocks, isFileLocked, lockFile } from './system-lock';
 
 /** Two who take at once both step back and try again, after a random delay; in all well below a second. */
@@ -63,8 +63,7 @@ export async function takeLock(files: Files, folder: string): Promise<Lock> {
       }
       release();
       if (attempt === ATTEMPTS || isHeld(files, join(folder, other.name))) {
-        const who = other.pid === process.pid ? THIS_PROCESS : `process ${other.pid}`;
-        throw locked(`${folder} is open in ${who} (lock file ${other.name}, pid ${other.pid})`);
+        throw locked(`${folder} is open in ${ownerOf(other)}`);
       }
     } catch (error) {
       release();
@@ -77,6 +76,15 @@ export async function takeLock(files: Files, folder: string): Promise<Lock> {
     }
     await afterTimer(Math.random() * STEP_BACK_MS);
   }
+}
+
+function ownerOf({ name, pid, start }: Taker): string {
+  const who = pid === process.pid ? THIS_PROCESS : `process ${pid}`;
+  const owner = `${who} (lock file ${name}, pid ${pid})`;
+  // The database stays locked until somebody looks, after a loss of power perhaps for ever: services begin with the same ids.
+  return isMoment(start)
+    ? owner
+    : `${owner}. If process ${pid} is another program, which got the id of one that ended, remove the lock file`;
 }
 
 function create(files: Files, folder: string, path: string): number {

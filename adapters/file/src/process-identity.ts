@@ -23,12 +23,14 @@ export function processStart(): string {
   return own;
 }
 
+/** Whether `start` tells a process from a later one with the same id. */
+export const isMoment = (start: string): boolean => start !== UNKNOWN && start !== BY_SYSTEM;
+
 /** False only when the process that had `pid` and began at `start` has ended. */
 export function isRunning(pid: number, start: string): boolean {
   // A thread of this process may know when it began where this one may not (Deno): then the lock may be that thread's.
   if (pid === process.pid) return start === processStart() || processStart() === UNKNOWN;
-  const isMoment = start !== UNKNOWN && start !== BY_SYSTEM;
-  const current = isMoment ? startOf(pid) : undefined;
+  const current = isMoment(start) ? startOf(pid) : undefined;
   return current === undefined ? !isGone(pid) : current.start === start && !current.ended;
 }
 
