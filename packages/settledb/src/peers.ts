@@ -2,7 +2,7 @@
  * Replication between databases in whatever form they are given: a name, a URL, or an object with the verbs of a database.
  * A handle made here for a name is closed when the replication is over.
  */
-import { type Database, feedUntil } from '@settledb/core';
+import { badRequest, type Database, feedUntil } from '@settledb/core';
 import {
   type Peer as Replicable,
   type ReplicateOptions,
@@ -92,9 +92,13 @@ export function syncBetween(
 /** Options of a remote database, which PouchDB takes here too. */
 const OF_DATABASES = ['auth', 'headers', 'fetch', 'credentials'] as const;
 
-/** @throws TypeError for options that would have no effect */
+/** @throws TypeError for options that would have no effect; bad_request for the path of a URL */
 function checkNamed(peers: readonly unknown[], options: object | null | undefined): void {
-  if (!peers.some((peer) => typeof peer === 'string')) return;
+  const names = peers.filter((peer) => typeof peer === 'string');
+  if (names.length === 0) return;
+  // In a page that is a path of its server, and not, as in Node, of a folder: a new local database would be "synced" with.
+  const path = 'location' in globalThis ? names.find((name) => name.startsWith('/')) : undefined;
+  if (path !== undefined) throw badRequest(`'${path}' is no URL: give \`\${location.origin}${path}\``);
   for (const name of OF_DATABASES)
     if ((options as Record<string, unknown> | null | undefined)?.[name] != null)
       throw new TypeError(
