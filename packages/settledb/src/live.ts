@@ -97,6 +97,11 @@ class LazyQuery<Result> implements LiveQuery<Result> {
     this.#signal = signal;
   }
 
+  /** As of an `Emitter`: Vue leaves it alone. */
+  get [Symbol.toStringTag](): string {
+    return 'LiveQuery';
+  }
+
   get current(): Result | undefined {
     return this.#loaded?.current;
   }

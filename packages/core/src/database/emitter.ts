@@ -24,6 +24,11 @@ export class Emitter<Events extends object = AnyEvents> {
   // Lists are replaced, never changed: firing needs no copy, and a listener removed meanwhile is still called this time.
   readonly #entries = new Map<string, readonly Entry[]>();
 
+  /** Vue's `reactive` and `ref` leave alone what names itself. Through one of their proxies, private fields could not be read. */
+  get [Symbol.toStringTag](): string {
+    return this.constructor.name;
+  }
+
   /** Calls `listener` at each `event` from now on. The same function added twice is called twice. */
   on<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this {
     return this.#add(event, { listener, once: false });

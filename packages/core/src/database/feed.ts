@@ -99,7 +99,7 @@ export class BasicFeed<Item, Result, Events extends object = AnyEvents>
   }
 
   /** Makes a feed count as a `Promise` for the compiler, as PouchDB's do: `event.waitUntil(db.replicate.to(…))`. */
-  get [Symbol.toStringTag](): string {
+  override get [Symbol.toStringTag](): string {
     return 'Feed';
   }
 
