@@ -183,6 +183,17 @@ describe('methods', () => {
       await expect(db.post(wrong as never)).rejects.toThrow('Document must be a JSON object');
   });
 
+  it('a promise is refused where a document belongs: it would be stored as an empty one', async () => {
+    const db = new SettleDB(name(), { adapter: memory() });
+    const reason = 'Document must be a JSON object, and is a promise: await it first';
+    const forgotten = () => Promise.resolve({ _id: 'a' }) as never;
+    await expect(db.post(forgotten())).rejects.toMatchObject({ status: 400, reason });
+    await expect(db.put(forgotten())).rejects.toMatchObject({ status: 400, reason });
+    await expect(db.bulkDocs([{ _id: 'b' }, forgotten()])).rejects.toMatchObject({ reason, index: 1 });
+    expect((await db.info()).doc_count).toBe(0);
+    await db.post({ then: 'a field like any other' });
+  });
+
   it('post stores what the toJSON of a document says, as put and bulkDocs do, under the id that it says', async () => {
     class Note {
       constructor(readonly said: object) {}

@@ -20,6 +20,17 @@ describe('calls', () => {
     expect(rows.map((row) => 'doc' in row && row.doc?.n)).toEqual(['a', 'b', 'c']);
   });
 
+  it('refuse a promise in the place of a document, of which JSON makes an empty one', async () => {
+    const { Hosted } = hostAndPage();
+    const db = new Hosted('notes');
+    const refused = { status: 400, reason: expect.stringContaining('await it first') };
+    const forgotten = () => Promise.resolve({ _id: 'a' }) as never;
+    await expect(db.post(forgotten())).rejects.toMatchObject(refused);
+    await expect(db.put(forgotten())).rejects.toMatchObject(refused);
+    await expect(db.bulkDocs([{ _id: 'b' }, forgotten()])).rejects.toMatchObject(refused);
+    expect((await db.info()).doc_count).toBe(0);
+  });
+
   it('store what JSON makes of documents: dates, toJSON, functions, proxies, undefined', async () => {
     const { Hosted } = hostAndPage();
     const db = new Hosted('notes');

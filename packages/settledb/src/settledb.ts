@@ -23,6 +23,7 @@ import {
   type ChangesOptions,
   type CreateIndexRequest,
   type CreateIndexResult,
+  checkIsDoc,
   conflict,
   type Database,
   type DatabaseInfo,
@@ -277,7 +278,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   async post(doc: BulkDoc<Content>, options?: BulkDocsOptions): Promise<Written> {
     // First what its `toJSON` says, which may name an id, and which a copy of its fields may not have.
     const said = asItSays(doc) as BulkDoc<Content>;
-    if (typeof said !== 'object' || said === null || Array.isArray(said)) throw notAnObject();
+    checkIsDoc(said);
     const withId = said._id === undefined ? { ...said, _id: uuid() } : said;
     return this.put(withId as Doc<Content> & { _id: string }, options);
   }

@@ -6,6 +6,7 @@
  * attachment data, and all other arguments, cross as structured clones. What cannot cross in either way becomes a
  * {@link Patch} (signals, other handles, functions by name or source) or is refused.
  */
+import { isPromise, notAwaited } from '@settledb/core';
 import { isBinary, isObject } from './arguments-kinds';
 import { type Encoding, Scan } from './arguments-scan';
 import { type MakeStream, streamOf } from './arguments-stream';
@@ -56,8 +57,10 @@ interface Content extends Pick<Encoded, 'json' | 'parts' | 'texts' | 'lists'> {
 /** @param isBulk a single document may have a field `docs` too, which is not a list of documents */
 function encodeContent(content: object, isBulk: boolean): Content {
   const docs = isBulk ? listOf(content) : undefined;
+  const all = docs ?? [content];
+  if (all.some(isPromise)) throw notAwaited(); // Its JSON would be an empty document.
   try {
-    if ((docs ?? [content]).some(isMoreThanJson)) return { value: copy(content, isBulk ? 'request' : 'doc') };
+    if (all.some(isMoreThanJson)) return { value: copy(content, isBulk ? 'request' : 'doc') };
     if (docs !== undefined) return withList(content, docs);
     const json: unknown = JSON.stringify(content);
     return typeof json === 'string' ? { json } : { value: content };

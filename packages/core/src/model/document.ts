@@ -12,6 +12,7 @@ import {
   invalidIdType,
   invalidRev,
   notAnObject,
+  notAwaited,
   reservedId,
 } from './errors';
 import { isLocalId } from './ids';
@@ -82,15 +83,23 @@ const BRACE = 123;
  * @throws DatabaseError when it is not a JSON object, its id or revision is malformed, or a reserved field is unknown
  */
 export function splitDoc(doc: unknown, json?: string): SplitDoc {
-  if (typeof doc !== 'object' || doc === null || Array.isArray(doc)) throw notAnObject();
+  checkIsDoc(doc);
   const apart = (doc as { readonly [SPLIT]?: SplitDoc })[SPLIT];
   if (apart !== undefined) return apart;
-  const fields = doc as Fields;
-  if (typeof fields.toJSON === 'function') return splitDoc(asItSays(doc));
-  return splitText(fields, json) ?? splitFields(fields);
+  if (typeof doc.toJSON === 'function') return splitDoc(asItSays(doc));
+  return splitText(doc, json) ?? splitFields(doc);
 }
 
 type Fields = Record<string, unknown>;
+
+export function checkIsDoc(doc: unknown): asserts doc is Fields {
+  if (typeof doc !== 'object' || doc === null || Array.isArray(doc)) throw notAnObject();
+  if (isPromise(doc)) throw notAwaited();
+}
+
+/** Somebody forgot an `await`: a promise has no fields, so it would be stored as an empty document. */
+export const isPromise = (doc: unknown): boolean =>
+  typeof (doc as Fields | null | undefined)?.then === 'function';
 
 /** The document, or, if it has its JSON made by itself, what that JSON says. */
 export const asItSays = (doc: unknown): unknown =>

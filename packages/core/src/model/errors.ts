@@ -119,6 +119,8 @@ export const docValidation = (field: string): DatabaseError =>
   make(500, 'doc_validation', `Bad special document member: ${field}`);
 export const invalidRev = (): DatabaseError => badRequest('Invalid rev format');
 export const notAnObject = (): DatabaseError => badRequest('Document must be a JSON object');
+export const notAwaited = (): DatabaseError =>
+  badRequest('Document must be a JSON object, and is a promise: await it first');
 export const missingBulkDocs = (): DatabaseError => badRequest("Missing JSON list of 'docs'");
 /** Attachment data that is not base64. The message is CouchDB's, which explains nothing; the reason is PouchDB's. */
 export const badArg = (): DatabaseError =>
