@@ -41,7 +41,7 @@ export const commands = {
       '--port 5984, --host 127.0.0.1',
       '--admin NAME: may do everything, with the password in SETTLEDB_PASSWORD',
       '--anonymous: whoever reaches it may do everything, without a password',
-      "--cors https://app.example: pages there may use it, with cookies; '*': all pages, without",
+      "--cors https://app.example: pages there may use it, with cookies; once for each site; '*': all pages, without",
       '--run-stored-functions: views, filters and validation in design documents run, with all rights of this process',
     ],
     run: ([folder], options) => serve(folder!, options),
