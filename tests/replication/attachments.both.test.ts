@@ -158,6 +158,24 @@ describe('attachments', () => {
     expect(await attachmentsOf(b, 'large')).toEqual(await attachmentsOf(a, 'large'));
   });
 
+  it.each([
+    undefined,
+    null,
+  ])('without a type (%s), as a PouchDB gives them, get the default', async (content_type) => {
+    await put(a, 'untyped', { f: bytes(100), empty: bytes(0) });
+    type Files = Record<string, object>;
+    const { source } = watched(a, (doc) => {
+      const { f, empty } = (doc as unknown as { _attachments: Files })._attachments;
+      return { ...doc, _attachments: { f: { ...f, content_type }, empty: { ...empty, content_type } } };
+    });
+    const plain = { ...source, openAttachment: undefined };
+    expect(await replicate(plain as never, b)).toMatchObject({ docs_written: 1, doc_write_failures: 0 });
+    const about = { content_type: 'application/octet-stream' };
+    expect(await b.get('untyped', { attachments: true })).toMatchObject({
+      _attachments: { f: { ...about, data: base64(bytes(100)) }, empty: { ...about, data: '' } },
+    });
+  });
+
   it('that are stored encoded stay so, with the digest of the encoded bytes', async () => {
     const plain = new TextEncoder().encode('settled '.repeat(500));
     const data = await gzip(plain);

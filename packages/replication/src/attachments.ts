@@ -24,7 +24,8 @@ type Hasher = ReturnType<Bytes['hasher']>;
 
 /** An attachment in the answer of a source: ours, CouchDB or PouchDB. */
 interface Attachment {
-  readonly content_type: string;
+  /** A PouchDB stores attachments without a type, and tells them so. The target gives them the default. */
+  readonly content_type?: string | null;
   readonly digest: string;
   readonly revpos?: number;
   readonly length?: number;
@@ -207,7 +208,7 @@ export function attachmentFault(doc: AnyDoc, asked?: Unfilled): string | undefin
   if (!isObject(attachments)) return 'its _attachments are malformed';
   for (const [name, attachment] of Object.entries(attachments)) {
     const { content_type, digest, stub, length } = isObject(attachment) ? attachment : {};
-    const told = typeof content_type === 'string' && typeof digest === 'string';
+    const told = (content_type == null || typeof content_type === 'string') && typeof digest === 'string';
     if (!told || (stub === true && typeof length !== 'number')) return `its attachment ${name} is malformed`;
   }
   if (asked !== undefined) {
