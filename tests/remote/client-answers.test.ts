@@ -109,6 +109,17 @@ describe('an answer not of the expected form is an error', () => {
     }
   });
 
+  it('bytes of an attachment without a type, as a PouchDB has them, are of the default type', async () => {
+    const file = { digest: 'md5-SfaKXIST7CwL9ImCHCH8Ow==', revpos: 1, data: 'aGk=' };
+    const _attachments = { f: file, g: { ...file, content_type: null }, h: { ...file, content_type: '' } };
+    const { fetch } = meddled({
+      'GET /db/a': () => Response.json({ _id: 'a', _rev: '1-a', _attachments }),
+    });
+    const doc = await remote(URL_OF_DB, { fetch }).get('a', { attachments: true, binary: true });
+    const types = Object.values(doc._attachments!).map((it) => (it as unknown as { data: Blob }).data.type);
+    expect(types).toEqual(['application/octet-stream', 'application/octet-stream', '']);
+  });
+
   it('and one of another status is that error, by its own name and reason', async () => {
     const answers: [number, Response, object][] = [
       [

@@ -28,7 +28,7 @@ import { multipartCall, type Outgoing, streamOf, toBlob } from './client-outgoin
 import { readOne } from './client-read';
 import { checkDigest } from './client-receive';
 import { readStored } from './client-stored';
-import { encodeDocId, encodePart, isDotId } from './wire';
+import { DEFAULT_TYPE, encodeDocId, encodePart, isDotId } from './wire';
 
 /** Statuses that concern one document: in a bulk answer they become its row. */
 const OF_DOCUMENT: readonly number[] = [400, 403, 404, 409, 412, 413, 414, 431];
@@ -183,7 +183,7 @@ export async function putAttachment(
     query: { rev },
     body: blob,
     // An empty type is sent too: without the header, the type would be that of plain bytes.
-    type: type ?? (blob.type || 'application/octet-stream'),
+    type: type ?? (blob.type || DEFAULT_TYPE),
     signal,
     docId: id,
   });

@@ -19,7 +19,7 @@ import {
 import type { TextEdit } from './client-edits';
 import type { Call, OutStream } from './client-http';
 import { closing, partHead, quoteFilename } from './multipart';
-import { encodeDocId, isDotId, isObject, JSON_TYPE } from './wire';
+import { DEFAULT_TYPE, encodeDocId, isDotId, isObject, JSON_TYPE } from './wire';
 
 /** From this size on, data that can be read as often as it must be sent is not held in memory, if the platform can send streams. */
 const STREAMED_BYTES = 1024 * 1024;
@@ -73,7 +73,7 @@ export async function prepareDoc(
       isStreamed && encoding === undefined && length !== undefined && length >= STREAMED_BYTES
         ? new Source(name, length, () => chunksOf(data, bytes, signal))
         : await toBlob(data, bytes, signal);
-    const type = content_type ?? (blob.type || 'application/octet-stream');
+    const type = content_type ?? (blob.type || DEFAULT_TYPE);
     const packed = encoded === true && encoding !== undefined;
     const about = { content_type: type, ...(revpos === undefined ? {} : { revpos }) };
     parts.push({ name, type, encoding: packed ? encoding : undefined, data: blob });

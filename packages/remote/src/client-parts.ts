@@ -13,7 +13,7 @@ import { parseJson, readText } from './client-answer';
 import { badResponse } from './client-error';
 import { boundaryOf, type Part, readMultipart } from './multipart';
 import { attachmentOrder } from './multipart-order';
-import { isObject } from './wire';
+import { isObject, typeOf } from './wire';
 
 /** Bytes of the attachments in one answer. They are held in memory; larger ones are to be requested one by one. */
 const MAX_ATTACHMENT_BYTES = 2 ** 30;
@@ -123,7 +123,7 @@ async function receiveAttachment(
   const content = isContent ? stored : [await decode(stored, encoding)];
   const decoded = content.reduce((sum, piece) => sum + piece.length, 0);
   if (!isContent && typeof length === 'number' && length !== decoded) throw differs(name, 'length');
-  const data = binary === true ? bytes.toData(content, String(info.content_type)) : bytes.toBase64(content);
+  const data = binary === true ? bytes.toData(content, typeOf(info)) : bytes.toBase64(content);
   const encoded = encoding !== undefined && att_encoding_info === true ? { encoding, encoded_length } : {};
   return { ...info, ...encoded, data };
 }

@@ -8,7 +8,7 @@ import {
 } from '@settledb/core';
 import { substituted } from './client-check';
 import { badResponse } from './client-error';
-import { isObject } from './wire';
+import { isObject, typeOf } from './wire';
 
 /**
  * Gives data in the form that was asked for, and only if it is what the server says it is.
@@ -29,7 +29,7 @@ export function receiveDoc<D extends ExistingDoc | null | undefined>(
       const decoded = decodeBase64(data, bytes, name);
       // If the attachment is stored encoded, the digest is of other bytes than these.
       if (encoding === undefined) checkDigest(info.digest, [decoded], bytes, name);
-      const kept = binary === true ? bytes.toData([decoded], String(info.content_type)) : data;
+      const kept = binary === true ? bytes.toData([decoded], typeOf(info)) : data;
       return [name, { ...about, data: kept }];
     },
   );

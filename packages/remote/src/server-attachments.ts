@@ -18,11 +18,10 @@ import { agreedRev, checkRev } from './server-docs';
 import type { ServerRequest } from './server-request';
 import { iterate, respondWith, toStream } from './server-streams';
 import { prepareWrite } from './server-write';
-import { encodeDocId, encodePart } from './wire';
+import { DEFAULT_TYPE, encodeDocId, encodePart } from './wire';
 
 /** Ranges in one request; if there are more, they are ignored, as in CouchDB. */
 const MAX_RANGES = 9;
-const DEFAULT_TYPE = 'application/octet-stream';
 
 export async function getAttachment(context: DatabaseContext, id: string, name: string): Promise<Answer> {
   const { request, query, database } = context;

@@ -129,3 +129,10 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 export function isTexts(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
+
+/** The type of an attachment of which nobody says one. */
+export const DEFAULT_TYPE = 'application/octet-stream';
+
+/** The type of an attachment's data. A PouchDB stores attachments without one, or with `null`, and tells them so. */
+export const typeOf = ({ content_type }: { readonly content_type?: unknown }): string =>
+  typeof content_type === 'string' ? content_type : DEFAULT_TYPE;
