@@ -8,11 +8,10 @@ import {
   merge,
   packTree,
   singleton,
-  stem,
   unpackTree,
   winner,
 } from '../../packages/core/src/model';
-import { ALL, allRevs } from './tree-model';
+import { ALL, allRevs, stem } from './tree-model';
 
 describe('large trees', () => {
   const LONG = 5000;

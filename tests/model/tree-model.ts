@@ -13,8 +13,16 @@ import {
   leavesBelow,
   merge,
 } from '../../packages/core/src/model';
+import { GrowingGraph } from '../../packages/core/src/model/tree-growth';
 
 export const ALL = Number.MAX_SAFE_INTEGER;
+
+/** Stems a tree that was merged with another limit, by its graph. */
+export function stem(tree: RevTree, limit: number): { tree: RevTree; forgotten: readonly string[] } {
+  const graph = new GrowingGraph(tree, limit);
+  const forgotten = [...graph.stem()].map(({ rev }) => rev);
+  return { tree: forgotten.length === 0 ? tree : graph.toTree(), forgotten };
+}
 
 /** Deletedness belongs to the revision. */
 const dead = (generation: number, hash: string): boolean => (generation + hash.charCodeAt(0)) % 3 === 0;

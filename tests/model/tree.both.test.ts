@@ -16,7 +16,6 @@ import {
   packTree,
   removeLeaf,
   singleton,
-  stem,
   winner,
 } from '../../packages/core/src/model';
 import {
@@ -30,6 +29,7 @@ import {
   modelOf,
   paths,
   picture,
+  stem,
   wild,
 } from './tree-model';
 

@@ -5,17 +5,7 @@
  * where each ends up depends on which revision wins.
  */
 
-import {
-  GrowingTree,
-  type Grown,
-  hasRev,
-  isLeaf,
-  merge,
-  packTree,
-  type RevPath,
-  type RevTree,
-  singleton,
-} from '../model';
+import { GrowingTree, hasRev, isLeaf, packTree, type RevPath, type RevTree, singleton } from '../model';
 import { conflict, corrupt, type DatabaseError, isDatabaseError } from '../model/errors';
 import { generationOf, hashOf, MAX_GENERATION, nextRev } from '../model/revision';
 import type { Rev } from '../model/types';
@@ -204,7 +194,8 @@ export class DocFold {
     { body, blobs }: { readonly body: string; readonly blobs?: readonly string[] },
     seq: number,
   ): Applied {
-    const { result, forgotten, covers } = this.#grow(path);
+    this.#tree = this.#known() ?? new GrowingTree(undefined, this.#rules.revsLimit);
+    const { result, forgotten, covers } = this.#tree.merge(path);
     const held: Held = { rev, deleted: path.deleted, body: bodyText(body), blobs };
     const known = result === 'known' || result === 'inner';
     if (known) this.#holdLate(held);
@@ -216,15 +207,6 @@ export class DocFold {
     if (!known) this.#held.push(held);
     if (changed) this.#seq = seq;
     return { rev, changed };
-  }
-
-  #grow(path: RevPath): Grown {
-    const tree = this.#known();
-    if (tree !== undefined) return tree.merge(path);
-    const { revsLimit } = this.#rules;
-    const { tree: first, ...merged } = merge(undefined, path, revsLimit);
-    this.#tree = new GrowingTree(first, revsLimit);
-    return { ...merged, covers: false };
   }
 
   /** A past revision known only by name gets its body, as in CouchDB, so that what is readable does not depend on the order. */

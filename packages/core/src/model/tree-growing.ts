@@ -4,14 +4,29 @@ import type { Leaf } from './leaf';
 import { hasRev, isLeaf } from './tree';
 import { GrowingGraph, type Grown } from './tree-growth';
 import { COST, FEW } from './tree-index';
-import { mergeByChains } from './tree-merge';
+import { type Merged, mergeByChains } from './tree-merge';
 import { winner } from './winner';
+
+/**
+ * Merges one path of revisions into a tree, and stems it.
+ *
+ * @param tree `undefined` for a document that is new: the path is then a `new leaf`
+ * @param limit most generations kept on a branch (`revs_limit`), ≥ 1
+ *
+ * Pure: `tree` is not changed. Whether a revision is a tombstone is settled by the first path that tells; a later one cannot change a
+ * leaf.
+ */
+export function merge(tree: RevTree | undefined, path: RevPath, limit: number): Merged {
+  const growing = new GrowingTree(tree, limit);
+  const { result, forgotten } = growing.merge(path);
+  return { tree: growing.tree, result, forgotten };
+}
 
 export class GrowingTree {
   readonly #limit: number;
   /** Chains that there were, and one for each path since: at least as many as there are, unless stemming cuts one in two. */
   branches: number;
-  /** `undefined`: the graph is ahead of it. */
+  /** `undefined`: there is none yet, or the graph is ahead of it. */
   #tree: RevTree | undefined;
   /** Made when it is first needed, or pays; from then on it takes all edits. */
   #graph: GrowingGraph | undefined;
@@ -20,14 +35,14 @@ export class GrowingTree {
   /** Chains that were copied and compared so far. */
   #work = 0;
 
-  /** @param limit as `merge` takes it */
-  constructor(tree: RevTree, limit: number) {
+  /** Both as {@link merge} takes them. */
+  constructor(tree: RevTree | undefined, limit: number) {
     this.#tree = tree;
     this.#limit = limit;
-    this.branches = tree.chains.length;
+    this.branches = tree?.chains.length ?? 0;
   }
 
-  /** As it is now. */
+  /** As it is now. Not to be asked for before there is one, like all below. */
   get tree(): RevTree {
     this.#tree ??= this.#graph!.toTree(); // which is ahead
     return this.#tree;
@@ -48,7 +63,7 @@ export class GrowingTree {
     return this.#graph?.isLeaf(rev) ?? isLeaf(this.tree, rev);
   }
 
-  /** As `merge` does. */
+  /** As {@link merge} does. */
   merge(path: RevPath): Grown {
     this.branches++;
     return this.#mergeByChains(path) ?? this.#mergeByGraph(path);
@@ -56,16 +71,18 @@ export class GrowingTree {
 
   #mergeByChains(path: RevPath): Grown | undefined {
     if (this.#graph !== undefined) return undefined;
-    const { chains } = this.tree;
+    const before = this.#tree;
+    const chains = before?.chains ?? [];
     if (chains.length > FEW) {
       const revs = chains.reduce((sum, { hashes }) => sum + hashes.length, 0);
       if (this.#work > COST * revs) return undefined;
       this.#work += chains.length * path.hashes.length;
     }
-    const merged = mergeByChains(this.tree, path, this.#limit);
+    const merged = mergeByChains(before, path, this.#limit);
     if (merged === undefined) return undefined;
-    this.#tree = merged.tree;
-    return { result: merged.result, forgotten: merged.forgotten, covers: merged.result === 'new leaf' };
+    const { tree, result, forgotten } = merged;
+    this.#tree = tree;
+    return { result, forgotten, covers: before !== undefined && result === 'new leaf' };
   }
 
   #mergeByGraph(path: RevPath): Grown {

@@ -9,7 +9,6 @@ import type { Chain, RevPath, RevTree } from './chain';
 import { holderOf, ownerOf, treeOf } from './chain';
 import { formatRev } from './revision';
 import { hasRev, isDeleted, tipAt } from './tree';
-import { GrowingGraph } from './tree-growth';
 import { indexOf } from './tree-index';
 
 /** How a path relates to a tree. `inner`: its newest revision was known, but something about it or its ancestors was not. */
@@ -23,26 +22,10 @@ export interface Merged {
   readonly forgotten: readonly string[];
 }
 
-/**
- * Merges one path of revisions into a tree, and stems it.
- *
- * @param tree `undefined` for a document that is new: the path is then a `new leaf`
- * @param limit most generations kept on a branch (`revs_limit`), ≥ 1
- *
- * Pure: `tree` is not changed. Whether a revision is a tombstone is settled by the first path that tells; a later one cannot change a
- * leaf.
- */
-export function merge(tree: RevTree | undefined, path: RevPath, limit: number): Merged {
-  if (tree === undefined) return { tree: stem(treeOf(path), limit).tree, result: 'new leaf', forgotten: [] };
-  const merged = mergeByChains(tree, path, limit);
-  if (merged !== undefined) return merged;
-  const graph = new GrowingGraph(tree, limit);
-  const { result, forgotten } = graph.merge(path);
-  return { tree: result === 'known' ? tree : graph.toTree(), result, forgotten };
-}
-
-/** As {@link merge}. `undefined`: that takes the graph. */
-export function mergeByChains(tree: RevTree, path: RevPath, limit: number): Merged | undefined {
+/** As `merge` of tree-growing.ts. `undefined`: that takes the graph. */
+export function mergeByChains(tree: RevTree | undefined, path: RevPath, limit: number): Merged | undefined {
+  // A tree of one chain is always stemmed.
+  if (tree === undefined) return { ...stemByChains(treeOf(path), limit)!, result: 'new leaf', forgotten: [] };
   const known = firstKnown(tree, path);
   if (known === 0) {
     return isKnown(tree, path) ? { tree, result: 'known', forgotten: [] } : undefined;
@@ -123,16 +106,8 @@ interface Stemmed {
  * Forgets revisions that are `limit` generations or more above every leaf that descends from them.
  *
  * @param limit generations kept on each branch, ≥ 1
+ * @returns `undefined`: that takes the graph
  */
-export function stem(tree: RevTree, limit: number): Stemmed {
-  const stemmed = stemByChains(tree, limit);
-  if (stemmed !== undefined) return stemmed;
-  const graph = new GrowingGraph(tree, limit);
-  const forgotten = [...graph.stem()].map((node) => node.rev);
-  return { tree: forgotten.length === 0 ? tree : graph.toTree(), forgotten };
-}
-
-/** As {@link stem}. `undefined`: that takes the graph. */
 function stemByChains(tree: RevTree, limit: number): Stemmed | undefined {
   const [chain] = tree.chains;
   if (tree.chains.length > 1) return spread(tree) < limit ? { tree, forgotten: [] } : undefined;
