@@ -1,7 +1,7 @@
 /** `connect`: the class whose databases are in a worker. */
+import { begun } from '@settledb/core';
 import type { ReplicateOptions, Replication, Sync, SyncOptions } from '@settledb/replication';
 import { Link, type LinkOptions, type Targets } from '@settledb/worker';
-import { begun } from './begun';
 import { nameDispose } from './dispose';
 import { HostedHandle } from './hosted';
 import type { SettleOptions } from './options';
@@ -77,7 +77,7 @@ export function connect(worker: Targets, options: ConnectOptions = {}): HostedSe
 }
 
 /** One of two peers is, or becomes, a handle of this class, by `make` (of a class derived from it); the other is its peer. */
-function between<F>(
+function between<F extends object>(
   Handle: new (name: string) => HostedHandle,
   make: (name: string) => HostedHandle,
   one: Peer,

@@ -2,7 +2,7 @@
  * Replication between databases in whatever form they are given: a name, a URL, or an object with the verbs of a database.
  * A handle made here for a name is closed when the replication is over.
  */
-import { badRequest, type Database, feedUntil } from '@settledb/core';
+import { badRequest, begun, type Database, feedUntil } from '@settledb/core';
 import {
   type Peer as Replicable,
   type ReplicateOptions,
@@ -13,7 +13,6 @@ import {
   type SyncOptions,
   sync,
 } from '@settledb/replication';
-import { begun } from './begun';
 
 /** A name or URL, or a database: any object with a database's methods, also a wrapped one, or a PouchDB. */
 export type Peer = string | Replicable | PouchLike;
@@ -113,7 +112,7 @@ interface Given {
 }
 
 /** Opens what is named, for as long as the feed goes on; nothing stays open where it does not begin. */
-function between<F>(
+function between<F extends object>(
   make: MakeHandle,
   peers: readonly Given[],
   begin: (one: Replicable, other: Replicable) => F,

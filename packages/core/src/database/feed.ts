@@ -255,18 +255,23 @@ export class BasicFeed<Item, Result, Events extends object = AnyEvents>
   }
 }
 
-/** The feed that `begin` makes, given a signal that is aborted when one of `signals` is. They are listened to until the feed ends. */
+/** The feed that `begin` makes; `over` is called when it has ended, or if it does not begin. */
+export function begun<F extends object>(over: () => void, begin: () => F): F {
+  let feed: F | undefined;
+  try {
+    feed = begin();
+    return feed;
+  } finally {
+    if (feed instanceof BasicFeed) feed.whenOver(over);
+    else over();
+  }
+}
+
+/** As {@link begun}, given a signal that is aborted when one of `signals` is. They are listened to until the feed ends. */
 export function feedUntil<F extends object>(
   signals: readonly (AbortSignal | null | undefined)[],
   begin: (signal: AbortSignal) => F,
 ): F {
   const { signal, leave } = either(...signals);
-  let feed: F | undefined;
-  try {
-    feed = begin(signal);
-    return feed;
-  } finally {
-    if (feed instanceof BasicFeed) feed.whenOver(leave);
-    else leave();
-  }
+  return begun(leave, () => begin(signal));
 }
