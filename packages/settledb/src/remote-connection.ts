@@ -1,7 +1,8 @@
 /** Between a handle and a database behind a URL. */
-import { type CallOptions, closed, type Database, onAbort } from '@settledb/core';
+import { type CallOptions, closed, type Database } from '@settledb/core';
 import type { Connection, ConnectionEvents } from './connection';
 import { Life } from './life';
+import { WaitingCalls } from './waiting-calls';
 
 /** A database behind a URL. */
 type Remote = Database & { readonly address: string | undefined };
@@ -30,6 +31,7 @@ export class RemoteConnection implements Connection {
   readonly #events: ConnectionEvents;
   #opening: Promise<Remote> | undefined;
   #database: Remote | undefined;
+  readonly #calls = new WaitingCalls();
   readonly #life = new Life();
   #closing: Promise<void> | undefined;
 
@@ -38,7 +40,7 @@ export class RemoteConnection implements Connection {
     this.#load = load;
     this.#events = events;
     remember(this.#self);
-    this.#open().catch(() => {}); // The first call reports the error.
+    void this.#open(); // The first call reports the error.
     queueMicrotask(() => events.opened(false));
   }
 
@@ -54,20 +56,9 @@ export class RemoteConnection implements Connection {
     if (this.#closing !== undefined) return Promise.reject(closed());
     if (this.#database !== undefined) return work(this.#database);
     if (signal?.aborted) return Promise.reject(signal.reason);
-    return new Promise<T>((resolve, reject) => {
-      const unlisten = signal && onAbort(signal, () => reject(signal.reason));
-      const start = (database: Database): Promise<T> => {
-        unlisten?.();
-        signal?.throwIfAborted();
-        return work(database);
-      };
-      const fail = (error: unknown): never => {
-        unlisten?.();
-        throw error;
-      };
-      // Anything that `work` throws rejects, too.
-      this.#open().then(start, fail).then(resolve, reject);
-    });
+    const answer = this.#calls.wait(work, signal);
+    void this.#open();
+    return answer;
   }
 
   close(): Promise<void> {
@@ -108,13 +99,15 @@ export class RemoteConnection implements Connection {
     if (this.#opening !== undefined) return this.#opening;
     const opening = this.#load();
     this.#opening = opening;
-    // First among those that wait, with nothing in between: a call that need not wait comes after those that did.
+    // With nothing in between: a call that need not wait comes after those that did.
     opening.then(
       (database) => {
         this.#database = database;
+        this.#calls.start(database);
       },
-      () => {
+      (error: unknown) => {
         this.#opening = undefined;
+        this.#calls.fail(error);
       },
     );
     return opening;

@@ -52,9 +52,9 @@ export class WaitingCalls {
     for (const waiting of this.#waiting) waiting.early = true;
   }
 
-  start(database: LocalDatabase): void {
+  start(database: Database & Partial<Pick<LocalDatabase, 'store'>>): void {
     for (const { early, start } of this.#taken()) {
-      if (early && database.store.asOpened) database.store.asOpened(() => start(database));
+      if (early && database.store?.asOpened) database.store.asOpened(() => start(database));
       else start(database);
     }
   }
