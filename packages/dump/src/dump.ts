@@ -36,6 +36,11 @@ export type Source = Pick<Database, 'id' | 'info' | 'changes' | 'bulkGet' | 'ope
   localDocs?(options: CallOptions): Promise<ExistingDoc[]>;
 };
 
+/** Where a handle has its database, which lists `_local` documents if the handle does not. */
+export interface Behind {
+  run<T>(work: (database: Database) => Promise<T>, signal?: AbortSignal | undefined): Promise<T>;
+}
+
 export interface DumpProgress {
   /** Revisions dumped so far. */
   readonly docs: number;
@@ -91,6 +96,7 @@ interface Stubs {
 export async function* parts(
   source: Source,
   options: DumpOptions & { readonly session?: string },
+  behind?: Behind,
 ): AsyncGenerator<Part, Dumped> {
   const { signal, session } = options;
   const [uuid, info] = await Promise.all([source.id({ signal }), source.info({ signal })]);
@@ -113,7 +119,7 @@ export async function* parts(
     }
     at = last;
   }
-  if (options.local) yield* localParts(source, writer, signal);
+  if (options.local) yield* localParts(source, behind, writer, signal);
   writer.add({ end: true, docs: writer.docs, seq });
   yield writer.close();
   report();
@@ -329,12 +335,15 @@ async function* contentOf(
 
 async function* localParts(
   source: Source,
+  behind: Behind | undefined,
   writer: Sections,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Part> {
-  if (source.localDocs === undefined)
+  const list = async (of: Pick<Source, 'id' | 'localDocs'>): Promise<readonly ExistingDoc[]> => {
+    if (of.localDocs !== undefined) return of.localDocs({ signal });
     throw notImplemented('This database does not list its _local documents');
-  for (const { _id } of await source.localDocs({ signal })) {
+  };
+  for (const { _id } of await (behind?.run(list, signal) ?? list(source))) {
     if (isOwnLocal(_id)) continue;
     const local = await source.get(_id, { attachments: true, signal }).catch(unlessMissing);
     if (local === undefined) continue; // It was removed after it was listed.
@@ -347,10 +356,10 @@ async function* localParts(
  * The whole database as a stream of bytes: NDJSON, gzipped. The database is read as the stream is, in bounded memory; the stream fails
  * with what the database fails with, and with the reason of `signal`.
  */
-export function dump(source: Source, options: DumpOptions = {}): ReadableStream<Uint8Array> {
+export function dump(source: Source, options: DumpOptions = {}, behind?: Behind): ReadableStream<Uint8Array> {
   checkProgress(options);
   const encoder = new TextEncoder();
-  const lines = parts(source, options);
+  const lines = parts(source, options, behind);
   const stream = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {

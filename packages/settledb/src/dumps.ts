@@ -1,12 +1,8 @@
 /** `db.dump()` before its code is there: the code is loaded when the stream is first read. */
-import { type CallOptions, type Database, type ExistingDoc, either, notImplemented } from '@settledb/core';
+import { type Database, either } from '@settledb/core';
 import type { DumpOptions } from '@settledb/dump';
 import { dumpCode } from './code';
 import type { Connection } from './connection';
-
-interface Lists {
-  localDocs(options: CallOptions): Promise<ExistingDoc[]>;
-}
 
 /** @param life aborted when the handle ends */
 export function lazyDump(
@@ -20,22 +16,12 @@ export function lazyDump(
     throw new TypeError('dump() gives a stream: pipe it into yours');
   const { signal, leave } = either(life, given?.signal);
   const options = { ...given, signal };
-  const localDocs = async (call: CallOptions): Promise<ExistingDoc[]> => {
-    if (connection === undefined) throw notListed();
-    return connection.run((database) => {
-      if ('localDocs' in database) return (database as unknown as Lists).localDocs(call);
-      throw notListed();
-    }, call.signal);
-  };
-  const source = new Proxy(db as Database & Lists, {
-    get: (target, verb) => (verb === 'localDocs' ? localDocs : Reflect.get(target, verb, target)),
-  });
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         try {
-          reader ??= (await dumpCode.load()).dump(source, options).getReader();
+          reader ??= (await dumpCode.load()).dump(db as Database, options, connection).getReader();
           const { done, value } = await reader.read();
           if (!done) return controller.enqueue(value);
           leave();
@@ -53,5 +39,3 @@ export function lazyDump(
     { highWaterMark: 0 },
   );
 }
-
-const notListed = (): Error => notImplemented('This database does not list its _local documents');
