@@ -18,7 +18,8 @@ interface Opened {
   readonly queries: Promise<Queries>;
   /** Set once they are loaded. */
   ready: Queries | undefined;
-  leave(): void;
+  /** Those that it hears, likewise. */
+  indexes: Indexes | undefined;
 }
 
 const indexesOf = new WeakMap<Database, Indexes>();
@@ -73,32 +74,22 @@ export class HandleQueries {
 
   /** Hears no more of the database. */
   leave(): void {
-    this.#opened?.leave();
+    const { indexing, error } = this.#events;
+    this.#opened?.indexes?.off('indexing', indexing).off('error', error);
     this.#opened = undefined;
     this.#live = undefined;
   }
 
   #open(database: LocalDatabase): Opened {
-    let leave = (): void => {};
-    let left = false;
     const queries = queryCode.load().then(({ Indexes, LocalQueries }): Queries => {
       const indexes = indexesOf.get(database) ?? new Indexes(database);
       indexesOf.set(database, indexes);
       const { indexing, error } = this.#events;
-      leave = () => indexes.off('indexing', indexing).off('error', error);
-      if (!left) indexes.on('indexing', indexing).on('error', error);
+      if (this.#opened === opened) opened.indexes = indexes.on('indexing', indexing).on('error', error);
       const { evaluate, views } = this.#options;
       return new LocalQueries(database, indexes, { evaluate, views });
     });
-    const opened: Opened = {
-      database,
-      queries,
-      ready: undefined,
-      leave: () => {
-        left = true;
-        leave();
-      },
-    };
+    const opened: Opened = { database, queries, ready: undefined, indexes: undefined };
     queries.then(
       (ready) => (opened.ready = ready),
       () => {
