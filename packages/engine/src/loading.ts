@@ -41,24 +41,24 @@ export class Loading {
     const answer = ask(wanted);
     if (!wanted.any) return answer;
     this.#unused = new Wanted();
-    if (this.#journal.loadNow === undefined) return undefined;
     try {
-      for (let round = 0; round < NOW_ROUNDS_MAX && wanted.count <= NOW_MAX; round++) {
-        if (!this.#image.loadNow(this.#journal, wanted)) return undefined;
-        const found = ask(wanted);
-        if (!wanted.any) return found;
-      }
+      const found = this.#again(ask, wanted, answer, NOW_ROUNDS_MAX, NOW_MAX);
+      return wanted.any ? undefined : found;
     } catch {
-      // Damage, or a failing storage: the long way meets it again, and reports it.
+      return undefined; // damage, or a failing storage: the long way meets it again, and reports it
     }
-    return undefined;
   }
 
   /** Asks again while the wanted things can be had without waiting; if some are still wanted in the end, the answer means nothing. */
   few<A>(ask: Ask<A>, wanted: Wanted, rounds = NOW_ROUNDS_MAX): A {
-    let answer = ask(wanted);
+    return this.#again(ask, wanted, ask(wanted), rounds, Number.POSITIVE_INFINITY);
+  }
+
+  /** @param most pages and blocks at a time */
+  #again<A>(ask: Ask<A>, wanted: Wanted, first: A, rounds: number, most: number): A {
+    let answer = first;
     if (this.#journal.loadNow === undefined) return answer;
-    for (let round = 0; wanted.any && round < rounds; round++) {
+    for (let round = 0; wanted.any && round < rounds && wanted.count <= most; round++) {
       const isLoaded = this.#image.loadNow(this.#journal, wanted);
       answer = ask(wanted);
       if (!isLoaded) break;
