@@ -1,26 +1,27 @@
 /** How the verbs of a handle may be called: without their object, with `null` for nothing, and never with a callback. */
 import { checkSignal } from '@settledb/core';
 
-/** Verbs that work without their object: `ids.map(db.get)`. */
-export const BOUND = [
-  ...['put', 'post', 'get', 'remove', 'bulkDocs', 'bulkGet', 'allDocs', 'changes', 'revsDiff', 'info', 'id'],
-  ...['putAttachment', 'getAttachment', 'openAttachment', 'removeAttachment'],
-  ...['compact', 'purge', 'close', 'destroy', 'sync', 'query', 'queries', 'viewCleanup', 'viewInfo'],
-  ...['createIndex', 'getIndexes', 'deleteIndex', 'find', 'explain'],
-  ...['dump', 'load', 'writeSnapshot', 'loadSnapshot'],
-] as const;
-
 /** Up to this argument, a verb may get a function that is no callback: a view's map; a source or a sink of bytes. */
 const FUNCTIONS_UP_TO: Readonly<Record<string, number>> = { query: 1, putAttachment: 4, writeSnapshot: 1 };
 
-/** The place of the options, where programs may give something else: `get(id, rev)`, `replicate.to(peer, ids)`. */
-const OPTIONS_AT: Readonly<Record<string, number>> = {
+/** It has no options, or nothing but them. */
+const NONE = -1;
+
+/** Verbs that work without their object, as `ids.map(db.get)`; and the place of their options. */
+const BOUND_AT = {
   ...{ info: 0, id: 0, allDocs: 0, changes: 0, getIndexes: 0, viewCleanup: 0 },
   ...{ compact: 0, destroy: 0, dump: 0 },
   ...{ get: 1, put: 1, post: 1, remove: 1, bulkDocs: 1, revsDiff: 1, query: 1, viewInfo: 1 },
-  ...{ createIndex: 1, deleteIndex: 1, load: 1, writeSnapshot: 1, loadSnapshot: 1 },
+  ...{ createIndex: 1, deleteIndex: 1, load: 1, writeSnapshot: 1, loadSnapshot: 1, sync: 1 },
   ...{ getAttachment: 2, openAttachment: 2, purge: 2, queries: 2, removeAttachment: 3, putAttachment: 5 },
-  ...{ 'replicate.to': 1, 'replicate.from': 1, sync: 1, 'SettleDB.replicate': 2, 'SettleDB.sync': 2 },
+  ...{ bulkGet: NONE, find: NONE, explain: NONE, close: NONE },
+};
+export const BOUND = /* @__PURE__ */ Object.keys(BOUND_AT) as (keyof typeof BOUND_AT)[];
+
+/** There programs may give something else: `get(id, rev)`, `replicate.to(peer, ids)`. */
+const OPTIONS_AT: Readonly<Record<string, number>> = {
+  ...BOUND_AT,
+  ...{ 'replicate.to': 1, 'replicate.from': 1, 'SettleDB.replicate': 2, 'SettleDB.sync': 2 },
 };
 
 /** Verbs whose arguments before the options are peers. */
@@ -31,15 +32,15 @@ const CONTENT = /^(put|post|remove|bulkDocs|revsDiff)$/;
 
 /** The method; a TypeError if it is given a callback, a text or list for its options, or a `signal` that is none. Programs without types pass `null` for nothing. */
 export const asVerb = <Args extends unknown[], Answer>(verb: string, method: (...args: Args) => Answer) => {
-  const at = OPTIONS_AT[verb];
-  const peers = OF_PEERS.test(verb) ? at! : 0; // The options of each of these are in the table.
+  const at = OPTIONS_AT[verb] ?? NONE;
+  const peers = OF_PEERS.test(verb) ? at : 0; // the options of each of these are in the table
   const content = CONTENT.test(verb) ? 1 : 0;
   return (...args: Args): Answer => {
     for (let i = 0; i < args.length; i++) args[i] ??= undefined;
     if (args.length > (FUNCTIONS_UP_TO[verb] ?? 0)) refuseCallback(verb, args[args.length - 1]);
     // `remove(id, rev, options)`: beside an id there is a revision.
     const more = verb === 'remove' && typeof args[0] === 'string' ? 1 : 0;
-    if (at !== undefined) refuseOther(verb, args[at + more]);
+    if (at >= 0) refuseOther(verb, args[at + more]);
     for (let i = 0; i < peers; i++) refuseNoPeer(args[i]);
     for (let i = content; i < args.length; i++) checkSignal(args[i]);
     return method(...args);
