@@ -1,5 +1,5 @@
 /** A Web Lock that is held until it is released, as a value instead of a callback. */
-import { after, ioError } from '@settledb/core';
+import { inTime, ioError } from '@settledb/core';
 
 /** Longer than any honest wait: a lock taken by force takes one turn, and one that is asked for only if it is free, none. */
 export const LOCK_TIMEOUT_MS = 10_000;
@@ -66,14 +66,11 @@ export function acquireNow(
   stolen?: (hold: Hold) => void,
 ): Promise<Hold | undefined> {
   const waiting = acquire(locks, name, { ifAvailable: true }, stolen);
-  return new Promise((resolve, reject) => {
-    const stop = after(LOCK_TIMEOUT_MS, () => {
-      reject(lockSilent(name));
-      waiting.then(
-        (hold) => hold?.release(),
-        () => {},
-      );
-    });
-    waiting.then(resolve, reject).finally(stop);
+  return inTime(waiting, LOCK_TIMEOUT_MS, () => {
+    waiting.then(
+      (hold) => hold?.release(),
+      () => {},
+    );
+    return lockSilent(name);
   });
 }

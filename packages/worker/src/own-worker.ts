@@ -3,7 +3,7 @@
  * make one, it is made again.
  */
 
-import { after, ioError, uuid } from '@settledb/core';
+import { inTime, ioError, uuid } from '@settledb/core';
 import { transfer } from 'comlink';
 import { controlOver, type RemoteControl } from './control';
 import { barred, fromControl, isTerminated, workerTerminated } from './errors';
@@ -246,13 +246,6 @@ export class OwnWorker {
       workerTerminated(`The worker did not answer within ${ms} ms. Does it call host()?`),
     );
   }
-}
-
-function inTime<T>(promise: Promise<T>, ms: number, late: () => Error): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const end = after(ms, () => reject(late()));
-    promise.then(resolve, reject).finally(end);
-  });
 }
 
 function made(targets: Targets): Target {

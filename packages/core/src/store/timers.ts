@@ -31,6 +31,14 @@ export function after(ms: number, late: () => void, timed?: (timer: unknown) => 
   return end;
 }
 
+/** What `work` comes to; rejects with what `late` makes if that takes more than so many ms. */
+export function inTime<T>(work: Promise<T>, ms: number, late: () => Error): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const end = after(ms, () => reject(late()));
+    work.then(resolve, reject).finally(end);
+  });
+}
+
 /**
  * Lets a Node process end while `waiting`, a timer or a channel, waits: a database must not keep it alive. In browsers timers are
  * numbers, and channels hold nothing.
