@@ -30,7 +30,8 @@ export interface Write {
   readonly fate: () => Promise<Fate>;
 }
 
-export interface AttemptsHost {
+/** What a write needs of its journal. */
+export interface Writing {
   readonly connection: Connection;
   readonly presence: Presence;
   readonly fairness: Fairness;
@@ -40,54 +41,48 @@ export interface AttemptsHost {
   readonly saw: (term: number) => void;
 }
 
-export class Attempts {
-  readonly #host: AttemptsHost;
-
-  constructor(host: AttemptsHost) {
-    this.#host = host;
-  }
-
-  /** @returns nothing if the write was done; what others did if they were first */
-  async make({ expected, isCurrent, makesRoom, attempt, fate }: Write): Promise<JournalState | undefined> {
-    const { connection, presence, fairness, room } = this.#host;
-    let cause: unknown;
-    let thefts = 0;
-    let refusals = 0;
-    for (let failures = 0; failures < MAX_ATTEMPTS; ) {
-      const turn = fairness.turn();
-      if (turn !== undefined) await turn;
-      await presence.enter();
-      const { term, fence } = presence;
-      try {
-        const answer = await attempt(fence);
-        if (isCurrent) this.#host.saw(term);
-        return answer;
-      } catch (failure) {
-        cause = failure;
-        if (failure instanceof PutAway) continue; // tried again when the page is back, unless another is first
-        if (failure instanceof Undo && failure.why === 'fenced') {
-          presence.fenced();
-          if (++thefts < MAX_THEFTS) continue;
-          throw ioError('Other contexts took the lock by force again and again', failure);
-        }
-        if (!(failure instanceof Undo)) {
-          if (isFull(failure) && (await room.make(makesRoom, refusals++))) continue;
-          if (isRefusal(failure)) throw failure;
-          presence.doubt();
-          connection.drop();
-        }
-        // A second attempt may have been beaten by the first one, arriving late.
-        const found = failure instanceof Undo && failures === 0 ? 'absent' : await fate();
-        if (found === 'done') return undefined;
-        if (found === 'beaten' || failure instanceof Undo) return await this.#host.read(expected);
-        // It was refused when tried again too, so the disk is full.
-        const isMeant = failures > 0 && failure instanceof NotTaken;
-        if (makesRoom !== undefined && isMeant && (await room.give(makesRoom))) continue;
-        failures++;
-      } finally {
-        presence.leave();
+/** @returns nothing if the write was done; what others did if they were first */
+export async function tryUntilKnown(
+  { connection, presence, fairness, room, read, saw }: Writing,
+  { expected, isCurrent, makesRoom, attempt, fate }: Write,
+): Promise<JournalState | undefined> {
+  let cause: unknown;
+  let thefts = 0;
+  let refusals = 0;
+  for (let failures = 0; failures < MAX_ATTEMPTS; ) {
+    const turn = fairness.turn();
+    if (turn !== undefined) await turn;
+    await presence.enter();
+    const { term, fence } = presence;
+    try {
+      const answer = await attempt(fence);
+      if (isCurrent) saw(term);
+      return answer;
+    } catch (failure) {
+      cause = failure;
+      if (failure instanceof PutAway) continue; // tried again when the page is back, unless another is first
+      if (failure instanceof Undo && failure.why === 'fenced') {
+        presence.fenced();
+        if (++thefts < MAX_THEFTS) continue;
+        throw ioError('Other contexts took the lock by force again and again', failure);
       }
+      if (!(failure instanceof Undo)) {
+        if (isFull(failure) && (await room.make(makesRoom, refusals++))) continue;
+        if (isRefusal(failure)) throw failure;
+        presence.doubt();
+        connection.drop();
+      }
+      // A second attempt may have been beaten by the first one, arriving late.
+      const found = failure instanceof Undo && failures === 0 ? 'absent' : await fate();
+      if (found === 'done') return undefined;
+      if (found === 'beaten' || failure instanceof Undo) return await read(expected);
+      // It was refused when tried again too, so the disk is full.
+      const isMeant = failures > 0 && failure instanceof NotTaken;
+      if (makesRoom !== undefined && isMeant && (await room.give(makesRoom))) continue;
+      failures++;
+    } finally {
+      presence.leave();
     }
-    throw cause;
   }
+  throw cause;
 }

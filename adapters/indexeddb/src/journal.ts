@@ -17,7 +17,7 @@ import {
   type Position,
   type Rewrite,
 } from '@settledb/engine';
-import { Attempts } from './attempts';
+import { tryUntilKnown, type Writing } from './attempts';
 import { indexedDbBlobs } from './blobs';
 import { Channel, type Message } from './channel';
 import {
@@ -55,7 +55,7 @@ export class IndexedDbJournal implements Journal {
   readonly #presence: Presence;
   readonly #fairness: Fairness;
   readonly #room: Room;
-  readonly #attempts: Attempts;
+  readonly #writing: Writing;
   readonly #listeners = new Set<(event: JournalEvent) => void>();
   /** Running calls, which `close` waits for. */
   readonly #pending = new Set<Promise<unknown>>();
@@ -155,14 +155,14 @@ export class IndexedDbJournal implements Journal {
       raiseFence: () => connection.replay({ stores: ['log', 'meta'], mode: 'readwrite' }, raiseFence),
       missed: () => this.#emit({ type: 'commit' }),
     });
-    this.#attempts = new Attempts({
+    this.#writing = {
       connection,
       presence: this.#presence,
       fairness: this.#fairness,
       room: this.#room,
       read: (known) => this.#read(known),
       saw: (term) => this.#saw(term),
-    });
+    };
   }
 
   alone(): boolean {
@@ -192,7 +192,7 @@ export class IndexedDbJournal implements Journal {
       const scope: Scope = { stores, mode: 'readwrite', durability };
       const isLone = stores.length === 2;
       const by = `${this.#id}.${this.#writes++}`;
-      const answer = await this.#attempts.make({
+      const answer = await tryUntilKnown(this.#writing, {
         expected,
         isCurrent: true,
         makesRoom,
@@ -231,7 +231,7 @@ export class IndexedDbJournal implements Journal {
       const by = `${this.#id}.${this.#writes++}`;
       const scope: Scope = { stores: ['log', 'block', 'meta'], mode: 'readwrite' };
       if (change.manifest !== undefined) this.#epoch = undefined;
-      const answer = await this.#attempts.make({
+      const answer = await tryUntilKnown(this.#writing, {
         expected,
         isCurrent: change.manifest !== undefined,
         makesRoom: change.makesRoom ? 'now' : undefined,
