@@ -61,6 +61,10 @@ function begun(begin: () => IDBTransaction, ended: (() => void) | undefined): ID
   }
 }
 
+/** Those in its scope: the requests of a transaction ask for no others. */
+const storesOf = (tx: IDBTransaction, names: readonly StoreName[]): object =>
+  Object.fromEntries(names.map((name) => [name, tx.objectStore(name)]));
+
 /**
  * @param ended called once the storage is done with the transaction, for a reading one after the answer; such a transaction is not
  *   committed early
@@ -111,18 +115,7 @@ export function transaction<Answer>(
       if (request !== undefined) work.after(request(), () => oneByOne(requests, at + 1));
     };
     const work: Work<Answer> = {
-      get log() {
-        return tx.objectStore('log');
-      },
-      get meta() {
-        return tx.objectStore('meta');
-      },
-      get block() {
-        return tx.objectStore('block');
-      },
-      get blob() {
-        return tx.objectStore('blob');
-      },
+      ...(storesOf(tx, stores) as Pick<Work<Answer>, StoreName>),
       after(request, step) {
         request.onsuccess = () => guarded(step);
       },
