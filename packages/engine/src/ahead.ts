@@ -85,7 +85,8 @@ function blocksOf(
   if (use.characters > texts.limit) return blocks;
   for (const id of named(place) ?? use.sizes.keys()) {
     if (blocks.length >= count) break;
-    if (!isTail(id) && !texts.has(id) && !needed.includes(id) && !blocks.includes(id)) blocks.push(id);
+    if (isTail(id) || texts.peek(id) !== undefined) continue;
+    if (!needed.includes(id) && !blocks.includes(id)) blocks.push(id);
   }
   return blocks;
 }

@@ -26,10 +26,6 @@ export class BlockCache<Value> {
     return cached.value;
   }
 
-  has(id: number): boolean {
-    return this.#values.has(id);
-  }
-
   /** As {@link get}, but does not count as a use. */
   peek(id: number): Value | undefined {
     return this.#values.get(id)?.value;

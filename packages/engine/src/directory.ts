@@ -92,7 +92,7 @@ export class Directory {
     const fences = this.held.fences(rows, partAt(rows, key));
     if (fences === undefined) return undefined;
     const page = Math.max(upperBound(fences.keys, key) - 1, 0);
-    if (rows.recent.get(key) !== undefined || this.held.get(fences.ids[page] as number) !== undefined)
+    if (rows.recent.get(key) !== undefined || this.held.pages.get(fences.ids[page] as number) !== undefined)
       return undefined;
     return blockAt(fences.runs?.[page], key);
   }
@@ -188,7 +188,7 @@ export class Directory {
     }
     const number = Math.max(upperBound(fences.keys, lower) - 1, 0);
     if (isUpTo(endOf(state, part, fences, number), upper, upperOpen)) return undefined;
-    const page = this.held.get(fences.ids[number]!);
+    const page = this.held.pages.get(fences.ids[number]!);
     if (!page?.has({ lower, upper }) || isUpTo(changed[find(changed, lower)], upper, upperOpen))
       return undefined;
     const groups = page.within(lower, upper) as RowPage[];
@@ -223,13 +223,13 @@ export class Directory {
       if (last - first + 1 < PLACES_PAGES_MIN) return undefined;
     }
     // Checked first: building an index of more pages than are kept used to go through hundreds of them for each batch, in vain.
-    if (!fences.ids.every((id) => this.held.peek(id)?.isWhole)) return undefined;
+    if (!fences.ids.every((id) => this.held.pages.peek(id)?.isWhole)) return undefined;
     const columns: number[][] = [];
     let low = Number.POSITIVE_INFINITY;
     let high = Number.NEGATIVE_INFINITY;
     let count = 0;
     for (const id of fences.ids) {
-      const groups = this.held.get(id)?.within() as RowPage[] | undefined;
+      const groups = this.held.pages.get(id)?.within() as RowPage[] | undefined;
       const column = groups?.flatMap(({ columns }) => columns[field] as number[]);
       if (typeof column?.[0] !== 'number') return undefined;
       columns.push(column);
@@ -250,7 +250,7 @@ export class Directory {
   /** The row for a number in an order's page; `undefined`: look it up by its key. */
   #rowAt(table: TableState, { low, at, fences }: Places, key: SortKey, fill?: TextFill): Row | undefined {
     const place = (at[(key as number) - low] ?? 0) - 1;
-    const page = this.held.get(fences.ids[Math.floor(place / PLACE)] as number);
+    const page = this.held.pages.get(fences.ids[Math.floor(place / PLACE)] as number);
     if (!page?.isWhole) return undefined;
     const [group, within] = page.place(place % PLACE);
     return rowAt(table.layout, group as RowPage, within, fill);

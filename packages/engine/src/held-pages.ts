@@ -23,19 +23,10 @@ export interface Lacking {
 }
 
 export class HeldPages {
-  readonly #pages: BlockCache<StoredPage>;
+  readonly pages: BlockCache<StoredPage>;
 
   constructor(pages: BlockCache<StoredPage>) {
-    this.#pages = pages;
-  }
-
-  get(id: number): StoredPage | undefined {
-    return this.#pages.get(id);
-  }
-
-  /** As `get`, but does not count as a use. */
-  peek(id: number): StoredPage | undefined {
-    return this.#pages.peek(id);
+    this.pages = pages;
   }
 
   /** The fences of a part of an order. @returns `undefined` if they are not in memory */
@@ -43,7 +34,7 @@ export class HeldPages {
     const { blocks } = state;
     if (blocks === undefined) return state.fences;
     const id = blocks.ids[part]!;
-    const block = wanted?.page(id) ?? this.#pages.get(id);
+    const block = wanted?.page(id) ?? this.pages.get(id);
     if (block === undefined) wanted?.wantPage(id, FENCES_DECODER);
     return block?.group(0) as Fences | undefined;
   }
@@ -51,7 +42,7 @@ export class HeldPages {
   /** A page by its number among fences, or what is in memory of it. */
   at({ ids }: Fences, number: number, wanted: Wanted): StoredPage | undefined {
     const id = ids[Math.max(number, 0)]!;
-    return wanted.page(id) ?? this.#pages.get(id);
+    return wanted.page(id) ?? this.pages.get(id);
   }
 
   /** As {@link at}, with at least the rows of `span`, or all rows without one. */
