@@ -3,6 +3,7 @@ import { memory } from '@settledb/adapter-memory';
 import { DatabaseError, type DatabaseTables, type Store, schema } from '@settledb/core';
 import { type Journal, openLogStore, type Rewrite } from '@settledb/engine';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { rewriteCode } from '../../packages/engine/src/rewrite-code';
 import { type Hooks, hooked, type Step } from '../support/hooked-adapter';
 
 type TestStore = Store<DatabaseTables>;
@@ -127,6 +128,24 @@ describe('checkpoints by themselves', () => {
     await turn(store);
     await check(store);
     expect(store.stats().epoch).toBe(1);
+  });
+
+  it('are put off for a while where their code cannot be loaded', async () => {
+    const { store } = await setUp();
+    fakeTimers();
+    const load = vi.spyOn(rewriteCode, 'load').mockRejectedValueOnce(new Error('offline'));
+    onTestFinished(() => load.mockRestore());
+    for (let times = 0; times < 2; times++) {
+      await writes(store, 40);
+      await vi.advanceTimersByTimeAsync(1_000);
+    }
+    expect(load).toHaveBeenCalledTimes(1);
+    expect(store.stats().epoch).toBe(0);
+    await writes(store, 256);
+    await vi.waitUntil(() => vi.advanceTimersByTime(1_000) && store.stats().epoch === 1);
+    expect(load).toHaveBeenCalledTimes(2);
+    await check(store);
+    await store.close();
   });
 
   it('are made on closing when one is due, and a failure does not keep the store from closing', async () => {

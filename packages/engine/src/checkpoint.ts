@@ -7,31 +7,16 @@ import { afterTimer, closed, type Store, type Tables, unref, untilAborted, withE
 import type { Follower } from './follower';
 import type { Image } from './image';
 import type { Journal } from './journal';
-import { type RewriteCode, rewriteCode } from './rewrite-code';
+import { COMMITS_MIN, IDLE_COMMITS_MIN, isLong, isReadSlowly, LENGTH_MAX, lengthOf } from './log-length';
+import { isWorthwhile, rewriteAlone } from './rewrite-alone';
 import type { Turn } from './turn';
 
-/** A checkpoint is considered from this many commits on: reading 256 small records back costs about 3 ms. */
-const COMMITS_MIN = 256;
-/** … or rows: parsing 2,000 costs about 2 ms. */
-const ROWS_MIN = 2048;
 /** A checkpoint writes at worst about one page per changed row, so it waits until an eighth of the rows has changed, … */
 const CHANGED_SHARE = 1 / 8;
 /** … but no longer than this many commits (20–30 ms of opening) */
 const COMMITS_MAX = 2048;
 /** … or rows held outside pages. */
 const ROWS_MAX = 65_536;
-/**
- * … or characters of tails, which take an opening 0.1 to 0.3 s in Chromium, and of keys: 2,048 commits may have 131 million (5 s), and
- * of keys of 20 KB 65,536 rows would have 1,300 in memory. Dead texts count here and below, once they are most of all texts
- * (`BlockUse.deadLength`): documents of 6 MB that are edited fill the storage with few commits.
- */
-const LENGTH_MAX = 8 * 1024 * 1024;
-/** While nothing is written a checkpoint is considered from this many commits on … */
-const IDLE_COMMITS_MIN = 32;
-/** … or rows: opening reads 32 small records, or 256 rows, in about half a ms. */
-const IDLE_ROWS_MIN = 256;
-/** … or characters: some 20 ms. */
-const IDLE_LENGTH_MIN = 1024 * 1024;
 /** While writes go on, a checkpoint that is due waits for them to end, but no longer than this many commits, … */
 const BUSY_COMMITS_MIN = 1024;
 /** … then for this many times as long as the last one took: they are to take little of the time, however small the writes are, … */
@@ -203,8 +188,7 @@ export class Checkpointer {
     signal: AbortSignal | undefined,
     ending: AbortSignal | undefined,
   ): Promise<boolean> {
-    const { rewriteAlone, isWorthwhile } = await rewriteCode.load();
-    const isWanted = async (): Promise<boolean> => full || this.#isWanted(isWorthwhile);
+    const isWanted = async (): Promise<boolean> => full || this.#isWanted();
     return !(await isWanted()) || rewriteAlone(this.#store, full, isWanted, signal, ending);
   }
 
@@ -213,7 +197,7 @@ export class Checkpointer {
     return image.n >= this.#notBefore && isLong(image);
   }
 
-  async #isWanted(isWorthwhile: RewriteCode['isWorthwhile']): Promise<boolean> {
+  async #isWanted(): Promise<boolean> {
     const { image } = this.#store;
     if (!this.#isConsidered()) return false;
     const { n } = image;
@@ -232,25 +216,6 @@ export class Checkpointer {
     if (wasQuiet) this.#quietNotBefore = next;
     else this.#notBefore = next;
   }
-}
-
-interface Length {
-  readonly commits: number;
-  readonly rows: number;
-  /** Characters of keys, tails and dead texts. */
-  readonly length: number;
-}
-
-/** What an opening would have to read besides pages, and what takes room for nothing. Called after each write. */
-const lengthOf = (image: Image): Length => ({
-  commits: image.n - image.through,
-  rows: image.recentRows,
-  length: image.recentLength,
-});
-
-function isReadSlowly(image: Image): boolean {
-  const { commits, rows, length } = lengthOf(image);
-  return commits >= COMMITS_MIN || rows >= ROWS_MIN || length >= LENGTH_MAX;
 }
 
 function isDue(image: Image): boolean {
@@ -272,9 +237,4 @@ function storedRows({ directory }: Image): number {
   let stored = 0;
   for (const { rows } of directory.tables.values()) stored += rows.rows;
   return stored;
-}
-
-function isLong(image: Image): boolean {
-  const { commits, rows, length } = lengthOf(image);
-  return commits >= IDLE_COMMITS_MIN || rows >= IDLE_ROWS_MIN || length >= IDLE_LENGTH_MIN;
 }

@@ -25,7 +25,7 @@ import {
 } from '@settledb/core';
 import type { AnyQuery } from './answer';
 import { type BlobLimits, JournalBlobs } from './blobs';
-import { Checkpointer } from './checkpoint';
+import { Checkpoints } from './checkpoints';
 import { Follower } from './follower';
 import { Image } from './image';
 import type { Journal, Position } from './journal';
@@ -88,7 +88,7 @@ class LogStore<T extends Tables> implements Store<T> {
   readonly #image: Image;
   readonly #follower: Follower;
   readonly #loading: Loading;
-  readonly #checkpointer: Checkpointer;
+  readonly #checkpoints: Checkpoints;
   readonly #watchers = new Set<(event: StoreEvent) => void>();
   readonly #unlisten: () => void;
   readonly #turn = new Turn();
@@ -107,7 +107,7 @@ class LogStore<T extends Tables> implements Store<T> {
     this.#image = image;
     this.#follower = new Follower(journal, image, () => this.#tell(COMMITTED));
     this.#loading = new Loading(journal, image, this.#follower, host.check);
-    this.#checkpointer = new Checkpointer(
+    this.#checkpoints = new Checkpoints(
       {
         journal,
         image,
@@ -208,7 +208,7 @@ class LogStore<T extends Tables> implements Store<T> {
       await this.#turn.pause();
       return this.#commit(queries, plan, options);
     });
-    this.#checkpointer.consider();
+    this.#checkpoints.consider();
     return value;
   }
 
@@ -230,7 +230,7 @@ class LogStore<T extends Tables> implements Store<T> {
     if (prepared !== undefined) {
       if (!journal.appendNow(prepared.commit, position)) return undefined;
       this.#applied(prepared);
-      this.#checkpointer.consider();
+      this.#checkpoints.consider();
     }
     return { value: value as R };
   }
@@ -319,7 +319,7 @@ class LogStore<T extends Tables> implements Store<T> {
   async compact(options: CallOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
     this.#check();
-    await this.#checkpointer.compact(options.signal);
+    await this.#checkpoints.compact(options.signal);
   }
 
   stats(): StoreStats {
@@ -332,7 +332,7 @@ class LogStore<T extends Tables> implements Store<T> {
   }
 
   async #close(discard: boolean): Promise<void> {
-    await this.#checkpointer.stop(this.#gone === undefined && !discard);
+    await this.#checkpoints.stop(this.#gone === undefined && !discard);
     await this.#writes?.catch(() => undefined);
     await this.#turn.pausing; // calls that wait for it came before closing, and read the journal next
     this.#unlisten();

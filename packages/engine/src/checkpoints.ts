@@ -1,0 +1,81 @@
+/**
+ * Checkpoints and compaction, whose code is loaded when there is something to rewrite: once a checkpoint is to be considered, or when
+ * compaction is asked for. The code then decides when (`checkpoint.ts`).
+ */
+import { unref, untilAborted } from '@settledb/core';
+import type { Checkpointer, Rewritable } from './checkpoint';
+import { COMMITS_MIN, isLong, isReadSlowly } from './log-length';
+import { rewriteCode } from './rewrite-code';
+
+/** ms after the first write that may need it, in which the code is not loaded: what is written at once comes before it. */
+const DELAY = 100;
+
+export class Checkpoints {
+  readonly #store: Rewritable;
+  readonly #automatic: boolean;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #loading: Promise<Checkpointer> | undefined;
+  #loaded: Checkpointer | undefined;
+  /** The code could not be loaded: it is not asked for before this commit, unless for a compaction. */
+  #notBefore = 0;
+  #isEnding = false;
+
+  /** @param automatic makes checkpoints unasked */
+  constructor(store: Rewritable, automatic: boolean) {
+    this.#store = store;
+    this.#automatic = automatic;
+    // It waits for a pause, if nothing is written; if the code is not to be had, a write asks again.
+    if (automatic && isReadSlowly(store.image)) this.#load().catch(() => {});
+  }
+
+  /** Called after each write: makes sure that a due checkpoint happens soon. */
+  consider(): void {
+    if (this.#loaded !== undefined) this.#loaded.consider();
+    else if (this.#timer === undefined && !this.#isEnding && this.#mayBeDue())
+      this.#timer = unref(setTimeout(() => this.#begin(), DELAY));
+  }
+
+  /** Rewrites everything: all pages, all blocks that are mostly dead, leftovers. */
+  async compact(signal: AbortSignal | undefined): Promise<void> {
+    const loaded = this.#loaded ?? (await untilAborted(this.#load(), signal));
+    await loaded.compact(signal);
+  }
+
+  /** Ends what is running. @param finish makes a checkpoint that is due */
+  async stop(finish: boolean): Promise<void> {
+    this.#isEnding = true;
+    clearTimeout(this.#timer);
+    if (this.#loading === undefined && !(finish && this.#mayBeDue())) return;
+    const loaded = await this.#load().catch(() => undefined); // the log has everything; only the next opening is slower
+    await loaded?.stop(finish);
+  }
+
+  #begin(): void {
+    this.#load().then(
+      (loaded) => loaded.consider(),
+      () => {
+        this.#timer = undefined;
+        this.#notBefore = this.#store.image.n + COMMITS_MIN;
+      },
+    );
+  }
+
+  #mayBeDue(): boolean {
+    const { image } = this.#store;
+    return this.#automatic && image.n >= this.#notBefore && isLong(image);
+  }
+
+  #load(): Promise<Checkpointer> {
+    this.#loading ??= rewriteCode.load().then(
+      ({ Checkpointer }) => {
+        this.#loaded = new Checkpointer(this.#store, this.#automatic);
+        return this.#loaded;
+      },
+      (error: unknown) => {
+        this.#loading = undefined;
+        throw error;
+      },
+    );
+    return this.#loading;
+  }
+}
