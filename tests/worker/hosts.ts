@@ -6,6 +6,7 @@ import { BasicFeed, onAbort } from '@settledb/core';
 import { expose } from 'comlink';
 import { expect, onTestFinished } from 'vitest';
 import { connect } from '../../packages/settledb/src/connect';
+import { LinkChannel } from '../../packages/worker/src/link-channel';
 import { Session } from '../../packages/worker/src/session';
 import { callVerb, type FeedLike, type Hosted } from '../../packages/worker/src/verbs';
 import type { Control, Endpoint, Hello, Welcome } from '../../packages/worker/src/wire';
@@ -43,8 +44,8 @@ export class Hosts {
   /** What a feed does when it begins. */
   onFeed: (emit: (event: string, value?: unknown) => void, push: (item: unknown) => unknown) => void =
     () => {};
-  /** As the first host has them. */
-  #endpoint: EventTarget | undefined;
+  /** What the first host does about a message that it cannot read. */
+  #unreadable: ((event: MessageEvent) => void) | undefined;
   readonly #isOwn: boolean;
 
   /** @param isOwn over a port of the page, as its own worker is reached */
@@ -71,7 +72,7 @@ export class Hosts {
     this.silent.add(0);
     await said();
     this.silent.delete(0);
-    this.#endpoint!.dispatchEvent(new MessageEvent('messageerror'));
+    this.#unreadable!(new MessageEvent('messageerror'));
   }
 
   /** A class of handles that they serve. */
@@ -116,8 +117,7 @@ export class Hosts {
         });
       },
     };
-    const endpoint = this.#isOwn ? port : new BroadcastChannel(link);
-    this.#endpoint ??= endpoint as unknown as EventTarget;
+    const endpoint = this.#isOwn ? port : new LinkChannel(link);
     this.sessions.push(new Session(this.#unless(host, endpoint), options));
     if (this.brief.has(host)) this.now.leave();
     return { host: String(host), lock: undefined, link: this.#isOwn ? undefined : link };
@@ -128,10 +128,12 @@ export class Hosts {
       postMessage: (message, transfer) => {
         if (!this.silent.has(host)) endpoint.postMessage(message, transfer ?? []);
       },
-      addEventListener: (type, listener) =>
+      addEventListener: (type, listener) => {
+        if (type === 'messageerror') this.#unreadable ??= listener;
         endpoint.addEventListener(type, (event) => {
           if (!this.silent.has(host)) listener(event);
-        }),
+        });
+      },
       start: () => endpoint.start?.(),
       close: () => endpoint.close(),
     };

@@ -7,6 +7,7 @@
  */
 import { after, uuid } from '@settledb/core';
 import { workerTerminated } from './errors';
+import { LinkChannel } from './link-channel';
 import { type ClientInfo, type Endpoint, PROTOCOL, type Welcome } from './wire';
 
 export interface ElectionEvents {
@@ -165,7 +166,7 @@ export class Election {
   #hear(word: Word): void {
     if (word.type === 'who' && this.#isOwner) this.#say(this.#me());
     if (word.type === 'link' && word.host === this.#host && this.#isOwner) {
-      const channel = new BroadcastChannel(word.link);
+      const channel = new LinkChannel(word.link);
       void this.#events.link(channel, word.client).then(() => this.#say({ type: 'linked', link: word.link }));
     }
     for (const heard of this.#heard) heard(word);

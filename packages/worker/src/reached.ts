@@ -4,14 +4,15 @@
  * refused as one that may have been done. So nothing is sent before the worker was heard.
  */
 import { after } from '@settledb/core';
+import { LinkChannel } from './link-channel';
 import { type ClientOp, type HostOp, type Message, opsIn } from './wire';
 
 /** ms to wait for the first message. The worker may be busy with a task; it answered the owner's call a moment ago. */
 const ANSWER_MS = 375;
 
 /** @returns `undefined` if nobody answers or the worker that does serves no more; it is then told that the page is gone */
-export function reached(link: string): Promise<BroadcastChannel | undefined> {
-  const channel = new BroadcastChannel(link);
+export function reached(link: string): Promise<LinkChannel | undefined> {
+  const channel = new LinkChannel(link);
   const say = (op: ClientOp): void => channel.postMessage([op]);
   return new Promise((resolve) => {
     const settle = (isReached: boolean): void => {

@@ -5,6 +5,7 @@
 import { either, noBytes, untilAborted } from '@settledb/core';
 import { decodeError, encodeError, workerTerminated } from './errors';
 import { whenReleased } from './life';
+import { LinkChannel } from './link-channel';
 import type { ClientOp, Endpoint, WireError } from './wire';
 
 /** Deep enough for `docs[]._attachments[].data`. */
@@ -14,7 +15,7 @@ let streamsTransfer: boolean | undefined;
 
 /** Whether streams can be transferred over `endpoint`. */
 export function transfers(endpoint: Endpoint): boolean {
-  if (typeof BroadcastChannel !== 'undefined' && endpoint instanceof BroadcastChannel) return false;
+  if (endpoint instanceof LinkChannel) return false;
   streamsTransfer ??= tryIt();
   return streamsTransfer;
 }

@@ -13,7 +13,7 @@
  */
 
 /** Raised when the operations change: page and host of different kinds refuse each other rather than misunderstand. */
-export const PROTOCOL = 11;
+export const PROTOCOL = 12;
 
 /**
  * Rows of an answer in one message. One task of the page parses them, at 1–2.5 µs a row: about a millisecond, while the
@@ -140,7 +140,7 @@ export type WireError =
   /** The reason of the call's own signal, which the page has. */
   | { readonly type: 'aborted' };
 
-/** What operations travel over: a MessagePort, or a BroadcastChannel that only two contexts know. */
+/** What operations travel over: a MessagePort, or a `LinkChannel`. */
 export interface Endpoint {
   postMessage(message: unknown, transfer?: Transferable[]): void;
   addEventListener(type: 'message' | 'messageerror' | 'close', listener: (event: MessageEvent) => void): void;
