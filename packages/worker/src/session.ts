@@ -59,7 +59,7 @@ export class Session {
     this.#transfers = transfers(endpoint);
     this.#replies = new Replies(endpoint, {
       own: options.own,
-      isShut: () => this.#over && !this.#leaving,
+      isShut: () => this.#over,
       sent: () => this.#sent(),
       unfit: (id) => this.#feeds.get(id)?.stop(),
     });
