@@ -42,8 +42,9 @@ export class Emitter<Events extends object = AnyEvents> {
   /** Removes the latest addition of `listener`; no error if there is none. */
   off<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this {
     const entries = this.#entries.get(event) ?? [];
-    const gone = entries[this.listeners(event).lastIndexOf(listener)];
-    if (gone !== undefined) this.#drop(event, gone);
+    let at = entries.length - 1;
+    while (at >= 0 && entries[at]!.listener !== listener) at--;
+    if (at >= 0) this.#drop(event, entries[at]!);
     return this;
   }
 
@@ -100,9 +101,13 @@ export class Emitter<Events extends object = AnyEvents> {
     return this;
   }
 
+  /** Copies and searches, without a call for each entry: thousands may listen, and leave one by one. */
   #drop(event: string, gone: Entry): void {
-    const entries = (this.#entries.get(event) ?? []).filter((entry) => entry !== gone);
-    if (entries.length > 0) this.#entries.set(event, entries);
+    const left = (this.#entries.get(event) ?? []).slice();
+    const at = left.indexOf(gone);
+    if (at < 0) return;
+    left.splice(at, 1);
+    if (left.length > 0) this.#entries.set(event, left);
     else this.#entries.delete(event);
   }
 }
