@@ -3,7 +3,9 @@ import { memory } from '@settledb/adapter-memory';
 import { remote } from '@settledb/remote';
 import { expect, it } from 'vitest';
 import { SettleDB } from '../packages/settledb/src/settledb';
+import { withoutStreams } from '../packages/worker/src/streams';
 import { Listening, numbered } from './conformance/database/expectations';
+import { hostAndPage } from './worker/support';
 
 /** Twice over the ten listeners at which Node warns, and the number contract §1 names. */
 const MANY = 50;
@@ -57,6 +59,17 @@ it(`does not warn of ${MANY} remote calls with one signal, before the connection
   const warnings = await warningsOf(async () => {
     await ask();
     await ask();
+  });
+  expect(warnings).toEqual([]);
+});
+
+it(`does not warn of ${MANY} calls of a worker with one signal, nor of streams read for one`, async () => {
+  const { Hosted } = hostAndPage();
+  const db = new Hosted('warnings-hosted');
+  const { signal } = new AbortController();
+  const warnings = await warningsOf(async () => {
+    await Promise.all(numbered(MANY).map(() => db.info({ signal })));
+    await Promise.all(numbered(MANY).map(() => withoutStreams([new Blob(['a']).stream()], [signal])));
   });
   expect(warnings).toEqual([]);
 });

@@ -2,7 +2,7 @@
  * One connection of a page to a host: the calls that wait for it, the feeds it serves. It does not outlive its host; what happens
  * to calls and feeds then is up to {@link Link}, which makes the next connection.
  */
-import { badRequest, thrownText } from '@settledb/core';
+import { badRequest, onAbort, thrownText } from '@settledb/core';
 import { rowsOf, whole, writtenRows } from './answers';
 import type { Encoded } from './arguments';
 import { withoutProxies } from './arguments-kinds';
@@ -135,9 +135,9 @@ export class Channel {
     let done: (() => void) | undefined;
     if (signals.length > 0) {
       const abort = (): void => this.#outbox.add(['abort', id]);
-      for (const signal of signals) signal.addEventListener('abort', abort);
+      const stops = signals.map((signal) => onAbort(signal, abort));
       done = () => {
-        for (const signal of signals) signal.removeEventListener('abort', abort);
+        for (const stop of stops) stop();
       };
     }
     this.#pending.set(id, { call, done, parts: undefined, isAgain: false });

@@ -2,7 +2,7 @@
  * Streams among arguments and answers. A stream is transferred, not copied; where that is impossible (Safari; a BroadcastChannel,
  * which leads to another tab's worker), it is read to its end and crosses as a Blob, which the browser may keep on disk.
  */
-import { either, noBytes, untilAborted } from '@settledb/core';
+import { either, noBytes, onAbort, untilAborted } from '@settledb/core';
 import { decodeError, encodeError, workerTerminated } from './errors';
 import { whenReleased } from './life';
 import { LinkChannel } from './link-channel';
@@ -92,7 +92,7 @@ async function blobOf(stream: ReadableStream<unknown>, signals: readonly AbortSi
   const reader = stream.getReader();
   const aborted = (): AbortSignal | undefined => signals.find((signal) => signal.aborted);
   const cancel = (): void => void reader.cancel(aborted()?.reason).catch(() => {});
-  for (const signal of signals) signal.addEventListener('abort', cancel);
+  const stops = signals.map((signal) => onAbort(signal, cancel));
   const blobs: Blob[] = [];
   let pieces: Uint8Array<ArrayBuffer>[] = [];
   let length = 0;
@@ -109,7 +109,7 @@ async function blobOf(stream: ReadableStream<unknown>, signals: readonly AbortSi
       [pieces, length] = [[], 0];
     }
   } finally {
-    for (const signal of signals) signal.removeEventListener('abort', cancel);
+    for (const stop of stops) stop();
     cancel(); // has no effect on a stream that has ended
   }
 }
