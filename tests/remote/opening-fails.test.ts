@@ -18,7 +18,7 @@ async function folderWith(hooks: Hooks): Promise<FolderDatabases> {
   return databases;
 }
 
-it('a database that found no room for its first commit is there for the next who asks', async () => {
+it('a database that found no room for its first commit is not there, and can be made by the next who asks', async () => {
   const hooks: Hooks = {
     before: ({ kind }) => {
       if (kind === 'append') throw quotaExceeded();
@@ -26,8 +26,9 @@ it('a database that found no room for its first commit is there for the next who
   };
   const databases = await folderWith(hooks);
   await expect(databases.create('a')).rejects.toMatchObject({ status: 507 });
+  expect(await databases.list()).toEqual([]);
   delete hooks.before;
-  await databases.create('a'); // not `locked`
+  expect(await databases.create('a')).toBe(true); // neither `locked` nor found
   const used = await databases.use('a');
   expect(await used!.database.put({ _id: 'x' })).toMatchObject({ ok: true });
   used!.release();

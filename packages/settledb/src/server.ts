@@ -5,6 +5,7 @@ import {
   type Durability,
   type Evaluate,
   evaluate,
+  isQuotaExceeded,
   LocalDatabase,
   refuseToEvaluate,
   schema,
@@ -116,15 +117,21 @@ function opener(adapter: Adapter, evaluate: Evaluate, durability: Durability | u
   return async (path, { name, mustExist }) => {
     const store = await openLogStore<DatabaseTables>(adapter.open(path, { mustExist }), schema);
     const onDestroy = (): Promise<void> => adapter.destroy(path);
-    return LocalDatabase.open(store, {
-      name,
-      adapter: adapter.name,
-      evaluate,
-      durability,
-      // No path leads to it, so nobody else can compact it, and each purge writes a list anew.
-      auto_compaction: name === SETTINGS_DATABASE,
-      onDestroy,
-      bytes: nodeBytes,
-    });
+    try {
+      return await LocalDatabase.open(store, {
+        name,
+        adapter: adapter.name,
+        evaluate,
+        durability,
+        // No path leads to it, so nobody else can compact it, and each purge writes a list anew.
+        auto_compaction: name === SETTINGS_DATABASE,
+        onDestroy,
+        bytes: nodeBytes,
+      });
+    } catch (error) {
+      // The first commit had no room, so nothing is stored: who tries again must not hear that the database exists.
+      if (!mustExist && isQuotaExceeded(error)) await onDestroy().catch(() => {});
+      throw error;
+    }
   };
 }
