@@ -130,11 +130,14 @@ describe('the command line', () => {
     });
     const commands = ['info', 'conflicts', 'compact', 'dump'].map((each) => `${each} ${url}/none`);
     const all = await Promise.all(
-      [...commands, `replicate ${url}/none pulled`].map((each) => settledb(each)),
+      [...commands, `replicate ${url}/none pulled`, `replicate ${url}/none followed --live`].map((each) =>
+        settledb(each),
+      ),
     );
     for (const { code, err } of all)
       expect([code, err]).toEqual([1, 'settledb: not_found: Database does not exist.\n']);
     expect(asked).not.toContain('PUT');
+    expect(['pulled', 'followed'].filter((name) => existsSync(join(scratch, name)))).toEqual([]);
   });
 
   it('loads, dumps, compacts and replicates', async () => {

@@ -1,5 +1,6 @@
 /** What the command line offers. */
 import type { ParseArgsConfig } from 'node:util';
+import { isDatabaseError } from '@settledb/core';
 import { recover } from '../recover';
 import { verify } from '../verify';
 import { dump, load } from './dumps';
@@ -19,6 +20,8 @@ export interface Command {
 
 /** Documents listed at a time. */
 const PAGE = 1_000;
+
+const isMissing = (error: unknown): boolean => isDatabaseError(error) && error.status === 404;
 
 const print = (answer: unknown): true => {
   console.log(JSON.stringify(answer, undefined, 2));
@@ -86,19 +89,26 @@ export const commands = {
       '--create-target: makes a target behind a URL; a folder is made anyway',
     ],
     run: ([source, target], options) =>
-      withDatabase(existing(source!), (from) =>
-        withDatabase((options['create-target'] === true ? made : madeIfFolder)(target!), async (to) => {
-          const live = options.live === true;
-          const replication = from.replicate.to(to, { live, retry: live });
-          const stop = live ? untilAsked(() => replication.cancel()) : () => {};
-          try {
-            const answer = await replication;
-            return print(answer) && answer.doc_write_failures === 0;
-          } finally {
-            stop();
-          }
-        }),
-      ),
+      withDatabase(existing(source!), async (from) => {
+        const live = options.live === true;
+        // Asked first, so that no target is made for a source that is not there.
+        await from.info().catch((error: unknown) => {
+          if (!live || isMissing(error)) throw error;
+        });
+        return withDatabase(
+          (options['create-target'] === true ? made : madeIfFolder)(target!),
+          async (to) => {
+            const replication = from.replicate.to(to, { live, retry: live });
+            const stop = live ? untilAsked(() => replication.cancel()) : () => {};
+            try {
+              const answer = await replication;
+              return print(answer) && answer.doc_write_failures === 0;
+            } finally {
+              stop();
+            }
+          },
+        );
+      }),
   },
   dump: {
     takes: ['db', 'file?'],
