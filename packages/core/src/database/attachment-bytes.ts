@@ -16,6 +16,9 @@ import { RecentBlobs } from './recent-blobs';
 /** How often a call begins again because its content was swept. Each time somebody must have compacted. */
 const TRIES_MAX = 20;
 
+/** The attachments of a document, as they are stored in its body. */
+export type Stubs = { readonly [name: string]: Stub } | undefined;
+
 export interface AttachmentSource {
   readonly store: Store<DatabaseTables>;
   /** Default: the code that runs on every platform. */
@@ -24,6 +27,8 @@ export interface AttachmentSource {
   readonly seen?: Set<string> | undefined;
   /** Recently read content of this database; filled here. */
   recent?: RecentBlobs | undefined;
+  /** What was last parsed for its attachments; filled here. */
+  parsed?: { readonly body: string; readonly stubs: Stubs } | undefined;
 }
 
 /** What was to be read is no longer there. */

@@ -1,4 +1,6 @@
 /** One attachment by its name, whole or as a stream. */
+
+import { joinDoc } from '../model/document';
 import { badRequest, notFound, rangeNotSatisfiable } from '../model/errors';
 import { isLocalId } from '../model/ids';
 import type { BinaryData, ExistingDoc, OpenedAttachment, Rev, Stub } from '../model/types';
@@ -9,6 +11,7 @@ import {
   gunzipped,
   loadData,
   rowsOf,
+  type Stubs,
   Swept,
   storedBytes,
   streamOf,
@@ -18,24 +21,38 @@ import { isEncoded } from './attachment-content';
 import type { CallOptions, OpenAttachmentOptions } from './database';
 import { getAny } from './get-history';
 
+type RevOptions = CallOptions & { readonly rev?: Rev | undefined };
+
 /** The stub of an attachment in one revision of its document. */
 async function stubOf(
   source: AttachmentSource,
   id: string,
   name: string,
-  { rev, signal }: CallOptions & { readonly rev?: Rev | undefined },
+  options: RevOptions,
 ): Promise<Stub> {
   // As in PouchDB, attachments of local documents come only with the document.
   if (typeof id === 'string' && isLocalId(id)) throw notFound('missing', id);
-  const doc = (await getAny(
-    source.store,
-    id,
-    rev === undefined ? { signal } : { rev, signal },
-  )) as ExistingDoc<object>;
-  const stubs = doc._attachments as Record<string, Stub> | undefined;
+  const stubs = await stubsOf(source, id, options);
   if (stubs === undefined || !Object.hasOwn(stubs, name))
     throw notFound('Document is missing attachment', id);
   return stubs[name]!;
+}
+
+/** Those of the winner are parsed once for all who ask one after another: a document may have thousands, each asked for by itself. */
+async function stubsOf(source: AttachmentSource, id: string, { rev, signal }: RevOptions): Promise<Stubs> {
+  const { store } = source;
+  if (typeof id === 'string') {
+    const queries = [{ from: 'docs', keys: [id], texts: ['body'] }] as const;
+    const [[row]] = store.readNow(queries) ?? (await store.read(queries, { signal }));
+    if (row !== undefined && !row.deleted && (rev === undefined || rev === row.rev)) {
+      const body = (row.body as string | undefined) ?? '{}';
+      if (source.parsed?.body !== body)
+        source.parsed = { body, stubs: joinDoc(id, row.rev, false, body)._attachments };
+      return source.parsed.stubs;
+    }
+  }
+  const doc = await getAny(store, id, rev === undefined ? { signal } : { rev, signal });
+  return (doc as ExistingDoc<object>)._attachments as Stubs;
 }
 
 /** The row of its content. @throws Swept */
@@ -49,7 +66,7 @@ export function getAttachment(
   source: AttachmentSource,
   id: string,
   name: string,
-  options: CallOptions & { readonly rev?: Rev | undefined } = {},
+  options: RevOptions = {},
 ): Promise<BinaryData> {
   options.signal?.throwIfAborted();
   return unswept(async () => {
