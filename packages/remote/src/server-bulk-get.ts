@@ -18,7 +18,7 @@ import type { Answer } from './server-answer';
 import { readObject } from './server-body';
 import type { DatabaseContext } from './server-context';
 import { rowsOf } from './server-docs';
-import { docJson, docPart, wantsMultipart } from './server-multipart';
+import { docPart, rowJson, wantsMultipart } from './server-multipart';
 import { type OpenDoc, openDoc, roomAhead, whileThere } from './server-opened';
 import { portionsOf } from './server-portions';
 import { gatheredResponse } from './server-several';
@@ -247,13 +247,8 @@ async function asJson(context: DatabaseContext, sources: AsyncIterable<Source>):
       let comma = '';
       for (const row of rows) {
         yield comma;
+        yield* rowJson(row);
         comma = ',';
-        if ('error' in row) yield JSON.stringify(row);
-        else {
-          yield '{"ok":';
-          yield* docJson(row.ok);
-          yield '}';
-        }
       }
     }
     yield between === ']},' ? ']}]}\n' : `${between}]}\n`;

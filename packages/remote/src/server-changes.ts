@@ -49,8 +49,10 @@ const MAX_WAITING_SELECTOR = 16 * 1024;
 /** All that is needed to write a feed. */
 export interface FeedRequest {
   readonly database: Database;
-  /** Without `live`; `since` is a position, and `now` only for a normal feed. */
+  /** Without `live` and `attachments`; `since` is a position, and `now` only for a normal feed. */
   readonly options: ChangesOptions;
+  /** Whether documents come with the data of their attachments. */
+  readonly withData: boolean;
   /** ms between empty lines; undefined for none. */
   readonly heartbeatMs: number | undefined;
   /** ms without a change after which the feed ends; undefined with a heartbeat. */
@@ -94,7 +96,7 @@ async function answerChanges(context: DatabaseContext, body: Record<string, unkn
   }
   await refuseFunctions(context);
   if (query.text('filter') === '_selector') checkSelectors(context, body.selector);
-  const options = readOptions(context, body);
+  const { attachments, ...options } = readOptions(context, body);
   const heartbeatMs = readHeartbeat(query.text('heartbeat'));
   const timeoutMs = Math.min(query.count('timeout') ?? MAX_TIMEOUT_MS, MAX_TIMEOUT_MS);
   const since = options.since === 'now' ? (await database.info()).update_seq : options.since;
@@ -123,6 +125,7 @@ async function answerChanges(context: DatabaseContext, body: Record<string, unkn
     return await write({
       database,
       options: { ...options, since },
+      withData: attachments === true && options.include_docs === true,
       heartbeatMs,
       timeoutMs: heartbeatMs === undefined ? timeoutMs : undefined,
       signal: ending.signal,

@@ -25,7 +25,7 @@ import { type Answer, failure, jsonResponse, NOT_MODIFIED, TextAnswer } from './
 import { mediaType, readJsonText } from './server-body';
 import type { DatabaseContext } from './server-context';
 import { parseJson } from './server-json';
-import { docJson, docPart, readMultipartDoc, relatedText, wantsMultipart } from './server-multipart';
+import { docJson, docPart, readMultipartDoc, relatedText, rowJson, wantsMultipart } from './server-multipart';
 import { type OpenDoc, openDoc, roomAhead, whileThere } from './server-opened';
 import { NO_QUERY, type Query } from './server-query';
 import type { ServerRequest } from './server-request';
@@ -147,39 +147,48 @@ async function openRevs(
 ): Promise<Answer> {
   const { signal } = request;
   const attsSince = readRevs(query, 'atts_since');
-  if (!wantsMultipart(request, 'mixed')) {
-    const attachments = query.flag('attachments');
-    const since = attsSince === undefined ? {} : { atts_since: attsSince };
-    const wanted = { ...options, ...since, open_revs, attachments, signal };
-    const isPlain = !attachments && attsSince === undefined;
-    return gatheredResponse(rowTexts(await (isPlain ? rowsOf : getRows)(database, id, wanted)));
-  }
-  const more = { revs: true, att_encoding_info: true };
-  const since = attsSince && new Set(attsSince);
-  const dropRevisions = !options.revs;
-  const parts = await whileThere(
-    () => database.get(id, { ...options, ...more, open_revs }),
-    async (rows) => {
+  const multipart = wantsMultipart(request, 'mixed');
+  if (!multipart && !query.flag('attachments') && attsSince === undefined)
+    return gatheredResponse(rowTexts(await rowsOf(database, id, { ...options, open_revs, signal })));
+  const info = multipart ? { att_encoding_info: true } : {};
+  const how = { attsSince: attsSince && new Set(attsSince), dropRevisions: !options.revs, signal };
+  const rows = await whileThere(
+    () => database.get(id, { ...options, ...info, revs: true, open_revs }),
+    async (found) => {
       const room = roomAhead();
-      const opened: OutgoingPart[] = [];
-      for (const row of rows) {
-        if ('ok' in row) {
-          const source = { database, doc: row.ok, attsSince: since, dropRevisions, signal };
-          opened.push(docPart(await openDoc(source, true, room)));
-        } else {
-          const headers = { 'Content-Type': `${JSON_TYPE}; error="true"` };
-          opened.push({ headers, body: JSON.stringify(row) });
-        }
-      }
+      const opened: OpenRow[] = [];
+      for (const row of found)
+        opened.push(
+          'ok' in row ? { ok: await openDoc({ database, doc: row.ok, ...how }, multipart, room) } : row,
+        );
       return opened;
     },
   );
+  if (!multipart) return gatheredResponse(openedTexts(rows));
   const boundary = uuid();
   return respondWith(
     200,
     { 'content-type': `multipart/mixed; boundary="${boundary}"`, 'cache-control': 'must-revalidate' },
-    toStream(writeMultipart(parts, boundary)),
+    toStream(writeMultipart(rows.map(partOf), boundary)),
   );
+}
+
+type OpenRow = { readonly ok: OpenDoc } | { readonly missing: Rev };
+
+const partOf = (row: OpenRow): OutgoingPart =>
+  'ok' in row
+    ? docPart(row.ok)
+    : { headers: { 'Content-Type': `${JSON_TYPE}; error="true"` }, body: JSON.stringify(row) };
+
+/** Revisions with the data of their attachments, none of which is held whole. */
+async function* openedTexts(rows: readonly OpenRow[]): AsyncGenerator<string, void, void> {
+  let before = '[';
+  for (const row of rows) {
+    yield before;
+    yield* rowJson(row);
+    before = ',';
+  }
+  yield before === ',' ? ']\n' : '[]\n';
 }
 
 type OpenRevsOptions = GetOptions & { readonly open_revs: 'all' | readonly Rev[] };

@@ -13,6 +13,7 @@ import type {
 } from '@settledb/core';
 import type { Answer } from './server-answer';
 import type { FeedRequest } from './server-changes';
+import { rowWithData } from './server-row-data';
 import { seqText } from './server-seq';
 import { JSON_TYPE } from './wire';
 
@@ -23,14 +24,40 @@ const PIECE_LENGTH = 64 * 1024;
 export const FEED_HEADERS = { 'content-type': JSON_TYPE, 'cache-control': 'must-revalidate' };
 export const EVENTS_HEADERS = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' };
 
-/** A line (or event) of text per change. */
-type Write = (change: Change) => string;
+/** What stands before and after the row of a change. */
+interface Frame {
+  readonly before: string;
+  readonly after: (change: Change) => string;
+}
 /** The end of a feed; with how many changes were left, if that is known. */
 type Last = (seq: Seq, pending: number | undefined) => string;
 
-const toRow: Write = (change) => JSON.stringify({ ...change, seq: seqText(change.seq) });
-const toLine: Write = (change) => `${toRow(change)}\n`;
-const toEvent: Write = (change) => `data: ${toRow(change)}\nid: ${JSON.stringify(seqText(change.seq))}\n\n`;
+const rowOf = (change: Change): Change => ({ ...change, seq: seqText(change.seq) });
+const textOf = ({ before, after }: Frame, change: Change): string =>
+  `${before}${JSON.stringify(rowOf(change))}${after(change)}`;
+const FIRST: Frame = { before: '', after: () => '' };
+const NEXT: Frame = { before: ',\n', after: () => '' };
+const LINE: Frame = { before: '', after: () => '\n' };
+const EVENT: Frame = { before: 'data: ', after: ({ seq }) => `\nid: ${JSON.stringify(seqText(seq))}\n\n` };
+
+/** `piece`, and after it a change with the data of its attachments. @returns what of it is still to be sent */
+async function* withData(
+  { database, options, signal }: FeedRequest,
+  { before, after }: Frame,
+  piece: string,
+  change: Change,
+): AsyncGenerator<string, string, void> {
+  const { conflicts, att_encoding_info } = options;
+  let text = piece + before;
+  for await (const part of rowWithData(database, rowOf(change), { conflicts, att_encoding_info, signal })) {
+    if (text.length >= PIECE_LENGTH) {
+      yield text;
+      text = '';
+    }
+    text += part;
+  }
+  return text + after(change);
+}
 
 export async function normalFeed(feed: FeedRequest): Promise<Answer> {
   return respond(feed, oneShotText(feed, feed.options, '{"results":[\n'));
@@ -42,13 +69,13 @@ export async function longpollFeed(feed: FeedRequest): Promise<Answer> {
 }
 
 export async function continuousFeed(feed: FeedRequest): Promise<Answer> {
-  return respond(feed, liveText(feed, toLine, '\n', lastLine));
+  return respond(feed, liveText(feed, LINE, '\n', lastLine));
 }
 
 export async function eventSourceFeed(feed: FeedRequest): Promise<Answer> {
   return respond(
     feed,
-    liveText(feed, toEvent, 'event: heartbeat\ndata: \n\n', () => ''),
+    liveText(feed, EVENT, 'event: heartbeat\ndata: \n\n', () => ''),
     EVENTS_HEADERS,
   );
 }
@@ -56,19 +83,20 @@ export async function eventSourceFeed(feed: FeedRequest): Promise<Answer> {
 const lastLine: Last = (seq, pending) => `${JSON.stringify({ last_seq: seqText(seq), pending })}\n`;
 
 async function* oneShotText(
-  { database, signal }: FeedRequest,
+  request: FeedRequest,
   options: ChangesOptions,
   opening: string,
 ): AsyncGenerator<string> {
+  const { database, signal } = request;
   const feed: ChangesFeed = database.changes({ ...options, signal });
   const { limit = Number.POSITIVE_INFINITY } = options;
   let piece = opening;
-  let separator = '';
+  let frame = FIRST;
   let count = 0;
   for await (const change of feed) {
     count++;
-    piece += `${separator}${toRow(change)}`;
-    separator = ',\n';
+    piece = request.withData ? yield* withData(request, frame, piece, change) : piece + textOf(frame, change);
+    frame = NEXT;
     if (piece.length < PIECE_LENGTH) continue;
     yield piece;
     piece = '';
@@ -129,7 +157,7 @@ async function* longpollText(feed: FeedRequest): AsyncGenerator<string> {
 /** All existing changes, then every change as it comes: in the order of writes, also where the existing ones are descending. */
 async function* liveText(
   feed: FeedRequest,
-  write: Write,
+  frame: Frame,
   heartbeat: string,
   last: Last,
 ): AsyncGenerator<string> {
@@ -142,7 +170,7 @@ async function* liveText(
   let piece = '';
   const existing: ChangesFeed = database.changes({ ...options, signal });
   for await (const change of existing) {
-    piece += write(change);
+    piece = feed.withData ? yield* withData(feed, frame, piece, change) : piece + textOf(frame, change);
     count++;
     if (descending !== true) since = change.seq ?? since;
     if (piece.length < PIECE_LENGTH) continue;
@@ -162,7 +190,7 @@ async function* liveText(
       if (change === undefined) break;
       count++;
       since = change.seq ?? since;
-      yield write(change);
+      yield feed.withData ? yield* withData(feed, frame, '', change) : textOf(frame, change);
     }
   } finally {
     live.leave();

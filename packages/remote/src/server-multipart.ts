@@ -2,7 +2,14 @@
  * Documents and their attachments in one text: multipart/related from the client for PUT, and to the client for GET with attachments,
  * `open_revs` and `_bulk_get`. Attachments are streams both ways: none is held whole.
  */
-import { type AttachmentsInput, badRequest, type DatabaseError, type Doc, uuid } from '@settledb/core';
+import {
+  type AttachmentsInput,
+  badRequest,
+  bestBytes,
+  type DatabaseError,
+  type Doc,
+  uuid,
+} from '@settledb/core';
 import {
   type Bytes,
   boundaryOf,
@@ -204,6 +211,14 @@ export async function* docJson(source: OpenDoc): AsyncGenerator<string, void, vo
   yield '}}';
 }
 
+/** One of several revisions that were asked for, as JSON in pieces. */
+export async function* rowJson(row: { readonly ok: OpenDoc } | object): AsyncGenerator<string, void, void> {
+  if (!('ok' in row)) return yield JSON.stringify(row);
+  yield '{"ok":';
+  yield* docJson(row.ok);
+  yield '}';
+}
+
 /** Bytes encoded at a time: divisible by three, so that padding stands only at the end; small enough for one call. */
 const BASE64_PIECE = 3 * 8_192;
 
@@ -224,12 +239,7 @@ async function* toBase64(pieces: Bytes): AsyncGenerator<string, void, void> {
   if (rest.length > 0) yield encode(rest);
 }
 
-function encode(bytes: Uint8Array): string {
-  let text = '';
-  for (let at = 0; at < bytes.length; at += 4_096)
-    text += String.fromCharCode(...bytes.subarray(at, at + 4_096));
-  return btoa(text);
-}
+const encode = (bytes: Uint8Array): string => bestBytes().toBase64([bytes]);
 
 /** Checks attachments within JSON. @throws attachment_too_large */
 export function checkInline(doc: Doc, limit: number): void {

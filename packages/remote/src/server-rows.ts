@@ -5,8 +5,9 @@
  * The portions are reads of their own. What is written between two of them is seen or not, as in a cluster of CouchDB; `update_seq` is
  * that of the first, so changes after it miss nothing.
  */
-import { type AllDocsOptions, DOCS_AS_TEXT } from '@settledb/core';
+import { type AllDocsOptions, type Database, DOCS_AS_TEXT } from '@settledb/core';
 import type { DatabaseContext } from './server-context';
+import { type DataOptions, rowsWithData } from './server-row-data';
 import { withSeqText } from './server-seq';
 
 export type Text = AsyncGenerator<string, void, void>;
@@ -52,7 +53,7 @@ export async function* keyedText(
     const all = some.map((key) =>
       typeof key === 'string' ? found.next().value! : { key, error: 'not_found' },
     );
-    yield* written(all, at === 0);
+    yield* rowsText(database, all, at === 0, { ...rest, signal });
   }
   yield ']}';
 }
@@ -85,7 +86,7 @@ export async function* rangeText(
     // There is room for more: it is read at once, so that small lists are those of one moment.
     if (isSample && !isEnd && portion > size) continue;
     if (last === undefined) yield beginning({ ...rest, ...about });
-    yield* written(rows, last === undefined);
+    yield* rowsText(database, rows, last === undefined, { ...range, signal });
     if (isEnd) break;
     left -= rows.length;
     last = rows.at(-1)!.key; // As many as the limit: there is one.
@@ -103,8 +104,21 @@ function fitting(rows: readonly object[]): number {
   return Math.max(FIRST, Math.min(Math.floor((PORTION_LENGTH * rows.length) / length), MOST));
 }
 
-const asText = (options: AllDocsOptions): AllDocsOptions =>
-  options.include_docs === true ? ({ ...options, [DOCS_AS_TEXT]: true } as AllDocsOptions) : options;
+/** The data of attachments is read by {@link rowsText}. */
+const asText = ({ attachments, ...options }: AllDocsOptions): AllDocsOptions =>
+  options.include_docs === true && attachments !== true
+    ? ({ ...options, [DOCS_AS_TEXT]: true } as AllDocsOptions)
+    : options;
+
+const rowsText = (
+  database: Database,
+  rows: Iterable<object>,
+  areFirst: boolean,
+  options: AllDocsOptions & DataOptions,
+): Iterable<string> | AsyncIterable<string> =>
+  options.include_docs === true && options.attachments === true
+    ? rowsWithData(database, rows, areFirst, options)
+    : written(rows, areFirst);
 
 /** An answer up to its rows. `]}` ends it. */
 export const beginning = (answer: object): string =>

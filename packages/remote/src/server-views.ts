@@ -15,6 +15,7 @@ import { readObject } from './server-body';
 import type { DatabaseContext } from './server-context';
 import { Options } from './server-options';
 import type { Query } from './server-query';
+import { rowsWithData } from './server-row-data';
 import { beginning, FIRST, lineOf, type Text, written } from './server-rows';
 import { gatheredResponse, type List, MAX_QUERIES, severalResponse } from './server-several';
 import { isObject } from './wire';
@@ -75,10 +76,11 @@ async function* viewText(
   const all = isRepeated ? repeated(rows, ordered!, options) : rows;
   if (!include_docs) yield* written(all, true);
   else {
-    const atOnce = options.attachments === true ? 1 : FIRST;
+    const { attachments, ...stubs } = rest;
     let areFirst = true;
-    for (const some of portions(all as Iterable<Required<ViewRow>>, atOnce)) {
-      yield* written(await withDocs(database, some, rest), areFirst);
+    for (const some of portions(all as Iterable<Required<ViewRow>>, attachments === true ? 1 : FIRST)) {
+      const found = await withDocs(database, some, stubs);
+      yield* attachments === true ? rowsWithData(database, found, areFirst, rest) : written(found, areFirst);
       areFirst = false;
     }
   }
