@@ -3,6 +3,7 @@ import { memory } from '@settledb/adapter-memory';
 import { openLogStore } from '@settledb/engine';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { docRow } from '../../packages/core/src/database/doc-fold';
 import { TIP_REVS_MAX, treeOf } from '../../packages/core/src/database/tip';
 import {
   hasRev,
@@ -29,6 +30,14 @@ type Step =
   | { readonly kind: 'leaf' | 'delete' | 'stale'; readonly which: number }
   | { readonly kind: 'replicate'; readonly which: number; readonly hashes: readonly string[] }
   | { readonly kind: 'compact' };
+
+it('a long tree is not unpacked for the call after the one that packed it', () => {
+  const hashes = Array.from({ length: 200 }, (_, n) => n.toString(16).padStart(32, '0'));
+  const { tree } = merge(undefined, { generation: 200, hashes, deleted: false }, 1000);
+  const row = docRow(ID, 1, `200-${hashes[0]}`, false, tree, undefined);
+  expect(treeOf({ ...row, seq: 2 })).toBe(tree);
+  expect(unpackTree(row.tree as string)).toEqual(tree);
+});
 
 it('a long tree is unpacked once for calls that follow one another, and anew if it is another', () => {
   const hashes = Array.from({ length: 200 }, (_, n) => n.toString(16).padStart(32, '0'));

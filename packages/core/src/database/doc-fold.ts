@@ -12,7 +12,7 @@ import type { Rev } from '../model/types';
 import type { BlobRefRow, BodyRow, DocRow } from '../store/schema';
 import type { Text } from '../store/store';
 import { type NewEdit, type ReplicatedEdit, revOf } from './edits';
-import { hasPast, wholeTree } from './tip';
+import { hasPast, keepTree, wholeTree } from './tip';
 
 export interface FoldRules {
   /** Most generations kept on a branch, ≥ 1. */
@@ -305,7 +305,10 @@ export function docRow(
   // Nearly all rows have this form: made at once, a row takes less room than with its fields added one after another.
   const row: Mutable<DocRow> = body === undefined ? { id, seq, rev } : { id, seq, rev, body };
   if (deleted) row.deleted = true;
-  if (tree !== undefined && !isSingle(tree)) row.tree = packTree(tree);
+  if (tree !== undefined && !isSingle(tree)) {
+    row.tree = packTree(tree);
+    keepTree(row, tree);
+  }
   return row;
 }
 

@@ -60,7 +60,15 @@ export function wholeTree(row: DocRow): WholeTree {
   if (row.tree === undefined || (row.tree as string).length < LONG_TREE) return unpacked(row);
   const kept = last?.deref();
   if (kept !== undefined && isSameTree(kept.row, row)) return kept.whole;
-  const whole = unpacked(row);
+  return keep(row, unpacked(row));
+}
+
+/** For whoever edits the document next: `tree` was packed into the row, which has no tip. */
+export function keepTree(row: DocRow, tree: RevTree): void {
+  if ((row.tree as string).length >= LONG_TREE) keep(row, { tree, forgotten: [] });
+}
+
+function keep(row: DocRow, whole: WholeTree): WholeTree {
   last = new WeakRef({ row, whole });
   return whole;
 }
