@@ -134,12 +134,7 @@ export class Log {
   }
 
   async #appendLarge(parts: readonly Part[]): Promise<void> {
-    this.#users++;
-    try {
-      this.#take(await this.#writePieces(parts));
-    } finally {
-      this.#leave();
-    }
+    this.#take(await this.#writePieces(parts));
   }
 
   /** Each piece is encoded while the one before it is being written. */
