@@ -118,8 +118,7 @@ function copyAt(handle: SyncHandle, at: number): Copy | undefined {
   const data = room.subarray(0, length);
   if (data.length < JSON_AT || data.toString('latin1', 0, CRC_AT) !== MAGIC) return undefined;
   const end = JSON_AT + data.readUInt32LE(LENGTH_AT);
-  if (end > data.length || data.readUInt32LE(CRC_AT) !== crc32(data.subarray(LENGTH_AT, end)))
-    return undefined;
+  if (data.readUInt32LE(CRC_AT) !== crc32(data.subarray(LENGTH_AT, end))) return undefined;
   return {
     at,
     serial: data.readDoubleLE(SERIAL_AT),
