@@ -132,6 +132,19 @@ it('a write is done also where the one before it in line failed', async () => {
   expect(rows).toMatchObject([{ id: 'a' }]);
 });
 
+it('writes that wait in line when the store is closed are done before it is', async () => {
+  const world = memory();
+  const open = async (hooks: Hooks = {}): Promise<TestStore> =>
+    openLogStore(await hooked(world, hooks).open('db'), schema, { checkpoint: false });
+  // A storage that takes its time.
+  const before = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
+  const store = await open({ before });
+  const writes = ['a', 'b', 'c'].map((id, i) => putDocs(store, [doc(id, i + 1)]));
+  await store.close();
+  await Promise.all(writes);
+  expect(await bySeq(await open())).toEqual(['a', 'b', 'c']);
+});
+
 it('a plan that fails has failed, at once too', async () => {
   const store = await setUp()();
   const plan = () => {

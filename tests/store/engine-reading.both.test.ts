@@ -302,6 +302,29 @@ describe('reading', () => {
     expect(store.readNow([{ from: 'docs', range: {} }])?.[0].length).toBe(2);
   });
 
+  it('looks anew for a read that begins while the look for another is under way', async () => {
+    const { store, world, hooks } = await setUp({ deaf: true });
+    const other: TestStore = await openLogStore(await world.open('db'), schema, { checkpoint: false });
+    await put(other, [doc('a', 1)]);
+    let go = (): void => {};
+    const held = new Promise<void>((resolve) => (go = resolve));
+    const isLooking = new Promise<void>((resolve) => {
+      hooks.after = async ({ kind }) => {
+        if (kind !== 'read') return;
+        hooks.after = undefined;
+        resolve();
+        await held;
+      };
+    });
+    const first = store.read([{ from: 'docs', range: {} }]);
+    await isLooking;
+    await put(other, [doc('b', 2)]);
+    const second = store.read([{ from: 'docs', range: {} }]);
+    go();
+    await first;
+    expect((await second)[0].map(({ id }) => id)).toEqual(['a', 'b']);
+  });
+
   it('has done a write although a watcher throws', async () => {
     const { store } = await setUp();
     const failure = new Error('of a watcher');

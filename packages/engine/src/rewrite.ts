@@ -110,8 +110,6 @@ class Rewriting {
   /** The latest of the new pages and new blocks of fences, which are kept in memory as they are. */
   readonly #pages = new Map<number, StoredPage>();
   #pagesWeight = 0;
-  /** Ids of all new pages and blocks. */
-  readonly #made = new Set<number>();
   /** Ids of the pages, and of the blocks of fences, that they replace. */
   readonly #gone: number[] = [];
   /** Short pages; unchanged ones are from before. */
@@ -274,7 +272,6 @@ class Rewriting {
 
   async #put(page: Page, text: string): Promise<number> {
     const id = await this.#blocks.addPage(text);
-    this.#made.add(id);
     this.#keep(id, new StoredPage([], [page], text.length));
     return id;
   }
@@ -306,8 +303,8 @@ class Rewriting {
   }
 
   /** If the manifest is in force after all, the epoch has changed, and what it names stays. */
-  async abandon(): Promise<void> {
-    if (this.#image.epoch === this.#epoch) await this.#blocks.abandon();
+  abandon(): Promise<void> {
+    return this.#blocks.abandon();
   }
 
   #manifest(use: ReadonlyMap<number, Use>): Manifest {
@@ -345,8 +342,8 @@ class Rewriting {
     }
     for (const id of this.#recordsCovered(use)) drop.push(id);
     const firstLater = (this.#through + 1) * BLOCKS_PER_COMMIT;
-    // Leftovers can be told only if everything is made anew.
-    for (const id of leftovers) if (id < firstLater && !use.has(id) && !this.#made.has(id)) drop.push(id);
+    // Leftovers can be told only if everything is made anew; they were listed before any of that was put.
+    for (const id of leftovers) if (id < firstLater && !use.has(id)) drop.push(id);
     return { use, drop: [...new Set(drop)] };
   }
 
