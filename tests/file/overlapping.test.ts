@@ -1,7 +1,8 @@
-/** Appends while something else of the log is under way: a sync, a large append, a vacuum. */
+/** Appends while something else of the log is under way: a sync, a large append, a vacuum, a removal. */
 import { file } from '@settledb/adapter-file';
 import type { Commit, Journal } from '@settledb/engine';
 import { expect, it } from 'vitest';
+import { mulberry32 } from '../support/slow-adapter';
 import { Disk } from './disk';
 import { commitOf, tail } from './support';
 
@@ -21,9 +22,9 @@ const large = (n: number): Commit => ({
   segments: [1, 2].map((i) => ({ id: tail(n) + i, text: `${n}`.repeat(LARGE) })),
 });
 
-/** Enough for whatever need not wait for the disk. */
-async function turns(): Promise<void> {
-  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
+/** Enough, unless told how many, for whatever need not wait for the disk. */
+async function turns(count = 50): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
 interface Held {
@@ -189,4 +190,36 @@ it('a commit that cannot be encoded to its end is not written, nor over the next
   await next;
   disk.kill();
   expect(await found(disk)).toEqual([1]);
+});
+
+it.each([
+  'closed',
+  'destroyed',
+])('no file stays open of a database that is %s while contents are being written', async (how) => {
+  for (let seed = 1; seed <= 30; seed++) {
+    const random = mulberry32(seed);
+    const some = (most: number): Promise<void> => turns(Math.floor(random() * most));
+    const disk = new Disk();
+    for (const call of ['sync', 'syncFolder'] as const) {
+      const work = disk[call].bind(disk) as (...args: unknown[]) => Promise<void>;
+      const slow = async (...args: unknown[]): Promise<void> => {
+        await some(4);
+        await work(...args);
+        await some(4);
+      };
+      Object.assign(disk, { [call]: slow });
+    }
+    const adapter = file({ files: disk });
+    const journal = await adapter.open(FOLDER);
+    const writes: Promise<unknown>[] = [];
+    for (let n = 1; n <= 4; n++) {
+      const contents = [{ place: journal.blobs.placeFor!(300)!, bytes: Buffer.alloc(300, n) }];
+      writes.push(append(journal, n, 'strict', { ...commitOf(n), contents }).catch(() => {}));
+      await some(5);
+    }
+    await some(12);
+    await Promise.all([...writes, how === 'closed' ? journal.close() : adapter.destroy(FOLDER)]);
+    await turns();
+    expect(disk.openFiles, `seed ${seed}`).toBe(0);
+  }
 });

@@ -4,6 +4,7 @@
  * A place is the number of a pack, a slot in it and a mark (`7.12.0f1e2d3c4b5a6978`), assigned before the content is written: so
  * nothing in memory says where contents are, and moving them within their pack changes no row. Only the last pack takes more.
  */
+import { closed } from '@settledb/core';
 import type { PlacedChunk } from '@settledb/engine';
 import { codeOf, type Files, join } from './files';
 import { removeQuietly } from './folder';
@@ -49,6 +50,7 @@ export class Packs {
   readonly #untidy = new Set<number>();
   #tidying: Promise<void> | undefined;
   #current: Current | undefined;
+  #isClosed = false;
   /** Part of the places assigned here: no other opening of the database assigns the same. */
   readonly #mark = random(8).toString('hex');
 
@@ -148,8 +150,9 @@ export class Packs {
 
   /** @param tidy removes packs with nothing left: the database is closed, but not about to be removed */
   async close(tidy: boolean): Promise<void> {
-    await Promise.allSettled(this.#making.values());
     await this.#tidying;
+    await this.#syncing;
+    while (this.#making.size > 0) await Promise.allSettled(this.#making.values());
     if (tidy && this.#current !== undefined) this.#untidy.add(this.#current.pack);
     for (const number of tidy ? this.#untidy : []) {
       try {
@@ -158,6 +161,7 @@ export class Packs {
         // It stays, empty, until the next compaction: closing has done what it must.
       }
     }
+    this.#isClosed = true;
     for (const number of [...this.#open.keys()]) this.#close(number);
   }
 
@@ -261,6 +265,8 @@ export class Packs {
     }
     // It must not be opened a second time: its table is in memory.
     if (this.#making.has(number)) return undefined;
+    // A write that the database was removed under: nobody would close what it opens.
+    if (this.#isClosed) throw closed();
     try {
       return this.#keep(number, Pack.open(this.#files, this.#path(number)));
     } catch (error) {
