@@ -1,6 +1,6 @@
 /** Sweeping against a writer in another context, at the very moments at which it could go wrong. */
 import { memory } from '@settledb/adapter-memory';
-import { type ChangesResult, type DatabaseTables, LocalDatabase, schema } from '@settledb/core';
+import { type ChangesResult, type DatabaseTables, ioError, LocalDatabase, schema } from '@settledb/core';
 import { type Adapter, openLogStore } from '@settledb/engine';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { bytesOf, noise, same } from '../conformance/database/attachment-bytes';
@@ -179,5 +179,36 @@ describe('sweeping', () => {
       const last = { changed: ['a 3 2000'], deleted: ['a 3 nothing'], purged: [] }[ending];
       expect(seen, ending).toEqual(['b 2 2000', ...last]);
     }
+  });
+});
+
+describe('content of a write of which it is not known whether it was done', () => {
+  const lost = (hooks: Hooks, when: 'before' | 'after'): void => {
+    hooks[when] = ({ kind }) => {
+      if (kind === 'append') throw ioError('lost');
+    };
+  };
+
+  it('stays, since a row may name it', async () => {
+    const world = memory();
+    const hooks: Hooks = {};
+    const db = await open(hooked(world, hooks));
+    lost(hooks, 'after');
+    await expect(db.putAttachment('a', 'f', null, bytes, 'x/y')).rejects.toMatchObject({ reason: 'lost' });
+    expect(await read(await open(world), 'a')).toBe(true);
+  });
+
+  it('is swept by a compaction where none does', async () => {
+    const world = memory();
+    const hooks: Hooks = {};
+    const db = await open(bold(hooked(world, hooks)));
+    const journal = await world.open('db');
+    lost(hooks, 'before');
+    await expect(db.putAttachment('a', 'f', null, bytes, 'x/y')).rejects.toMatchObject({ reason: 'lost' });
+    expect((await journal.blobs.places()).length).toBe(1);
+    hooks.before = undefined;
+    await db.compact();
+    expect(await journal.blobs.places()).toEqual([]);
+    await journal.close();
   });
 });
