@@ -96,3 +96,16 @@ it('a refused edit takes nothing from past revisions, whenever auto_compaction w
   await db.put({ _id: 'a', _rev: second!, n: 2 });
   expect(await kept(db)).toEqual({ contents: 0, references: 0 });
 });
+
+it('an edit with auto_compaction takes nothing from another branch', async () => {
+  const db = await open(memory(), { auto_compaction: true });
+  const revs = ['1-aaaa', '1-bbbb'];
+  for (const [i, rev] of revs.entries()) {
+    const _attachments = { f: { content_type: 'x/y', data: noise(200, i) } };
+    await db.bulkDocs([{ _id: 'a', _rev: rev, _attachments } as never], { new_edits: false });
+  }
+  await db.put({ _id: 'a', _rev: revs[1]!, n: 1 });
+  expect(await kept(db)).toEqual({ contents: 1, references: 1 });
+  const other = await db.getAttachment('a', 'f', { rev: revs[0]! });
+  expect(same(await bytesOf(other), noise(200, 0))).toBe(true);
+});
