@@ -1,6 +1,6 @@
 /** Documents that the target refuses: counted, listed with their revision, and carried over when it takes them. */
 import { describe, expect, it } from 'vitest';
-import { type Peer, replicate } from '../../packages/replication/src/index';
+import { type Peer, type ReplicateOptions, replicate } from '../../packages/replication/src/index';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
 import { type AnyDatabase, contents, fill, openTwo, peer, statusError } from './databases';
 
@@ -110,6 +110,29 @@ describe('denied documents', () => {
     forbidden.clear();
     expect(await replication.retryDenied()).toMatchObject({ docs_written: 1, errors: [] });
     expect(await b.get('x', { open_revs: 'all' })).toMatchObject([{ ok: { _rev: '1-b' } }]);
+  });
+
+  it.each<[string, ReplicateOptions]>([
+    ['a filter', { filter: ({ n }) => n > 0 }],
+    ['a selector', { selector: { n: { $gt: 0 } } }],
+    ['a selector that is named', { filter: '_selector', selector: { n: { $gt: 0 } } }],
+    ['ids and a filter', { doc_ids: ['doc1', 'doc2', 'doc3'], filter: ({ n }) => n > 0 }],
+    ['a view', { view: 'some/some' }],
+    ['a filter of the database that takes parameters', { filter: 'some/some', query_params: { not: 0 } }],
+  ])('that %s does not let out any more stay where they are', async (_, options) => {
+    const [a, b] = await openTwo();
+    const views = { some: { map: 'function (doc) { if (doc.n > 0) emit(doc.n); }' } };
+    const filters = { some: 'function ({ n }, { query }) { return n !== undefined && n !== query.not; }' };
+    await a.put({ _id: '_design/some', views, filters });
+    await fill(a, 4);
+    const forbidden = new Set(['doc1', 'doc2']);
+    const replication = replicate(a, strict(b, forbidden), options);
+    expect(await replication).toMatchObject({ docs_written: 1, doc_write_failures: 2 });
+    await a.put({ ...(await a.get('doc1')), n: 0 });
+    forbidden.clear();
+    expect(await replication.retryDenied()).toMatchObject({ docs_written: 1, errors: [] });
+    expect((await b.allDocs()).rows.map(({ key }) => key)).toEqual(['doc2', 'doc3']);
+    expect(replication.status()).toMatchObject({ doc_write_failures: 0, errors: [] });
   });
 
   it('of a live replication can be carried over while it goes on', async () => {

@@ -70,17 +70,20 @@ export interface WatchedReplication extends Replication {
   readonly progress: Watched;
 }
 
-/** The options for transferring denied documents once more: those of the replication, limited to these documents. */
-export const againOptions = (
-  { style, winning_revs_only, signal }: ReplicateOptions,
+/**
+ * The options for transferring denied documents once more: those of the replication, limited to these documents. Its filter holds still:
+ * a document that was edited since may be none that it lets out.
+ */
+export function againOptions(
+  { style, winning_revs_only, filter, view, query_params, selector, signal }: ReplicateOptions,
   denied: readonly { readonly id: string }[],
-): ReplicateOptions => ({
-  doc_ids: [...new Set(denied.map(({ id }) => id))],
-  style,
-  winning_revs_only,
-  signal,
-  checkpoint: false,
-});
+): ReplicateOptions {
+  const ids = [...new Set(denied.map(({ id }) => id))];
+  // A selector and `doc_ids` exclude each other.
+  const these =
+    selector == null ? { doc_ids: ids } : { selector: { $and: [selector, { _id: { $in: ids } }] } };
+  return { ...these, filter, view, query_params, style, winning_revs_only, signal, checkpoint: false };
+}
 
 export class ReplicationFeed
   extends BasicFeed<ReplicationChange, ReplicationResult, ReplicationEvents>
