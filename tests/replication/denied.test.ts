@@ -45,6 +45,25 @@ describe('denied documents', () => {
     expect(replication.status().attempts).toBeGreaterThan(1);
   });
 
+  it('are denied no more when a later attempt finds them accepted', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 3);
+    const forbidden = new Set(['doc1']);
+    const to = strict(b, forbidden);
+    const bulkDocs: Peer['bulkDocs'] = async (...request) => {
+      const rows = await to.bulkDocs(...request);
+      if (forbidden.size === 0) return rows;
+      forbidden.clear();
+      return [...rows, { id: 'doc2', error: true, status: 500, name: 'oops', message: '', reason: '' }];
+    };
+    const replication = replicate(a, { ...to, bulkDocs }, { retry: true, back_off_function: () => 0 });
+    const told: string[] = [];
+    replication.on('denied', ({ id }) => told.push(id));
+    expect(await replication).toMatchObject({ docs_written: 2, doc_write_failures: 0, errors: [] });
+    expect(told).toEqual(['doc1']);
+    expect(await contents(b)).toEqual(await contents(a));
+  });
+
   it('may be design documents that are none to the target', async () => {
     const [a, b] = await openTwo();
     await a.put({ _id: '_design/odd', filters: { n: 5 } } as never);

@@ -60,7 +60,7 @@ export const MOST_ERRORS = 1000;
 
 /** Of the denied rows `tried`, only those in `still` remain denied. */
 export interface Retried {
-  readonly tried: readonly FailedRow[];
+  readonly tried: readonly Pick<FailedRow, 'id' | 'rev'>[];
   readonly still: readonly FailedRow[];
   readonly written: number;
 }
@@ -73,7 +73,7 @@ export const retriedOf = (
 
 /** Rows are compared by id and revision: those that crossed to a page and back are other objects. */
 export function afterRetry(errors: readonly FailedRow[], { tried, still }: Retried): FailedRow[] {
-  const keyOf = ({ id, rev = '' }: FailedRow): string => JSON.stringify([id, rev]);
+  const keyOf = ({ id, rev = '' }: Pick<FailedRow, 'id' | 'rev'>): string => JSON.stringify([id, rev]);
   const gone = new Set(tried.map(keyOf));
   return [...errors.filter((row) => !gone.has(keyOf(row))), ...still];
 }

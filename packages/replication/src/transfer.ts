@@ -183,6 +183,7 @@ async function write(
   const { written, denied, failed, gone } = outcome;
   progress.wrote(docs.length - failed.length - gone.length, written.length, length);
   run.announcer.active();
+  notDenied(run, written);
   for (const row of denied) {
     if (run.denied.size >= DENIED_MAX) run.denied.clear();
     if (!run.denied.add(row.id, row.rev ?? '')) continue;
@@ -197,6 +198,16 @@ async function write(
     failed.length,
   );
   return written;
+}
+
+/** What the target refused in an earlier attempt, and takes in this one, is denied no more. */
+function notDenied({ denied, progress }: Run, written: Chunk['docs']): void {
+  if (denied.size === 0) return;
+  const tried = written
+    .map(({ _id, _rev }) => ({ id: _id, rev: _rev }))
+    .filter(({ id, rev }) => denied.has(id, rev));
+  for (const { id, rev } of tried) denied.delete(id, rev);
+  if (tried.length > 0) progress.retried({ tried, still: [], written: 0 });
 }
 
 /** Acknowledges the position at the end of the batch, unless a document failed. */
