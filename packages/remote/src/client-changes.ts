@@ -7,7 +7,6 @@
 import {
   BasicFeed,
   type Bytes,
-  badRequest,
   type Cancelled,
   type Change,
   type ChangesFeed,
@@ -18,7 +17,7 @@ import {
   type FeedController,
   isDatabaseError,
   type Seq,
-  thrownText,
+  verdict,
 } from '@settledb/core';
 import { checkChanges } from './client-check';
 import { continuousPages } from './client-continuous';
@@ -280,11 +279,7 @@ function acceptBy(options: ChangesOptions): Accept | undefined {
   }
   return ({ doc }) => {
     if (doc === undefined || doc === null) throw badResponse('_changes has a row without document');
-    try {
-      return Boolean(filter(doc as AnyDoc, { query: query_params ?? {} }));
-    } catch (error) {
-      throw badRequest(`Filter function threw: ${thrownText(error)}`, error);
-    }
+    return verdict(filter, doc as AnyDoc, query_params);
   };
 }
 

@@ -248,6 +248,18 @@ function filters(context: Context): void {
     await rejection(db.changes({ filter }));
   });
 
+  context.when(
+    'filterFunctions',
+    'refuses a function that is async, whose promise counts as true',
+    async () => {
+      const db = await ten(context);
+      for (const outcome of [async () => false, () => Promise.reject(new Error('not filtered'))]) {
+        const error = await rejection(db.changes({ filter: outcome }));
+        expect(error).toMatchObject({ status: 400, name: 'bad_request' });
+      }
+    },
+  );
+
   context.when('filterFunctions', 'refuses a selector with a function', async () => {
     const error = await rejection(context.fresh().changes({ filter: () => true, selector: {} }));
     expect(error.message).toBe('selector invalid for filter "function"');

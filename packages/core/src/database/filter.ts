@@ -4,14 +4,15 @@
  * Tests on ids come first because they need no document; a change must pass all the tests asked for. A function of a design document
  * is read and evaluated once, when the feed begins: a later change of the design document does not reach a running feed.
  */
-import { badRequest, DatabaseError, notFound, thrownText } from '../model/errors';
+import { DatabaseError, notFound } from '../model/errors';
 import { isDesignId } from '../model/ids';
 import { checkSelector, compileSelector } from '../model/selector';
 import type { ExistingDoc } from '../model/types';
 import type { DatabaseTables } from '../store/schema';
 import type { Store } from '../store/store';
-import type { ChangesOptions } from './database';
+import type { ChangesOptions, FilterFunction } from './database';
 import { type Evaluate, evaluate } from './functions';
+import { verdict } from './verdict';
 
 export interface Filter {
   /** The only ids that can pass, if they are listed. */
@@ -65,19 +66,10 @@ function selectorTest(selector: object): AcceptDoc {
   return compileSelector(checkSelector(selector));
 }
 
-function filterTest(
-  filter: (doc: ExistingDoc<Record<string, unknown>>, req: { query: Record<string, unknown> }) => unknown,
-  options: ChangesOptions,
-): AcceptDoc {
-  const req = { query: options.query_params ?? {} };
-  return (doc) => {
-    try {
-      return Boolean(filter(doc, req));
-    } catch (error) {
-      throw badRequest(`Filter function threw: ${thrownText(error)}`, error);
-    }
-  };
-}
+const filterTest =
+  (filter: FilterFunction, { query_params }: ChangesOptions): AcceptDoc =>
+  (doc) =>
+    verdict(filter, doc, query_params);
 
 async function storedFilterTest(
   source: FilterSource,

@@ -48,3 +48,4 @@ export { show } from './show';
 export { onSigns, tellSign } from './signs';
 export { losersOf, TREE_TEXTS, treeOf } from './tip';
 export { Turns } from './turns';
+export { verdict } from './verdict';

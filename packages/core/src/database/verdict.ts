@@ -1,0 +1,19 @@
+/** What a filter function says of a document, the same for databases here and behind a URL. */
+import { badRequest, thrownText } from '../model/errors';
+import type { ExistingDoc } from '../model/types';
+import type { FilterFunction } from './database';
+
+type Doc = ExistingDoc<Record<string, unknown>>;
+
+/** @throws bad_request when the function throws, or is async: a promise counts as true, and every document would pass */
+export function verdict(filter: FilterFunction, doc: Doc, query?: Record<string, unknown>): boolean {
+  let said: unknown;
+  try {
+    said = filter(doc, { query: query ?? {} });
+  } catch (error) {
+    throw badRequest(`Filter function threw: ${thrownText(error)}`, error);
+  }
+  if (!(said instanceof Promise)) return Boolean(said);
+  said.catch(() => {}); // What it comes to does not matter any more.
+  throw badRequest('Filter function returned a promise: it must say at once whether the document passes');
+}
