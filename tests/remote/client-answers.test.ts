@@ -184,4 +184,16 @@ describe('an answer not of the expected form is an error', () => {
     expect(error).toBeInstanceOf(RemoteError);
     expect(error).toMatchObject({ status: 503, retryAfterMs: 7000 });
   });
+
+  it.each([
+    ['hours behind', -5, 7000],
+    ['hours ahead', 5, 7000],
+    ['right, and the answer has no date', undefined, 0],
+  ])('which says when by the clock of the server, where ours is %s', async (_, hours, retryAfterMs) => {
+    const there = Date.now() - (hours ?? 1) * 3_600_000;
+    const at = (ms: number): string => new Date(Math.floor(there / 1000) * 1000 + ms).toUTCString();
+    const headers = { 'retry-after': at(7000), ...(hours === undefined ? {} : { date: at(0) }) };
+    const { fetch } = meddled({ 'GET /db/a': () => new Response('', { status: 503, headers }) });
+    expect(await failureOf(remote(URL_OF_DB, { fetch }).get('a'))).toMatchObject({ retryAfterMs });
+  });
 });

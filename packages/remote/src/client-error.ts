@@ -53,7 +53,7 @@ export function errorOf(
     error: error ?? NAMES.get(status) ?? 'http_error',
     reason: reason ?? notAsCouchDb(url, status),
   };
-  const retryAfterMs = readRetryAfter(response.headers.get('retry-after'));
+  const retryAfterMs = readRetryAfter(response.headers);
   if (retryAfterMs !== undefined) {
     return new RemoteError({ status, name: wire.error, reason: wire.reason, docId }, retryAfterMs);
   }
@@ -81,12 +81,14 @@ function readError(text: string): { error?: string; reason?: string } {
   }
 }
 
-/** Seconds, or a date. */
-function readRetryAfter(header: string | null): number | undefined {
-  if (header === null) return undefined;
-  if (/^\d{1,9}$/.test(header.trim())) return Number(header) * 1000;
-  const at = Date.parse(header);
-  return Number.isNaN(at) ? undefined : Math.max(0, at - Date.now());
+/** Seconds; or a date by the server's clock, from which ours may be hours away, so it is compared with the date of the answer. */
+function readRetryAfter(headers: Headers): number | undefined {
+  const told = headers.get('retry-after');
+  if (told === null) return undefined;
+  if (/^\d{1,9}$/.test(told.trim())) return Number(told) * 1000;
+  const at = Date.parse(told);
+  const answered = Date.parse(headers.get('date') ?? '');
+  return Number.isNaN(at) ? undefined : Math.max(0, at - (Number.isNaN(answered) ? Date.now() : answered));
 }
 
 /**
