@@ -88,6 +88,23 @@ describe('retry', () => {
     expect(backOff).not.toHaveBeenCalled();
   });
 
+  it.each([
+    true,
+    false,
+  ])('waits longer while all is compared again, as no checkpoint can be written; live: %s', async (live) => {
+    const [a, b] = await openTwo();
+    await fill(a, 30);
+    const delays: number[] = [];
+    const full = (): Promise<never> => Promise.reject(statusError(507, 'quota_exceeded'));
+    const source = peer(a, { put: (doc: never) => (delays.length < 4 ? full() : a.put(doc)) });
+    const back_off_function = (delay: number): number => delays.push(delay);
+    const replication = replicate(source, b, { live, retry: true, batch_size: 10, back_off_function });
+    while (delays.length < 4 || replication.status().phase === 'waiting') await next(replication, 'paused');
+    expect(delays).toEqual([0, 1, 2, 3]);
+    replication.cancel();
+    expect(await replication).toMatchObject({ docs_written: 30, doc_write_failures: 0 });
+  });
+
   it('hears of a connection lost while idle as of any pause, with the error', async () => {
     const [a, b] = await openTwo();
     let down = false;

@@ -118,7 +118,7 @@ async function transferChanges(
     const written = await write(run, chunk, fetcher, failures, writing);
     if (chunk.end !== undefined) {
       onTheWay.end();
-      acknowledge(run, chunk.end, failures, (seq) => checkpoints.note(seq, writing));
+      acknowledge(run, chunk.end, failures, checkpoints, writing);
     }
     if (written.length > 0 && run.feed.heard) {
       const docs = written.map((doc) => withoutStreams(wholeDoc(doc)));
@@ -127,6 +127,7 @@ async function transferChanges(
     failures.throwAt(chunk.end);
     if (chunk.end?.caughtUp && settings.live) {
       await checkpoints.flush(writing);
+      run.backOff.reset();
       run.denied.clear();
       progress.phase = 'idle';
       run.announcer.caughtUp();
@@ -183,6 +184,7 @@ async function write(
   const { written, denied, failed, gone } = outcome;
   progress.wrote(docs.length - failed.length - gone.length, written.length, length);
   run.announcer.active();
+  if (written.length > 0) run.backOff.reset();
   notDenied(run, written);
   for (const row of denied) {
     if (run.denied.size >= DENIED_MAX) run.denied.clear();
@@ -211,7 +213,13 @@ function notDenied({ denied, progress }: Run, written: Chunk['docs']): void {
 }
 
 /** Acknowledges the position at the end of the batch, unless a document failed. */
-function acknowledge(run: Run, end: BatchEnd, failures: Failures, note: (seq: Seq) => void): void {
+function acknowledge(
+  run: Run,
+  end: BatchEnd,
+  failures: Failures,
+  checkpoints: Checkpoints,
+  signal: AbortSignal,
+): void {
   if (!failures.none) return;
   const { progress } = run;
   progress.pending = end.pending;
@@ -219,8 +227,8 @@ function acknowledge(run: Run, end: BatchEnd, failures: Failures, note: (seq: Se
   progress.acknowledged(end.rows);
   run.worked = true;
   run.documentTries = 0;
-  run.backOff.reset();
+  if (checkpoints.kept) run.backOff.reset();
   if (end.seq === undefined) return;
   progress.lastSeq = end.seq;
-  note(end.seq);
+  checkpoints.note(end.seq, signal);
 }
