@@ -234,6 +234,24 @@ async function large(): Promise<{ options: Partial<ServerOptions>; read: () => n
   return { options: { open: async () => counted as unknown as Database }, read: () => count };
 }
 
+describe('a client that hangs up as soon as it has asked', () => {
+  it('may guess no more passwords than others, though nobody knows its address any more', async () => {
+    const lines: string[] = [];
+    const logger = { info: (line: string) => void lines.push(line) };
+    const server = await start({ anonymous: false, admins: { admin: 'secret' }, logger });
+    const guess = `${HEAD('/db', 'PUT')}Authorization: Basic ${btoa('admin:wrong')}\r\n\r\n`;
+    for (let n = 1; lines.length < 20; n++) {
+      const { socket } = await client(server);
+      await new Promise<void>((resolve) => socket.write(guess, () => resolve()));
+      socket.resetAndDestroy();
+      // A guess that the system drops with its connection is never seen.
+      if (n >= 20) await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    // Five by its address, while that is known, and five without.
+    expect(lines.filter((line) => line.includes(' 401 ')).length).toBeLessThanOrEqual(10);
+  });
+});
+
 describe('a client that does not read its answer', () => {
   it('holds a few pieces of it, not the database; and gets the rest when it reads', async () => {
     const { options, read } = await large();

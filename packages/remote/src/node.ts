@@ -36,6 +36,12 @@ const CLOSE_TIMEOUT_MS = 5_000;
 /** Connections at a time; more wait in the system's queue. */
 const MAX_CONNECTIONS = 10_000;
 
+/**
+ * The address of clients that hung up: the system has none for them any more. They are one client to the locks on names: what a guess did
+ * may show without its answer.
+ */
+const HUNG_UP = 'hung up';
+
 const LOOPBACK_HOSTS: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 
 /** How long a client may take, in ms. */
@@ -83,7 +89,7 @@ export async function createServer(options: ServerOptions): Promise<RunningServe
   createAnswerer({ ...rest, databases, uuid: '' });
   const handler = createAnswerer({ ...rest, databases, uuid: await serverUuid(dir) });
   const ask: Ask = (request, { incoming, outgoing }) => {
-    const address = incoming?.socket.remoteAddress;
+    const address = incoming && (incoming.socket.remoteAddress ?? HUNG_UP);
     const breakOff = outgoing && (() => void outgoing.destroy());
     return check?.(request) ?? handler.answer(request, { address, breakOff });
   };
