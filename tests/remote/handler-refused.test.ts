@@ -8,6 +8,9 @@ describe('what makes no sense', () => {
     const server = testServer();
     await server.ask('PUT', '/db');
     await server.ask('PUT', '/db/a', {});
+    // JavaScript can make no text of it.
+    const textless = { toString: null };
+    const user = { name: 'u', type: 'user', roles: [] };
     const requests: [string, string, unknown?][] = [
       ['PUT', '/db/b', '{'],
       ['PUT', '/db/b', '[]'],
@@ -52,6 +55,16 @@ describe('what makes no sense', () => {
       ['POST', '/db/_revs_diff', { a: [5] }],
       ['POST', '/db/_purge', { a: [null] }],
       ['POST', '/db/_all_docs', { keys: 5 }],
+      ...['_all_docs', '_local_docs', '_design/v/_view/v'].flatMap((list) =>
+        [textless, ['true'], 1, null].map((descending): [string, string, unknown] => [
+          'POST',
+          `/db/${list}`,
+          { descending },
+        ]),
+      ),
+      ['POST', '/db/_index', { index: { fields: ['a'] }, type: textless }],
+      ['PUT', '/_users/org.couchdb.user:u', { ...user, name: textless }],
+      ['PUT', '/_users/org.couchdb.user:u', { ...user, password: textless }],
       ['GET', '/db/_all_docs?limit=x'],
       ['GET', '/db/_all_docs?startkey=5'],
       ['GET', '/db/_all_docs?startkey='],

@@ -1,5 +1,5 @@
 /** Options of lists and views, from the query and from a body. Senseless values are refused, as in CouchDB. */
-import { noNumber, queryParseError } from '@settledb/core';
+import { noNumber, queryParseError, show } from '@settledb/core';
 import type { Query } from './server-query';
 
 type Body = Readonly<Record<string, unknown>>;
@@ -37,11 +37,12 @@ export class Options {
 
   /** In upper or lower case, as in CouchDB: Python writes `True`. @throws query_parse_error */
   flag(name: string): boolean | undefined {
-    const value = Object.hasOwn(this.#body, name) ? String(this.#body[name]) : this.#query.text(name);
-    const lower = value?.toLowerCase();
-    if (lower !== undefined && lower !== 'true' && lower !== 'false')
-      throw queryParseError(`Invalid boolean parameter for \`${name}\`: ${JSON.stringify(value)}`);
-    return lower === undefined ? undefined : lower === 'true';
+    const value = Object.hasOwn(this.#body, name) ? this.#body[name] : this.#query.text(name);
+    if (value === undefined || typeof value === 'boolean') return value;
+    const lower = typeof value === 'string' ? value.toLowerCase() : undefined;
+    if (lower !== 'true' && lower !== 'false')
+      throw queryParseError(`Invalid boolean parameter for \`${name}\`: ${show(value)}`);
+    return lower === 'true';
   }
 
   /** A whole number, 0 or more. @throws query_parse_error */

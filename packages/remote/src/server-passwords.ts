@@ -50,7 +50,7 @@ export class Passwords {
   /** False also for documents without a password, or with one stored in an unknown form. */
   async check(password: string, fields: Readonly<Record<string, unknown>>): Promise<boolean> {
     const { password_scheme, pbkdf2_prf = 'sha', salt, iterations, derived_key } = fields;
-    const hash = HASHES.get(String(pbkdf2_prf));
+    const hash = HASHES.get(pbkdf2_prf as string);
     const sound =
       password_scheme === 'pbkdf2' &&
       typeof salt === 'string' &&

@@ -59,7 +59,8 @@ export function checkIndexRequest(request: unknown): NewIndex {
   if (index === undefined) throw invalid('missing_required_key', 'Missing required key: index');
   if (!isGroup(index)) throw invalid('invalid_index', `JSON indexes must be an object, not: ${show(index)}`);
   const type = request.type ?? index.type ?? 'json';
-  if (type !== 'json') throw invalid('invalid_index', `Invalid type for index: ${String(type)}`);
+  if (type !== 'json')
+    throw invalid('invalid_index', `Invalid type for index: ${typeof type === 'string' ? type : show(type)}`);
   if (index !== request) checkKeys(request, REQUEST_KEYS);
   checkKeys(index, INDEX_KEYS);
   if (index.fields === undefined) throw invalid('missing_required_key', 'Missing required key: fields');
