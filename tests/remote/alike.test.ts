@@ -162,6 +162,17 @@ describe('documents', () => {
     expect(await alike(dbs, ['get', 'y'])).toMatchObject({ status: 404 });
   });
 
+  it('a _local document is edited as always, also where it is said to be made elsewhere', async () => {
+    const dbs = await places();
+    const elsewhere = { new_edits: false };
+    for (const [doc, rev] of [
+      [{ _id: '_local/m' }, '0-1'],
+      [{ _id: '_local/m', _rev: '0-1', n: 1 }, '0-2'],
+    ] as const)
+      expect(await alike(dbs, ['put', doc, elsewhere])).toEqual({ ok: true, id: '_local/m', rev });
+    expect(await alike(dbs, ['put', { _id: '_local/m' }, elsewhere])).toMatchObject({ status: 409 });
+  });
+
   it('an index has no fields that are undefined', async () => {
     const dbs = await places();
     const none = undefined;

@@ -219,7 +219,8 @@ async function* rowTexts(rows: Iterable<OpenRevsRow>): AsyncGenerator<string, vo
 
 export async function putDoc(context: DatabaseContext, id: string): Promise<Answer> {
   const { request, server, query } = context;
-  const newEdits = query.flag('new_edits') !== false;
+  // A local document has no tree: there is but one way to write it.
+  const newEdits = isLocalId(id) || query.flag('new_edits') !== false;
   if (mediaType(request) === 'multipart/related') {
     const { doc, leave } = await readMultipartDoc(context);
     try {
