@@ -1,5 +1,7 @@
 /** Rows of views over HTTP: a repeated key, and a document that many rows name, are in the answer as often, and in memory once. */
+import { evaluate, type Queries } from '@settledb/core';
 import { describe, expect, it, vi } from 'vitest';
+import { serverQueries } from '../../packages/settledb/src/server-queries';
 import { mulberry32 } from '../support/slow-adapter';
 import { ORIGIN, type TestServer, testServer } from './support';
 
@@ -13,12 +15,14 @@ const VIEWS = {
 };
 
 async function serverWith(docs: readonly object[]) {
-  const server = testServer({ runStoredFunctions: true });
+  const queries = serverQueries(evaluate);
+  const server = testServer({ runStoredFunctions: true, queries });
   await server.ask('PUT', '/db');
   await server.ask('PUT', '/db/_design/v', { views: VIEWS });
   const database = (await server.databases.open('db'))!;
   await database.bulkDocs(docs as never);
-  return { server, database };
+  const looks = vi.spyOn((await queries(database)) as Queries, 'query');
+  return { server, database, looks };
 }
 
 interface Asked {
@@ -58,6 +62,30 @@ describe('keys that are repeated', () => {
       if (!('group' in asked || 'group_level' in asked))
         expect(body).toMatchObject({ total_rows: 60, offset: asked.skip ?? 0 });
     }
+  });
+
+  it(`have their rows in order, however many they are, and are looked up some at a time (seed ${SEED})`, async () => {
+    const random = mulberry32(SEED);
+    const upTo = (most: number): number => Math.floor(random() * most);
+    const docs = Array.from({ length: 300 }, (_, n) => ({ _id: `d${n}`, n, keys: [n] }));
+    const { server, looks } = await serverWith(docs);
+    for (let round = 0; round < 12; round++) {
+      const keys = Array.from({ length: 2_500 }, () => upTo(400));
+      const skip = upTo(2) * upTo(2_500);
+      const limit = [undefined, 0, upTo(2_500)][round % 3] ?? 2_500;
+      const descending = random() < 0.5;
+      const reduced = [undefined, { group: true }, { group_level: 1 }, { reduce: false }][round % 4];
+      const isRows = reduced === undefined || 'reduce' in reduced;
+      const asked = { keys, skip, limit, descending, ...reduced };
+      const ordered = descending ? [...keys].reverse() : keys;
+      const all = ordered.filter((n) => n < 300).slice(skip, skip + limit);
+      const view = `/db/_design/v/_view/${reduced === undefined ? 'rows' : 'sums'}`;
+      const { body } = await server.ask('POST', view, asked);
+      const id = (n: number) => isRows && { id: `d${n}` };
+      const rows = all.map((n) => ({ ...id(n), key: n, value: n }));
+      expect(body).toEqual({ ...(isRows && { total_rows: 300, offset: skip }), rows });
+    }
+    for (const [, options] of looks.mock.calls) expect(options?.keys?.length).toBeLessThanOrEqual(1_000);
   });
 
   it('of a reduced view are refused without group, as two keys are, and so are its documents', async () => {

@@ -7,6 +7,7 @@ import {
   toKey,
   type ViewKey,
   type ViewOptions,
+  type ViewResult,
   type ViewRow,
   withDocs,
 } from '@settledb/core';
@@ -14,6 +15,7 @@ import type { Answer } from './server-answer';
 import { readObject } from './server-body';
 import type { DatabaseContext } from './server-context';
 import { Options } from './server-options';
+import { portionsOf } from './server-portions';
 import type { Query } from './server-query';
 import { rowsWithData } from './server-row-data';
 import { beginning, FIRST, lineOf, type Text, written } from './server-rows';
@@ -49,6 +51,9 @@ export async function view(
   return severalResponse(lists());
 }
 
+/** Keys that are looked up at a time: a request may have millions, which would block the server for as long as a minute. */
+const KEYS_AT_ONCE = 1_000;
+
 /**
  * One list. A key may be repeated, and many rows may name one document: neither the rows of a repeated key nor more than a few documents
  * are held at a time.
@@ -60,31 +65,58 @@ async function* viewText(
   options: Asked,
 ): Text {
   const { signal } = request;
-  const { include_docs, keys, skip = 0, limit = Number.POSITIVE_INFINITY } = options;
+  const { include_docs, keys = [] } = options;
   const rest = { ...options, signal };
-  const ordered = keys && inOrder(keys, options);
-  const distinct = ordered && isExpandable(options) ? distinctOf(ordered) : ordered;
-  const isRepeated = distinct?.length !== keys?.length;
+  const { attachments, ...stubs } = rest;
+  const isSeveral = keys.length > 1;
   // What is wrong with the options as they are: for instance two keys without `group`, or documents of a reduced view.
-  if (isRepeated || include_docs) await queries.query(name, { ...rest, limit: 0 });
-  const bare = { ...rest, include_docs: false };
-  const room = isRepeated
-    ? { keys: inOrder(distinct!, options), skip: 0, limit: options.limit && skip + limit }
-    : {};
-  const { rows, ...about } = await queries.query(name, { ...bare, ...room });
-  yield beginning(isRepeated && 'offset' in about ? { ...about, offset: skip } : about);
-  const all = isRepeated ? repeated(rows, ordered!, options) : rows;
-  if (!include_docs) yield* written(all, true);
-  else {
-    const { attachments, ...stubs } = rest;
-    let areFirst = true;
-    for (const some of portions(all as Iterable<Required<ViewRow>>, attachments === true ? 1 : FIRST)) {
-      const found = await withDocs(database, some, stubs);
-      yield* attachments === true ? rowsWithData(database, found, areFirst, rest) : written(found, areFirst);
-      areFirst = false;
-    }
+  if (include_docs || isSeveral)
+    await queries.query(name, { ...rest, ...(isSeveral && { keys: keys.slice(0, 2) }), limit: 0 });
+  const ask: Ask = (some) => queries.query(name, { ...rest, include_docs: false, ...some });
+  const lists = isSeveral ? keyedLists(ask, keys, options) : [await ask({})];
+  let isBegun = false;
+  let areFirst = true;
+  for await (const { rows, ...about } of lists) {
+    if (!isBegun) yield beginning(about);
+    isBegun = true;
+    if (include_docs) {
+      for (const some of portions(rows as Iterable<Required<ViewRow>>, attachments === true ? 1 : FIRST)) {
+        const found = await withDocs(database, some, stubs);
+        yield* attachments === true
+          ? rowsWithData(database, found, areFirst, rest)
+          : written(found, areFirst);
+        areFirst = false;
+      }
+    } else
+      for (const piece of written(rows, areFirst)) {
+        yield piece;
+        areFirst &&= piece === '';
+      }
   }
   yield ']}';
+}
+
+type Ask = (some: ViewOptions) => Promise<ViewResult>;
+/** Rows to be read once, before the next list is asked for. */
+type Rows = Omit<ViewResult, 'rows'> & { readonly rows: Iterable<ViewRow> };
+
+/** The list of `keys` in parts, each of some keys. What the first says of the view is true of the whole list. */
+async function* keyedLists(
+  ask: Ask,
+  keys: readonly Json[],
+  options: Asked,
+): AsyncGenerator<Rows, void, void> {
+  const { skip = 0, limit = Number.POSITIVE_INFINITY } = options;
+  const room: Room = { skip, left: limit };
+  for await (const some of portionsOf(inOrder(keys, options), KEYS_AT_ONCE)) {
+    const canRepeat = isExpandable(options);
+    const asked = inOrder(canRepeat ? distinctOf(some) : some, options);
+    const most = options.limit && { limit: room.skip + room.left };
+    const { rows, ...about } = await ask({ keys: asked, skip: 0, ...most });
+    const all = canRepeat ? repeated(rows, some) : [rows];
+    yield { ...about, ...('offset' in about && { offset: skip }), rows: within(room, all) };
+    if (room.left <= 0) return;
+  }
 }
 
 /** Descending also takes the list of keys from its end. */
@@ -99,12 +131,8 @@ function distinctOf(keys: readonly Json[]): Json[] {
   return [...new Map(keys.map((key) => [toKey(key), key])).values()];
 }
 
-/** The rows of distinct keys as those of `keys`, cut by `skip` and `limit`. @param keys in the order of the answer */
-function* repeated(
-  rows: readonly ViewRow[],
-  keys: readonly Json[],
-  { skip = 0, limit = Number.POSITIVE_INFINITY }: Asked,
-): Generator<ViewRow, void, void> {
+/** The rows of distinct keys as those of each of `keys`, which are in the order of the answer. */
+function* repeated(rows: readonly ViewRow[], keys: readonly Json[]): Generator<ViewRow[], void, void> {
   const byKey = new Map<string, ViewRow[]>();
   for (const row of rows) {
     const key = toKey(row.key);
@@ -112,15 +140,23 @@ function* repeated(
     if (others === undefined) byKey.set(key, [row]);
     else others.push(row);
   }
-  let before = skip;
-  let left = limit;
-  for (const key of keys) {
-    const found = byKey.get(toKey(key)) ?? [];
-    for (let at = Math.min(before, found.length); at < found.length; at++) {
-      if (left-- <= 0) return;
-      yield found[at]!;
+  for (const key of keys) yield byKey.get(toKey(key)) ?? [];
+}
+
+/** How many rows are still to be left out, and how many to be given. */
+interface Room {
+  skip: number;
+  left: number;
+}
+
+function* within(room: Room, groups: Iterable<readonly ViewRow[]>): Generator<ViewRow, void, void> {
+  for (const rows of groups) {
+    for (let at = Math.min(room.skip, rows.length); at < rows.length; at++) {
+      if (room.left <= 0) return;
+      room.left--;
+      yield rows[at]!;
     }
-    before = Math.max(before - found.length, 0);
+    room.skip = Math.max(room.skip - rows.length, 0);
   }
 }
 
