@@ -42,6 +42,7 @@ describe('making a handle', () => {
   it('refuses names that are nearly a URL, without a password in what it says', () => {
     for (const wrong of [
       'localhost:5984/a',
+      'undefined/a',
       'htp://127.0.0.1/a',
       'ws://host/a',
       'http:/127.0.0.1:5984/x',

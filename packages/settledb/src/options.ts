@@ -79,8 +79,8 @@ export type Address =
   | { readonly kind: 'remote'; readonly url: string };
 
 const URL_PATTERN = /^https?:\/\//i;
-/** A mistyped URL: `htp://…`, `http:/…`, `http//…`, `//host/…`, `localhost:5984/…`. Not `C:\\…`. */
-const NEARLY_URL = /^\s*([a-z][a-z0-9+.-]+:[/\\]|(https?|wss?)?:?\/\/|[^/\\\s]+:\d+\/)/i;
+/** A mistyped URL: `htp://…`, `http:/…`, `http//…`, `//host/…`, `localhost:5984/…`, `undefined/…` of a setting that is not set. Not `C:\\…`. */
+const NEARLY_URL = /^\s*([a-z][a-z0-9+.-]+:[/\\]|(https?|wss?)?:?\/\/|[^/\\\s]+:\d+\/|(undefined|null)\/)/i;
 
 /**
  * Old libraries (Prototype before 1.7) give lists a `toJSON` that makes text of them. What is stored with that cannot be read any more,
