@@ -95,8 +95,10 @@ const OF_DATABASES = ['auth', 'headers', 'fetch', 'credentials'] as const;
 function checkNamed(peers: readonly unknown[], options: object | null | undefined): void {
   const names = peers.filter((peer) => typeof peer === 'string');
   if (names.length === 0) return;
-  // In a page that is a path of its server, and not, as in Node, of a folder: a new local database would be "synced" with.
-  const path = 'location' in globalThis ? names.find((name) => name.startsWith('/')) : undefined;
+  // In a page that is a path of its server, and not, as in Node, of a folder: a new local database would be "synced" with. Deno has a
+  // `location` too: it is undefined, and in workers the URL of a file.
+  const isInPage = /^https?:/.test(globalThis.location?.origin);
+  const path = isInPage ? names.find((name) => name.startsWith('/')) : undefined;
   if (path !== undefined) throw badRequest(`'${path}' is no URL: give \`\${location.origin}${path}\``);
   for (const name of OF_DATABASES)
     if ((options as Record<string, unknown> | null | undefined)?.[name] != null)
