@@ -105,6 +105,19 @@ describe('retry', () => {
     expect(await replication).toMatchObject({ docs_written: 30, doc_write_failures: 0 });
   });
 
+  it('waits as at first after each attempt that got further, by as little as a batch that the target had', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 50);
+    await replicate(a, b, { checkpoint: false });
+    const delays: number[] = [];
+    let asked = 0;
+    const cut = (): Promise<never> => Promise.reject(statusError(503, 'unavailable'));
+    const target = peer(b, { revsDiff: (revs: never) => (++asked % 2 === 0 ? cut() : b.revsDiff(revs)) });
+    const back_off_function = (delay: number): number => delays.push(delay) * 0 + 1;
+    await replicate(a, target, { retry: true, batch_size: 10, back_off_function });
+    expect(delays).toEqual([0, 0, 0, 0]);
+  });
+
   it('hears of a connection lost while idle as of any pause, with the error', async () => {
     const [a, b] = await openTwo();
     let down = false;

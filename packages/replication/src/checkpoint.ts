@@ -293,12 +293,9 @@ export class Checkpoints {
     return !this.#mute && sides.every((side) => side !== undefined && !side.refuses);
   }
 
-  /**
-   * The next attempt does not begin where this one did: something was written down, or the replication's own memory counts. Where each
-   * checkpoint fails, as on a full disk, every attempt compares all that the one before did, which is no reason to begin the next one soon.
-   */
-  get kept(): boolean {
-    return !this.complete || this.#writtenAt !== 0;
+  /** Something was written down, so the next attempt begins later than this one. */
+  get moved(): boolean {
+    return this.#writtenAt !== 0;
   }
 
   /** A side is another database by now, or an older state of it. Nothing is written down from then on. */

@@ -117,6 +117,8 @@ async function attempt(run: Run, reading: AbortController): Promise<void> {
   } catch (error) {
     end();
     await checkpoints?.flush(writing.signal).catch(() => undefined);
+    // Where each checkpoint fails, as on a full disk, every attempt compares all that the one before did: no reason to begin soon.
+    if (checkpoints?.moved) run.backOff.reset();
     // What an older state acknowledged is gone: only what the checkpoints remember counts.
     if (checkpoints?.replaced) run.progress.lastSeq = undefined;
     throw error;

@@ -227,7 +227,8 @@ function acknowledge(
   progress.acknowledged(end.rows);
   run.worked = true;
   run.documentTries = 0;
-  if (checkpoints.kept) run.backOff.reset();
+  // The replication's own memory says where the next attempt begins. Elsewhere it matters what is written down, see `attempt`.
+  if (!checkpoints.complete) run.backOff.reset();
   if (end.seq === undefined) return;
   progress.lastSeq = end.seq;
   checkpoints.note(end.seq, signal);
