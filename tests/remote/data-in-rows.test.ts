@@ -6,6 +6,8 @@ import { ORIGIN, testServer } from './support';
 
 /** Of eight chunks: more than is read ahead and gathered. */
 const LARGE = 4 * 1024 * 1024;
+/** More than comes with its document. */
+const MEDIUM = 300_000;
 
 type Asked = [name: string, path: string, body?: object];
 const whole = 'include_docs=true&conflicts=true&attachments=true';
@@ -58,8 +60,8 @@ function docsIn(text: string): (ExistingDoc | null)[] {
 }
 
 describe.each(asked)('%s', (...request) => {
-  it('is what the database says', async () => {
-    const { database, get } = await start(100);
+  it.each([100, MEDIUM])('is what the database says, with %i bytes', async (length) => {
+    const { database, get } = await start(length);
     const docs = docsIn(await (await get(request)).text());
     expect(docs.length).toBeGreaterThan(1);
     const { _id, _rev } = await database.get('a');
@@ -80,7 +82,7 @@ describe.each(asked)('%s', (...request) => {
   });
 
   it('begins when the attachments are at hand', async () => {
-    const { database, get } = await start(100);
+    const { database, get } = await start(MEDIUM);
     const opened = vi.spyOn(database, 'openAttachment');
     opened.mockImplementationOnce(async (...args) => {
       const { _rev } = await database.get('a');
@@ -94,8 +96,17 @@ describe.each(asked)('%s', (...request) => {
   });
 });
 
-it('a document that is purged while its row is answered is null', async () => {
+it.each(
+  asked.slice(0, 5),
+)('%s opens no attachments that are small, which would take three times as long', async (...request) => {
   const { database, get } = await start(100);
+  const opened = vi.spyOn(database, 'openAttachment');
+  expect(docsIn(await (await get(request)).text()).length).toBeGreaterThan(1);
+  expect(opened).not.toHaveBeenCalled();
+});
+
+it('a document that is purged while its row is answered is null', async () => {
+  const { database, get } = await start(MEDIUM);
   const opened = vi.spyOn(database, 'openAttachment');
   opened.mockImplementationOnce(async (...args) => {
     const { _rev, _conflicts = [] } = await database.get('a', { conflicts: true });

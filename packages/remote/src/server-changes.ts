@@ -25,6 +25,7 @@ import {
 } from './server-feeds';
 import { parseJson } from './server-json';
 import type { Query } from './server-query';
+import { withoutLarge } from './server-row-data';
 import { checkSelectors } from './server-selector';
 import { seqText } from './server-seq';
 import { isObject, isTexts } from './wire';
@@ -49,7 +50,7 @@ const MAX_WAITING_SELECTOR = 16 * 1024;
 /** All that is needed to write a feed. */
 export interface FeedRequest {
   readonly database: Database;
-  /** Without `live` and `attachments`; `since` is a position, and `now` only for a normal feed. */
+  /** Without `live`, and without the data of large attachments; `since` is a position, and `now` only for a normal feed. */
   readonly options: ChangesOptions;
   /** Whether documents come with the data of their attachments. */
   readonly withData: boolean;
@@ -96,7 +97,7 @@ async function answerChanges(context: DatabaseContext, body: Record<string, unkn
   }
   await refuseFunctions(context);
   if (query.text('filter') === '_selector') checkSelectors(context, body.selector);
-  const { attachments, ...options } = readOptions(context, body);
+  const options = readOptions(context, body);
   const heartbeatMs = readHeartbeat(query.text('heartbeat'));
   const timeoutMs = Math.min(query.count('timeout') ?? MAX_TIMEOUT_MS, MAX_TIMEOUT_MS);
   const since = options.since === 'now' ? (await database.info()).update_seq : options.since;
@@ -124,8 +125,8 @@ async function answerChanges(context: DatabaseContext, body: Record<string, unkn
   try {
     return await write({
       database,
-      options: { ...options, since },
-      withData: attachments === true && options.include_docs === true,
+      options: { ...withoutLarge(options), since },
+      withData: options.attachments === true && options.include_docs === true,
       heartbeatMs,
       timeoutMs: heartbeatMs === undefined ? timeoutMs : undefined,
       signal: ending.signal,

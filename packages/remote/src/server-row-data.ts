@@ -1,8 +1,8 @@
 /**
- * Rows of lists and feeds whose documents come with the data of their attachments. They are read with stubs, and the data is written
- * as it is read: an attachment may be larger than memory, and longer than a text can be.
+ * Rows of lists and feeds whose documents come with the data of their attachments. Where attachments are large, documents are read with
+ * stubs, and the data is written as it is read: an attachment may be larger than memory, and longer than a text can be.
  */
-import { type Database, type ExistingDoc, isDatabaseError } from '@settledb/core';
+import { type Database, type ExistingDoc, isDatabaseError, SMALL_DATA, type SmallData } from '@settledb/core';
 import { docJson } from './server-multipart';
 import { type OpenDoc, openDoc, whileThere } from './server-opened';
 
@@ -13,6 +13,13 @@ export interface DataOptions {
   readonly signal: AbortSignal;
 }
 
+/** What documents are to be read with. */
+export const withoutLarge = <Options extends { readonly attachments?: boolean | undefined }>({
+  attachments,
+  ...options
+}: Options): Omit<Options, 'attachments'> & SmallData =>
+  attachments === true ? { ...options, [SMALL_DATA]: true } : options;
+
 /** A row as JSON, in pieces. */
 export async function* rowWithData(
   database: Database,
@@ -20,9 +27,10 @@ export async function* rowWithData(
   options: DataOptions,
 ): AsyncGenerator<string, void, void> {
   const { doc, ...rest } = row;
-  if (doc?._attachments === undefined) return yield JSON.stringify(row);
+  const { _attachments = {} } = doc ?? {};
+  if (!Object.values(_attachments).some((each) => 'stub' in each)) return yield JSON.stringify(row);
   yield `${JSON.stringify(rest).slice(0, -1)},"doc":`;
-  const opened = await openNow(database, doc, options);
+  const opened = await openNow(database, doc!, options);
   if (opened === undefined) yield 'null';
   else yield* docJson(opened);
   yield '}';

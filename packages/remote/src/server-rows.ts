@@ -7,7 +7,7 @@
  */
 import { type AllDocsOptions, type Database, DOCS_AS_TEXT } from '@settledb/core';
 import type { DatabaseContext } from './server-context';
-import { type DataOptions, rowsWithData } from './server-row-data';
+import { type DataOptions, rowsWithData, withoutLarge } from './server-row-data';
 import { withSeqText } from './server-seq';
 
 export type Text = AsyncGenerator<string, void, void>;
@@ -94,9 +94,9 @@ export async function* rangeText(
   yield ']}';
 }
 
-/** Rows of a portion, where that does not depend on the documents. The data of attachments has no common bound: one at a time. */
+/** Rows of a portion, where that does not depend on the documents. */
 const fixedPortion = ({ include_docs, attachments }: AllDocsOptions): number | undefined =>
-  include_docs !== true ? MOST_BARE : attachments === true ? 1 : undefined;
+  include_docs !== true ? MOST_BARE : attachments === true ? FIRST : undefined;
 
 /** Rows of a portion, if those to come are like these. */
 function fitting(rows: readonly object[]): number {
@@ -104,11 +104,11 @@ function fitting(rows: readonly object[]): number {
   return Math.max(FIRST, Math.min(Math.floor((PORTION_LENGTH * rows.length) / length), MOST));
 }
 
-/** The data of attachments is read by {@link rowsText}. */
-const asText = ({ attachments, ...options }: AllDocsOptions): AllDocsOptions =>
-  options.include_docs === true && attachments !== true
+/** The data of large attachments is read by {@link rowsText}. */
+const asText = (options: AllDocsOptions): AllDocsOptions =>
+  options.include_docs === true && options.attachments !== true
     ? ({ ...options, [DOCS_AS_TEXT]: true } as AllDocsOptions)
-    : options;
+    : withoutLarge(options);
 
 const rowsText = (
   database: Database,

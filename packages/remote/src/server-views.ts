@@ -17,7 +17,7 @@ import type { DatabaseContext } from './server-context';
 import { Options } from './server-options';
 import { portionsOf } from './server-portions';
 import type { Query } from './server-query';
-import { rowsWithData } from './server-row-data';
+import { rowsWithData, withoutLarge } from './server-row-data';
 import { beginning, FIRST, lineOf, type Text, written } from './server-rows';
 import { gatheredResponse, type List, MAX_QUERIES, severalResponse } from './server-several';
 import { isObject } from './wire';
@@ -67,7 +67,6 @@ async function* viewText(
   const { signal } = request;
   const { include_docs, keys = [] } = options;
   const rest = { ...options, signal };
-  const { attachments, ...stubs } = rest;
   const isSeveral = keys.length > 1;
   // What is wrong with the options as they are: for instance two keys without `group`, or documents of a reduced view.
   if (include_docs || isSeveral)
@@ -80,9 +79,9 @@ async function* viewText(
     if (!isBegun) yield beginning(about);
     isBegun = true;
     if (include_docs) {
-      for (const some of portions(rows as Iterable<Required<ViewRow>>, attachments === true ? 1 : FIRST)) {
-        const found = await withDocs(database, some, stubs);
-        yield* attachments === true
+      for (const some of portions(rows as Iterable<Required<ViewRow>>, FIRST)) {
+        const found = await withDocs(database, some, withoutLarge(rest));
+        yield* rest.attachments === true
           ? rowsWithData(database, found, areFirst, rest)
           : written(found, areFirst);
         areFirst = false;

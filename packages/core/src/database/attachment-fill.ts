@@ -8,6 +8,7 @@ import { isEncoded } from './attachment-content';
 import { commonGeneration } from './atts-since';
 import { portableBytes } from './bytes';
 import type { AttachmentsOptions } from './database';
+import { SMALL_DATA, type SmallData } from './small-data';
 
 /**
  * Most attachments loaded at a time, and most bytes, though one attachment may always load. Loading many hides the storage's latency
@@ -16,10 +17,13 @@ import type { AttachmentsOptions } from './database';
 const LOADS_AT_ONCE = 100;
 const LOADED_BYTES = 4 * 1024 * 1024;
 
+/** Bytes of attachments that are small together: a server reads 32 such documents at a time. Streams of larger ones cost little more. */
+const SMALL_BYTES = 256 * 1024;
+
 type AnyDoc = ExistingDoc<object>;
 
 /** Documents whose attachments are to be filled in. */
-export interface FillOptions extends AttachmentsOptions {
+export interface FillOptions extends AttachmentsOptions, SmallData {
   /** Only attachments that changed after this generation get their data. Default: all. */
   readonly after?: ReadonlyMap<AnyDoc, number>;
   /** Told of a document with a damaged attachment. Default: the call fails. */
@@ -34,9 +38,9 @@ export async function fill(
 ): Promise<void> {
   const wanted = docs.flatMap((doc) => {
     const stubs = doc._attachments as Record<string, Stub> | undefined;
-    return stubs === undefined
-      ? []
-      : Object.keys(stubs).map((name) => ({ doc, stubs, name, stub: stubs[name]! }));
+    if (stubs === undefined) return [];
+    const isGiven = options.attachments || (options[SMALL_DATA] && areSmall(stubs));
+    return Object.keys(stubs).map((name) => ({ doc, stubs, name, stub: stubs[name]!, isGiven }));
   });
   if (wanted.length === 0) return;
   const rows = await rowsOf(
@@ -44,11 +48,11 @@ export async function fill(
     wanted.map(({ stub }) => stub),
   );
   await each(rows, async (row, i) => {
-    const { doc, stubs, name, stub } = wanted[i]!;
+    const { doc, stubs, name, stub, isGiven } = wanted[i]!;
     const { content_type, revpos, digest } = stub;
     const info = options.att_encoding_info && isEncoded(row.blob);
     const encoding = info ? ({ encoding: 'gzip', encoded_length: row.size } as const) : {};
-    if (!options.attachments || revpos <= (options.after?.get(doc) ?? -1)) {
+    if (!isGiven || revpos <= (options.after?.get(doc) ?? -1)) {
       stubs[name] = { ...stub, ...encoding };
       return;
     }
@@ -65,6 +69,9 @@ export async function fill(
     (stubs as Record<string, Stub | FullAttachment>)[name] = full;
   });
 }
+
+const areSmall = (stubs: Readonly<Record<string, Stub>>): boolean =>
+  Object.values(stubs).reduce((sum, { length }) => sum + length, 0) <= SMALL_BYTES;
 
 async function each(
   rows: readonly BlobRow[],

@@ -1,6 +1,7 @@
 /** Code that is loaded when it is first needed. `static.ts` has all of it at hand. */
 import type { AttachmentsOptions } from './database';
 import { Later } from './later';
+import { SMALL_DATA, type SmallData } from './small-data';
 
 export const attachmentsCode = /* @__PURE__ */ new Later('attachments', () => import('./attachments'));
 export const filterCode = /* @__PURE__ */ new Later('filters', () => import('./filter'));
@@ -8,5 +9,5 @@ export const filterCode = /* @__PURE__ */ new Later('filters', () => import('./f
 export const loadAttachments = (): Promise<typeof import('./attachments')> => attachmentsCode.load();
 
 /** Documents are to come with more of their attachments than stubs. */
-export const wantsData = ({ attachments, att_encoding_info }: AttachmentsOptions): boolean =>
-  Boolean(attachments || att_encoding_info);
+export const wantsData = (options: AttachmentsOptions & SmallData): boolean =>
+  Boolean(options.attachments || options.att_encoding_info || options[SMALL_DATA]);

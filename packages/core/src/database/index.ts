@@ -46,6 +46,7 @@ export { onPageReturn, onReturn, tellReturn } from './return';
 export { checkRevLists } from './rev-lists';
 export { show } from './show';
 export { onSigns, tellSign } from './signs';
+export { SMALL_DATA, type SmallData } from './small-data';
 export { losersOf, TREE_TEXTS, treeOf } from './tip';
 export { Turns } from './turns';
 export { verdict } from './verdict';

@@ -1,8 +1,9 @@
 /** The documents of a view's rows: their own, or those that their values name. */
 import { isDatabaseError } from '../model';
 import type { ExistingDoc, Json } from '../model/types';
-import type { Database } from './database';
+import type { Database, GetOptions } from './database';
 import type { Loose, ViewOptions, ViewRow } from './queries';
+import { SMALL_DATA, type SmallData } from './small-data';
 
 /** A row without its document. */
 export interface BareRow {
@@ -18,18 +19,19 @@ export interface BareRow {
 export async function withDocs(
   database: Pick<Database, 'allDocs' | 'get'>,
   rows: readonly BareRow[],
-  options: ViewOptions,
+  options: ViewOptions & SmallData,
 ): Promise<ViewRow[]> {
-  const { conflicts, attachments, binary, signal } = options;
+  const { conflicts, attachments, binary, signal, [SMALL_DATA]: small } = options;
   const keys = rows.map(linkedId);
   const named = { keys: keys as readonly string[], include_docs: true };
-  const found = await database.allDocs({ ...named, conflicts, attachments, binary, signal });
+  const how = { attachments, binary, signal, [SMALL_DATA]: small };
+  const found = await database.allDocs({ ...named, conflicts, ...how });
   return Promise.all(
     rows.map(async (row, i): Promise<ViewRow> => {
       const { doc = null } = (found.rows[i] ?? {}) as { doc?: ExistingDoc | null };
       const rev = isLink(row.value) && typeof row.value._rev === 'string' ? row.value._rev : undefined;
       if (rev === undefined || rev === doc?._rev) return { ...row, doc };
-      return { ...row, doc: await revision(database, keys[i], rev, options) };
+      return { ...row, doc: await revision(database, keys[i], { ...how, rev }) };
     }),
   );
 }
@@ -44,11 +46,10 @@ export function linkedId({ id, value }: BareRow): unknown {
 async function revision(
   database: Pick<Database, 'get'>,
   id: unknown,
-  rev: string,
-  { attachments, binary, signal }: ViewOptions,
+  options: GetOptions & { readonly open_revs?: undefined },
 ): Promise<ExistingDoc | null> {
   try {
-    return await database.get(id as string, { rev, attachments, binary, signal });
+    return await database.get(id as string, options);
   } catch (error) {
     if (isDatabaseError(error) && (error.status === 404 || error.status === 400)) return null;
     throw error;
