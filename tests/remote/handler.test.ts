@@ -97,6 +97,27 @@ describe('failures', () => {
     expect(failures).toEqual([]);
   });
 
+  it('are no failures of the server where a design document is wrong, or values cannot be reduced', async () => {
+    const failures: unknown[] = [];
+    const server = testServer({
+      runStoredFunctions: true,
+      logger: { error: (...failure) => failures.push(failure) },
+    });
+    await server.ask('PUT', '/db');
+    const map = 'function (doc) { emit(null, "x"); }';
+    const views = { sum: { map, reduce: '_sum' }, stats: { map, reduce: '_stats' }, none: { map: 'x(' } };
+    await server.ask('PUT', '/db/_design/d', { views });
+    await server.ask('PUT', '/db/a', {});
+    const names: string[] = [];
+    for (const name of Object.keys(views)) {
+      const answer = await server.ask('GET', `/db/_design/d/_view/${name}`);
+      expect(answer.status).toBe(500);
+      names.push(answer.body.error);
+    }
+    expect(names).toEqual(['builtin_reduce_error', 'invalid_value', 'compilation_error']);
+    expect(failures).toEqual([]);
+  });
+
   it('never put a password, or more than one line, into the log', async () => {
     const lines: string[] = [];
     const server = testServer({

@@ -196,10 +196,19 @@ function toldOf(answered: Answer, isTaken: (error: unknown) => boolean): Answer 
   );
 }
 
+/** Errors that are 500 in CouchDB, but the fault of a request, or of a design document or what it reduces. */
+const FAULTS_OF_OTHERS = [
+  'doc_validation',
+  'badarg',
+  'compilation_error',
+  'builtin_reduce_error',
+  'invalid_value',
+];
+
 /** A failure of the server, not of the request. 501 is an answer. */
 const isOurs = (error: unknown): boolean =>
   !isDatabaseError(error) ||
-  (error.status >= 500 && error.status !== 501 && !['doc_validation', 'badarg'].includes(error.name));
+  (error.status >= 500 && error.status !== 501 && !FAULTS_OF_OTHERS.includes(error.name));
 
 async function makeContext(
   request: ServerRequest,
