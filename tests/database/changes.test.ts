@@ -477,3 +477,19 @@ describe('a live feed', () => {
     expect(seen).toEqual(['first', ...Array.from({ length: 20 }, (_, i) => `next-${i + 1}`)]);
   });
 });
+
+it('a filter that looks at documents for long gives others their turn, and ends when it is cancelled', async () => {
+  const { db } = await database();
+  await db.bulkDocs(Array.from({ length: 200 }, (_, n) => ({ _id: `d${n}` })));
+  let calls = 0;
+  const cancelling = new AbortController();
+  const filter = (): boolean => {
+    // What others do in their turn: hang up.
+    if (calls++ === 0) setImmediate(() => cancelling.abort());
+    for (const begun = performance.now(); performance.now() - begun < 1; );
+    return false;
+  };
+  await db.changes({ filter, signal: cancelling.signal });
+  expect(calls).toBeGreaterThan(0);
+  expect(calls).toBeLessThan(100);
+});

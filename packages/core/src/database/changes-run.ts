@@ -9,6 +9,7 @@ import { joinDoc } from '../model/document';
 import { badRequest } from '../model/errors';
 import { leaves } from '../model/tree';
 import type { Cancelled, Change, ChangesResult, ExistingDoc } from '../model/types';
+import { nextTask } from '../store/next-task';
 import type { DocRow } from '../store/schema';
 import type { Range, Text } from '../store/store';
 import type { FillOptions } from './attachment-fill';
@@ -31,6 +32,8 @@ const ROWS_PER_READ = 20_000;
 const DOCS_PER_READ = 1_000;
 /** Up to this many `doc_ids` are looked up one by one; for more, every row is read. */
 const IDS_BY_KEY = 1_000;
+/** ms of filtering at a time: a selector may have thousands of conditions, and memory answers many reads within one task. */
+const FILTER_MS = 10;
 
 /** The options after checking, with their defaults. */
 interface Plan {
@@ -199,6 +202,8 @@ class Delivery {
   readonly #ids: Set<string> | undefined;
   #left: number;
   #lastSeq = 0;
+  /** When others last had their turn. */
+  #began = performance.now();
 
   constructor(source: ChangesSource, plan: Plan, controller: Controller) {
     this.#source = source;
@@ -219,6 +224,10 @@ class Delivery {
     if (plan.plain && !controller.heard && rows.length < this.#left) return this.#deliverAll(rows);
     for (const row of rows) {
       if (this.#ids?.has(row.id)) continue;
+      if (plan.filter.acceptDoc !== undefined && performance.now() - this.#began >= FILTER_MS) {
+        await this.#giveTurn();
+        if (controller.cancelled) return;
+      }
       const change = toChange(plan, row);
       if (change === undefined) continue;
       if (plan.fill !== undefined && !(await this.#fill(change, plan.fill))) continue;
@@ -230,6 +239,11 @@ class Delivery {
       if (wait !== undefined) await wait;
       if (this.#left === 0 || controller.cancelled) return;
     }
+  }
+
+  async #giveTurn(): Promise<void> {
+    await nextTask();
+    this.#began = performance.now();
   }
 
   /** Apart from the loop above, which asks much of each row: most feeds are read once in a page, before the engine has optimised it. */
