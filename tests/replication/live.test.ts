@@ -46,6 +46,18 @@ describe('a live replication', () => {
     expect(await replicate(a, b)).toMatchObject({ docs_read: 0, docs_written: 0, last_seq: 30 });
   });
 
+  it('from "now" has written down nothing: what was there before counts as not replicated', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 5);
+    const replication = start(a, b, { since: 'now' });
+    await next(replication, 'paused');
+    await fill(a, 2, 5);
+    await next(replication, 'paused');
+    replication.cancel();
+    expect(await replication).toMatchObject({ docs_written: 2, last_seq: 7 });
+    expect(await replicate(a, b)).toMatchObject({ docs_read: 5, docs_written: 5, last_seq: 7 });
+  });
+
   it('has written down where a single change led', async () => {
     const [a, b] = await openTwo();
     const replication = start(a, b);
