@@ -113,6 +113,7 @@ export function rewriting(bench: NewBench): void {
       { manifest: { text: 'm', through: 3 }, drop: [1, 2, 3].map(tailId) },
       { epoch: 0, n: 3 },
     );
+    expect(journal.appendNow?.(commit(4), { epoch: 0, n: 3 }) ?? false).toBe(false);
     const state = await journal.append(commit(4), { epoch: 0, n: 3 }, 'relaxed');
     expect(state).toMatchObject({ epoch: 1, manifest: { text: 'm', through: 3 } });
     expect(numbers(state)).toEqual([]);

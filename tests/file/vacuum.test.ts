@@ -255,6 +255,9 @@ describe('a folder', () => {
       const content = journal.blobs.put('b'.repeat(32), [Buffer.alloc(300_000)], 'relaxed');
       await expect(content, how).rejects.toMatchObject(told);
       await expect(act(journal, { append: commitOf(29) }), how).rejects.toMatchObject(told);
+      const contents = [{ place: journal.blobs.placeFor!(30)!, bytes: Buffer.alloc(30) }];
+      const little = act(journal, { append: { ...commitOf(29), contents } });
+      await expect(little, how).rejects.toMatchObject(told);
       await expect(journal.vacuum?.({ force: true }), how).rejects.toMatchObject(told);
       expect(await stateOf(journal)).toBe(before);
       await journal.close().catch(() => {});
