@@ -6,14 +6,19 @@ import { type Note, newStore, open, path } from './local';
 describe('the body of a past revision that comes after a compaction', () => {
   const late = path('a', 'x');
   const missing = { status: 404, reason: 'missing' };
-  const begun = async (store = newStore()): Promise<LocalDatabase<Note>> => {
+  const other = { _id: 'b', _rev: '1-x' } as Doc<Note>;
+  const begun = async (store = newStore(), isLast = false): Promise<LocalDatabase<Note>> => {
     const db = await open(store);
-    await db.bulkDocs([path('a', 'x', 'y'), { _id: 'b', _rev: '1-x' }], { new_edits: false });
+    const whole = path('a', 'x', 'y');
+    await db.bulkDocs(isLast ? [other, whole] : [whole, other], { new_edits: false });
     return db;
   };
 
-  it('goes with the next one', async () => {
-    const db = await begun();
+  it.each([
+    false,
+    true,
+  ])('goes with the next one, its document the last that was compacted: %s', async (isLast) => {
+    const db = await begun(newStore(), isLast);
     await db.compact();
     await db.bulkDocs([late], { new_edits: false });
     expect(await db.get('a', { rev: '1-x' })).toMatchObject({ text: 'x' });
@@ -45,9 +50,9 @@ describe('the body of a past revision that comes after a compaction', () => {
     const db = await begun();
     await db.compact();
     const { _rev } = await db.get('_local/compaction');
-    const said = { _id: '_local/compaction', _rev, last_seq: 0 } as Doc<Note>;
+    const said = { _id: '_local/compaction', _rev, last_seq: 1 } as Doc<Note>;
     await db.bulkDocs([late, said], { new_edits: false });
-    expect(await db.get('_local/compaction')).toMatchObject({ last_seq: 0 });
+    expect(await db.get('_local/compaction')).toMatchObject({ last_seq: 1 });
   });
 });
 
