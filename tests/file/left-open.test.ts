@@ -53,6 +53,21 @@ describe('what a killed process left', () => {
     }
   });
 
+  it('is on the disk when its torn end has been cut off, which does not come back either', async () => {
+    for (let seed = 1; seed <= 40; seed++) {
+      const disk = await killed();
+      const log = disk.open(join(FOLDER, 'log.1'), 'r+');
+      disk.writeSync(log, Buffer.from('torn'), 0, 4, disk.stat(log).size);
+      disk.close(log);
+      await (await file({ files: disk }).open(FOLDER)).close();
+      disk.powerLoss(mulberry32(seed));
+      const journal = await file({ files: disk }).open(FOLDER);
+      const { commits } = await journal.read();
+      expect(commits, `seed ${seed}`).toHaveLength(COMMITS);
+      await journal.close();
+    }
+  });
+
   it('is on the disk before a strict write of the next one is acknowledged, content of attachments too', async () => {
     for (let seed = 1; seed <= 40; seed++) {
       const disk = new Disk();
