@@ -110,6 +110,25 @@ it('a large append that a vacuum finds under way is in the new log', async () =>
   expect(await found(disk)).toEqual([1, 2]);
 });
 
+it('content that a large append under way names is not dropped as unnamed', async () => {
+  const disk = new Disk();
+  const journal = await file({ files: disk }).open(FOLDER);
+  const place = journal.blobs.placeFor!(300)!;
+  const contents = [{ place, bytes: Buffer.alloc(300, 'a') }];
+  const writes = hold(disk, 'write', 'after');
+  const written = append(journal, 1, 'relaxed', { ...large(1), contents });
+  await turns();
+  expect(writes.calls.length).toBe(1);
+  writes.stop();
+  const dropped = journal.blobs.dropUnnamed([place], { epoch: 0, n: 0 });
+  await turns();
+  for (const go of writes.calls) go();
+  expect(await dropped).toBe(false);
+  await written;
+  expect(await journal.blobs.get(place, 0)).toEqual(contents[0]!.bytes);
+  await journal.close();
+});
+
 it('a large append under way is on the disk when the journal is closed', async () => {
   const disk = new Disk();
   const journal = await file({ files: disk }).open(FOLDER);

@@ -146,6 +146,25 @@ describe('a pack', () => {
     expect(new Set(await packs.places())).toEqual(new Set(places));
   });
 
+  it.each([
+    'open',
+    'openFolder',
+  ] as const)('is brought to the disk later where no more files may be open: %s', async (call) => {
+    const disk = new Disk();
+    const packs = newPacks(disk);
+    const places = await putMany(40, (i) => putOne(packs, noise(10, i), MUCH));
+    disk.fail = (each) => {
+      if (each === call) throw failure('EMFILE');
+      return undefined;
+    };
+    await expect(packs.sync()).rejects.toThrow('EMFILE');
+    disk.fail = () => undefined;
+    await packs.sync();
+    disk.powerLoss(() => 0.99);
+    const after = newPacks(disk);
+    for (const [i, place] of places.entries()) expect(isWhole(look(after, place), noise(10, i))).toBe(true);
+  });
+
   it('that failed to take contents has none of them, and takes them when they come again', async () => {
     for (const call of ['writeSync', 'open', 'truncate'] as const) {
       for (let nth = 1; nth <= 3; nth++) {
