@@ -31,6 +31,22 @@ describe('denied documents', () => {
     expect(result.errors).toMatchObject([{ id: 'doc3', rev: _rev, status: 403, name: 'forbidden' }]);
   });
 
+  it('are single revisions where the target names one: others of the document count as written', async () => {
+    const [a, b] = await openTwo();
+    const revs = ['1-a', '1-b', '1-c'].map((_rev) => ({ _id: 'x', _rev }));
+    await a.bulkDocs(revs, { new_edits: false });
+    const target = peer(b, {
+      bulkDocs: async ({ docs }: { docs: { _id: string; _rev: string }[] }) => {
+        const taken = docs.filter(({ _rev }) => _rev !== '1-b');
+        const rows = await b.bulkDocs(taken as never, { new_edits: false });
+        return [...rows, { id: 'x', rev: '1-b', error: 'forbidden', reason: 'not this one' }];
+      },
+    });
+    const result = await replicate(a, target);
+    expect(result).toMatchObject({ docs_written: 2, doc_write_failures: 1 });
+    expect(result.errors).toMatchObject([{ id: 'x', rev: '1-b' }]);
+  });
+
   it('are told and counted once, however often their checkpoint could not be written', async () => {
     const [a, b] = await openTwo();
     await fill(a, 9);

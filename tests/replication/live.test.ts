@@ -46,6 +46,19 @@ describe('a live replication', () => {
     expect(await replicate(a, b)).toMatchObject({ docs_read: 0, docs_written: 0, last_seq: 30 });
   });
 
+  it('brings again what the target purged, when it is listed again', async () => {
+    const [a, b] = await openTwo();
+    const put = (_rev: string) => a.bulkDocs([{ _id: 'x', _rev }], { new_edits: false });
+    await put('1-a');
+    const replication = start(a, b);
+    await next(replication, 'paused');
+    expect(await b.get('x')).toMatchObject({ _rev: '1-a' });
+    await b.purge('x', '1-a');
+    await put('1-b');
+    await next(replication, 'paused');
+    expect(await b.get('x', { conflicts: true })).toMatchObject({ _rev: '1-b', _conflicts: ['1-a'] });
+  });
+
   it('from "now" has written down nothing: what was there before counts as not replicated', async () => {
     const [a, b] = await openTwo();
     await fill(a, 5);
