@@ -129,6 +129,34 @@ it('content that a large append under way names is not dropped as unnamed', asyn
   await journal.close();
 });
 
+it('content is dropped after the commit that names it no more is on the disk', async () => {
+  const disk = new Disk();
+  const journal = await file({ files: disk }).open(FOLDER);
+  const place = journal.blobs.placeFor!(300)!;
+  await append(journal, 1, 'strict', { ...commitOf(1), contents: [{ place, bytes: Buffer.alloc(300) }] });
+  await append(journal, 2, 'relaxed');
+  await journal.blobs.drop([place]);
+  disk.powerLoss(NOTHING_ELSE);
+  expect(await found(disk)).toEqual([1, 2]);
+});
+
+it('what is appended while a vacuum copies is in the new log once, however much', async () => {
+  const disk = new Disk();
+  const journal = await file({ files: disk }).open(FOLDER);
+  await append(journal, 1, 'strict');
+  const writes = hold(disk, 'write', 'before');
+  const vacuumed = journal.vacuum!({ force: true });
+  await turns();
+  for (let n = 2; n <= 9; n++)
+    await append(journal, n, 'relaxed', { ...commitOf(n), tail: `${n}`.repeat(LARGE / 6) });
+  writes.stop();
+  expect(writes.calls.length).toBe(1);
+  writes.calls[0]!();
+  await vacuumed;
+  disk.kill(); // closed, it would leave a note, and not be read
+  expect(await found(disk)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+});
+
 it('a large append under way is on the disk when the journal is closed', async () => {
   const disk = new Disk();
   const journal = await file({ files: disk }).open(FOLDER);

@@ -258,6 +258,33 @@ describe('what is gone', () => {
     }
   });
 
+  it.each([
+    'while',
+    'after',
+  ])('takes nothing of what was promised a place before, and put %s the pack is written anew', async (when) => {
+    const disk = new Disk();
+    const packs = newPacks(disk);
+    const promised = packs.reserve(50);
+    const kept = await putOne(packs, noise(50, 1));
+    const gone = await putOne(packs, noise(300, 2));
+    await putOne(packs, noise(50, 3), MUCH);
+    await packs.sync();
+    const late = [{ place: promised, bytes: noise(50, 4) }];
+    const sync = disk.sync.bind(disk);
+    disk.sync = async (fd) => {
+      disk.sync = sync;
+      if (when === 'while') await packs.put(late);
+      await sync(fd);
+    };
+    await packs.drop([gone]);
+    if (when === 'after') await packs.put(late);
+    await packs.sync();
+    disk.powerLoss(() => 0.99);
+    const after = newPacks(disk);
+    expect(isWhole(look(after, kept), noise(50, 1))).toBe(true);
+    expect(isWhole(look(after, promised), noise(50, 4))).toBe(true);
+  });
+
   it('goes beside reads and new contents', async () => {
     const disk = new Disk();
     const packs = newPacks(disk);
