@@ -75,6 +75,15 @@ function forget(model: Model, rev: string): void {
 }
 
 describe('a tree that grows', () => {
+  it('knows a path again whichever of several parents it tells', () => {
+    const tree = new GrowingTree(undefined, ALL);
+    const told = ['x', 'y', 'z'].map((parent) => ({ generation: 2, hashes: ['c', parent], deleted: false }));
+    for (const path of told) tree.merge(path);
+    const before = tree.tree;
+    expect(told.map((path) => tree.merge(path).result)).toEqual(['known', 'known', 'known']);
+    expect(tree.tree).toEqual(before);
+  });
+
   it('is after each path what the model is: known, forgotten and covered revisions, leaves, descent', () => {
     fc.assert(
       fc.property(

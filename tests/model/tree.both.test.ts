@@ -230,6 +230,17 @@ describe('stemming', () => {
     );
   });
 
+  it('forgets that a revision was a tombstone with the revision, also the first that is forgotten', () => {
+    let { tree } = merge(undefined, { generation: 2, hashes: ['b', 'a'], deleted: true }, 2);
+    for (const [generation, hashes] of [
+      [3, ['c', 'b']],
+      [4, ['d', 'c']],
+    ] as const) {
+      tree = merge(tree, { generation, hashes, deleted: false }, 2).tree;
+    }
+    expect(packTree(tree)).toBe(packTree(mergeAll([{ generation: 4, hashes: ['d', 'c'], deleted: false }])));
+  });
+
   it('happens in a merge as it does after it', () => {
     fc.assert(
       fc.property(paths, wild, fc.integer({ min: 1, max: 4 }), (list, path, limit) => {
