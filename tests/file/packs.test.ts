@@ -133,6 +133,7 @@ describe('a pack', () => {
     expect(two).toMatch(/^0\.1\./);
     expect(never.split('.').slice(0, 2)).toEqual(two.split('.').slice(0, 2));
     expect(second.get(never)).toBeUndefined();
+    await second.drop([never]);
     expect(isWhole(look(second, one), noise(30, 1))).toBe(true);
     expect(isWhole(look(second, two), noise(30, 2))).toBe(true);
     expect(second.get(one.replace(/.$/, (digit) => (digit === '0' ? '1' : '0')))).toBeUndefined();
