@@ -1,7 +1,7 @@
 /** The order of keys, against itself (a total order) and against the order of `toKey`'s strings. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareKeys, fromKey, normalizeKey, toKey } from '../../packages/core/src/model';
+import { compareKeys, fromKey, normalizeKey, toKey, truncateKey } from '../../packages/core/src/model';
 
 const number = fc.oneof(
   fc.integer(),
@@ -156,6 +156,16 @@ describe('a key', () => {
     expect(normalizeKey(() => 1)).toBe(null);
     expect(normalizeKey(new Date(Number.NaN))).toBe(null);
     expect(toKey(undefined)).toBe(toKey(null));
+  });
+
+  it('within a list is what JSON makes of it too', () => {
+    for (const odd of [Number.NaN, Number.POSITIVE_INFINITY, undefined])
+      expect(toKey([odd])).toBe(toKey([null]));
+  });
+
+  it('is cut to its first members, where it has as many', () => {
+    for (const [length, first] of [[], [1], [1, ['a']], [1, ['a']]].entries())
+      expect(truncateKey(toKey([1, ['a']]), length)).toBe(toKey(first));
   });
 
   it('may have members with the names of prototypes', () => {
