@@ -40,16 +40,20 @@ async function killed(): Promise<Disk> {
   return disk;
 }
 
+/** The database is opened and closed, and then the power goes. */
+async function expectOnDisk(disk: Disk, seed: number): Promise<void> {
+  await (await file({ files: disk }).open(FOLDER)).close();
+  disk.powerLoss(mulberry32(seed));
+  const journal = await file({ files: disk }).open(FOLDER);
+  const { commits } = await journal.read();
+  expect(commits, `seed ${seed}`).toHaveLength(COMMITS);
+  await journal.close();
+}
+
 describe('what a killed process left', () => {
   it('is on the disk when the next one has closed the database, though it wrote nothing', async () => {
     for (let seed = 1; seed <= 40; seed++) {
-      const disk = await killed();
-      await (await file({ files: disk }).open(FOLDER)).close();
-      disk.powerLoss(mulberry32(seed));
-      const journal = await file({ files: disk }).open(FOLDER);
-      const { commits } = await journal.read();
-      expect(commits, `seed ${seed}`).toHaveLength(COMMITS);
-      await journal.close();
+      await expectOnDisk(await killed(), seed);
     }
   });
 
@@ -59,12 +63,7 @@ describe('what a killed process left', () => {
       const log = disk.open(join(FOLDER, 'log.1'), 'r+');
       disk.writeSync(log, Buffer.from('torn'), 0, 4, disk.stat(log).size);
       disk.close(log);
-      await (await file({ files: disk }).open(FOLDER)).close();
-      disk.powerLoss(mulberry32(seed));
-      const journal = await file({ files: disk }).open(FOLDER);
-      const { commits } = await journal.read();
-      expect(commits, `seed ${seed}`).toHaveLength(COMMITS);
-      await journal.close();
+      await expectOnDisk(disk, seed);
     }
   });
 
