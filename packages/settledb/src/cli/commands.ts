@@ -21,8 +21,6 @@ export interface Command {
 /** Documents listed at a time. */
 const PAGE = 1_000;
 
-const isMissing = (error: unknown): boolean => isDatabaseError(error) && error.status === 404;
-
 const print = (answer: unknown): true => {
   console.log(JSON.stringify(answer, undefined, 2));
   return true;
@@ -93,7 +91,7 @@ export const commands = {
         const live = options.live === true;
         // Asked first, so that no target is made for a source that is not there.
         await from.info().catch((error: unknown) => {
-          if (!live || isMissing(error)) throw error;
+          if (!live || (isDatabaseError(error) && error.status === 404)) throw error;
         });
         return withDatabase(
           (options['create-target'] === true ? made : madeIfFolder)(target!),
