@@ -25,11 +25,12 @@ import {
 } from '@settledb/core';
 import type { AnyQuery } from './answer';
 import { type BlobLimits, JournalBlobs } from './blobs';
-import { Checkpoints } from './checkpoints';
+
 import { Follower } from './follower';
 import { Image } from './image';
 import type { Journal, Position } from './journal';
 import { layoutOf } from './layout';
+import { LazyCheckpointer } from './lazy-checkpointer';
 import { Loading } from './loading';
 import type { PlannedWrite, Prepared } from './prepare';
 import { TEXT_CACHE_LENGTH } from './texts';
@@ -88,7 +89,7 @@ class LogStore<T extends Tables> implements Store<T> {
   readonly #image: Image;
   readonly #follower: Follower;
   readonly #loading: Loading;
-  readonly #checkpoints: Checkpoints;
+  readonly #checkpointer: LazyCheckpointer;
   readonly #watchers = new Set<(event: StoreEvent) => void>();
   readonly #unlisten: () => void;
   readonly #turn = new Turn();
@@ -107,7 +108,7 @@ class LogStore<T extends Tables> implements Store<T> {
     this.#image = image;
     this.#follower = new Follower(journal, image, () => this.#tell(COMMITTED));
     this.#loading = new Loading(journal, image, this.#follower, host.check);
-    this.#checkpoints = new Checkpoints(
+    this.#checkpointer = new LazyCheckpointer(
       {
         journal,
         image,
@@ -208,7 +209,7 @@ class LogStore<T extends Tables> implements Store<T> {
       await this.#turn.pause();
       return this.#commit(queries, plan, options);
     });
-    this.#checkpoints.consider();
+    this.#checkpointer.consider();
     return value;
   }
 
@@ -230,7 +231,7 @@ class LogStore<T extends Tables> implements Store<T> {
     if (prepared !== undefined) {
       if (!journal.appendNow(prepared.commit, position)) return undefined;
       this.#applied(prepared);
-      this.#checkpoints.consider();
+      this.#checkpointer.consider();
     }
     return { value: value as R };
   }
@@ -319,7 +320,7 @@ class LogStore<T extends Tables> implements Store<T> {
   async compact(options: CallOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
     this.#check();
-    await this.#checkpoints.compact(options.signal);
+    await this.#checkpointer.compact(options.signal);
   }
 
   stats(): StoreStats {
@@ -332,7 +333,7 @@ class LogStore<T extends Tables> implements Store<T> {
   }
 
   async #close(discard: boolean): Promise<void> {
-    await this.#checkpoints.stop(this.#gone === undefined && !discard);
+    await this.#checkpointer.stop(this.#gone === undefined && !discard);
     await this.#writes?.catch(() => undefined);
     await this.#turn.pausing; // calls that wait for it came before closing, and read the journal next
     this.#unlisten();

@@ -7,10 +7,10 @@ import type { Checkpointer, Rewritable } from './checkpoint';
 import { COMMITS_MIN, isLong, isReadSlowly } from './log-length';
 import { rewriteCode } from './rewrite-code';
 
-/** ms after the first write that may need it, in which the code is not loaded: what is written at once comes before it. */
-const DELAY = 100;
+/** From the first write that may need the code until it is loaded: what is written at once comes before it. */
+const DELAY_MS = 100;
 
-export class Checkpoints {
+export class LazyCheckpointer {
   readonly #store: Rewritable;
   readonly #automatic: boolean;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -32,7 +32,7 @@ export class Checkpoints {
   consider(): void {
     if (this.#loaded !== undefined) this.#loaded.consider();
     else if (this.#timer === undefined && !this.#isEnding && this.#mayBeDue())
-      this.#timer = unref(setTimeout(() => this.#begin(), DELAY));
+      this.#timer = unref(setTimeout(() => this.#begin(), DELAY_MS));
   }
 
   /** Rewrites everything: all pages, all blocks that are mostly dead, leftovers. */
