@@ -1,6 +1,6 @@
 /** Feeds of a server: what they tell, how they end, and that they are let go. */
 import { describe, expect, it } from 'vitest';
-import { ORIGIN, testServer } from './support';
+import { MemoryDatabases, ORIGIN, testServer } from './support';
 
 describe('feeds', () => {
   /** Pieces of a streamed answer as they come. */
@@ -87,6 +87,43 @@ describe('feeds', () => {
     const { last_seq, pending } = lines.pop();
     expect(lines.length).toBeLessThan(3_000);
     expect([last_seq, pending]).toEqual([lines.at(-1).seq, undefined]);
+  });
+
+  it.each([
+    'normal',
+    'longpoll',
+  ])('that are broken off because the server closes are no failures of the server (%s)', async (feed) => {
+    const failures: unknown[] = [];
+    const server = testServer({ logger: { error: (...failure) => failures.push(failure) } });
+    await server.ask('PUT', '/db');
+    const docs = Array.from({ length: 3000 }, () => ({ text: 'x'.repeat(100) }));
+    await server.ask('POST', '/db/_bulk_docs', { docs });
+    const { next } = await opened(server, `/db/_changes?feed=${feed}&include_docs=true`);
+    await next();
+    server.close();
+    await expect(
+      (async () => {
+        while ((await next()) !== undefined);
+      })(),
+    ).rejects.toThrow('The server is closing');
+    expect(failures).toEqual([]);
+  });
+
+  it('whose client goes away before they begin leave their database open to others', async () => {
+    const databases = new MemoryDatabases();
+    const dropped: string[] = [];
+    Object.assign(databases, { drop: (name: string) => dropped.push(name) });
+    const server = testServer({ databases });
+    await server.ask('PUT', '/db');
+    const database = (await databases.open('db'))!;
+    const client = new AbortController();
+    const changes = database.changes.bind(database);
+    database.changes = (options) => {
+      client.abort();
+      return changes(options) as never;
+    };
+    await server.handle(new Request(`${ORIGIN}/db/_changes`, { signal: client.signal }));
+    expect(dropped).toEqual([]);
   });
 
   it('that wait do not begin once the server closes: nobody would end them', async () => {

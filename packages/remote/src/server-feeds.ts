@@ -2,16 +2,17 @@
  * The four feeds of `_changes` as streams. Everything is pulled: the store is read further when the client has taken what
  * was written (back-pressure), and only the current piece is held.
  */
-import type {
-  Cancelled,
-  Change,
-  ChangesFeed,
-  ChangesOptions,
-  ChangesResult,
-  Database,
-  Seq,
+import {
+  type Cancelled,
+  type Change,
+  type ChangesFeed,
+  type ChangesOptions,
+  type ChangesResult,
+  closed,
+  type Database,
+  type Seq,
 } from '@settledb/core';
-import type { Answer } from './server-answer';
+import { type Answer, closing } from './server-answer';
 import type { FeedRequest } from './server-changes';
 import { rowWithData } from './server-row-data';
 import { seqText } from './server-seq';
@@ -101,20 +102,25 @@ async function* oneShotText(
     yield piece;
     piece = '';
   }
-  const result = whole(await feed);
+  const result = whole(await feed, signal);
   const { last_seq, pending = count < limit ? 0 : undefined } = result;
-  yield `${piece}\n],\n${closing({ last_seq, pending })}`;
+  yield `${piece}\n],\n${ending({ last_seq, pending })}`;
 }
 
-/** @throws if it was cancelled: the client is gone or the server closes, and a text that breaks off is not a complete answer */
-function whole(result: ChangesResult | Cancelled): ChangesResult {
+/**
+ * What breaks off is not a complete answer.
+ *
+ * @throws closed if the database closed; service_unavailable if the server closes or the client is gone, as others may go on with the
+ *   database
+ */
+function whole(result: ChangesResult | Cancelled, signal?: AbortSignal): ChangesResult {
   if ('last_seq' in result) return result;
-  throw new Error('The feed was ended before it was whole');
+  throw signal?.aborted ? closing() : closed();
 }
 
 /** How many changes come after `since`, if the database knows. */
 export async function pendingAfter(database: Database, since: Seq): Promise<number | undefined> {
-  const { results, pending } = await database.changes({ since, limit: 1 }).then(whole);
+  const { results, pending } = await database.changes({ since, limit: 1 }).then((result) => whole(result));
   return pending === undefined ? undefined : pending + results.length;
 }
 
@@ -125,7 +131,7 @@ export async function pendingAfter(database: Database, since: Seq): Promise<numb
 const leftAfter = ({ signal }: FeedRequest): number | undefined => (signal.aborted ? undefined : 0);
 
 /** With `pending` only if it is known: a client that believed a wrong 0 would stop there. */
-function closing({ last_seq, pending }: { last_seq: Seq; pending: number | undefined }): string {
+function ending({ last_seq, pending }: { last_seq: Seq; pending: number | undefined }): string {
   return `"last_seq":${JSON.stringify(seqText(last_seq))}${pending === undefined ? '' : `,"pending":${pending}`}}\n`;
 }
 
@@ -134,7 +140,7 @@ const isBeyond = (asked: Seq | undefined, last: Seq): boolean => Number(asked) >
 
 async function* longpollText(feed: FeedRequest): AsyncGenerator<string> {
   const { database, options, signal } = feed;
-  const first = whole(await database.changes({ ...options, limit: 1, return_docs: true, signal }));
+  const first = whole(await database.changes({ ...options, limit: 1, return_docs: true, signal }), signal);
   // Sent at once, so that the client knows that it is being served.
   yield '{"results":[\n';
   if (first.results.length > 0) {
@@ -143,14 +149,14 @@ async function* longpollText(feed: FeedRequest): AsyncGenerator<string> {
   }
   const since = first.last_seq;
   if (isBeyond(options.since, since)) {
-    yield `\n],\n${closing({ last_seq: since, pending: 0 })}`;
+    yield `\n],\n${ending({ last_seq: since, pending: 0 })}`;
     return;
   }
   const live = new Waiter(database.changes({ ...options, since, live: true, signal }));
   const woken = yield* waitFor(live, feed, '\n');
   live.leave();
   // The change that woke us may be one of many: they are read together, like by a normal feed.
-  if (woken === undefined) yield `\n],\n${closing({ last_seq: since, pending: leftAfter(feed) })}`;
+  if (woken === undefined) yield `\n],\n${ending({ last_seq: since, pending: leftAfter(feed) })}`;
   else yield* oneShotText(feed, { ...options, since }, '');
 }
 

@@ -205,10 +205,13 @@ const FAULTS_OF_OTHERS = [
   'invalid_value',
 ];
 
-/** A failure of the server, not of the request. 501 is an answer. */
+/** A failure of the server, not of the request. 501 is an answer, and so is that the server closes or has too much to do. */
 const isOurs = (error: unknown): boolean =>
   !isDatabaseError(error) ||
-  (error.status >= 500 && error.status !== 501 && !FAULTS_OF_OTHERS.includes(error.name));
+  (error.status >= 500 &&
+    error.status !== 501 &&
+    error.name !== 'service_unavailable' &&
+    !FAULTS_OF_OTHERS.includes(error.name));
 
 async function makeContext(
   request: ServerRequest,
