@@ -133,11 +133,6 @@ export const REASONS: readonly Reason[] = [
   },
   {
     request: /_bulk_get/,
-    what: /reason: "Document id must|error.rev: "undefined", CouchDB null|att_since|error: nothing/,
-    why: 'the words for invalid entries of _bulk_get are ours',
-  },
-  {
-    request: /_bulk_get/,
     what: /"3-b+", CouchDB "3-a+"/,
     why: 'leaves are listed highest first',
   },

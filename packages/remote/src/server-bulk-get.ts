@@ -4,6 +4,7 @@ import {
   type BulkGetRequest,
   type BulkGetResult,
   badRequest,
+  bulkGetRefusal,
   type Database,
   type ExistingDoc,
   isDatabaseError,
@@ -268,8 +269,8 @@ function checkRequested(item: unknown): Asked {
   if (!isObject(item)) return refuse(null, null, 'document must be a JSON object');
   const { id, rev } = item;
   if (id === undefined) return refuse(null, null, 'document id missed');
-  if (typeof id !== 'string' || id === '')
-    return refuse(id, null, 'Document id must be a string, and not empty');
+  const illegal = bulkGetRefusal({ id });
+  if (illegal !== undefined) return refuse(id, null, illegal.error.reason, 'illegal_docid');
   if (Object.hasOwn(item, 'rev') && !isRev(rev)) {
     return refuse(id, rev, 'Invalid rev format');
   }
@@ -277,7 +278,7 @@ function checkRequested(item: unknown): Asked {
   if (atts_since !== undefined && !(isTexts(atts_since) && atts_since.every(isRev)))
     return refuse(id, atts_since, 'att_since value must be array of revs.');
   return {
-    id,
+    id: id as string,
     ...(rev === undefined ? {} : { rev: rev as string }),
     // An empty list asks for nothing, as in CouchDB.
     ...(atts_since === undefined || atts_since.length === 0 ? {} : { atts_since }),
@@ -292,8 +293,13 @@ interface Result {
 
 type Row<Content> = { readonly ok: Content } | { readonly error: object };
 
-function refuse(id: unknown, rev: unknown, reason: string): { readonly refused: Result } {
-  return { refused: { id, docs: [{ error: { rev, reason, id, error: 'bad_request' } }] } };
+function refuse(
+  id: unknown,
+  rev: unknown,
+  reason: string,
+  error = 'bad_request',
+): { readonly refused: Result } {
+  return { refused: { id, docs: [{ error: { rev, reason, id, error } }] } };
 }
 
 /** CouchDB writes the text `undefined` where no revision was asked for. */
